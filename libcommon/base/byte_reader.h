@@ -1,0 +1,78 @@
+// Bounds-checked reading of binary input.
+//
+// Every byte of a stream, an ELF file or a section passes through here: a size
+// is compared with what is left before anything is touched.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace pe {
+
+using Bytes = std::span<const std::byte>;
+
+class ByteReader {
+ public:
+  explicit ByteReader(Bytes bytes) noexcept : left_(bytes) {}
+
+  /// The next T in host order, or nullopt (and no movement) if too few bytes are left.
+  template <typename T>
+  requires std::is_trivially_copyable_v<T> std::optional<T> take()
+  noexcept {
+    if (left_.size() < sizeof(T))
+      return std::nullopt;
+    T value;
+    std::memcpy(&value, left_.data(), sizeof value);
+    left_ = left_.subspan(sizeof value);
+    return value;
+  }
+
+  /// The next `size` bytes, or nullopt (and no movement) if there are fewer.
+  std::optional<Bytes> take_bytes(std::uint64_t size) noexcept {
+    if (size > left_.size())
+      return std::nullopt;
+    const Bytes taken = left_.first(static_cast<std::size_t>(size));
+    left_ = left_.subspan(static_cast<std::size_t>(size));
+    return taken;
+  }
+
+  /// Moves over `count` elements of `size` bytes each; false (and no movement)
+  /// if they do not fit, whatever the product.
+  bool skip(std::uint64_t count, std::uint64_t size = 1) noexcept {
+    if (size != 0 && count > left_.size() / size)
+      return false;
+    left_ = left_.subspan(static_cast<std::size_t>(count * size));
+    return true;
+  }
+
+  /// A NUL-terminated string, without its NUL; nullopt (and no movement) if no NUL is left.
+  std::optional<std::string_view> take_string() noexcept {
+    const void* nul = left_.empty() ? nullptr : std::memchr(left_.data(), 0, left_.size());
+    if (nul == nullptr)
+      return std::nullopt;
+    const auto* start = reinterpret_cast<const char*>(left_.data());
+    const std::string_view text(start,
+                                static_cast<std::size_t>(static_cast<const char*>(nul) - start));
+    left_ = left_.subspan(text.size() + 1);
+    return text;
+  }
+
+  [[nodiscard]] Bytes left() const noexcept { return left_; }
+  [[nodiscard]] bool empty() const noexcept { return left_.empty(); }
+
+ private:
+  Bytes left_;
+};
+
+/// The bytes of a trivially copyable value, for writing.
+template <typename T>
+requires std::is_trivially_copyable_v<T> std::string_view bytes_of(const T& value)
+noexcept { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+
+}  // namespace pe

@@ -1,0 +1,24 @@
+// Strict number parsing: the whole text, no sign, no blanks, no overflow.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string_view>
+
+namespace pe {
+
+/// std::from_chars without its laxities; nullopt if `text` is not exactly one
+/// unsigned number in `base` (no "0x") that fits in T.
+template <std::unsigned_integral T>
+std::optional<T> parse_number(std::string_view text, int base = 10) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc{} || stop != end)
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace pe

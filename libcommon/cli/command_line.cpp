@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "cli/command_line.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace pe::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+/// Does the option in `arg` ("-F", "--freq") take the next argument as its value?
+bool takes_next(const po::options_description& options, const std::string& arg) {
+  const bool is_long = arg.starts_with("--");
+  if (is_long ? arg.find('=') != std::string::npos : arg.size() != 2)
+    return false;  // the value is attached
+  const std::string name = is_long ? arg.substr(2) : arg;
+  const auto* option = options.find_nothrow(name, false);
+  return option != nullptr && option->semantic()->max_tokens() > 0;
+}
+
+/// Index of the first argument of the command; args.size() if there is none.
+std::size_t find_command(const po::options_description& options,
+                         std::span<const std::string> args) {
+  std::size_t i = 0;
+  while (i < args.size() && args[i].size() > 1 && args[i][0] == '-' && args[i] != "--")
+    i += takes_next(options, args[i]) ? 2 : 1;
+  return std::min(i, args.size());
+}
+
+std::string option_names(const po::option_description& option) {
+  const std::string flag =
+      option.canonical_display_name(po::command_line_style::allow_dash_for_short);
+  const std::string name = "--" + option.long_name();
+  std::string names = flag.starts_with("--") ? "    " + name : flag + ", " + name;
+  if (option.semantic()->max_tokens() > 0)
+    names += " " + option.semantic()->name();
+  return names;
+}
+
+/// Appends `text` broken between words, every line but the first indented.
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
+  constexpr std::size_t kColumns = 80;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (column > indent && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  out += '\n';
+}
+
+}  // namespace
+
+const std::string* CommandLine::text(const char* option) const {
+  return values.count(option) > 0 ? &values[option].as<std::string>() : nullptr;
+}
+
+CommandLine parse_command_line(const Tool& tool, const po::options_description& options,
+                               std::span<const std::string> args) {
+  CommandLine line;
+  if (tool.runs_command) {
+    const std::size_t command = find_command(options, args);
+    const auto rest = args.subspan(command);
+    line.command.assign(rest.begin() + (!rest.empty() && rest[0] == "--" ? 1 : 0), rest.end());
+    args = args.first(command);
+  }
+  po::options_description all;
+  all.add(options).add_options()("operand", po::value(&line.operands));
+  po::positional_options_description positional;
+  positional.add("operand", -1);
+  // Guessing would make every new option break scripts that abbreviate.
+  constexpr int kStyle =
+      po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  try {
+    po::store(po::command_line_parser({args.begin(), args.end()})
+                  .options(all)
+                  .positional(positional)
+                  .style(kStyle)
+                  .run(),
+              line.values);
+    po::notify(line.values);
+  } catch (const po::error& e) {
+    throw UsageError(e.what());
+  }
+  if (line.operands.empty() && !tool.runs_command)
+    line.operands.emplace_back("-");
+  return line;
+}
+
+std::string help_text(const Tool& tool, const po::options_description& options) {
+  std::string text = "Usage: ";
+  text.append(tool.name).append(" ").append(tool.synopsis).append("\n");
+  text.append(tool.summary).append("\n\nOptions:\n");
+  constexpr std::size_t kTextColumn = 28;
+  for (const auto& option : options.options()) {
+    std::string names = "  " + option_names(*option);
+    if (names.size() + 2 > kTextColumn)
+      names += "\n" + std::string(kTextColumn, ' ');
+    else
+      names.resize(kTextColumn, ' ');
+    text += names;
+    append_wrapped(text, option->description(), kTextColumn);
+  }
+  return text + "\nMore in " + std::string(tool.name) + "(1).\n";
+}
+
+}  // namespace pe::cli

@@ -1,0 +1,20 @@
+// Taking a command line apart, and the help text that describes it.
+//
+// boost::program_options does the grammar; what it does not do is here: no
+// abbreviations, and a command whose own options are not ours.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "cli/run.h"
+
+namespace pe::cli {
+
+/// Throws UsageError.
+CommandLine parse_command_line(const Tool& tool,
+                               const boost::program_options::options_description& options,
+                               std::span<const std::string> args);
+
+/// What --help prints; no line is wider than 80 columns.
+std::string help_text(const Tool& tool, const boost::program_options::options_description& options);
+
+}  // namespace pe::cli

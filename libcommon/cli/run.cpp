@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/error.h"
+#include "cli/command_line.h"
+
+namespace pe::cli {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description all_options(const Tool& tool) {
+  po::options_description options;
+  tool.add_options(options);
+  options.add_options()("help,h", "print this help and exit")("version,V",
+                                                              "print the version and exit");
+  return options;
+}
+
+int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_description& options,
+                 Io& io) {
+  int status = kOk;
+  if (line.has("help"))
+    io.out.write(help_text(tool, options));
+  else if (line.has("version"))
+    io.out.write(std::string(tool.name) + " " PE_VERSION "\n");
+  else
+    status = tool.work(line, io);
+  io.out.flush();  // a full disk must not look like success
+  return status;
+}
+
+void complain(const Tool& tool, Io& io, std::string_view what) {
+  io.err.write(std::string(tool.name) + ": " + std::string(what) + "\n");
+  io.err.flush();
+}
+
+void ignore_signal(int /*signal*/) {}
+
+void let_one_interrupt_pass() {
+  struct stat in {};
+  if (::fstat(STDIN_FILENO, &in) != 0 || !S_ISFIFO(in.st_mode))
+    return;
+  struct sigaction old {};
+  if (::sigaction(SIGINT, nullptr, &old) != 0 || old.sa_handler == SIG_IGN)
+    return;
+  struct sigaction once {};
+  once.sa_handler = ignore_signal;
+  once.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &once, nullptr);
+}
+
+}  // namespace
+
+int run(const Tool& tool, std::span<const std::string> args, Io& io) {
+  bool runs_command = false;
+  try {
+    const po::options_description options = all_options(tool);
+    const CommandLine line = parse_command_line(tool, options, args);
+    runs_command = !line.command.empty();
+    return run_or_throw(tool, line, options, io);
+  } catch (const BrokenPipe&) {
+    return kPipeClosed;
+  } catch (const UsageError& e) {
+    complain(tool, io, std::string(e.what()) + " (see --help)");
+    return kUsage;
+  } catch (const CommandError& e) {
+    complain(tool, io, e.what());
+    return e.status();
+  } catch (const std::exception& e) {
+    complain(tool, io, e.what());
+    return runs_command ? kOwnFailure : kFailure;
+  }
+}
+
+int run_main(const Tool& tool, int argc, char** argv) {
+  if (!tool.runs_command)
+    let_one_interrupt_pass();
+  io::FdOutput out(STDOUT_FILENO, "stdout");
+  io::FdOutput err(STDERR_FILENO, "stderr");
+  Io io{STDIN_FILENO, out, err};
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  return run(tool, args, io);
+}
+
+}  // namespace pe::cli

@@ -1,0 +1,66 @@
+// The one shape every tool's main has: options in, exit status out.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/output.h"
+
+namespace pe::cli {
+
+enum ExitStatus : int {
+  kOk = 0,
+  kFailure = 1,            ///< the work could not be done, or input was damaged
+  kUsage = 2,              ///< the command line is wrong
+  kOwnFailure = 125,       ///< as kFailure, of a tool that was given a command to run
+  kCannotExecute = 126,    ///< the command exists but cannot be run
+  kCommandNotFound = 127,  ///< as env(1) and timeout(1)
+  kPipeClosed = 141        ///< 128 + SIGPIPE, as the shell shows a filter cut short
+};
+
+/// Where a tool reads and writes; tests pass their own.
+struct Io {
+  int in_fd;
+  io::Output& out;
+  io::Output& err;
+};
+
+/// What was typed, taken apart.
+struct CommandLine {
+  boost::program_options::variables_map values;
+  /// The files to read; {"-"} when none was given.  Empty for a tool that runs commands.
+  std::vector<std::string> operands;
+  /// The command and its arguments, untouched; only for a tool that runs commands.
+  std::vector<std::string> command;
+
+  /// The option's text, or null if it was not given.
+  [[nodiscard]] const std::string* text(const char* option) const;
+  [[nodiscard]] bool has(const char* option) const { return values.count(option) > 0; }
+};
+
+struct Tool {
+  std::string_view name;      ///< "stackfold"
+  std::string_view synopsis;  ///< "[OPTION]... [FILE]..."
+  std::string_view summary;   ///< one line, as in the man page's NAME
+  /// Adds the tool's own options; --help and --version are added by run().
+  void (*add_options)(boost::program_options::options_description&);
+  /// Does the work and returns the exit status.
+  int (*work)(const CommandLine&, Io&);
+  /// Operands are a command to run, whose own options are left alone.
+  bool runs_command = false;
+};
+
+/// Parses `args` (without argv[0]), runs the tool, and turns every outcome
+/// into an exit status and, on io.err, at most one "<name>: ..." message.
+int run(const Tool& tool, std::span<const std::string> args, Io& io);
+
+/// run() on the process's own descriptors.  A filter whose standard input is a
+/// pipe lets one SIGINT pass: Ctrl-C at a pipeline means that the recorder in
+/// front is to stop, and what it has written must still become a picture.
+int run_main(const Tool& tool, int argc, char** argv);
+
+}  // namespace pe::cli

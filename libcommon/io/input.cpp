@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "io/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace pe::io {
+namespace {
+
+ssize_t read_retrying(int fd, std::span<std::byte> into) {
+  for (;;) {
+    const ssize_t n = ::read(fd, into.data(), into.size());
+    if (n >= 0 || errno != EINTR)
+      return n;
+  }
+}
+
+}  // namespace
+
+Input Input::open(const std::string& path, int stdin_fd) {
+  const bool is_stdin = path == "-";
+  std::string name = is_stdin ? "stdin" : path;
+  Fd fd(is_stdin ? ::fcntl(stdin_fd, F_DUPFD_CLOEXEC, 0)
+                 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd)
+    throw_errno(name, errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) == 0 && S_ISDIR(status.st_mode))
+    throw_errno(name, EISDIR);
+  return {std::move(fd), std::move(name)};
+}
+
+std::size_t Input::read(std::span<std::byte> into) {
+  const ssize_t n = read_retrying(fd_.get(), into);
+  if (n < 0)
+    throw_errno(name_, errno);
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t Input::read_full(std::span<std::byte> into) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const std::size_t n = read(into.subspan(done));
+    if (n == 0)
+      break;
+    done += n;
+  }
+  return done;
+}
+
+std::optional<std::size_t> Input::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t n = ::pread(fd_.get(), into.data() + done, into.size() - done,
+                              static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return std::nullopt;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+bool Input::is_terminal() const noexcept { return ::isatty(fd_.get()) == 1; }
+
+std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd)
+    return std::nullopt;
+  std::string text;
+  constexpr std::size_t kStep = 16 * 1024;
+  for (;;) {
+    const std::size_t old_size = text.size();
+    text.resize(old_size + kStep);
+    const ssize_t n =
+        read_retrying(fd.get(), std::as_writable_bytes(std::span(text).subspan(old_size)));
+    if (n < 0)
+      return std::nullopt;
+    text.resize(old_size + static_cast<std::size_t>(n));
+    if (text.size() > limit_bytes)
+      return std::nullopt;
+    if (n == 0)
+      return text;
+  }
+}
+
+}  // namespace pe::io

@@ -1,0 +1,47 @@
+// Reading a file, or stdin when the name is "-".
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/fd.h"
+
+namespace pe::io {
+
+/// A file or standard input, read front to back.
+class Input {
+ public:
+  /// Opens `path`; "-" duplicates `stdin_fd`.  Throws Error, also for a directory.
+  static Input open(const std::string& path, int stdin_fd);
+
+  /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
+  std::size_t read(std::span<std::byte> into);
+
+  /// Reads until `into` is full or the input ends; returns how many bytes that were.
+  std::size_t read_full(std::span<std::byte> into);
+
+  /// Reads at `offset` without moving; nullopt where the input cannot seek
+  /// (a pipe) or ends before `into` is full.
+  [[nodiscard]] std::optional<std::size_t> read_at(std::uint64_t offset,
+                                                   std::span<std::byte> into) const;
+
+  /// As messages call it: the path, or "stdin".
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool is_terminal() const noexcept;
+
+ private:
+  Input(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+
+  Fd fd_;
+  std::string name_;
+};
+
+/// The whole of a small file such as those in /proc; nullopt if it cannot be
+/// opened or read, or is longer than `limit_bytes`.
+std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes);
+
+}  // namespace pe::io

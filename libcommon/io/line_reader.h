@@ -1,0 +1,38 @@
+// Lines of any length, without a copy of those that fit the buffer.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "io/input.h"
+
+namespace pe::io {
+
+/// Hands out the lines of an Input, each without its newline; a last line that
+/// lacks one still counts.  Memory: one block, or the longest line.
+class LineReader {
+ public:
+  /// `input` must outlive the reader.
+  explicit LineReader(Input& input);
+
+  /// The next line, or nullopt at the end.  The view dies with the next call.
+  /// Throws Error if the input cannot be read.
+  std::optional<std::string_view> next();
+
+  /// Of the line that next() returned last, counted from 1.
+  [[nodiscard]] std::uint64_t line_number() const noexcept { return line_number_; }
+
+ private:
+  bool fill();
+
+  Input& input_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
+  bool at_end_ = false;
+  std::uint64_t line_number_ = 0;
+};
+
+}  // namespace pe::io

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "io/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace pe::io {
+namespace {
+
+constexpr std::size_t kFlushAt = 64 * 1024;  // bytes; a pipe's default size
+
+int create_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0)
+    throw_errno(path, errno);
+  return fd;
+}
+
+}  // namespace
+
+void FdOutput::write(std::string_view bytes) {
+  buffer_ += bytes;
+  if (buffer_.size() >= kFlushAt)
+    flush();
+}
+
+void FdOutput::flush() {
+  std::string_view left = buffer_;
+  while (!left.empty()) {
+    const ssize_t n = ::write(fd_, left.data(), left.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0) {
+      const int code = errno;
+      buffer_.clear();  // never try the same bytes again
+      if (code == EPIPE)
+        throw BrokenPipe(name_);
+      throw_errno(name_, code);
+    }
+    left.remove_prefix(static_cast<std::size_t>(n));
+  }
+  buffer_.clear();
+}
+
+bool FdOutput::is_terminal() const noexcept { return ::isatty(fd_) == 1; }
+
+FileOutput::FileOutput(const std::string& path) : fd_(create_file(path)), out_(fd_.get(), path) {}
+
+}  // namespace pe::io

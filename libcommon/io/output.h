@@ -1,0 +1,65 @@
+// Buffered output that remembers why a write failed.
+//
+// std::ostream forgets errno, so a full disk and a closed pipe look the same;
+// the tools need to tell them apart (exit 1 with a message, or die quietly).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace pe::io {
+
+class Output {
+ public:
+  Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  Output(Output&&) = delete;
+  Output& operator=(Output&&) = delete;
+  virtual ~Output() = default;
+
+  virtual void write(std::string_view bytes) = 0;
+  /// Hands every buffered byte to the system.  Throws BrokenPipe or Error.
+  virtual void flush() = 0;
+  [[nodiscard]] virtual bool is_terminal() const noexcept { return false; }
+};
+
+class FdOutput final : public Output {
+ public:
+  /// `fd` stays open and stays the caller's; `name` is used in messages.
+  FdOutput(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+  void write(std::string_view bytes) override;
+  void flush() override;
+  [[nodiscard]] bool is_terminal() const noexcept override;
+
+ private:
+  int fd_;
+  std::string name_;
+  std::string buffer_;
+};
+
+/// A file of the tool's own (-o FILE): created, or emptied, when opened.
+class FileOutput final : public Output {
+ public:
+  /// Throws Error if the file cannot be created.
+  explicit FileOutput(const std::string& path);
+  void write(std::string_view bytes) override { out_.write(bytes); }
+  void flush() override { out_.flush(); }
+
+ private:
+  Fd fd_;
+  FdOutput out_;
+};
+
+/// Keeps everything; for tests.
+class StringOutput final : public Output {
+ public:
+  void write(std::string_view bytes) override { text += bytes; }
+  void flush() override {}
+  std::string text;
+};
+
+}  // namespace pe::io

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "cli/command_line.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "base/error.h"
+#include "support/run_tool.h"
+
+namespace po = boost::program_options;
+using pe::testing::run_tool;
+
+namespace {
+
+void add_options(po::options_description& options) {
+  options.add_options()("freq,F", po::value<std::string>()->value_name("HZ"), "how often")(
+      "quiet,q", "say less");
+}
+
+/// Prints what it was given, one item a line.
+int echo(const pe::cli::CommandLine& line, pe::cli::Io& io) {
+  if (const auto* freq = line.text("freq"))
+    io.out.write("freq=" + *freq + "\n");
+  for (const auto& operand : line.operands)
+    io.out.write("operand " + operand + "\n");
+  for (const auto& word : line.command)
+    io.out.write("command " + word + "\n");
+  return 7;
+}
+
+int fail(const pe::cli::CommandLine& /*line*/, pe::cli::Io& /*io*/) {
+  throw pe::Error("it: broke");
+}
+
+constexpr pe::cli::Tool kFilter{"filter", "[FILE]...", "Filters.", add_options, echo};
+constexpr pe::cli::Tool kRunner{"runner", "COMMAND", "Runs.", add_options, echo, true};
+constexpr pe::cli::Tool kFailing{"runner", "COMMAND", "Runs.", add_options, fail, true};
+
+int filter(std::span<const std::string> args, pe::cli::Io& io) {
+  return pe::cli::run(kFilter, args, io);
+}
+int runner(std::span<const std::string> args, pe::cli::Io& io) {
+  return pe::cli::run(kRunner, args, io);
+}
+int failing(std::span<const std::string> args, pe::cli::Io& io) {
+  return pe::cli::run(kFailing, args, io);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(command_line)
+
+BOOST_AUTO_TEST_CASE(no_operand_means_stdin) {
+  const auto r = run_tool(filter, {});
+  BOOST_TEST(r.out == "operand -\n");
+  BOOST_TEST(r.status == 7);
+}
+
+BOOST_AUTO_TEST_CASE(options_may_follow_files) {
+  BOOST_TEST(run_tool(filter, {"a", "-F99", "b"}).out == "freq=99\noperand a\noperand b\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_commands_own_options_are_left_alone) {
+  BOOST_TEST(run_tool(runner, {"-F", "99", "./a.out", "-x", "-F", "1"}).out ==
+             "freq=99\ncommand ./a.out\ncommand -x\ncommand -F\ncommand 1\n");
+  BOOST_TEST(run_tool(runner, {"--freq", "99", "--", "-odd-name", "--help"}).out ==
+             "freq=99\ncommand -odd-name\ncommand --help\n");
+  BOOST_TEST(run_tool(runner, {"--freq=99", "-q", "ls", "--", "x"}).out ==
+             "freq=99\ncommand ls\ncommand --\ncommand x\n");
+}
+
+BOOST_AUTO_TEST_CASE(abbreviations_and_unknown_options_are_refused) {
+  for (const char* arg : {"--fre=1", "--nonsense", "-z"}) {
+    const auto r = run_tool(filter, {arg});
+    BOOST_TEST(r.status == 2);
+    BOOST_TEST(r.out.empty());
+    BOOST_TEST(r.err.ends_with(" (see --help)\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tool_that_runs_a_command_fails_with_125) {
+  const auto r = run_tool(failing, {"ls"});
+  BOOST_TEST(r.status == 125);
+  BOOST_TEST(r.err == "runner: it: broke\n");
+  BOOST_TEST(run_tool(failing, {}).status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {
+  const auto r = run_tool(filter, {"--help"});
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.out ==
+             "Usage: filter [FILE]...\n"
+             "Filters.\n"
+             "\n"
+             "Options:\n"
+             "  -F, --freq HZ             how often\n"
+             "  -q, --quiet               say less\n"
+             "  -h, --help                print this help and exit\n"
+             "  -V, --version             print the version and exit\n"
+             "\n"
+             "More in filter(1).\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
