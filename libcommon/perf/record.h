@@ -1,0 +1,77 @@
+// Records of the sample stream, and the numbers that name them.
+//
+// The stream is perf's own pipe format; pe-stream(5) describes it.  Types below
+// 64 come from the kernel (perf_event_open(2), linux/perf_event.h), those from
+// 64 on from perf (tools/perf/Documentation/perf.data-file-format.txt), and the
+// two from 0x50450001 on are ours.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/byte_reader.h"
+
+namespace pe::perf {
+
+/// Record types of perf itself, and ours.
+enum RecordType : std::uint32_t {
+  kRecordHeaderAttr = 64,
+  kRecordTracingData = 66,  ///< followed by bytes that its own size does not cover
+  kRecordFinishedRound = 68,
+  kRecordAuxtrace = 71,  ///< followed by bytes that its own size does not cover
+  kRecordEventUpdate = 78,
+  kRecordCompressed = 81,
+  kRecordCompressed2 = 83,
+  kRecordFirstOfPerf = 64,
+  kRecordSymbol = 0x50450001,
+  kRecordLocation = 0x50450002,
+};
+
+/// "PERFILE2" as a number of this machine's byte order.
+inline constexpr std::uint64_t kMagic = 0x32454c4946524550;
+inline constexpr std::uint64_t kMagicOtherByteOrder = 0x50455246494c4532;
+inline constexpr std::uint64_t kPipeHeaderBytes = 16;
+
+/// One record, as a view into somebody's buffer.
+struct Record {
+  std::uint32_t type = 0;
+  std::uint16_t misc = 0;
+  Bytes bytes;  ///< header, body, and what follows the record where its type says so
+
+  [[nodiscard]] Bytes body() const noexcept { return bytes.subspan(sizeof(perf_event_header)); }
+  [[nodiscard]] bool is_sample() const noexcept { return type == PERF_RECORD_SAMPLE; }
+  [[nodiscard]] bool is_ours() const noexcept {
+    return type == kRecordSymbol || type == kRecordLocation;
+  }
+};
+
+/// Views `bytes` (at least a header long) as a record.
+inline Record view_record(Bytes bytes) noexcept {
+  perf_event_header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return {header.type, header.misc, bytes};
+}
+
+/// Numbers that may stand at any address, as those of a damaged stream do.
+class U64View {
+ public:
+  U64View() noexcept = default;
+  /// Views the first bytes.size() / 8 numbers.
+  explicit U64View(Bytes bytes) noexcept : bytes_(bytes) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / sizeof(std::uint64_t); }
+  [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept {
+    std::uint64_t value;
+    std::memcpy(&value, bytes_.data() + i * sizeof value, sizeof value);
+    return value;
+  }
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+
+ private:
+  Bytes bytes_;
+};
+
+}  // namespace pe::perf

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "perf/sample.h"
+
+#include <bit>
+
+namespace pe::perf {
+namespace {
+
+/// Steps over PERF_SAMPLE_READ (perf_event_open(2), read_format).
+bool skip_read(ByteReader& reader, std::uint64_t format) {
+  const bool has_id = (format & PERF_FORMAT_ID) != 0;
+  const bool has_lost = (format & PERF_FORMAT_LOST) != 0;
+  const std::uint64_t times = ((format & PERF_FORMAT_TOTAL_TIME_ENABLED) != 0 ? 1U : 0U) +
+                              ((format & PERF_FORMAT_TOTAL_TIME_RUNNING) != 0 ? 1U : 0U);
+  const std::uint64_t per_value = 1U + (has_id ? 1U : 0U) + (has_lost ? 1U : 0U);
+  if ((format & PERF_FORMAT_GROUP) == 0)
+    return reader.skip(times + per_value, 8);
+  const auto count = reader.take<std::uint64_t>();
+  return count && reader.skip(times, 8) && reader.skip(*count, 8 * per_value);
+}
+
+bool skip_raw(ByteReader& reader) {
+  const auto size = reader.take<std::uint32_t>();
+  return size && reader.skip(*size);
+}
+
+bool skip_branch_stack(ByteReader& reader, std::uint64_t branch_type) {
+  const auto count = reader.take<std::uint64_t>();
+  constexpr std::uint64_t kEntryBytes = 24;
+  const bool has_index = (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0;
+  return count && reader.skip(has_index ? 1 : 0, 8) && reader.skip(*count, kEntryBytes);
+}
+
+bool take_callchain(ByteReader& reader, Sample& sample) {
+  const auto count = reader.take<std::uint64_t>();
+  if (!count || *count > reader.left().size() / 8)
+    return false;
+  sample.has_callchain = true;
+  sample.callchain = U64View(*reader.take_bytes(*count * 8));
+  return true;
+}
+
+bool take_user_regs(ByteReader& reader, std::uint64_t mask, Sample& sample) {
+  const auto abi = reader.take<std::uint64_t>();
+  if (!abi)
+    return false;
+  sample.user_regs_abi = *abi;
+  if (*abi == PERF_SAMPLE_REGS_ABI_NONE)
+    return true;
+  const auto regs = reader.take_bytes(8 * static_cast<std::uint64_t>(std::popcount(mask)));
+  if (regs)
+    sample.user_regs = U64View(*regs);
+  return regs.has_value();
+}
+
+bool take_user_stack(ByteReader& reader, Sample& sample) {
+  const auto size = reader.take<std::uint64_t>();
+  if (!size)
+    return false;
+  if (*size == 0)
+    return true;
+  const auto copied = reader.take_bytes(*size);
+  const auto dyn_size = reader.take<std::uint64_t>();  // how much of it is stack
+  if (!copied || !dyn_size || *dyn_size > *size)
+    return false;
+  sample.user_stack = copied->first(static_cast<std::size_t>(*dyn_size));
+  return true;
+}
+
+/// The fields of fixed size that open a sample.
+bool take_fixed_part(ByteReader& reader, std::uint64_t type, Sample& sample) {
+  const auto take = [&](std::uint64_t bit, auto& into) {
+    if ((type & bit) == 0)
+      return true;
+    const auto value = reader.take<std::remove_reference_t<decltype(into)>>();
+    if (value)
+      into = *value;
+    return value.has_value();
+  };
+  std::uint64_t ignored = 0;
+  std::uint32_t reserved = 0;
+  return take(PERF_SAMPLE_IDENTIFIER, ignored) && take(PERF_SAMPLE_IP, sample.ip) &&
+         take(PERF_SAMPLE_TID, sample.pid) && take(PERF_SAMPLE_TID, sample.tid) &&
+         take(PERF_SAMPLE_TIME, sample.time_ns) && take(PERF_SAMPLE_ADDR, ignored) &&
+         take(PERF_SAMPLE_ID, ignored) && take(PERF_SAMPLE_STREAM_ID, ignored) &&
+         take(PERF_SAMPLE_CPU, sample.cpu) && take(PERF_SAMPLE_CPU, reserved) &&
+         take(PERF_SAMPLE_PERIOD, sample.period);
+}
+
+}  // namespace
+
+std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr) {
+  ByteReader reader(record.body());
+  const std::uint64_t type = attr.sample_type;
+  const auto has = [type](std::uint64_t bit) { return (type & bit) != 0; };
+  Sample sample;
+  if (!take_fixed_part(reader, type, sample) ||
+      (has(PERF_SAMPLE_READ) && !skip_read(reader, attr.read_format)) ||
+      (has(PERF_SAMPLE_CALLCHAIN) && !take_callchain(reader, sample)) ||
+      (has(PERF_SAMPLE_RAW) && !skip_raw(reader)) ||
+      (has(PERF_SAMPLE_BRANCH_STACK) && !skip_branch_stack(reader, attr.branch_sample_type)) ||
+      (has(PERF_SAMPLE_REGS_USER) && !take_user_regs(reader, attr.sample_regs_user, sample)) ||
+      (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
+    return std::nullopt;
+  return sample;
+}
+
+std::uint64_t time_of(const Record& record, const perf_event_attr& attr) {
+  const std::uint64_t type = attr.sample_type;
+  if ((type & PERF_SAMPLE_TIME) == 0)
+    return 0;
+  const U64View fields(record.body());
+  if (record.is_sample()) {
+    const auto position = static_cast<std::size_t>(
+        std::popcount(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID)));
+    return position < fields.size() ? fields[position] : 0;
+  }
+  if (attr.sample_id_all == 0 || record.type >= kRecordFirstOfPerf)
+    return 0;
+  constexpr std::uint64_t kAfterTime =
+      PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+  const auto position = 1 + static_cast<std::size_t>(std::popcount(type & kAfterTime));
+  return position <= fields.size() ? fields[fields.size() - position] : 0;
+}
+
+std::optional<MmapRecord> parse_mmap(const Record& record) {
+  ByteReader reader(record.body());
+  MmapRecord map;
+  const auto pid = reader.take<std::uint32_t>();
+  const auto tid = reader.take<std::uint32_t>();
+  const auto start = reader.take<std::uint64_t>();
+  const auto size = reader.take<std::uint64_t>();
+  const auto file_offset = reader.take<std::uint64_t>();
+  if (!pid || !tid || !start || !size || !file_offset)
+    return std::nullopt;
+  map.executable = (record.misc & PERF_RECORD_MISC_MMAP_DATA) == 0;
+  if (record.type == PERF_RECORD_MMAP2) {
+    constexpr std::size_t kIdentityBytes = 24;  // major, minor, inode, generation; or a build id
+    const auto identity = reader.take_bytes(kIdentityBytes);
+    const auto prot = reader.take<std::uint32_t>();
+    const auto flags = reader.take<std::uint32_t>();
+    if (!identity || !prot || !flags)
+      return std::nullopt;
+    constexpr std::uint32_t kProtExec = 4;  // PROT_EXEC
+    map.executable = (*prot & kProtExec) != 0;
+    if ((record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0) {
+      const auto build_id_size = std::to_integer<std::size_t>(identity->front());
+      constexpr std::size_t kMaxBuildId = 20;
+      if (build_id_size <= kMaxBuildId)
+        map.build_id = identity->subspan(4, build_id_size);
+    } else {
+      map.inode = U64View(identity->subspan(8))[0];
+    }
+  }
+  const auto path = reader.take_string();
+  if (!path || *size == 0 || *start > UINT64_MAX - *size)
+    return std::nullopt;
+  map.pid = *pid;
+  map.tid = *tid;
+  map.start = *start;
+  map.size = *size;
+  map.file_offset = *file_offset;
+  map.path = *path;
+  return map;
+}
+
+std::optional<CommRecord> parse_comm(const Record& record) {
+  ByteReader reader(record.body());
+  const auto pid = reader.take<std::uint32_t>();
+  const auto tid = reader.take<std::uint32_t>();
+  const auto comm = reader.take_string();
+  if (!pid || !tid || !comm)
+    return std::nullopt;
+  return CommRecord{*pid, *tid, (record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, *comm};
+}
+
+std::optional<TaskRecord> parse_task(const Record& record) {
+  ByteReader reader(record.body());
+  const auto pid = reader.take<std::uint32_t>();
+  const auto parent_pid = reader.take<std::uint32_t>();
+  const auto tid = reader.take<std::uint32_t>();
+  const auto parent_tid = reader.take<std::uint32_t>();
+  if (!pid || !parent_pid || !tid || !parent_tid)
+    return std::nullopt;
+  return TaskRecord{*pid, *parent_pid, *tid, *parent_tid};
+}
+
+std::optional<std::uint64_t> parse_lost(const Record& record) {
+  ByteReader reader(record.body());
+  if (record.type == PERF_RECORD_LOST && !reader.skip(1, 8))  // the event's id comes first
+    return std::nullopt;
+  return reader.take<std::uint64_t>();
+}
+
+std::optional<SymbolRecord> parse_symbol(const Record& record) {
+  ByteReader reader(record.body());
+  const auto id = reader.take<std::uint64_t>();
+  const auto flags = reader.take<std::uint32_t>();
+  const auto line = reader.take<std::uint32_t>();
+  const auto name = reader.take_string();
+  const auto module = reader.take_string();
+  const auto file = reader.take_string();
+  if (!id || !flags || !line || !name || !module || !file)
+    return std::nullopt;
+  return SymbolRecord{*id, *flags, *line, *name, *module, *file};
+}
+
+std::optional<LocationRecord> parse_location(const Record& record) {
+  ByteReader reader(record.body());
+  const auto pid = reader.take<std::uint32_t>();
+  const auto count = reader.take<std::uint32_t>();
+  const auto address = reader.take<std::uint64_t>();
+  if (!pid || !count || !address)
+    return std::nullopt;
+  const auto ids = reader.take_bytes(std::uint64_t{8} * *count);
+  if (!ids)
+    return std::nullopt;
+  return LocationRecord{*pid, *address, U64View(*ids)};
+}
+
+}  // namespace pe::perf

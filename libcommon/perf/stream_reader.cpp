@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "perf/stream_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "perf/event.h"
+
+namespace pe::perf {
+namespace {
+
+constexpr std::size_t kBlockBytes = 256 * 1024;
+constexpr std::size_t kMaxBeforeData = 256UL * 1024 * 1024;  // attrs and ids of a perf.data file
+constexpr std::size_t kMaxTrailing =
+    1024UL * 1024 * 1024;  // what follows a TRACING_DATA or AUXTRACE record
+constexpr std::uint64_t kFileHeaderBytes = 104;
+
+struct FileSection {
+  std::uint64_t offset;
+  std::uint64_t size;
+};
+
+struct FileHeader {  // after magic and size
+  std::uint64_t attr_size;
+  FileSection attrs, data, event_types;
+};
+
+std::optional<Bytes> section_bytes(Bytes file, FileSection section) {
+  ByteReader reader(file);
+  if (!reader.skip(section.offset))
+    return std::nullopt;
+  return reader.take_bytes(section.size);
+}
+
+}  // namespace
+
+StreamReader::StreamReader(io::Input& input) : input_(input), buffer_(kBlockBytes) {
+  if (!ensure(kPipeHeaderBytes)) {
+    if (unread().empty())
+      throw Error(input.name() + ": empty: not a sample stream");
+    throw Error(input.name() + ": not a sample stream (perf's pipe format or a perf.data file)");
+  }
+  const U64View header(unread());
+  if (header[0] == kMagicOtherByteOrder)
+    throw Error(input.name() + ": recorded on a machine of the other byte order");
+  if (header[0] != kMagic)
+    throw Error(input.name() + ": not a sample stream (perf's pipe format or a perf.data file)");
+  if (header[1] == kPipeHeaderBytes) {
+    begin_ += kPipeHeaderBytes;
+    position_ = kPipeHeaderBytes;
+  } else {
+    read_file_header();
+  }
+}
+
+void StreamReader::read_file_header() {
+  const std::uint64_t header_size = U64View(unread())[1];
+  if (header_size < kFileHeaderBytes || !ensure(kFileHeaderBytes))
+    throw Error(input_.name() + ": not a sample stream: bad perf.data header");
+  FileHeader header;
+  std::memcpy(&header, unread().data() + kPipeHeaderBytes, sizeof header);
+  if (header.data.offset < kFileHeaderBytes || header.data.offset > kMaxBeforeData ||
+      header.data.size > std::numeric_limits<std::uint64_t>::max() - header.data.offset)
+    throw Error(input_.name() + ": not a sample stream: bad perf.data header");
+  if (!ensure(header.data.offset))
+    throw Error(input_.name() + ": truncated before its first record");
+  add_attr_records(unread().first(header.data.offset), header.attr_size, header.attrs.offset,
+                   header.attrs.size);
+  begin_ += header.data.offset;
+  position_ = header.data.offset;
+  // perf writes the size last: 0 is what a recording that was killed leaves.
+  if (header.data.size != 0)
+    data_end_ = header.data.offset + header.data.size;
+}
+
+void StreamReader::add_attr_records(Bytes before_data, std::uint64_t attr_size,
+                                    std::uint64_t attrs_at, std::uint64_t attrs_bytes) {
+  const auto attrs = section_bytes(before_data, {attrs_at, attrs_bytes});
+  if (!attrs || attr_size < PERF_ATTR_SIZE_VER0 + sizeof(FileSection) || attr_size > attrs->size())
+    throw Error(input_.name() + ": not a sample stream: bad perf.data attributes");
+  for (ByteReader reader(*attrs); const auto entry = reader.take_bytes(attr_size);) {
+    const Bytes attr = entry->first(entry->size() - sizeof(FileSection));
+    FileSection ids_at;
+    std::memcpy(&ids_at, entry->data() + attr.size(), sizeof ids_at);
+    const auto ids = section_bytes(before_data, ids_at);
+    ByteReader attr_reader(attr);
+    const auto parsed = take_attr(attr_reader);
+    const std::size_t size =
+        sizeof(perf_event_header) + sizeof(perf_event_attr) + (ids ? ids->size() : 0);
+    if (!ids || !parsed || size > std::numeric_limits<std::uint16_t>::max())
+      throw Error(input_.name() + ": not a sample stream: bad perf.data attributes");
+    perf_event_attr whole = *parsed;
+    whole.size = sizeof whole;
+    const perf_event_header header{kRecordHeaderAttr, 0, static_cast<std::uint16_t>(size)};
+    std::vector<std::byte> record(size);
+    std::memcpy(record.data(), &header, sizeof header);
+    std::memcpy(record.data() + sizeof header, &whole, sizeof whole);
+    std::copy(ids->begin(), ids->end(), record.begin() + sizeof header + sizeof whole);
+    made_.push_back(std::move(record));
+  }
+}
+
+/// Makes `bytes` unread bytes available; false if the input ends before.
+bool StreamReader::ensure(std::size_t bytes) {
+  if (end_ - begin_ >= bytes)
+    return true;
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  while (end_ < bytes) {
+    if (end_ == buffer_.size())  // grows with what has arrived, not with what a record promises
+      buffer_.resize(2 * buffer_.size());
+    const std::size_t n = input_.read(std::span(buffer_).subspan(end_));
+    if (n == 0)
+      return false;
+    end_ += n;
+  }
+  return true;
+}
+
+bool StreamReader::ensure_or_note(std::size_t bytes, const char* what) {
+  if (ensure(bytes))
+    return true;
+  note_damage(fmt::format("truncated at byte {}: {}", position_ + unread().size(), what));
+  return false;
+}
+
+std::optional<Record> StreamReader::next() {
+  if (!made_.empty()) {
+    current_made_ = std::move(made_.front());
+    made_.pop_front();
+    return view_record(current_made_);
+  }
+  if (!damage_.empty() || (data_end_ && position_ >= *data_end_))
+    return std::nullopt;
+  if (!ensure(1)) {
+    if (data_end_)
+      note_damage(fmt::format("truncated at byte {}: {} bytes are missing", position_,
+                              *data_end_ - position_));
+    return std::nullopt;
+  }
+  if (!ensure_or_note(sizeof(perf_event_header), "a record's header is cut"))
+    return std::nullopt;
+  perf_event_header header;
+  std::memcpy(&header, unread().data(), sizeof header);
+  const auto size = full_size(header);
+  if (!size || !ensure_or_note(*size, "a record is cut"))
+    return std::nullopt;
+  const Bytes bytes = unread().first(*size);
+  begin_ += *size;
+  position_ += *size;
+  return view_record(bytes);
+}
+
+/// Size of the record at hand with what follows it; nullopt, and damage noted, if it is impossible.
+std::optional<std::size_t> StreamReader::full_size(const perf_event_header& header) {
+  if (header.size < sizeof header) {
+    note_damage(fmt::format("damaged at byte {}: a record of {} bytes", position_, header.size));
+    return std::nullopt;
+  }
+  if (header.type != kRecordTracingData && header.type != kRecordAuxtrace)
+    return header.size;
+  if (!ensure_or_note(header.size, "a record is cut"))
+    return std::nullopt;
+  ByteReader body(unread().first(header.size).subspan(sizeof header));
+  std::uint64_t trailing = 0;
+  if (header.type == kRecordTracingData)
+    trailing = (std::uint64_t{body.take<std::uint32_t>().value_or(0)} + 7) / 8 * 8;
+  else
+    trailing = body.take<std::uint64_t>().value_or(0);
+  if (trailing > kMaxTrailing) {
+    note_damage(
+        fmt::format("damaged at byte {}: a record followed by {} bytes", position_, trailing));
+    return std::nullopt;
+  }
+  return header.size + static_cast<std::size_t>(trailing);
+}
+
+void StreamReader::note_damage(const std::string& what) { damage_ = what; }
+
+}  // namespace pe::perf

@@ -1,0 +1,63 @@
+// Writing a sample stream, in perf's pipe format.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "io/output.h"
+#include "perf/sample.h"
+
+namespace pe::perf {
+
+/// Builds one record at a time.  Numbers in host order; strings with their NUL.
+class RecordBuilder {
+ public:
+  /// Begins a record, forgetting the one before.
+  RecordBuilder& begin(std::uint32_t type, std::uint16_t misc = 0);
+  template <typename T>
+  RecordBuilder& add(const T& value) {
+    bytes_ += bytes_of(value);
+    return *this;
+  }
+  RecordBuilder& add_bytes(std::string_view bytes) {
+    bytes_ += bytes;
+    return *this;
+  }
+  /// `text` and a NUL; what lies behind a NUL inside the text is dropped.
+  RecordBuilder& add_string(std::string_view text);
+  /// Fills up to a multiple of eight, as every record of the kernel is.
+  RecordBuilder& pad();
+  /// The finished record.  Throws Error if it is over 65,535 bytes, the most its size can say.
+  std::string_view finish();
+
+ private:
+  std::string bytes_;
+};
+
+class StreamWriter {
+ public:
+  /// `out` must outlive the writer.
+  explicit StreamWriter(io::Output& out) : out_(out) {}
+
+  void write_header();
+  void write_attr(const perf_event_attr& attr, std::span<const std::uint64_t> ids);
+  /// EVENT_UPDATE, name: how perf and stackfold call the event.
+  void write_event_name(std::uint64_t id, std::string_view name);
+  void write_symbol(const SymbolRecord& symbol);
+  void write_location(std::uint32_t pid, std::uint64_t address,
+                      std::span<const std::uint64_t> symbol_ids);
+  /// Everything older than the last round's newest record has been written.
+  void write_finished_round();
+  /// A record as it came.
+  void write(Bytes record);
+  void flush() { out_.flush(); }
+
+ private:
+  io::Output& out_;
+  RecordBuilder builder_;
+};
+
+}  // namespace pe::perf

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "proc/maps.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/parse_number.h"
+#include "io/input.h"
+
+namespace pe::proc {
+namespace {
+
+// 50,000 mappings of 100 bytes are 5 MB; a hostile process cannot make us hold more than this.
+constexpr std::size_t kMaxMapsBytes = 64UL * 1024 * 1024;
+constexpr std::size_t kMaxStatusBytes = 64UL * 1024;
+
+/// Cuts off and returns what stands before `separator`; nullopt if it is not there.
+std::optional<std::string_view> take_until(std::string_view& text, char separator) {
+  const auto end = text.find(separator);
+  if (end == std::string_view::npos)
+    return std::nullopt;
+  const auto taken = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return taken;
+}
+
+template <typename T>
+bool take_hex(std::string_view& text, char separator, T& into) {
+  const auto field = take_until(text, separator);
+  const auto value = field ? parse_number<T>(*field, 16) : std::nullopt;
+  if (value)
+    into = *value;
+  return value.has_value();
+}
+
+std::vector<pid_t> numbered_entries(const std::string& folder) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+  if (!dir)
+    return numbers;
+  while (const dirent* entry = ::readdir(dir.get()))  // NOLINT(concurrency-mt-unsafe)
+    if (const auto number = parse_number<std::uint32_t>(entry->d_name))
+      numbers.push_back(static_cast<pid_t>(*number));
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+/// The text behind "<key>:" in /proc/TID/status, without blanks around it.
+std::string_view status_field(std::string_view status, std::string_view key) {
+  const std::string start = fmt::format("\n{}:", key);
+  const auto at = status.find(start);
+  if (at == std::string_view::npos)
+    return {};
+  status.remove_prefix(at + start.size());
+  status = status.substr(0, status.find('\n'));
+  const auto first = status.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view{} : status.substr(first);
+}
+
+template <typename T>
+T number_or_zero(std::string_view text) {
+  return parse_number<T>(text).value_or(0);
+}
+
+}  // namespace
+
+std::optional<MapsLine> parse_maps_line(std::string_view line) {
+  MapsLine map;
+  constexpr std::size_t kPermissionChars = 4;
+  if (!take_hex(line, '-', map.start) || !take_hex(line, ' ', map.end))
+    return std::nullopt;
+  const auto permissions = take_until(line, ' ');
+  if (!permissions || permissions->size() != kPermissionChars ||
+      !take_hex(line, ' ', map.file_offset) || !take_hex(line, ':', map.device_major) ||
+      !take_hex(line, ' ', map.device_minor))
+    return std::nullopt;
+  const auto inode = parse_number<std::uint64_t>(line.substr(0, line.find(' ')));
+  if (!inode || map.start >= map.end)
+    return std::nullopt;
+  map.inode = *inode;
+  map.readable = (*permissions)[0] == 'r';
+  map.writable = (*permissions)[1] == 'w';
+  map.executable = (*permissions)[2] == 'x';
+  map.shared = (*permissions)[3] == 's';
+  const auto after_inode = line.find(' ');
+  const auto path = after_inode == std::string_view::npos
+                        ? after_inode
+                        : line.find_first_not_of(' ', after_inode);
+  if (path != std::string_view::npos)
+    map.path = line.substr(path);
+  return map;
+}
+
+bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
+  const auto text = io::read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
+  if (!text)
+    return false;
+  std::string_view left = *text;
+  while (const auto line = take_until(left, '\n'))
+    if (const auto map = parse_maps_line(*line))
+      on_map(*map);
+  return true;
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  return numbered_entries(fmt::format("/proc/{}/task", pid));
+}
+
+std::vector<pid_t> all_processes() { return numbered_entries("/proc"); }
+
+std::optional<std::string> comm_of(pid_t pid, pid_t tid) {
+  auto text = io::read_small_file(fmt::format("/proc/{}/task/{}/comm", pid, tid), kMaxStatusBytes);
+  if (text && text->ends_with('\n'))
+    text->pop_back();
+  return text;
+}
+
+std::optional<ThreadStatus> status_of(pid_t tid) {
+  const auto text = io::read_small_file(fmt::format("/proc/{}/status", tid), kMaxStatusBytes);
+  if (!text)
+    return std::nullopt;
+  ThreadStatus status;
+  status.pid = static_cast<pid_t>(number_or_zero<std::uint32_t>(status_field(*text, "Tgid")));
+  status.parent_pid =
+      static_cast<pid_t>(number_or_zero<std::uint32_t>(status_field(*text, "PPid")));
+  const std::string_view in_namespaces = status_field(*text, "NStgid");
+  const auto last_tab = in_namespaces.rfind('\t');
+  status.pid_in_namespace = static_cast<pid_t>(number_or_zero<std::uint32_t>(
+      last_tab == std::string_view::npos ? in_namespaces : in_namespaces.substr(last_tab + 1)));
+  std::string_view uids = status_field(*text, "Uid");  // real, effective, saved, file system
+  if (take_until(uids, '\t'))
+    status.effective_uid = number_or_zero<std::uint32_t>(uids.substr(0, uids.find('\t')));
+  const std::string_view state = status_field(*text, "State");
+  status.state = state.empty() ? '?' : state[0];
+  return status.pid == 0 ? std::nullopt : std::optional(status);
+}
+
+}  // namespace pe::proc

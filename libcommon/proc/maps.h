@@ -1,0 +1,51 @@
+// /proc/PID/maps and what else /proc says of a process (proc(5)).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pe::proc {
+
+/// One line of /proc/PID/maps.
+struct MapsLine {
+  std::uint64_t start = 0, end = 0;  ///< avma
+  std::uint64_t file_offset = 0;     ///< bytes
+  std::uint32_t device_major = 0, device_minor = 0;
+  std::uint64_t inode = 0;
+  bool readable = false, writable = false, executable = false, shared = false;
+  std::string_view path;  ///< as written: "\012" for a newline; empty for anonymous memory
+};
+
+/// nullopt if the line is not of the form that proc(5) gives.
+std::optional<MapsLine> parse_maps_line(std::string_view line);
+
+/// Calls `on_map` for each mapping of a process; false if it is gone or not ours to read.
+bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map);
+
+/// The threads of a process, in ascending order; empty if it is gone.
+std::vector<pid_t> threads_of(pid_t pid);
+
+/// Every process, in ascending order.
+std::vector<pid_t> all_processes();
+
+/// The name of a thread (prctl(2), PR_SET_NAME); nullopt if it is gone.
+std::optional<std::string> comm_of(pid_t pid, pid_t tid);
+
+/// What /proc/TID/status says of a thread.
+struct ThreadStatus {
+  pid_t pid = 0;  ///< its process (Tgid)
+  pid_t parent_pid = 0;
+  pid_t pid_in_namespace = 0;  ///< of its process, in its own pid namespace (NStgid, last number)
+  uid_t effective_uid = 0;
+  char state = '?';  ///< R, S, D, T, t, Z, X …
+};
+std::optional<ThreadStatus> status_of(pid_t tid);
+
+}  // namespace pe::proc

@@ -1,0 +1,65 @@
+// Processes over time: which file was mapped where, and what each thread was called.
+//
+// Fed with events in the order in which they happened; asked about the moment it has reached.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace pe::proc {
+
+/// An executable mapping.
+struct Mapping {
+  std::uint64_t start = 0, end = 0;  ///< avma
+  std::uint64_t file_offset = 0;     ///< of `start`
+  const std::string* path =
+      nullptr;  ///< as recorded ("/usr/bin/ls", "[vdso]", "//anon"); lives as long as the table
+};
+
+/// The executable mappings of one process at one moment, sorted, without overlap.
+class AddressSpace {
+ public:
+  /// What was mapped there before gives way, in part or whole.
+  void map(const Mapping& mapping);
+  /// Null if nothing is mapped at `avma`.
+  [[nodiscard]] const Mapping* find(std::uint64_t avma) const noexcept;
+  [[nodiscard]] const std::vector<Mapping>& all() const noexcept { return mappings_; }
+
+ private:
+  void make_room(std::uint64_t start, std::uint64_t end);
+
+  std::vector<Mapping> mappings_;
+};
+
+class ProcessTable {
+ public:
+  void map(std::uint32_t pid, std::uint64_t start, std::uint64_t size, std::uint64_t file_offset,
+           std::string_view path);
+  /// A new process shares its parent's mappings until either changes its own;
+  /// a new thread is called as its parent until it is renamed.
+  void fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std::uint32_t pid,
+            std::uint32_t tid);
+  /// The process has begun another program: its mappings are gone.
+  void exec(std::uint32_t pid);
+  void set_comm(std::uint32_t pid, std::uint32_t tid, std::string_view comm);
+
+  /// Null if nothing is known to be mapped there.
+  [[nodiscard]] const Mapping* find(std::uint32_t pid, std::uint64_t avma) const;
+  /// The thread's name, or its process's; ":TID" if neither was recorded, as perf writes it.
+  [[nodiscard]] std::string comm(std::uint32_t pid, std::uint32_t tid) const;
+
+ private:
+  AddressSpace& writable_space(std::uint32_t pid);
+
+  std::unordered_map<std::uint32_t, std::shared_ptr<AddressSpace>> spaces_;
+  std::unordered_map<std::uint32_t, std::string> comms_;  ///< by thread
+  std::unordered_set<std::string> paths_;
+};
+
+}  // namespace pe::proc

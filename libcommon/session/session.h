@@ -1,0 +1,81 @@
+// A sample stream as it is read: its records in time order, and the state of
+// every process at the moment of the record at hand.
+//
+// Joins perf (what a record says) and proc (what that means for a process), so
+// that pe-symbolize and stackfold see the same history.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "io/input.h"
+#include "perf/ordered_reader.h"
+#include "proc/process_table.h"
+
+namespace pe::session {
+
+/// What was read, and what was missing from it.
+struct Counts {
+  std::uint64_t samples = 0;  ///< samples read
+  std::uint64_t lost = 0;     ///< samples that the recorder says it lost
+  std::uint64_t malformed_records =
+      0;                              ///< records, samples among them, that could not be understood
+  std::uint64_t skipped_records = 0;  ///< records of types that we cannot read (compressed ones)
+  std::uint64_t out_of_order = 0;     ///< records older than one handed out before them
+};
+
+/// A change to a process's mappings that the record at hand made: names found
+/// for addresses in [start, end) of `pid` hold no longer.
+struct MappingChange {
+  std::uint32_t pid = 0;
+  std::uint64_t start = 0, end = 0;  ///< avma
+};
+
+class Session {
+ public:
+  /// `input` must outlive the session.  Throws Error if it is no sample stream.
+  explicit Session(io::Input& input) : reader_(input) {}
+
+  /// The next record in time order, after its effect on processes(); the view dies with the next
+  /// call.
+  std::optional<perf::Record> next();
+
+  /// The sample at hand; nullopt if the record is none, or is malformed (counted).
+  [[nodiscard]] const std::optional<perf::Sample>& sample() const noexcept { return sample_; }
+  /// The event of the sample at hand.
+  [[nodiscard]] const perf::Event* event() const noexcept { return event_; }
+  [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {
+    return change_;
+  }
+
+  [[nodiscard]] const proc::ProcessTable& processes() const noexcept { return processes_; }
+  [[nodiscard]] const perf::EventTable& events() const noexcept { return reader_.events(); }
+  [[nodiscard]] const Counts& counts();
+
+  /// The kernel's mapping as recorded ("[kernel.kallsyms]_text"): its first address, 0 if none was.
+  [[nodiscard]] std::uint64_t kernel_start() const noexcept { return kernel_start_; }
+
+  /// Empty after a good end of the input, else what is wrong and where.
+  [[nodiscard]] std::string damage() const { return reader_.damage(); }
+
+ private:
+  bool apply(const perf::Record& record);
+  bool apply_mmap(const perf::Record& record);
+  bool apply_comm(const perf::Record& record);
+
+  perf::OrderedReader reader_;
+  proc::ProcessTable processes_;
+  std::optional<perf::Sample> sample_;
+  const perf::Event* event_ = nullptr;
+  std::optional<MappingChange> change_;
+  std::uint64_t kernel_start_ = 0;
+  Counts counts_;
+};
+
+/// The counts for a closing line: "3 samples lost, 1 malformed record"; empty if nothing is
+/// missing.
+std::string describe_losses(const Counts& counts);
+
+}  // namespace pe::session
