@@ -46,6 +46,9 @@ std::optional<perf_event_attr> take_attr(ByteReader& reader);
 /// As perf names it: "cycles", "cpu-clock", or "type 2 config 0x133" where no name is known.
 std::string name_of(const perf_event_attr& attr);
 
+inline bool is_software(const perf_event_attr& attr) { return attr.type == PERF_TYPE_SOFTWARE; }
+inline bool is_tracepoint(const perf_event_attr& attr) { return attr.type == PERF_TYPE_TRACEPOINT; }
+
 /// Fills type and config for "cycles", "cpu-clock", "page-faults" …; false if the name is none.
 bool set_event(perf_event_attr& attr, const std::string& name);
 

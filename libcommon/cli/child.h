@@ -1,0 +1,53 @@
+// Running the user's command: started, held before its first instruction, let go, waited for.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace pe::cli {
+
+class Child {
+ public:
+  /// Forks; the child waits until go() and then begins with no signal blocked or
+  /// ignored by us.  Its standard output is `stdout_fd` where that is not
+  /// negative.  Throws Error.
+  static Child start(const std::vector<std::string>& command, int stdout_fd);
+
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  /// A child that has not been waited for is ended with SIGTERM and reaped.
+  ~Child();
+
+  /// Lets it begin its program.  Throws CommandError if it cannot (126, 127).
+  void go();
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Readable once the child has ended (pidfd_open(2)); none on kernels before 5.3.
+  [[nodiscard]] const Fd& ended_fd() const noexcept { return pidfd_; }
+
+  /// Its status as a shell shows it (128 + signal), if it has ended.
+  std::optional<int> poll_status();
+  /// Asks it to end (SIGTERM), waits up to `patience_ms`, then returns its status, or
+  /// nullopt if it is still running.
+  std::optional<int> terminate(int patience_ms);
+
+ private:
+  Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name);
+
+  pid_t pid_;
+  Fd pidfd_;
+  Fd go_pipe_;     ///< the child reads one byte from it, then begins its program
+  Fd error_pipe_;  ///< the child writes errno to it if it cannot; closed by exec(2)
+  std::string name_;
+  std::optional<int> status_;
+};
+
+}  // namespace pe::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/attributes.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "io/input.h"
+#include "perf/tracepoint.h"
+
+namespace pe::record {
+namespace {
+
+constexpr std::size_t kMaxSysctlBytes = 64;
+
+std::string sysctl_text(const char* path) {
+  auto text = io::read_small_file(path, kMaxSysctlBytes).value_or("unknown");
+  if (text.ends_with('\n'))
+    text.pop_back();
+  return text;
+}
+
+void set_rate(perf_event_attr& attr, const Options& options,
+              const std::function<void(const std::string&)>& say) {
+  if (options.period || (perf::is_tracepoint(attr) && !options.frequency_was_given)) {
+    attr.sample_period = options.period.value_or(1);  // every pass of a tracepoint, as perf does
+    return;
+  }
+  attr.freq = 1;
+  attr.sample_freq = options.frequency_hz;
+  const auto most =
+      parse_number<std::uint64_t>(sysctl_text("/proc/sys/kernel/perf_event_max_sample_rate"));
+  if (most && options.frequency_hz > *most) {
+    say(fmt::format("{} Hz is over kernel.perf_event_max_sample_rate: sampling at {} Hz",
+                    options.frequency_hz, *most));
+    attr.sample_freq = *most;
+  }
+  constexpr std::uint64_t kCheapHz = 1000;
+  if (attr.sample_freq > kCheapHz)
+    say(fmt::format("{} Hz: above {} Hz sampling itself slows the target noticeably",
+                    attr.sample_freq, kCheapHz));
+}
+
+void set_what_to_keep(perf_event_attr& attr, const Options& options) {
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+  attr.sample_id_all = 1;
+  if (options.call_graph == CallGraph::kFramePointers)
+    attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  // Without kernel frames the time spent in the kernel still counts, for the
+  // user code that called it; without user frames only time in the kernel can.
+  attr.exclude_callchain_kernel = options.user_only ? 1 : 0;
+  attr.exclude_callchain_user = options.kernel_only ? 1 : 0;
+  attr.exclude_user = options.kernel_only ? 1 : 0;
+}
+
+}  // namespace
+
+perf_event_attr make_attr(const Options& options, const std::string& event,
+                          const std::function<void(const std::string&)>& say) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  if (perf::is_tracepoint_name(event)) {
+    attr.type = PERF_TYPE_TRACEPOINT;
+    attr.config = perf::tracepoint_id(event);
+  } else if (!perf::set_event(attr, event)) {
+    throw UsageError(fmt::format("--event: no such event: '{}'", event));
+  }
+  set_rate(attr, options, say);
+  set_what_to_keep(attr, options);
+  // The clock that eBPF programs read too, so that on- and off-CPU time can be laid side by side.
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  // Wake us when half a ring is full, not for each sample: a tenth of the recorder's cost.
+  attr.watermark = 1;
+  attr.wakeup_watermark = static_cast<std::uint32_t>(options.ring_pages * 4096 / 2);
+  return attr;
+}
+
+void follow_tasks(perf_event_attr& attr) {
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.task = 1;
+}
+
+std::string missing_right(int needed_level, std::string_view purpose) {
+  return fmt::format("perf_event_paranoid is {}; need {} or CAP_PERFMON {}",
+                     sysctl_text("/proc/sys/kernel/perf_event_paranoid"), needed_level, purpose);
+}
+
+}  // namespace pe::record

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/counters.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "io/input.h"
+#include "pe-record/attributes.h"
+#include "proc/maps.h"
+
+namespace pe::record {
+namespace {
+
+/// A counter for each thread and CPU: as many descriptors as we may have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+Fd open_cgroup(const std::string& path) {
+  const auto open = [](const std::string& folder) {
+    return Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  };
+  if (path.starts_with('/'))
+    if (Fd fd = open(path))
+      return fd;
+  // cgroup v1 has a hierarchy of its own for perf_event.
+  for (const char* root : {"/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/"})
+    if (Fd fd = open(root + path))
+      return fd;
+  throw_errno("--cgroup: " + path, errno);
+}
+
+}  // namespace
+
+std::vector<int> online_cpus() {
+  constexpr std::size_t kMaxBytes = 64UL * 1024;
+  auto text = io::read_small_file("/sys/devices/system/cpu/online", kMaxBytes);
+  while (text && text->ends_with('\n'))
+    text->pop_back();
+  auto cpus = text ? parse_cpu_list(*text) : std::nullopt;
+  if (cpus)
+    return *cpus;
+  std::vector<int> counted(static_cast<std::size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))));
+  for (std::size_t i = 0; i < counted.size(); ++i)
+    counted[i] = static_cast<int>(i);
+  return counted;
+}
+
+Counters::Counters(const Options& options, const Target& target, const Say& say)
+    : options_(options), cpus_(options.cpus.empty() ? online_cpus() : options.cpus) {
+  raise_descriptor_limit();
+  make_events(say);
+  for (OpenedEvent& event : events_) {
+    event.attr.inherit = target.processes.empty() ? 0 : 1;
+    event.attr.disabled = target.is_command ? 1 : 0;
+    event.attr.enable_on_exec = event.attr.disabled;
+  }
+  Fd cgroup;
+  if (!options.cgroup.empty()) {
+    cgroup = open_cgroup(options.cgroup);
+    open_everywhere({.pid = cgroup.get(), .is_cgroup = true}, say);
+  } else if (options.all_processes) {
+    open_everywhere({.pid = -1}, say);
+  }
+  for (const pid_t pid : target.processes)
+    open_process(pid, say);
+  for (const pid_t tid : target.threads) {
+    open_everywhere({.pid = tid}, say);
+    ++threads_;
+  }
+  if (counters_.empty())
+    throw Error("no such process or thread");
+}
+
+void Counters::make_events(const Say& say) {
+  is_default_event_ = options_.events.empty();
+  const std::vector<std::string> names =
+      is_default_event_ ? std::vector<std::string>{"cycles"} : options_.events;
+  for (const std::string& name : names)
+    events_.push_back({make_attr(options_, name, say), name, {}});
+  follow_tasks(events_.front().attr);
+}
+
+/// All threads, and those that appear while we are opening: a thread made by one
+/// that is counted already is counted by inheritance, so only what was there
+/// before can be missed, and looking again finds it.
+void Counters::open_process(pid_t pid, const Say& say) {
+  std::unordered_set<pid_t> known;
+  for (bool found_more = true; found_more;) {
+    found_more = false;
+    for (const pid_t tid : proc::threads_of(pid)) {
+      if (!known.insert(tid).second)
+        continue;
+      open_everywhere({.pid = tid}, say);
+      found_more = true;
+      ++threads_;
+    }
+  }
+  if (known.empty())
+    throw Error(fmt::format("--pid: {}: no such process", pid));
+}
+
+/// Every event on every CPU for one place.  A thread that has ended meanwhile is no error.
+void Counters::open_everywhere(const perf::CounterPlace& place, const Say& say) {
+  for (const int cpu : cpus_)
+    for (std::size_t event = 0; event < events_.size(); ++event)
+      if (!open_one(event, {place.pid, cpu, place.is_cgroup}, say))
+        return;
+}
+
+/// false if the thread has ended.
+bool Counters::open_one(std::size_t event, perf::CounterPlace place, const Say& say) {
+  for (;;) {
+    int error = 0;
+    Fd counter = perf::open_counter(events_[event].attr, place, error);
+    if (counter) {
+      attach_to_ring(std::move(counter), event, place.cpu);
+      return true;
+    }
+    if (error == ESRCH && !place.is_cgroup)
+      return false;
+    if (error == ENODEV && options_.cpus.empty() && perf::is_software(events_[event].attr))
+      return true;  // the CPU went offline meanwhile
+    if (!adapt(events_[event], error, say))
+      refuse(events_[event], error);
+  }
+}
+
+/// Makes an event that the kernel refused more modest; false if there is nothing left to give up.
+bool Counters::adapt(OpenedEvent& event, int error, const Say& say) {
+  const bool is_missing =
+      error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == EINVAL;
+  if (is_missing && is_default_event_ && event.name == "cycles") {
+    event.name = "cpu-clock";
+    perf::set_event(event.attr, event.name);
+    event.attr.exclude_idle = 1;  // cycles do not count while a CPU sleeps either
+    say("no hardware counters here: sampling cpu-clock");
+    return true;
+  }
+  const bool is_denied = error == EACCES || error == EPERM;
+  const bool wants_everything =
+      options_.all_processes || !options_.cgroup.empty() || options_.kernel_only;
+  if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
+      !perf::is_tracepoint(event.attr)) {
+    event.attr.exclude_kernel = 1;
+    event.attr.exclude_hv = 1;
+    say(fmt::format("{}; recording user stacks only", missing_right(1, "for kernel stacks")));
+    return true;
+  }
+  return false;
+}
+
+void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
+  if (const auto id = perf::id_of(counter))
+    events_[event].ids.push_back(*id);
+  const auto owner = std::find_if(counters_.begin(), counters_.end(),
+                                  [cpu](const Counter& other) { return other.cpu == cpu; });
+  int error = 0;
+  if (owner != counters_.end()) {
+    if (!perf::share_ring(counter, owner->fd, error))
+      throw_errno("sharing a ring", error);
+  } else {
+    auto ring = perf::Ring::map(counter, options_.ring_pages, error);
+    if (!ring && error == EPERM)
+      throw Error(
+          fmt::format("--mmap-pages: {} pages a CPU are over the lock limit; fewer, or raise "
+                      "kernel.perf_event_mlock_kb or ulimit -l",
+                      options_.ring_pages));
+    if (!ring)
+      throw_errno("mapping a ring", error);
+    rings_.push_back(std::move(*ring));
+    ring_fds_.push_back(counter.get());
+  }
+  counters_.push_back({std::move(counter), event, cpu});
+}
+
+void Counters::refuse(const OpenedEvent& event, int error) const {
+  if (error == EACCES || error == EPERM) {
+    if (options_.all_processes || !options_.cgroup.empty())
+      throw Error(missing_right(0, "to record other processes"));
+    if (perf::is_tracepoint(event.attr))
+      throw Error(missing_right(-1, "for tracepoints"));
+    throw Error(
+        missing_right(options_.kernel_only ? 1 : 2, "to record this process (is it yours?)"));
+  }
+  if (error == EMFILE || error == ENFILE)
+    throw Error(
+        fmt::format("too many threads: a counter for each thread and CPU needs more than the {} "
+                    "open files allowed (ulimit -n)",
+                    counters_.size()));
+  if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
+    throw Error(fmt::format("--event: {}: not available on this machine", event.name));
+  throw_errno("perf_event_open: " + event.name, error);
+}
+
+void Counters::stop() {
+  for (const Counter& counter : counters_)
+    perf::disable(counter.fd);
+}
+
+}  // namespace pe::record

@@ -1,0 +1,78 @@
+// Opening the counters of a recording: each event on each CPU for each thread,
+// all counters of a CPU writing into one ring.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pe-record/options.h"
+#include "perf/counter.h"
+#include "perf/event.h"
+
+namespace pe::record {
+
+/// One event as it was really opened.
+struct OpenedEvent {
+  perf_event_attr attr{};
+  std::string name;
+  std::vector<std::uint64_t> ids;  ///< of all its counters
+};
+
+/// Whom to count.
+struct Target {
+  std::vector<pid_t> processes;  ///< all their threads, and what they start
+  std::vector<pid_t> threads;    ///< just these
+  bool is_command = false;       ///< processes[0] is held before its exec
+};
+
+class Counters {
+ public:
+  using Say = std::function<void(const std::string&)>;
+
+  /// Opens everything; counting has begun where the target is running already.
+  /// `say` gets one line for each thing that had to be done differently.
+  /// Throws Error, naming the cure where a right is missing.
+  Counters(const Options& options, const Target& target, const Say& say);
+
+  [[nodiscard]] const std::vector<OpenedEvent>& events() const noexcept { return events_; }
+  [[nodiscard]] std::vector<perf::Ring>& rings() noexcept { return rings_; }
+  /// One descriptor a ring, to poll.
+  [[nodiscard]] const std::vector<int>& ring_fds() const noexcept { return ring_fds_; }
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+
+  void stop();
+
+ private:
+  struct Counter {
+    Fd fd;
+    std::size_t event;
+    int cpu;
+  };
+
+  void make_events(const Say& say);
+  void open_everywhere(const perf::CounterPlace& place, const Say& say);
+  bool open_one(std::size_t event, perf::CounterPlace place, const Say& say);
+  bool adapt(OpenedEvent& event, int error, const Say& say);
+  void open_process(pid_t pid, const Say& say);
+  void attach_to_ring(Fd counter, std::size_t event, int cpu);
+  [[noreturn]] void refuse(const OpenedEvent& event, int error) const;
+
+  const Options& options_;
+  std::vector<int> cpus_;
+  std::vector<OpenedEvent> events_;
+  std::vector<Counter> counters_;
+  std::vector<perf::Ring> rings_;
+  std::vector<int> ring_fds_;
+  std::vector<std::pair<int, int>>
+      ring_of_cpu_;  ///< CPU, descriptor of the counter that owns its ring
+  std::size_t threads_ = 0;
+  bool is_default_event_ = false;
+};
+
+/// The CPUs that are online, from /sys/devices/system/cpu/online.
+std::vector<int> online_cpus();
+
+}  // namespace pe::record

@@ -1,0 +1,48 @@
+// pe-record's options: as typed, then checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/program_options/options_description.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run.h"
+
+namespace pe::record {
+
+enum class CallGraph { kFramePointers, kNone };
+
+struct Options {
+  std::vector<pid_t> pids;  ///< whole processes
+  std::vector<pid_t> tids;  ///< single threads
+  bool all_processes = false;
+  std::vector<int> cpus;  ///< empty: all that are online
+  std::string cgroup;     ///< a path, absolute or below the cgroup file system; empty: none
+  std::vector<std::string> command;
+
+  std::vector<std::string> events;  ///< empty: cycles, or cpu-clock where there is no PMU
+  std::uint64_t frequency_hz = 99;
+  bool frequency_was_given = false;
+  std::optional<std::uint64_t> period;       ///< instead of a frequency
+  std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
+  CallGraph call_graph = CallGraph::kFramePointers;
+  bool user_only = false;
+  bool kernel_only = false;
+  std::size_t ring_pages = 128;  ///< a power of two; 128 fit an ordinary user's lock limit
+  std::string output;            ///< empty: standard output
+  bool quiet = false;
+};
+
+/// "0-3,8", as /sys/devices/system/cpu/online writes it; nullopt if it is no such list.
+std::optional<std::vector<int>> parse_cpu_list(const std::string& list);
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::record

@@ -1,0 +1,17 @@
+// pe-record: samples call chains of running programs.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/run.h"
+
+namespace pe {
+
+extern const cli::Tool kPeRecord;
+
+/// The whole tool, in this process.
+int pe_record_main(std::span<const std::string> args, cli::Io& io);
+
+}  // namespace pe

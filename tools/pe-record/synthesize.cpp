@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/synthesize.h"
+
+#include <limits>
+
+#include "proc/kernel_start.h"
+#include "proc/maps.h"
+
+namespace pe::record {
+
+/// Adds the trailer (sample_id_all; perf_event_open(2)) and writes the record.
+void Synthesizer::finish(std::uint32_t pid, std::uint32_t tid) {
+  builder_.pad();
+  if ((sample_type_ & PERF_SAMPLE_TID) != 0)
+    builder_.add(pid).add(tid);
+  for (const std::uint64_t field : {PERF_SAMPLE_TIME, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
+                                    PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER})
+    if ((sample_type_ & field) != 0)
+      builder_.add(std::uint64_t{0});
+  const std::string_view record = builder_.finish();
+  writer_.write(std::as_bytes(std::span(record)));
+}
+
+void Synthesizer::kernel() {
+  const std::uint64_t start = proc::kernel_start();
+  if (start == 0)
+    return;
+  constexpr std::uint32_t kNoPid = 0xffffffff;
+  builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL)
+      .add(kNoPid)
+      .add(std::uint32_t{0})
+      .add(start)
+      .add(std::numeric_limits<std::uint64_t>::max() - start)
+      .add(start)
+      .add_string("[kernel.kallsyms]_text");
+  finish(kNoPid, 0);
+}
+
+void Synthesizer::process(pid_t pid) {
+  for (const pid_t tid : proc::threads_of(pid))
+    if (const auto name = proc::comm_of(pid, tid))
+      comm(pid, tid, *name);
+  if (!mappings(pid))
+    ++unreadable_;
+}
+
+void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm) {
+  const auto process = static_cast<std::uint32_t>(pid);
+  const auto thread = static_cast<std::uint32_t>(tid);
+  builder_.begin(PERF_RECORD_COMM).add(process).add(thread).add_string(comm);
+  finish(process, thread);
+}
+
+/// false if the process is gone or not ours to read.
+bool Synthesizer::mappings(pid_t pid) {
+  const auto process = static_cast<std::uint32_t>(pid);
+  return proc::for_each_mapping(pid, [&](const proc::MapsLine& map) {
+    if (!map.executable)
+      return;
+    constexpr std::uint32_t kProtRead = 1;
+    constexpr std::uint32_t kProtWrite = 2;
+    constexpr std::uint32_t kProtExec = 4;
+    constexpr std::uint32_t kMapShared = 1;
+    constexpr std::uint32_t kMapPrivate = 2;
+    const std::uint32_t prot =
+        (map.readable ? kProtRead : 0) | (map.writable ? kProtWrite : 0) | kProtExec;
+    builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
+        .add(process)
+        .add(process)
+        .add(map.start)
+        .add(map.end - map.start)
+        .add(map.file_offset)
+        .add(map.device_major)
+        .add(map.device_minor)
+        .add(map.inode)
+        .add(std::uint64_t{0})  // inode generation: /proc does not tell
+        .add(prot)
+        .add(map.shared ? kMapShared : kMapPrivate)
+        .add_string(map.path.empty() ? "//anon" : map.path);
+    finish(process, process);
+  });
+}
+
+}  // namespace pe::record

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/watch.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "pe-record/drain.h"
+#include "proc/maps.h"
+
+namespace pe::record {
+namespace {
+
+constexpr std::uint64_t kWakeNs = 250'000'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+bool has_ended(pid_t tid, const Fd& pidfd) {
+  if (pidfd) {
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 1;
+  }
+  const auto status = proc::status_of(tid);
+  return !status || status->state == 'Z' || status->state == 'X';
+}
+
+}  // namespace
+
+TargetWatch::TargetWatch(const std::vector<pid_t>& processes, const std::vector<pid_t>& threads)
+    : has_targets_(!processes.empty() || !threads.empty()) {
+  for (const pid_t pid : processes)
+    running_.push_back({pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))});
+  for (const pid_t tid : threads)
+    running_.push_back({tid, Fd()});
+}
+
+bool TargetWatch::all_ended() {
+  std::erase_if(running_,
+                [](const Watched& watched) { return has_ended(watched.tid, watched.pidfd); });
+  return has_targets_ && running_.empty();
+}
+
+std::vector<int> TargetWatch::fds() const {
+  std::vector<int> fds;
+  for (const Watched& watched : running_)
+    if (watched.pidfd)
+      fds.push_back(watched.pidfd.get());
+  return fds;
+}
+
+Ended watch(const WatchRequest& request, const std::function<void()>& on_wake) {
+  const std::uint64_t began_ns = monotonic_ns();
+  for (;;) {
+    std::vector<pollfd> polled{{request.signals.fd(), POLLIN, 0}};
+    for (const int fd : request.ring_fds)
+      polled.push_back({fd, POLLIN, 0});
+    for (const int fd : request.targets.fds())
+      polled.push_back({fd, POLLIN, 0});
+    if (request.child != nullptr && request.child->ended_fd())
+      polled.push_back({request.child->ended_fd().get(), POLLIN, 0});
+    std::uint64_t wait_ns = kWakeNs;
+    if (request.duration_ns) {
+      const std::uint64_t passed_ns = monotonic_ns() - began_ns;
+      wait_ns = std::min(wait_ns, *request.duration_ns - std::min(passed_ns, *request.duration_ns));
+    }
+    ::poll(polled.data(), polled.size(),
+           static_cast<int>((wait_ns + kMillisecond - 1) / kMillisecond));
+    on_wake();
+    if (request.signals.take())
+      return Ended::kSignal;
+    if (request.child != nullptr ? request.child->poll_status().has_value()
+                                 : request.targets.all_ended())
+      return Ended::kTarget;
+    if (request.duration_ns && monotonic_ns() - began_ns >= *request.duration_ns)
+      return Ended::kDuration;
+  }
+}
+
+}  // namespace pe::record

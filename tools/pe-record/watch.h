@@ -1,0 +1,51 @@
+// Waiting while the kernel records: for rings to fill, the target to end, the time to be up,
+// Ctrl-C. SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/fd.h"
+#include "cli/child.h"
+#include "cli/stop_signals.h"
+
+namespace pe::record {
+
+enum class Ended { kSignal, kDuration, kTarget };
+
+/// Tells when every one of some processes and threads has ended.
+class TargetWatch {
+ public:
+  TargetWatch(const std::vector<pid_t>& processes, const std::vector<pid_t>& threads);
+  /// False while any is running, and for ever if there was none to watch.
+  bool all_ended();
+  /// Those to poll(2) for an early word.
+  [[nodiscard]] std::vector<int> fds() const;
+
+ private:
+  struct Watched {
+    pid_t tid;
+    Fd pidfd;  ///< none for single threads and on kernels before 5.3
+  };
+  std::vector<Watched> running_;
+  bool has_targets_;
+};
+
+/// What ends a recording, and who wants to be woken meanwhile.
+struct WatchRequest {
+  cli::StopSignals& signals;
+  cli::Child* child;  ///< null: no command
+  TargetWatch& targets;
+  const std::vector<int>& ring_fds;
+  std::optional<std::uint64_t> duration_ns;
+};
+
+/// Calls `on_wake` when a ring is half full, and at least four times a second, until something ends
+/// the recording.
+Ended watch(const WatchRequest& request, const std::function<void()>& on_wake);
+
+}  // namespace pe::record
