@@ -1,0 +1,25 @@
+// Strict parsing of decimal fractions: "12", "0.5", "12."; no sign, no exponent.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace pe {
+
+/// nullopt if `text` is not exactly one unsigned decimal number that a double can hold.
+inline std::optional<double> parse_decimal(std::string_view text) {
+  // from_chars would take "-1", "inf" and "nan" too.
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string_view::npos ||
+      text.front() == '.')
+    return std::nullopt;
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (error != std::errc{} || stop != end)
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace pe

@@ -1,0 +1,31 @@
+// One line of the folded-stack format: "root;caller;leaf 42".
+//
+// The only parser and the only printer of the format in this project; the
+// grammar is in folded(5).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "folded/count.h"
+
+namespace pe::folded {
+
+struct FoldedLine {
+  std::string_view stack;  ///< frames, root first, joined by ';'; never empty
+  Count count;
+};
+
+/// Splits at the last blank (space or tab), because frame names may hold
+/// blanks.  Takes a line as a DOS editor or awk leaves it: blanks and a
+/// carriage return at the end, several blanks before the count.  nullopt if
+/// there is no stack, or no count that parse_count() accepts.
+std::optional<FoldedLine> parse_folded_line(std::string_view line);
+
+/// Appends "stack count\n".  A stack that parse_folded_line() returned comes
+/// back as it was; any other must hold no newline and not end in a blank.
+void append_folded_line(std::string& out, const FoldedLine& line);
+
+}  // namespace pe::folded

@@ -1,0 +1,51 @@
+// Folded lines out of files, read in order.
+//
+// A line that is not "stack count" is stepped over and counted; the first one
+// is kept for the closing message.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "folded/folded_line.h"
+#include "io/line_reader.h"
+
+namespace pe::folded {
+
+/// The lines that were stepped over.
+struct MalformedLines {
+  std::uint64_t count = 0;
+  std::string first;  ///< "FILE:LINE: 'text'", shortened and safe to print; of the first one
+
+  /// "ignored 2 lines that are not \"stack count\"; first: FILE:LINE: 'text'".
+  [[nodiscard]] std::string describe() const;
+};
+
+class FoldedReader {
+ public:
+  /// `files` must outlive the reader; "-" is `stdin_fd`.
+  FoldedReader(std::span<const std::string> files, int stdin_fd)
+      : files_(files), stdin_fd_(stdin_fd) {}
+
+  /// The next well-formed line of all files, or nullopt after the last.  The
+  /// view dies with the next call.  Throws Error if a file cannot be read.
+  std::optional<FoldedLine> next();
+
+  /// What was stepped over so far.  Lines of nothing but blanks do not count.
+  [[nodiscard]] const MalformedLines& malformed() const noexcept { return malformed_; }
+
+ private:
+  bool open_next_file();
+  void note_malformed(std::string_view line);
+
+  std::span<const std::string> files_;  ///< those not yet opened
+  int stdin_fd_;
+  std::optional<io::Input> input_;
+  std::optional<io::LineReader> lines_;  ///< of input_
+  MalformedLines malformed_;
+};
+
+}  // namespace pe::folded

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "folded/folded_counts.h"
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <random>
+#include <string>
+
+using pe::folded::Count;
+using pe::folded::FoldedCounts;
+
+namespace {
+
+std::string written(const FoldedCounts& counts) {
+  pe::io::StringOutput out;
+  write_folded(counts, out);
+  return out.text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(folded_counts)
+
+BOOST_AUTO_TEST_CASE(adds_equal_stacks_and_sorts_bytewise) {
+  FoldedCounts counts;
+  counts.add("b;c", {.whole = 1});
+  counts.add("B", {.whole = 2});
+  counts.add("\xc3\xa9", {.whole = 3});
+  counts.add("b;c", {.whole = 4, .billionths = 500'000'000});
+  BOOST_TEST(written(counts) == "B 2\nb;c 5.5\n\xc3\xa9 3\n");
+  BOOST_TEST(!counts.saturated());
+}
+
+BOOST_AUTO_TEST_CASE(keeps_its_own_copy_of_a_stack) {
+  FoldedCounts counts;
+  std::string stack = "gone";
+  counts.add(stack, {.whole = 1});
+  stack = "here";
+  counts.add(stack, {.whole = 1});
+  BOOST_TEST(written(counts) == "gone 1\nhere 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_that_does_not_fit_stays_at_the_largest) {
+  FoldedCounts counts;
+  counts.add("a", Count::max());
+  counts.add("a", {.whole = 1});
+  BOOST_TEST(counts.saturated());
+  BOOST_TEST(written(counts) == "a 18446744073709551615.999999999\n");
+}
+
+BOOST_AUTO_TEST_CASE(agrees_with_an_ordered_map) {
+  std::mt19937 random(1);  // NOLINT: the same stacks every time
+  std::map<std::string, std::uint64_t> expected;
+  FoldedCounts counts;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string stack = std::string(random() % 300, 'x') + std::to_string(random() % 50);
+    expected[stack] += i;
+    counts.add(stack, {.whole = static_cast<std::uint64_t>(i)});
+  }
+  std::string text;
+  for (const auto& [stack, count] : expected)
+    text += stack + " " + std::to_string(count) + "\n";
+  BOOST_TEST((written(counts) == text));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "folded/folded_line.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+using pe::folded::Count;
+using pe::folded::parse_folded_line;
+
+namespace {
+
+/// What `line` looks like when printed again; "" if it is refused.
+std::string reprinted(std::string_view line) {
+  std::string out;
+  if (const auto folded = parse_folded_line(line))
+    append_folded_line(out, *folded);
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(folded_line)
+
+BOOST_AUTO_TEST_CASE(splits_at_the_last_blank) {  // frame names hold blanks, too
+  const auto line = parse_folded_line("main;operator new(unsigned long) 42");
+  BOOST_REQUIRE(line);
+  BOOST_TEST(line->stack == "main;operator new(unsigned long)");
+  BOOST_TEST((line->count == Count{.whole = 42}));
+}
+
+BOOST_AUTO_TEST_CASE(takes_what_dos_editors_and_awk_leave_behind) {
+  for (const char* line : {"a;b 7\r", "a;b 7 ", "a;b 7\t\r", "a;b   7", "a;b\t7", "a;b \t 7"})
+    BOOST_TEST(reprinted(line) == "a;b 7\n", line);
+}
+
+BOOST_AUTO_TEST_CASE(keeps_fractions_exactly) {
+  BOOST_TEST(reprinted("a 12.5") == "a 12.5\n");
+  BOOST_TEST(reprinted("a 12.") == "a 12\n");
+  BOOST_TEST(reprinted("a 0.000000001") == "a 0.000000001\n");
+  BOOST_TEST(reprinted("a 1.50000") == "a 1.5\n");
+  BOOST_TEST(reprinted("a 3.9999999999999") == "a 3.999999999\n");
+}
+
+BOOST_AUTO_TEST_CASE(keeps_every_64_bit_integer) {
+  BOOST_TEST(reprinted("a 18446744073709551615") == "a 18446744073709551615\n");
+  BOOST_TEST(reprinted("a 9007199254740993") == "a 9007199254740993\n");  // not a double
+}
+
+BOOST_AUTO_TEST_CASE(refuses_what_is_not_a_stack_and_a_count) {
+  for (const char* line :
+       {"", " ", "a", "7", " 7", "a b", "a -1", "a +1", "a 1e3", "a .5", "a .", "a 1.2.3", "a 0x10",
+        "a 18446744073709551616", "a 1,000", "a;b7", "a nan", "a 1.-"})
+    BOOST_TEST(!parse_folded_line(line), line);
+}
+
+BOOST_AUTO_TEST_CASE(leaves_the_bytes_of_names_alone) {
+  BOOST_TEST(reprinted(" \x01;\xff\xfe;; 1") == " \x01;\xff\xfe;; 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(sums_carry_and_stop_at_the_largest) {
+  Count sum{.whole = 1, .billionths = 600'000'000};
+  BOOST_TEST(sum.add({.whole = 2, .billionths = 500'000'000}));
+  BOOST_TEST((sum == Count{.whole = 4, .billionths = 100'000'000}));
+  BOOST_TEST(!sum.add(Count::max()));
+  BOOST_TEST((sum == Count::max()));
+  Count near = Count::max();
+  near.billionths = 0;
+  BOOST_TEST(near.add({.whole = 0, .billionths = 1}));
+  BOOST_TEST(!near.add({.whole = 0, .billionths = 999'999'999}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
