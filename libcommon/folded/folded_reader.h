@@ -30,6 +30,16 @@ class FoldedReader {
   FoldedReader(std::span<const std::string> files, int stdin_fd)
       : files_(files), stdin_fd_(stdin_fd) {}
 
+  /// Reads one input that is open already.
+  explicit FoldedReader(io::Input input) : stdin_fd_(-1), input_(std::move(input)) {
+    lines_.emplace(*input_);
+  }
+  FoldedReader(const FoldedReader&) = delete;  // lines_ refers to input_
+  FoldedReader& operator=(const FoldedReader&) = delete;
+  FoldedReader(FoldedReader&&) = delete;
+  FoldedReader& operator=(FoldedReader&&) = delete;
+  ~FoldedReader() = default;
+
   /// The next well-formed line of all files, or nullopt after the last.  The
   /// view dies with the next call.  Throws Error if a file cannot be read.
   std::optional<FoldedLine> next();

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 
@@ -36,10 +38,31 @@ Input Input::open(const std::string& path, int stdin_fd) {
 }
 
 std::size_t Input::read(std::span<std::byte> into) {
+  if (!peeked_.empty()) {
+    const std::size_t taken = std::min(into.size(), peeked_.size());
+    const auto end = peeked_.begin() + static_cast<std::ptrdiff_t>(taken);
+    std::copy(peeked_.begin(), end, into.begin());
+    peeked_.erase(peeked_.begin(), end);
+    return taken;
+  }
   const ssize_t n = read_retrying(fd_.get(), into);
   if (n < 0)
     throw_errno(name_, errno);
   return static_cast<std::size_t>(n);
+}
+
+Bytes Input::peek(std::size_t bytes) {
+  while (peeked_.size() < bytes) {
+    std::vector<std::byte> more(bytes - peeked_.size());
+    std::vector<std::byte> before = std::exchange(peeked_, {});
+    more.resize(read(more));
+    const bool at_end = more.empty();
+    before.insert(before.end(), more.begin(), more.end());
+    peeked_ = std::move(before);
+    if (at_end)
+      break;
+  }
+  return Bytes(peeked_).first(std::min(bytes, peeked_.size()));
 }
 
 std::size_t Input::read_full(std::span<std::byte> into) {

@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "base/byte_reader.h"
 #include "base/fd.h"
 
 namespace pe::io {
@@ -20,6 +22,10 @@ class Input {
 
   /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
   std::size_t read(std::span<std::byte> into);
+
+  /// The first `bytes` bytes (fewer if the input is shorter), which read() will still return.
+  /// The view dies with the next call.
+  Bytes peek(std::size_t bytes);
 
   /// Reads until `into` is full or the input ends; returns how many bytes that were.
   std::size_t read_full(std::span<std::byte> into);
@@ -38,6 +44,7 @@ class Input {
 
   Fd fd_;
   std::string name_;
+  std::vector<std::byte> peeked_;  ///< to be read before anything else
 };
 
 /// The whole of a small file such as those in /proc; nullopt if it cannot be

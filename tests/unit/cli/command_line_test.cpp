@@ -94,6 +94,7 @@ BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {
              "Options:\n"
              "  -F, --freq HZ             how often\n"
              "  -q, --quiet               say less\n"
+             "      --only-long           no short form\n"
              "  -h, --help                print this help and exit\n"
              "  -V, --version             print the version and exit\n"
              "\n"

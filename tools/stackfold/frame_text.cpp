@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/frame_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "perf/sample.h"
+
+namespace pe::fold {
+
+std::string clean_name(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == ';')
+      c = ':';
+    else if (byte < ' ' || byte == 0x7f)
+      c = '?';
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text.empty() ? "[unknown]" : text;
+}
+
+std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks) {
+  std::string text = clean_name(name);
+  if ((flags & perf::kSymbolInlined) != 0)
+    text += marks.inlined ? "_[i]" : "";
+  else if ((flags & perf::kSymbolKernel) != 0)
+    text += marks.kernel ? "_[k]" : "";
+  else if ((flags & perf::kSymbolJit) != 0)
+    text += marks.jit ? "_[j]" : "";
+  else if ((flags & perf::kSymbolLibrary) != 0)
+    text += marks.library ? "_[l]" : "";
+  return text;
+}
+
+std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t tid, RootName root) {
+  std::string text = clean_name(comm);
+  std::replace(text.begin(), text.end(), ' ', '_');
+  if (root == RootName::kCommPid)
+    text += fmt::format("-{}", pid);
+  else if (root == RootName::kCommPidTid)
+    text += fmt::format("-{}/{}", pid, tid);
+  return text;
+}
+
+}  // namespace pe::fold

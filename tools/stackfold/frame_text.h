@@ -1,0 +1,24 @@
+// How a frame is written in folded text.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "stackfold/options.h"
+
+namespace pe::fold {
+
+/// A name made fit for a folded line (folded(5)): ';' becomes ':', control
+/// characters '?', blanks at its end go, and an empty one is "[unknown]".
+std::string clean_name(std::string_view name);
+
+/// The cleaned name with the suffix of its kind; `flags` as in perf::SymbolFlags.
+std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks);
+
+/// "comm", "comm-PID" or "comm-PID/TID"; blanks in comm become '_', as stackcollapse-perf.pl has
+/// it.
+std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t tid, RootName root);
+
+}  // namespace pe::fold

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/frames.h"
+
+#include <fmt/format.h>
+
+#include "stackfold/frame_text.h"
+
+namespace pe::fold {
+namespace {
+
+std::string_view basename(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos || slash + 1 == path.size() ? path
+                                                                     : path.substr(slash + 1);
+}
+
+/// A guess without the file's own word: "libc.so.6", "plugin.so".
+bool looks_like_library(std::string_view path) {
+  const std::string_view name = basename(path);
+  return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
+}
+
+}  // namespace
+
+FrameId FrameTexts::intern(std::string_view text) {
+  const auto found = ids_.find(text);
+  if (found != ids_.end())
+    return found->second;
+  const std::string_view kept = arena_.store(text);
+  const auto id = static_cast<FrameId>(texts_.size());
+  texts_.push_back(kept);
+  ids_.emplace(kept, id);
+  return id;
+}
+
+void Locations::add_symbol(const perf::SymbolRecord& symbol) {
+  frame_of_symbol_[symbol.id] = texts_.intern(frame_text(symbol.name, symbol.flags, marks_));
+}
+
+std::size_t Locations::add_location(const perf::LocationRecord& location) {
+  Place place{.begin = static_cast<std::uint32_t>(pool_.size())};
+  std::size_t undefined = 0;
+  for (std::size_t i = 0; i < location.symbol_ids.size(); ++i) {
+    const auto frame = frame_of_symbol_.find(location.symbol_ids[i]);
+    if (frame == frame_of_symbol_.end())
+      ++undefined;
+    else
+      pool_.push_back(frame->second);
+  }
+  place.count = static_cast<std::uint32_t>(pool_.size()) - place.begin;
+  if (place.count > 0)
+    of_process(location.pid)[location.address] = place;
+  return undefined;
+}
+
+std::span<const FrameId> Locations::find(std::uint32_t pid, const perf::CallChainEntry& entry,
+                                         const proc::ProcessTable& processes) {
+  const std::uint32_t owner = entry.is_kernel ? perf::kKernelPid : pid;
+  ByAddress& addresses = of_process(owner);
+  auto found = addresses.find(entry.lookup_address);
+  if (found == addresses.end()) {
+    const Place place{
+        .begin = static_cast<std::uint32_t>(pool_.size()), .count = 1, .is_made_up = true};
+    pool_.push_back(make_up(pid, entry, processes));
+    found = addresses.emplace(entry.lookup_address, place).first;
+  }
+  return std::span(pool_).subspan(found->second.begin, found->second.count);
+}
+
+void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end) {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end())
+    return;
+  boost::unordered::erase_if(*process->second, [&](const auto& item) {
+    return item.second.is_made_up && item.first >= start && item.first < end;
+  });
+}
+
+Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
+  if (last_process_ == nullptr || last_pid_ != pid) {
+    auto& process = processes_[pid];
+    if (!process)
+      process = std::make_unique<ByAddress>();
+    last_pid_ = pid;
+    last_process_ = process.get();
+  }
+  return *last_process_;
+}
+
+FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
+                           const proc::ProcessTable& processes) {
+  if (entry.is_kernel)
+    return texts_.intern(frame_text(fmt::format("[kernel]+{:#x}", entry.lookup_address),
+                                    perf::kSymbolKernel, marks_));
+  const proc::Mapping* mapping = processes.find(pid, entry.lookup_address);
+  if (mapping == nullptr)
+    return texts_.intern(
+        frame_text(fmt::format("{:#x}", entry.lookup_address), perf::kSymbolUnresolved, marks_));
+  const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
+  const std::uint32_t library = looks_like_library(*mapping->path) ? perf::kSymbolLibrary : 0U;
+  return texts_.intern(frame_text(fmt::format("{}+{:#x}", basename(*mapping->path), file_offset),
+                                  perf::kSymbolUnresolved | library, marks_));
+}
+
+}  // namespace pe::fold

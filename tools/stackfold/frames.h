@@ -1,0 +1,76 @@
+// The frames of a stream: each text once, and which of them stand at an address.
+//
+// A sample's addresses become numbers of frames at once, because what an
+// address means can change later (exec, dlclose, a JIT).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/string_arena.h"
+#include "perf/callchain.h"
+#include "perf/sample.h"
+#include "proc/process_table.h"
+#include "stackfold/options.h"
+
+namespace pe::fold {
+
+using FrameId = std::uint32_t;
+
+/// Frame texts, numbered as they come.
+class FrameTexts {
+ public:
+  FrameId intern(std::string_view text);
+  [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
+
+ private:
+  StringArena arena_;
+  std::vector<std::string_view> texts_;
+  boost::unordered_flat_map<std::string_view, FrameId, std::hash<std::string_view>> ids_;
+};
+
+/// What stands at the addresses of each process.
+class Locations {
+ public:
+  /// `texts` must outlive this.
+  Locations(FrameTexts& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
+
+  void add_symbol(const perf::SymbolRecord& symbol);
+  /// Returns how many of its symbols were never defined.
+  std::size_t add_location(const perf::LocationRecord& location);
+
+  /// The frames at an address, innermost first; where no LOCATION told, one
+  /// made of the module and the offset in it.  The view dies with the next call.
+  std::span<const FrameId> find(std::uint32_t pid, const perf::CallChainEntry& entry,
+                                const proc::ProcessTable& processes);
+  /// Frames made from mappings in [start, end) of `pid` hold no longer.
+  void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
+
+ private:
+  struct Place {
+    std::uint32_t begin = 0, count = 0;  ///< in pool_
+    bool is_made_up = false;
+  };
+  using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
+
+  ByAddress& of_process(std::uint32_t pid);
+  FrameId make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
+                  const proc::ProcessTable& processes);
+
+  FrameTexts& texts_;
+  Marks marks_;
+  boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
+  boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
+  std::uint32_t last_pid_ = 0;
+  ByAddress* last_process_ =
+      nullptr;  ///< of last_pid_: most frames are of the same process as the one before
+  std::vector<FrameId> pool_;
+};
+
+}  // namespace pe::fold

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/options.h"
+
+#include <fmt/format.h>
+
+#include <boost/program_options/value_semantic.hpp>
+
+#include "base/error.h"
+
+namespace pe::fold {
+
+namespace po = boost::program_options;
+
+void add_options(po::options_description& options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options.add_options()("annotate", "mark frames by kind: _[k] _[j] _[i] _[l]")(
+      "kernel", "mark kernel frames with _[k]")("jit", "mark JIT-compiled frames with _[j]")(
+      "pid", "add the process number to the root frame")(
+      "tid", "add process and thread numbers to it")("event", text("EVENT"),
+                                                     "fold the samples of this event only")(
+      "weight", text("HOW"), "weigh by samples or by period");
+}
+
+Options read_options(const cli::CommandLine& line) {
+  Options options;
+  const bool all = line.has("annotate");
+  options.marks = {.kernel = all || line.has("kernel"),
+                   .jit = all || line.has("jit"),
+                   .inlined = all,
+                   .library = all};
+  if (line.has("pid"))
+    options.root = RootName::kCommPid;
+  if (line.has("tid"))
+    options.root = RootName::kCommPidTid;
+  if (const auto* name = line.text("event"))
+    options.event = *name;
+  if (const auto* how = line.text("weight")) {
+    if (*how != "samples" && *how != "period")
+      throw UsageError(fmt::format("--weight: not one of samples, period: '{}'", *how));
+    options.weight = *how == "samples" ? Weight::kSamples : Weight::kPeriod;
+  }
+  return options;
+}
+
+}  // namespace pe::fold

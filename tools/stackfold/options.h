@@ -1,0 +1,42 @@
+// stackfold's options: as typed, then checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/run.h"
+
+namespace pe::fold {
+
+enum class Weight {
+  kByUnit,   ///< the period where the event has a unit, else 1
+  kSamples,  ///< 1
+  kPeriod,   ///< the period
+};
+
+/// Which suffixes frames get.
+struct Marks {
+  bool kernel = false;   ///< _[k]
+  bool jit = false;      ///< _[j]
+  bool inlined = false;  ///< _[i]
+  bool library = false;  ///< _[l]
+};
+
+/// How the frame at the root is called.
+enum class RootName { kComm, kCommPid, kCommPidTid };
+
+struct Options {
+  Marks marks;
+  RootName root = RootName::kComm;
+  Weight weight = Weight::kByUnit;
+  std::optional<std::string> event;  ///< nullopt: the first one that a sample is of
+};
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::fold

@@ -1,0 +1,17 @@
+// stackfold: any stacks to folded text.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/run.h"
+
+namespace pe {
+
+extern const cli::Tool kStackfold;
+
+/// The whole tool, in this process.
+int stackfold_main(std::span<const std::string> args, cli::Io& io);
+
+}  // namespace pe

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/stream_folder.h"
+
+#include <algorithm>
+
+#include "perf/callchain.h"
+#include "stackfold/frame_text.h"
+
+namespace pe::fold {
+
+StreamFolder::StreamFolder(io::Input& input, const Options& options)
+    : options_(options), session_(input), locations_(texts_, options.marks) {}
+
+StreamReport StreamFolder::fold(folded::FoldedCounts& counts) {
+  while (const auto record = session_.next())
+    take(*record);
+  // Time is counted in nanoseconds and printed in microseconds, as offcputime does.
+  const bool is_time = unit_ == "ns" && options_.weight == Weight::kByUnit;
+  constexpr std::uint64_t kNsPerUs = 1000;
+  stacks_.write_to(counts, texts_, is_time ? kNsPerUs : 1);
+  report_.counts = session_.counts();
+  report_.damage = session_.damage();
+  return report_;
+}
+
+void StreamFolder::take(const perf::Record& record) {
+  if (const auto& change = session_.mapping_change())
+    locations_.forget_made_up(change->pid, change->start, change->end);
+  switch (record.type) {
+    case PERF_RECORD_SAMPLE:
+      if (session_.sample())
+        take_sample(record.misc);
+      break;
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+      roots_.clear();
+      break;
+    case perf::kRecordSymbol:
+      if (const auto symbol = perf::parse_symbol(record))
+        locations_.add_symbol(*symbol);
+      else
+        ++report_.undefined_symbols;
+      break;
+    case perf::kRecordLocation:
+      if (const auto location = perf::parse_location(record))
+        report_.undefined_symbols += locations_.add_location(*location);
+      else
+        ++report_.undefined_symbols;
+      break;
+    default:
+      break;
+  }
+}
+
+void StreamFolder::take_sample(std::uint16_t misc) {
+  const perf::Sample& sample = *session_.sample();
+  const perf::Event& event = *session_.event();
+  if (!is_wanted(event)) {
+    ++report_.other_events;
+    return;
+  }
+  leaf_first_.clear();
+  perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
+    const auto frames = locations_.find(sample.pid, entry, session_.processes());
+    leaf_first_.insert(leaf_first_.end(), frames.begin(), frames.end());
+  });
+  leaf_first_.push_back(root_of(sample.pid, sample.tid));
+  std::reverse(leaf_first_.begin(), leaf_first_.end());  // now root first
+  stacks_.add(leaf_first_, weight_of(sample, event));
+}
+
+/// Samples of different events do not add up to anything: one is folded, the one
+/// asked for or the first met, as stackcollapse-perf.pl does.
+bool StreamFolder::is_wanted(const perf::Event& event) {
+  if (report_.folded_event.empty() && (!options_.event || *options_.event == event.name)) {
+    report_.folded_event = event.name;
+    unit_ = event.unit;
+  }
+  return report_.folded_event == event.name;
+}
+
+std::uint64_t StreamFolder::weight_of(const perf::Sample& sample, const perf::Event& event) const {
+  const bool by_period = options_.weight == Weight::kPeriod ||
+                         (options_.weight == Weight::kByUnit && !event.unit.empty());
+  return by_period ? sample.period : 1;
+}
+
+FrameId StreamFolder::root_of(std::uint32_t pid, std::uint32_t tid) {
+  const auto [root, is_new] = roots_.try_emplace(std::uint64_t{pid} << 32U | tid);
+  if (is_new)
+    root->second =
+        texts_.intern(root_text(session_.processes().comm(pid, tid), pid, tid, options_.root));
+  return root->second;
+}
+
+}  // namespace pe::fold

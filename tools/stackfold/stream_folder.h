@@ -1,0 +1,54 @@
+// A sample stream to stacks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "folded/folded_counts.h"
+#include "session/session.h"
+#include "stackfold/frames.h"
+#include "stackfold/options.h"
+#include "stackfold/stack_counts.h"
+
+namespace pe::fold {
+
+/// What became of a stream, for the closing line.
+struct StreamReport {
+  session::Counts counts;
+  std::uint64_t other_events = 0;       ///< samples of events that were not asked for
+  std::string folded_event;             ///< the event that was folded
+  std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
+  std::string damage;                   ///< empty, or how the input ended badly
+};
+
+class StreamFolder {
+ public:
+  /// `input` must outlive this.  Throws Error if it is no sample stream.
+  StreamFolder(io::Input& input, const Options& options);
+
+  /// Reads to the end and adds every stack to `counts`.
+  StreamReport fold(folded::FoldedCounts& counts);
+
+ private:
+  void take(const perf::Record& record);
+  void take_sample(std::uint16_t misc);
+  bool is_wanted(const perf::Event& event);
+  std::uint64_t weight_of(const perf::Sample& sample, const perf::Event& event) const;
+  FrameId root_of(std::uint32_t pid, std::uint32_t tid);
+
+  Options options_;
+  session::Session session_;
+  FrameTexts texts_;
+  Locations locations_;
+  StackCounts stacks_;
+  boost::unordered_flat_map<std::uint64_t, FrameId>
+      roots_;                        ///< by pid and tid, until a name changes
+  std::vector<FrameId> leaf_first_;  ///< of the sample at hand
+  std::string unit_;
+  StreamReport report_;
+};
+
+}  // namespace pe::fold
