@@ -78,7 +78,7 @@ struct SymbolRecord {
   std::uint64_t id = 0;
   std::uint32_t flags = 0;
   std::uint32_t line = 0;  ///< 0: not known
-  std::string_view name, module, file;
+  std::string_view name = {}, module = {}, file = {};
 };
 std::optional<SymbolRecord> parse_symbol(const Record& record);
 

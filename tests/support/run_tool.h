@@ -2,17 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <boost/test/unit_test.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
 #include "cli/run.h"
+#include "support/memory_input.h"
 
 namespace pe::testing {
 
@@ -26,11 +22,7 @@ using ToolMain = int (*)(std::span<const std::string> args, cli::Io& io);
 /// `input` arrives as a file of its own, so any length is fine.
 inline Result run_tool(ToolMain tool_main, const std::vector<std::string>& args,
                        std::string_view input = "") {
-  const Fd in(::memfd_create("input", MFD_CLOEXEC));
-  BOOST_REQUIRE(in);
-  BOOST_REQUIRE_EQUAL(::write(in.get(), input.data(), input.size()),
-                      static_cast<ssize_t>(input.size()));
-  BOOST_REQUIRE_EQUAL(::lseek(in.get(), 0, SEEK_SET), 0);
+  const Fd in = memory_file(input);
   io::StringOutput out;
   io::StringOutput err;
   cli::Io io{in.get(), out, err};

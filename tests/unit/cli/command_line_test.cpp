@@ -13,7 +13,7 @@ namespace {
 
 void add_options(po::options_description& options) {
   options.add_options()("freq,F", po::value<std::string>()->value_name("HZ"), "how often")(
-      "quiet,q", "say less");
+      "quiet,q", "say less")("only-long", "no short form");
 }
 
 /// Prints what it was given, one item a line.

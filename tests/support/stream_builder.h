@@ -1,0 +1,128 @@
+// Sample streams made by hand: what is in them is visible in the test.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perf/stream_writer.h"
+
+namespace pe::testing {
+
+/// Every event here has this layout: identifier, ip, tid, time, period, call chain.
+inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+                                             PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                             PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+
+struct MadeSample {
+  std::uint64_t time_ns = 1;
+  std::uint32_t pid = 1, tid = 1;
+  std::vector<std::uint64_t> chain = {};  ///< leaf first, user addresses; marks may be among them
+  std::uint64_t id = 7;
+  std::uint64_t period = 1;
+};
+
+class StreamBuilder {
+ public:
+  StreamBuilder() : writer_(out_) { writer_.write_header(); }
+  StreamBuilder(const StreamBuilder& other) : writer_(out_) { out_.text = other.out_.text; }
+  StreamBuilder& operator=(const StreamBuilder&) = delete;
+  ~StreamBuilder() = default;
+
+  StreamBuilder& event(std::uint64_t id = 7, std::string_view name = "cpu-clock") {
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.sample_type = kSampleType;
+    attr.sample_id_all = 1;
+    writer_.write_attr(attr, std::vector{id});
+    writer_.write_event_name(id, name);
+    return *this;
+  }
+  StreamBuilder& unit(std::uint64_t id, std::string_view unit) {
+    builder_.begin(perf::kRecordEventUpdate).add(std::uint64_t{0}).add(id).add_string(unit).pad();
+    return finish();
+  }
+  StreamBuilder& sample(const MadeSample& made) {
+    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+        .add(made.id)
+        .add(made.chain.empty() ? std::uint64_t{0} : made.chain.front())
+        .add(made.pid)
+        .add(made.tid)
+        .add(made.time_ns)
+        .add(made.period)
+        .add(std::uint64_t{made.chain.size()});
+    for (const std::uint64_t address : made.chain)
+      builder_.add(address);
+    return finish();
+  }
+  StreamBuilder& comm(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid,
+                      std::string_view name, bool is_exec = false) {
+    builder_.begin(PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0)
+        .add(pid)
+        .add(tid)
+        .add_string(name);
+    return trailer(time_ns, pid, tid);
+  }
+  StreamBuilder& fork(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t parent) {
+    builder_.begin(PERF_RECORD_FORK).add(pid).add(parent).add(pid).add(parent).add(time_ns);
+    return trailer(time_ns, pid, pid);
+  }
+  StreamBuilder& map(std::uint64_t time_ns, std::uint32_t pid, std::uint64_t start,
+                     std::uint64_t size, std::uint64_t file_offset, std::string_view path) {
+    constexpr std::uint32_t kReadExec = 5;
+    builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
+        .add(pid)
+        .add(pid)
+        .add(start)
+        .add(size)
+        .add(file_offset)
+        .add_bytes(std::string(24, '\0'))
+        .add(kReadExec)
+        .add(std::uint32_t{0})
+        .add_string(path);
+    return trailer(time_ns, pid, pid);
+  }
+  StreamBuilder& lost(std::uint64_t time_ns, std::uint64_t count) {
+    builder_.begin(PERF_RECORD_LOST).add(std::uint64_t{7}).add(count);
+    return trailer(time_ns, 1, 1);
+  }
+  StreamBuilder& symbol(const perf::SymbolRecord& symbol) {
+    writer_.write_symbol(symbol);
+    return *this;
+  }
+  StreamBuilder& location(std::uint32_t pid, std::uint64_t address,
+                          const std::vector<std::uint64_t>& symbols) {
+    writer_.write_location(pid, address, symbols);
+    return *this;
+  }
+  StreamBuilder& round() {
+    writer_.write_finished_round();
+    return *this;
+  }
+  /// Any bytes, where a record should stand.
+  StreamBuilder& bytes(std::string_view bytes) {
+    out_.write(bytes);
+    return *this;
+  }
+
+  [[nodiscard]] const std::string& text() const { return out_.text; }
+
+ private:
+  StreamBuilder& trailer(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid) {
+    builder_.pad().add(pid).add(tid).add(time_ns).add(std::uint64_t{7});
+    return finish();
+  }
+  StreamBuilder& finish() {
+    out_.write(builder_.finish());
+    return *this;
+  }
+
+  io::StringOutput out_;
+  perf::StreamWriter writer_;
+  perf::RecordBuilder builder_;
+};
+
+}  // namespace pe::testing

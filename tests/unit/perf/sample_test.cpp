@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "perf/sample.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "perf/callchain.h"
+#include "perf/stream_writer.h"
+
+using namespace pe::perf;
+
+namespace {
+
+Record record_of(std::string_view bytes) { return view_record(std::as_bytes(std::span(bytes))); }
+
+constexpr std::uint64_t u64(std::uint64_t value) { return value; }
+
+/// A sample with one of everything that can stand before the user's stack.
+std::string rich_sample(std::uint64_t stack_size, std::uint64_t dyn_size) {
+  RecordBuilder builder;
+  builder.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+      .add(u64(0x1000))        // ip
+      .add(std::uint32_t{12})  // pid
+      .add(std::uint32_t{13})  // tid
+      .add(u64(99))            // time
+      .add(std::uint32_t{3})   // cpu
+      .add(std::uint32_t{0})   //
+      .add(u64(5))             // period
+      .add(u64(2))             // read, a group of two:
+      .add(u64(11))
+      .add(u64(1))
+      .add(u64(12))
+      .add(u64(2))  // value, id, value, id
+      .add(u64(2))  // call chain
+      .add(u64(0x1000))
+      .add(u64(0x2000))
+      .add(std::uint32_t{4})  // raw
+      .add(std::uint32_t{0xdead})
+      .add(u64(1))  // branch stack of one
+      .add(u64(1))
+      .add(u64(2))
+      .add(u64(3))
+      .add(u64(PERF_SAMPLE_REGS_ABI_64))  // three registers
+      .add(u64(0xb0))
+      .add(u64(0x50))
+      .add(u64(0x1000))
+      .add(u64(stack_size))
+      .add_bytes("stack!!!")
+      .add(u64(dyn_size));
+  return std::string(builder.finish());
+}
+
+perf_event_attr rich_attr() {
+  perf_event_attr attr{};
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                     PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN |
+                     PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER |
+                     PERF_SAMPLE_STACK_USER;
+  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+  attr.sample_regs_user = 1U << 6U | 1U << 7U | 1U << 8U;
+  return attr;
+}
+
+std::vector<std::uint64_t> frames_of(std::vector<std::uint64_t> chain, std::uint16_t misc) {
+  Sample sample;
+  sample.has_callchain = true;
+  sample.callchain = U64View(std::as_bytes(std::span(chain)));
+  std::vector<std::uint64_t> frames;
+  for_each_frame(sample, misc, [&](const CallChainEntry& entry) {
+    frames.push_back(entry.lookup_address);
+    frames.push_back(entry.is_kernel ? 1 : 0);
+  });
+  return frames;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sample)
+
+BOOST_AUTO_TEST_CASE(finds_every_field_of_a_rich_sample) {
+  const std::string bytes = rich_sample(8, 5);
+  const auto sample = parse_sample(record_of(bytes), rich_attr());
+  BOOST_REQUIRE(sample.has_value());
+  BOOST_TEST(sample->ip == 0x1000u);
+  BOOST_TEST(sample->pid == 12u);
+  BOOST_TEST(sample->tid == 13u);
+  BOOST_TEST(sample->time_ns == 99u);
+  BOOST_TEST(sample->cpu == 3u);
+  BOOST_TEST(sample->period == 5u);
+  BOOST_TEST(sample->callchain.size() == 2u);
+  BOOST_TEST(sample->callchain[1] == 0x2000u);
+  BOOST_TEST(sample->user_regs.size() == 3u);
+  BOOST_TEST(sample->user_regs[1] == 0x50u);
+  BOOST_TEST(sample->user_stack.size() == 5u);
+  BOOST_TEST(time_of(record_of(bytes), rich_attr()) == 99u);
+}
+
+BOOST_AUTO_TEST_CASE(every_cut_of_a_sample_is_refused) {
+  const std::string bytes = rich_sample(8, 8);
+  for (std::size_t size = sizeof(perf_event_header); size < bytes.size(); ++size)
+    BOOST_TEST(
+        !parse_sample(record_of(std::string_view(bytes).substr(0, size)), rich_attr()).has_value(),
+        "accepted " << size << " bytes");
+}
+
+BOOST_AUTO_TEST_CASE(counts_that_reach_over_the_end_are_refused) {
+  BOOST_TEST(!parse_sample(record_of(rich_sample(8, 9)), rich_attr()).has_value());
+  BOOST_TEST(!parse_sample(record_of(rich_sample(UINT64_MAX, 8)), rich_attr()).has_value());
+  std::string bytes = rich_sample(8, 8);
+  const std::uint64_t huge = UINT64_MAX / 8 + 2;  // times 8 it is small again
+  const std::size_t chain_count_at = 8 + 8 * 5 + 8 * 5;
+  bytes.replace(chain_count_at, 8, pe::bytes_of(huge));
+  BOOST_TEST(!parse_sample(record_of(bytes), rich_attr()).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_mapping_that_wraps_around_or_has_no_name_is_refused) {
+  const auto mmap = [](std::uint64_t start, std::uint64_t size, bool with_name) {
+    RecordBuilder builder;
+    builder.begin(PERF_RECORD_MMAP)
+        .add(std::uint32_t{1})
+        .add(std::uint32_t{1})
+        .add(start)
+        .add(size)
+        .add(u64(0));
+    if (with_name)
+      builder.add_string("/bin/x");
+    const std::string bytes(builder.finish());
+    return parse_mmap(record_of(bytes)).has_value();
+  };
+  BOOST_TEST(mmap(0x1000, 0x1000, true));
+  BOOST_TEST(!mmap(0x1000, 0x1000, false));
+  BOOST_TEST(!mmap(0x1000, 0, true));
+  BOOST_TEST(!mmap(UINT64_MAX, 0x1000, true));
+}
+
+BOOST_AUTO_TEST_CASE(return_addresses_are_looked_up_one_byte_before) {
+  const auto kernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+  const auto user = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+  BOOST_TEST(frames_of({kernel, 0xff10, 0xff20, user, 0x10, 0x20}, PERF_RECORD_MISC_KERNEL) ==
+             (std::vector<std::uint64_t>{0xff10, 1, 0xff1f, 1, 0x10, 0, 0x1f, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_chain_without_marks_belongs_to_the_mode_of_the_sample) {
+  BOOST_TEST(frames_of({0x10, 0x20}, PERF_RECORD_MISC_USER) ==
+             (std::vector<std::uint64_t>{0x10, 0, 0x1f, 0}));
+  BOOST_TEST(frames_of({0x10}, PERF_RECORD_MISC_KERNEL) == (std::vector<std::uint64_t>{0x10, 1}));
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_a_guest_are_left_out) {
+  const auto guest = static_cast<std::uint64_t>(PERF_CONTEXT_GUEST);
+  BOOST_TEST(frames_of({guest, 0x10, 0x20}, PERF_RECORD_MISC_USER).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_without_chain_has_its_instruction_as_only_frame) {
+  Sample sample;
+  sample.ip = 0x77;
+  std::size_t frames = 0;
+  for_each_frame(sample, PERF_RECORD_MISC_USER, [&](const CallChainEntry& entry) {
+    ++frames;
+    BOOST_TEST(entry.lookup_address == 0x77u);
+  });
+  BOOST_TEST(frames == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

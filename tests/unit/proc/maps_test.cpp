@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "proc/maps.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+using pe::proc::parse_maps_line;
+
+BOOST_AUTO_TEST_SUITE(maps)
+
+BOOST_AUTO_TEST_CASE(reads_a_file_mapping) {
+  const auto map = parse_maps_line(
+      "7f1c2c000000-7f1c2c021000 r-xp 00026000 fe:01 131 /usr/lib/a file with  blanks (deleted)");
+  BOOST_REQUIRE(map.has_value());
+  BOOST_TEST(map->start == 0x7f1c2c000000u);
+  BOOST_TEST(map->end == 0x7f1c2c021000u);
+  BOOST_TEST(map->file_offset == 0x26000u);
+  BOOST_TEST(map->device_major == 0xfeu);
+  BOOST_TEST(map->device_minor == 1u);
+  BOOST_TEST(map->inode == 131u);
+  BOOST_TEST(map->executable);
+  BOOST_TEST(map->readable);
+  BOOST_TEST(!map->writable);
+  BOOST_TEST(!map->shared);
+  BOOST_TEST(map->path == "/usr/lib/a file with  blanks (deleted)");
+}
+
+BOOST_AUTO_TEST_CASE(reads_an_anonymous_mapping) {
+  const auto map = parse_maps_line("00400000-00401000 rw-s 00000000 00:00 0 ");
+  BOOST_REQUIRE(map.has_value());
+  BOOST_TEST(map->path == "");
+  BOOST_TEST(map->shared);
+  BOOST_TEST(parse_maps_line("00400000-00401000 rw-s 00000000 00:00 0").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(refuses_lines_of_another_form) {
+  for (const char* line :
+       {"", "x", "400000-401000", "400000-401000 r-xp 0 0:0 ", "401000-400000 r-xp 0 0:0 0 /x",
+        "400000-401000 r-x 0 0:0 0", "400000-401000 r-xp zz 0:0 0 /x", "-400000 r-xp 0 0:0 0",
+        "11112222333344445-2 r-xp 0 0:0 0 /x"})
+    BOOST_TEST(!parse_maps_line(line).has_value(), "accepted '" << line << "'");
+}
+
+BOOST_AUTO_TEST_CASE(finds_this_very_program) {
+  const auto address = reinterpret_cast<std::uint64_t>(&parse_maps_line);
+  bool found = false;
+  BOOST_TEST(pe::proc::for_each_mapping(::getpid(), [&](const pe::proc::MapsLine& map) {
+    found = found || (map.executable && map.start <= address && address < map.end);
+  }));
+  BOOST_TEST(found);
+  const auto threads = pe::proc::threads_of(::getpid());
+  BOOST_TEST((std::find(threads.begin(), threads.end(), ::getpid()) != threads.end()));
+  const auto status = pe::proc::status_of(::getpid());
+  BOOST_REQUIRE(status.has_value());
+  BOOST_TEST(status->pid == ::getpid());
+  BOOST_TEST(status->parent_pid == ::getppid());
+  BOOST_TEST(status->effective_uid == ::geteuid());
+  BOOST_TEST(status->state == 'R');
+  BOOST_TEST(status->pid_in_namespace == ::getpid());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_is_gone_is_no_error) {
+  BOOST_TEST(!pe::proc::for_each_mapping(0x7ffffffe, [](const auto&) {}));
+  BOOST_TEST(pe::proc::threads_of(0x7ffffffe).empty());
+  BOOST_TEST(!pe::proc::status_of(0x7ffffffe).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
