@@ -1,0 +1,20 @@
+// What demangling a name would cost, known before it is tried.  Private to symbols/.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+struct demangle_component;
+
+namespace pe::symbols {
+
+/// Whether printing a C++ name's parse tree takes little time and stack.
+bool is_cheap_to_print(const demangle_component& tree);
+
+/// Whether a Rust name counts only to what a compiler would write.
+bool is_cheap_rust(std::string_view mangled);
+
+/// Whether a D name is parsed and printed in little time.
+bool is_cheap_d(std::string_view mangled);
+
+}  // namespace pe::symbols
