@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "pe-symbolize/annotator.h"
+
+#include <span>
+
+namespace pe::symbolize {
+
+void Annotator::annotate(const session::Session& session, const perf::Sample& sample,
+                         std::uint16_t misc) {
+  Named& named = named_of(sample.pid);
+  perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
+    const auto [place, is_new] =
+        (entry.is_kernel ? kernel_ : named).try_emplace(entry.lookup_address);
+    if (is_new)
+      place->second = name(session, sample.pid, entry);
+    counts_.count(place->second);
+  });
+}
+
+void Annotator::forget(const session::MappingChange& change) {
+  const auto process = processes_.find(change.pid);
+  if (process == processes_.end())
+    return;
+  boost::unordered::erase_if(*process->second, [&](const auto& item) {
+    return item.first >= change.start && item.first < change.end;
+  });
+}
+
+Annotator::Named& Annotator::named_of(std::uint32_t pid) {
+  auto& process = processes_[pid];
+  if (!process)
+    process = std::make_unique<Named>();
+  return *process;
+}
+
+/// Resolves one address and writes what was found.
+Unnamed Annotator::name(const session::Session& session, std::uint32_t pid,
+                        const perf::CallChainEntry& entry) {
+  const Resolved resolved =
+      entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
+                      : resolver_.user(pid, entry.lookup_address,
+                                       session.processes().find(pid, entry.lookup_address));
+  const std::uint64_t id = symbol_id(resolved);
+  writer_.write_location(entry.is_kernel ? perf::kKernelPid : pid, entry.lookup_address,
+                         std::span(&id, 1));
+  return resolved.unnamed;
+}
+
+/// The number of a name in a module; a new one is written as a SYMBOL first.
+std::uint64_t Annotator::symbol_id(const Resolved& resolved) {
+  key_.assign(bytes_of(resolved.flags));
+  key_.append(resolved.name).append(1, '\0').append(resolved.module);
+  const auto [item, is_new] = symbol_ids_.try_emplace(key_, symbol_ids_.size() + 1);
+  if (is_new)
+    writer_.write_symbol({.id = item->second,
+                          .flags = resolved.flags,
+                          .name = resolved.name,
+                          .module = resolved.module});
+  return item->second;
+}
+
+}  // namespace pe::symbolize

@@ -1,0 +1,48 @@
+// Writes, before the sample that needs them, what stands at its addresses.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "pe-symbolize/resolver.h"
+#include "perf/callchain.h"
+#include "perf/stream_writer.h"
+#include "session/session.h"
+
+namespace pe::symbolize {
+
+class Annotator {
+ public:
+  /// `writer` and `resolver` must outlive this.
+  Annotator(perf::StreamWriter& writer, Resolver& resolver)
+      : writer_(writer), resolver_(resolver) {}
+
+  /// Names every frame of the sample that has not been named yet.
+  void annotate(const session::Session& session, const perf::Sample& sample, std::uint16_t misc);
+  /// What was named in a range of a process holds no longer.
+  void forget(const session::MappingChange& change);
+
+  [[nodiscard]] const FrameCounts& counts() const noexcept { return counts_; }
+
+ private:
+  using Named = boost::unordered_flat_map<std::uint64_t, Unnamed>;  ///< by look-up address
+
+  Named& named_of(std::uint32_t pid);
+  Unnamed name(const session::Session& session, std::uint32_t pid,
+               const perf::CallChainEntry& entry);
+  std::uint64_t symbol_id(const Resolved& resolved);
+
+  perf::StreamWriter& writer_;
+  Resolver& resolver_;
+  Named kernel_;
+  boost::unordered_flat_map<std::uint32_t, std::unique_ptr<Named>> processes_;
+  std::unordered_map<std::string, std::uint64_t> symbol_ids_;
+  std::string key_;
+  FrameCounts counts_;
+};
+
+}  // namespace pe::symbolize

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "pe-symbolize/resolver.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "elf/library.h"
+#include "perf/sample.h"
+#include "proc/maps.h"
+#include "symbols/vdso.h"
+
+namespace pe::symbolize {
+namespace {
+
+std::string_view basename(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos || slash + 1 == path.size() ? path
+                                                                     : path.substr(slash + 1);
+}
+
+Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 0) {
+  return {"[unknown]", std::string(module), flags | perf::kSymbolUnresolved, reason};
+}
+
+}  // namespace
+
+bool Resolver::is_anonymous(std::string_view path) {
+  // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
+  // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
+  return path.starts_with("//anon") || path.starts_with("[anon") || path == "[heap]" ||
+         path == "[stack]" || path.starts_with("/memfd:") || path.starts_with("/dev/zero") ||
+         path.starts_with("anon_inode:");
+}
+
+Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping) {
+  if (mapping == nullptr)
+    return unknown(Unnamed::kNotMapped, "");
+  const std::string& path = *mapping->path;
+  if (is_anonymous(path))
+    return jit(pid, avma);
+  Module& module = module_of(path);
+  const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
+  const std::uint32_t flags = module.is_library ? perf::kSymbolLibrary : 0U;
+  if (const auto found = module.symbols->find(file_offset))
+    return {std::string(found->name), path, flags, Unnamed::kNone};
+  const std::uint64_t place = module.symbols->svma_of(file_offset).value_or(file_offset);
+  return {fmt::format("{}+{:#x}", basename(path), place), path, flags | perf::kSymbolUnresolved,
+          reason_of(module.symbols->why_unnamed())};
+}
+
+Resolver::Module& Resolver::module_of(const std::string& path) {
+  const auto [item, is_new] = modules_.try_emplace(path);
+  Module& module = item->second;
+  if (!is_new)
+    return module;
+  module.symbols = path == "[vdso]" ? std::make_unique<symbols::ModuleSymbols>(symbols::own_vdso())
+                                    : std::make_unique<symbols::ModuleSymbols>(path);
+  const elf::Image* image = module.symbols->image();
+  module.is_library =
+      image == nullptr ? path.find(".so") != std::string::npos : elf::is_shared_library(*image);
+  module.symbols->release_file();
+  return module;
+}
+
+void Resolver::expect_jit(std::uint32_t pid) {
+  const auto [item, is_new] = jits_.try_emplace(pid);
+  if (!is_new)
+    return;
+  Jit& jit = item->second;
+  const auto status = proc::status_of(static_cast<pid_t>(pid));
+  if (status) {
+    jit.path = fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, status->pid_in_namespace);
+    jit.owner = status->effective_uid;
+  } else {
+    // Nobody can tell any more whose the process was: only our own files are trusted.
+    jit.path = fmt::format("/tmp/perf-{}.map", pid);
+    jit.owner = ::geteuid();
+  }
+}
+
+Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
+  expect_jit(pid);
+  Jit& jit = jits_[pid];
+  const std::string module = fmt::format("/tmp/perf-{}.map", pid);
+  if (!jit.file && !jit.is_opened) {
+    auto opened = symbols::JitMapFile::open(jit.path, jit.owner);
+    if (std::holds_alternative<symbols::JitMapFailure>(opened) && jit.path.starts_with("/proc/"))
+      opened = symbols::JitMapFile::open(
+          module, jit.owner);  // the process has ended, its file is still there
+    if (auto* file = std::get_if<symbols::JitMapFile>(&opened))
+      jit.file = std::make_unique<symbols::JitMapFile>(std::move(*file));
+    else
+      jit.is_opened = std::get<symbols::JitMapFailure>(opened) != symbols::JitMapFailure::kMissing;
+  }
+  if (!jit.file)
+    return unknown(Unnamed::kNoMap, "//anon");
+  auto found = jit.file->find(avma);
+  if (!found && jit.file->refresh())
+    found = jit.file->find(avma);
+  if (!found)
+    return unknown(Unnamed::kNotInMap, module, perf::kSymbolJit);
+  return {std::string(found->name), module, perf::kSymbolJit, Unnamed::kNone};
+}
+
+void Resolver::load_kernel(std::uint64_t recorded_start) {
+  auto loaded = proc::Kallsyms::load();
+  if (std::holds_alternative<proc::KallsymsFailure>(loaded)) {
+    kernel_missing_ = Unnamed::kKernelHidden;
+    say_(
+        "kernel symbols are hidden (kernel.kptr_restrict): run as root, or with CAP_SYSLOG, to see "
+        "them");
+    return;
+  }
+  auto& kernel = std::get<proc::Kallsyms>(loaded);
+  if (recorded_start != 0 && kernel.text_start() && *kernel.text_start() != recorded_start) {
+    kernel_missing_ = Unnamed::kOtherKernel;
+    say_("recorded under another kernel, or another boot of this one: kernel frames have no names");
+    return;
+  }
+  kernel_ = std::move(kernel);
+}
+
+Resolved Resolver::kernel(std::uint64_t address, std::uint64_t recorded_start) {
+  if (!kernel_ && !kernel_missing_)
+    load_kernel(recorded_start);
+  constexpr std::uint32_t kUnresolved = perf::kSymbolKernel | perf::kSymbolUnresolved;
+  if (!kernel_)
+    return {"[kernel]", "[kernel.kallsyms]", kUnresolved, *kernel_missing_};
+  const auto found = kernel_->find(address);
+  if (!found)
+    return {"[kernel]", "[kernel.kallsyms]", kUnresolved, Unnamed::kNotInKernel};
+  std::string module =
+      found->module == "kernel" ? "[kernel.kallsyms]" : fmt::format("[{}]", found->module);
+  return {std::string(found->name), std::move(module), perf::kSymbolKernel, Unnamed::kNone};
+}
+
+}  // namespace pe::symbolize

@@ -1,0 +1,81 @@
+// From an address in a process, or in the kernel, to a name.
+//
+// Each module is opened once and its symbols are read when the first address
+// falls into it.  What cannot be read costs names, never the run.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "pe-symbolize/unnamed.h"
+#include "proc/kallsyms.h"
+#include "proc/process_table.h"
+#include "symbols/jit_map.h"
+#include "symbols/module_symbols.h"
+
+namespace pe::symbolize {
+
+/// What stands at an address.  There is always something to show; `unnamed` tells when it is only a
+/// place.
+struct Resolved {
+  std::string name;     ///< "main", "libc.so.6+0x2a1b4", "[unknown]"
+  std::string module;   ///< path of the file, "[kernel.kallsyms]", "[vdso]", or the perf map's
+  std::uint32_t flags;  ///< perf::SymbolFlags
+  Unnamed unnamed;
+};
+
+class Resolver {
+ public:
+  using Say = std::function<void(const std::string&)>;
+
+  /// `say` hears, once each, of what is missing for a whole class of frames.
+  explicit Resolver(Say say) : say_(std::move(say)) {}
+
+  /// `mapping` is what was mapped at `avma`; null if nothing was.
+  Resolved user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping);
+
+  /// `recorded_start` is where the recording's kernel begins; 0 if it does not say.
+  Resolved kernel(std::uint64_t address, std::uint64_t recorded_start);
+
+  /// Code without a file was mapped into the process: whom its perf map must
+  /// belong to, and what it is called, is asked while the process is there.
+  void expect_jit(std::uint32_t pid);
+  /// The number belongs to another program now.
+  void forget_jit(std::uint32_t pid) { jits_.erase(pid); }
+
+  /// Is this what the kernel calls a mapping that has no file?
+  static bool is_anonymous(std::string_view path);
+
+ private:
+  struct Module {
+    std::unique_ptr<symbols::ModuleSymbols> symbols;
+    bool is_library = false;
+  };
+  struct Jit {
+    std::string path;
+    uid_t owner = 0;
+    bool is_opened = false;
+    std::unique_ptr<symbols::JitMapFile> file;  ///< null: there is none that we may read
+  };
+
+  Module& module_of(const std::string& path);
+  Resolved jit(std::uint32_t pid, std::uint64_t avma);
+  void load_kernel(std::uint64_t recorded_start);
+
+  Say say_;
+  std::unordered_map<std::string, Module> modules_;
+  std::unordered_map<std::uint32_t, Jit> jits_;
+  std::optional<proc::Kallsyms> kernel_;
+  std::optional<Unnamed>
+      kernel_missing_;  ///< why there is no kernel_, once load_kernel() was called
+};
+
+}  // namespace pe::symbolize
