@@ -33,7 +33,7 @@ std::string option_names(const po::option_description& option) {
   const std::string flag =
       option.canonical_display_name(po::command_line_style::allow_dash_for_short);
   const std::string name = "--" + option.long_name();
-  std::string names = flag.starts_with("--") ? "    " + name : flag + ", " + name;
+  std::string names = flag.starts_with('-') ? flag + ", " + name : "    " + name;
   if (option.semantic()->max_tokens() > 0)
     names += " " + option.semantic()->name();
   return names;
