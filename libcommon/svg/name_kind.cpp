@@ -15,6 +15,8 @@ bool is_hex(std::string_view text) {
 }
 
 bool is_unresolved(std::string_view name) {
+  if (name.empty())  // the root of all stacks is no code either
+    return true;
   if (name.starts_with('[') && name.ends_with(']'))
     return true;
   // "0x7f12", "libfoo.so+0x7f12"

@@ -30,6 +30,16 @@ void append_tenths(std::string& out, long long value) {
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
 
+/// Is white easier to read on `c` than black?  Relative luminance and the
+/// threshold where both have the same contrast are those of WCAG 2.1.
+bool is_dark(Rgb c) {
+  const auto linear = [](std::uint8_t channel) {
+    const double v = channel / 255.0;
+    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
+}
+
 constexpr std::string_view kReading =
     "Every box is a function; the box on its root side is its caller. The width of a box is its "
     "share of all {}. The order from left to right is alphabetical: the x-axis is not time.";
@@ -87,10 +97,9 @@ void PageWriter::open_document(double height) {
   text_ += "</title>\n<desc id=\"page-desc\">";
   escaped(fmt::format(kReading, style_.count_name));
   text_.append("</desc>\n<style><![CDATA[\n").append(kPageStyle).append("]]></style>\n");
-  text_ += "<defs><linearGradient id=\"background\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"1\">";
-  text_ +=
-      fmt::format("<stop offset=\"5%\" stop-color=\"{}\"/><stop offset=\"95%\" stop-color=\"{}\"/>",
-                  color_text(style_.background.top), color_text(style_.background.bottom));
+  text_ += R"(<defs><linearGradient id="background" x1="0" y1="0" x2="0" y2="1">)";
+  text_ += fmt::format(R"(<stop offset="5%" stop-color="{}"/><stop offset="95%" stop-color="{}"/>)",
+                       color_text(style_.background.top), color_text(style_.background.bottom));
   text_ +=
       "</linearGradient></defs>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
@@ -108,23 +117,23 @@ void PageWriter::texts() {
     text_ += "</text>\n";
   };
   const double right = g.width - Geometry::kSideMargin;
-  text(" id=\"title\"", g.width / 2, g.title_y(), style_.title);
+  text(R"( id="title")", g.width / 2, g.title_y(), style_.title);
   if (g.has_subtitle)
-    text(" id=\"subtitle\"", g.width / 2, g.subtitle_y(), style_.subtitle);
-  text(" id=\"unzoom\" class=\"button hidden\" role=\"button\" tabindex=\"0\"",
-       Geometry::kSideMargin, g.title_y(), "Reset Zoom");
-  text(" id=\"search\" class=\"button right hidden\" role=\"button\" tabindex=\"0\"", right,
-       g.title_y(), "Search");
-  text(" id=\"details\" class=\"hint\"", Geometry::kSideMargin, g.details_y(),
+    text(R"( id="subtitle")", g.width / 2, g.subtitle_y(), style_.subtitle);
+  text(R"( id="unzoom" class="button hidden" role="button" tabindex="0")", Geometry::kSideMargin,
+       g.title_y(), "Reset Zoom");
+  text(R"( id="search" class="button right hidden" role="button" tabindex="0")", right, g.title_y(),
+       "Search");
+  text(R"( id="details" class="hint")", Geometry::kSideMargin, g.details_y(),
        fmt::format("Width is the share of all {}; the x-axis is not time.", style_.count_name));
-  text(" id=\"matched\" class=\"right\" role=\"status\"", right, g.details_y(), "");
+  text(R"( id="matched" class="right" role="status")", right, g.details_y(), "");
 }
 
 void PageWriter::begin() {
   const Geometry& g = style_.geometry;
   open_document(g.height());
   texts();
-  text_ += "<g id=\"frames\"";
+  text_ += R"(<g id="frames")";
   attribute("data-margin", Geometry::kSideMargin);
   attribute("data-width", g.usable_width());
   attribute("data-inset", kTextInset);
@@ -149,8 +158,9 @@ void PageWriter::label(const Frame& frame, double x) {
 
 void PageWriter::frame(const Frame& frame) {
   const Geometry& g = style_.geometry;
-  fmt::format_to(std::back_inserter(text_), "<g data-at=\"{} {} {}\"><title>", frame.start,
-                 frame.count, frame.depth);
+  fmt::format_to(std::back_inserter(text_), "<g{} data-at=\"{} {} {}\"><title>",
+                 is_dark(frame.fill) ? R"( class="dark")" : "", frame.start, frame.count,
+                 frame.depth);
   escaped(frame.name);
   text_ += " (";
   escaped(frame.detail);
@@ -180,7 +190,7 @@ void PageWriter::end() {
 void PageWriter::error_page(std::string_view message) {
   const double height = 5 * style_.geometry.font_size;
   open_document(height);
-  text_ += "<text id=\"title\"";
+  text_ += R"(<text id="title")";
   attribute("x", style_.geometry.width / 2);
   attribute("y", height / 2);
   text_ += '>';
