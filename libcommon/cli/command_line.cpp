@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_line.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/error.h"
@@ -32,12 +30,10 @@ std::size_t find_command(const po::options_description& options,
 }
 
 std::string option_names(const po::option_description& option) {
-  // Without a short form, program_options gives the long one, bare.
   const std::string flag =
       option.canonical_display_name(po::command_line_style::allow_dash_for_short);
   const std::string name = "--" + option.long_name();
-  std::string names =
-      flag.size() == 2 && flag[0] == '-' ? fmt::format("{}, {}", flag, name) : "    " + name;
+  std::string names = flag.starts_with('-') ? flag + ", " + name : "    " + name;
   if (option.semantic()->max_tokens() > 0)
     names += " " + option.semantic()->name();
   return names;

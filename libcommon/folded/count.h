@@ -21,6 +21,7 @@ struct Count {
   std::uint64_t whole = 0;
   std::uint32_t billionths = 0;  ///< below kOne
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads the 0 behind <=>
   auto operator<=>(const Count&) const = default;
 
   [[nodiscard]] bool is_zero() const noexcept { return whole == 0 && billionths == 0; }

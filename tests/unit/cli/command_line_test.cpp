@@ -13,7 +13,7 @@ namespace {
 
 void add_options(po::options_description& options) {
   options.add_options()("freq,F", po::value<std::string>()->value_name("HZ"), "how often")(
-      "quiet,q", "say less")("only-long", "no short form");
+      "quiet,q", "say less")("raw", "long name only");
 }
 
 /// Prints what it was given, one item a line.
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {
              "Options:\n"
              "  -F, --freq HZ             how often\n"
              "  -q, --quiet               say less\n"
-             "      --only-long           no short form\n"
+             "      --raw                 long name only\n"
              "  -h, --help                print this help and exit\n"
              "  -V, --version             print the version and exit\n"
              "\n"

@@ -1,0 +1,68 @@
+// A colour for a frame, decided by its name alone, so that the same profile
+// always gives the same picture.
+//
+// The palettes and their numbers are those of flamegraph.pl; `kind` is ours.
+// Marks at the end of a name say what code it is: _[k] kernel, _[j] compiled
+// while running (JIT), _[i] inlined, _[l] shared library, _[w] waker.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pe::svg {
+
+struct Rgb {
+  std::uint8_t r, g, b;
+  bool operator==(const Rgb&) const = default;
+};
+
+enum class Palette {
+  kHot,
+  kMem,
+  kIo,
+  kWakeup,
+  kChain,
+  kJava,
+  kJs,
+  kPerl,
+  kRed,
+  kGreen,
+  kBlue,
+  kAqua,
+  kYellow,
+  kPurple,
+  kOrange,
+  kKind,  ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
+};
+
+/// Where within a palette's range a name lies.
+enum class Shade {
+  kBySum,   ///< by the sum of its characters: neighbours differ
+  kByHash,  ///< by its first characters: similar names look similar
+};
+
+/// From top to bottom of the page.
+struct Background {
+  Rgb top, bottom;
+  bool operator==(const Background&) const = default;
+};
+
+/// nullopt if no palette has that name.
+std::optional<Palette> find_palette(std::string_view name);
+/// All names, for help and messages: "hot, mem, ...".
+std::string palette_names();
+
+Rgb frame_color(Palette palette, Shade shade, std::string_view name);
+
+/// The one that goes with the palette.
+Background default_background(Palette palette);
+/// "yellow", "blue", "green", "grey" or "#rrggbb"; nullopt for anything else.
+std::optional<Background> find_background(std::string_view name);
+
+/// `name` as it is shown: without the mark at its end.
+std::string_view without_mark(std::string_view name);
+
+}  // namespace pe::svg

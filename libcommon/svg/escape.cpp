@@ -1,0 +1,67 @@
+// Allowed characters: Extensible Markup Language 1.0, fifth edition, 2.2.
+// SPDX-License-Identifier: MIT
+#include "svg/escape.h"
+
+#include "svg/utf8.h"
+
+namespace pe::svg {
+namespace {
+
+constexpr bool is_plain(char c) {
+  return c >= ' ' && c <= '~' && c != '&' && c != '<' && c != '>' && c != '"' && c != '\'';
+}
+
+/// What stands for `c`, or an empty text if it may stand for itself.
+std::string_view reference_for(char32_t c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    case '\t':
+      return " ";
+    default:
+      return {};
+  }
+}
+
+/// The controls of C1 are allowed, but do to a terminal what those of C0 do.
+constexpr bool is_shown(char32_t c) {
+  return c >= 0x20 && (c < 0x7F || c > 0x9F) && c != 0xFFFE && c != 0xFFFF;
+}
+
+}  // namespace
+
+std::size_t append_escaped(std::string& out, std::string_view text) {
+  std::size_t replaced = 0;
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain]))
+      ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty())
+      break;
+    const CodePoint c = first_code_point(text);
+    // U+FFFD itself, when it was in the text, takes three bytes.
+    const bool is_valid = c.value != kReplacement || c.size == 3;
+    if (const auto reference = reference_for(c.value); !reference.empty()) {
+      out += reference;
+    } else if (is_valid && is_shown(c.value)) {
+      out += text.substr(0, c.size);
+    } else {
+      out += "\xEF\xBF\xBD";
+      ++replaced;
+    }
+    text.remove_prefix(c.size);
+  }
+  return replaced;
+}
+
+}  // namespace pe::svg

@@ -1,0 +1,17 @@
+// Text of unknown origin as XML that every parser takes, and that says nothing
+// but itself: no markup, no script.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace pe::svg {
+
+/// Appends `text` so that it may stand between tags and in a quoted attribute.
+/// Control characters (a tab becomes a blank), bytes that are not UTF-8 and
+/// what XML 1.0 does not allow become U+FFFD; returns how many did.
+std::size_t append_escaped(std::string& out, std::string_view text);
+
+}  // namespace pe::svg

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "svg/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+
+#include "page_assets.h"
+#include "svg/escape.h"
+
+#include "svg/utf8.h"
+
+namespace pe::svg {
+namespace {
+
+constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
+
+/// Pixels as the page has them, in tenths: neighbours meet exactly, because a
+/// width is the difference of two rounded edges.
+long long tenths(double pixels) { return std::llround(pixels * 10); }
+
+void append_tenths(std::string& out, long long value) {
+  fmt::format_to(std::back_inserter(out), "{}", value / 10);
+  if (value % 10 != 0)
+    fmt::format_to(std::back_inserter(out), ".{}", std::abs(value % 10));
+}
+
+std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
+
+/// Is white easier to read on `c` than black?  Relative luminance and the
+/// threshold where both have the same contrast are those of WCAG 2.1.
+bool is_dark(Rgb c) {
+  const auto linear = [](std::uint8_t channel) {
+    const double v = channel / 255.0;
+    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
+}
+
+constexpr std::string_view kReading =
+    "Every box is a function; the box on its root side is its caller. The width of a box is its "
+    "share of all {}. The order from left to right is alphabetical: the x-axis is not time.";
+
+}  // namespace
+
+std::string fitted_label(std::string_view name, double width, const Geometry& geometry) {
+  const double fitting = width / (geometry.font_size * geometry.font_width);
+  if (!(fitting >= 3))
+    return {};
+  const auto limit = static_cast<std::size_t>(std::min(fitting, 1e9));
+  std::size_t characters = 0;
+  std::size_t cut = 0;  // bytes of the first limit - 2 characters
+  for (std::size_t at = 0; at < name.size(); ++characters) {
+    if (characters + 2 == limit)
+      cut = at;
+    if (characters == limit)
+      return std::string(name.substr(0, cut)) + "..";
+    at += first_code_point(name.substr(at)).size;
+  }
+  return std::string(name);
+}
+
+void PageWriter::escaped(std::string_view text) { replaced_ += append_escaped(text_, text); }
+
+void PageWriter::attribute(std::string_view name, std::string_view value) {
+  text_.append(" ").append(name).append("=\"");
+  escaped(value);
+  text_ += '"';
+}
+
+void PageWriter::attribute(std::string_view name, double value) {
+  text_.append(" ").append(name).append("=\"");
+  append_tenths(text_, tenths(value));
+  text_ += '"';
+}
+
+void PageWriter::open_document(double height) {
+  const double width = style_.geometry.width;
+  text_ +=
+      "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
+      "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
+      "role=\"group\" aria-labelledby=\"page-title page-desc\"";
+  attribute("width", width);
+  attribute("height", height);
+  text_ += " viewBox=\"0 0 ";
+  append_tenths(text_, tenths(width));
+  text_ += ' ';
+  append_tenths(text_, tenths(height));
+  text_ += '"';
+  attribute("font-family", style_.font_type + ", \"DejaVu Sans\", sans-serif");
+  attribute("font-size", style_.geometry.font_size);
+  text_ += ">\n<title id=\"page-title\">";
+  escaped(style_.title);
+  text_ += "</title>\n<desc id=\"page-desc\">";
+  escaped(fmt::format(kReading, style_.count_name));
+  text_.append("</desc>\n<style><![CDATA[\n").append(kPageStyle).append("]]></style>\n");
+  text_ += R"(<defs><linearGradient id="background" x1="0" y1="0" x2="0" y2="1">)";
+  text_ += fmt::format(R"(<stop offset="5%" stop-color="{}"/><stop offset="95%" stop-color="{}"/>)",
+                       color_text(style_.background.top), color_text(style_.background.bottom));
+  text_ +=
+      "</linearGradient></defs>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
+}
+
+/// Title, buttons and the details bar; the script shows what only it can serve.
+void PageWriter::texts() {
+  const Geometry& g = style_.geometry;
+  const auto text = [&](std::string_view start, double x, double y, std::string_view content) {
+    text_.append("<text").append(start);
+    attribute("x", x);
+    attribute("y", y);
+    text_ += '>';
+    escaped(content);
+    text_ += "</text>\n";
+  };
+  const double right = g.width - Geometry::kSideMargin;
+  text(R"( id="title")", g.width / 2, g.title_y(), style_.title);
+  if (g.has_subtitle)
+    text(R"( id="subtitle")", g.width / 2, g.subtitle_y(), style_.subtitle);
+  text(R"( id="unzoom" class="button hidden" role="button" tabindex="0")", Geometry::kSideMargin,
+       g.title_y(), "Reset Zoom");
+  text(R"( id="search" class="button right hidden" role="button" tabindex="0")", right, g.title_y(),
+       "Search");
+  text(R"( id="details" class="hint")", Geometry::kSideMargin, g.details_y(),
+       fmt::format("Width is the share of all {}; the x-axis is not time.", style_.count_name));
+  text(R"( id="matched" class="right" role="status")", right, g.details_y(), "");
+}
+
+void PageWriter::begin() {
+  const Geometry& g = style_.geometry;
+  open_document(g.height());
+  texts();
+  text_ += R"(<g id="frames")";
+  attribute("data-margin", Geometry::kSideMargin);
+  attribute("data-width", g.usable_width());
+  attribute("data-inset", kTextInset);
+  attribute("data-countname", style_.count_name);
+  attribute("data-nametype", style_.name_type);
+  text_ += ">\n";
+}
+
+void PageWriter::label(const Frame& frame, double x) {
+  const std::string label = fitted_label(frame.name, frame.right - frame.left, style_.geometry);
+  if (label.empty())
+    return;
+  const Geometry& g = style_.geometry;
+  text_ += "<text";
+  attribute("x", x + kTextInset);
+  // The middle of the letters, not of the line, in the middle of the frame.
+  attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
+  text_ += '>';
+  append_escaped(text_, label);  // not counted: the <title> was
+  text_ += "</text>";
+}
+
+void PageWriter::frame(const Frame& frame) {
+  const Geometry& g = style_.geometry;
+  fmt::format_to(std::back_inserter(text_), "<g{} data-at=\"{} {} {}\"><title>",
+                 is_dark(frame.fill) ? R"( class="dark")" : "", frame.start, frame.count,
+                 frame.depth);
+  escaped(frame.name);
+  text_ += " (";
+  escaped(frame.detail);
+  text_ += ")</title><rect";
+  const long long left = tenths(frame.left);
+  text_ += " x=\"";
+  append_tenths(text_, left);
+  text_ += "\" width=\"";
+  append_tenths(text_, tenths(frame.right) - left);
+  text_ += '"';
+  attribute("y", g.frame_y(frame.depth));
+  attribute("height", g.frame_height - 1);
+  fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", frame.fill.r, frame.fill.g,
+                 frame.fill.b);
+  label(frame, static_cast<double>(left) / 10);
+  text_ += "</g>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
+void PageWriter::end() {
+  text_.append("</g>\n<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
+  out_.write(text_);
+  text_.clear();
+}
+
+void PageWriter::error_page(std::string_view message) {
+  const double height = 5 * style_.geometry.font_size;
+  open_document(height);
+  text_ += R"(<text id="title")";
+  attribute("x", style_.geometry.width / 2);
+  attribute("y", height / 2);
+  text_ += '>';
+  escaped(message);
+  text_ += "</text>\n</svg>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
+}  // namespace pe::svg

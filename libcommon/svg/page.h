@@ -1,0 +1,76 @@
+// The page: an SVG document that stands alone, with its style and its script.
+//
+// Without script it is a picture whose rectangles have a <title>; the script
+// (flamegraph.js) adds zoom, search and the details bar.  Values reach the
+// script as attributes, never as program text, so no name can become code.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "io/output.h"
+#include "svg/colors.h"
+#include "svg/geometry.h"
+
+namespace pe::svg {
+
+/// Texts and looks of a page; texts are escaped when written.
+struct PageStyle {
+  Geometry geometry;
+  std::string title, subtitle;
+  std::string font_type = "Verdana";
+  std::string count_name = "samples";
+  std::string name_type = "Function:";  ///< stands before a name in the details bar
+  Background background{};
+};
+
+/// One rectangle.
+struct Frame {
+  std::string_view name;    ///< bytes of unknown origin
+  std::string_view detail;  ///< "1,234 samples, 12.34%"
+  Rgb fill{};
+  std::uint32_t depth = 0;
+  double left = 0, right = 0;     ///< edges, in pixels
+  std::string_view start, count;  ///< decimal numbers: the exact edges, in counts
+};
+
+/// Writes a page piece by piece.
+class PageWriter {
+ public:
+  /// Both must outlive the writer.
+  PageWriter(const PageStyle& style, io::Output& out) : style_(style), out_(out) {}
+
+  /// Everything before the first frame.
+  void begin();
+  /// Frames come depth first, callers before callees, the root first.
+  void frame(const Frame& frame);
+  /// Everything after the last frame.
+  void end();
+
+  /// Writes a whole page that shows only `message`.
+  void error_page(std::string_view message);
+
+  /// How many characters were not fit for XML and became U+FFFD.
+  [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
+
+ private:
+  void open_document(double height);
+  void texts();
+  void attribute(std::string_view name, std::string_view value);
+  void attribute(std::string_view name, double value);
+  void escaped(std::string_view text);
+  void label(const Frame& frame, double x);
+
+  const PageStyle& style_;
+  io::Output& out_;
+  std::string text_;  ///< being made up, then written at once
+  std::uint64_t replaced_ = 0;
+};
+
+/// `name` cut to fit `width` pixels: whole, or its end replaced by "..", or
+/// empty when not even three characters fit.
+std::string fitted_label(std::string_view name, double width, const Geometry& geometry);
+
+}  // namespace pe::svg

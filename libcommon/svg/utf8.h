@@ -1,0 +1,21 @@
+// Taking UTF-8 apart, without trusting it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace pe::svg {
+
+inline constexpr char32_t kReplacement = 0xFFFD;
+
+struct CodePoint {
+  char32_t value;    ///< kReplacement if the bytes are not valid
+  std::size_t size;  ///< bytes taken, 1 if they are not valid
+};
+
+/// The code point that `text` begins with; `text` must not be empty.  Overlong
+/// forms, surrogates and what lies beyond U+10FFFF are not valid.
+CodePoint first_code_point(std::string_view text);
+
+}  // namespace pe::svg

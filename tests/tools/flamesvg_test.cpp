@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "flamesvg/flamesvg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "support/run_tool.h"
+#include "support/temp_dir.h"
+
+namespace {
+
+pe::testing::Result flamesvg(const std::vector<std::string>& args, std::string_view input = "") {
+  return pe::testing::run_tool(pe::flamesvg_main, args, input);
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Rect {
+  std::string title;
+  double x, width, y;
+  int depth;
+};
+
+std::vector<Rect> rects_of(const std::string& svg) {
+  static const std::regex pattern(
+      "<g[^>]* data-at=\"[0-9.]+ [0-9.]+ ([0-9]+)\"><title>([^<]*)</title>"
+      "<rect x=\"([0-9.]+)\" width=\"([0-9.]+)\" y=\"([0-9.]+)\"");
+  std::vector<Rect> rects;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), pattern), end; it != end; ++it)
+    rects.push_back({(*it)[2], std::stod((*it)[3]), std::stod((*it)[4]), std::stod((*it)[5]),
+                     std::stoi((*it)[1])});
+  return rects;
+}
+
+/// "title x width" of every rectangle, one a line.
+std::string drawn(const std::string& svg) {
+  std::string text;
+  for (const Rect& r : rects_of(svg))
+    text += r.title + fmt::format(" at {:.1f} wide {:.1f}\n", r.x, r.width);
+  return text;
+}
+
+std::string random_profile() {
+  std::mt19937 random(7);  // NOLINT: the same profile every time
+  std::string text;
+  for (int i = 0; i < 3000; ++i) {
+    for (auto frames = random() % 20 + 1; frames > 0; --frames)
+      text += "f" + std::to_string(random() % 4) + (frames > 1 ? ";" : " ");
+    text += std::to_string(random() % 1000) + "." + std::to_string(random() % 1000) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(flamesvg_tool)
+
+BOOST_AUTO_TEST_CASE(draws_a_call_tree_from_standard_input) {
+  const auto r = flamesvg({}, "foo 10\nfoo.cold 5\nfoo;bar 25\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err.empty());
+  BOOST_TEST(drawn(r.out) ==
+             "all (40 samples, 100%) at 10.0 wide 1180.0\n"
+             "foo (35 samples, 87.50%) at 10.0 wide 1032.5\n"
+             "bar (25 samples, 62.50%) at 305.0 wide 737.5\n"
+             "foo.cold (5 samples, 12.50%) at 1042.5 wide 147.5\n");
+}
+
+BOOST_AUTO_TEST_CASE(several_files_are_one_profile) {
+  const pe::testing::TempDir dir;
+  const auto r = flamesvg({dir.file("a", "x 1\n"), "-", dir.file("b", "x 2")}, "y 1");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.out, "<title>x (3 samples, 75.00%)</title>"));
+}
+
+BOOST_AUTO_TEST_CASE(same_input_same_bytes) {
+  const std::string profile = random_profile();
+  BOOST_TEST((flamesvg({}, profile).out == flamesvg({}, profile).out));
+}
+
+BOOST_AUTO_TEST_CASE(counts_are_grouped_and_scaled) {
+  BOOST_TEST(contains(flamesvg({}, "a 1234567\nb 98765433\n").out, "a (1,234,567 samples, 1.23%)"));
+  BOOST_TEST(contains(flamesvg({"--factor", "0.5", "--countname", "ms"}, "a 3000\n").out,
+                      "a (1,500 ms, 100.00%)"));
+  BOOST_TEST(contains(flamesvg({"--total", "400"}, "a 100\n").out, "a (100 samples, 25.00%)"));
+}
+
+BOOST_AUTO_TEST_CASE(a_total_below_the_sum_is_ignored) {
+  const auto r = flamesvg({"--total", "50"}, "a 100\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err == "flamesvg: --total: ignored, the counts add up to more\n");
+  BOOST_TEST(contains(r.out, "a (100 samples, 100.00%)"));
+}
+
+BOOST_AUTO_TEST_CASE(malformed_lines_are_counted_and_the_first_is_shown) {
+  const auto r = flamesvg({}, "a 1\nnonsense\n<x>\r\nb 1\r\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(
+      r.err ==
+      "flamesvg: ignored 2 lines that are not \"stack count\"; first: stdin:2: 'nonsense'\n");
+  BOOST_TEST(contains(r.out, "b (1 samples, 50.00%)"));
+}
+
+BOOST_AUTO_TEST_CASE(input_without_a_stack_gives_a_page_that_says_so) {
+  for (const char* input : {"", "\n", "a 0\n"}) {
+    const auto r = flamesvg({}, input);
+    BOOST_TEST(r.status == 2);
+    BOOST_TEST(r.err == "flamesvg: no stack with a count in the input\n");
+    BOOST_TEST(contains(r.out, ">no stack with a count in the input</text>"));
+    BOOST_TEST(r.out.ends_with("</svg>\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(narrow_frames_are_left_out_and_the_page_is_as_high_as_what_is_drawn) {
+  const std::string profile = "a 9999\nb;c;d;e 1\n";
+  BOOST_TEST(rects_of(flamesvg({"--minwidth", "1%"}, profile).out).size() == 2U);
+  BOOST_TEST(contains(flamesvg({"--minwidth", "1%"}, profile).out, "height=\"102\""));
+  BOOST_TEST(rects_of(flamesvg({}, profile).out).size() == 6U);
+  BOOST_TEST(rects_of(flamesvg({"--minwidth", "0.2"}, profile).out).size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
+  const auto r = flamesvg({"--colors", "kind"}, "main;read_[l];vfs_read_[k] 1\n");
+  BOOST_TEST(contains(r.out, "<title>vfs_read (1 samples"));
+  BOOST_TEST(!contains(r.out, "_[k]<"));
+}
+
+BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
+  const auto r = flamesvg({"--inverted", "--reverse"}, "a;b 1\nc;b 3\n");
+  BOOST_TEST(contains(r.out, ">Icicle Graph</text>"));
+  const auto rects = rects_of(r.out);
+  BOOST_REQUIRE(rects.size() == 4U);
+  BOOST_TEST(rects[1].title == "b (4 samples, 100.00%)");
+  BOOST_TEST(rects[0].y < rects[1].y);
+  BOOST_TEST(rects[2].title == "a (1 samples, 25.00%)");
+}
+
+BOOST_AUTO_TEST_CASE(names_that_xml_cannot_hold_are_repaired_and_counted) {
+  const auto r = flamesvg({}, "a\x01\xff;b 1\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err == "flamesvg: replaced 2 characters that XML cannot hold\n");
+}
+
+BOOST_AUTO_TEST_CASE(frames_lie_within_their_parents_and_do_not_overlap) {
+  for (const char* width : {"1200", "333.3"}) {
+    const auto rects = rects_of(flamesvg({"--width", width}, random_profile()).out);
+    BOOST_REQUIRE(rects.size() > 100U);
+    constexpr double kSlack = 0.001;  // tenths of a pixel, read as doubles
+    std::vector<Rect> open;
+    std::vector<double> row_ends(100, 0);
+    for (const Rect& r : rects) {
+      BOOST_REQUIRE(r.depth <= static_cast<int>(open.size()));
+      open.resize(static_cast<std::size_t>(r.depth));
+      if (!open.empty()) {
+        BOOST_TEST_REQUIRE(r.x >= open.back().x - kSlack);
+        BOOST_TEST_REQUIRE(r.x + r.width <= open.back().x + open.back().width + kSlack);
+      }
+      double& row_end = row_ends[static_cast<std::size_t>(r.depth)];
+      BOOST_TEST_REQUIRE(r.x >= row_end - kSlack);
+      row_end = r.x + r.width;
+      open.push_back(r);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(counts_beyond_64_bits_are_told_and_drawn_inside_the_page) {
+  const auto r = flamesvg({}, "a 18446744073709551615\nb 18446744073709551615\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err == "flamesvg: the counts add up to more than 64 bits hold: widths are wrong\n");
+  for (const Rect& rect : rects_of(r.out))
+    BOOST_TEST(rect.x + rect.width <= 1190.01);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_is_drawn) {
+  std::string stack = "f";
+  for (int i = 1; i < 100'000; ++i)
+    stack += ";f";
+  const auto r = flamesvg({}, stack + " 1\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(static_cast<std::size_t>(std::count(r.out.begin(), r.out.end(), '\n')) > 100'000U);
+}
+
+BOOST_AUTO_TEST_CASE(options_are_checked) {
+  const auto refused = [](const std::vector<std::string>& args, const std::string& message) {
+    const auto r = flamesvg(args, "a 1\n");
+    BOOST_TEST(r.status == 2);
+    BOOST_TEST(r.out.empty());
+    BOOST_TEST(r.err == "flamesvg: " + message + " (see --help)\n");
+  };
+  refused({"--width", "-1"}, "--width: not a number from 100 to 1000000: '-1'");
+  refused({"--width", "1e5"}, "--width: not a number from 100 to 1000000: '1e5'");
+  refused({"--fontsize", "nan"}, "--fontsize: not a number from 1 to 1000: 'nan'");
+  refused({"--minwidth", "101%"}, "--minwidth: neither pixels nor a percentage: '101%'");
+  refused({"--total", "x"}, "--total: not a count: 'x'");
+  refused({"--bgcolors", "url(x)"},
+          "--bgcolors: not one of yellow, blue, green, grey, #rrggbb: 'url(x)'");
+  refused({"--colors", "neon"},
+          "--colors: not one of hot, mem, io, wakeup, chain, java, js, perl, red, green, blue, "
+          "aqua, yellow, purple, orange, kind: 'neon'");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,24 @@
+// From rectangles to the page: names, tooltips, colours.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "flamesvg/layout.h"
+#include "io/output.h"
+
+namespace pe::flamesvg {
+
+/// Writes the page; returns how many characters of names were replaced.
+std::uint64_t draw(const calltree::CallTree& tree, const Layout& layout, const Options& options,
+                   io::Output& out);
+
+/// Writes a page that shows `message` alone.
+void draw_error(std::string_view message, const Options& options, io::Output& out);
+
+/// The count times `factor`, rounded, its digits in groups of three: "1,234".
+std::string grouped_count(folded::Count count, double factor);
+
+}  // namespace pe::flamesvg

@@ -1,0 +1,36 @@
+// What the command line means, checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <optional>
+
+#include "cli/run.h"
+#include "folded/count.h"
+#include "svg/colors.h"
+#include "svg/page.h"
+
+namespace pe::flamesvg {
+
+/// Frames narrower than this are left out, and so is what is above them.
+struct MinWidth {
+  double value = 0.1;
+  bool is_percent = false;  ///< of the total; otherwise pixels
+};
+
+struct Options {
+  svg::PageStyle page;  ///< the geometry's levels are not known yet
+  MinWidth min_width;
+  svg::Palette palette = svg::Palette::kHot;
+  svg::Shade shade = svg::Shade::kBySum;
+  bool reverse = false;
+  std::optional<folded::Count> total;  ///< what the whole width stands for, if not the sum
+  double factor = 1;                   ///< by which shown counts are multiplied
+};
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::flamesvg
