@@ -57,7 +57,9 @@ class PageWriter {
 
  private:
   void open_document(double height);
-  void texts();
+  void head();
+  void bar();
+  void text(std::string_view start, double x, double y, std::string_view content);
   void attribute(std::string_view name, std::string_view value);
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
