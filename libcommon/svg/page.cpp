@@ -121,10 +121,27 @@ void PageWriter::head() {
   text(R"( id="title")", g.width / 2, g.title_y(), style_.title);
   if (g.has_subtitle)
     text(R"( id="subtitle")", g.width / 2, g.subtitle_y(), style_.subtitle);
+  if (g.has_legend)
+    legend();
   text(R"( id="unzoom" class="button hidden" role="button" tabindex="0")", Geometry::kSideMargin,
        g.title_y(), "Reset Zoom");
   text(R"( id="search" class="button right hidden" role="button" tabindex="0")", right, g.title_y(),
        "Search");
+}
+
+/// One line that the browser centres: squares, and what their colours mean.
+void PageWriter::legend() {
+  text_ += R"(<text id="legend")";
+  attribute("x", style_.geometry.width / 2);
+  attribute("y", style_.geometry.legend_y());
+  text_ += '>';
+  for (const LegendEntry& entry : style_.legend) {
+    text_ += fmt::format("<tspan dx=\"1em\" fill=\"{}\">\u25A0</tspan><tspan dx=\"0.4em\">",
+                         color_text(entry.color));
+    escaped(entry.meaning);
+    text_ += "</tspan>";
+  }
+  text_ += "</text>\n";
 }
 
 /// Details on the left, what matches a search on the right.

@@ -144,6 +144,8 @@ BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
   const auto r = flamesvg({"--colors", "kind"}, "main;read_[l];vfs_read_[k] 1\n");
   BOOST_TEST(contains(r.out, "<title>vfs_read (1 samples"));
   BOOST_TEST(!contains(r.out, "_[k]<"));
+  BOOST_TEST(contains(r.out, ">kernel</tspan>"));
+  BOOST_TEST(!contains(flamesvg({}, "main 1\n").out, "id=\"legend\""));
 }
 
 BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
