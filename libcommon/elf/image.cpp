@@ -102,9 +102,15 @@ class HeaderReader {
       sections = sections == 0 ? first.sh_size : sections;
       segments = segments == PN_XNUM ? first.sh_info : segments;
     }
-    if (sections > kMaxSections || segments > kMaxSegments)
+    // Where the table of sections is cut off, libelf would say that there are none.
+    if (sections > kMaxSections || segments > kMaxSegments ||
+        !is_in_file(header.e_shoff, sections * sizeof(Shdr)))
       return OpenFailure::kDamaged;
     return std::nullopt;
+  }
+
+  [[nodiscard]] bool is_in_file(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset <= image_.size_bytes_ && bytes <= image_.size_bytes_ - offset;
   }
 
   bool read_segments() {
