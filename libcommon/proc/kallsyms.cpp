@@ -109,20 +109,20 @@ std::variant<Kallsyms, KallsymsFailure> Kallsyms::parse(std::string_view text) {
   return symbols;
 }
 
-void Kallsyms::add_line(std::string_view text) {
-  const auto line = Line::parse(text);
-  if (!line) {
+void Kallsyms::add_line(std::string_view line) {
+  const auto parsed = Line::parse(line);
+  if (!parsed) {
     ++skipped_lines_;
     return;
   }
-  if (line->module.empty()) {
-    if (line->name == "_text" || (line->name == "_stext" && !text_start_))
-      text_start_ = line->address;
-    if (line->name == "_etext")
-      text_end_ = line->address;
+  if (parsed->module.empty()) {
+    if (parsed->name == "_text" || (parsed->name == "_stext" && !text_start_))
+      text_start_ = parsed->address;
+    if (parsed->name == "_etext")
+      text_end_ = parsed->address;
   }
-  if (is_text(line->type))
-    add_symbol(*line);
+  if (is_text(parsed->type))
+    add_symbol(*parsed);
 }
 
 void Kallsyms::add_symbol(const Line& line) {

@@ -120,11 +120,13 @@ std::optional<std::string> demangle_d(const std::string& mangled) {
 /// Where a mangled name ends and what compilers and linkers append begins.
 std::size_t suffix_of(std::string_view name) {
   // Legacy Rust has dots of its own, and ends in a hash: "17h", 16 digits, 'E'.
-  constexpr std::size_t kHashBytes = 3 + 16;
+  constexpr std::size_t kHashDigits = 16;
   const std::size_t hash = name.starts_with("_ZN") ? name.rfind("17h") : std::string_view::npos;
-  if (hash != std::string_view::npos && hash + kHashBytes < name.size() &&
-      name[hash + kHashBytes] == 'E')
-    return hash + kHashBytes + 1;
+  if (hash != std::string_view::npos) {
+    const std::size_t end = name.find_first_not_of("0123456789abcdef", hash + 3);
+    if (end == hash + 3 + kHashDigits && name[end] == 'E')
+      return end + 1;
+  }
   return std::min(name.find_first_of(".@"), name.size());
 }
 

@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   }
   for (std::uint64_t offset = 0; offset < size; offset += 64)
     if (const auto svma = image->svma_of_file_offset(offset))
-      table.find(*svma);
+      if (const auto found = table.find(*svma); found && found->svma > *svma)
+        std::abort();
   return 0;
 }
