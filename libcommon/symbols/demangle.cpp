@@ -47,7 +47,8 @@ extern "C" void append_to_sink(const char* text, std::size_t size, void* opaque)
   auto* sink = static_cast<Sink*>(opaque);
   if (size > sink->text.size() - sink->size)
     std::longjmp(sink->overflow, 1);  // over C frames and this one: nothing to destroy
-  std::memcpy(sink->text.data() + sink->size, text, size);
+  if (size > 0)                       // of nothing, `text` may be null
+    std::memcpy(sink->text.data() + sink->size, text, size);
   sink->size += size;
 }
 
