@@ -10,9 +10,10 @@
 
 namespace pe {
 
-/// `count` and the noun, with an "s" unless there is exactly one.
+/// `count` and the noun, with an "s" ("es" behind another) unless there is exactly one.
 inline std::string plural(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  const std::string_view ending = noun.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);
 }
 
 }  // namespace pe

@@ -121,7 +121,7 @@ std::optional<int> Child::poll_status() {
   return status_;
 }
 
-std::optional<int> Child::terminate(int patience_ms) {
+bool Child::terminate(int patience_ms) {
   constexpr int kStepMs = 10;
   if (!poll_status() && !go_pipe_)
     ::kill(pid_, SIGTERM);
@@ -129,7 +129,14 @@ std::optional<int> Child::terminate(int patience_ms) {
     pollfd ended{pidfd_.get(), POLLIN, 0};
     ::poll(&ended, pidfd_ ? 1 : 0, kStepMs);
   }
-  return status_;
+  if (status_)
+    return true;
+  ::kill(pid_, SIGKILL);
+  int wait_status = 0;
+  while (::waitpid(pid_, &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  status_ = shell_status(wait_status);
+  return false;
 }
 
 }  // namespace pe::cli

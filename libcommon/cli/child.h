@@ -23,7 +23,7 @@ class Child {
   Child& operator=(Child&&) = delete;
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  /// A child that has not been waited for is ended with SIGTERM and reaped.
+  /// A child that has not been waited for is ended and reaped.
   ~Child();
 
   /// Lets it begin its program.  Throws CommandError if it cannot (126, 127).
@@ -35,9 +35,9 @@ class Child {
 
   /// Its status as a shell shows it (128 + signal), if it has ended.
   std::optional<int> poll_status();
-  /// Asks it to end (SIGTERM), waits up to `patience_ms`, then returns its status, or
-  /// nullopt if it is still running.
-  std::optional<int> terminate(int patience_ms);
+  /// Ends it: asks (SIGTERM), and after `patience_ms` does not ask (SIGKILL).  False if it came to
+  /// that.
+  bool terminate(int patience_ms);
 
  private:
   Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name);

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Half, a third and a fifth of the time are found where they were spent, from a command and from a running process.
+# Fifty, thirty and twenty per cent of the time are found where they were spent, from a command and from a running process.
 . "$(dirname "$0")/lib.sh"
 
 check_shares() {  # LABEL FOLDED
-  within "$1: half" 50 "$(share ';main;work;half' "$2")" 5
-  within "$1: third" 30 "$(share ';main;work;third' "$2")" 5
-  within "$1: fifth" 20 "$(share ';main;work;fifth' "$2")" 5
+  within "$1: fifty" 50 "$(share ';main;work;fifty' "$2")" 5
+  within "$1: thirty" 30 "$(share ';main;work;thirty' "$2")" 5
+  within "$1: twenty" 20 "$(share ';main;work;twenty' "$2")" 5
 }
 
 pe-record -F 997 -o "$dir/command.pe" -- "$PE_WORKLOAD" shares 2 2>"$dir/err"

@@ -13,13 +13,13 @@ nobody "$dir/pe-record" -F 997 -o "$dir/w/own.pe" -- "$dir/workload" shares 0.5 
 grep -q '^pe-record: perf_event_paranoid is 2; need 1 or CAP_PERFMON for kernel stacks; recording user stacks only$' "$dir/err" ||
   fail "message at 2: $(cat "$dir/err")"
 nobody "$dir/pe-symbolize" "$dir/w/own.pe" 2>/dev/null | nobody "$dir/stackfold" --annotate >"$dir/own.folded"
-within 'half, as nobody' 50 "$(share ';work;half' "$dir/own.folded")" 8
+within 'fifty, as nobody' 50 "$(share ';work;fifty' "$dir/own.folded")" 8
 expect 'kernel frames, %' 0.0 "$(share '_\[k\]' "$dir/own.folded")"
 
 nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
 expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
 nobody "$dir/pe-record" -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
-grep -q 'is it yours' "$dir/err" || fail "another's process: $(cat "$dir/err")"
+expect 'its message' 'pe-record: the target belongs to another user: need CAP_PERFMON, or root' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
 
 # A recording with kernel frames, symbolized by someone who may not see the kernel's symbols.
 pe-record -F 997 -o "$dir/k.pe" -- dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null

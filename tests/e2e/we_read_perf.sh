@@ -8,9 +8,9 @@ pe-record -F 997 -o "$dir/our.pe" -- "$PE_WORKLOAD" shares 1 2>/dev/null
 for input in perf.data perf.pipe our.pe; do
   pe-symbolize "$dir/$input" 2>"$dir/err" | stackfold >"$dir/$input.folded" 2>>"$dir/err"
   grep -E 'truncated|damaged|cut off|malformed' "$dir/err" && fail "$input: $(cat "$dir/err")"
-  within "$input: half" 50 "$(share ';main;work;half' "$dir/$input.folded")" 5
-  within "$input: third" 30 "$(share ';main;work;third' "$dir/$input.folded")" 5
-  within "$input: fifth" 20 "$(share ';main;work;fifth' "$dir/$input.folded")" 5
+  within "$input: fifty" 50 "$(share ';main;work;fifty' "$dir/$input.folded")" 5
+  within "$input: thirty" 30 "$(share ';main;work;thirty' "$dir/$input.folded")" 5
+  within "$input: twenty" 20 "$(share ';main;work;twenty' "$dir/$input.folded")" 5
 done
 expect 'samples of perf.data' "$(perf script -i "$dir/perf.data" -F tid 2>/dev/null | grep -c .)" \
   "$(awk '{ n += $NF } END { print n }' "$dir/perf.data.folded")"

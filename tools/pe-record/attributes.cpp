@@ -22,8 +22,7 @@ std::string sysctl_text(const char* path) {
   return text;
 }
 
-void set_rate(perf_event_attr& attr, const Options& options,
-              const std::function<void(const std::string&)>& say) {
+void set_rate(perf_event_attr& attr, const Options& options, std::vector<std::string>& notes) {
   if (options.period || (perf::is_tracepoint(attr) && !options.frequency_was_given)) {
     attr.sample_period = options.period.value_or(1);  // every pass of a tracepoint, as perf does
     return;
@@ -33,14 +32,15 @@ void set_rate(perf_event_attr& attr, const Options& options,
   const auto most =
       parse_number<std::uint64_t>(sysctl_text("/proc/sys/kernel/perf_event_max_sample_rate"));
   if (most && options.frequency_hz > *most) {
-    say(fmt::format("{} Hz is over kernel.perf_event_max_sample_rate: sampling at {} Hz",
+    notes.push_back(
+        fmt::format("{} Hz is over kernel.perf_event_max_sample_rate: sampling at {} Hz",
                     options.frequency_hz, *most));
     attr.sample_freq = *most;
   }
   constexpr std::uint64_t kCheapHz = 1000;
   if (attr.sample_freq > kCheapHz)
-    say(fmt::format("{} Hz: above {} Hz sampling itself slows the target noticeably",
-                    attr.sample_freq, kCheapHz));
+    notes.push_back(fmt::format("{} Hz: above {} Hz sampling itself slows the target noticeably",
+                                attr.sample_freq, kCheapHz));
 }
 
 void set_what_to_keep(perf_event_attr& attr, const Options& options) {
@@ -59,7 +59,7 @@ void set_what_to_keep(perf_event_attr& attr, const Options& options) {
 }  // namespace
 
 perf_event_attr make_attr(const Options& options, const std::string& event,
-                          const std::function<void(const std::string&)>& say) {
+                          std::vector<std::string>& notes) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   if (perf::is_tracepoint_name(event)) {
@@ -68,7 +68,7 @@ perf_event_attr make_attr(const Options& options, const std::string& event,
   } else if (!perf::set_event(attr, event)) {
     throw UsageError(fmt::format("--event: no such event: '{}'", event));
   }
-  set_rate(attr, options, say);
+  set_rate(attr, options, notes);
   set_what_to_keep(attr, options);
   // The clock that eBPF programs read too, so that on- and off-CPU time can be laid side by side.
   attr.use_clockid = 1;
@@ -85,6 +85,14 @@ void follow_tasks(perf_event_attr& attr) {
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;
+}
+
+int perf_event_paranoid() {
+  const std::string text = sysctl_text("/proc/sys/kernel/perf_event_paranoid");
+  const bool is_negative = text.starts_with('-');
+  const auto level = parse_number<std::uint8_t>(std::string_view(text).substr(is_negative ? 1 : 0));
+  constexpr int kVeryHigh = 100;
+  return level ? (is_negative ? -1 : 1) * static_cast<int>(*level) : kVeryHigh;
 }
 
 std::string missing_right(int needed_level, std::string_view purpose) {

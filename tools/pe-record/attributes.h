@@ -2,22 +2,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pe-record/options.h"
 #include "perf/event.h"
 
 namespace pe::record {
 
-/// The attr of an event by name; `say` hears of a rate that had to be lowered.  Throws Error or
-/// UsageError.
+/// The attr of an event by name; `notes` gets a line where the rate had to be lowered.  Throws
+/// Error or UsageError.
 perf_event_attr make_attr(const Options& options, const std::string& event,
-                          const std::function<void(const std::string&)>& say);
+                          std::vector<std::string>& notes);
 
 /// Lets this event's counters also tell of mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);
+
+/// The sysctl kernel.perf_event_paranoid; a very high level where it cannot be read.
+int perf_event_paranoid();
 
 /// "perf_event_paranoid is 3; need 1 or CAP_PERFMON <purpose>".
 std::string missing_right(int needed_level, std::string_view purpose);

@@ -61,10 +61,11 @@ std::vector<int> online_cpus() {
   return counted;
 }
 
-Counters::Counters(const Options& options, const Target& target, const Say& say)
+Counters::Counters(const Options& options, const Target& target)
     : options_(options), cpus_(options.cpus.empty() ? online_cpus() : options.cpus) {
   raise_descriptor_limit();
-  make_events(say);
+  check_cpus();
+  make_events();
   for (OpenedEvent& event : events_) {
     event.attr.inherit = target.processes.empty() ? 0 : 1;
     event.attr.disabled = target.is_command ? 1 : 0;
@@ -73,40 +74,47 @@ Counters::Counters(const Options& options, const Target& target, const Say& say)
   Fd cgroup;
   if (!options.cgroup.empty()) {
     cgroup = open_cgroup(options.cgroup);
-    open_everywhere({.pid = cgroup.get(), .is_cgroup = true}, say);
+    open_everywhere({.pid = cgroup.get(), .is_cgroup = true});
   } else if (options.all_processes) {
-    open_everywhere({.pid = -1}, say);
+    open_everywhere({.pid = -1});
   }
   for (const pid_t pid : target.processes)
-    open_process(pid, say);
+    open_process(pid);
   for (const pid_t tid : target.threads) {
-    open_everywhere({.pid = tid}, say);
+    open_everywhere({.pid = tid});
     ++threads_;
   }
   if (counters_.empty())
     throw Error("no such process or thread");
 }
 
-void Counters::make_events(const Say& say) {
+void Counters::check_cpus() const {
+  const std::vector<int> online = online_cpus();
+  for (const int cpu : options_.cpus)
+    if (std::find(online.begin(), online.end(), cpu) == online.end())
+      throw Error(fmt::format("--cpu: {}: no such CPU is online", cpu));
+}
+
+void Counters::make_events() {
   is_default_event_ = options_.events.empty();
   const std::vector<std::string> names =
       is_default_event_ ? std::vector<std::string>{"cycles"} : options_.events;
   for (const std::string& name : names)
-    events_.push_back({make_attr(options_, name, say), name, {}});
+    events_.push_back({make_attr(options_, name, notes_), name, {}});
   follow_tasks(events_.front().attr);
 }
 
 /// All threads, and those that appear while we are opening: a thread made by one
 /// that is counted already is counted by inheritance, so only what was there
 /// before can be missed, and looking again finds it.
-void Counters::open_process(pid_t pid, const Say& say) {
+void Counters::open_process(pid_t pid) {
   std::unordered_set<pid_t> known;
   for (bool found_more = true; found_more;) {
     found_more = false;
     for (const pid_t tid : proc::threads_of(pid)) {
       if (!known.insert(tid).second)
         continue;
-      open_everywhere({.pid = tid}, say);
+      open_everywhere({.pid = tid});
       found_more = true;
       ++threads_;
     }
@@ -116,15 +124,15 @@ void Counters::open_process(pid_t pid, const Say& say) {
 }
 
 /// Every event on every CPU for one place.  A thread that has ended meanwhile is no error.
-void Counters::open_everywhere(const perf::CounterPlace& place, const Say& say) {
+void Counters::open_everywhere(const perf::CounterPlace& place) {
   for (const int cpu : cpus_)
     for (std::size_t event = 0; event < events_.size(); ++event)
-      if (!open_one(event, {place.pid, cpu, place.is_cgroup}, say))
+      if (!open_one(event, {place.pid, cpu, place.is_cgroup}))
         return;
 }
 
 /// false if the thread has ended.
-bool Counters::open_one(std::size_t event, perf::CounterPlace place, const Say& say) {
+bool Counters::open_one(std::size_t event, perf::CounterPlace place) {
   for (;;) {
     int error = 0;
     Fd counter = perf::open_counter(events_[event].attr, place, error);
@@ -136,20 +144,20 @@ bool Counters::open_one(std::size_t event, perf::CounterPlace place, const Say& 
       return false;
     if (error == ENODEV && options_.cpus.empty() && perf::is_software(events_[event].attr))
       return true;  // the CPU went offline meanwhile
-    if (!adapt(events_[event], error, say))
+    if (!adapt(events_[event], error))
       refuse(events_[event], error);
   }
 }
 
 /// Makes an event that the kernel refused more modest; false if there is nothing left to give up.
-bool Counters::adapt(OpenedEvent& event, int error, const Say& say) {
+bool Counters::adapt(OpenedEvent& event, int error) {
   const bool is_missing =
       error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == EINVAL;
   if (is_missing && is_default_event_ && event.name == "cycles") {
     event.name = "cpu-clock";
     perf::set_event(event.attr, event.name);
     event.attr.exclude_idle = 1;  // cycles do not count while a CPU sleeps either
-    say("no hardware counters here: sampling cpu-clock");
+    notes_.emplace_back("no hardware counters here: sampling cpu-clock");
     return true;
   }
   const bool is_denied = error == EACCES || error == EPERM;
@@ -159,7 +167,7 @@ bool Counters::adapt(OpenedEvent& event, int error, const Say& say) {
       !perf::is_tracepoint(event.attr)) {
     event.attr.exclude_kernel = 1;
     event.attr.exclude_hv = 1;
-    say(fmt::format("{}; recording user stacks only", missing_right(1, "for kernel stacks")));
+    notes_.push_back(missing_right(1, "for kernel stacks") + "; recording user stacks only");
     return true;
   }
   return false;

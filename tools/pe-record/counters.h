@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,13 +29,12 @@ struct Target {
 
 class Counters {
  public:
-  using Say = std::function<void(const std::string&)>;
-
   /// Opens everything; counting has begun where the target is running already.
-  /// `say` gets one line for each thing that had to be done differently.
   /// Throws Error, naming the cure where a right is missing.
-  Counters(const Options& options, const Target& target, const Say& say);
+  Counters(const Options& options, const Target& target);
 
+  /// A line for each thing that had to be done differently.
+  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
   [[nodiscard]] const std::vector<OpenedEvent>& events() const noexcept { return events_; }
   [[nodiscard]] std::vector<perf::Ring>& rings() noexcept { return rings_; }
   /// One descriptor a ring, to poll.
@@ -52,11 +50,12 @@ class Counters {
     int cpu;
   };
 
-  void make_events(const Say& say);
-  void open_everywhere(const perf::CounterPlace& place, const Say& say);
-  bool open_one(std::size_t event, perf::CounterPlace place, const Say& say);
-  bool adapt(OpenedEvent& event, int error, const Say& say);
-  void open_process(pid_t pid, const Say& say);
+  void check_cpus() const;
+  void make_events();
+  void open_everywhere(const perf::CounterPlace& place);
+  bool open_one(std::size_t event, perf::CounterPlace place);
+  bool adapt(OpenedEvent& event, int error);
+  void open_process(pid_t pid);
   void attach_to_ring(Fd counter, std::size_t event, int cpu);
   [[noreturn]] void refuse(const OpenedEvent& event, int error) const;
 
@@ -70,6 +69,7 @@ class Counters {
       ring_of_cpu_;  ///< CPU, descriptor of the counter that owns its ring
   std::size_t threads_ = 0;
   bool is_default_event_ = false;
+  std::vector<std::string> notes_;
 };
 
 /// The CPUs that are online, from /sys/devices/system/cpu/online.

@@ -59,7 +59,8 @@ std::vector<pid_t> ids(std::string_view option, const std::string& list) {
 /// Seconds with an optional fraction: "10", "0.5".
 std::uint64_t duration_ns(std::string_view value) {
   const auto point = value.find('.');
-  const auto whole = parse_number<std::uint64_t>(value.substr(0, point));
+  const std::string_view before = value.substr(0, point);
+  const auto whole = before.empty() && value.size() > 1 ? 0 : parse_number<std::uint64_t>(before);
   std::uint64_t nanoseconds = 0;
   if (point != std::string_view::npos) {
     std::string fraction(value.substr(point + 1));
@@ -111,7 +112,7 @@ void read_targets(const cli::CommandLine& line, Options& options) {
     throw UsageError("choose one target: --pid/--tid, --all, --cgroup or a command");
   if (kinds == 0 && options.cpus.empty())
     throw UsageError(
-        "no target: name one with --pid, --tid, --all, --cgroup, or give a command to run");
+        "no target: name one with --pid, --tid, --cpu, --all, --cgroup, or give a command to run");
   options.all_processes = options.all_processes || kinds == 0;  // -C alone: all that run there
 }
 

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -81,6 +82,8 @@ std::uint64_t write_running(perf::StreamWriter& writer, const Counters& counters
   for (const pid_t tid : target.threads)
     if (const auto status = proc::status_of(tid))
       processes.push_back(status->pid);
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   for (const pid_t pid : processes)
     synthesizer.process(pid);
   writer.flush();
@@ -89,7 +92,7 @@ std::uint64_t write_running(perf::StreamWriter& writer, const Counters& counters
 
 std::string closing_line(const record::Passed& passed, double cpu_seconds, double wall_seconds) {
   std::string line = fmt::format(
-      "{}, {} lost, {} seen; own CPU {:.3f} s, {:.2f} % of {:.1f} s",
+      "{}, {} lost, {} seen; own CPU {:.3f} s, {:.2f} % of {:.2f} s",
       plural(passed.samples, "sample"), passed.lost, plural(passed.threads.size(), "thread"),
       cpu_seconds, wall_seconds > 0 ? 100 * cpu_seconds / wall_seconds : 0.0, wall_seconds);
   if (passed.throttled > 0)
@@ -105,7 +108,7 @@ int end_status(cli::Child* child, Ended ended, cli::Io& io) {
     return child->poll_status().value_or(cli::kOk);
   constexpr int kPatienceMs = 2000;
   if (!child->terminate(kPatienceMs))
-    say(io, fmt::format("the command did not end on SIGTERM: killing process {}", child->pid()));
+    say(io, "the command did not end on SIGTERM within 2 s: killed");
   return cli::kOk;
 }
 
@@ -118,7 +121,10 @@ int record_target(const Options& options, cli::Io& io) {
   const record::Target target = find_target(options, child ? &*child : nullptr);
   record::TargetWatch targets(child ? std::vector<pid_t>{} : target.processes, target.threads);
   const double cpu_before = own_cpu_seconds();
-  Counters counters(options, target, [&io](const std::string& what) { say(io, what); });
+  Counters counters(options, target);
+  for (const std::string& note : counters.notes())
+    if (!options.quiet)
+      say(io, note);
   // From here on the kernel keeps everything that happens; what was before is read now.
   const std::uint64_t began_ns = record::monotonic_ns();
   perf::StreamWriter writer(file ? *file : io.out);

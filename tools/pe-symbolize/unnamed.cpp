@@ -14,7 +14,7 @@ const char* describe(Unnamed reason) {
     case Unnamed::kNone:
       return "named";
     case Unnamed::kNotMapped:
-      return "at addresses where nothing was mapped";
+      return "outside of all code, as callers found by frame pointers that are none";
     case Unnamed::kNoMap:
       return "made at run time, without a readable perf map";
     case Unnamed::kNotInMap:

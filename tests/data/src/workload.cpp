@@ -2,7 +2,7 @@
 //
 // usage: workload shares|recursion|threads|fork|plugin=FILE SECONDS
 //
-//   shares     50, 30 and 20 % of CPU time in half(), third(), fifth(), below work()
+//   shares     50, 30 and 20 % of CPU time in fifty(), thirty(), twenty(), below work()
 //   recursion  dive() twenty deep, then spin
 //   threads    a thread "left" below go_left() and one "right" below go_right(), 50 % each
 //   fork       a child that runs this program again (shares) while the parent waits
@@ -46,15 +46,15 @@ std::uint64_t cpu_us() {
 }  // namespace
 
 // Each ends in something after its loop, so that no call becomes a jump.
-NOINLINE void half(std::uint64_t us) {
+NOINLINE void fifty(std::uint64_t us) {
   SPIN_FOR(us);
   sink = 1;
 }
-NOINLINE void third(std::uint64_t us) {
+NOINLINE void thirty(std::uint64_t us) {
   SPIN_FOR(us);
   sink = 2;
 }
-NOINLINE void fifth(std::uint64_t us) {
+NOINLINE void twenty(std::uint64_t us) {
   SPIN_FOR(us);
   sink = 3;
 }
@@ -62,9 +62,9 @@ NOINLINE void fifth(std::uint64_t us) {
 NOINLINE void work(double seconds) {
   const std::uint64_t until = cpu_us() + static_cast<std::uint64_t>(seconds * 1e6);
   while (cpu_us() < until) {
-    half(10000);
-    third(6000);
-    fifth(4000);
+    fifty(10000);
+    thirty(6000);
+    twenty(4000);
   }
   sink = 4;
 }
