@@ -42,16 +42,17 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     options.weight = pe::fold::Weight::kPeriod;
   }
   pe::io::Input input = pe::testing::memory_input({data, size});
-  pe::folded::FoldedCounts counts;
+  pe::folded::FrameTable frames;
+  pe::folded::FoldedCounts counts(frames);
   try {
-    const auto report = pe::fold::StreamFolder(input, options).fold(counts);
+    const auto report = pe::fold::StreamFolder(input, options, counts).fold();
     if (counts.size() > report.counts.samples)
       std::abort();
   } catch (const pe::Error&) {
     return 0;  // no stream at all
   }
   pe::io::StringOutput out;
-  write_folded(counts, out);
+  counts.write(out);
   check_text(out.text, counts.size());
   return 0;
 }

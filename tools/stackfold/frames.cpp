@@ -22,17 +22,6 @@ bool looks_like_library(std::string_view path) {
 
 }  // namespace
 
-FrameId FrameTexts::intern(std::string_view text) {
-  const auto found = ids_.find(text);
-  if (found != ids_.end())
-    return found->second;
-  const std::string_view kept = arena_.store(text);
-  const auto id = static_cast<FrameId>(texts_.size());
-  texts_.push_back(kept);
-  ids_.emplace(kept, id);
-  return id;
-}
-
 void Locations::add_symbol(const perf::SymbolRecord& symbol) {
   frame_of_symbol_[symbol.id] = texts_.intern(frame_text(symbol.name, symbol.flags, marks_));
 }

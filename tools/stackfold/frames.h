@@ -1,4 +1,4 @@
-// The frames of a stream: each text once, and which of them stand at an address.
+// Which frames stand at the addresses of a stream.
 //
 // A sample's addresses become numbers of frames at once, because what an
 // address means can change later (exec, dlclose, a JIT).
@@ -7,13 +7,11 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "base/string_arena.h"
+#include "folded/frame_table.h"
 #include "perf/callchain.h"
 #include "perf/sample.h"
 #include "proc/process_table.h"
@@ -21,25 +19,13 @@
 
 namespace pe::fold {
 
-using FrameId = std::uint32_t;
-
-/// Frame texts, numbered as they come.
-class FrameTexts {
- public:
-  FrameId intern(std::string_view text);
-  [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
-
- private:
-  StringArena arena_;
-  std::vector<std::string_view> texts_;
-  boost::unordered_flat_map<std::string_view, FrameId, std::hash<std::string_view>> ids_;
-};
+using folded::FrameId;
 
 /// What stands at the addresses of each process.
 class Locations {
  public:
   /// `texts` must outlive this.
-  Locations(FrameTexts& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
+  Locations(folded::FrameTable& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
 
   void add_symbol(const perf::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
@@ -63,7 +49,7 @@ class Locations {
   FrameId make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
                   const proc::ProcessTable& processes);
 
-  FrameTexts& texts_;
+  folded::FrameTable& texts_;
   Marks marks_;
   boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
