@@ -67,6 +67,59 @@ class LineWriter {
   std::string block_;
 };
 
+/// Orders frames as they stand in a line: followed by a ';', or at its end.
+///
+/// No frame's text holds a ';', so none of those pieces is the beginning of
+/// another, and stacks compare like their texts if they are compared piece by piece.
+class TokenRanks {
+ public:
+  explicit TokenRanks(const FrameTable& table) : ranks_(2 * table.size()) {
+    std::vector<std::uint32_t> tokens(
+        ranks_.size());  // twice the frame's number, plus 1 at the end
+    std::iota(tokens.begin(), tokens.end(), 0U);
+    std::sort(tokens.begin(), tokens.end(), [&table](std::uint32_t a, std::uint32_t b) {
+      return is_before({table[a / 2], a % 2 != 0}, {table[b / 2], b % 2 != 0});
+    });
+    for (std::uint32_t rank = 0; rank < tokens.size(); ++rank)
+      ranks_[tokens[rank]] = rank;
+  }
+  /// Two different stacks differ at a depth that both have.
+  [[nodiscard]] std::uint32_t at(std::span<const FrameId> frames, std::size_t depth) const {
+    return ranks_[2 * std::size_t{frames[depth]} + (depth + 1 == frames.size() ? 1 : 0)];
+  }
+
+ private:
+  struct Token {
+    std::string_view text;
+    bool is_last;
+  };
+  static bool is_before(const Token& a, const Token& b) {
+    const std::size_t common = std::min(a.text.size(), b.text.size());
+    if (const int order = a.text.compare(0, common, b.text, 0, common); order != 0)
+      return order < 0;
+    const auto next = [common](const Token& token) {
+      constexpr int kEnd = -1;
+      if (common < token.text.size())
+        return int{static_cast<unsigned char>(token.text[common])};
+      return token.is_last ? kEnd : int{';'};
+    };
+    return next(a) < next(b);
+  }
+
+  std::vector<std::uint32_t> ranks_;
+};
+
+struct Item {
+  std::uint32_t rank;   ///< at the depth at hand
+  std::uint32_t stack;  ///< its index
+};
+
+/// Items that agree in everything above `depth`.
+struct Range {
+  std::size_t begin, end;
+  std::size_t depth;
+};
+
 }  // namespace
 
 bool FoldedCounts::Equal::operator()(const Key& key, Index index) const {
@@ -108,30 +161,33 @@ void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor)
   saturated_ = saturated_ || other.saturated_;
 }
 
-/// As memcmp() would order the texts.  Only the first frames that differ need be
-/// looked at: no text holds a ';', so none begins with another and a ';'.
-bool FoldedCounts::is_before(Frames a, Frames b) const {
-  const std::size_t common = common_frames(a, b);
-  if (common == a.size() || common == b.size())
-    return a.size() < b.size();
-  const std::string_view a_text = frame_table_[a[common]];
-  const std::string_view b_text = frame_table_[b[common]];
-  const std::size_t bytes = std::min(a_text.size(), b_text.size());
-  if (const int order = a_text.compare(0, bytes, b_text, 0, bytes); order != 0)
-    return order < 0;
-  // One text is the beginning of the other: what follows it is compared, a ';' or the end.
-  const auto next = [&](std::string_view text, bool is_last) {
-    return bytes < text.size() ? static_cast<unsigned char>(text[bytes]) : is_last ? -1 : ';';
-  };
-  return next(a_text, common + 1 == a.size()) < next(b_text, common + 1 == b.size());
-}
-
+/// What stands at one depth of each stack is looked at once; stacks that agree there
+/// are sorted by what lies deeper.  A list of ranges stands in for recursion, which
+/// could go as deep as a stack of the input.
 std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
-  std::vector<Index> order(stacks_.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [this](Index a, Index b) {
-    return is_before(frames_of(stacks_[a]), frames_of(stacks_[b]));
-  });
+  const TokenRanks ranks(frame_table_);
+  std::vector<Item> items;
+  items.reserve(stacks_.size());
+  for (Index index = 0; index < stacks_.size(); ++index)
+    items.push_back({0, index});
+  std::vector<Range> left{{0, items.size(), 0}};
+  while (!left.empty()) {
+    const Range range = left.back();
+    left.pop_back();
+    const auto part = std::span(items).subspan(range.begin, range.end - range.begin);
+    for (Item& item : part)
+      item.rank = ranks.at(frames_of(stacks_[item.stack]), range.depth);
+    if (!std::ranges::is_sorted(part, {}, &Item::rank))  // most have the same frame there
+      std::ranges::sort(part, {}, &Item::rank);
+    for (std::size_t begin = 0, end = 0; begin < part.size(); begin = end) {
+      while (end < part.size() && part[end].rank == part[begin].rank)
+        ++end;
+      if (end - begin > 1)
+        left.push_back({range.begin + begin, range.begin + end, range.depth + 1});
+    }
+  }
+  std::vector<Index> order(items.size());
+  std::ranges::transform(items, order.begin(), &Item::stack);
   return order;
 }
 

@@ -78,7 +78,6 @@ class FoldedCounts {
   [[nodiscard]] Frames frames_of(const Stack& stack) const {
     return Frames(frames_).subspan(stack.begin, stack.size);
   }
-  [[nodiscard]] bool is_before(Frames a, Frames b) const;
   [[nodiscard]] std::vector<Index> sorted() const;
 
   FrameTable& frame_table_;

@@ -30,6 +30,7 @@ class FrameTable {
   }
   /// Lives as long as the table.
   [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
+  [[nodiscard]] std::size_t size() const noexcept { return texts_.size(); }
 
  private:
   StringArena arena_;
