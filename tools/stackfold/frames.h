@@ -39,9 +39,11 @@ class Locations {
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
  private:
+  /// Eight bytes, so that the addresses of a large program fit a cache.
   struct Place {
-    std::uint32_t begin = 0, count = 0;  ///< in pool_
-    bool is_made_up = false;
+    std::uint32_t first = 0;  ///< the frame if there is one, else where they begin in pool_
+    std::uint32_t count : 31 = 0;
+    std::uint32_t is_made_up : 1 = 0U;
   };
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
 
@@ -56,7 +58,7 @@ class Locations {
   std::uint32_t last_pid_ = 0;
   ByAddress* last_process_ =
       nullptr;  ///< of last_pid_: most frames are of the same process as the one before
-  std::vector<FrameId> pool_;
+  std::vector<FrameId> pool_;  ///< the frames of places that have several
 };
 
 }  // namespace pe::fold
