@@ -69,6 +69,7 @@ Child Child::start(const std::vector<std::string>& command, int stdout_fd) {
   auto [error_read, error_write] = make_pipe();
   std::vector<std::string> words = command;  // execvp(3) wants them writable
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words)
     argv.push_back(word.data());
   argv.push_back(nullptr);

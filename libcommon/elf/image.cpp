@@ -53,12 +53,9 @@ class HeaderReader {
     if (const auto failure = check_identity())
       return failure;
     elf_version(EV_CURRENT);
-    const auto* memory = std::get_if<std::vector<std::byte>>(&image_.contents_);
-    // elf_memory(3) wants char*, and only writes to it in the modes that update.
-    elf_.reset(memory != nullptr
-                   ? elf_memory(const_cast<char*>(reinterpret_cast<const char*>(memory->data())),
-                                memory->size())
-                   : elf_begin(image_.fd(), ELF_C_READ, nullptr));
+    elf_.reset(image_.fd_ ? elf_begin(image_.fd(), ELF_C_READ, nullptr)
+                          : elf_memory(reinterpret_cast<char*>(image_.memory_.data()),
+                                       image_.memory_.size()));
     GElf_Ehdr header;
     if (!elf_ || elf_kind(elf_.get()) != ELF_K_ELF || gelf_getehdr(elf_.get(), &header) == nullptr)
       return OpenFailure::kDamaged;
@@ -102,9 +99,15 @@ class HeaderReader {
       sections = sections == 0 ? first.sh_size : sections;
       segments = segments == PN_XNUM ? first.sh_info : segments;
     }
-    if (sections > kMaxSections || segments > kMaxSegments)
+    // Where the table of sections is cut off, libelf would say that there are none.
+    if (sections > kMaxSections || segments > kMaxSegments ||
+        !is_in_file(header.e_shoff, sections * sizeof(Shdr)))
       return OpenFailure::kDamaged;
     return std::nullopt;
+  }
+
+  [[nodiscard]] bool is_in_file(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset <= image_.size_bytes_ && bytes <= image_.size_bytes_ - offset;
   }
 
   bool read_segments() {
@@ -185,7 +188,7 @@ OpenResult Image::open(const std::string& path) {
   if (const auto* failure = std::get_if<io::FileFailure>(&file))
     return failure_of(*failure);
   auto& regular = std::get<io::RegularFile>(file);
-  return load(Image(std::move(regular.fd), regular.size_bytes));
+  return load(Image(std::move(regular.fd), {}, regular.size_bytes));
 }
 
 OpenResult Image::open(Fd fd) {
@@ -193,12 +196,12 @@ OpenResult Image::open(Fd fd) {
   if (const auto* failure = std::get_if<io::FileFailure>(&file))
     return failure_of(*failure);
   auto& regular = std::get<io::RegularFile>(file);
-  return load(Image(std::move(regular.fd), regular.size_bytes));
+  return load(Image(std::move(regular.fd), {}, regular.size_bytes));
 }
 
 OpenResult Image::from_memory(std::vector<std::byte> bytes) {
   const std::uint64_t size = bytes.size();
-  return load(Image(std::move(bytes), size));
+  return load(Image(Fd(), std::move(bytes), size));
 }
 
 OpenResult Image::load(Image image) {
@@ -250,25 +253,15 @@ std::optional<SectionBytes> Image::section_bytes(std::string_view name) const {
 }
 
 bool Image::read_at(std::uint64_t file_offset, std::span<std::byte> into) const {
-  if (const auto* fd = std::get_if<Fd>(&contents_))
-    return *fd && io::read_at(*fd, file_offset, into) == into.size();
-  const auto& memory = std::get<std::vector<std::byte>>(contents_);
-  if (file_offset > memory.size() || into.size() > memory.size() - file_offset)
+  if (fd_)
+    return io::read_at(fd_, file_offset, into) == into.size();
+  if (file_offset > memory_.size() || into.size() > memory_.size() - file_offset)
     return false;
-  std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(file_offset), into.size(), into.begin());
+  std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(file_offset), into.size(),
+              into.begin());
   return true;
 }
 
 bool Image::is_x86_64() const noexcept { return machine_ == EM_X86_64 && is_64_bit_; }
-
-int Image::fd() const noexcept {
-  const auto* fd = std::get_if<Fd>(&contents_);
-  return fd == nullptr ? -1 : fd->get();
-}
-
-void Image::close_file() noexcept {
-  if (auto* fd = std::get_if<Fd>(&contents_))
-    fd->close();
-}
 
 }  // namespace pe::elf

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -113,22 +114,21 @@ class Image {
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
   /// The open file, for libdw; -1 for an image in memory or after close_file().
-  [[nodiscard]] int fd() const noexcept;
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Gives the descriptor back.  Headers and build id stay; every read fails.
-  void close_file() noexcept;
+  void close_file() noexcept { fd_.close(); }
 
   static constexpr std::uint64_t kMaxSectionBytes = std::uint64_t{1} << 30;
 
  private:
-  using Contents = std::variant<Fd, std::vector<std::byte>>;
-
-  Image(Contents contents, std::uint64_t size_bytes)
-      : contents_(std::move(contents)), size_bytes_(size_bytes) {}
+  Image(Fd fd, std::vector<std::byte> memory, std::uint64_t size_bytes)
+      : fd_(std::move(fd)), memory_(std::move(memory)), size_bytes_(size_bytes) {}
   static OpenResult load(Image image);
 
   friend class HeaderReader;
 
-  Contents contents_;
+  Fd fd_;  ///< none: all there is is in memory_
+  std::vector<std::byte> memory_;
   std::uint64_t size_bytes_;
   std::uint16_t machine_ = 0, type_ = 0;
   bool is_64_bit_ = false;

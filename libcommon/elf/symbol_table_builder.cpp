@@ -39,9 +39,9 @@ Binding binding_of(unsigned char info) {
 }
 
 /// Marks between code and data that Arm and RISC-V put into symbol tables: "$x".
-bool is_mapping_symbol(std::uint16_t machine, std::string_view name) {
+bool is_mapping_symbol(std::uint16_t machine, char first_of_name) {
   return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) &&
-         name.starts_with('$');
+         first_of_name == '$';
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol,
       symbol.section == SHN_UNDEF || symbol.name == 0 || symbol.name >= names.bytes)
     return;
   const char* name = table_.names_.data() + names.offset + symbol.name;
-  if (*name == '\0' || is_mapping_symbol(image.machine(), name))
+  if (*name == '\0' || is_mapping_symbol(image.machine(), *name))
     return;
   RawSymbol placed = symbol;
   if (image.machine() == EM_ARM)

@@ -3,7 +3,7 @@
 // A stack is kept as a list of frame numbers.  Its text is made when it is
 // written: a recording has a few thousand frames but a hundred megabytes of
 // stacks, and hashing and comparing those took most of stackfold's time.
-// Cost: 30 ns to add a stack of 23 frames that has been seen.
+// Cost: 120 ns to add a stack of 23 frames that is one of 10,000 seen before.
 // SPDX-License-Identifier: MIT
 #pragma once
 

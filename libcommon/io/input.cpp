@@ -76,22 +76,6 @@ std::size_t Input::read_full(std::span<std::byte> into) {
   return done;
 }
 
-std::optional<std::size_t> Input::read_at(std::uint64_t offset, std::span<std::byte> into) const {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t n = ::pread(fd_.get(), into.data() + done, into.size() - done,
-                              static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return std::nullopt;
-    done += static_cast<std::size_t>(n);
-  }
-  return done;
-}
-
-bool Input::is_terminal() const noexcept { return ::isatty(fd_.get()) == 1; }
-
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd)

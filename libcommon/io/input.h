@@ -30,14 +30,8 @@ class Input {
   /// Reads until `into` is full or the input ends; returns how many bytes that were.
   std::size_t read_full(std::span<std::byte> into);
 
-  /// Reads at `offset` without moving; nullopt where the input cannot seek
-  /// (a pipe) or ends before `into` is full.
-  [[nodiscard]] std::optional<std::size_t> read_at(std::uint64_t offset,
-                                                   std::span<std::byte> into) const;
-
   /// As messages call it: the path, or "stdin".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] bool is_terminal() const noexcept;
 
  private:
   Input(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}

@@ -18,7 +18,7 @@ struct Event {
   std::vector<std::uint64_t> ids;
   std::string name;  ///< from the stream, or made from the attr; never empty
   std::string
-      unit;  ///< what a sample's period is in ("ns", "bytes"); empty: a sample counts as one
+      unit;  ///< what a sample's period is in, if the stream says: "ns", "bytes"; perf: "msec"
 };
 
 /// All events of a stream, found by the id that its records carry.

@@ -55,8 +55,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
     return record;
   }
   if (record.type == kRecordFinishedRound) {
-    saw_round_ = true;
-    in_round_ = false;
+    ends_with_round_ = true;
     make_ready(newest_of_last_round_ns_);
     newest_of_last_round_ns_ = newest_ns_;
     round_.assign(record.bytes.begin(), record.bytes.end());
@@ -65,7 +64,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   }
   const Event* event = record.is_ours() ? nullptr : events_.find(record);
   const std::uint64_t time_ns = event == nullptr ? 0 : time_of(record, event->attr);
-  in_round_ = in_round_ || record.type < kRecordFirstOfPerf;
+  ends_with_round_ = ends_with_round_ && record.type >= kRecordFirstOfPerf && !record.is_ours();
   const bool has_time = time_ns != 0 && time_ns != kEverything;
   if (!has_time) {
     const bool keeps_its_place = record.is_ours() || record.is_sample();
@@ -143,8 +142,8 @@ OrderedReader::Chunk& OrderedReader::chunk_with_room(std::size_t bytes) {
 std::string OrderedReader::damage() const {
   if (!reader_.damage().empty())
     return reader_.damage();
-  if (saw_round_ && in_round_)
-    return "ends in the middle of a round: the recorder was cut off";
+  if (reader_.is_pipe_format() && !ends_with_round_)
+    return "ends before its last round was finished: the recorder was cut off";
   return {};
 }
 

@@ -38,7 +38,9 @@ class OrderedReader {
   /// The events met so far; their records are also handed out.
   [[nodiscard]] const EventTable& events() const noexcept { return events_; }
 
-  /// How the input ended, once next() has returned nullopt: empty, or what is wrong with it.
+  /// How the input ended, once next() has returned nullopt: empty, or what is wrong with it.  Every
+  /// recorder ends a pipe with FINISHED_ROUND, so one that does not was cut off, even between
+  /// records.
   [[nodiscard]] std::string damage() const;
 
   /// Records handed out after younger ones (a stream that breaks the promise above).
@@ -81,8 +83,7 @@ class OrderedReader {
   std::uint64_t late_ = 0;
   std::uint64_t malformed_events_ = 0;
   bool at_end_ = false;
-  bool saw_round_ = false;
-  bool in_round_ = false;         ///< records have come since the last FINISHED_ROUND
+  bool ends_with_round_ = false;  ///< no record of the kernel since the last FINISHED_ROUND
   std::vector<std::byte> round_;  ///< the FINISHED_ROUND to hand out behind its records
   bool round_is_due_ = false;
 };

@@ -48,7 +48,8 @@ StreamReader::StreamReader(io::Input& input) : input_(input), buffer_(kBlockByte
     throw Error(input.name() + ": recorded on a machine of the other byte order");
   if (header[0] != kMagic)
     throw Error(input.name() + ": not a sample stream (perf's pipe format or a perf.data file)");
-  if (header[1] == kPipeHeaderBytes) {
+  is_pipe_format_ = header[1] == kPipeHeaderBytes;
+  if (is_pipe_format_) {
     begin_ += kPipeHeaderBytes;
     position_ = kPipeHeaderBytes;
   } else {

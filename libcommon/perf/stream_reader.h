@@ -32,6 +32,9 @@ class StreamReader {
   /// The view dies with the next call.
   std::optional<Record> next();
 
+  /// Pipe format, rather than a perf.data file, whose header tells where it ends.
+  [[nodiscard]] bool is_pipe_format() const noexcept { return is_pipe_format_; }
+
   /// Empty after a good end; else "truncated at byte 1234: …".
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
@@ -49,8 +52,9 @@ class StreamReader {
 
   io::Input& input_;
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;          ///< unread bytes of buffer_
-  std::uint64_t position_ = 0;               ///< of begin_, in the input
+  std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
+  std::uint64_t position_ = 0;       ///< of begin_, in the input
+  bool is_pipe_format_ = false;
   std::optional<std::uint64_t> data_end_;    ///< of the records; nullopt: the input's end
   std::deque<std::vector<std::byte>> made_;  ///< records made from a file's header
   std::vector<std::byte> current_made_;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/parse_number.h"
+#include "base/take_until.h"
 #include "io/regular_file.h"
 
 namespace pe::proc {
@@ -22,16 +23,6 @@ Binding binding_of(char type) {
   if (type == 'w' || type == 'W')
     return Binding::kWeak;
   return type == 'T' ? Binding::kGlobal : Binding::kLocal;
-}
-
-/// Splits `text` at the first `separator`; nullopt if there is none.
-std::optional<std::string_view> take_until(std::string_view& text, char separator) {
-  const std::size_t at = text.find(separator);
-  if (at == std::string_view::npos)
-    return std::nullopt;
-  const std::string_view taken = text.substr(0, at);
-  text.remove_prefix(at + 1);
-  return taken;
 }
 
 std::variant<std::string, KallsymsFailure> read_file(const std::string& path) {
@@ -109,20 +100,20 @@ std::variant<Kallsyms, KallsymsFailure> Kallsyms::parse(std::string_view text) {
   return symbols;
 }
 
-void Kallsyms::add_line(std::string_view text) {
-  const auto line = Line::parse(text);
-  if (!line) {
+void Kallsyms::add_line(std::string_view line) {
+  const auto parsed = Line::parse(line);
+  if (!parsed) {
     ++skipped_lines_;
     return;
   }
-  if (line->module.empty()) {
-    if (line->name == "_text" || (line->name == "_stext" && !text_start_))
-      text_start_ = line->address;
-    if (line->name == "_etext")
-      text_end_ = line->address;
+  if (parsed->module.empty()) {
+    if (parsed->name == "_text" || (parsed->name == "_stext" && !text_start_))
+      text_start_ = parsed->address;
+    if (parsed->name == "_etext")
+      text_end_ = parsed->address;
   }
-  if (is_text(line->type))
-    add_symbol(*line);
+  if (is_text(parsed->type))
+    add_symbol(*parsed);
 }
 
 void Kallsyms::add_symbol(const Line& line) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/parse_number.h"
+#include "base/take_until.h"
 #include "io/input.h"
 
 namespace pe::proc {
@@ -16,16 +17,6 @@ namespace {
 // 50,000 mappings of 100 bytes are 5 MB; a hostile process cannot make us hold more than this.
 constexpr std::size_t kMaxMapsBytes = 64UL * 1024 * 1024;
 constexpr std::size_t kMaxStatusBytes = 64UL * 1024;
-
-/// Cuts off and returns what stands before `separator`; nullopt if it is not there.
-std::optional<std::string_view> take_until(std::string_view& text, char separator) {
-  const auto end = text.find(separator);
-  if (end == std::string_view::npos)
-    return std::nullopt;
-  const auto taken = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return taken;
-}
 
 template <typename T>
 bool take_hex(std::string_view& text, char separator, T& into) {

@@ -82,9 +82,11 @@ bool Session::apply_comm(const perf::Record& record) {
   return true;
 }
 
-const Counts& Session::counts() {
-  counts_.out_of_order = reader_.late_records();
-  return counts_;
+Counts Session::counts() const {
+  Counts counts = counts_;
+  counts.malformed_records += reader_.malformed_events();
+  counts.out_of_order = reader_.late_records();
+  return counts;
 }
 
 std::string describe_losses(const Counts& counts) {

@@ -52,7 +52,7 @@ class Session {
 
   [[nodiscard]] const proc::ProcessTable& processes() const noexcept { return processes_; }
   [[nodiscard]] const perf::EventTable& events() const noexcept { return reader_.events(); }
-  [[nodiscard]] const Counts& counts();
+  [[nodiscard]] Counts counts() const;
 
   /// The kernel's mapping as recorded ("[kernel.kallsyms]_text"): its first address, 0 if none was.
   [[nodiscard]] std::uint64_t kernel_start() const noexcept { return kernel_start_; }

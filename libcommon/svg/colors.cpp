@@ -2,7 +2,7 @@
 #include "svg/colors.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "base/parse_number.h"
 #include "svg/name_kind.h"
@@ -150,6 +150,21 @@ Rgb frame_color(Palette palette, Shade shade, std::string_view name) {
   if (palette == Palette::kKind)
     return kind_color(kind_of_name(name), position);
   return plain_color(hue_of_name(palette, name), position);
+}
+
+std::vector<LegendEntry> legend_of(Palette palette) {
+  if (palette != Palette::kKind)
+    return {};
+  constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
+      {NameKind::kUser, "program"},    {NameKind::kInlined, "inlined"},
+      {NameKind::kLibrary, "library"}, {NameKind::kJit, "JIT"},
+      {NameKind::kKernel, "kernel"},   {NameKind::kUnresolved, "unresolved"},
+  };
+  constexpr Position kMiddle{.v1 = 0.5, .v2 = 0.5, .v3 = 0.5};
+  std::vector<LegendEntry> legend;
+  for (const auto& [kind, meaning] : kMeanings)
+    legend.push_back({.color = kind_color(kind, kMiddle), .meaning = meaning});
+  return legend;
 }
 
 Background default_background(Palette palette) {

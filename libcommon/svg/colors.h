@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pe::svg {
 
@@ -56,6 +57,14 @@ std::optional<Palette> find_palette(std::string_view name);
 std::string palette_names();
 
 Rgb frame_color(Palette palette, Shade shade, std::string_view name);
+
+/// What a colour means.
+struct LegendEntry {
+  Rgb color;
+  std::string_view meaning;
+};
+/// Empty unless the palette's colours have meanings: `kind`.
+std::vector<LegendEntry> legend_of(Palette palette);
 
 /// The one that goes with the palette.
 Background default_background(Palette palette);

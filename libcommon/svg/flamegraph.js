@@ -20,6 +20,7 @@
   const margin = Number(layer.dataset.margin);
   const usable = Number(layer.dataset.width);
   const inset = Number(layer.dataset.inset);
+  const fontSize = parseFloat(getComputedStyle(layer).fontSize);
 
   // "name (1,234 samples, 12.34%)" -> "name"; the name of the count may hold " (", too.
   function nameOf(title) {
@@ -56,19 +57,26 @@
   // Labels, cut by what the letters really measure in the font at hand.
 
   const widths = new Map();
-  const probe = document.createElementNS(SVG, 'text');
-  probe.style.visibility = 'hidden';
+
+  // All at once: the first length asked for makes the browser lay out the page.
+  function measure(characters) {
+    const probe = document.createElementNS(SVG, 'text');
+    probe.style.visibility = 'hidden';
+    for (const character of characters) {
+      const part = document.createElementNS(SVG, 'tspan');
+      part.textContent = character === ' ' ? '\u00a0' : character;
+      probe.append(part);
+    }
+    page.append(probe);
+    characters.forEach((character, i) =>
+      widths.set(character, probe.childNodes[i].getComputedTextLength()));
+    probe.remove();
+  }
 
   function widthOf(character) {
-    let width = widths.get(character);
-    if (width === undefined) {
-      probe.textContent = character === ' ' ? '\u00a0' : character;
-      page.append(probe);
-      width = probe.getComputedTextLength();
-      probe.remove();
-      widths.set(character, width);
-    }
-    return width;
+    if (!widths.has(character))
+      measure([character]);
+    return widths.get(character);
   }
 
   function fitted(name, room) {
@@ -95,13 +103,23 @@
       if (text === '')
         return;
       const height = Number(frame.rect.getAttribute('height'));
-      const size = parseFloat(getComputedStyle(layer).fontSize);
       frame.label = document.createElementNS(SVG, 'text');
-      frame.label.setAttribute('y', frame.y + height / 2 + size * 0.36);
+      frame.label.setAttribute('y', frame.y + height / 2 + fontSize * 0.36);
       frame.group.append(frame.label);
     }
     frame.label.setAttribute('x', left + inset);
     frame.label.textContent = text;
+  }
+
+  // The bar stays in view, however high the picture is.
+
+  const bar = byId('bar');
+
+  function followView() {
+    const shown = page.getBoundingClientRect();
+    const bottom = (window.visualViewport || { height: window.innerHeight }).height;
+    const up = Math.min(Math.max(0, shown.bottom - bottom), shown.height - 4 * fontSize);
+    bar.setAttribute('transform', 'translate(0 ' + -up + ')');
   }
 
   // Zoom
@@ -206,13 +224,12 @@
 
   function openBox() {
     if (!box) {
-      const size = parseFloat(getComputedStyle(layer).fontSize);
       const width = Math.min(280, usable / 2);
       box = document.createElementNS(SVG, 'foreignObject');
       box.setAttribute('x', margin + usable - width);
-      box.setAttribute('y', size * 0.5);
+      box.setAttribute('y', fontSize * 0.5 + Math.max(0, -page.getBoundingClientRect().top));
       box.setAttribute('width', width);
-      box.setAttribute('height', size * 2.2);
+      box.setAttribute('height', fontSize * 2.2);
       const field = document.createElementNS(XHTML, 'input');
       field.setAttribute('type', 'text');
       field.setAttribute('aria-label', 'Search: regular expression');
@@ -322,6 +339,10 @@
     }
   });
   window.addEventListener('hashchange', loadAddress);
+  window.addEventListener('scroll', followView);
+  window.addEventListener('resize', followView);
+  followView();
+  measure(Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)));
 
   loadAddress();
 })();

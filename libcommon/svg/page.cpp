@@ -105,34 +105,64 @@ void PageWriter::open_document(double height) {
       "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
 }
 
-/// Title, buttons and the details bar; the script shows what only it can serve.
-void PageWriter::texts() {
+void PageWriter::text(std::string_view start, double x, double y, std::string_view content) {
+  text_.append("<text").append(start);
+  attribute("x", x);
+  attribute("y", y);
+  text_ += '>';
+  escaped(content);
+  text_ += "</text>\n";
+}
+
+/// Title and buttons; the script shows what only it can serve.
+void PageWriter::head() {
   const Geometry& g = style_.geometry;
-  const auto text = [&](std::string_view start, double x, double y, std::string_view content) {
-    text_.append("<text").append(start);
-    attribute("x", x);
-    attribute("y", y);
-    text_ += '>';
-    escaped(content);
-    text_ += "</text>\n";
-  };
   const double right = g.width - Geometry::kSideMargin;
   text(R"( id="title")", g.width / 2, g.title_y(), style_.title);
   if (g.has_subtitle)
     text(R"( id="subtitle")", g.width / 2, g.subtitle_y(), style_.subtitle);
+  if (g.has_legend)
+    legend();
   text(R"( id="unzoom" class="button hidden" role="button" tabindex="0")", Geometry::kSideMargin,
        g.title_y(), "Reset Zoom");
   text(R"( id="search" class="button right hidden" role="button" tabindex="0")", right, g.title_y(),
        "Search");
+}
+
+/// One line that the browser centres: squares, and what their colours mean.
+void PageWriter::legend() {
+  text_ += R"(<text id="legend")";
+  attribute("x", style_.geometry.width / 2);
+  attribute("y", style_.geometry.legend_y());
+  text_ += '>';
+  for (const LegendEntry& entry : style_.legend) {
+    text_ += fmt::format("<tspan dx=\"1em\" fill=\"{}\">\u25A0</tspan><tspan dx=\"0.4em\">",
+                         color_text(entry.color));
+    escaped(entry.meaning);
+    text_ += "</tspan>";
+  }
+  text_ += "</text>\n";
+}
+
+/// Details on the left, what matches a search on the right.
+void PageWriter::bar() {
+  const Geometry& g = style_.geometry;
+  // The bar has a ground of its own, because the script keeps it in view over the frames.
+  text_ += R"(<g id="bar"><rect x="0" width="100%")";
+  attribute("y", g.height() - g.bottom_margin() + 2);
+  attribute("height", g.bottom_margin() - 2);
+  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.bottom));
   text(R"( id="details" class="hint")", Geometry::kSideMargin, g.details_y(),
        fmt::format("Width is the share of all {}; the x-axis is not time.", style_.count_name));
-  text(R"( id="matched" class="right" role="status")", right, g.details_y(), "");
+  text(R"( id="matched" class="right" role="status")", g.width - Geometry::kSideMargin,
+       g.details_y(), "");
+  text_ += "</g>\n";
 }
 
 void PageWriter::begin() {
   const Geometry& g = style_.geometry;
   open_document(g.height());
-  texts();
+  head();
   text_ += R"(<g id="frames")";
   attribute("data-margin", Geometry::kSideMargin);
   attribute("data-width", g.usable_width());
@@ -182,7 +212,9 @@ void PageWriter::frame(const Frame& frame) {
 }
 
 void PageWriter::end() {
-  text_.append("</g>\n<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
+  text_ += "</g>\n";
+  bar();
+  text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
   out_.write(text_);
   text_.clear();
 }
@@ -190,12 +222,8 @@ void PageWriter::end() {
 void PageWriter::error_page(std::string_view message) {
   const double height = 5 * style_.geometry.font_size;
   open_document(height);
-  text_ += R"(<text id="title")";
-  attribute("x", style_.geometry.width / 2);
-  attribute("y", height / 2);
-  text_ += '>';
-  escaped(message);
-  text_ += "</text>\n</svg>\n";
+  text(R"( id="title")", style_.geometry.width / 2, height / 2, message);
+  text_ += "</svg>\n";
   out_.write(text_);
   text_.clear();
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/output.h"
 #include "svg/colors.h"
@@ -24,6 +25,7 @@ struct PageStyle {
   std::string count_name = "samples";
   std::string name_type = "Function:";  ///< stands before a name in the details bar
   Background background{};
+  std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
 };
 
 /// One rectangle.
@@ -57,7 +59,10 @@ class PageWriter {
 
  private:
   void open_document(double height);
-  void texts();
+  void head();
+  void legend();
+  void bar();
+  void text(std::string_view start, double x, double y, std::string_view content);
   void attribute(std::string_view name, std::string_view value);
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);

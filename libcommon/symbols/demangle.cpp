@@ -47,7 +47,8 @@ extern "C" void append_to_sink(const char* text, std::size_t size, void* opaque)
   auto* sink = static_cast<Sink*>(opaque);
   if (size > sink->text.size() - sink->size)
     std::longjmp(sink->overflow, 1);  // over C frames and this one: nothing to destroy
-  std::memcpy(sink->text.data() + sink->size, text, size);
+  if (size > 0)                       // of nothing, `text` may be null
+    std::memcpy(sink->text.data() + sink->size, text, size);
   sink->size += size;
 }
 
@@ -120,11 +121,13 @@ std::optional<std::string> demangle_d(const std::string& mangled) {
 /// Where a mangled name ends and what compilers and linkers append begins.
 std::size_t suffix_of(std::string_view name) {
   // Legacy Rust has dots of its own, and ends in a hash: "17h", 16 digits, 'E'.
-  constexpr std::size_t kHashBytes = 3 + 16;
+  constexpr std::size_t kHashDigits = 16;
   const std::size_t hash = name.starts_with("_ZN") ? name.rfind("17h") : std::string_view::npos;
-  if (hash != std::string_view::npos && hash + kHashBytes < name.size() &&
-      name[hash + kHashBytes] == 'E')
-    return hash + kHashBytes + 1;
+  if (hash != std::string_view::npos) {
+    const std::size_t end = name.find_first_not_of("0123456789abcdef", hash + 3);
+    if (end == hash + 3 + kHashDigits && name[end] == 'E')
+      return end + 1;
+  }
   return std::min(name.find_first_of(".@"), name.size());
 }
 

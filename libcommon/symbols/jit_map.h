@@ -9,7 +9,7 @@
 // read, never through a symbolic link, and sizes are limited.
 //
 // Source: tools/perf/Documentation/jit-interface.txt.
-// Cost: 1,000,000 entries 0.5 s and 130 MB.
+// Cost: 1,000,000 entries 0.6 s in the order of their addresses, 2.4 s at random ones.
 // SPDX-License-Identifier: MIT
 #pragma once
 

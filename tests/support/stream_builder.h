@@ -85,6 +85,17 @@ class StreamBuilder {
         .add_string(path);
     return trailer(time_ns, pid, pid);
   }
+  /// The recording's kernel begins at `start`.
+  StreamBuilder& kernel(std::uint64_t start) {
+    builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL)
+        .add(perf::kKernelPid)
+        .add(std::uint32_t{0})
+        .add(start)
+        .add(std::uint64_t{0x1000})
+        .add(start)
+        .add_string("[kernel.kallsyms]_text");
+    return trailer(0, perf::kKernelPid, 0);
+  }
   StreamBuilder& lost(std::uint64_t time_ns, std::uint64_t count) {
     builder_.begin(PERF_RECORD_LOST).add(std::uint64_t{7}).add(count);
     return trailer(time_ns, 1, 1);

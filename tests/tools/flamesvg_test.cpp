@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -25,18 +24,32 @@ bool contains(const std::string& text, std::string_view part) {
 
 struct Rect {
   std::string title;
-  double x, width, y;
-  int depth;
+  double x = 0, width = 0, y = 0;
+  int depth = 0;
 };
 
-std::vector<Rect> rects_of(const std::string& svg) {
-  static const std::regex pattern(
-      "<g[^>]* data-at=\"[0-9.]+ [0-9.]+ ([0-9]+)\"><title>([^<]*)</title>"
-      "<rect x=\"([0-9.]+)\" width=\"([0-9.]+)\" y=\"([0-9.]+)\"");
+/// What stands between the next `before` and `after`; moves `text` behind it.
+std::string take_between(std::string_view& text, std::string_view before, std::string_view after) {
+  const auto start = text.find(before) + before.size();
+  const auto end = text.find(after, start);
+  BOOST_REQUIRE(start >= before.size() && end != std::string_view::npos);
+  std::string part(text.substr(start, end - start));
+  text.remove_prefix(end);
+  return part;
+}
+
+std::vector<Rect> rects_of(std::string_view svg) {
   std::vector<Rect> rects;
-  for (std::sregex_iterator it(svg.begin(), svg.end(), pattern), end; it != end; ++it)
-    rects.push_back({(*it)[2], std::stod((*it)[3]), std::stod((*it)[4]), std::stod((*it)[5]),
-                     std::stoi((*it)[1])});
+  while (svg.find(" data-at=\"") != std::string_view::npos) {
+    Rect r;
+    const std::string at = take_between(svg, " data-at=\"", "\"");
+    r.depth = std::stoi(at.substr(at.rfind(' ')));
+    r.title = take_between(svg, "<title>", "</title>");
+    r.x = std::stod(take_between(svg, "<rect x=\"", "\""));
+    r.width = std::stod(take_between(svg, " width=\"", "\""));
+    r.y = std::stod(take_between(svg, " y=\"", "\""));
+    rects.push_back(r);
+  }
   return rects;
 }
 
@@ -131,6 +144,8 @@ BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
   const auto r = flamesvg({"--colors", "kind"}, "main;read_[l];vfs_read_[k] 1\n");
   BOOST_TEST(contains(r.out, "<title>vfs_read (1 samples"));
   BOOST_TEST(!contains(r.out, "_[k]<"));
+  BOOST_TEST(contains(r.out, ">kernel</tspan>"));
+  BOOST_TEST(!contains(flamesvg({}, "main 1\n").out, "id=\"legend\""));
 }
 
 BOOST_AUTO_TEST_CASE(inverted_and_reversed) {

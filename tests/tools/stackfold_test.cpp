@@ -2,7 +2,6 @@
 #include "stackfold/stackfold.h"
 
 #include <boost/test/unit_test.hpp>
-#include <set>
 
 #include "perf/sample.h"
 #include "support/run_tool.h"
@@ -18,6 +17,11 @@ namespace {
 
 Result stackfold(const std::vector<std::string>& args, std::string_view input = "") {
   return pe::testing::run_tool(pe::stackfold_main, args, input);
+}
+
+/// Folds a stream that ends as it should.
+Result stackfold(const std::vector<std::string>& args, StreamBuilder stream) {
+  return stackfold(args, stream.round().text());
 }
 
 constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
@@ -56,7 +60,7 @@ BOOST_AUTO_TEST_CASE(adds_up_equal_stacks_root_first) {
   stream.sample({.time_ns = 1, .chain = {kKernel, 0xff00, kUser, 0x200, 0x100}})
       .sample({.time_ns = 2, .chain = {kUser, 0x200, 0x100}})
       .sample({.time_ns = 3, .chain = {kKernel, 0xff00, kUser, 0x200, 0x100}});
-  const auto r = stackfold({}, stream.text());
+  const auto r = stackfold({}, stream);
   BOOST_TEST(r.out == "my_prog;main;tiny;f 1\nmy_prog;main;tiny;f;sys_read 2\n");
   BOOST_TEST(r.err == "");
   BOOST_TEST(r.status == 0);
@@ -66,19 +70,19 @@ BOOST_AUTO_TEST_CASE(marks_frames_by_kind) {
   auto stream = annotated();
   stream.sample({.chain = {kKernel, 0xff00, kUser, 0x200, 0x100}})
       .sample({.chain = {kUser, 0x300}});
-  BOOST_TEST(stackfold({"--annotate"}, stream.text()).out ==
+  BOOST_TEST(stackfold({"--annotate"}, stream).out ==
              "my_prog;LazyCompile:x:y_[j] 1\nmy_prog;main;tiny_[i];f_[l];sys_read_[k] 1\n");
-  BOOST_TEST(stackfold({"--kernel"}, stream.text()).out ==
+  BOOST_TEST(stackfold({"--kernel"}, stream).out ==
              "my_prog;LazyCompile:x:y 1\nmy_prog;main;tiny;f;sys_read_[k] 1\n");
-  BOOST_TEST(stackfold({"--jit"}, stream.text()).out ==
+  BOOST_TEST(stackfold({"--jit"}, stream).out ==
              "my_prog;LazyCompile:x:y_[j] 1\nmy_prog;main;tiny;f;sys_read 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(names_processes_and_threads_in_the_root_frame) {
   auto stream = annotated();
   stream.sample({.pid = 1, .tid = 4, .chain = {kUser, 0x200}});
-  BOOST_TEST(stackfold({"--pid"}, stream.text()).out == "my_prog-1;f 1\n");
-  BOOST_TEST(stackfold({"--tid"}, stream.text()).out == "my_prog-1/4;f 1\n");
+  BOOST_TEST(stackfold({"--pid"}, stream).out == "my_prog-1;f 1\n");
+  BOOST_TEST(stackfold({"--tid"}, stream).out == "my_prog-1/4;f 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_later_location_replaces_an_earlier_one) {
@@ -86,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_later_location_replaces_an_earlier_one) {
   stream.sample({.time_ns = 1, .chain = {kUser, 0x200}})
       .location(1, 0x200, {1})
       .sample({.time_ns = 2, .chain = {kUser, 0x200}});
-  BOOST_TEST(stackfold({}, stream.text()).out == "my_prog;f 1\nmy_prog;main 1\n");
+  BOOST_TEST(stackfold({}, stream).out == "my_prog;f 1\nmy_prog;main 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_renamed_between_samples_has_two_roots) {
@@ -94,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_thread_renamed_between_samples_has_two_roots) {
   stream.sample({.time_ns = 1, .chain = {kUser, 0x200}})
       .comm(2, 1, 1, "new")
       .sample({.time_ns = 3, .chain = {kUser, 0x200}});
-  BOOST_TEST(stackfold({}, stream.text()).out == "my_prog;f 1\nnew;f 1\n");
+  BOOST_TEST(stackfold({}, stream).out == "my_prog;f 1\nnew;f 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_raw_stream_gives_modules_and_offsets) {
@@ -103,13 +107,12 @@ BOOST_AUTO_TEST_CASE(a_raw_stream_gives_modules_and_offsets) {
                           .comm(0, 1, 1, "p")
                           .map(0, 1, 0x1000, 0x1000, 0x400, "/usr/lib/libx.so.6")
                           .sample({.chain = {kKernel, 0xff00, kUser, 0x1010, 0x1021, 0x9}});
-  BOOST_TEST(stackfold({"--annotate"}, stream.text()).out ==
+  BOOST_TEST(stackfold({"--annotate"}, stream).out ==
              "p;0x8;libx.so.6+0x420_[l];libx.so.6+0x410_[l];[kernel]+0xff00_[k] 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_sample_without_frames_counts_for_its_thread) {
-  BOOST_TEST(stackfold({}, StreamBuilder().event().comm(0, 1, 1, "p").sample({}).text()).out ==
-             "p 1\n");
+  BOOST_TEST(stackfold({}, StreamBuilder().event().comm(0, 1, 1, "p").sample({})).out == "p 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(names_cannot_break_the_format) {
@@ -121,7 +124,7 @@ BOOST_AUTO_TEST_CASE(names_cannot_break_the_format) {
       .location(1, 0x10, {1})
       .location(1, 0x1f, {2})
       .sample({.chain = {kUser, 0x10, 0x20}});
-  BOOST_TEST(stackfold({}, stream.text()).out == "a:b?c;[unknown];evil:??[31m 99 1\n");
+  BOOST_TEST(stackfold({}, stream).out == "a:b?c;[unknown];evil:??[31m 99 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
@@ -130,26 +133,26 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
   stream.sample({.time_ns = 1, .id = 7})
       .sample({.time_ns = 2, .id = 8})
       .sample({.time_ns = 3, .id = 8});
-  const auto first = stackfold({}, stream.text());
+  const auto first = stackfold({}, stream);
   BOOST_TEST(first.out == "p 1\n");
   BOOST_TEST(first.err ==
              "stackfold: stdin: 3 samples read; 2 samples of other events left out (folded: "
              "cycles; see --event)\n");
-  BOOST_TEST(stackfold({"--event", "page-faults"}, stream.text()).out == "p 2\n");
+  BOOST_TEST(stackfold({"--event", "page-faults"}, stream).out == "p 2\n");
 }
 
 BOOST_AUTO_TEST_CASE(weights_are_the_period_where_the_event_has_a_unit) {
   auto stream = StreamBuilder();
   stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
   stream.sample({.time_ns = 1, .period = 2600}).sample({.time_ns = 2, .period = 900});
-  BOOST_TEST(stackfold({}, stream.text()).out == "p 4\n");  // 3.5 microseconds
-  BOOST_TEST(stackfold({"--weight", "samples"}, stream.text()).out == "p 2\n");
-  BOOST_TEST(stackfold({"--weight", "period"}, stream.text()).out == "p 3500\n");
+  BOOST_TEST(stackfold({}, stream).out == "p 4\n");  // 3.5 microseconds
+  BOOST_TEST(stackfold({"--weight", "samples"}, stream).out == "p 2\n");
+  BOOST_TEST(stackfold({"--weight", "period"}, stream).out == "p 3500\n");
 }
 
 BOOST_AUTO_TEST_CASE(losses_are_in_the_closing_line) {
   const auto stream = StreamBuilder().event().comm(0, 1, 1, "p").sample({}).lost(5, 3);
-  const auto r = stackfold({}, stream.text());
+  const auto r = stackfold({}, stream);
   BOOST_TEST(r.out == "p 1\n");
   BOOST_TEST(r.err == "stackfold: stdin: 1 sample read; 3 samples lost while recording\n");
 }
@@ -163,24 +166,19 @@ BOOST_AUTO_TEST_CASE(a_cut_stream_is_folded_reported_and_fails) {
   BOOST_TEST(r.status == 1);
 }
 
-BOOST_AUTO_TEST_CASE(every_cut_within_a_record_is_survived_with_a_message) {
+BOOST_AUTO_TEST_CASE(every_cut_is_survived_with_a_message) {
   auto stream = annotated();
-  std::set<std::size_t> ends = {16, stream.text().size()};
-  stream.sample({.chain = {kUser, 0x200, 0x100}});
+  stream.sample({.chain = {kUser, 0x200, 0x100}}).round();
   const std::string& whole = stream.text();
-  for (std::size_t at = 16; at < whole.size();) {
-    at += pe::perf::U64View(std::as_bytes(std::span(whole)).subspan(at))[0] >> 48U;
-    ends.insert(at);
-  }
-  for (std::size_t size = 1; size <= whole.size(); ++size)
-    BOOST_TEST(stackfold({}, whole.substr(0, size)).err.empty() == ends.contains(size),
-               "cut at " << size);
+  for (std::size_t size = 1; size < whole.size(); ++size)
+    BOOST_TEST(!stackfold({}, whole.substr(0, size)).err.empty(), "cut at " << size);
+  BOOST_TEST(stackfold({}, whole).err.empty());
 }
 
 BOOST_AUTO_TEST_CASE(merges_folded_files_and_streams) {
   const pe::testing::TempDir dir;
   const auto stream =
-      dir.file("s.pe", StreamBuilder().event().comm(0, 1, 1, "p").sample({}).text());
+      dir.file("s.pe", StreamBuilder().event().comm(0, 1, 1, "p").sample({}).round().text());
   const auto text = dir.file("t.folded", "a;b 1\np 4\n");
   BOOST_TEST(stackfold({stream, text, "-"}, "a;b 2\n").out == "a;b 3\np 5\n");
 }

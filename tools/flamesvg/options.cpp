@@ -67,6 +67,8 @@ void read_colors(const cli::CommandLine& line, Options& options) {
       refuse("colors", "not one of " + svg::palette_names(), *text);
     options.palette = *palette;
   }
+  options.page.legend = svg::legend_of(options.palette);
+  options.page.geometry.has_legend = !options.page.legend.empty();
   options.page.background = svg::default_background(options.palette);
   if (const auto* text = line.text("bgcolors")) {
     const auto background = svg::find_background(*text);

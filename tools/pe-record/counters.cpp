@@ -36,8 +36,10 @@ Fd open_cgroup(const std::string& path) {
   if (path.starts_with('/'))
     if (Fd fd = open(path))
       return fd;
-  // cgroup v1 has a hierarchy of its own for perf_event.
-  for (const char* root : {"/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/"})
+  // cgroup v1 has a hierarchy of its own for perf_event; systemd's hybrid set-up
+  // keeps the v2 hierarchy, which counts events without one, in "unified".
+  for (const char* root :
+       {"/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/"})
     if (Fd fd = open(root + path))
       return fd;
   throw_errno("--cgroup: " + path, errno);
@@ -188,6 +190,9 @@ void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {
+  if (error == EBADF && !options_.cgroup.empty())
+    throw Error(
+        fmt::format("--cgroup: {}: not a control group that counts events", options_.cgroup));
   if (error == EACCES || error == EPERM) {
     if (options_.all_processes || !options_.cgroup.empty())
       throw Error(missing_right(0, "to record other processes"));

@@ -40,7 +40,7 @@ void Synthesizer::process(pid_t pid) {
   for (const pid_t tid : proc::threads_of(pid))
     if (const auto name = proc::comm_of(pid, tid))
       comm(pid, tid, *name);
-  if (!mappings(pid))
+  if (!mappings(pid) && proc::status_of(pid))  // else it has ended meanwhile
     ++unreadable_;
 }
 

@@ -70,10 +70,13 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); });
   symbolize::Annotator annotator(writer, resolver);
   annotate_all(session, writer, annotator, resolver);
+  const std::string damage = session.damage();
+  if (damage.empty())
+    writer.write_finished_round();  // without it the next reader knows, too, that something is
+                                    // missing
   writer.flush();
   if (!options.quiet)
     report(session, annotator.counts(), input, io);
-  const std::string damage = session.damage();
   if (!damage.empty())
     say(io, input.name() + ": " + damage);
   io.err.flush();

@@ -84,8 +84,9 @@ bool StreamFolder::is_wanted(const perf::Event& event) {
 }
 
 std::uint64_t StreamFolder::weight_of(const perf::Sample& sample, const perf::Event& event) const {
-  const bool by_period = options_.weight == Weight::kPeriod ||
-                         (options_.weight == Weight::kByUnit && !event.unit.empty());
+  const bool by_period =
+      options_.weight == Weight::kPeriod ||
+      (options_.weight == Weight::kByUnit && (event.unit == "ns" || event.unit == "bytes"));
   return by_period ? sample.period : 1;
 }
 

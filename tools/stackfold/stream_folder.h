@@ -35,6 +35,8 @@ class StreamFolder {
   void take(const perf::Record& record);
   void take_sample(std::uint16_t misc);
   bool is_wanted(const perf::Event& event);
+  /// Only the units of our own recorders say that a period is a weight: perf declares one ("msec")
+  /// for its clock events, whose period is just the distance between samples.
   std::uint64_t weight_of(const perf::Sample& sample, const perf::Event& event) const;
   FrameId root_of(std::uint32_t pid, std::uint32_t tid);
 

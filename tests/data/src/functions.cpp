@@ -1,0 +1,46 @@
+// A shared library with every kind of symbol that compilers make.
+// SPDX-License-Identifier: MIT
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace shapes {
+
+template <typename T>
+[[gnu::noinline]] T twice(T value) {
+  return value + value;
+}
+template int twice<int>(int);
+
+struct Circle {
+  double radius;
+  [[gnu::noinline]] double area() const;
+};
+double Circle::area() const { return radius * radius * 3.14; }
+
+}  // namespace shapes
+
+extern "C" {
+
+// Four names for one address: a global one with the fewest underscores and the
+// longest name is shown.
+[[gnu::noinline]] int named_often(int x) { return x * 7; }
+[[gnu::alias("named_often")]] int __named_often(int x);
+[[gnu::alias("named_often")]] int named_very_often(int x);
+[[gnu::weak, gnu::alias("named_often")]] int named_often_but_weakly_so(int x);
+
+// A weak name alone is as good as any.
+[[gnu::weak, gnu::noinline]] int weak_function(int x) { return x - 1; }
+
+static int chosen_at_load(int x) { return x + 1; }
+auto choose() -> int (*)(int) { return chosen_at_load; }
+[[gnu::ifunc("choose")]] int resolved_function(int x);
+
+// Through .plt: puts, malloc.  Through .plt.got: sqrt, whose address is taken too.
+double calls_others(double x) {
+  double (*volatile pointer)(double) = std::sqrt;
+  std::puts("hello");
+  std::free(std::malloc(static_cast<std::size_t>(x)));
+  return pointer(x) + std::sqrt(x) + resolved_function(1) + weak_function(2);
+}
+}

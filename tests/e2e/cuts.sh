@@ -1,0 +1,28 @@
+#!/bin/bash
+# A stream cut at every hundredth of its length, and one with every hundredth byte broken: never a crash; a cut is
+# never silent, but where it falls right behind a FINISHED_ROUND: then it is a shorter recording.
+. "$(dirname "$0")/lib.sh"
+pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" shares 0.3 2>/dev/null
+pe-symbolize -q "$dir/s.pe" >"$dir/s.sym"
+
+try() {  # LABEL TOOL FILE WANTS_MESSAGE
+  timeout 20 "$2" <"$3" >"$dir/out" 2>"$dir/err"
+  status=$?
+  [ $status -le 1 ] || fail "$1: $2 exits $status"
+  [ "$4" = no ] || [ -s "$dir/err" ] || fail "$1: $2 is silent"
+}
+for stream in s.pe s.sym; do
+  size=$(stat -c %s "$dir/$stream")
+  for i in $(seq 0 99); do
+    head -c $((size * i / 100)) "$dir/$stream" >"$dir/cut"
+    wants=yes
+    { [ "$i" = 0 ] || [ "$(tail -c 8 "$dir/cut" | od -An -tx1 | tr -d ' ')" = 4400000000000800 ]; } && wants=no
+    try "$stream cut at $i %" stackfold "$dir/cut" $wants
+    try "$stream cut at $i %" pe-symbolize "$dir/cut" $wants
+    cp "$dir/$stream" "$dir/broken"
+    printf '\377' | dd of="$dir/broken" bs=1 seek=$((size * i / 100)) conv=notrunc status=none
+    try "$stream broken at $i %" stackfold "$dir/broken" no
+    try "$stream broken at $i %" pe-symbolize "$dir/broken" no
+  done
+done
+finish

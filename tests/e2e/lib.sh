@@ -1,0 +1,28 @@
+# Sourced by every end-to-end test: the tools on PATH, a folder of its own, and ways to fail.
+# The harness sets PE_TOOLS (the tools' build folder) and PE_WORKLOAD (tests/data/src/workload, built).
+# shellcheck shell=bash
+set -u
+PATH=$PE_TOOLS:$PATH
+dir=$(mktemp -d)
+failed=0
+trap 'rm -rf "$dir"; pkill -P $$ 2>/dev/null' EXIT
+
+fail() { echo "FAILED: $*"; failed=1; }
+skip() { echo "skipped: $*"; exit 77; }
+finish() { exit "$failed"; }
+
+# expect LABEL WANTED GOT
+expect() { [ "$2" = "$3" ] || fail "$1: $3, not $2"; }
+
+# share PATTERN FILE: percent of the weight of all folded stacks that match
+share() { awk -v p="$1" '{ all += $NF; if ($0 ~ p) hit += $NF } END { printf "%.1f\n", all ? 100 * hit / all : 0 }' "$2"; }
+
+# within LABEL WANTED GOT POINTS
+within() {
+  awk -v w="$2" -v g="$3" -v t="$4" 'BEGIN { d = w - g; exit !(d <= t && -d <= t) }' || fail "$1: $3, not $2 within $4"
+}
+# at_least LABEL WANTED GOT
+at_least() { awk -v w="$2" -v g="$3" 'BEGIN { exit !(g >= w) }' || fail "$1: $3, not at least $2"; }
+
+# fold STREAM...: the middle of the pipeline
+fold() { pe-symbolize -q "$1" | stackfold "${@:2}"; }

@@ -1,0 +1,25 @@
+#!/bin/bash
+# The real perf reads our stream, sample for sample.
+. "$(dirname "$0")/lib.sh"
+command -v perf >/dev/null || skip 'perf is not installed'
+pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" threads 0.5 2>/dev/null
+
+# The same stacks: those frames of each sample that are in the program, for the
+# libraries' names depend on debug files that only perf looks for.
+perf script -i - -F comm,tid,ip,sym,dso --no-inline <"$dir/s.pe" 2>"$dir/err" | awk -v own="($PE_WORKLOAD)" '
+  function flush() { if (root != "") count[root stack]++; root = stack = "" }
+  /^[^ \t]/ { flush(); root = $1; next }
+  NF == 0 { flush(); next }
+  $NF == own { sub(/^[ \t]*[0-9a-f]+ /, ""); sub(/ \([^(]*$/, ""); stack = ";" $0 stack }
+  END { flush(); for (s in count) print s, count[s] }' | LC_ALL=C sort >"$dir/perf.folded"
+fold "$dir/s.pe" --annotate | awk '
+  { n = $NF; sub(/ [0-9]+$/, ""); k = split($0, f, ";"); s = f[1]
+    for (i = 2; i <= k; i++) if (f[i] !~ /_\[[lk]\]$/ && f[i] != "[unknown]") s = s ";" f[i]
+    count[s] += n }
+  END { for (s in count) print s, count[s] }' | LC_ALL=C sort >"$dir/our.folded"
+cmp -s "$dir/perf.folded" "$dir/our.folded" || { fail 'perf script sees other stacks'; diff "$dir/perf.folded" "$dir/our.folded" | head -20; }
+[ -s "$dir/perf.folded" ] || fail "perf script reads nothing: $(cat "$dir/err")"
+
+ours=$(fold "$dir/s.pe" | awk '{ n += $NF } END { print n }')
+expect 'samples in perf report' "$ours" "$(perf report -i - --stdio -n -g none <"$dir/s.pe" 2>/dev/null | awk '!/^#/ && NF { n += $2 } END { print n }')"
+finish

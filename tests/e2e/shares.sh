@@ -1,0 +1,25 @@
+#!/bin/bash
+# Half, a third and a fifth of the time are found where they were spent, from a command and from a running process.
+. "$(dirname "$0")/lib.sh"
+
+check_shares() {  # LABEL FOLDED
+  within "$1: half" 50 "$(share ';main;work;half' "$2")" 5
+  within "$1: third" 30 "$(share ';main;work;third' "$2")" 5
+  within "$1: fifth" 20 "$(share ';main;work;fifth' "$2")" 5
+}
+
+pe-record -F 997 -o "$dir/command.pe" -- "$PE_WORKLOAD" shares 2 2>"$dir/err"
+expect 'status of the command' 0 $?
+fold "$dir/command.pe" >"$dir/command.folded"
+check_shares command "$dir/command.folded"
+at_least 'samples in 2 s at 997 Hz' 1500 "$(awk '{ n += $NF } END { print n }' "$dir/command.folded")"
+grep -Eq '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU [0-9.]+ s, [0-9.]+ % of [0-9.]+ s$' "$dir/err" ||
+  fail "closing line: $(cat "$dir/err")"
+
+"$PE_WORKLOAD" shares 30 &
+target=$!
+pe-record -F 997 -d 2 -p $target 2>"$dir/err" | pe-symbolize | stackfold >"$dir/running.folded"
+kill $target
+check_shares 'running process' "$dir/running.folded"
+expect 'root frame' workload "$(cut -d';' -f1 "$dir/running.folded" | cut -d' ' -f1 | sort -u)"
+finish

@@ -1,0 +1,36 @@
+#!/bin/bash
+# The whole system, one CPU, a control group: what runs there is found.
+. "$(dirname "$0")/lib.sh"
+[ "$(id -u)" = 0 ] || skip 'recording the whole system needs root'
+"$PE_WORKLOAD" shares 30 & target=$!
+pe-record -F 997 -a -d 1 -o "$dir/a.pe" 2>"$dir/err"; expect status 0 $?
+fold "$dir/a.pe" >"$dir/a.folded"
+at_least 'the workload among everything, %' 20 "$(share '^workload;.*;main;work;' "$dir/a.folded")"
+
+taskset -cp 1 $target >/dev/null
+pe-record -F 997 -C 1 -d 1 -o "$dir/c.pe" 2>/dev/null
+fold "$dir/c.pe" >"$dir/c.folded"
+at_least 'on its CPU, %' 40 "$(share '^workload;.*;main;work;' "$dir/c.folded")"
+pe-record -F 997 -C 0 -d 1 -o "$dir/c.pe" 2>/dev/null
+fold "$dir/c.pe" >"$dir/c.folded"
+expect 'on the other CPU, %' 0.0 "$(share '^workload;.*;main;work;' "$dir/c.folded")"
+
+groups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+if [ -z "$groups" ]; then
+  groups=$dir/cgroup
+  mkdir "$groups" && mount -t cgroup2 none "$groups"
+fi
+group=stackpipe-test-$$
+if mkdir "$groups/$group"; then
+  echo $target >"$groups/$group/cgroup.procs"
+  pe-record -F 997 --cgroup "$groups/$group" -d 1 -o "$dir/g.pe" 2>"$dir/err" || fail "cgroup: $(cat "$dir/err")"
+  fold "$dir/g.pe" >"$dir/g.folded"
+  at_least 'the workload in its group, %' 95 "$(share '^workload;' "$dir/g.folded")"
+  at_least 'samples of the group' 500 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/g.folded")"
+  kill $target; wait $target 2>/dev/null
+  rmdir "$groups/$group"
+  mountpoint -q "$dir/cgroup" && umount "$dir/cgroup"
+else
+  fail 'no control group could be made'
+fi
+finish

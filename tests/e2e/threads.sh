@@ -1,0 +1,34 @@
+#!/bin/bash
+# Threads have their names, their own work, and can be recorded one by one.
+. "$(dirname "$0")/lib.sh"
+pe-record -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
+fold "$dir/t.pe" --tid >"$dir/t.folded"
+within left 50 "$(share '^left-[0-9]+/[0-9]+;.*go_left' "$dir/t.folded")" 5
+within right 50 "$(share '^right-[0-9]+/[0-9]+;.*go_right' "$dir/t.folded")" 5
+grep -q '[23] threads seen' "$dir/err" || fail "threads seen: $(cat "$dir/err")"
+
+"$PE_WORKLOAD" threads 30 &
+target=$!
+sleep 0.3
+for task in "/proc/$target/task"/*; do
+  [ "$(cat "$task/comm")" = left ] && left=${task##*/}
+done
+pe-record -F 997 -d 1 -t "$left" -o "$dir/left.pe" 2>/dev/null
+fold "$dir/left.pe" >"$dir/left.folded"
+expect 'share of the one thread asked for' 100.0 "$(share '^left;.*go_left' "$dir/left.folded")"
+
+# Threads that appear while recording are inherited, the others found in /proc.
+pe-record -F 997 -d 1 -p $target -o "$dir/both.pe" 2>/dev/null
+kill $target
+fold "$dir/both.pe" >"$dir/both.folded"
+within 'left of both' 50 "$(share '^left;' "$dir/both.folded")" 5
+
+# A thread that ends ends the recording of it.
+"$PE_WORKLOAD" threads 1 &
+sleep 0.3
+for task in "/proc/$!/task"/*; do
+  [ "$(cat "$task/comm")" = right ] && right=${task##*/}
+done
+timeout 20 pe-record -t "$right" -o "$dir/end.pe" 2>/dev/null
+expect 'status when the thread has ended' 0 $?
+finish

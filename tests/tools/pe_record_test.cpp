@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/pe_record.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "pe-record/options.h"
+#include "session/session.h"
+#include "support/run_tool.h"
+
+using pe::testing::Result;
+
+namespace {
+
+Result record(const std::vector<std::string>& args) {
+  return pe::testing::run_tool(pe::pe_record_main, args);
+}
+
+/// The one line of a refusal, without the tool's name and the pointer to --help.
+std::string refusal(const std::vector<std::string>& args) {
+  const auto r = record(args);
+  BOOST_TEST(r.status == 2);
+  BOOST_TEST(r.out == "");
+  std::string text = r.err;
+  BOOST_TEST(text.starts_with("pe-record: "));
+  BOOST_TEST(text.ends_with(" (see --help)\n"));
+  return text.substr(11, text.size() - 11 - 14);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pe_record_tool)
+
+BOOST_AUTO_TEST_CASE(records_a_command_from_its_first_mapping) {
+  const auto r = record(
+      {"-F", "997", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"});
+  BOOST_TEST(r.status == 0);
+  auto input = pe::testing::memory_input(r.out);
+  pe::session::Session session(input);
+  std::uint64_t mapped = 0;
+  while (session.next()) {
+    if (!session.sample())
+      continue;
+    BOOST_TEST(session.processes().comm(session.sample()->pid, session.sample()->tid) == "sh");
+    const auto* code = session.processes().find(session.sample()->pid, session.sample()->ip);
+    mapped += code != nullptr ? 1 : 0;
+  }
+  BOOST_TEST(session.damage() == "");
+  BOOST_TEST(session.counts().samples > 3u);
+  BOOST_TEST(mapped > 0u);
+  BOOST_TEST(session.counts().out_of_order == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_target_is_needed_and_one_is_enough) {
+  BOOST_TEST(refusal({}) ==
+             "no target: name one with --pid, --tid, --all, --cgroup, or give a command to run");
+  BOOST_TEST(refusal({"-a", "-p", "1"}) ==
+             "choose one target: --pid/--tid, --all, --cgroup or a command");
+  BOOST_TEST(refusal({"-p", "1", "ls"}) ==
+             "choose one target: --pid/--tid, --all, --cgroup or a command");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
+  BOOST_TEST(refusal({"-p", "12,x"}) == "--pid: not a process or thread number: 'x'");
+  BOOST_TEST(refusal({"-p", ""}) == "--pid: not a process or thread number: ''");
+  BOOST_TEST(refusal({"-t", "0"}) == "--tid: not a process or thread number: '0'");
+  BOOST_TEST(refusal({"-F", "0", "-a"}) == "--freq: not a frequency in Hz: '0'");
+  BOOST_TEST(refusal({"-F", "99.5", "-a"}) == "--freq: not a frequency in Hz: '99.5'");
+  BOOST_TEST(refusal({"-c", "x", "-a"}) == "--count: not a period: 'x'");
+  BOOST_TEST(refusal({"-F", "9", "-c", "9", "-a"}) == "--freq and --count exclude each other");
+  BOOST_TEST(refusal({"-d", "0", "-a"}) == "--duration: not a number of seconds: '0'");
+  BOOST_TEST(refusal({"-d", "1.", "-a"}) == "--duration: not a number of seconds: '1.'");
+  BOOST_TEST(refusal({"-m", "100", "-a"}) ==
+             "--mmap-pages: not a power of two up to 1048576: '100'");
+  BOOST_TEST(refusal({"-C", "3-1"}) == "--cpu: not a list of CPUs: '3-1'");
+  BOOST_TEST(refusal({"-e", "nonsense", "-a"}) == "--event: no such event: 'nonsense'");
+  BOOST_TEST(refusal({"--call-graph", "magic", "-a"}) ==
+             "--call-graph: not one of fp, none: 'magic'");
+  BOOST_TEST(refusal({"--user-only", "--kernel-only", "-a"}) ==
+             "--user-only and --kernel-only exclude each other");
+}
+
+BOOST_AUTO_TEST_CASE(cpu_lists_are_as_the_kernel_writes_them) {
+  using pe::record::parse_cpu_list;
+  BOOST_TEST(parse_cpu_list("0").value() == std::vector<int>{0});
+  BOOST_TEST(parse_cpu_list("0-2,8").value() == (std::vector<int>{0, 1, 2, 8}));
+  for (const char* text : {"", ",", "1,", "a", "1-", "-1", "2-1", "99999999"})
+    BOOST_TEST(!parse_cpu_list(text).has_value(), "accepted '" << text << "'");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_named) {
+  const auto r = record({"-p", "4194303"});
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.err == "pe-record: --pid: 4194303: no such process\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_is_named_before_the_command_runs) {
+  const auto r = record({"-o", "/nonexistent/x", "sh", "-c", "echo ran >&2"});
+  BOOST_TEST(r.status == 125);
+  BOOST_TEST(r.err == "pe-record: /nonexistent/x: No such file or directory\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "pe-symbolize/pe_symbolize.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "perf/stream_reader.h"
+#include "proc/maps.h"
+#include "stackfold/stackfold.h"
+#include "support/run_tool.h"
+#include "support/stream_builder.h"
+
+using pe::testing::Result;
+using pe::testing::run_tool;
+using pe::testing::StreamBuilder;
+
+namespace {
+
+constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+
+Result symbolize(StreamBuilder stream, const std::vector<std::string>& args = {}) {
+  return run_tool(pe::pe_symbolize_main, args, stream.round().text());
+}
+
+/// What the next filter makes of it.
+std::string folded(const Result& symbolized, const std::vector<std::string>& args = {}) {
+  return run_tool(pe::stackfold_main, args, symbolized.out).out;
+}
+
+/// Where this program's code lies.
+struct OwnCode {
+  std::uint64_t start = 0, size = 0, file_offset = 0;
+  std::string path;
+};
+
+OwnCode own_code(std::uint64_t address) {
+  OwnCode code;
+  pe::proc::for_each_mapping(::getpid(), [&](const pe::proc::MapsLine& map) {
+    if (map.start <= address && address < map.end)
+      code = {map.start, map.end - map.start, map.file_offset, std::string(map.path)};
+  });
+  return code;
+}
+
+const auto kFunction = reinterpret_cast<std::uint64_t>(&pe::pe_symbolize_main);
+
+StreamBuilder with_own_code(std::uint32_t pid) {
+  const OwnCode code = own_code(kFunction);
+  StreamBuilder stream;
+  stream.event()
+      .comm(0, pid, pid, "p")
+      .map(0, pid, code.start, code.size, code.file_offset, code.path);
+  return stream;
+}
+
+std::vector<std::string> records_of(std::string_view stream) {
+  auto input = pe::testing::memory_input(stream);
+  pe::perf::StreamReader reader(input);
+  std::vector<std::string> records;
+  while (const auto record = reader.next())
+    if (!record->is_ours())
+      records.emplace_back(reinterpret_cast<const char*>(record->bytes.data()),
+                           record->bytes.size());
+  return records;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(pe_symbolize_tool)
+
+BOOST_AUTO_TEST_CASE(names_a_function_of_a_mapped_program) {
+  const auto r = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction, kFunction + 5}}));
+  BOOST_TEST(folded(r) == "p;pe::pe_symbolize_main;pe::pe_symbolize_main 1\n");
+  BOOST_TEST(r.err == "");
+  BOOST_TEST(r.status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_return_address_behind_the_end_of_a_function_still_belongs_to_it) {
+  // A call that never returns can be a function's last instruction.
+  const auto r = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction, kFunction}}));
+  const std::string text = folded(r);
+  BOOST_TEST(text.ends_with(";pe::pe_symbolize_main 1\n"));
+  BOOST_TEST(text != "p;pe::pe_symbolize_main;pe::pe_symbolize_main 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(every_record_passes_untouched) {
+  auto stream = with_own_code(1);
+  stream.sample({.time_ns = 1, .chain = {kUser, kFunction}})
+      .lost(2, 3)
+      .fork(3, 8, 1)
+      .sample({.time_ns = 4});
+  auto expected = records_of(stream.text());
+  auto passed = records_of(symbolize(stream).out);
+  std::sort(expected.begin(), expected.end());
+  std::sort(passed.begin(), passed.end());
+  const std::string round(pe::bytes_of(perf_event_header{pe::perf::kRecordFinishedRound, 0, 8}));
+  std::erase(passed, round);  // one came in, and our own stands at the end
+  BOOST_TEST(passed == expected);
+}
+
+BOOST_AUTO_TEST_CASE(an_address_has_the_name_of_what_was_mapped_at_that_moment) {
+  auto stream = with_own_code(1);
+  stream.sample({.time_ns = 10, .chain = {kUser, kFunction}})
+      .map(20, 1, kFunction & ~0xfffULL, 0x1000, 0, "/nonexistent/lib.so")
+      .sample({.time_ns = 30, .chain = {kUser, kFunction}})
+      .comm(40, 1, 1, "p", true)
+      .sample({.time_ns = 50, .chain = {kUser, kFunction}});
+  const auto offset = kFunction & 0xfffULL;
+  const auto r = symbolize(stream);
+  BOOST_TEST(folded(r) ==
+             fmt::format("p;[unknown] 1\np;lib.so+{:#x} 1\np;pe::pe_symbolize_main 1\n", offset));
+  BOOST_TEST(r.err ==
+             "pe-symbolize: stdin: 3 samples; 2 of 3 frames without a name (66.7 %): "
+             "1 at addresses where nothing was mapped, 1 in files that are gone\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_forked_process_is_named_from_its_parents_mappings) {
+  auto stream = with_own_code(1);
+  stream.fork(5, 2, 1).sample({.time_ns = 10, .pid = 2, .tid = 2, .chain = {kUser, kFunction}});
+  BOOST_TEST(folded(symbolize(stream)) == "p;pe::pe_symbolize_main 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(names_of_an_earlier_pass_are_replaced) {
+  const auto once = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction}}));
+  const auto twice = run_tool(pe::pe_symbolize_main, {}, once.out);
+  BOOST_TEST(folded(twice) == folded(once));
+}
+
+BOOST_AUTO_TEST_CASE(another_kernels_addresses_are_not_misread) {
+  StreamBuilder stream;
+  stream.event().kernel(0xffffffff12345000).comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 1, .chain = {kKernel, 0xffffffff12345678}});
+  stream.sample({.time_ns = 2, .chain = {kKernel, 0xffffffff12345abc}});
+  const auto r = symbolize(stream);
+  BOOST_TEST(folded(r, {"--annotate"}) == "p;[kernel]_[k] 2\n");
+  BOOST_TEST((r.err.starts_with("pe-symbolize: recorded under another kernel") ||
+              r.err.starts_with("pe-symbolize: kernel symbols are hidden")));
+  BOOST_TEST(std::count(r.err.begin(), r.err.end(), '\n') == 2);  // once, and the closing line
+}
+
+BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_perf_map) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  std::ofstream(path) << "5000 100 LazyCompile:*hot x.js:1\n";
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.sample({.pid = pid, .tid = pid, .chain = {kUser, 0x5010, 0x5200}});
+  const auto r = symbolize(stream);
+  std::filesystem::remove(path);
+  BOOST_TEST(folded(r, {"--annotate"}) == "js;[unknown]_[j];LazyCompile:*hot x.js:1_[j] 1\n");
+  BOOST_TEST(r.err ==
+             "pe-symbolize: stdin: 1 sample; 1 of 2 frames without a name (50.0 %): 1 not in the "
+             "program's perf map\n");
+}
+
+BOOST_AUTO_TEST_CASE(quiet_leaves_out_the_closing_line_but_not_errors) {
+  const auto stream = StreamBuilder().event().sample({.chain = {kUser, 0x10}});
+  BOOST_TEST(symbolize(stream, {"-q"}).err == "");
+  const auto cut = run_tool(pe::pe_symbolize_main, {"-q"}, stream.text());
+  BOOST_TEST(
+      cut.err ==
+      "pe-symbolize: stdin: ends before its last round was finished: the recorder was cut off\n");
+  BOOST_TEST(cut.status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(two_streams_cannot_be_joined) {
+  const auto r = run_tool(pe::pe_symbolize_main, {"a", "b"});
+  BOOST_TEST(r.status == 2);
+  BOOST_TEST(r.err == "pe-symbolize: one input at a time: streams cannot be joined (see --help)\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
