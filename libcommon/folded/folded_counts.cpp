@@ -2,35 +2,200 @@
 #include "folded/folded_counts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace pe::folded {
+namespace {
+
+/// One multiplication for two frames, folded to 64 bits (the mixing step of wyhash).
+std::size_t hash_of(std::span<const FrameId> frames) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  std::uint64_t hash = frames.size() * kOdd;
+  __extension__ using Wide = unsigned __int128;
+  for (std::size_t i = 0; i < frames.size(); i += 2) {
+    const std::uint64_t second = i + 1 < frames.size() ? frames[i + 1] : 0;
+    const Wide product = static_cast<Wide>(hash ^ (second << 32U | frames[i])) * kOdd;
+    hash = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
+  }
+  return hash;
+}
+
+/// How many frames from the root on two stacks have in common.
+std::size_t common_frames(std::span<const FrameId> a, std::span<const FrameId> b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                                  a.begin());
+}
+
+/// The lines of a text that is sorted, each made from the one before it.
+class LineWriter {
+ public:
+  LineWriter(const FrameTable& table, io::Output& out) : table_(table), out_(out) {}
+
+  void write(std::span<const FrameId> frames, Count count) {
+    keep(common_frames(frames, last_));
+    for (const FrameId frame : frames.subspan(last_.size())) {
+      if (!last_.empty())
+        stack_ += ';';
+      stack_ += table_[frame];
+      last_.push_back(frame);
+      ends_.push_back(stack_.size());
+    }
+    append_folded_line(block_, {.stack = stack_, .count = count});
+    constexpr std::size_t kBlockBytes = 64UL * 1024;
+    if (block_.size() >= kBlockBytes)
+      flush();
+  }
+  void flush() {
+    out_.write(block_);
+    block_.clear();
+  }
+
+ private:
+  /// Cuts the stack at hand down to its first `count` frames.
+  void keep(std::size_t count) {
+    last_.resize(count);
+    ends_.resize(count);
+    stack_.resize(count == 0 ? 0 : ends_.back());
+  }
+
+  const FrameTable& table_;
+  io::Output& out_;
+  std::vector<FrameId> last_;      ///< frames of stack_
+  std::vector<std::size_t> ends_;  ///< where each of them ends in it
+  std::string stack_;
+  std::string block_;
+};
+
+/// Orders frames as they stand in a line: followed by a ';', or at its end.
+///
+/// No frame's text holds a ';', so none of those pieces is the beginning of
+/// another, and stacks compare like their texts if they are compared piece by piece.
+class TokenRanks {
+ public:
+  explicit TokenRanks(const FrameTable& table) : ranks_(2 * table.size()) {
+    std::vector<std::uint32_t> tokens(
+        ranks_.size());  // twice the frame's number, plus 1 at the end
+    std::iota(tokens.begin(), tokens.end(), 0U);
+    std::sort(tokens.begin(), tokens.end(), [&table](std::uint32_t a, std::uint32_t b) {
+      return is_before({table[a / 2], a % 2 != 0}, {table[b / 2], b % 2 != 0});
+    });
+    for (std::uint32_t rank = 0; rank < tokens.size(); ++rank)
+      ranks_[tokens[rank]] = rank;
+  }
+  /// Two different stacks differ at a depth that both have.
+  [[nodiscard]] std::uint32_t at(std::span<const FrameId> frames, std::size_t depth) const {
+    return ranks_[2 * std::size_t{frames[depth]} + (depth + 1 == frames.size() ? 1 : 0)];
+  }
+
+ private:
+  struct Token {
+    std::string_view text;
+    bool is_last;
+  };
+  static bool is_before(const Token& a, const Token& b) {
+    const std::size_t common = std::min(a.text.size(), b.text.size());
+    if (const int order = a.text.compare(0, common, b.text, 0, common); order != 0)
+      return order < 0;
+    const auto next = [common](const Token& token) {
+      constexpr int kEnd = -1;
+      if (common < token.text.size())
+        return int{static_cast<unsigned char>(token.text[common])};
+      return token.is_last ? kEnd : int{';'};
+    };
+    return next(a) < next(b);
+  }
+
+  std::vector<std::uint32_t> ranks_;
+};
+
+struct Item {
+  std::uint32_t rank;   ///< at the depth at hand
+  std::uint32_t stack;  ///< its index
+};
+
+/// Items that agree in everything above `depth`.
+struct Range {
+  std::size_t begin, end;
+  std::size_t depth;
+};
+
+}  // namespace
+
+bool FoldedCounts::Equal::operator()(const Key& key, Index index) const {
+  const Stack& stack = owner->stacks_[index];
+  return key.hash == stack.hash && std::ranges::equal(key.frames, owner->frames_of(stack));
+}
+
+void FoldedCounts::add(Frames frames, Count count) {
+  const Key key{frames, hash_of(frames)};
+  const auto found = index_.find(key);
+  if (found != index_.end()) {
+    saturated_ = !stacks_[*found].count.add(count) || saturated_;
+    return;
+  }
+  const auto index = static_cast<Index>(stacks_.size());
+  stacks_.push_back({frames_.size(), frames.size(), key.hash, count});
+  frames_.insert(frames_.end(), frames.begin(), frames.end());
+  index_.insert(index);
+}
 
 void FoldedCounts::add(std::string_view stack, Count count) {
-  const auto found = counts_.find(stack);
-  if (found == counts_.end())
-    counts_.emplace(texts_.store(stack), count);
-  else if (!found->second.add(count))
-    saturated_ = true;
-}
-
-std::vector<FoldedLine> FoldedCounts::sorted() const {
-  std::vector<FoldedLine> lines;
-  lines.reserve(counts_.size());
-  for (const auto& [stack, count] : counts_)
-    lines.push_back({.stack = stack, .count = count});
-  std::sort(lines.begin(), lines.end(),
-            [](const FoldedLine& a, const FoldedLine& b) { return a.stack < b.stack; });
-  return lines;
-}
-
-void write_folded(const FoldedCounts& counts, io::Output& out) {
-  std::string line;
-  for (const FoldedLine& folded : counts.sorted()) {
-    line.clear();
-    append_folded_line(line, folded);
-    out.write(line);
+  split_.clear();
+  for (;;) {
+    const auto end = stack.find(';');
+    split_.push_back(frame_table_.intern(stack.substr(0, end)));
+    if (end == std::string_view::npos)
+      break;
+    stack.remove_prefix(end + 1);
   }
+  add(split_, count);
+}
+
+void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor) {
+  for (const Stack& stack : other.stacks_) {
+    const std::uint64_t rest = stack.count.whole % divisor;
+    add(other.frames_of(stack),
+        {.whole = stack.count.whole / divisor + (rest >= divisor - rest ? 1 : 0)});
+  }
+  saturated_ = saturated_ || other.saturated_;
+}
+
+/// What stands at one depth of each stack is looked at once; stacks that agree there
+/// are sorted by what lies deeper.  A list of ranges stands in for recursion, which
+/// could go as deep as a stack of the input.
+std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
+  const TokenRanks ranks(frame_table_);
+  std::vector<Item> items;
+  items.reserve(stacks_.size());
+  for (Index index = 0; index < stacks_.size(); ++index)
+    items.push_back({0, index});
+  std::vector<Range> left{{0, items.size(), 0}};
+  while (!left.empty()) {
+    const Range range = left.back();
+    left.pop_back();
+    const auto part = std::span(items).subspan(range.begin, range.end - range.begin);
+    for (Item& item : part)
+      item.rank = ranks.at(frames_of(stacks_[item.stack]), range.depth);
+    if (!std::ranges::is_sorted(part, {}, &Item::rank))  // most have the same frame there
+      std::ranges::sort(part, {}, &Item::rank);
+    for (std::size_t begin = 0, end = 0; begin < part.size(); begin = end) {
+      while (end < part.size() && part[end].rank == part[begin].rank)
+        ++end;
+      if (end - begin > 1)
+        left.push_back({range.begin + begin, range.begin + end, range.depth + 1});
+    }
+  }
+  std::vector<Index> order(items.size());
+  std::ranges::transform(items, order.begin(), &Item::stack);
+  return order;
+}
+
+void FoldedCounts::write(io::Output& out) const {
+  LineWriter lines(frame_table_, out);
+  for (const Index index : sorted())
+    lines.write(frames_of(stacks_[index]), stacks_[index].count);
+  lines.flush();
 }
 
 }  // namespace pe::folded

@@ -1,43 +1,91 @@
 // Folded stacks added up: equal stacks become one line.
+//
+// A stack is kept as a list of frame numbers.  Its text is made when it is
+// written: a recording has a few thousand frames but a hundred megabytes of
+// stacks, and hashing and comparing those took most of stackfold's time.
+// Cost: 120 ns to add a stack of 23 frames that is one of 10,000 seen before.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstddef>
-#include <functional>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "base/string_arena.h"
 #include "folded/folded_line.h"
+#include "folded/frame_table.h"
 #include "io/output.h"
 
 namespace pe::folded {
 
-/// Stack text -> sum of its counts.  Each text is stored once.
+/// Stack -> sum of its counts.
 class FoldedCounts {
  public:
-  /// Copies `stack` if it is new.  A sum that does not fit stays at Count::max().
-  void add(std::string_view stack, Count count);
+  /// `frames` numbers the frames and must outlive this; several FoldedCounts may share it.
+  explicit FoldedCounts(FrameTable& frames)
+      : frame_table_(frames), index_(0, Hash{this}, Equal{this}) {}
+  FoldedCounts(const FoldedCounts&) = delete;  // the set's functions refer to this
+  FoldedCounts& operator=(const FoldedCounts&) = delete;
+  FoldedCounts(FoldedCounts&&) = delete;
+  FoldedCounts& operator=(FoldedCounts&&) = delete;
+  ~FoldedCounts() = default;
 
-  [[nodiscard]] std::size_t size() const noexcept { return counts_.size(); }
-  [[nodiscard]] bool empty() const noexcept { return counts_.empty(); }
+  /// Adds to the stack `frames`, root first.  A sum that does not fit stays at Count::max().
+  void add(std::span<const FrameId> frames, Count count);
+  /// The same for frames joined by ';', of which it keeps a copy.
+  void add(std::string_view stack, Count count);
+  /// Adds every stack of `other`, which shares the frame table, its count divided by
+  /// `divisor` and rounded to a whole number.
+  void add_divided(const FoldedCounts& other, std::uint64_t divisor);
+
+  [[nodiscard]] FrameTable& frames() const noexcept { return frame_table_; }
+  [[nodiscard]] std::size_t size() const noexcept { return stacks_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return stacks_.empty(); }
   /// Did some sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
-  /// Every stack once, in bytewise order.  The views live as long as *this.
-  [[nodiscard]] std::vector<FoldedLine> sorted() const;
+  /// Writes every stack once as a folded line, in bytewise order of the stacks.
+  void write(io::Output& out) const;
 
  private:
-  // libstdc++'s hash reads eight bytes at a time; boost's reads one.
-  using Map = boost::unordered_flat_map<std::string_view, Count, std::hash<std::string_view>>;
+  using Index = std::uint32_t;  ///< in stacks_
+  using Frames = std::span<const FrameId>;
+  struct Stack {
+    std::size_t begin, size;  ///< in frames_
+    std::size_t hash;
+    Count count;
+  };
+  struct Key {
+    Frames frames;
+    std::size_t hash;
+  };
+  struct Hash {
+    using is_transparent = void;
+    const FoldedCounts* owner;
+    std::size_t operator()(Index index) const { return owner->stacks_[index].hash; }
+    std::size_t operator()(const Key& key) const { return key.hash; }
+  };
+  struct Equal {
+    using is_transparent = void;
+    const FoldedCounts* owner;
+    bool operator()(Index a, Index b) const { return a == b; }
+    bool operator()(const Key& key, Index index) const;
+    bool operator()(Index index, const Key& key) const { return (*this)(key, index); }
+  };
 
-  StringArena texts_;
-  Map counts_;
+  [[nodiscard]] Frames frames_of(const Stack& stack) const {
+    return Frames(frames_).subspan(stack.begin, stack.size);
+  }
+  [[nodiscard]] std::vector<Index> sorted() const;
+
+  FrameTable& frame_table_;
+  std::vector<FrameId> frames_;  ///< of all stacks, one behind the other
+  std::vector<Stack> stacks_;
+  boost::unordered_flat_set<Index, Hash, Equal> index_;
+  std::vector<FrameId> split_;  ///< the frames of the text at hand
   bool saturated_ = false;
 };
-
-/// Writes sorted() as folded lines.
-void write_folded(const FoldedCounts& counts, io::Output& out);
 
 }  // namespace pe::folded

@@ -23,13 +23,17 @@ int create_file(const std::string& path) {
 }  // namespace
 
 void FdOutput::write(std::string_view bytes) {
+  if (buffer_.empty() && bytes.size() >= kFlushAt)
+    return write_through(bytes);  // a block already: no copy
   buffer_ += bytes;
   if (buffer_.size() >= kFlushAt)
     flush();
 }
 
-void FdOutput::flush() {
-  std::string_view left = buffer_;
+void FdOutput::flush() { write_through(buffer_); }
+
+/// Writes all of `left`, which is the buffer or comes in its place; empties the buffer.
+void FdOutput::write_through(std::string_view left) {
   while (!left.empty()) {
     const ssize_t n = ::write(fd_, left.data(), left.size());
     if (n < 0 && errno == EINTR)

@@ -36,6 +36,8 @@ class FdOutput final : public Output {
   [[nodiscard]] bool is_terminal() const noexcept override;
 
  private:
+  void write_through(std::string_view left);
+
   int fd_;
   std::string name_;
   std::string buffer_;

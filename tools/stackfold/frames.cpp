@@ -22,23 +22,12 @@ bool looks_like_library(std::string_view path) {
 
 }  // namespace
 
-FrameId FrameTexts::intern(std::string_view text) {
-  const auto found = ids_.find(text);
-  if (found != ids_.end())
-    return found->second;
-  const std::string_view kept = arena_.store(text);
-  const auto id = static_cast<FrameId>(texts_.size());
-  texts_.push_back(kept);
-  ids_.emplace(kept, id);
-  return id;
-}
-
 void Locations::add_symbol(const perf::SymbolRecord& symbol) {
   frame_of_symbol_[symbol.id] = texts_.intern(frame_text(symbol.name, symbol.flags, marks_));
 }
 
 std::size_t Locations::add_location(const perf::LocationRecord& location) {
-  Place place{.begin = static_cast<std::uint32_t>(pool_.size())};
+  const std::size_t begin = pool_.size();
   std::size_t undefined = 0;
   for (std::size_t i = 0; i < location.symbol_ids.size(); ++i) {
     const auto frame = frame_of_symbol_.find(location.symbol_ids[i]);
@@ -47,9 +36,16 @@ std::size_t Locations::add_location(const perf::LocationRecord& location) {
     else
       pool_.push_back(frame->second);
   }
-  place.count = static_cast<std::uint32_t>(pool_.size()) - place.begin;
-  if (place.count > 0)
-    of_process(location.pid)[location.address] = place;
+  const std::size_t count = pool_.size() - begin;
+  if (count == 0)
+    return undefined;
+  Place place{.first = static_cast<std::uint32_t>(begin),
+              .count = static_cast<std::uint32_t>(count)};
+  if (count == 1) {
+    place.first = pool_.back();
+    pool_.pop_back();
+  }
+  of_process(location.pid)[location.address] = place;
   return undefined;
 }
 
@@ -59,12 +55,12 @@ std::span<const FrameId> Locations::find(std::uint32_t pid, const perf::CallChai
   ByAddress& addresses = of_process(owner);
   auto found = addresses.find(entry.lookup_address);
   if (found == addresses.end()) {
-    const Place place{
-        .begin = static_cast<std::uint32_t>(pool_.size()), .count = 1, .is_made_up = true};
-    pool_.push_back(make_up(pid, entry, processes));
+    const Place place{.first = make_up(pid, entry, processes), .count = 1, .is_made_up = 1};
     found = addresses.emplace(entry.lookup_address, place).first;
   }
-  return std::span(pool_).subspan(found->second.begin, found->second.count);
+  const Place& place = found->second;
+  return place.count == 1 ? std::span(&place.first, 1)
+                          : std::span<const FrameId>(pool_).subspan(place.first, place.count);
 }
 
 void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end) {
@@ -72,7 +68,7 @@ void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint
   if (process == processes_.end())
     return;
   boost::unordered::erase_if(*process->second, [&](const auto& item) {
-    return item.second.is_made_up && item.first >= start && item.first < end;
+    return item.second.is_made_up != 0 && item.first >= start && item.first < end;
   });
 }
 

@@ -1,4 +1,4 @@
-// The frames of a stream: each text once, and which of them stand at an address.
+// Which frames stand at the addresses of a stream.
 //
 // A sample's addresses become numbers of frames at once, because what an
 // address means can change later (exec, dlclose, a JIT).
@@ -7,13 +7,11 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "base/string_arena.h"
+#include "folded/frame_table.h"
 #include "perf/callchain.h"
 #include "perf/sample.h"
 #include "proc/process_table.h"
@@ -21,25 +19,13 @@
 
 namespace pe::fold {
 
-using FrameId = std::uint32_t;
-
-/// Frame texts, numbered as they come.
-class FrameTexts {
- public:
-  FrameId intern(std::string_view text);
-  [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
-
- private:
-  StringArena arena_;
-  std::vector<std::string_view> texts_;
-  boost::unordered_flat_map<std::string_view, FrameId, std::hash<std::string_view>> ids_;
-};
+using folded::FrameId;
 
 /// What stands at the addresses of each process.
 class Locations {
  public:
   /// `texts` must outlive this.
-  Locations(FrameTexts& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
+  Locations(folded::FrameTable& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
 
   void add_symbol(const perf::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
@@ -53,9 +39,11 @@ class Locations {
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
  private:
+  /// Eight bytes, so that the addresses of a large program fit a cache.
   struct Place {
-    std::uint32_t begin = 0, count = 0;  ///< in pool_
-    bool is_made_up = false;
+    std::uint32_t first = 0;  ///< the frame if there is one, else where they begin in pool_
+    std::uint32_t count : 31 = 0;
+    std::uint32_t is_made_up : 1 = 0U;
   };
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
 
@@ -63,14 +51,14 @@ class Locations {
   FrameId make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
                   const proc::ProcessTable& processes);
 
-  FrameTexts& texts_;
+  folded::FrameTable& texts_;
   Marks marks_;
   boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
   std::uint32_t last_pid_ = 0;
   ByAddress* last_process_ =
       nullptr;  ///< of last_pid_: most frames are of the same process as the one before
-  std::vector<FrameId> pool_;
+  std::vector<FrameId> pool_;  ///< the frames of places that have several
 };
 
 }  // namespace pe::fold

@@ -37,7 +37,7 @@ std::string losses(const fold::StreamReport& report) {
 /// false if the input was damaged; what could be read is in `counts`.
 bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
                  cli::Io& io) {
-  const fold::StreamReport report = fold::StreamFolder(input, options).fold(counts);
+  const fold::StreamReport report = fold::StreamFolder(input, options, counts).fold();
   if (const std::string missing = losses(report); !missing.empty())
     say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
@@ -56,7 +56,8 @@ void fold_text(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
 
 int work(const cli::CommandLine& line, cli::Io& io) {
   const fold::Options options = fold::read_options(line);
-  folded::FoldedCounts counts;
+  folded::FrameTable frames;
+  folded::FoldedCounts counts(frames);
   bool is_whole = true;
   for (const std::string& path : line.operands) {
     io::Input input = io::Input::open(path, io.in_fd);
@@ -65,7 +66,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     else
       fold_text(std::move(input), counts, io);
   }
-  folded::write_folded(counts, io.out);
+  counts.write(io.out);
   if (counts.saturated())
     say(io, "some counts are over 2^64 and stay at the largest number");
   io.err.flush();

@@ -8,16 +8,19 @@
 
 namespace pe::fold {
 
-StreamFolder::StreamFolder(io::Input& input, const Options& options)
-    : options_(options), session_(input), locations_(texts_, options.marks) {}
+StreamFolder::StreamFolder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+    : options_(options),
+      session_(input),
+      counts_(counts),
+      in_ns_(counts.frames()),
+      locations_(counts.frames(), options.marks) {}
 
-StreamReport StreamFolder::fold(folded::FoldedCounts& counts) {
+StreamReport StreamFolder::fold() {
   while (const auto record = session_.next())
     take(*record);
-  // Time is counted in nanoseconds and printed in microseconds, as offcputime does.
-  const bool is_time = unit_ == "ns" && options_.weight == Weight::kByUnit;
+  // Time is added up in nanoseconds and printed in microseconds, as offcputime does.
   constexpr std::uint64_t kNsPerUs = 1000;
-  stacks_.write_to(counts, texts_, is_time ? kNsPerUs : 1);
+  counts_.add_divided(in_ns_, kNsPerUs);
   report_.counts = session_.counts();
   report_.damage = session_.damage();
   return report_;
@@ -66,7 +69,7 @@ void StreamFolder::take_sample(std::uint16_t misc) {
   });
   leaf_first_.push_back(root_of(sample.pid, sample.tid));
   std::reverse(leaf_first_.begin(), leaf_first_.end());  // now root first
-  stacks_.add(leaf_first_, weight_of(sample, event));
+  stacks_->add(leaf_first_, {.whole = weight_of(sample, event)});
 }
 
 /// Samples of different events do not add up to anything: one is folded, the one
@@ -74,7 +77,8 @@ void StreamFolder::take_sample(std::uint16_t misc) {
 bool StreamFolder::is_wanted(const perf::Event& event) {
   if (report_.folded_event.empty() && (!options_.event || *options_.event == event.name)) {
     report_.folded_event = event.name;
-    unit_ = event.unit;
+    if (event.unit == "ns" && options_.weight == Weight::kByUnit)
+      stacks_ = &in_ns_;
   }
   return report_.folded_event == event.name;
 }
@@ -89,8 +93,8 @@ std::uint64_t StreamFolder::weight_of(const perf::Sample& sample, const perf::Ev
 FrameId StreamFolder::root_of(std::uint32_t pid, std::uint32_t tid) {
   const auto [root, is_new] = roots_.try_emplace(std::uint64_t{pid} << 32U | tid);
   if (is_new)
-    root->second =
-        texts_.intern(root_text(session_.processes().comm(pid, tid), pid, tid, options_.root));
+    root->second = counts_.frames().intern(
+        root_text(session_.processes().comm(pid, tid), pid, tid, options_.root));
   return root->second;
 }
 

@@ -11,7 +11,6 @@
 #include "session/session.h"
 #include "stackfold/frames.h"
 #include "stackfold/options.h"
-#include "stackfold/stack_counts.h"
 
 namespace pe::fold {
 
@@ -26,11 +25,11 @@ struct StreamReport {
 
 class StreamFolder {
  public:
-  /// `input` must outlive this.  Throws Error if it is no sample stream.
-  StreamFolder(io::Input& input, const Options& options);
+  /// `input` and `counts` must outlive this.  Throws Error if the input is no sample stream.
+  StreamFolder(io::Input& input, const Options& options, folded::FoldedCounts& counts);
 
-  /// Reads to the end and adds every stack to `counts`.
-  StreamReport fold(folded::FoldedCounts& counts);
+  /// Reads to the end and adds every stack to the counts.
+  StreamReport fold();
 
  private:
   void take(const perf::Record& record);
@@ -43,13 +42,13 @@ class StreamFolder {
 
   Options options_;
   session::Session session_;
-  FrameTexts texts_;
+  folded::FoldedCounts& counts_;
+  folded::FoldedCounts in_ns_;  ///< of an event in nanoseconds, which are counted in microseconds
+  folded::FoldedCounts* stacks_ = &counts_;  ///< where samples go: one of the two
   Locations locations_;
-  StackCounts stacks_;
   boost::unordered_flat_map<std::uint64_t, FrameId>
       roots_;                        ///< by pid and tid, until a name changes
   std::vector<FrameId> leaf_first_;  ///< of the sample at hand
-  std::string unit_;
   StreamReport report_;
 };
 

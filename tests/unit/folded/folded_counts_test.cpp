@@ -8,12 +8,13 @@
 
 using pe::folded::Count;
 using pe::folded::FoldedCounts;
+using pe::folded::FrameTable;
 
 namespace {
 
 std::string written(const FoldedCounts& counts) {
   pe::io::StringOutput out;
-  write_folded(counts, out);
+  counts.write(out);
   return out.text;
 }
 
@@ -22,7 +23,8 @@ std::string written(const FoldedCounts& counts) {
 BOOST_AUTO_TEST_SUITE(folded_counts)
 
 BOOST_AUTO_TEST_CASE(adds_equal_stacks_and_sorts_bytewise) {
-  FoldedCounts counts;
+  FrameTable frames;
+  FoldedCounts counts(frames);
   counts.add("b;c", {.whole = 1});
   counts.add("B", {.whole = 2});
   counts.add("\xc3\xa9", {.whole = 3});
@@ -32,7 +34,8 @@ BOOST_AUTO_TEST_CASE(adds_equal_stacks_and_sorts_bytewise) {
 }
 
 BOOST_AUTO_TEST_CASE(keeps_its_own_copy_of_a_stack) {
-  FoldedCounts counts;
+  FrameTable frames;
+  FoldedCounts counts(frames);
   std::string stack = "gone";
   counts.add(stack, {.whole = 1});
   stack = "here";
@@ -41,17 +44,40 @@ BOOST_AUTO_TEST_CASE(keeps_its_own_copy_of_a_stack) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sum_that_does_not_fit_stays_at_the_largest) {
-  FoldedCounts counts;
+  FrameTable frames;
+  FoldedCounts counts(frames);
   counts.add("a", Count::max());
   counts.add("a", {.whole = 1});
   BOOST_TEST(counts.saturated());
   BOOST_TEST(written(counts) == "a 18446744073709551615.999999999\n");
 }
 
+BOOST_AUTO_TEST_CASE(sorts_as_memcmp_would) {
+  // '!' and ':' stand before ';' and '<' behind it; an empty frame is a frame.
+  FrameTable frames;
+  FoldedCounts counts(frames);
+  for (const char* stack : {"a<", "a;b", "a", "a!;b", "a;;b", "a:", "a;b;c", "a;", "a<;b", ";a"})
+    counts.add(stack, {.whole = 1});
+  BOOST_TEST(written(counts) ==
+             ";a 1\na 1\na!;b 1\na: 1\na; 1\na;;b 1\na;b 1\na;b;c 1\na< 1\na<;b 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(divides_and_rounds) {
+  FrameTable frames;
+  FoldedCounts in_ns(frames);
+  FoldedCounts in_us(frames);
+  in_ns.add("a;b", {.whole = 1499});
+  in_ns.add("a;c", {.whole = 1500});
+  in_us.add("a;b", {.whole = 7});
+  in_us.add_divided(in_ns, 1000);
+  BOOST_TEST(written(in_us) == "a;b 8\na;c 2\n");
+}
+
 BOOST_AUTO_TEST_CASE(agrees_with_an_ordered_map) {
   std::mt19937 random(1);  // NOLINT: the same stacks every time
   std::map<std::string, std::uint64_t> expected;
-  FoldedCounts counts;
+  FrameTable frames;
+  FoldedCounts counts(frames);
   for (int i = 0; i < 20'000; ++i) {
     const std::string stack = std::string(random() % 300, 'x') + std::to_string(random() % 50);
     expected[stack] += i;

@@ -18,6 +18,21 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_an_error_with_its_name) {
   BOOST_CHECK_NO_THROW(out.flush());  // the lost bytes are not tried again
 }
 
+BOOST_AUTO_TEST_CASE(a_large_block_follows_what_was_written_before) {
+  const pe::testing::TempDir dir;
+  const std::string path = dir.file("out", "");
+  const std::string block(200'000, 'b');
+  {
+    pe::io::FileOutput out(path);
+    out.write(block);  // nothing is buffered: goes out as it is
+    out.write("a");
+    out.write(block);
+    out.write("c");
+    out.flush();
+  }
+  BOOST_TEST((pe::io::read_small_file(path, 1'000'000).value() == block + "a" + block + "c"));
+}
+
 BOOST_AUTO_TEST_CASE(a_file_is_emptied_and_written) {
   const pe::testing::TempDir dir;
   const std::string path = dir.file("out", "what was there before");

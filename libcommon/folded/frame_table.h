@@ -1,0 +1,42 @@
+// Frame texts, each kept once and numbered.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/string_arena.h"
+
+namespace pe::folded {
+
+using FrameId = std::uint32_t;
+
+/// Numbers count up from 0 as texts come.
+class FrameTable {
+ public:
+  /// The number of `text`, which must hold no ';'.  Copies it if it is new.
+  FrameId intern(std::string_view text) {
+    const auto found = ids_.find(text);
+    if (found != ids_.end())
+      return found->second;
+    const std::string_view kept = arena_.store(text);
+    const auto id = static_cast<FrameId>(texts_.size());
+    texts_.push_back(kept);
+    ids_.emplace(kept, id);
+    return id;
+  }
+  /// Lives as long as the table.
+  [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
+  [[nodiscard]] std::size_t size() const noexcept { return texts_.size(); }
+
+ private:
+  StringArena arena_;
+  std::vector<std::string_view> texts_;
+  // libstdc++'s hash reads eight bytes at a time; boost's reads one.
+  boost::unordered_flat_map<std::string_view, FrameId, std::hash<std::string_view>> ids_;
+};
+
+}  // namespace pe::folded

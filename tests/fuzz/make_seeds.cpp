@@ -1,0 +1,100 @@
+// Writes the seeds of the fuzz targets that read sample streams, as
+// FOLDER/<target>/<name>.  Usage: make_seeds FOLDER
+// SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "support/stream_builder.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using pe::testing::StreamBuilder;
+
+void save(const fs::path& file, std::string_view bytes) {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+/// A process that starts another, which executes a second program.
+std::string raw_stream() {
+  constexpr std::uint64_t kCode = 0x400000;
+  return StreamBuilder()
+      .event()
+      .comm(1, 1, 1, "parent")
+      .map(2, 1, kCode, 0x1000, 0, "/bin/parent")
+      .fork(3, 2, 1)
+      .sample({.time_ns = 9, .pid = 1, .tid = 1, .chain = {kCode + 16, kCode + 32}})
+      .sample({.time_ns = 4, .pid = 2, .tid = 2, .chain = {kCode + 16, kCode + 48}})
+      .round()
+      .comm(5, 2, 2, "child", true)
+      .map(6, 2, kCode, 0x2000, 0, "/lib/libchild.so.1")
+      .sample({.time_ns = 7, .pid = 2, .tid = 2, .chain = {PERF_CONTEXT_USER, kCode + 0x1800}})
+      .lost(8, 3)
+      .round()
+      .text();
+}
+
+/// Two events, one in nanoseconds, names, inlined functions, and a name that is used again.
+std::string named_stream() {
+  return StreamBuilder()
+      .event(7, "cpu-clock")
+      .event(8, "offcpu")
+      .unit(8, "ns")
+      .symbol({.id = 1, .name = "main", .module = "/bin/a"})
+      .symbol({.id = 2, .flags = pe::perf::kSymbolInlined, .name = "get;<1> ", .module = "/bin/a"})
+      .symbol({.id = 3, .flags = pe::perf::kSymbolKernel, .name = "schedule", .module = "[k]"})
+      .location(1, 16, {2, 1})
+      .location(pe::perf::kKernelPid, 64, {3})
+      .sample({.time_ns = 1, .chain = {PERF_CONTEXT_KERNEL, 64, PERF_CONTEXT_USER, 16}})
+      .sample({.time_ns = 2, .chain = {16, 17}, .id = 8, .period = 1500})
+      .location(1, 16, {1, 99})
+      .sample({.time_ns = 3, .chain = {16}, .id = 8, .period = ~std::uint64_t{0}})
+      .text();
+}
+
+/// One byte, the size of the attr; the attr and its id; a sample's body.
+std::string attr_and_sample() {
+  perf_event_attr attr{};
+  attr.size = PERF_ATTR_SIZE_VER5;
+  attr.sample_type = pe::testing::kSampleType | PERF_SAMPLE_READ | PERF_SAMPLE_RAW |
+                     PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+  attr.sample_regs_user = 3;
+  std::string bytes(1, static_cast<char>(PERF_ATTR_SIZE_VER5 + sizeof(std::uint64_t)));
+  bytes += pe::bytes_of(attr).substr(0, PERF_ATTR_SIZE_VER5);
+  const auto add = [&bytes](std::uint64_t number) { bytes += pe::bytes_of(number); };
+  add(7);
+  for (const std::uint64_t number : {7, 16, 1, 5, 1, 1, 100, 7, 2, 16, 32})
+    add(number);  // id, ip, pid and tid, time, period, read: one of a group, a chain of two
+  bytes += pe::bytes_of(std::uint32_t{4});
+  bytes += "raw.";
+  for (const std::uint64_t number : {0, 2, 100, 200, 16, 1, 2, 8})
+    add(number);  // no branches, two registers, 16 bytes of stack, 8 of them in use
+  return bytes;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("Usage: make_seeds FOLDER\n", stderr);
+    return 2;
+  }
+  const fs::path folder = argv[1];
+  for (const char* target : {"sample_stream", "stackfold_stream"}) {
+    save(folder / target / "raw", raw_stream());
+    save(folder / target / "named", named_stream());
+  }
+  save(folder / "event_attr" / "all-fields", attr_and_sample());
+  save(folder / "maps_line" / "library",
+       "7f5676800000-7f567a028000 r-xp 00026000 fe:00 332835                     "
+       "/usr/lib/libc.so.6");
+  save(folder / "maps_line" / "anonymous", "7f5676800000-7f567a028000 rw-p 00000000 00:00 0 ");
+  save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
+  return 0;
+}

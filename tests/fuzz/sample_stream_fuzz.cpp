@@ -1,0 +1,61 @@
+// Any bytes as a sample stream: nothing is handed out that was not in them.
+// SPDX-License-Identifier: MIT
+#include <cstddef>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "perf/callchain.h"
+#include "session/session.h"
+#include "support/memory_input.h"
+
+namespace {
+
+struct Totals {
+  std::size_t records = 0;
+  std::size_t bytes = 0;   ///< of the records that stood in the input
+  std::size_t frames = 0;  ///< of all samples
+};
+
+/// A perf.data file's attrs become records of our making, which count for nothing.
+bool is_made(const pe::perf::Record& record) { return record.type == pe::perf::kRecordHeaderAttr; }
+
+Totals read_all(pe::session::Session& session) {
+  Totals totals;
+  while (const auto record = session.next()) {
+    if (is_made(*record))
+      continue;
+    ++totals.records;
+    totals.bytes += record->bytes.size();
+    if (!session.sample())
+      continue;
+    if (session.event() == nullptr)
+      std::abort();
+    const pe::perf::Sample& sample = *session.sample();
+    pe::perf::for_each_frame(sample, record->misc, [&](const pe::perf::CallChainEntry& entry) {
+      ++totals.frames;
+      session.processes().find(sample.pid, entry.lookup_address);
+    });
+    if (session.processes().comm(sample.pid, sample.tid).size() >
+        totals.bytes + sizeof(":4294967295"))
+      std::abort();
+  }
+  return totals;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  pe::io::Input input = pe::testing::memory_input({data, size});
+  try {
+    pe::session::Session session(input);
+    const Totals totals = read_all(session);
+    constexpr std::size_t kAddressBytes = 8;
+    if (totals.bytes > size || session.counts().samples > totals.records ||
+        totals.frames > session.counts().samples + size / kAddressBytes)
+      std::abort();
+  } catch (const pe::Error&) {
+    return 0;  // no stream at all
+  }
+  return 0;
+}
