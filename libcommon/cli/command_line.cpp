@@ -12,12 +12,17 @@ namespace po = boost::program_options;
 
 /// Does the option in `arg` ("-F", "--freq") take the next argument as its value?
 bool takes_next(const po::options_description& options, const std::string& arg) {
-  const bool is_long = arg.starts_with("--");
-  if (is_long ? arg.find('=') != std::string::npos : arg.size() != 2)
-    return false;  // the value is attached
-  const std::string name = is_long ? arg.substr(2) : arg;
-  const auto* option = options.find_nothrow(name, false);
-  return option != nullptr && option->semantic()->max_tokens() > 0;
+  const auto has_value = [&](const std::string& name) {
+    const auto* option = options.find_nothrow(name, false);
+    return option != nullptr && option->semantic()->max_tokens() > 0;
+  };
+  if (arg.starts_with("--"))
+    return arg.find('=') == std::string::npos && has_value(arg.substr(2));
+  // "-qp 12", "-p12": the first with a value takes what is left, or the next argument.
+  for (std::size_t i = 1; i < arg.size(); ++i)
+    if (has_value(std::string("-") + arg[i]))
+      return i + 1 == arg.size();
+  return false;
 }
 
 /// Index of the first argument of the command; args.size() if there is none.

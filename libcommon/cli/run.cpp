@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "cli/run.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "cli/command_line.h"
 
 namespace pe::cli {
@@ -36,8 +39,19 @@ int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_de
 }
 
 void complain(const Tool& tool, Io& io, std::string_view what) {
-  io.err.write(std::string(tool.name) + ": " + std::string(what) + "\n");
+  io.err.write(std::string(tool.name) + ": " + printable(what) + "\n");
   io.err.flush();
+}
+
+/// A caller may have closed any of the three; the next file that we open must not
+/// become one of them, or messages end up in it.  What was closed cannot be written to.
+bool open_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const int wrong_way = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", wrong_way) != fd)
+      return false;
+  }
+  return true;
 }
 
 void ignore_signal(int /*signal*/) {}
@@ -79,10 +93,12 @@ int run(const Tool& tool, std::span<const std::string> args, Io& io) {
 }
 
 int run_main(const Tool& tool, int argc, char** argv) {
+  if (!open_standard_descriptors())
+    return kFailure;
   if (!tool.runs_command)
     let_one_interrupt_pass();
   io::FdOutput out(STDOUT_FILENO, "stdout");
-  io::FdOutput err(STDERR_FILENO, "stderr");
+  io::MessageOutput err(STDERR_FILENO);
   Io io{STDIN_FILENO, out, err};
   const std::vector<std::string> args(argv + 1, argv + argc);
   return run(tool, args, io);

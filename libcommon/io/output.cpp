@@ -52,6 +52,21 @@ void FdOutput::write_through(std::string_view left) {
 
 bool FdOutput::is_terminal() const noexcept { return ::isatty(fd_) == 1; }
 
+void MessageOutput::flush() {
+  std::string_view left = buffer_;
+  while (!left.empty()) {
+    const ssize_t n = ::write(fd_, left.data(), left.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    left.remove_prefix(static_cast<std::size_t>(n));
+  }
+  buffer_.clear();
+}
+
+bool MessageOutput::is_terminal() const noexcept { return ::isatty(fd_) == 1; }
+
 FileOutput::FileOutput(const std::string& path) : fd_(create_file(path)), out_(fd_.get(), path) {}
 
 }  // namespace pe::io

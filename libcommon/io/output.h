@@ -25,6 +25,8 @@ class Output {
   /// Hands every buffered byte to the system.  Throws BrokenPipe or Error.
   virtual void flush() = 0;
   [[nodiscard]] virtual bool is_terminal() const noexcept { return false; }
+  /// Its descriptor, to poll; -1 if it has none.
+  [[nodiscard]] virtual int fd() const noexcept { return -1; }
 };
 
 class FdOutput final : public Output {
@@ -34,12 +36,26 @@ class FdOutput final : public Output {
   void write(std::string_view bytes) override;
   void flush() override;
   [[nodiscard]] bool is_terminal() const noexcept override;
+  [[nodiscard]] int fd() const noexcept override { return fd_; }
 
  private:
   void write_through(std::string_view left);
 
   int fd_;
   std::string name_;
+  std::string buffer_;
+};
+
+/// For messages: one that cannot be written is lost, and nothing else is.
+class MessageOutput final : public Output {
+ public:
+  explicit MessageOutput(int fd) : fd_(fd) {}
+  void write(std::string_view bytes) override { buffer_ += bytes; }
+  void flush() override;
+  [[nodiscard]] bool is_terminal() const noexcept override;
+
+ private:
+  int fd_;
   std::string buffer_;
 };
 

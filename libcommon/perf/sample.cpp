@@ -210,7 +210,8 @@ std::optional<LocationRecord> parse_location(const Record& record) {
   const auto pid = reader.take<std::uint32_t>();
   const auto count = reader.take<std::uint32_t>();
   const auto address = reader.take<std::uint64_t>();
-  if (!pid || !count || !address)
+  constexpr std::uint32_t kMaxInlined = 1024;
+  if (!pid || !count || !address || *count > kMaxInlined)
     return std::nullopt;
   const auto ids = reader.take_bytes(std::uint64_t{8} * *count);
   if (!ids)

@@ -85,6 +85,14 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
   return map;
 }
 
+std::string unescape_path(std::string_view path) {
+  std::string text(path);
+  constexpr std::string_view kNewline = "\\012";
+  for (auto at = text.find(kNewline); at != std::string::npos; at = text.find(kNewline, at))
+    text.replace(at, kNewline.size(), 1, '\n');
+  return text;
+}
+
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
   const auto text = io::read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
   if (!text)

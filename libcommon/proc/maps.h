@@ -26,6 +26,9 @@ struct MapsLine {
 /// nullopt if the line is not of the form that proc(5) gives.
 std::optional<MapsLine> parse_maps_line(std::string_view line);
 
+/// A path as it is in the file system: the kernel writes a newline in it as "\012" (proc(5)).
+std::string unescape_path(std::string_view path);
+
 /// Calls `on_map` for each mapping of a process; false if it is gone or not ours to read.
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map);
 

@@ -56,7 +56,8 @@ bool Session::apply(const perf::Record& record) {
 
 bool Session::apply_mmap(const perf::Record& record) {
   const auto map = perf::parse_mmap(record);
-  if (!map)
+  constexpr std::size_t kMaxPathBytes = 4096;  // PATH_MAX
+  if (!map || map->path.size() > kMaxPathBytes)
     return false;
   if ((record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL) {
     if (map->path.starts_with("[kernel.kallsyms]"))

@@ -15,7 +15,10 @@ finish() { exit "$failed"; }
 expect() { [ "$2" = "$3" ] || fail "$1: $3, not $2"; }
 
 # share PATTERN FILE: percent of the weight of all folded stacks that match
-share() { awk -v p="$1" '{ all += $NF; if ($0 ~ p) hit += $NF } END { printf "%.1f\n", all ? 100 * hit / all : 0 }' "$2"; }
+share() {  # through the environment: -v would take backslashes away
+  PATTERN=$1 awk '{ all += $NF; if ($0 ~ ENVIRON["PATTERN"]) hit += $NF }
+    END { printf "%.1f\n", all ? 100 * hit / all : 0 }' "$2"
+}
 
 # within LABEL WANTED GOT POINTS
 within() {

@@ -108,7 +108,16 @@ BOOST_AUTO_TEST_CASE(a_raw_stream_gives_modules_and_offsets) {
                           .map(0, 1, 0x1000, 0x1000, 0x400, "/usr/lib/libx.so.6")
                           .sample({.chain = {kKernel, 0xff00, kUser, 0x1010, 0x1021, 0x9}});
   BOOST_TEST(stackfold({"--annotate"}, stream).out ==
-             "p;0x8;libx.so.6+0x420_[l];libx.so.6+0x410_[l];[kernel]+0xff00_[k] 1\n");
+             "p;[unknown];libx.so.6+0x420_[l];libx.so.6+0x410_[l];[kernel]+0xff00_[k] 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_tower_of_unknown_frames_is_one) {
+  auto stream = annotated();
+  stream.symbol({.id = 9, .flags = pe::perf::kSymbolUnresolved, .name = "[unknown]"})
+      .location(1, 0x5f, {9})
+      .location(1, 0x7f, {9});
+  stream.sample({.chain = {kUser, 0x200, 0x60, 0x60, 0x80, 0x60, 0x100}});
+  BOOST_TEST(stackfold({}, stream).out == "my_prog;main;tiny;[unknown];f 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_sample_without_frames_counts_for_its_thread) {
@@ -139,6 +148,16 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
              "stackfold: stdin: 3 samples read; 2 samples of other events left out (folded: "
              "cycles; see --event)\n");
   BOOST_TEST(stackfold({"--event", "page-faults"}, stream).out == "p 2\n");
+  const auto unknown = stackfold({"--event", "gold"}, stream);
+  BOOST_TEST(unknown.status == 1);
+  BOOST_TEST(unknown.err == "stackfold: stdin: no event 'gold': it has cycles, page-faults\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_event_named_first_is_folded_even_if_another_happened_first) {
+  auto stream = StreamBuilder();
+  stream.event(5, "dummy:HG").event(7, "cycles").event(8, "page-faults").comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 1, .id = 8}).sample({.time_ns = 2, .id = 7});
+  BOOST_TEST(stackfold({}, stream).err.find("(folded: cycles;") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(weights_are_the_period_where_the_event_has_a_unit) {

@@ -36,6 +36,9 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     constexpr const char* kNoStacks = "no stack with a count in the input";
     flamesvg::draw_error(kNoStacks, options, io.out);
     warn(io, kNoStacks);
+    if (profile.malformed.first.find(": 'PERFILE2") !=
+        std::string::npos)  // two stages were forgotten
+      warn(io, "this is a sample stream: pipe it through pe-symbolize and stackfold first");
     return cli::kUsage;  // as flamegraph.pl
   }
   const flamesvg::Layout layout = flamesvg::lay_out(profile.tree, options);

@@ -64,9 +64,13 @@ void Drain::write_until(std::uint64_t time_ns) {
       [](std::uint64_t time, const Pending& pending) { return time < pending.time_ns; });
   if (end == pending_.begin())
     return;
+  // A round is closed when the next one begins, so that a stream whose recorder was
+  // killed does not end as a whole one does.
+  if (round_is_open_)
+    writer_.write_finished_round();
+  round_is_open_ = true;
   for (auto it = pending_.begin(); it != end; ++it)
     writer_.write(Bytes(bytes_).subspan(it->offset, it->size));
-  writer_.write_finished_round();
   writer_.flush();
   std::vector<std::byte> kept;
   pending_.erase(pending_.begin(), end);

@@ -28,7 +28,7 @@ class Drain {
   /// All events share `attr`'s layout.  `writer` must outlive this.
   Drain(perf::StreamWriter& writer, const perf_event_attr& attr) : writer_(writer), attr_(attr) {}
 
-  /// One pass over the rings; ends with a FINISHED_ROUND if anything was written.
+  /// One pass over the rings; FINISHED_ROUND stands between what two passes have written.
   void pass(std::vector<perf::Ring>& rings);
   /// The last pass: everything is written.
   void finish(std::vector<perf::Ring>& rings);
@@ -51,6 +51,7 @@ class Drain {
   std::vector<std::byte> bytes_;
   std::vector<Pending> pending_;
   std::uint64_t last_pass_began_ns_ = 0;
+  bool round_is_open_ = false;
   Passed passed_;
 };
 

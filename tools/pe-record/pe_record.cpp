@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -40,14 +39,26 @@ void say(cli::Io& io, const std::string& what) {
   io.err.flush();
 }
 
-/// Where the stream goes: -o FILE, or standard output, never a terminal.
-std::unique_ptr<io::Output> open_output(const Options& options, cli::Io& io) {
-  if (!options.output.empty() && options.output != "-")
-    return std::make_unique<io::FileOutput>(options.output);
-  if (io.out.is_terminal())
-    throw UsageError(
-        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
-  return nullptr;
+bool writes_file(const Options& options) {
+  return !options.output.empty() && options.output != "-";
+}
+
+/// Each once; a thread of a process that is recorded as a whole is part of it.
+void check_targets(Options& options) {
+  const auto keep_once = [](auto& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  };
+  keep_once(options.pids);
+  keep_once(options.tids);
+  keep_once(options.cpus);
+  for (const pid_t pid : options.pids)
+    if (const auto status = proc::status_of(pid); status && status->pid != pid)
+      throw Error(fmt::format("--pid: {} is a thread of process {}: see --tid", pid, status->pid));
+  std::erase_if(options.tids, [&](pid_t tid) {
+    const auto status = proc::status_of(tid);
+    return status && std::binary_search(options.pids.begin(), options.pids.end(), status->pid);
+  });
 }
 
 record::Target find_target(const Options& options, const cli::Child* child) {
@@ -59,9 +70,13 @@ record::Target find_target(const Options& options, const cli::Child* child) {
 void write_head(perf::StreamWriter& writer, const Counters& counters) {
   writer.write_header();
   for (const auto& event : counters.events()) {
-    // An attr record holds at most 8,000 ids; those of one event are all alike to a reader of one
-    // event.
+    // An attr record holds some 8,000 ids.  Where there is one event, its readers do not look at
+    // them.
     constexpr std::size_t kMaxIds = 7'500;
+    if (counters.events().size() > 1 && event.ids.size() > kMaxIds)
+      throw Error(fmt::format(
+          "--event: {} counters are too many to tell several events apart: record one at a time",
+          event.ids.size()));
     const std::span ids(event.ids);
     writer.write_attr(event.attr, ids.first(std::min(ids.size(), kMaxIds)));
     if (!event.ids.empty())
@@ -113,32 +128,46 @@ int end_status(cli::Child* child, Ended ended, cli::Io& io) {
 }
 
 int record_target(const Options& options, cli::Io& io) {
-  const std::unique_ptr<io::Output> file = open_output(options, io);
+  if (!writes_file(options) && io.out.is_terminal())
+    throw UsageError(
+        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
   cli::StopSignals signals;
   std::optional<cli::Child> child;
   if (!options.command.empty())
-    child.emplace(cli::Child::start(options.command, file ? -1 : STDERR_FILENO));
+    child.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
   const record::Target target = find_target(options, child ? &*child : nullptr);
   record::TargetWatch targets(child ? std::vector<pid_t>{} : target.processes, target.threads);
   const double cpu_before = own_cpu_seconds();
   Counters counters(options, target);
+  // From here on the kernel keeps everything that happens; what was before is read now.
+  const std::uint64_t began_ns = record::monotonic_ns();
+  // Only now: a recording that cannot be made must not cost an older one its file.
+  std::optional<io::FileOutput> file;
+  if (writes_file(options))
+    file.emplace(options.output);
+  io::Output& out = file ? *file : io.out;
   for (const std::string& note : counters.notes())
     if (!options.quiet)
       say(io, note);
-  // From here on the kernel keeps everything that happens; what was before is read now.
-  const std::uint64_t began_ns = record::monotonic_ns();
-  perf::StreamWriter writer(file ? *file : io.out);
+  perf::StreamWriter writer(out);
   write_head(writer, counters);
   const std::uint64_t unreadable = write_running(writer, counters, options, target);
   if (child)
     child->go();
   record::Drain drain(writer, counters.events().front().attr);
   cli::Progress progress(io.err, options.quiet);
-  const Ended ended = record::watch(
-      {signals, child ? &*child : nullptr, targets, counters.ring_fds(), options.duration_ns}, [&] {
-        drain.pass(counters.rings());
-        progress.show([&] { return "pe-record: " + plural(drain.passed().samples, "sample"); });
-      });
+  const record::WatchRequest request{.signals = signals,
+                                     .child = child ? &*child : nullptr,
+                                     .targets = targets,
+                                     .ring_fds = counters.ring_fds(),
+                                     .reader_fd = out.fd(),
+                                     .duration_ns = options.duration_ns};
+  const Ended ended = record::watch(request, [&] {
+    drain.pass(counters.rings());
+    progress.show([&] { return "pe-record: " + plural(drain.passed().samples, "sample"); });
+  });
+  if (ended == Ended::kReaderGone)
+    throw BrokenPipe("stdout");
   counters.stop();
   const double wall_seconds = static_cast<double>(record::monotonic_ns() - began_ns) * 1e-9;
   drain.finish(counters.rings());
@@ -152,7 +181,9 @@ int record_target(const Options& options, cli::Io& io) {
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
-  return record_target(record::read_options(line), io);
+  Options options = record::read_options(line);
+  check_targets(options);
+  return record_target(options, io);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ bool Synthesizer::mappings(pid_t pid) {
         .add(std::uint64_t{0})  // inode generation: /proc does not tell
         .add(prot)
         .add(map.shared ? kMapShared : kMapPrivate)
-        .add_string(map.path.empty() ? "//anon" : map.path);
+        .add_string(map.path.empty() ? "//anon" : proc::unescape_path(map.path));
     finish(process, process);
   });
 }

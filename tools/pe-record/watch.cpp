@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "pe-record/drain.h"
 #include "proc/maps.h"
@@ -49,16 +50,28 @@ std::vector<int> TargetWatch::fds() const {
   return fds;
 }
 
+namespace {
+
+/// What to wait for.  The rings come last.
+std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int>& ring_fds) {
+  // The reader of the stream is polled for nothing: that it has gone is told all the same.
+  std::vector<pollfd> polled{{request.signals.fd(), POLLIN, 0}, {request.reader_fd, 0, 0}};
+  for (const int fd : request.targets.fds())
+    polled.push_back({fd, POLLIN, 0});
+  if (request.child != nullptr && request.child->ended_fd())
+    polled.push_back({request.child->ended_fd().get(), POLLIN, 0});
+  for (const int fd : ring_fds)
+    polled.push_back({fd, POLLIN, 0});
+  return polled;
+}
+
+}  // namespace
+
 Ended watch(const WatchRequest& request, const std::function<void()>& on_wake) {
   const std::uint64_t began_ns = monotonic_ns();
+  std::vector<int> ring_fds = request.ring_fds;
   for (;;) {
-    std::vector<pollfd> polled{{request.signals.fd(), POLLIN, 0}};
-    for (const int fd : request.ring_fds)
-      polled.push_back({fd, POLLIN, 0});
-    for (const int fd : request.targets.fds())
-      polled.push_back({fd, POLLIN, 0});
-    if (request.child != nullptr && request.child->ended_fd())
-      polled.push_back({request.child->ended_fd().get(), POLLIN, 0});
+    std::vector<pollfd> polled = polled_of(request, ring_fds);
     std::uint64_t wait_ns = kWakeNs;
     if (request.duration_ns) {
       const std::uint64_t passed_ns = monotonic_ns() - began_ns;
@@ -67,6 +80,13 @@ Ended watch(const WatchRequest& request, const std::function<void()>& on_wake) {
     ::poll(polled.data(), polled.size(),
            static_cast<int>((wait_ns + kMillisecond - 1) / kMillisecond));
     on_wake();
+    // The counter that owns a ring hangs up for good when its thread has ended, though
+    // others still write there: from then on the ring is looked at with every wake-up.
+    for (const pollfd& ring : std::span(polled).last(ring_fds.size()))
+      if ((ring.revents & (POLLHUP | POLLERR)) != 0)
+        std::erase(ring_fds, ring.fd);
+    if ((polled[1].revents & POLLERR) != 0)
+      return Ended::kReaderGone;
     if (request.signals.take())
       return Ended::kSignal;
     if (request.child != nullptr ? request.child->poll_status().has_value()

@@ -15,7 +15,7 @@
 
 namespace pe::record {
 
-enum class Ended { kSignal, kDuration, kTarget };
+enum class Ended { kSignal, kDuration, kTarget, kReaderGone };
 
 /// Tells when every one of some processes and threads has ended.
 class TargetWatch {
@@ -41,6 +41,7 @@ struct WatchRequest {
   cli::Child* child;  ///< null: no command
   TargetWatch& targets;
   const std::vector<int>& ring_fds;
+  int reader_fd;  ///< where the stream goes, if that is a pipe; -1: nobody can go away
   std::optional<std::uint64_t> duration_ns;
 };
 

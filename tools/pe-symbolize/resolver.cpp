@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/file_name.h"
 #include "elf/library.h"
 #include "perf/sample.h"
 #include "proc/maps.h"
@@ -11,12 +12,6 @@
 
 namespace pe::symbolize {
 namespace {
-
-std::string_view basename(std::string_view path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string_view::npos || slash + 1 == path.size() ? path
-                                                                     : path.substr(slash + 1);
-}
 
 Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 0) {
   return {"[unknown]", std::string(module), flags | perf::kSymbolUnresolved, reason};
@@ -44,7 +39,7 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mappi
   if (const auto found = module.symbols->find(file_offset))
     return {std::string(found->name), path, flags, Unnamed::kNone};
   const std::uint64_t place = module.symbols->svma_of(file_offset).value_or(file_offset);
-  return {fmt::format("{}+{:#x}", basename(path), place), path, flags | perf::kSymbolUnresolved,
+  return {fmt::format("{}+{:#x}", file_name(path), place), path, flags | perf::kSymbolUnresolved,
           reason_of(module.symbols->why_unnamed())};
 }
 

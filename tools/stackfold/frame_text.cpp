@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/file_name.h"
 #include "perf/sample.h"
 
 namespace pe::fold {
@@ -33,6 +34,11 @@ std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& 
   else if ((flags & perf::kSymbolLibrary) != 0)
     text += marks.library ? "_[l]" : "";
   return text;
+}
+
+bool looks_like_library(std::string_view path) {
+  const std::string_view name = file_name(path);
+  return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
 }
 
 std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t tid, RootName root) {

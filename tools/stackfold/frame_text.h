@@ -17,6 +17,9 @@ std::string clean_name(std::string_view name);
 /// The cleaned name with the suffix of its kind; `flags` as in perf::SymbolFlags.
 std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks);
 
+/// A guess without the file's own word: "libc.so.6", "plugin.so".
+bool looks_like_library(std::string_view path);
+
 /// "comm", "comm-PID" or "comm-PID/TID"; blanks in comm become '_', as stackcollapse-perf.pl has
 /// it.
 std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t tid, RootName root);

@@ -3,25 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "base/file_name.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
-namespace {
-
-std::string_view basename(std::string_view path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string_view::npos || slash + 1 == path.size() ? path
-                                                                     : path.substr(slash + 1);
-}
-
-/// A guess without the file's own word: "libc.so.6", "plugin.so".
-bool looks_like_library(std::string_view path) {
-  const std::string_view name = basename(path);
-  return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
-}
-
-}  // namespace
-
 void Locations::add_symbol(const perf::SymbolRecord& symbol) {
   frame_of_symbol_[symbol.id] = texts_.intern(frame_text(symbol.name, symbol.flags, marks_));
 }
@@ -90,11 +75,10 @@ FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
                                     perf::kSymbolKernel, marks_));
   const proc::Mapping* mapping = processes.find(pid, entry.lookup_address);
   if (mapping == nullptr)
-    return texts_.intern(
-        frame_text(fmt::format("{:#x}", entry.lookup_address), perf::kSymbolUnresolved, marks_));
+    return texts_.intern("[unknown]");
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
   const std::uint32_t library = looks_like_library(*mapping->path) ? perf::kSymbolLibrary : 0U;
-  return texts_.intern(frame_text(fmt::format("{}+{:#x}", basename(*mapping->path), file_offset),
+  return texts_.intern(frame_text(fmt::format("{}+{:#x}", file_name(*mapping->path), file_offset),
                                   perf::kSymbolUnresolved | library, marks_));
 }
 

@@ -11,9 +11,27 @@ namespace pe::fold {
 
 namespace po = boost::program_options;
 
+namespace {
+
+InputFormat read_format(const std::string& name) {
+  if (name == "stream")
+    return InputFormat::kStream;
+  if (name == "folded")
+    return InputFormat::kFolded;
+  if (name == "perf-script")
+    return InputFormat::kPerfScript;
+  throw UsageError(fmt::format("--from: not one of stream, folded, perf-script: '{}'", name));
+}
+
+}  // namespace
+
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()("annotate", "mark frames by kind: _[k] _[j] _[i] _[l]")(
+  options.add_options()("from", text("FORMAT"), "what the input is: stream, folded, perf-script")(
+      "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
+      "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
+      "all-events", "fold every event, its name as root frame")(
+      "annotate", "mark frames by kind: _[k] _[j] _[i] _[l]")(
       "kernel", "mark kernel frames with _[k]")("jit", "mark JIT-compiled frames with _[j]")(
       "pid", "add the process number to the root frame")(
       "tid", "add process and thread numbers to it")("event", text("EVENT"),
@@ -28,6 +46,13 @@ Options read_options(const cli::CommandLine& line) {
                    .jit = all || line.has("jit"),
                    .inlined = all,
                    .library = all};
+  if (line.has("all"))
+    options.marks.kernel = options.marks.jit = true;
+  options.is_perl = line.has("compat");
+  options.with_addresses = line.has("addrs");
+  options.all_events = line.has("all-events");
+  if (const auto* name = line.text("from"))
+    options.from = read_format(*name);
   if (line.has("pid"))
     options.root = RootName::kCommPid;
   if (line.has("tid"))

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/plural.h"
 #include "folded/folded_reader.h"
+#include "stackfold/detect.h"
 #include "stackfold/options.h"
+#include "stackfold/perf_script/perf_script_folder.h"
 #include "stackfold/stream_folder.h"
 
 namespace pe {
@@ -13,12 +17,9 @@ namespace {
 
 void say(cli::Io& io, const std::string& what) { io.err.write("stackfold: " + what + "\n"); }
 
-bool is_stream(io::Input& input) {
-  const Bytes head = input.peek(sizeof perf::kMagic);
-  if (head.size() < sizeof perf::kMagic)
-    return false;
-  const std::uint64_t magic = perf::U64View(head)[0];
-  return magic == perf::kMagic || magic == perf::kMagicOtherByteOrder;
+std::string other_events(std::uint64_t samples, const std::string& folded_event) {
+  return fmt::format("{} of other events left out (folded: {}; see --event)",
+                     plural(samples, "sample"), folded_event.empty() ? "none" : folded_event);
 }
 
 /// What is missing from the output, in one line; empty if nothing is.
@@ -28,9 +29,7 @@ std::string losses(const fold::StreamReport& report) {
   if (report.undefined_symbols > 0)
     add(plural(report.undefined_symbols, "malformed name"));
   if (report.other_events > 0)
-    add(fmt::format("{} of other events left out (folded: {}; see --event)",
-                    plural(report.other_events, "sample"),
-                    report.folded_event.empty() ? "none" : report.folded_event));
+    add(other_events(report.other_events, report.folded_event));
   return text;
 }
 
@@ -38,6 +37,12 @@ std::string losses(const fold::StreamReport& report) {
 bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
                  cli::Io& io) {
   const fold::StreamReport report = fold::StreamFolder(input, options, counts).fold();
+  if (options.event && std::find(report.events.begin(), report.events.end(), *options.event) ==
+                           report.events.end()) {
+    say(io, fmt::format("{}: no event '{}': it has {}", input.name(), *options.event,
+                        fmt::join(report.events, ", ")));
+    return false;
+  }
   if (const std::string missing = losses(report); !missing.empty())
     say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
@@ -46,12 +51,47 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
   return report.damage.empty();
 }
 
-void fold_text(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
+/// false if nothing in the input was of the format.
+bool fold_perf_script(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
+                      cli::Io& io) {
+  const fold::TextReport report = fold::PerfScriptFolder(counts, options).fold(input);
+  if (report.other_events > 0)
+    say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"),
+                        other_events(report.other_events, report.folded_event)));
+  if (report.ignored_lines > 0)
+    say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
+                        report.first_ignored));
+  return report.samples + report.other_events > 0 || report.ignored_lines == 0;
+}
+
+/// false if nothing in the input was of the format.
+bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
   folded::FoldedReader reader(std::move(input));
-  while (const auto line = reader.next())
+  bool is_any = false;
+  while (const auto line = reader.next()) {
     counts.add(line->stack, line->count);
+    is_any = true;
+  }
   if (reader.malformed().count > 0)
     say(io, reader.malformed().describe());
+  return is_any || reader.malformed().count == 0;
+}
+
+/// false if the input was damaged, or nothing of any known form.
+bool fold_input(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
+                cli::Io& io) {
+  const fold::InputFormat format =
+      options.from == fold::InputFormat::kAny ? fold::detect(input) : options.from;
+  switch (format) {
+    case fold::InputFormat::kStream:
+      return fold_stream(input, options, counts, io);
+    case fold::InputFormat::kPerfScript:
+      return fold_perf_script(input, options, counts, io);
+    case fold::InputFormat::kAny:
+    case fold::InputFormat::kFolded:
+      return fold_folded(std::move(input), counts, io);
+  }
+  return true;
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
@@ -59,13 +99,12 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
   bool is_whole = true;
-  for (const std::string& path : line.operands) {
-    io::Input input = io::Input::open(path, io.in_fd);
-    if (is_stream(input))
-      is_whole = fold_stream(input, options, counts, io) && is_whole;
-    else
-      fold_text(std::move(input), counts, io);
-  }
+  std::vector<io::Input>
+      inputs;  // all are opened first: one that is missing must not cost what others hold
+  for (const std::string& path : line.operands)
+    inputs.push_back(io::Input::open(path, io.in_fd));
+  for (io::Input& input : inputs)
+    is_whole = fold_input(std::move(input), options, counts, io) && is_whole;
   counts.write(io.out);
   if (counts.saturated())
     say(io, "some counts are over 2^64 and stay at the largest number");
@@ -78,7 +117,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 const cli::Tool kStackfold{
     .name = "stackfold",
     .synopsis = "[OPTION]... [FILE]...",
-    .summary = "Fold a sample stream, or folded text, into folded text.",
+    .summary = "Fold a sample stream, perf script text or folded text into folded text.",
     .add_options = fold::add_options,
     .work = work,
 };

@@ -13,7 +13,8 @@ StreamFolder::StreamFolder(io::Input& input, const Options& options, folded::Fol
       session_(input),
       counts_(counts),
       in_ns_(counts.frames()),
-      locations_(counts.frames(), options.marks) {}
+      locations_(counts.frames(), options.marks),
+      unknown_(counts.frames().intern("[unknown]")) {}
 
 StreamReport StreamFolder::fold() {
   while (const auto record = session_.next())
@@ -23,6 +24,8 @@ StreamReport StreamFolder::fold() {
   counts_.add_divided(in_ns_, kNsPerUs);
   report_.counts = session_.counts();
   report_.damage = session_.damage();
+  for (const perf::Event& event : session_.events().all())
+    report_.events.push_back(event.name);
   return report_;
 }
 
@@ -65,6 +68,11 @@ void StreamFolder::take_sample(std::uint16_t misc) {
   leaf_first_.clear();
   perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
     const auto frames = locations_.find(sample.pid, entry, session_.processes());
+    // Code without frame pointers leads the kernel through data: towers of nothing, of which one
+    // says enough.
+    if (frames.size() == 1 && frames[0] == unknown_ && !leaf_first_.empty() &&
+        leaf_first_.back() == unknown_)
+      return;
     leaf_first_.insert(leaf_first_.end(), frames.begin(), frames.end());
   });
   leaf_first_.push_back(root_of(sample.pid, sample.tid));
@@ -73,14 +81,23 @@ void StreamFolder::take_sample(std::uint16_t misc) {
 }
 
 /// Samples of different events do not add up to anything: one is folded, the one
-/// asked for or the first met, as stackcollapse-perf.pl does.
+/// asked for or the first that was asked of the recorder.
 bool StreamFolder::is_wanted(const perf::Event& event) {
-  if (report_.folded_event.empty() && (!options_.event || *options_.event == event.name)) {
+  if (report_.folded_event.empty() && event.name == options_.event.value_or(first_event())) {
     report_.folded_event = event.name;
     if (event.unit == "ns" && options_.weight == Weight::kByUnit)
       stacks_ = &in_ns_;
   }
   return report_.folded_event == event.name;
+}
+
+/// The stream's first event, but for the "dummy" by which perf follows mappings.
+std::string StreamFolder::first_event() const {
+  const auto& events = session_.events().all();
+  const auto first = std::find_if(events.begin(), events.end(), [](const perf::Event& event) {
+    return !event.name.starts_with("dummy");
+  });
+  return first == events.end() ? session_.event()->name : first->name;
 }
 
 std::uint64_t StreamFolder::weight_of(const perf::Sample& sample, const perf::Event& event) const {

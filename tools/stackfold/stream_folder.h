@@ -20,6 +20,7 @@ struct StreamReport {
   std::uint64_t other_events = 0;       ///< samples of events that were not asked for
   std::string folded_event;             ///< the event that was folded
   std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
+  std::vector<std::string> events;      ///< all that the stream declares
   std::string damage;                   ///< empty, or how the input ended badly
 };
 
@@ -35,6 +36,7 @@ class StreamFolder {
   void take(const perf::Record& record);
   void take_sample(std::uint16_t misc);
   bool is_wanted(const perf::Event& event);
+  [[nodiscard]] std::string first_event() const;
   /// Only the units of our own recorders say that a period is a weight: perf declares one ("msec")
   /// for its clock events, whose period is just the distance between samples.
   std::uint64_t weight_of(const perf::Sample& sample, const perf::Event& event) const;
@@ -46,6 +48,7 @@ class StreamFolder {
   folded::FoldedCounts in_ns_;  ///< of an event in nanoseconds, which are counted in microseconds
   folded::FoldedCounts* stacks_ = &counts_;  ///< where samples go: one of the two
   Locations locations_;
+  FrameId unknown_;  ///< "[unknown]"
   boost::unordered_flat_map<std::uint64_t, FrameId>
       roots_;                        ///< by pid and tid, until a name changes
   std::vector<FrameId> leaf_first_;  ///< of the sample at hand

@@ -68,6 +68,17 @@ BOOST_AUTO_TEST_CASE(the_commands_own_options_are_left_alone) {
              "freq=99\ncommand ls\ncommand --\ncommand x\n");
 }
 
+BOOST_AUTO_TEST_CASE(short_options_may_be_bundled_before_a_command) {
+  BOOST_TEST(run_tool(runner, {"-qF", "99", "ls"}).out == "freq=99\ncommand ls\n");
+  BOOST_TEST(run_tool(runner, {"-qF99", "ls", "-x"}).out == "freq=99\ncommand ls\ncommand -x\n");
+}
+
+BOOST_AUTO_TEST_CASE(messages_hold_no_control_characters) {
+  const auto r = run_tool(filter, {"--\x1b[31m\n"});
+  BOOST_TEST(r.err.find('\x1b') == std::string::npos);
+  BOOST_TEST(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
 BOOST_AUTO_TEST_CASE(abbreviations_and_unknown_options_are_refused) {
   for (const char* arg : {"--fre=1", "--nonsense", "-z"}) {
     const auto r = run_tool(filter, {arg});

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "stackfold/perf_script/function_name.h"
+#include "stackfold/perf_script/header.h"
+#include "stackfold/stackfold.h"
+#include "support/run_tool.h"
+
+using pe::fold::HeaderRules;
+using pe::fold::parse_perf_header;
+using pe::testing::Result;
+
+namespace {
+
+Result stackfold(const std::vector<std::string>& args, std::string_view input) {
+  return pe::testing::run_tool(pe::stackfold_main, args, input);
+}
+
+std::string folded(std::string_view input) { return stackfold({}, input).out; }
+std::string folded_as_perl(std::string_view input) { return stackfold({"--compat"}, input).out; }
+
+/// "comm|pid|tid|event|period" of a header.
+std::string header(std::string_view line, HeaderRules rules = HeaderRules::kBest) {
+  const auto parsed = parse_perf_header(line, rules);
+  if (!parsed)
+    return "";
+  const auto event = parsed->event.value_or(pe::fold::PerfEventField{});
+  return fmt::format("{}|{}|{}|{}|{}", parsed->comm, parsed->pid, parsed->tid, event.name,
+                     event.period);
+}
+
+std::string name(std::string_view function) {
+  return pe::fold::function_name(function, false, false);
+}
+
+const std::string kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(perf_script_text)
+
+BOOST_AUTO_TEST_CASE(headers_of_every_perf_are_read) {
+  BOOST_TEST(header("ab 23927 [000] 184694.229089: cycles: ") == "ab||23927|cycles|0");
+  BOOST_TEST(header("swapper     0/0     [012] 12.5:   10101010 cpu-clock:ppp: ") ==
+             "swapper|0|0|cpu-clock:ppp|10101010");
+  BOOST_TEST(header("noploop 5679 1.0: 1 cycles:u:") == "noploop||5679|cycles:u|1");
+  BOOST_TEST(header("sh 1/1 [000] 5.1: sched:sched_switch: prev_comm=sh next_pid=2") ==
+             "sh|1|1|sched:sched_switch|0");
+}
+
+BOOST_AUTO_TEST_CASE(names_with_blanks_and_digits_stay_whole) {
+  BOOST_TEST(header("my 1 prog 12/34 [000] 1.0: 5 cycles: ") == "my 1 prog|12|34|cycles|5");
+  BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ") == "p|12|34|cycles|5");
+  BOOST_TEST(header("my 1 prog 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) ==
+             "my||1|cycles|5");
+  BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) == "p 12/34 [000] 1.0:||5|cycles|5");
+}
+
+BOOST_AUTO_TEST_CASE(stacks_are_weighed_by_period) {
+  BOOST_TEST(folded(kHeader + "\t1f leaf+0x12 (/bin/x)\n\t2f main (/bin/x)\n\n" + kHeader +
+                    "\t1f leaf+0x13 (/bin/x)\n\t2f main (/bin/x)\n\n") == "prog;main;leaf 10\n");
+  BOOST_TEST(stackfold({"--weight", "samples"}, kHeader + "\t1f a (/x)\n\n").out == "prog;a 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_last_sample_without_a_blank_line_counts_but_not_for_the_perl) {
+  BOOST_TEST(folded(kHeader + "\t1f a (/x)\n") == "prog;a 5\n");
+  BOOST_TEST(folded_as_perl(kHeader + "\t1f a (/x)\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(carriage_returns_are_stepped_over) {
+  BOOST_TEST(folded("prog  12/34 [000] 1.0: 5 cycles: \r\n\t1f a (/x)\r\n\r\n") == "prog;a 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_header_ends_the_sample_before_it) {
+  BOOST_TEST(folded(kHeader + "\t1f a (/x)\n" + kHeader + "\t1f b (/x)\n\n") ==
+             "prog;a 5\nprog;b 5\n");
+  BOOST_TEST(folded_as_perl(kHeader + "\t1f a (/x)\n" + kHeader + "\t1f b (/x)\n\n") ==
+             "prog;b;a 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
+  const std::string two =
+      kHeader + "\t1f a (/x)\n\nprog  12/34 [000] 1.0: sched:sched_switch: prev=1\n\t1f b (/x)\n\n";
+  const auto r = stackfold({}, two);
+  BOOST_TEST(r.out == "prog;a 5\n");
+  BOOST_TEST(r.err ==
+             "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: cycles; "
+             "see --event)\n");
+  BOOST_TEST(stackfold({"--event", "sched:sched_switch"}, two).out == "prog;b 1\n");
+  BOOST_TEST(stackfold({"--all-events"}, two).out ==
+             "cycles;prog;a 5\nsched:sched_switch;prog;b 1\n");
+  BOOST_TEST(folded_as_perl(two) ==
+             "prog;a 5\nprog;b 1\n");  // arguments hide the event from the perl
+}
+
+BOOST_AUTO_TEST_CASE(modules_stand_for_unknown_functions) {
+  const std::string input =
+      kHeader +
+      "\t1f [unknown] (/lib/y.so)\n\t2f [unknown] ([unknown])\n\t3f [unknown] ([vdso])\n\n";
+  BOOST_TEST(folded(input) == "prog;[vdso];[unknown];[y.so] 5\n");
+  BOOST_TEST(stackfold({"--addrs"}, input).out ==
+             "prog;[vdso <3f>];[unknown <2f>];[y.so <1f>] 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(frames_are_marked_by_their_modules) {
+  const std::string input =
+      kHeader +
+      "\t1f k ([kernel.kallsyms])\n\t1f m (/lib/modules/x.ko.xz)\n\t1f v ([vdso])\n"
+      "\t1f j (/tmp/perf-12.map)\n\t1f i (/tmp/jitted-12-3.so)\n\t1f l (/lib/libc.so.6)\n\n";
+  BOOST_TEST(stackfold({"--annotate"}, input).out == "prog;l_[l];i_[j];j_[j];v;m_[k];k_[k] 5\n");
+  BOOST_TEST(stackfold({"--compat", "--all"}, input).out == "prog;l;i;j_[j];v_[k];m;k_[k] 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_deleted_module_is_no_part_of_a_name) {
+  BOOST_TEST(folded(kHeader + "\t1f f+0x12 (/x (deleted))\n\n") == "prog;f 5\n");
+  BOOST_TEST(folded_as_perl(kHeader + "\t1f f+0x12 (/x (deleted))\n\n") == "prog;f+0x12  5\n");
+}
+
+BOOST_AUTO_TEST_CASE(parameters_go_and_the_rest_of_a_name_stays) {
+  BOOST_TEST(name("f(int, char)") == "f");
+  BOOST_TEST(name("std::function<void (int)>::operator()(int) const") ==
+             "std::function<void (int)>::operator()");
+  BOOST_TEST(name("(anonymous namespace)::f(int)") == "(anonymous namespace)::f");
+  BOOST_TEST(name("f(int)::{lambda(char)#1}::operator()(char) const") ==
+             "f::{lambda(char)#1}::operator()");
+  BOOST_TEST(name("net/http.(*conn).serve") == "net/http.(*conn).serve");
+  BOOST_TEST(name("operator<<(std::ostream&, int)") == "operator<<");
+  BOOST_TEST(name("A<(B)1>::operator->()") == "A<(B)1>::operator->");
+  BOOST_TEST(name("broken(int") == "broken");
+}
+
+BOOST_AUTO_TEST_CASE(inlined_functions_are_frames_of_their_own) {
+  BOOST_TEST(folded(kHeader + "\t1f a->b->c(int) (/x)\n\n") == "prog;a;b_[i];c_[i] 5\n");
+  BOOST_TEST(folded(kHeader + "\t1f A::operator->(int) (/x)\n\n") == "prog;A::operator-> 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(unknown_lines_are_counted_with_the_first) {
+  const auto r = stackfold({}, kHeader + "\tgarbage\n\t1f a (/x)\n\nmore garbage\n");
+  BOOST_TEST(r.out == "prog;a 5\n");
+  BOOST_TEST(r.err == "stackfold: ignored 2 unknown lines; first: stdin:2: '\\x09garbage'\n");
+}
+
+BOOST_AUTO_TEST_CASE(folded_text_is_not_taken_for_perf_script) {
+  BOOST_TEST(folded("java;a 1;b 12\njava;a 2\n") == "java;a 2\njava;a 1;b 12\n");
+  BOOST_TEST(folded("a b 12\nc 3 4\n") == "a b 12\nc 3 4\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_format_can_be_named) {
+  BOOST_TEST(stackfold({"--from", "folded"}, kHeader).err.find("not \"stack count\"") !=
+             std::string::npos);
+  BOOST_TEST(stackfold({"--from", "cobol"}, "").status == 2);
+  BOOST_TEST(stackfold({"--from", "stream"}, kHeader).status == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

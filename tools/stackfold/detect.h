@@ -1,0 +1,14 @@
+// Telling what an input is by its first lines.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "io/input.h"
+#include "stackfold/options.h"
+
+namespace pe::fold {
+
+/// Looks without reading.  What is nothing else counts as folded text, whose
+/// reader says what is wrong with it.
+InputFormat detect(io::Input& input);
+
+}  // namespace pe::fold

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/perf_script/frame.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/file_name.h"
+#include "stackfold/frame_text.h"
+#include "stackfold/perf_script/function_name.h"
+
+namespace pe::fold {
+namespace {
+
+constexpr auto kNone = std::string_view::npos;
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+constexpr auto kWordChars =
+    [] {  // a table: four comparisons for each digit of a pc took a tenth of the time
+      std::array<bool, 256> is{};
+      for (int c = 0; c < 256; ++c)
+        is[static_cast<std::size_t>(c)] =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+      return is;
+    }();
+bool is_word(char c) { return kWordChars[static_cast<unsigned char>(c)]; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "/tmp/perf-123.map", anywhere in the path.
+bool is_perf_map(std::string_view module) {
+  constexpr std::string_view kStart = "/tmp/perf-";
+  for (auto at = module.find(kStart); at != kNone; at = module.find(kStart, at + 1)) {
+    auto end = at + kStart.size();
+    while (end < module.size() && is_digit(module[end]))
+      ++end;
+    if (end > at + kStart.size() && module.substr(end).starts_with(".map"))
+      return true;
+  }
+  return false;
+}
+
+bool is_jit(std::string_view module, bool is_perl) {
+  // perf inject --jit makes a file for each function: jitted-PID-NUMBER.so
+  return is_perf_map(module) || (!is_perl && file_name(module).starts_with("jitted-"));
+}
+
+bool is_kernel(std::string_view module, bool is_perl) {
+  if (module.ends_with("vmlinux"))
+    return true;
+  if (is_perl)
+    return module.starts_with('[') && module.find("unknown") == kNone;
+  const std::string_view name = file_name(module);
+  const bool is_module_file = name.ends_with(".ko") || name.find(".ko.") != kNone;
+  constexpr std::string_view kOfTheProcess[] = {"[vdso]", "[vsyscall]", "[unknown]",
+                                                "[heap]", "[stack]",    "[uprobes]"};
+  return is_module_file || (module.starts_with('[') && !module.starts_with("[anon") &&
+                            std::find(std::begin(kOfTheProcess), std::end(kOfTheProcess), module) ==
+                                std::end(kOfTheProcess));
+}
+
+/// What stands for a function without a name: its module in brackets.
+std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
+  std::string_view name = frame.module == "[unknown]" ? "unknown" : file_name(frame.module);
+  if (rules.is_perl && frame.module.ends_with('/'))
+    name = {};
+  if (!rules.is_perl && name.size() > 2 && name.front() == '[' && name.back() == ']')
+    name = name.substr(1, name.size() - 2);
+  std::string text = "[" + std::string(name);
+  if (rules.with_addresses)
+    text.append(" <").append(frame.pc).append(">");
+  return text + "]";
+}
+
+std::string mark_of(std::string_view module, const FrameRules& rules) {
+  if (rules.marks.kernel && is_kernel(module, rules.is_perl))
+    return "_[k]";
+  if (is_jit(module, rules.is_perl))
+    return rules.marks.jit ? "_[j]" : "";
+  return rules.marks.library && looks_like_library(module) ? "_[l]" : "";
+}
+
+}  // namespace
+
+std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
+  const auto first = std::find_if_not(line.begin(), line.end(), is_space);
+  line.remove_prefix(static_cast<std::size_t>(first - line.begin()));
+  const auto last = line.rfind(')');
+  constexpr std::string_view kDeleted = " (deleted)";  // of a file that was gone when perf looked
+  const bool is_deleted = !is_perl && last != kNone && line.substr(0, last).ends_with(kDeleted);
+  const std::size_t module_end = is_deleted ? last - kDeleted.size() : last;
+  auto open = last == kNone ? kNone : line.substr(0, module_end).rfind('(');
+  while (open != kNone && (open == 0 || line[open - 1] != ' '))
+    open = open == 0 ? kNone : line.substr(0, open).rfind('(');
+  if (open != kNone)
+    --open;  // the blank
+  const auto word_end =
+      static_cast<std::size_t>(std::find_if_not(line.begin(), line.end(), is_word) - line.begin());
+  if (open == kNone || word_end == 0)
+    return std::nullopt;
+  std::size_t begin = word_end;
+  while (begin < line.size() && is_space(line[begin]))
+    ++begin;
+  std::size_t pc_end = word_end;
+  if (begin >= open) {  // no room for a function: blanks, then the number itself, are taken for it
+    begin = word_end < open ? open - 1 : word_end - 1;
+    pc_end = std::min(pc_end, begin);
+    if (pc_end == 0 || begin >= open)
+      return std::nullopt;
+  }
+  return PerfFrame{line.substr(0, pc_end), line.substr(begin, open - begin),
+                   line.substr(open + 2, module_end - open - 2),
+                   !is_deleted && last + 1 == line.size()};
+}
+
+bool is_offset(std::string_view text) {
+  const auto is_hex = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
+  return text.size() > 3 && text.starts_with("+0x") &&
+         std::all_of(text.begin() + 3, text.end(), is_hex);
+}
+
+std::string_view without_offset(std::string_view function) {
+  const auto plus = function.rfind('+');
+  return plus != kNone && is_offset(function.substr(plus)) ? function.substr(0, plus) : function;
+}
+
+std::string_view behind_pc(std::string_view line) {
+  std::size_t at = 0;
+  while (at < line.size() && is_space(line[at]))
+    ++at;
+  const std::size_t pc = at;
+  while (at < line.size() && is_word(line[at]))
+    ++at;
+  if (at == pc || at == line.size() || !is_space(line[at]))
+    return {};
+  while (at < line.size() && is_space(line[at]))
+    ++at;
+  return line.substr(at);
+}
+
+std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rules) {
+  std::vector<std::string> frames;
+  const std::string_view function = without_offset(frame.function);
+  if (function.starts_with('(') &&
+      (rules.is_perl || !function.starts_with("(anonymous namespace)")))
+    return frames;
+  for (const std::string_view part : split_inlined(function, rules.is_perl)) {
+    const bool is_unknown = part == "[unknown]";
+    std::string text = is_unknown ? unknown_text(frame, rules) : std::string(part);
+    if (!is_unknown || rules.is_perl)  // which tidies a module's name as if it were a function's
+      text = function_name(text, rules.is_perl, rules.is_java);
+    if (!rules.is_perl) {
+      text = clean_name(text);
+      if (text == "[unknown]" && !is_unknown)
+        continue;  // nothing is left of it
+    }
+    text += frames.empty() ? mark_of(frame.module, rules) : "_[i]";
+    frames.push_back(std::move(text));
+  }
+  return frames;
+}
+
+}  // namespace pe::fold

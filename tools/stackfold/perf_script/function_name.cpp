@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/perf_script/function_name.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace pe::fold {
+namespace {
+
+constexpr auto kNone = std::string_view::npos;
+constexpr std::string_view kAnonymous = "(anonymous namespace)";
+constexpr std::string_view kOperator = "operator";
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/// Behind "operator" at `at`: the end of its symbol ("()", "<<", "->*"); `at` if it is another
+/// word.
+std::size_t end_of_operator(std::string_view text, std::size_t at) {
+  if (!text.substr(at).starts_with(kOperator) || (at > 0 && is_word(text[at - 1])))
+    return at;
+  std::size_t end = at + kOperator.size();
+  if (end < text.size() && is_word(text[end]))
+    return at;
+  for (const std::string_view symbol :
+       {"()", "[]", "<=>", "->*", "<<=", ">>=", "->", "<<", ">>", "<=", ">=", "<", ">"})
+    if (text.substr(end).starts_with(symbol))
+      return end + symbol.size();
+  return end;
+}
+
+bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
+bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
+
+/// The place behind the bracket that closes the one at `at`; nullopt if none does.
+std::optional<std::size_t> end_of_group(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  for (std::size_t i = at; i < text.size();) {
+    const std::size_t behind_operator = end_of_operator(text, i);
+    if (behind_operator != i) {
+      i = behind_operator;
+      continue;
+    }
+    const bool is_arrow = text[i] == '>' && i > 0 && text[i - 1] == '-';
+    if (opens(text[i]))
+      ++depth;
+    else if (closes(text[i]) && !is_arrow && --depth == 0)
+      return i + 1;
+    ++i;
+  }
+  return std::nullopt;
+}
+
+/// Drops each list of parameters outside of other brackets, and what qualifies the function behind
+/// the last.
+std::string without_parameters(std::string_view text) {
+  std::string kept;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t behind_operator = end_of_operator(text, i);
+    const bool is_name =
+        text.substr(i).starts_with(kAnonymous) || (text[i] == '(' && i > 0 && text[i - 1] == '.');
+    std::optional<std::size_t> end =
+        behind_operator != i ? std::optional(behind_operator) : std::nullopt;
+    if (!end && opens(text[i]))
+      end = end_of_group(text, i);
+    if (!end && text[i] == '(')
+      break;  // it never closes
+    const bool is_parameters = text[i] == '(' && behind_operator == i && !is_name && i > 0;
+    if (!is_parameters)
+      kept += text.substr(i, end.value_or(i + 1) - i);
+    else if (text.substr(*end).starts_with(" const") || text.substr(*end).starts_with(" &") ||
+             text.substr(*end).starts_with(" noexcept"))
+      *end = std::min(text.find("::", *end), text.size());
+    i = end.value_or(i + 1);
+  }
+  return kept;
+}
+
+std::string cut_as_the_perl(std::string_view text) {
+  const auto go = text.find(".(");
+  if (go != kNone && text.find(").", go) != kNone)
+    return std::string(text);
+  for (auto open = text.find('('); open != kNone; open = text.find('(', open + 1))
+    if (!text.substr(open).starts_with(kAnonymous))
+      return std::string(text.substr(0, open));
+  return std::string(text);
+}
+
+}  // namespace
+
+std::vector<std::string_view> split_inlined(std::string_view function, bool is_perl) {
+  std::vector<std::string_view> parts;
+  if (function.empty())
+    return parts;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i + 1 < function.size();) {
+    const std::size_t skipped = is_perl ? i : end_of_operator(function, i);
+    if (skipped != i) {
+      i = skipped;
+    } else if (!is_perl && opens(function[i])) {
+      i = end_of_group(function, i).value_or(i + 1);
+    } else if (function[i] == '-' && function[i + 1] == '>') {
+      parts.push_back(function.substr(begin, i - begin));
+      begin = i += 2;
+    } else {
+      ++i;
+    }
+  }
+  parts.push_back(function.substr(begin));
+  while (is_perl && !parts.empty() && parts.back().empty())  // perlfunc(1), split
+    parts.pop_back();
+  return parts;
+}
+
+std::string function_name(std::string_view function, bool is_perl, bool is_java) {
+  std::string name = is_perl ? cut_as_the_perl(function) : without_parameters(function);
+  std::replace(name.begin(), name.end(), ';', ':');
+  std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
+  if (is_java && name.starts_with('L') && name.find('/') != std::string::npos)
+    name.erase(0, 1);
+  return name;
+}
+
+}  // namespace pe::fold

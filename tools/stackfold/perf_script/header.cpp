@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/perf_script/header.h"
+
+#include <algorithm>
+
+#include "base/parse_number.h"
+
+namespace pe::fold {
+namespace {
+
+constexpr auto kNone = std::string_view::npos;
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_space(char c) { return is_blank(c) || (c >= '\n' && c <= '\r'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::size_t skip(std::string_view text, std::size_t at, bool (*is)(char)) {
+  while (at < text.size() && is(text[at]))
+    ++at;
+  return at;
+}
+
+struct Numbers {
+  std::string_view pid, tid;
+  std::size_t end;  ///< behind them
+};
+
+/// "12/34 ", "34 " at `at`, with a blank (or the end of the line) behind.
+std::optional<Numbers> numbers_at(std::string_view line, std::size_t at) {
+  const std::size_t first_end = skip(line, at, is_digit);
+  if (first_end == at)
+    return std::nullopt;
+  const std::size_t second = skip(line, first_end, [](char c) { return c == '/'; });
+  const std::size_t end = second == first_end ? first_end : skip(line, second, is_digit);
+  if (end == line.size() || !is_space(line[end]))
+    return std::nullopt;
+  const std::string_view one = line.substr(at, first_end - at);
+  const std::string_view two = line.substr(second, end - second);
+  return two.empty() ? Numbers{{}, one, end} : Numbers{one, two, end};
+}
+
+/// Does what perf prints behind the numbers stand here: "[cpu]", or the time and a colon?
+bool is_cpu_or_time(std::string_view rest) {
+  rest.remove_prefix(skip(rest, 0, is_space));
+  if (rest.starts_with('['))
+    return rest.find(']') != kNone;
+  const std::size_t end = skip(rest, 0, [](char c) { return is_digit(c) || c == '.'; });
+  return end > 0 && end < rest.size() && rest[end] == ':';
+}
+
+/// A name, then numbers: the first place where they can stand, from `shortest` characters on.
+template <typename Accept>
+std::optional<PerfHeader> split_name(std::string_view line, std::size_t shortest, Accept&& accept) {
+  for (std::size_t i = shortest; i < line.size(); ++i) {
+    if (!is_space(line[i]))
+      continue;
+    const std::size_t at = skip(line, i, is_space);
+    const auto numbers = numbers_at(line, at);
+    if (numbers && accept(line.substr(numbers->end)))
+      return PerfHeader{line.substr(0, i), numbers->pid, numbers->tid, {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<PerfEventField> event_at(std::string_view text, std::size_t colon, bool ends_line) {
+  // ": [period] name:"
+  std::size_t at = skip(text, colon + 1, is_space);
+  const std::size_t digits_end = skip(text, at, is_digit);
+  PerfEventField field;
+  if (digits_end > at && digits_end < text.size() && is_space(text[digits_end])) {
+    field.period = parse_number<std::uint64_t>(text.substr(at, digits_end - at)).value_or(0);
+    at = skip(text, digits_end, is_space);
+  } else if (at == colon + 1) {
+    return std::nullopt;  // a blank must stand between
+  }
+  const std::size_t end = skip(text, at, [](char c) { return !is_space(c); });
+  if (end < at + 2 || text[end - 1] != ':' ||
+      (ends_line && skip(text, end, is_space) != text.size()))
+    return std::nullopt;
+  field.name = text.substr(at, end - 1 - at);
+  return field;
+}
+
+std::optional<PerfEventField> find_event(std::string_view text, bool ends_line) {
+  for (std::size_t colon = text.find(':'); colon != kNone; colon = text.find(':', colon + 1))
+    if (const auto event = event_at(text, colon, ends_line))
+      return event;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules rules) {
+  if (line.empty() || is_space(line[0]))
+    return std::nullopt;
+  const bool is_perl = rules == HeaderRules::kPerl;
+  const auto anything = [](std::string_view) { return true; };
+  std::optional<PerfHeader> header;
+  if (!is_perl)
+    header = split_name(line, 1, is_cpu_or_time);
+  if (!header)  // `perf script -F` can leave out what tells the numbers from a name's own
+    header = split_name(line, is_perl ? 2 : 1, anything);
+  if (!header)
+    return std::nullopt;
+  if (is_perl && header->tid == "0" &&
+      !header->pid.empty()) {  // "0" is as good as nothing to the perl
+    header->tid = header->pid;
+    header->pid = {};
+  }
+  header->event = find_event(line, true);
+  if (!header->event && !is_perl) {
+    const auto behind_name =
+        static_cast<std::size_t>(header->tid.data() + header->tid.size() - line.data());
+    header->event = find_event(line.substr(behind_name), false);
+  }
+  return header;
+}
+
+}  // namespace pe::fold

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/perf_script/perf_script_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/quote.h"
+#include "stackfold/frame_text.h"
+
+namespace pe::fold {
+namespace {
+
+bool is_blank_line(std::string_view line) {
+  return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
+}  // namespace
+
+PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& options)
+    : counts_(counts),
+      options_(options),
+      rules_{.marks = options.marks,
+             .with_addresses = options.with_addresses,
+             .is_perl = options.is_perl} {
+  if (options.event)
+    report_.folded_event = *options.event;
+}
+
+TextReport PerfScriptFolder::fold(io::Input& input) {
+  io::LineReader lines(input);
+  input_ = &input;
+  lines_ = &lines;
+  while (auto line = lines.next()) {
+    if (!options_.is_perl && line->ends_with('\r'))
+      line->remove_suffix(1);
+    take(*line);
+  }
+  if (!options_.is_perl)  // the perl loses a last sample that no blank line ends
+    end_sample();
+  return report_;
+}
+
+void PerfScriptFolder::take(std::string_view line) {
+  if (line.empty() || (!options_.is_perl && line.size() < 8 && is_blank_line(line))) {
+    end_sample();
+    return;
+  }
+  const bool is_indented = line[0] == '\t' || line[0] == ' ';
+  if (line[0] == '#' || (is_indented && take_expected(line)))
+    return;
+  const auto header = is_indented ? std::nullopt
+                                  : parse_perf_header(line, options_.is_perl ? HeaderRules::kPerl
+                                                                             : HeaderRules::kBest);
+  if (header) {
+    take_header(*header);
+    return;
+  }
+  const auto frame = parse_perf_frame(line, options_.is_perl);
+  if (frame)
+    take_frame(*frame);
+  else
+    ignore(line);
+}
+
+void PerfScriptFolder::take_header(const PerfHeader& header) {
+  if (!options_.is_perl)
+    end_sample();  // of a text whose blank lines are gone
+  if (!is_wanted(header)) {
+    ++report_.other_events;
+    return;
+  }
+  in_sample_ = true;
+  const std::uint64_t period = header.event ? std::max<std::uint64_t>(header.event->period, 1) : 1;
+  weight_ = options_.weight == Weight::kSamples ? 1 : period;
+  rules_.is_java = header.comm.starts_with("java");
+  roots_.clear();
+  if (options_.all_events && header.event)
+    roots_.push_back(counts_.frames().intern(clean_name(header.event->name)));
+  const std::string root = root_of(header);
+  // The perl lets a ';' in a thread's name divide it.
+  for (std::string_view left = root; !left.empty();) {
+    const auto end = std::min(left.find(';'), left.size());
+    roots_.push_back(counts_.frames().intern(left.substr(0, end)));
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+}
+
+/// Samples of different events do not add up to anything: one is folded, the one
+/// asked for or the first met.
+bool PerfScriptFolder::is_wanted(const PerfHeader& header) {
+  if (!header.event || options_.all_events)
+    return true;
+  if (report_.folded_event.empty())
+    report_.folded_event = header.event->name;
+  return report_.folded_event == header.event->name;
+}
+
+std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
+  std::string root = options_.is_perl ? std::string(header.comm) : clean_name(header.comm);
+  std::replace(root.begin(), root.end(), ' ', '_');
+  const std::string_view pid = header.pid.empty() ? "?" : header.pid;
+  if (options_.root == RootName::kCommPid)
+    root += fmt::format("-{}", pid);
+  else if (options_.root == RootName::kCommPidTid)
+    root += fmt::format("-{}/{}", pid, header.tid);
+  return root;
+}
+
+/// Takes the line if it is the frame that followed the one before when that was last seen.
+bool PerfScriptFolder::take_expected(std::string_view line) {
+  if (known_.empty() || !in_sample_)
+    return false;
+  const std::uint32_t expected = known_[last_].next;
+  const Known& known = known_[expected];
+  std::string_view rest = behind_pc(line);
+  if (known.tail.empty() || known.is_java != rules_.is_java || !rest.starts_with(known.function))
+    return false;
+  rest.remove_prefix(known.function.size());
+  if (rest.size() != known.tail.size() &&
+      (rest.size() < known.tail.size() ||
+       !is_offset(rest.substr(0, rest.size() - known.tail.size()))))
+    return false;
+  if (!rest.ends_with(known.tail))
+    return false;
+  leaf_first_.push_back(known.place);
+  last_ = expected;
+  return true;
+}
+
+void PerfScriptFolder::take_frame(const PerfFrame& frame) {
+  if (!in_sample_)
+    return;
+  if (rules_.with_addresses) {  // every line may be different
+    leaf_first_.push_back(make_place(frame));
+    return;
+  }
+  const std::uint32_t found = find_or_add(frame);
+  leaf_first_.push_back(known_[found].place);
+  known_[last_].next = found;
+  last_ = found;
+}
+
+std::uint32_t PerfScriptFolder::find_or_add(const PerfFrame& frame) {
+  KnownIndex& index = index_[rules_.is_java ? 1 : 0];
+  const std::string_view function = without_offset(frame.function);
+  const auto found = index.find({function, frame.module});
+  if (found != index.end())
+    return found->second;
+  const auto added = static_cast<std::uint32_t>(known_.size());
+  const std::string_view tail = arena_.store(fmt::format(" ({})", frame.module));
+  const std::string_view kept = arena_.store(function);
+  known_.push_back(
+      {kept, frame.ends_line ? tail : std::string_view{}, make_place(frame), rules_.is_java, 0});
+  index.emplace(std::pair(kept, tail.substr(2, frame.module.size())), added);
+  return added;
+}
+
+PerfScriptFolder::Place PerfScriptFolder::make_place(const PerfFrame& frame) {
+  const std::vector<std::string> frames = frames_of(frame, rules_);
+  const Place place{static_cast<std::uint32_t>(pool_.size()),
+                    static_cast<std::uint32_t>(frames.size())};
+  for (const std::string& text : frames)
+    pool_.push_back(counts_.frames().intern(text));
+  return place;
+}
+
+void PerfScriptFolder::end_sample() {
+  if (!in_sample_)
+    return;
+  stack_ = roots_;
+  for (auto place = leaf_first_.rbegin(); place != leaf_first_.rend(); ++place) {
+    const auto first = pool_.begin() + place->begin;
+    stack_.insert(stack_.end(), first, first + place->count);
+  }
+  counts_.add(stack_, {.whole = weight_});
+  ++report_.samples;
+  in_sample_ = false;
+  leaf_first_.clear();
+}
+
+void PerfScriptFolder::ignore(std::string_view line) {
+  if (report_.ignored_lines++ == 0)
+    report_.first_ignored =
+        fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), quoted(line));
+}
+
+}  // namespace pe::fold

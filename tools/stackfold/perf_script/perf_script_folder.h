@@ -1,0 +1,83 @@
+// The text of `perf script` to stacks.
+//
+// Most frame lines repeat a function and a module that came before, so a line
+// costs the search for its brackets and one look-up; names are taken apart once.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/hash_bytes.h"
+#include "base/string_arena.h"
+#include "folded/folded_counts.h"
+#include "io/line_reader.h"
+#include "stackfold/perf_script/frame.h"
+#include "stackfold/perf_script/header.h"
+#include "stackfold/text_report.h"
+
+namespace pe::fold {
+
+class PerfScriptFolder {
+ public:
+  /// `counts` must outlive this.
+  PerfScriptFolder(folded::FoldedCounts& counts, const Options& options);
+
+  /// Reads to the end and adds every stack.
+  TextReport fold(io::Input& input);
+
+ private:
+  struct Place {
+    std::uint32_t begin = 0, count = 0;  ///< in pool_
+  };
+  /// A function and a module as a frame line prints them, and what follows from them.
+  struct Known {
+    std::string_view function;  ///< without its offset
+    std::string_view tail;      ///< " (module)"; empty if something stood behind it
+    Place place;
+    bool is_java;
+    std::uint32_t next = 0;  ///< what followed it last: most stacks have been seen
+  };
+  struct KeyHash {
+    std::size_t operator()(std::pair<std::string_view, std::string_view> key) const {
+      return hash_bytes(key.second, hash_bytes(key.first));
+    }
+  };
+  using KnownIndex = boost::unordered_flat_map<std::pair<std::string_view, std::string_view>,
+                                               std::uint32_t, KeyHash>;
+
+  void take(std::string_view line);
+  void take_header(const PerfHeader& header);
+  bool take_expected(std::string_view line);
+  void take_frame(const PerfFrame& frame);
+  std::uint32_t find_or_add(const PerfFrame& frame);
+  Place make_place(const PerfFrame& frame);
+  bool is_wanted(const PerfHeader& header);
+  void end_sample();
+  void ignore(std::string_view line);
+  [[nodiscard]] std::string root_of(const PerfHeader& header) const;
+
+  folded::FoldedCounts& counts_;
+  Options options_;
+  FrameRules rules_;
+  StringArena arena_;
+  std::vector<Known> known_;
+  KnownIndex index_[2];     ///< of known_, by whether the thread is a Java one
+  std::uint32_t last_ = 0;  ///< the frame line before, in known_
+  std::vector<folded::FrameId> pool_;
+  bool in_sample_ = false;
+  std::vector<folded::FrameId> roots_;  ///< of the sample at hand
+  std::uint64_t weight_ = 1;
+  std::vector<Place> leaf_first_;  ///< its lines
+  std::vector<folded::FrameId> stack_;
+  const io::Input* input_ = nullptr;
+  const io::LineReader* lines_ = nullptr;
+  TextReport report_;
+};
+
+}  // namespace pe::fold

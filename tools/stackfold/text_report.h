@@ -1,0 +1,18 @@
+// What became of a text input, for the closing line.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace pe::fold {
+
+struct TextReport {
+  std::uint64_t samples = 0;        ///< folded
+  std::uint64_t other_events = 0;   ///< samples of events that were not asked for
+  std::string folded_event;         ///< the event that was folded, where samples name theirs
+  std::uint64_t ignored_lines = 0;  ///< lines that are nothing of the format
+  std::string first_ignored;        ///< "FILE:LINE: 'text'"
+};
+
+}  // namespace pe::fold
