@@ -34,7 +34,7 @@ void parse_folded_line(benchmark::State& state) {
   for (std::size_t i = 0; i < kFrames; ++i)
     line += ";std::vector<int, std::allocator<int> >::push_back";
   line += " 1234";
-  for (auto _ : state)
+  while (state.KeepRunning())
     benchmark::DoNotOptimize(pe::folded::parse_folded_line(line));
 }
 BENCHMARK(parse_folded_line);
@@ -46,7 +46,7 @@ void parse_sample(benchmark::State& state) {
       pe::perf::view_record(std::as_bytes(std::span(stream)).subspan(header.size()));
   perf_event_attr attr{};
   attr.sample_type = pe::testing::kSampleType;
-  for (auto _ : state)
+  while (state.KeepRunning())
     benchmark::DoNotOptimize(pe::perf::parse_sample(record, attr));
 }
 BENCHMARK(parse_sample);
@@ -61,13 +61,13 @@ void find_symbol(benchmark::State& state) {
   if (places.empty())
     return state.SkipWithError("no symbols");
   std::size_t i = 0;
-  for (auto _ : state)
+  while (state.KeepRunning())
     benchmark::DoNotOptimize(module.find_svma(places[i++ * 7919 % places.size()]));
 }
 BENCHMARK(find_symbol);
 
 void demangle(benchmark::State& state, const std::string& name) {
-  for (auto _ : state)
+  while (state.KeepRunning())
     benchmark::DoNotOptimize(pe::symbols::demangle(name));
 }
 BENCHMARK_CAPTURE(demangle, c, std::string("_dl_relocate_object"));
@@ -90,7 +90,7 @@ void add_seen_stack(benchmark::State& state) {
     counts.add(stacks.back(), {.whole = 1});
   }
   std::size_t i = 0;
-  for (auto _ : state)
+  while (state.KeepRunning())
     counts.add(stacks[i++ * 7919 % stacks.size()], {.whole = 1});
 }
 BENCHMARK(add_seen_stack);
@@ -105,7 +105,7 @@ void fold_sample(benchmark::State& state) {
   for (std::uint64_t time = 1; time <= kSamples; ++time)
     builder.sample(deep_sample(time));
   const pe::Fd file = pe::testing::memory_file(builder.round().text());
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     ::lseek(file.get(), 0, SEEK_SET);
     pe::io::Input input = pe::io::Input::open("-", file.get());
     pe::folded::FrameTable frames;
