@@ -55,7 +55,8 @@ BOOST_AUTO_TEST_CASE(names_with_blanks_and_digits_stay_whole) {
   BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ") == "p|12|34|cycles|5");
   BOOST_TEST(header("my 1 prog 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) ==
              "my||1|cycles|5");
-  BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) == "p 12/34 [000] 1.0:||5|cycles|5");
+  BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) ==
+             "p 12/34 [000] 1.0:||5|cycles|5");
 }
 
 BOOST_AUTO_TEST_CASE(stacks_are_weighed_by_period) {

@@ -206,8 +206,9 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
       throw Error(missing_right(0, "to record other processes"));
     if (perf::is_tracepoint(event.attr))
       throw Error(missing_right(-1, "for tracepoints"));
-    throw Error(
-        missing_right(options_.kernel_only ? 1 : 2, "to record this process (is it yours?)"));
+    if (!options_.kernel_only && perf_event_paranoid() <= 2)
+      throw Error("the target belongs to another user: need CAP_PERFMON, or root");
+    throw Error(missing_right(options_.kernel_only ? 1 : 2, "to record a process of one's own"));
   }
   if (error == EMFILE || error == ENFILE)
     throw Error(
@@ -216,6 +217,8 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
                     counters_.size()));
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
     throw Error(fmt::format("--event: {}: not available on this machine", event.name));
+  if (error == EINVAL && options_.period)
+    throw Error(fmt::format("--count: {}: refused by the kernel", *options_.period));
   throw_errno("perf_event_open: " + event.name, error);
 }
 

@@ -1,0 +1,61 @@
+#!/bin/bash
+# Closed descriptors, full disks, targets named twice, commands that will not end: what a day in production brings.
+. "$(dirname "$0")/lib.sh"
+samples() { fold "$1" | awk '{ n += $NF } END { print n + 0 }'; }
+
+"$PE_WORKLOAD" shares 60 &
+target=$!
+
+# A closed or full standard error costs messages, nothing else.
+pe-record -p $target -d 0.3 -o "$dir/closed.pe" 2>&-; expect 'status, standard error closed' 0 $?
+at_least 'samples, standard error closed' 10 "$(samples "$dir/closed.pe")"
+pe-record -p $target -d 0.3 -o "$dir/full.pe" 2>/dev/full; expect 'status, standard error full' 0 $?
+at_least 'samples, standard error full' 10 "$(samples "$dir/full.pe")"
+expect 'stackfold, standard error closed' 'a;b 1' "$(printf 'a;b 1\nbad\n' | stackfold 2>&-)"
+printf 'a;b 1\nbad\n' | stackfold >/dev/null 2>/dev/full; expect 'stackfold, standard error full' 0 $?
+printf 'a;b 1\n' | stackfold >&- 2>"$dir/err"; expect 'standard output closed' 1 $?
+stackfold <&- >/dev/null 2>"$dir/err"; expect 'standard input closed' 1 $?
+
+# Named twice is recorded once; a thread's number is no process's.
+pe-record -p $target,$target -t $target -C 0,0-1,1 -d 1 -o "$dir/twice.pe" 2>/dev/null
+within 'samples of a target named three times' 99 "$(samples "$dir/twice.pe")" 30
+"$PE_WORKLOAD" threads 60 &
+threads=$!
+sleep 0.3
+for task in "/proc/$threads/task"/*; do other=${task##*/}; done  # the last is not the leader
+pe-record -p "$other" -d 0.1 -o "$dir/x.pe" 2>"$dir/err"; expect 'a thread as process' 1 $?
+expect 'its message' "pe-record: --pid: $other is a thread of process $threads: see --tid" "$(cat "$dir/err")"
+kill $threads
+
+# A recording that cannot be made leaves an older one alone.
+cp "$dir/full.pe" "$dir/keep.pe"
+pe-record -p 4194303 -o "$dir/keep.pe" 2>/dev/null; expect 'no such process' 1 $?
+cmp -s "$dir/full.pe" "$dir/keep.pe" || fail 'an older recording was emptied'
+
+# One target ends, the other goes on: the recorder sleeps between samples.
+sleep 0.2 & short=$!
+pe-record -p $short,$target -d 2 -o "$dir/two.pe" 2>"$dir/err"
+cost=$(sed -n 's/.*own CPU \([0-9.]*\) s.*/\1/p' "$dir/err")
+within 'own CPU seconds after a target has ended' 0 "${cost:-9}" 0.2
+
+# The reader of an idle recording goes away.
+sleep 30 & idle=$!
+timeout 5 bash -c "pe-record -p $idle 2>/dev/null | head -c 10 >/dev/null; exit \${PIPESTATUS[0]}"; expect 'reader of an idle target gone' 141 $?
+kill $idle
+
+# A command that ignores SIGTERM is ended all the same.
+pe-record -d 0.3 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; exec -a stackpipe-stubborn sleep 30' 2>"$dir/err"
+expect 'stubborn command' 0 $?
+pgrep -f stackpipe-stubborn >/dev/null && fail 'the stubborn command was left running'
+
+# A missing file is noticed before anything is read.
+stackfold "$dir/two.pe" "$dir/none" >"$dir/out" 2>"$dir/err"; expect 'missing second file' 1 $?
+[ ! -s "$dir/out" ] || fail 'half an output for a missing file'
+
+# A recorder that was killed is noticed downstream, wherever it was.
+(sleep 1; pkill -9 -f "$dir/killed.pe") &
+pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null
+pe-symbolize "$dir/killed.pe" 2>"$dir/err" >/dev/null; expect 'a killed recorder' 1 $?
+grep -Eq 'cut off|truncated' "$dir/err" || fail "a killed recorder passes for a whole recording: $(cat "$dir/err")"
+kill $target
+finish
