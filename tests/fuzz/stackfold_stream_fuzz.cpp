@@ -4,35 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
 
 #include "base/error.h"
 #include "folded/folded_counts.h"
-#include "folded/folded_line.h"
+#include "fuzz/check_folded.h"
 #include "io/output.h"
 #include "stackfold/stream_folder.h"
 #include "support/memory_input.h"
-
-namespace {
-
-/// Every line must say what it was made of.
-void check_text(std::string_view text, std::size_t lines) {
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos || lines-- == 0)
-      std::abort();
-    const std::string_view line = text.substr(0, end);
-    const auto folded = pe::folded::parse_folded_line(line);
-    if (!folded || folded->stack.front() == ';' || folded->stack.back() == ';' ||
-        folded->stack.find(";;") != std::string_view::npos)
-      std::abort();
-    text.remove_prefix(end + 1);
-  }
-  if (lines != 0)
-    std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::fold::Options options;
@@ -53,6 +31,6 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   }
   pe::io::StringOutput out;
   counts.write(out);
-  check_text(out.text, counts.size());
+  pe::testing::check_folded(out.text, counts.size());
   return 0;
 }

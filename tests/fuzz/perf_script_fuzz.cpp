@@ -1,0 +1,33 @@
+// Any text as that of perf script: what is folded from it is folded text that
+// reads back, however the perl would have written it.
+// SPDX-License-Identifier: MIT
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "folded/folded_counts.h"
+#include "fuzz/check_folded.h"
+#include "io/output.h"
+#include "stackfold/perf_script/perf_script_folder.h"
+#include "support/memory_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  pe::fold::Options options;
+  options.is_perl = size % 3 == 0;
+  if (size % 2 != 0) {
+    options.marks = {.kernel = true, .jit = true, .inlined = true, .library = true};
+    options.root = pe::fold::RootName::kCommPidTid;
+    options.with_addresses = true;
+  }
+  pe::io::Input input = pe::testing::memory_input({data, size});
+  pe::folded::FrameTable frames;
+  pe::folded::FoldedCounts counts(frames);
+  const auto report = pe::fold::PerfScriptFolder(counts, options).fold(input);
+  if (counts.size() > report.samples)
+    std::abort();
+  pe::io::StringOutput out;
+  counts.write(out);
+  if (!options.is_perl)  // which writes empty frames and what else it finds
+    pe::testing::check_folded(out.text, counts.size());
+  return 0;
+}
