@@ -169,10 +169,10 @@ void PerfScriptFolder::end_sample() {
   if (!in_sample_)
     return;
   stack_ = roots_;
-  for (auto place = leaf_first_.rbegin(); place != leaf_first_.rend(); ++place) {
-    const auto first = pool_.begin() + place->begin;
-    stack_.insert(stack_.end(), first, first + place->count);
-  }
+  std::for_each(leaf_first_.rbegin(), leaf_first_.rend(), [this](const Place& place) {
+    const auto first = pool_.begin() + place.begin;
+    stack_.insert(stack_.end(), first, first + place.count);
+  });
   counts_.add(stack_, {.whole = weight_});
   ++report_.samples;
   in_sample_ = false;
