@@ -79,6 +79,10 @@ bool has_two_columns(std::string_view text) {
 void append_folded_line(std::string& out, const FoldedLine& line) {
   out += line.stack;
   out += ' ';
+  if (line.before) {
+    append_count(out, *line.before);
+    out += ' ';
+  }
   append_count(out, line.count);
   out += '\n';
 }
