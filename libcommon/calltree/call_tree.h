@@ -52,6 +52,11 @@ class CallTree {
   }
   /// The largest |delta()|, by which colours are scaled; 0 if nothing changed.
   [[nodiscard]] double largest_delta() const noexcept { return largest_delta_; }
+  /// Do frames have places of their own, between which their callers' own counts may
+  /// lie?  If not, a frame's own counts lie left of its first child.
+  [[nodiscard]] bool has_starts() const noexcept { return !starts_.empty(); }
+  /// Counts that lie left of the node; only if has_starts().
+  [[nodiscard]] Count start(NodeId node) const { return starts_[node]; }
   /// Did some sum not fit?  If so, the children's totals may exceed the parent's.
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
@@ -76,6 +81,7 @@ class CallTree {
   std::vector<Node> nodes_;
   // Columns of their own: a profile to compare with adds another.
   std::vector<Count> self_, total_;
+  std::vector<Count> starts_;  ///< empty, or one a node
   std::vector<double> delta_;  ///< empty, or one a node, NaN: not known
   double largest_delta_ = 0;
   bool saturated_ = false;

@@ -26,6 +26,7 @@ NodeId NeighbourBuilder::append(NodeId parent, std::string_view name) {
   tree_.nodes_.push_back(
       {.name = names_.find_or_add(name), .parent = parent, .subtree_end = node + 1});
   tree_.self_.emplace_back();
+  tree_.starts_.push_back(position_);
   return node;
 }
 
@@ -40,7 +41,7 @@ void NeighbourBuilder::add(std::string_view stack, Count count, std::optional<Co
     path_.push(end, node);
     start = end + 1;
   }
-  if (!tree_.self_[node].add(count))
+  if (!tree_.self_[node].add(count) || !position_.add(count))
     tree_.saturated_ = true;
   take_before(node, first_new, count, before);
 }
@@ -54,17 +55,17 @@ void NeighbourBuilder::take_before(NodeId leaf, std::size_t first_new, Count cou
     tree_.saturated_ = !self_before_[leaf].add(*before) || tree_.saturated_;
     return;
   }
+  const bool opens_root = !std::exchange(is_root_open_, true);
   std::vector<double>& delta = tree_.delta_;
   if (before)
     tree_.largest_delta_ = std::max(tree_.largest_delta_, std::abs(count.minus(*before)));
   if (delta.empty() && !before)
     return;
-  const bool is_first = delta.empty();
   delta.resize(first_new, kUnknown);  // of lines with one count, before this one
   delta.resize(tree_.nodes_.size(), before ? 0 : kUnknown);
-  if (is_first && first_new == 1)
-    delta[kRoot] = 0;  // the first line of all opens the root, too
-  if (before && first_new < tree_.nodes_.size())
+  if (before && opens_root)
+    delta[kRoot] = 0;
+  if (before && (opens_root || first_new < tree_.nodes_.size()))
     delta[leaf] = count.minus(*before);
 }
 

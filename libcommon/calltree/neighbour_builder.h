@@ -43,6 +43,8 @@ class NeighbourBuilder {
   CallTree tree_;
   NameIds names_;
   StackPath path_;
+  Count position_;                  ///< sum of all that was added
+  bool is_root_open_ = false;       ///< kPerl: the first line opens the root with its own frames
   std::vector<Count> self_before_;  ///< kInclusive: of the first nodes; 0 for those behind
 };
 

@@ -72,6 +72,8 @@ void Reshaper::append_folded(CallTree& from, NodeId node, CallTree& to) {
   const auto id = static_cast<NodeId>(to.nodes_.size());
   to.nodes_.push_back({.name = name, .parent = id - 1, .subtree_end = id + 1});
   to.self_.push_back(count);
+  if (from.has_starts())
+    to.starts_.push_back(from.start(node + 1));
   if (from.is_differential())
     to.delta_.push_back(delta);
 }
@@ -89,6 +91,8 @@ CallTree Reshaper::limited(CallTree tree, std::uint32_t levels) {
       open.pop_back();
     const auto id = static_cast<NodeId>(shaped.nodes_.size());
     copy(tree, node, open.empty() ? kRoot : open.back().id, shaped);
+    if (tree.has_starts())
+      shaped.starts_.push_back(tree.start(node));
     if (open.size() < levels) {
       open.push_back({.end = tree.subtree_end(node), .id = id});
       ++node;

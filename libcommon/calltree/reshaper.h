@@ -10,7 +10,8 @@ namespace pe::calltree {
 
 class Reshaper {
  public:
-  /// Children by total, the largest first; those of one size stay in their order.
+  /// Children by total, the largest first; those of one size stay in their order.  No
+  /// frame has a place of its own then.
   static CallTree by_width(CallTree tree);
 
   /// What lies deeper than `levels` frames becomes one frame on each that has such
