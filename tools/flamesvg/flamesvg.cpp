@@ -5,6 +5,7 @@
 #include "flamesvg/draw.h"
 #include "flamesvg/layout.h"
 #include "flamesvg/options.h"
+#include "flamesvg/perl_names.h"
 #include "flamesvg/profile.h"
 
 namespace pe {
@@ -56,6 +57,7 @@ const cli::Tool kFlamesvg{
     .summary = "Draw folded stacks as an interactive SVG flame graph.",
     .add_options = flamesvg::add_options,
     .work = work,
+    .perl_names = flamesvg::kPerlNames,
 };
 
 int flamesvg_main(std::span<const std::string> args, cli::Io& io) {

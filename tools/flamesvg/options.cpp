@@ -117,7 +117,8 @@ void add_options(po::options_description& options) {
       ("inverted", "root at the top: an icicle graph")                                            //
       ("reverse", "merge stacks from the leaf, not from the root")                                //
       ("total", text("COUNT"), "what the whole width stands for (default the sum)")               //
-      ("factor", text("N"), "multiply shown counts by N (default 1)");
+      ("factor", text("N"), "multiply shown counts by N (default 1)")                             //
+      ("compat", "draw exactly as flamegraph.pl");
 }
 
 Options read_options(const cli::CommandLine& line) {

@@ -10,6 +10,7 @@
 #include "stackfold/detect.h"
 #include "stackfold/options.h"
 #include "stackfold/perf_script/perf_script_folder.h"
+#include "stackfold/perl_names.h"
 #include "stackfold/stream_folder.h"
 
 namespace pe {
@@ -120,6 +121,7 @@ const cli::Tool kStackfold{
     .summary = "Fold a sample stream, perf script text or folded text into folded text.",
     .add_options = fold::add_options,
     .work = work,
+    .perl_names = fold::kPerlNames,
 };
 
 int stackfold_main(std::span<const std::string> args, cli::Io& io) {
