@@ -87,6 +87,11 @@ const std::string* CommandLine::text(const char* option) const {
   return values.count(option) > 0 ? &values[option].as<std::string>() : nullptr;
 }
 
+std::vector<std::string> CommandLine::texts(const char* option) const {
+  return values.count(option) > 0 ? values[option].as<std::vector<std::string>>()
+                                  : std::vector<std::string>{};
+}
+
 CommandLine parse_command_line(const Tool& tool, const po::options_description& options,
                                std::span<const std::string> args) {
   CommandLine line;

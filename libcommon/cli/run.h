@@ -41,6 +41,8 @@ struct CommandLine {
 
   /// The option's text, or null if it was not given.
   [[nodiscard]] const std::string* text(const char* option) const;
+  /// Everything that was given for an option that may be repeated.
+  [[nodiscard]] std::vector<std::string> texts(const char* option) const;
   [[nodiscard]] bool has(const char* option) const { return values.count(option) > 0; }
 };
 

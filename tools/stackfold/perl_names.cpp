@@ -13,7 +13,7 @@ constexpr cli::PerlOption kPerfOptions[] = {
     {.name = "jit"},
     {.name = "all"},
     {.name = "addrs"},
-    {.name = "event-filter", .takes = Takes::kText, .as = "event"},
+    {.name = "event-filter", .takes = Takes::kText},
 };
 
 constexpr std::string_view kPerfScript[] = {"--compat", "--from=perf-script"};
