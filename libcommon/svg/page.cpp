@@ -228,8 +228,7 @@ void PageWriter::open_group(const Frame& frame) {
       attribute(a.name, a.value);
     text_ += '>';
   }
-  fmt::format_to(std::back_inserter(text_), "<g data-at=\"{} {} {}\"", frame.start, frame.count,
-                 frame.depth);
+  text_ += "<g";
   std::string classes = is_dark(frame.fill) ? "dark" : "";
   if (extra != nullptr) {
     for (const Attribute& a : extra->group) {
@@ -241,6 +240,8 @@ void PageWriter::open_group(const Frame& frame) {
   }
   if (!classes.empty())
     attribute("class", classes);
+  fmt::format_to(std::back_inserter(text_), " data-at=\"{} {} {}\"", frame.start, frame.count,
+                 frame.depth);
   const bool has_title = extra != nullptr && !extra->title.empty();
   if (has_title)  // the name cannot be read from it
     attribute("data-name", frame.name);

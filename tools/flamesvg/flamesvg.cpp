@@ -12,6 +12,7 @@
 #include "flamesvg/options.h"
 #include "flamesvg/painter.h"
 #include "flamesvg/palette_map.h"
+#include "flamesvg/perl_names.h"
 #include "flamesvg/profile.h"
 
 namespace pe {
@@ -70,7 +71,7 @@ std::optional<PaletteMap> read_palette_map(const Options& options, cli::Io& io) 
     return std::nullopt;
   PaletteMap map = PaletteMap::read(kPaletteFile);
   if (map.ignored_lines() > 0)
-    warn(io, fmt::format("{}: dropped {} that are not \"name->rgb(R,G,B)\"", kPaletteFile,
+    warn(io, fmt::format("{}: dropped {} without a colour \"rgb(R,G,B)\"", kPaletteFile,
                          plural(map.ignored_lines(), "line")));
   return map;
 }
@@ -103,6 +104,7 @@ const cli::Tool kFlamesvg{
     .summary = "Draw folded stacks as an interactive SVG flame graph.",
     .add_options = flamesvg::add_options,
     .work = work,
+    .perl_names = flamesvg::kPerlNames,
 };
 
 int flamesvg_main(std::span<const std::string> args, cli::Io& io) {
