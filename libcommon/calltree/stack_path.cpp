@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "calltree/stack_path.h"
 
-#include <algorithm>
-#include <cstring>
+#include "base/common_prefix.h"
 
 namespace pe::calltree {
-namespace {
-
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  const std::size_t limit = std::min(a.size(), b.size());
-  std::size_t i = 0;
-  constexpr std::size_t kStep = 64;  // memcmp goes by vector registers
-  while (i + kStep <= limit && std::memcmp(a.data() + i, b.data() + i, kStep) == 0)
-    i += kStep;
-  while (i < limit && a[i] == b[i])
-    ++i;
-  return i;
-}
-
-}  // namespace
 
 void StackPath::keep_common(std::string_view stack) {
   const std::size_t common = common_prefix(text_, stack);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/common_prefix.h"
+
 namespace pe::flamesvg {
 namespace {
 
@@ -24,10 +26,8 @@ std::string line_text(const FoldedLine& line) {
 
 /// Lines are compared whole: a blank follows the stack.
 bool is_before(const FoldedLine& a, const FoldedLine& b) {
-  const std::size_t common = std::min(a.stack.size(), b.stack.size());
-  if (const int order = a.stack.substr(0, common).compare(b.stack.substr(0, common)); order != 0)
-    return order < 0;
-  if (a.stack.size() != b.stack.size()) {
+  const std::size_t common = common_prefix(a.stack, b.stack);
+  if (common < std::max(a.stack.size(), b.stack.size())) {
     const auto next = [common](std::string_view stack) {
       return static_cast<unsigned char>(common < stack.size() ? stack[common] : ' ');
     };
@@ -36,11 +36,6 @@ bool is_before(const FoldedLine& a, const FoldedLine& b) {
     return line_text(a) < line_text(b);  // a frame that goes on with a blank
   }
   return counts_text(a) < counts_text(b);
-}
-
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<std::size_t>(differ.first - a.begin());
 }
 
 }  // namespace
