@@ -1,0 +1,67 @@
+// How to get from a frame to its caller, as a value of 32 bits.
+//
+// *Finding* a rule (unwind_table.h, address_space.h) is separate from *following* it
+// (architecture.h, execute()), so that a rule can be cached, compared, printed, exported to
+// another unwinder, and tested on a stack of sixteen words.
+//
+//     bits 27-30  kind
+//     bits 16-26  where the frame pointer was saved, in words below the CFA; 0: nowhere, keep it
+//     bits  0-15  the CFA's distance from its register, in words (kPlt: see there)
+//
+// The CFA (canonical frame address) is the stack pointer's value in the caller after the return.
+// These fit every row of libc, libstdc++, libLLVM and libclang-cpp but a few in a million; the
+// rest is kGeneral, and its row is interpreted again when it is needed.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace pe::unwind {
+
+enum class RuleKind : std::uint8_t {
+  kStackPointer,   ///< CFA = stack pointer + words; return address right below the CFA
+  kFramePointer,   ///< CFA = frame pointer + words; likewise
+  kPlt,            ///< a lazy PLT entry: one word is pushed from byte cfa_words() of 16 on
+  kRealigned,      ///< CFA = *(frame pointer - words), the caller's frame pointer = *frame pointer
+  kEnd,            ///< the outermost frame: its return address is undefined
+  kGeneral,        ///< anything else that the table describes
+  kNone,           ///< executable, but no table describes it
+  kNotExecutable,  ///< no code is mapped there
+};
+
+class Rule {
+ public:
+  constexpr explicit Rule(RuleKind kind = RuleKind::kNone, std::uint32_t cfa_words = 0,
+                          std::uint32_t frame_pointer_slot = 0) noexcept
+      : bits_(static_cast<std::uint32_t>(kind) << kKindShift | frame_pointer_slot << kSlotShift |
+              cfa_words) {}
+
+  [[nodiscard]] constexpr RuleKind kind() const noexcept {
+    return static_cast<RuleKind>(bits_ >> kKindShift);
+  }
+  [[nodiscard]] constexpr std::uint32_t cfa_words() const noexcept { return bits_ & kMaxCfaWords; }
+  [[nodiscard]] constexpr std::uint32_t frame_pointer_slot() const noexcept {
+    return bits_ >> kSlotShift & kMaxSlot;
+  }
+  [[nodiscard]] constexpr std::uint32_t bits() const noexcept { return bits_; }
+
+  constexpr bool operator==(const Rule&) const noexcept = default;
+
+  static constexpr std::uint32_t kMaxCfaWords = 0xffff;
+  static constexpr std::uint32_t kMaxSlot = 0x7ff;
+
+ private:
+  static constexpr unsigned kKindShift = 27;
+  static constexpr unsigned kSlotShift = 16;
+  std::uint32_t bits_;
+};
+
+/// From `offset` on, until the next row: 8 bytes, the unit of tables and of what is exported.
+struct RuleRow {
+  std::uint32_t offset;  ///< bytes from the start of the function, or of the whole table
+  Rule rule;
+
+  constexpr bool operator==(const RuleRow&) const noexcept = default;
+};
+
+}  // namespace pe::unwind

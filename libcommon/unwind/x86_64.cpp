@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/x86_64.h"
+
+#include <dwarf.h>
+#include <fmt/format.h>
+
+#include "elf/image.h"
+#include "unwind/cfi_program.h"
+
+namespace pe::unwind::x86_64 {
+namespace {
+
+using Kind = RegisterRule::Kind;
+
+constexpr std::int64_t kWord = kWordBytes;
+
+std::uint8_t byte_at(Bytes bytes, std::size_t index) noexcept {
+  return std::to_integer<std::uint8_t>(bytes[index]);
+}
+
+/// How many words below the CFA an offset points; nullopt if it is not a whole number of 1..limit.
+std::optional<std::uint32_t> words_below(std::int64_t offset, std::uint32_t limit) noexcept {
+  if (offset >= 0 || offset % kWord != 0 || offset < -kWord * std::int64_t{limit})
+    return std::nullopt;
+  return static_cast<std::uint32_t>(-offset / kWord);
+}
+
+/// The slot of the caller's frame pointer: 0 if it is where it was.  "Undefined" counts as that:
+/// nobody needs it then, and the register is no worse than any other value.
+std::optional<std::uint32_t> frame_pointer_slot(const CfiRow& row) noexcept {
+  const RegisterRule& rule = row.registers[kFramePointer];
+  if (rule.kind == Kind::kSameValue || rule.kind == Kind::kUndefined)
+    return 0;
+  return rule.kind == Kind::kOffset ? words_below(rule.offset, Rule::kMaxSlot) : std::nullopt;
+}
+
+/// The linker's expression for .plt, in all of whose entries one word is pushed from some byte on:
+/// breg7 (rsp) 8, breg16 (rip) 0, lit15, and, litN, ge, lit3, shl, plus.
+std::optional<Rule> plt_rule(const CfiRow& row) noexcept {
+  constexpr std::array<std::uint8_t, 11> kPattern = {DW_OP_breg7, 8,         DW_OP_breg16, 0,
+                                                     DW_OP_lit15, DW_OP_and, DW_OP_lit0,   DW_OP_ge,
+                                                     DW_OP_lit3,  DW_OP_shl, DW_OP_plus};
+  constexpr std::size_t kVaries = 6;
+  const Bytes expression = row.cfa.expression;
+  if (expression.size() != kPattern.size() || frame_pointer_slot(row) != 0)
+    return std::nullopt;
+  for (std::size_t i = 0; i < kPattern.size(); ++i)
+    if (i != kVaries && byte_at(expression, i) != kPattern[i])
+      return std::nullopt;
+  const unsigned from = byte_at(expression, kVaries) - DW_OP_lit0;
+  return from < 32 ? std::optional(Rule(RuleKind::kPlt, from)) : std::nullopt;
+}
+
+/// gcc's realigned stacks: the CFA was saved near the frame pointer, and the caller's frame
+/// pointer is what the frame pointer points at: breg6 (rbp) -8n, deref; breg6 0.
+std::optional<Rule> realigned_rule(const CfiRow& row) noexcept {
+  const Bytes cfa = row.cfa.expression;
+  const RegisterRule& saved = row.registers[kFramePointer];
+  if (cfa.size() < 3 || byte_at(cfa, 0) != DW_OP_breg6 ||
+      byte_at(cfa, cfa.size() - 1) != DW_OP_deref || saved.kind != Kind::kExpression ||
+      saved.expression.size() != 2 || byte_at(saved.expression, 0) != DW_OP_breg6 ||
+      byte_at(saved.expression, 1) != 0)
+    return std::nullopt;
+  ByteReader in(cfa.subspan(1, cfa.size() - 2));
+  const auto offset = read_sleb128(in);
+  const auto words = offset && in.empty() ? words_below(*offset, Rule::kMaxCfaWords) : std::nullopt;
+  return words ? std::optional(Rule(RuleKind::kRealigned, *words)) : std::nullopt;
+}
+
+std::optional<Rule> offset_rule(const CfiRow& row) noexcept {
+  const CfaRule& cfa = row.cfa;
+  const auto slot = frame_pointer_slot(row);
+  const bool fits = cfa.offset >= 0 && cfa.offset % kWord == 0 &&
+                    cfa.offset / kWord <= std::int64_t{Rule::kMaxCfaWords};
+  const bool is_known =
+      cfa.register_number == kStackPointer || cfa.register_number == kFramePointer;
+  if (!slot || !fits || !is_known)
+    return std::nullopt;
+  return Rule(
+      cfa.register_number == kStackPointer ? RuleKind::kStackPointer : RuleKind::kFramePointer,
+      static_cast<std::uint32_t>(cfa.offset / kWord), *slot);
+}
+
+Step follow_plt(Rule rule, FrameState& state, const StackView& stack) noexcept {
+  constexpr std::uint64_t kEntryMask = 15;
+  const bool has_pushed = (state.ip & kEntryMask) >= rule.cfa_words();
+  return enter_caller(state, stack, state.sp + kWordBytes + (has_pushed ? kWordBytes : 0), 0);
+}
+
+Step follow_realigned(Rule rule, FrameState& state, const StackView& stack) noexcept {
+  const auto cfa = stack.read(state.fp - kWordBytes * rule.cfa_words());
+  if (!cfa)
+    return Step::kNotCaptured;
+  const Step step = enter_caller(state, stack, *cfa, 0);
+  if (step == Step::kDone)
+    state.fp = stack.read(state.fp).value_or(0);
+  return step;
+}
+
+}  // namespace
+
+bool is_supported(const elf::Image& image) noexcept { return image.is_x86_64(); }
+
+Rule rule_of(const CfiRow& row, bool is_signal_frame) noexcept {
+  constexpr Rule kGeneral(RuleKind::kGeneral);
+  const RegisterRule& return_address = row.registers[kInstructionPointer];
+  if (return_address.kind == Kind::kUndefined)
+    return Rule(RuleKind::kEnd);
+  if (is_signal_frame || return_address.kind != Kind::kOffset || return_address.offset != -kWord ||
+      row.registers[kStackPointer].kind != Kind::kSameValue)
+    return kGeneral;
+  if (!row.cfa.is_expression)
+    return offset_rule(row).value_or(kGeneral);
+  if (const auto plt = plt_rule(row))
+    return *plt;
+  return realigned_rule(row).value_or(kGeneral);
+}
+
+std::string to_string(Rule rule) {
+  const auto slot = rule.frame_pointer_slot();
+  const std::string saved = slot == 0 ? "" : fmt::format(" rbp=cfa-{}", kWordBytes * slot);
+  const std::uint64_t bytes = kWordBytes * rule.cfa_words();
+  switch (rule.kind()) {
+    case RuleKind::kStackPointer:
+      return fmt::format("cfa=rsp+{}{}", bytes, saved);
+    case RuleKind::kFramePointer:
+      return fmt::format("cfa=rbp+{}{}", bytes, saved);
+    case RuleKind::kPlt:
+      return fmt::format("plt {}", rule.cfa_words());
+    case RuleKind::kRealigned:
+      return fmt::format("cfa=*(rbp-{}) rbp=*rbp", bytes);
+    case RuleKind::kEnd:
+      return "end";
+    case RuleKind::kGeneral:
+      return "general";
+    case RuleKind::kNone:
+      return "none";
+    case RuleKind::kNotExecutable:
+      break;
+  }
+  return "not executable";
+}
+
+Step execute(Rule rule, FrameState& state, const StackView& stack) noexcept {
+  const std::uint64_t cfa_bytes = kWordBytes * rule.cfa_words();
+  switch (rule.kind()) {
+    case RuleKind::kStackPointer:
+      return enter_caller(state, stack, state.sp + cfa_bytes, rule.frame_pointer_slot());
+    case RuleKind::kFramePointer:
+      return enter_caller(state, stack, state.fp + cfa_bytes, rule.frame_pointer_slot());
+    case RuleKind::kPlt:
+      return follow_plt(rule, state, stack);
+    case RuleKind::kRealigned:
+      return follow_realigned(rule, state, stack);
+    case RuleKind::kEnd:
+      return Step::kEndOfStack;
+    case RuleKind::kGeneral:
+    case RuleKind::kNone:
+    case RuleKind::kNotExecutable:
+      break;
+  }
+  return Step::kUnusable;
+}
+
+Step step_by_frame_pointer(FrameState& state, const StackView& stack) noexcept {
+  constexpr std::uint64_t kSlot = 2;
+  if (state.fp % kWordBytes != 0)
+    return Step::kUnusable;
+  return enter_caller(state, stack, state.fp + kSlot * kWordBytes, kSlot);
+}
+
+Step step_as_leaf(FrameState& state, const StackView& stack) noexcept {
+  return enter_caller(state, stack, state.sp + kWordBytes, 0);
+}
+
+}  // namespace pe::unwind::x86_64
