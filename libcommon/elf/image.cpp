@@ -216,9 +216,10 @@ const Section* Image::section(std::string_view name) const noexcept {
   return it == sections_.end() ? nullptr : &*it;
 }
 
-std::optional<std::uint64_t> Image::svma_of_file_offset(std::uint64_t file_offset) const noexcept {
+std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segments,
+                                                 std::uint64_t file_offset) noexcept {
   std::optional<std::uint64_t> svma;
-  for (const Segment& segment : segments_) {
+  for (const Segment& segment : segments) {
     if (file_offset < segment.file_offset ||
         file_offset - segment.file_offset >= segment.file_bytes)
       continue;
@@ -229,6 +230,10 @@ std::optional<std::uint64_t> Image::svma_of_file_offset(std::uint64_t file_offse
       break;
   }
   return svma;
+}
+
+std::optional<std::uint64_t> Image::svma_of_file_offset(std::uint64_t file_offset) const noexcept {
+  return elf::svma_of_file_offset(segments_, file_offset);
 }
 
 std::optional<std::vector<std::byte>> Image::read(const Section& section,

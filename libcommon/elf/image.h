@@ -44,6 +44,11 @@ struct Segment {
   bool executable;
 };
 
+/// Where the byte at `file_offset` was linked to; executable segments first.  nullopt if no
+/// segment loads it.
+[[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segments,
+                                                               std::uint64_t file_offset) noexcept;
+
 /// A section header, as it stands in the file: only `name` has been checked.
 struct Section {
   std::string_view name;  ///< lives as long as the image, also when that is moved
@@ -91,8 +96,7 @@ class Image {
   /// The NT_GNU_BUILD_ID note's bytes, normally 20; empty if there is none.
   [[nodiscard]] Bytes build_id() const noexcept { return build_id_; }
 
-  /// Where the byte at `file_offset` was linked to, by the PT_LOAD segments; the
-  /// executable ones first.  nullopt if no segment loads it.
+  /// The same by this image's segments.
   [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(
       std::uint64_t file_offset) const noexcept;
 

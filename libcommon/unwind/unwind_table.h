@@ -1,0 +1,89 @@
+// The rules of one ELF image: svma -> Rule.
+//
+// Functions are compiled when they are first asked for: a row is 8 bytes, a function 24, and each
+// entry of the index 4.  Rows that say the same as the one before are merged.  A function whose
+// FDE cannot be read has no rules.
+//
+// What a hostile image can make us keep is bounded by its size: an honest row takes at least one
+// byte of the section, so beyond that many rows functions are refused.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "elf/image.h"
+#include "unwind/cfi_program.h"
+#include "unwind/cfi_section.h"
+#include "unwind/rule.h"
+
+namespace pe::unwind {
+
+/// All rules of an image in one sorted array; a row holds until the next one, the last for ever.
+/// Code that no FDE covers has rows of kNone.
+struct FlatRules {
+  std::uint64_t base_svma = 0;  ///< what the rows' offsets count from
+  std::vector<RuleRow> rows;
+  std::size_t functions = 0;
+  std::size_t left_out = 0;  ///< functions 4 GiB or more after the first, and unreadable ones
+};
+
+class UnwindTable {
+ public:
+  /// Reads the sections that it needs; the image is not needed afterwards.  An image without
+  /// unwind information, or of another architecture, gives a table without rules.
+  explicit UnwindTable(const elf::Image& image);
+  /// Of a section that is had by itself, and the segments of its image.
+  explicit UnwindTable(CfiSection section, std::vector<elf::Segment> segments = {});
+
+  /// The rule for the instruction at `svma`; kNone if no function covers it.
+  /// For a caller that is the last byte of its call: the return address less one.
+  Rule rule(std::uint64_t svma);
+
+  /// Everything that the section says there, for what no rule can express; nullopt if no
+  /// function covers it.  Interprets the whole function each time: about a microsecond.
+  struct FullRow {
+    CfiRow row;  ///< expressions live as long as the table
+    bool is_signal_frame;
+  };
+  [[nodiscard]] std::optional<FullRow> full_row(std::uint64_t svma) const;
+
+  /// Compiles every function, which the table itself does not keep.
+  [[nodiscard]] FlatRules flat_rules() const;
+
+  /// Whether there is any unwind information.
+  [[nodiscard]] bool has_rules() const noexcept { return section_ && section_->fde_count() != 0; }
+  /// Where the byte at `file_offset` was linked to; see elf::Image::svma_of_file_offset().
+  [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(
+      std::uint64_t file_offset) const noexcept;
+
+  struct Statistics {
+    std::size_t functions_compiled = 0;
+    std::size_t functions_refused = 0;  ///< unreadable, damaged, or too many rows
+    std::size_t rows = 0;               ///< after merging
+  };
+  [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
+
+ private:
+  struct Function {
+    std::uint64_t start_svma;
+    std::uint32_t bytes;
+    std::uint32_t row_count;
+    std::size_t first_row;
+  };
+
+  const Function* function_at(std::uint64_t svma);
+  std::uint32_t compile(std::size_t fde_number);
+
+  std::optional<CfiSection> section_;
+  std::vector<elf::Segment> segments_;
+  std::vector<std::uint32_t> compiled_;  ///< by FDE: 0 not yet, or 1 + index of functions_
+  std::vector<Function> functions_;
+  std::vector<RuleRow> rows_;
+  Statistics statistics_;
+};
+
+}  // namespace pe::unwind

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/unwind_table.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "support/cfi_builder.h"
+#include "support/test_binary.h"
+#include "symbols/vdso.h"
+
+namespace {
+
+using pe::testing::CfiBuilder;
+using pe::testing::code;
+using pe::testing::test_binary;
+using namespace pe::unwind;
+
+constexpr Rule kFirst(RuleKind::kStackPointer, 1);
+constexpr Rule kPushed(RuleKind::kStackPointer, 2);
+constexpr Rule kNothing(RuleKind::kNone);
+const std::string kPushAt4 = code({DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset, 16});
+
+UnwindTable table_of(const CfiBuilder& builder) {
+  return UnwindTable(CfiSection(CfiFormat::kEhFrame, builder.section()));
+}
+
+pe::elf::Image opened(pe::elf::OpenResult result) {
+  BOOST_REQUIRE(std::holds_alternative<pe::elf::Image>(result));
+  return std::move(std::get<pe::elf::Image>(result));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(unwind_table)
+
+BOOST_AUTO_TEST_CASE(gives_the_rule_of_the_row_that_covers_an_address) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  builder.fde(0x1000, 0x20, kPushAt4);
+  builder.fde(0x1020, 0x10);
+  UnwindTable table = table_of(builder);
+  BOOST_TEST(table.has_rules());
+  BOOST_CHECK(table.rule(0xfff) == kNothing);
+  BOOST_CHECK(table.rule(0x1003) == kFirst);
+  BOOST_CHECK(table.rule(0x1004) == kPushed);
+  BOOST_CHECK(table.rule(0x101f) == kPushed);
+  BOOST_CHECK(table.rule(0x1020) == kFirst);
+  BOOST_CHECK(table.rule(0x1030) == kNothing);
+}
+
+BOOST_AUTO_TEST_CASE(compiles_a_function_when_it_is_asked_for_and_once) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  builder.fde(0x1000, 0x20, kPushAt4);
+  builder.fde(0x2000, 0x20, kPushAt4);
+  UnwindTable table = table_of(builder);
+  BOOST_TEST(table.statistics().functions_compiled == 0U);
+  table.rule(0x1000);
+  table.rule(0x1010);
+  BOOST_TEST(table.statistics().functions_compiled == 1U);
+  BOOST_TEST(table.statistics().rows == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_say_the_same_are_one) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  // Saving rbx changes no rule.
+  builder.fde(0x1000, 0x20, code({DW_CFA_advance_loc | 4, DW_CFA_offset | 3, 2}));
+  UnwindTable table = table_of(builder);
+  BOOST_CHECK(table.rule(0x1010) == kFirst);
+  BOOST_TEST(table.statistics().rows == 1U);
+  const auto full = table.full_row(0x1010);
+  BOOST_REQUIRE(full);
+  BOOST_TEST(full->row.registers[3].offset == -16);
+  BOOST_CHECK(table.full_row(0x1003)->row.registers[3].kind == RegisterRule::Kind::kSameValue);
+  BOOST_CHECK(!table.full_row(0x1020));
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_program_covers_what_came_before_the_damage) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  builder.fde(0x1000, 0x20, kPushAt4 + code({DW_CFA_advance_loc | 4, 0x3f}));
+  UnwindTable table = table_of(builder);
+  BOOST_CHECK(table.rule(0x1007) == kPushed);
+  BOOST_CHECK(table.rule(0x1008) == kNothing);
+  BOOST_TEST(table.statistics().functions_refused == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(flat_rules_cover_gaps_and_the_end_with_none) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  builder.fde(0x1000, 0x20, kPushAt4);
+  builder.fde(0x1040, 0x10);
+  builder.fde(0x1050, 0x10);
+  const FlatRules flat = table_of(builder).flat_rules();
+  BOOST_TEST(flat.base_svma == 0x1000U);
+  BOOST_TEST(flat.functions == 3U);
+  const std::vector<RuleRow> expected = {
+      {0, kFirst}, {4, kPushed}, {0x20, kNothing}, {0x40, kFirst}, {0x60, kNothing}};
+  BOOST_CHECK(flat.rows == expected);
+}
+
+BOOST_AUTO_TEST_CASE(flat_rules_leave_out_what_overlaps_or_is_too_far) {
+  CfiBuilder builder(0x20000);
+  builder.cie({.pointer_encoding = DW_EH_PE_absptr});
+  builder.fde(0x1000, 0x20);
+  builder.fde(0x1010, 0x20, kPushAt4);
+  builder.fde(0x2'0000'0000, 0x20);
+  const FlatRules flat = table_of(builder).flat_rules();
+  BOOST_TEST(flat.functions == 1U);
+  BOOST_TEST(flat.left_out == 2U);
+  BOOST_TEST(flat.rows.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(flat_rules_are_the_rules) {
+  const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
+  UnwindTable table(image);
+  const FlatRules flat = table.flat_rules();
+  BOOST_REQUIRE(flat.rows.size() > 4U);
+  for (std::size_t i = 0; i + 1 < flat.rows.size(); ++i)
+    for (std::uint64_t at = flat.rows[i].offset; at < flat.rows[i + 1].offset; ++at)
+      BOOST_REQUIRE(table.rule(flat.base_svma + at) == flat.rows[i].rule);
+}
+
+BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
+  const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
+  const auto frames = image.section_bytes(".eh_frame");
+  BOOST_REQUIRE(frames);
+  UnwindTable scanned(CfiSection(CfiFormat::kEhFrame, *frames));
+  UnwindTable searched(image);
+  BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
+}
+
+BOOST_AUTO_TEST_CASE(knows_where_the_file_was_linked_to) {
+  const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
+  const UnwindTable table(image);
+  const auto* text = image.section(".text");
+  BOOST_CHECK(table.svma_of_file_offset(text->file_offset) == text->svma);
+}
+
+BOOST_AUTO_TEST_CASE(the_vdso_has_rules_too) {
+  const auto vdso = pe::symbols::own_vdso();
+  if (std::holds_alternative<pe::elf::OpenFailure>(vdso)) {
+    BOOST_TEST_MESSAGE("no vdso here");
+    return;
+  }
+  const UnwindTable table(std::get<pe::elf::Image>(vdso));
+  BOOST_TEST(table.has_rules());
+  BOOST_TEST(table.flat_rules().rows.size() > 2U);
+}
+
+BOOST_AUTO_TEST_CASE(images_without_unwind_information_have_no_rules) {
+  for (const char* name : {"labels.so", "labels_32.so"}) {
+    UnwindTable table(opened(pe::elf::Image::open(test_binary(name))));
+    BOOST_TEST(!table.has_rules());
+    BOOST_CHECK(table.rule(0x1000) == kNothing);
+    BOOST_TEST(table.flat_rules().rows.empty());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
