@@ -1,0 +1,87 @@
+// Where code is mapped in one process, and the rule for each address of it.
+//
+// Knows no pids and opens no files: the caller says what is mapped, and gives the tables of
+// images when they are first needed.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "unwind/rule.h"
+#include "unwind/unwind_table.h"
+
+namespace pe::unwind {
+
+/// An executable mapping.  Others need not be told, except that they unmap what was there.
+struct CodeMapping {
+  std::uint64_t start_avma;
+  std::uint64_t end_avma;
+  std::uint64_t file_offset;           ///< of the first byte; of an image in memory: from its start
+  std::optional<std::uint32_t> image;  ///< the caller's number; none: code that no file describes
+};
+
+/// The table of an image, or nullptr if it cannot be had.  Asked once a mapping; the table must
+/// outlive the address spaces, which share it.
+using ImageSource = std::function<UnwindTable*(std::uint32_t image)>;
+
+class RuleCache;
+
+class AddressSpace {
+ public:
+  explicit AddressSpace(ImageSource images) : images_(std::move(images)) {}
+
+  /// A space with the same mappings and the same source of images, as fork(2) makes.
+  [[nodiscard]] AddressSpace fork() const;
+
+  /// Maps code, replacing what was there.  Ignored if it ends before it starts.
+  void map(const CodeMapping& mapping);
+  /// Takes away what is mapped in [start, end): unmapped, or replaced by data.
+  void unmap(std::uint64_t start_avma, std::uint64_t end_avma);
+  /// Forgets everything, as execve(2) does.
+  void clear();
+
+  /// Where an address is mapped; nullptr if no code is.  Valid until the next change.
+  [[nodiscard]] const CodeMapping* find(std::uint64_t avma) const noexcept;
+
+  /// The rule for the instruction at `avma`: kNotExecutable if no code is mapped there, kNone if
+  /// no table describes it.
+  Rule rule(std::uint64_t avma);
+
+  /// An image's table, and an address as that knows it.
+  struct Place {
+    UnwindTable* table;
+    std::uint64_t svma;
+  };
+  /// nullopt where no image with a table is mapped.
+  std::optional<Place> place(std::uint64_t avma);
+
+ private:
+  friend class RuleCache;
+
+  struct Range : CodeMapping {
+    bool is_resolved = false;
+    UnwindTable* table = nullptr;
+    std::uint64_t bias = 0;  ///< svma = avma - bias
+  };
+
+  [[nodiscard]] std::size_t index_at(std::uint64_t avma) const noexcept;
+  void resolve(Range& range) const;
+  std::optional<Place> place(Range& range, std::uint64_t avma) const;
+
+  ImageSource images_;
+  std::vector<Range> ranges_;  ///< sorted, disjoint
+
+  /// By what a RuleCache knows this space's rules; none after one was withdrawn.
+  struct Stamp {
+    const RuleCache* cache = nullptr;
+    std::uint64_t generation = 0;
+  };
+  Stamp stamp_;
+};
+
+}  // namespace pe::unwind

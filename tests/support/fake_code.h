@@ -1,0 +1,51 @@
+// Code that is nowhere, at made-up addresses, with rules that a test can read.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "support/cfi_builder.h"
+#include "unwind/address_space.h"
+
+namespace pe::testing {
+
+/// The avma, svma and file offset at which all the functions of FakeCode stand.
+inline constexpr std::uint64_t kFakeCode = 0x10000;
+inline constexpr std::uint64_t kFakeCodeBytes = 0x10000;
+
+/// Functions of 0x100 bytes, the first at kFakeCode.  Each begins with nothing pushed; programs[i]
+/// says the rest.  After the last one comes code that no table describes.
+class FakeCode {
+ public:
+  explicit FakeCode(const std::vector<std::string>& programs = {})
+      : table_(section(programs), {{kFakeCode, kFakeCodeBytes, kFakeCode, kFakeCodeBytes, true}}) {}
+
+  /// Maps all of it where it was linked to, as image 0.
+  unwind::AddressSpace space() {
+    unwind::AddressSpace space(source());
+    space.map(mapping());
+    return space;
+  }
+  unwind::ImageSource source() {
+    return [this](std::uint32_t image) { return image == 0 ? &table_ : nullptr; };
+  }
+  static unwind::CodeMapping mapping() {
+    return {kFakeCode, kFakeCode + kFakeCodeBytes, kFakeCode, 0};
+  }
+  unwind::UnwindTable& table() { return table_; }
+
+ private:
+  static unwind::CfiSection section(const std::vector<std::string>& programs) {
+    CfiBuilder builder(0x80000);
+    builder.cie({});
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      builder.fde(kFakeCode + 0x100 * i, 0x100, programs[i]);
+    return {unwind::CfiFormat::kEhFrame, builder.section()};
+  }
+
+  unwind::UnwindTable table_;
+};
+
+}  // namespace pe::testing
