@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/fallback.h"
+
+#include "unwind/architecture.h"
+
+namespace pe::unwind {
+namespace {
+
+/// A frame pointer this far above the copied stack is taken for one whose frame was cut off; one
+/// further away for some other value.  The usual limit of a stack, ulimit -s.
+constexpr std::uint64_t kMaxStackBytes = std::uint64_t{8} << 20;
+
+bool returns_to_code(const AddressSpace& space, const FrameState& caller) {
+  return space.find(caller.ip - 1) != nullptr;
+}
+
+}  // namespace
+
+std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, RuleKind rule,
+                                                 FrameState& state, const StackView& stack,
+                                                 bool is_exact) {
+  const bool is_code = rule == RuleKind::kNone;
+  FrameState caller = state;
+  const Step by_frame_pointer = architecture::step_by_frame_pointer(caller, stack);
+  if (is_code && by_frame_pointer == Step::kDone && returns_to_code(space, caller)) {
+    state = caller;
+    return FrameSource::kFramePointer;
+  }
+  caller = state;
+  const Step as_leaf = architecture::step_as_leaf(caller, stack);
+  if (is_exact && as_leaf == Step::kDone && returns_to_code(space, caller)) {
+    state = caller;
+    return FrameSource::kLeaf;
+  }
+  if (!is_code)
+    return Stop::kBadReturnAddress;
+  if (state.fp == 0)
+    return Stop::kEndOfStack;
+  const bool is_cut_off =
+      by_frame_pointer == Step::kNotCaptured && state.fp - stack.end() < kMaxStackBytes;
+  return is_cut_off ? Stop::kStackNotCaptured : Stop::kNoUnwindInfo;
+}
+
+Stop stop_of(Step step) noexcept {
+  switch (step) {
+    case Step::kEndOfStack:
+      return Stop::kEndOfStack;
+    case Step::kNotCaptured:
+      return Stop::kStackNotCaptured;
+    case Step::kNoProgress:
+      return Stop::kNoProgress;
+    case Step::kDone:
+    case Step::kUnknownRegister:
+    case Step::kUnusable:
+      break;
+  }
+  return Stop::kNoUnwindInfo;
+}
+
+std::string_view to_string(Stop stop) noexcept {
+  switch (stop) {
+    case Stop::kEndOfStack:
+      return "end of stack";
+    case Stop::kNoUnwindInfo:
+      return "no unwind info";
+    case Stop::kStackNotCaptured:
+      return "stack not captured";
+    case Stop::kNoProgress:
+      return "no progress";
+    case Stop::kBadReturnAddress:
+      return "bad return address";
+    case Stop::kTooDeep:
+      break;
+  }
+  return "too deep";
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/general_walk.h"
+
+#include "unwind/fallback.h"
+#include "unwind/row_step.h"
+
+namespace pe::unwind {
+namespace {
+
+using architecture::Registers;
+
+class GeneralWalk {
+ public:
+  GeneralWalk(AddressSpace& space, const WalkStart& start, const StackView& stack)
+      : space_(space), stack_(stack), registers_(start.registers), is_exact_(!start.is_caller) {}
+
+  /// Goes to the caller; or says why not.
+  std::optional<Stop> step() {
+    const std::uint64_t avma = state().ip - (is_exact_ ? 0 : 1);
+    const RuleKind kind = space_.rule(avma).kind();
+    if (kind == RuleKind::kNone || kind == RuleKind::kNotExecutable)
+      return step_blindly(kind);
+    const auto place = space_.place(avma);
+    const auto full = place ? place->table->full_row(place->svma) : std::nullopt;
+    if (!full)
+      return Stop::kNoUnwindInfo;
+    if (const Step step = step_row(full->row, registers_, stack_); step != Step::kDone)
+      return stop_of(step);
+    is_exact_ = full->is_signal_frame;
+    source_ = FrameSource::kCfi;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] FrameState state() const { return registers_.state(); }
+  /// Whether this can be a frame: what is said to be exact is one wherever it is.
+  [[nodiscard]] bool is_frame() const {
+    return is_exact_ || space_.find(state().ip - 1) != nullptr;
+  }
+  [[nodiscard]] Frame frame() const { return {state().ip, source_, is_exact_}; }
+
+ private:
+  std::optional<Stop> step_blindly(RuleKind kind) {
+    FrameState state = registers_.state();
+    const auto found = step_without_cfi(space_, kind, state, stack_, is_exact_);
+    if (const auto* stop = std::get_if<Stop>(&found))
+      return *stop;
+    registers_ = Registers(state);
+    source_ = std::get<FrameSource>(found);
+    is_exact_ = false;
+    return std::nullopt;
+  }
+
+  AddressSpace& space_;
+  const StackView& stack_;
+  Registers registers_;
+  bool is_exact_;
+  FrameSource source_ = FrameSource::kCfi;
+};
+
+}  // namespace
+
+std::optional<WalkResult> begin_walk(const WalkStart& start, const StackView& stack,
+                                     std::span<Frame> out) {
+  const FrameState state = start.registers.state();
+  const bool is_exact = !start.is_caller;
+  if (out.empty())
+    return WalkResult{0, Stop::kTooDeep, state, is_exact};
+  if (state.ip > Frame::kMaxAddress)
+    return WalkResult{0, Stop::kBadReturnAddress, state, is_exact};
+  out.front() = Frame(state.ip, FrameSource::kCfi, is_exact);
+  if (state.sp < stack.start() || state.sp > stack.end())
+    return WalkResult{1, Stop::kStackNotCaptured, state, is_exact};
+  return std::nullopt;
+}
+
+WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
+                                   const StackView& stack, std::span<Frame> out) {
+  if (const auto result = begin_walk(start, stack, out))
+    return *result;
+  GeneralWalk walk(space, start, stack);
+  std::size_t count = 1;
+  for (;;) {
+    const FrameState here = walk.state();
+    const bool is_exact = walk.frame().is_exact();
+    if (count > 1 && !walk.is_frame())
+      return {count - 1, stop_at_no_code(here), here, is_exact};
+    if (const auto stop = walk.step())
+      return {count, *stop, here, is_exact};
+    if (count == out.size())
+      return {count, Stop::kTooDeep, walk.state(), walk.frame().is_exact()};
+    out[count++] = walk.frame();
+  }
+}
+
+}  // namespace pe::unwind

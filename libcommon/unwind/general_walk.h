@@ -1,0 +1,22 @@
+// Walks a stack with all registers and without a cache: slow, and never in need of more.  Internal.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+
+#include "unwind/address_space.h"
+#include "unwind/frame.h"
+#include "unwind/stack_view.h"
+#include "unwind/walk_start.h"
+
+namespace pe::unwind {
+
+/// The same promises as Walker::walk(), and the same result where that does not need this.
+WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
+                                   const StackView& stack, std::span<Frame> out);
+
+/// The first frame, written into `out`; or the result if there is nothing to walk.
+std::optional<WalkResult> begin_walk(const WalkStart& start, const StackView& stack,
+                                     std::span<Frame> out);
+
+}  // namespace pe::unwind

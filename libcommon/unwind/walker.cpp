@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/walker.h"
+
+#include <optional>
+#include <variant>
+
+#include "unwind/fallback.h"
+#include "unwind/general_walk.h"
+#include "unwind/history_recorder.h"
+#include "unwind/row_step.h"
+
+namespace pe::unwind {
+namespace {
+
+using architecture::kWordBytes;
+using architecture::Registers;
+
+/// One stack, walked with the cache.  `Recorder` is told what a ThreadHistory must know.
+template <typename Recorder>
+class Walk {
+ public:
+  Walk(RuleCache& cache, AddressSpace& space, const WalkStart& start, const StackView& stack,
+       std::span<Frame> out, Recorder& recorder)
+      : cache_(cache),
+        salt_(RuleCache::salt_of(cache.generation(space))),
+        space_(space),
+        start_(start),
+        stack_(stack),
+        out_(out),
+        recorder_(recorder) {}
+
+  /// nullopt if it takes all registers, or none of the cache, to walk this stack.  The first
+  /// frame must have been written.
+  std::optional<WalkResult> run();
+
+  /// Whether the rest was taken from the history.
+  [[nodiscard]] bool has_joined() const noexcept { return has_joined_; }
+
+ private:
+  /// Between two steps.  The last frame that was written is the one to step from.
+  struct Position {
+    FrameState state;
+    std::uint64_t key;  ///< of the cache: state.ip, plus one if that is exact
+    std::size_t count;  ///< of frames written
+  };
+
+  std::optional<Stop> take_common_steps(Position& at);
+  Step enter(FrameState& state, std::uint64_t cfa, std::uint32_t slot, std::size_t by) noexcept;
+  std::optional<Stop> take_rare_step(Position& at);
+  std::optional<Stop> step_by_rule(Rule rule, Position& at);
+  std::optional<Stop> step_by_full_row(Position& at);
+  std::optional<Stop> step_blindly(RuleKind kind, Position& at);
+  std::optional<Stop> write(Position& at, FrameSource source, bool is_exact);
+  bool joins(std::size_t& count, const FrameState& state, std::uint64_t keys) noexcept;
+  std::optional<Stop> give_up() noexcept {
+    has_given_up_ = true;
+    return Stop::kNoUnwindInfo;
+  }
+
+  RuleCache& cache_;
+  std::uint64_t salt_;
+  AddressSpace& space_;
+  const WalkStart& start_;
+  const StackView& stack_;
+  std::span<Frame> out_;
+  Recorder& recorder_;
+  std::uint64_t keys_ = 0;  ///< all bits of those that were found in the cache
+  bool has_joined_ = false;
+  bool has_given_up_ = false;
+};
+
+template <typename Recorder>
+std::optional<WalkResult> Walk<Recorder>::run() {
+  Position at{start_.registers.state(), 0, 1};
+  at.key = at.state.ip + (start_.is_caller ? 0 : 1);
+  std::optional<Stop> why;
+  if (joins(at.count, at.state, at.key))
+    why = Stop::kEndOfStack;
+  while (!why) {
+    why = take_common_steps(at);
+    if (!why)
+      why = take_rare_step(at);
+  }
+  // A key that no address of user space is could have been taken for another (RuleCache).
+  if (has_given_up_ || !RuleCache::can_hold(keys_))
+    return std::nullopt;
+  return WalkResult{at.count, *why, at.state, at.key != at.state.ip};
+}
+
+/// The inner loop: until an address comes that is not in the cache with a common rule.  Its state
+/// is in variables of its own, for what others get the address of cannot stay in registers.
+template <typename Recorder>
+std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
+  FrameState state = at.state;
+  std::uint64_t key = at.key;
+  std::uint64_t keys = keys_;
+  std::size_t count = at.count;
+  std::optional<Stop> why;
+  for (;;) {
+    const RuleCache::Found found = cache_.look_up(key, salt_);
+    const std::uint64_t cfa_bytes = kWordBytes * found.cfa_words();
+    Step step = Step::kDone;
+    // Two calls, so that the next load waits for the branch's prediction and not for the tag.
+    if (found.is(RuleKind::kStackPointer)) [[likely]] {
+      step = enter(state, state.sp + cfa_bytes, found.slot(), count - 1);
+    } else if (found.is(RuleKind::kFramePointer)) {
+      recorder_.uses_frame_pointer(state.fp, count - 1);
+      step = enter(state, state.fp + cfa_bytes, found.slot(), count - 1);
+    } else {
+      break;
+    }
+    keys |= key;
+    if (step != Step::kDone) [[unlikely]] {
+      why = stop_of(step);
+      break;
+    }
+    key = state.ip;
+    if (count == out_.size()) [[unlikely]] {
+      why = Stop::kTooDeep;
+      break;
+    }
+    out_[count++] = Frame(key);
+    if (joins(count, state, keys | key)) {
+      why = Stop::kEndOfStack;
+      break;
+    }
+  }
+  keys_ = keys;
+  at = {state, key, count};
+  return why;
+}
+
+template <typename Recorder>
+Step Walk<Recorder>::enter(FrameState& state, std::uint64_t cfa, std::uint32_t slot,
+                           std::size_t by) noexcept {
+  const std::uint64_t sp = state.sp;
+  const Step step = architecture::enter_caller(state, stack_, cfa, slot);
+  if (step == Step::kDone && kWordBytes * slot - 1 < cfa - sp)  // as there: it has been read
+    recorder_.reads_frame_pointer(cfa - kWordBytes * slot, by);
+  return step;
+}
+
+template <typename Recorder>
+bool Walk<Recorder>::joins(std::size_t& count, const FrameState& state,
+                           std::uint64_t keys) noexcept {
+  const std::size_t total = recorder_.enters(count - 1, state);
+  if (total == 0 || !RuleCache::can_hold(keys))
+    return false;
+  has_joined_ = true;
+  count = total;
+  return true;
+}
+
+template <typename Recorder>
+std::optional<Stop> Walk<Recorder>::take_rare_step(Position& at) {
+  const RuleCache::Found found = cache_.look_up(at.key, salt_);
+  if (found.is_hit()) {
+    keys_ |= at.key;
+    return step_by_rule(found.rule(), at);
+  }
+  const Rule rule = cache_.fill(at.key, salt_, space_);
+  if (rule.kind() == RuleKind::kNotExecutable)
+    return step_by_rule(rule, at);
+  // Now it is in the cache, unless that cannot hold it.
+  return RuleCache::can_hold(at.key) ? std::nullopt : give_up();
+}
+
+template <typename Recorder>
+std::optional<Stop> Walk<Recorder>::step_by_rule(Rule rule, Position& at) {
+  const bool is_exact = at.key != at.state.ip;
+  switch (rule.kind()) {
+    case RuleKind::kNotExecutable:
+      if (!is_exact && at.count > 1) {  // that was no frame
+        --at.count;
+        if (at.state.ip == 0)
+          recorder_.ends_at_zero(at.state.sp);
+        return stop_at_no_code(at.state);
+      }
+      return step_blindly(rule.kind(), at);
+    case RuleKind::kNone:
+      return step_blindly(rule.kind(), at);
+    case RuleKind::kGeneral:
+      return step_by_full_row(at);
+    case RuleKind::kRealigned:
+      recorder_.passes_barrier(at.count - 1);
+      break;
+    case RuleKind::kStackPointer:
+    case RuleKind::kFramePointer:
+      return std::nullopt;  // common: it has just come into the cache
+    case RuleKind::kPlt:
+    case RuleKind::kEnd:
+      break;
+  }
+  const Step step = architecture::execute(rule, at.state, stack_);
+  return step == Step::kDone ? write(at, FrameSource::kCfi, false) : stop_of(step);
+}
+
+template <typename Recorder>
+std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
+  const auto place = space_.place(at.key - 1);
+  const auto full = place ? place->table->full_row(place->svma) : std::nullopt;
+  if (!full)
+    return Stop::kNoUnwindInfo;
+  Registers registers = at.count == 1 ? start_.registers : Registers(at.state);
+  const Step step = step_row(full->row, registers, stack_);
+  if (step == Step::kUnknownRegister)
+    return give_up();
+  if (step != Step::kDone)
+    return stop_of(step);
+  recorder_.passes_barrier(at.count - 1);
+  at.state = registers.state();
+  return write(at, FrameSource::kCfi, full->is_signal_frame);
+}
+
+template <typename Recorder>
+std::optional<Stop> Walk<Recorder>::step_blindly(RuleKind kind, Position& at) {
+  const bool is_exact = at.key != at.state.ip;
+  const std::uint64_t fp = at.state.fp;
+  recorder_.uses_frame_pointer(fp, at.count - 1);
+  const auto found = step_without_cfi(space_, kind, at.state, stack_, is_exact);
+  if (const auto* why = std::get_if<Stop>(&found))
+    return *why;
+  const auto source = std::get<FrameSource>(found);
+  if (source == FrameSource::kFramePointer)
+    recorder_.reads_frame_pointer(fp, at.count - 1);
+  else
+    recorder_.passes_barrier(at.count - 1);
+  return write(at, source, false);
+}
+
+template <typename Recorder>
+std::optional<Stop> Walk<Recorder>::write(Position& at, FrameSource source, bool is_exact) {
+  at.key = at.state.ip + (is_exact ? 1 : 0);
+  if (at.count == out_.size())
+    return Stop::kTooDeep;
+  if (at.state.ip > Frame::kMaxAddress)
+    return give_up();
+  out_[at.count++] = Frame(at.state.ip, source, is_exact);
+  return joins(at.count, at.state, keys_ | at.key) ? std::optional(Stop::kEndOfStack)
+                                                   : std::nullopt;
+}
+
+}  // namespace
+
+WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
+                        std::span<Frame> out) {
+  const auto nothing = begin_walk(start, stack, out);
+  if (nothing)
+    return *nothing;
+  NoRecorder recorder;
+  auto result = Walk<NoRecorder>(cache_, space, start, stack, out, recorder).run();
+  if (!result) {
+    ++statistics_.general_walks;
+    result = walk_with_all_registers(space, start, stack, out);
+  }
+  count_stack(result->frames, 0);
+  return *result;
+}
+
+WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
+                        std::span<Frame> out, ThreadHistory& history) {
+  const auto nothing = begin_walk(start, stack, out);
+  if (nothing)
+    return *nothing;
+  HistoryRecorder recorder(history, scratch_, stack, out, cache_.generation(space));
+  Walk<HistoryRecorder> walk(cache_, space, start, stack, out, recorder);
+  auto result = walk.run();
+  statistics_.failed_matches += recorder.failed_matches();
+  if (!result) {
+    ++statistics_.general_walks;
+    result = walk_with_all_registers(space, start, stack, out);
+  } else if (walk.has_joined()) {
+    recorder.keep_joined();
+  } else if (result->stop == Stop::kEndOfStack) {
+    recorder.keep_whole(result->frames);
+  }
+  count_stack(result->frames, recorder.reused());
+  return *result;
+}
+
+void Walker::count_stack(std::size_t frames, std::size_t reused) noexcept {
+  ++statistics_.stacks;
+  statistics_.frames += frames - reused;
+  statistics_.frames_reused += reused;
+  cache_.count_look_ups(frames - reused);
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,63 @@
+// Walks a copied stack: registers and stack bytes in, frames and a reason for the end out.
+//
+// Each frame's caller is found by, in this order:
+//   1. call frame information;
+//   2. where none covers the code (JIT compilers, assembly): the frame pointer, if what it leads to
+//      is code;
+//   3. for the first frame: the word on top of the stack, if that is code.
+// A rule is looked up for the call, that is one byte before the return address; for the first
+// frame and for what a signal interrupted, at the address itself.
+//
+// Never loops (each frame lies above the one before), reads nothing but the copied bytes, and
+// recurses over nothing.  Common rules need rip, rsp and rbp, and nothing is allocated.  When
+// one needs another register (assembly, prologues of realigned stacks) the stack is walked again
+// with all of them, at about a microsecond a frame.
+//
+// Cost: tests/bench/README.md.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+
+#include "unwind/address_space.h"
+#include "unwind/frame.h"
+#include "unwind/rule_cache.h"
+#include "unwind/stack_view.h"
+#include "unwind/thread_history.h"
+#include "unwind/walk_start.h"
+
+namespace pe::unwind {
+
+class Walker {
+ public:
+  /// `cache` may serve many walkers and spaces, of one thread.
+  explicit Walker(RuleCache& cache) : cache_(cache) {}
+
+  /// Writes frames from the innermost on into `out`.  The first is `start`'s own ip, so `out`
+  /// should not be empty.  The stack should begin at the stack pointer, or below.
+  WalkResult walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
+                  std::span<Frame> out);
+
+  /// The same frames and the same reason, and quicker: what the thread's stack shares with its
+  /// last one is compared instead of walked (thread_history.h).
+  WalkResult walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
+                  std::span<Frame> out, ThreadHistory& history);
+
+  struct Statistics {
+    std::uint64_t stacks = 0;
+    std::uint64_t frames = 0;          ///< without what was taken from histories
+    std::uint64_t frames_reused = 0;   ///< taken from histories
+    std::uint64_t failed_matches = 0;  ///< of a frame with a history whose rest then differed
+    std::uint64_t general_walks = 0;   ///< stacks that needed all registers
+  };
+  [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
+
+ private:
+  void count_stack(std::size_t frames, std::size_t reused) noexcept;
+
+  RuleCache& cache_;
+  HistoryScratch scratch_;
+  Statistics statistics_;
+};
+
+}  // namespace pe::unwind

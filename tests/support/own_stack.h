@@ -1,0 +1,86 @@
+// This process as something to unwind: its mappings, its images' tables, its threads' stacks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <pthread.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "elf/image.h"
+#include "proc/maps.h"
+#include "symbols/vdso.h"
+#include "unwind/general_walk.h"
+#include "unwind/walker.h"
+
+namespace pe::testing {
+
+/// The tables of images by path, and an address space of what is mapped now.
+class OwnSpace {
+ public:
+  OwnSpace() : space_([this](std::uint32_t image) { return tables_[image].get(); }) {
+    std::map<std::string, std::uint32_t> numbers;
+    proc::for_each_mapping(::getpid(), [&](const proc::MapsLine& line) {
+      if (!line.executable)
+        return;
+      const std::string path(line.path);
+      const auto [known, is_new] =
+          numbers.try_emplace(path, static_cast<std::uint32_t>(tables_.size()));
+      if (is_new)
+        tables_.push_back(open(path));
+      space_.map({line.start, line.end, line.file_offset, known->second});
+    });
+  }
+  OwnSpace(const OwnSpace&) = delete;
+  OwnSpace& operator=(const OwnSpace&) = delete;
+
+  unwind::AddressSpace& space() { return space_; }
+
+ private:
+  static std::unique_ptr<unwind::UnwindTable> open(const std::string& path) {
+    const auto opened = path == "[vdso]" ? symbols::own_vdso() : elf::Image::open(path);
+    const auto* image = std::get_if<elf::Image>(&opened);
+    return image == nullptr ? nullptr : std::make_unique<unwind::UnwindTable>(*image);
+  }
+
+  std::vector<std::unique_ptr<unwind::UnwindTable>> tables_;
+  unwind::AddressSpace space_;
+};
+
+/// A context's registers by DWARF number.
+inline unwind::architecture::Registers registers_of(const ucontext_t& context) {
+  constexpr int kGregs[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                            REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                            REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  unwind::architecture::Registers registers;
+  unsigned number = 0;
+  for (const int greg : kGregs)
+    registers.set(number++, static_cast<std::uint64_t>(context.uc_mcontext.gregs[greg]));
+  return registers;
+}
+
+/// The end of the calling thread's stack.
+inline std::uint64_t own_stack_end() {
+  pthread_attr_t attributes;
+  void* start = nullptr;
+  std::size_t bytes = 0;
+  BOOST_REQUIRE(::pthread_getattr_np(::pthread_self(), &attributes) == 0);
+  ::pthread_attr_getstack(&attributes, &start, &bytes);
+  ::pthread_attr_destroy(&attributes);
+  return reinterpret_cast<std::uint64_t>(start) + bytes;
+}
+
+/// The calling thread's stack from `sp` to `end`, where it stands.
+inline unwind::StackView own_stack(std::uint64_t sp, std::uint64_t end) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(sp);
+  return {sp, Bytes(bytes, static_cast<std::size_t>(end - sp))};
+}
+
+}  // namespace pe::testing

@@ -1,0 +1,58 @@
+// A stack of words and a walker, for walks that a test can read.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "support/fake_code.h"
+#include "unwind/general_walk.h"
+#include "unwind/walker.h"
+
+namespace pe::testing {
+
+inline constexpr std::uint64_t kFakeStack = 0x7fff'0000;
+
+/// The address of word `index` of the stack.
+constexpr std::uint64_t slot(std::uint64_t index) { return kFakeStack + 8 * index; }
+
+struct Walked {
+  std::vector<unwind::Frame> frames;
+  unwind::Stop stop;
+  unwind::FrameState last;
+
+  bool operator==(const Walked& other) const {
+    return frames == other.frames && stop == other.stop;
+  }
+  [[nodiscard]] std::vector<std::uint64_t> addresses() const {
+    std::vector<std::uint64_t> result;
+    for (const unwind::Frame frame : frames)
+      result.push_back(frame.address());
+    return result;
+  }
+};
+
+inline unwind::StackView view_of(const std::vector<std::uint64_t>& words) {
+  return {kFakeStack, std::as_bytes(std::span(words))};
+}
+
+/// With the cache, and with all registers; the caller compares.
+inline Walked walk(unwind::Walker& walker, unwind::AddressSpace& space,
+                   const unwind::WalkStart& start, const std::vector<std::uint64_t>& words,
+                   unwind::ThreadHistory* history = nullptr, std::size_t max_frames = 64) {
+  std::vector<unwind::Frame> out(max_frames);
+  const auto result = history == nullptr ? walker.walk(space, start, view_of(words), out)
+                                         : walker.walk(space, start, view_of(words), out, *history);
+  out.resize(result.frames);
+  return {out, result.stop, result.last};
+}
+
+inline Walked walk_slowly(unwind::AddressSpace& space, const unwind::WalkStart& start,
+                          const std::vector<std::uint64_t>& words, std::size_t max_frames = 64) {
+  std::vector<unwind::Frame> out(max_frames);
+  const auto result = unwind::walk_with_all_registers(space, start, view_of(words), out);
+  out.resize(result.frames);
+  return {out, result.stop, result.last};
+}
+
+}  // namespace pe::testing

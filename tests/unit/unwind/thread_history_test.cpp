@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/thread_history.h"
+
+#include <boost/test/unit_test.hpp>
+#include <vector>
+
+#include "support/fake_program.h"
+
+namespace {
+
+using pe::testing::code;
+using pe::testing::FakeCode;
+using pe::testing::FakeProgram;
+using pe::testing::kFakeCode;
+using pe::testing::kFakeStack;
+using pe::testing::slot;
+using pe::testing::Walked;
+using namespace pe::unwind;
+using architecture::Registers;
+using Words = std::vector<std::uint64_t>;
+
+struct Program {
+  explicit Program(std::uint32_t seed) : program(seed) {}
+
+  Walked walk(const StackView& stack, std::size_t room, bool with_history) {
+    std::vector<Frame> out(room);
+    const auto start = program.registers();
+    const auto result = with_history ? walker.walk(program.space(), start, stack, out, history)
+                                     : walker.walk(program.space(), start, stack, out);
+    out.resize(result.frames);
+    return {out, result.stop, result.last};
+  }
+
+  FakeProgram program;
+  RuleCache cache;
+  Walker walker{cache};
+  ThreadHistory history;
+};
+
+/// Three functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, and one without a caller.
+struct Fixture {
+  static constexpr std::uint64_t kLeaf = kFakeCode, kThree = kFakeCode + 0x100,
+                                 kBased = kFakeCode + 0x200, kEnd = kFakeCode + 0x300;
+  FakeCode fake{{"", code({DW_CFA_def_cfa_offset, 24}),
+                 code({DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}),
+                 code({DW_CFA_undefined, 16})}};
+  AddressSpace space = fake.space();
+  RuleCache cache;
+  Walker walker{cache};
+  ThreadHistory history;
+
+  /// From kLeaf; must be what a walk without history gives.  How many frames were copied.
+  std::uint64_t reused(const Words& words, std::uint64_t fp = 0, std::size_t room = 64) {
+    const WalkStart start{Registers(FrameState{kLeaf, kFakeStack, fp})};
+    const auto before = walker.statistics().frames_reused;
+    const Walked with = pe::testing::walk(walker, space, start, words, &history, room);
+    BOOST_CHECK(with == pe::testing::walk(walker, space, start, words, nullptr, room));
+    return walker.statistics().frames_reused - before;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(thread_history, Fixture)
+
+BOOST_AUTO_TEST_CASE(a_stack_that_stayed_is_copied) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
+  BOOST_TEST(reused(words) == 0U);
+  BOOST_TEST(history.size() == 4U);
+  BOOST_TEST(reused(words) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(what_changed_inside_is_walked_and_what_is_outside_copied) {
+  Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kThree + 10, 5, 6, kEnd + 8};
+  reused(words);
+  words[0] = kThree + 30;  // another call
+  BOOST_TEST(reused(words) == 2U);
+  words[4] = 77;  // nobody's business
+  BOOST_TEST(reused(words) == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(what_changed_outside_is_noticed) {
+  Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kThree + 10, 5, 6, kEnd + 8};
+  reused(words);
+  words[6] = kThree + 40;
+  BOOST_TEST(reused(words) == 0U);
+  BOOST_TEST(walker.statistics().failed_matches == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_saved_frame_pointer_that_is_used_is_compared) {
+  // kBased restores rbp from word 2 and its caller, kBased too, finds its frame by that.
+  Words words = {kBased + 8, 1, slot(5), kBased + 9, 3, slot(12), kEnd + 8, 0, 8, 0, kEnd + 9, 0};
+  reused(words, slot(2));
+  BOOST_TEST(reused(words, slot(2)) == 3U);
+  words[2] = slot(9);  // the same return addresses, but another frame
+  BOOST_TEST(reused(words, slot(2)) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_pointer_in_a_register_is_compared) {
+  Words words = {kThree + 8, 1, 2, kBased + 8, 0, kEnd + 8, 0, 0, kEnd + 9};
+  reused(words, slot(4));
+  BOOST_TEST(reused(words, slot(7)) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_that_was_cut_is_not_kept_and_does_not_replace_a_whole_one) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
+  reused(words);
+  BOOST_TEST(reused(Words(words.begin(), words.begin() + 4)) == 0U);
+  BOOST_TEST(history.size() == 4U);
+  BOOST_TEST(reused(words) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_of_which_less_was_copied_is_walked) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8, 0, 0};
+  reused(words);
+  BOOST_TEST(reused(Words(words.begin(), words.begin() + 7)) == 3U);
+  BOOST_TEST(reused(Words(words.begin(), words.begin() + 6)) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_that_has_no_room_is_walked) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
+  reused(words);
+  BOOST_TEST(reused(words, 0, 3) == 0U);
+  BOOST_TEST(reused(words, 0, 4) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(the_zero_at_the_end_is_compared) {
+  Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, 0, 5, 6, kEnd + 1};
+  reused(words);
+  BOOST_TEST(reused(words) == 2U);
+  words[6] = kThree + 7;
+  BOOST_TEST(reused(words) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(unmapping_code_forgets_the_stack) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
+  reused(words);
+  space.map({0x500, 0x600, 0, std::nullopt});
+  BOOST_TEST(reused(words) == 3U);
+  space.unmap(kThree + 0x80, kThree + 0x90);
+  BOOST_TEST(reused(words) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(stacks_of_random_programs_are_the_same_with_and_without) {
+  std::uint64_t reused_frames = 0;
+  std::uint64_t whole = 0;
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    Program run(seed);
+    for (int sample = 0; sample < 500; ++sample) {
+      run.program.run();
+      const std::uint64_t bytes =
+          run.program.below(4) == 0 ? run.program.below(2000) : FakeProgram::kWords * 8;
+      const std::size_t room = run.program.below(8) == 0 ? run.program.below(40) : 200;
+      const StackView stack = run.program.stack(bytes);
+      const Walked with = run.walk(stack, room, true);
+      const Walked without = run.walk(stack, room, false);
+      BOOST_REQUIRE_MESSAGE(with == without, "seed " << seed << ", sample " << sample);
+      if (with.stop == Stop::kEndOfStack) {
+        BOOST_REQUIRE_MESSAGE(with.addresses() == run.program.truth(),
+                              "seed " << seed << ", sample " << sample);
+        ++whole;
+      }
+    }
+    reused_frames += run.walker.statistics().frames_reused;
+  }
+  BOOST_TEST(whole > 10'000U);
+  BOOST_TEST(reused_frames > whole);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

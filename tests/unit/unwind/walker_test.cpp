@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/walker.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "support/walks.h"
+
+namespace {
+
+using pe::testing::code;
+using pe::testing::FakeCode;
+using pe::testing::kFakeCode;
+using pe::testing::kFakeStack;
+using pe::testing::slot;
+using pe::testing::Walked;
+using namespace pe::unwind;
+using architecture::Registers;
+using Words = std::vector<std::uint64_t>;
+using Addresses = std::vector<std::uint64_t>;
+
+/// The functions of the code that is walked.
+enum Function : std::uint64_t {
+  kLeaf = kFakeCode,              // nothing pushed
+  kThree = kFakeCode + 0x100,     // CFA = rsp + 24
+  kBased = kFakeCode + 0x200,     // CFA = rbp + 16, rbp saved
+  kEnd = kFakeCode + 0x300,       // no caller
+  kByR10 = kFakeCode + 0x400,     // CFA = r10, r10 restored from the frame
+  kSignal = kFakeCode + 0x500,    // as of a signal: rip and rsp from the stack
+  kBack = kFakeCode + 0x600,      // CFA = rsp
+  kSavesR10 = kFakeCode + 0x700,  // CFA = rsp + 24, r10 saved in the first word
+  kBare = kFakeCode + 0x800,      // no rules at all
+};
+
+FakeCode make_code() {
+  return FakeCode(
+      {"", code({DW_CFA_def_cfa_offset, 24}), code({DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}),
+       code({DW_CFA_undefined, 16}), code({DW_CFA_def_cfa, 10, 0}),
+       code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16, 2, DW_OP_breg7, 16,
+             DW_CFA_def_cfa_offset, 0}),
+       code({DW_CFA_def_cfa_offset, 0}), code({DW_CFA_def_cfa_offset, 24, DW_CFA_offset | 10, 3})});
+}
+
+struct Fixture {
+  FakeCode fake = make_code();
+  AddressSpace space = fake.space();
+  RuleCache cache;
+  Walker walker{cache};
+
+  /// From `ip`, with the whole of `words` as stack; all ways of walking must agree.
+  Walked walk(std::uint64_t ip, const Words& words, std::uint64_t fp = 0,
+              std::size_t max_frames = 64) {
+    return walk(WalkStart{Registers(FrameState{ip, kFakeStack, fp})}, words, max_frames);
+  }
+  Walked walk(const WalkStart& start, const Words& words, std::size_t max_frames = 64) {
+    const Walked cold = pe::testing::walk(walker, space, start, words, nullptr, max_frames);
+    BOOST_CHECK(pe::testing::walk(walker, space, start, words, nullptr, max_frames) == cold);
+    BOOST_CHECK(pe::testing::walk_slowly(space, start, words, max_frames) == cold);
+    ThreadHistory history;
+    for (int i = 0; i < 2; ++i)
+      BOOST_CHECK(pe::testing::walk(walker, space, start, words, &history, max_frames) == cold);
+    return cold;
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(walker, Fixture)
+
+BOOST_AUTO_TEST_CASE(a_stack_is_walked_to_the_function_without_a_caller) {
+  const Walked walked = walk(kLeaf + 4, {kThree + 8, 1, 2, kBased + 8, 3, kEnd + 8});
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf + 4, kThree + 8, kBased + 8}));
+  BOOST_CHECK(walked.stop == Stop::kNoProgress);  // rbp is 0 there
+  const Walked whole = walk(kLeaf + 4, {kThree + 8, 1, 2, kBased + 8, 0, kEnd + 8}, slot(4));
+  BOOST_CHECK((whole.addresses() == Addresses{kLeaf + 4, kThree + 8, kBased + 8, kEnd + 8}));
+  BOOST_CHECK(whole.stop == Stop::kEndOfStack);
+  BOOST_TEST(whole.frames[0].is_exact());
+  BOOST_TEST(!whole.frames[1].is_exact());
+  BOOST_CHECK(whole.frames[3].source() == FrameSource::kCfi);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_is_looked_up_before_its_return_address) {
+  // The call is the last instruction of kThree; what comes next is another function.
+  const Walked walked = walk(kLeaf, {kBased, 1, 2, kEnd + 1});
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kBased, kEnd + 1}));
+  // The first address is exact.
+  BOOST_CHECK((walk(kThree, {1, 2, kEnd + 1}).addresses() == Addresses{kThree, kEnd + 1}));
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_gives_an_exact_address_which_may_be_a_functions_first) {
+  //                           rsp: 3    rip
+  const Walked walked = walk(kLeaf, {kSignal + 1, 0, slot(4), kThree, 1, 2, kEnd + 1});
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kSignal + 1, kThree}));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_copied_ends_the_stack_and_can_be_gone_on_from) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
+  const Walked cut = walk(kLeaf, Words(words.begin(), words.begin() + 5));
+  BOOST_CHECK(cut.stop == Stop::kStackNotCaptured);
+  BOOST_CHECK((cut.addresses() == Addresses{kLeaf, kThree + 8, kThree + 9}));
+  const Walked rest = walk(WalkStart{Registers(cut.last), true}, words);
+  BOOST_CHECK((rest.addresses() == Addresses{kThree + 9, kEnd + 8}));
+  BOOST_CHECK(rest.stop == Stop::kEndOfStack);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_that_does_not_hold_the_stack_pointer_has_one_frame) {
+  for (const std::uint64_t sp : {kFakeStack - 8, slot(4), ~std::uint64_t{0}}) {
+    const Walked walked = walk(WalkStart{Registers(FrameState{kLeaf, sp, 0})}, {1, 2, 3});
+    BOOST_TEST(walked.frames.size() == 1U);
+    BOOST_CHECK(walked.stop == Stop::kStackNotCaptured);
+  }
+  BOOST_CHECK(walk(kLeaf, {}).stop == Stop::kStackNotCaptured);
+}
+
+BOOST_AUTO_TEST_CASE(a_return_address_outside_of_code_is_no_frame) {
+  for (const std::uint64_t bad :
+       {std::uint64_t{0x4000}, kFakeStack, ~std::uint64_t{0}, kThree + 8 + (std::uint64_t{1} << 48),
+        kThree + 8 + (std::uint64_t{1} << 61)}) {
+    const Walked walked = walk(kThree, {1, 2, bad, 4, 5, kEnd + 1});
+    BOOST_CHECK((walked.addresses() == Addresses{kThree}));
+    BOOST_CHECK(walked.stop == Stop::kBadReturnAddress);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_return_address_of_zero_is_the_end) {
+  const Walked walked = walk(kThree, {1, 2, 0, 4, 5, 6});
+  BOOST_CHECK((walked.addresses() == Addresses{kThree}));
+  BOOST_CHECK(walked.stop == Stop::kEndOfStack);
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_do_not_grow_end_the_stack) {
+  BOOST_CHECK(walk(kBack, {kBack, kBack, kBack}).stop == Stop::kNoProgress);
+  BOOST_CHECK(walk(kBased, {1, 2, 3}, kFakeStack - 16).stop == Stop::kNoProgress);
+}
+
+BOOST_AUTO_TEST_CASE(no_more_frames_than_there_is_room_for) {
+  const Words words(100, kLeaf + 1);
+  const Walked walked = walk(kLeaf, words, 0, 7);
+  BOOST_TEST(walked.frames.size() == 7U);
+  BOOST_CHECK(walked.stop == Stop::kTooDeep);
+  BOOST_TEST(walked.last.sp == slot(7));  // of the frame that had no room
+  BOOST_CHECK(walk(kLeaf, words, 0, 0).stop == Stop::kTooDeep);
+  BOOST_CHECK(walk(kLeaf, words, 0, 101).stop == Stop::kStackNotCaptured);
+}
+
+BOOST_AUTO_TEST_CASE(code_without_rules_is_stepped_by_its_frame_pointer) {
+  const Walked walked =
+      walk(kBare, {1, 2, slot(5), kBare + 9, 4, slot(1), kThree + 5, 5, 6, kEnd + 1}, slot(2));
+  BOOST_CHECK((walked.addresses() == Addresses{kBare, kBare + 9, kThree + 5, kEnd + 1}));
+  BOOST_CHECK(walked.frames[1].source() == FrameSource::kFramePointer);
+  BOOST_CHECK(walked.frames[2].source() == FrameSource::kFramePointer);
+  BOOST_CHECK(walked.frames[3].source() == FrameSource::kCfi);
+  BOOST_CHECK(walked.stop == Stop::kEndOfStack);
+}
+
+BOOST_AUTO_TEST_CASE(a_first_frame_without_rules_may_be_a_leaf) {
+  for (const std::uint64_t fp : {std::uint64_t{0}, slot(3), slot(100), slot(2) + 1}) {
+    const Walked walked = walk(kBare, {kThree + 4, 1, 2, kEnd + 4, 5, 6}, fp);
+    BOOST_REQUIRE(walked.frames.size() > 1U);
+    BOOST_CHECK(walked.frames[1] == Frame(kThree + 4, FrameSource::kLeaf, false));
+  }
+  // Not a caller.
+  const Walked caller = walk(kLeaf, {kBare + 4, kThree + 4, 2, 3, kEnd + 4}, 8);
+  BOOST_CHECK((caller.addresses() == Addresses{kLeaf, kBare + 4}));
+  BOOST_CHECK(caller.stop == Stop::kNoUnwindInfo);
+}
+
+BOOST_AUTO_TEST_CASE(a_jump_to_nowhere_was_made_by_the_top_of_the_stack) {
+  const Walked walked = walk(0, {kThree + 4, 1, 2, kEnd + 4});
+  BOOST_CHECK((walked.addresses() == Addresses{0, kThree + 4, kEnd + 4}));
+  BOOST_CHECK(walk(0x4000, {1, 2, 3}).stop == Stop::kBadReturnAddress);
+  BOOST_TEST(walk(~std::uint64_t{0}, {kThree + 4, 1, 2, kEnd + 4}).frames.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_pointer_of_zero_without_rules_is_the_end) {
+  const Walked walked = walk(kLeaf, {kBare + 4, 1, 2}, 0);
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kBare + 4}));
+  BOOST_CHECK(walked.stop == Stop::kEndOfStack);
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_pointer_above_the_copy_was_cut_off) {
+  BOOST_CHECK(walk(kBare, {1, 2, 3}, slot(100)).stop == Stop::kStackNotCaptured);
+  BOOST_CHECK(walk(kBare, {1, 2, 3}, slot(100) << 8).stop == Stop::kNoUnwindInfo);
+}
+
+BOOST_AUTO_TEST_CASE(registers_that_rules_do_not_keep_are_found_by_walking_again) {
+  // kByR10 needs r10, which kSavesR10 has kept in its frame.
+  const Words words = {kSavesR10 + 4, slot(7), 1, kByR10 + 4, 2, 3, kEnd + 4, 5};
+  const Walked walked = walk(kLeaf, words);
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kSavesR10 + 4, kByR10 + 4, kEnd + 4}));
+  BOOST_CHECK(walked.stop == Stop::kEndOfStack);
+  BOOST_TEST(walker.statistics().general_walks > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_frame_has_all_registers) {
+  Registers registers(FrameState{kByR10, kFakeStack, 0});
+  BOOST_CHECK(walk(WalkStart{registers}, {1, kEnd + 4}).stop == Stop::kNoUnwindInfo);
+  const auto before = walker.statistics().general_walks;
+  registers.set(10, slot(2));
+  const Walked walked = walk(WalkStart{registers}, {1, kEnd + 4});
+  BOOST_CHECK((walked.addresses() == Addresses{kByR10, kEnd + 4}));
+  BOOST_TEST(walker.statistics().general_walks == before);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_unmapped_is_not_found_in_the_cache) {
+  const Words words = {kThree + 8, 1, 2, kEnd + 8};
+  BOOST_TEST(walk(kLeaf, words).frames.size() == 3U);
+  space.unmap(kThree, kThree + 0x100);
+  BOOST_TEST(walk(kLeaf, words).frames.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(look_ups_and_misses_are_counted) {
+  const Words words = {kThree + 8, 1, 2, kEnd + 8};
+  pe::testing::walk(walker, space, WalkStart{Registers(FrameState{kLeaf, kFakeStack, 0})}, words);
+  BOOST_TEST(cache.statistics().look_ups == 3U);
+  BOOST_TEST(cache.statistics().misses == 3U);
+  pe::testing::walk(walker, space, WalkStart{Registers(FrameState{kLeaf, kFakeStack, 0})}, words);
+  BOOST_TEST(cache.statistics().look_ups == 6U);
+  BOOST_TEST(cache.statistics().misses == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(every_reason_has_a_name_of_its_own) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < kStopCount; ++i) {
+    names.push_back(to_string(static_cast<Stop>(i)));
+    BOOST_TEST(std::count(names.begin(), names.end(), names.back()) == 1);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
