@@ -65,13 +65,13 @@ inline constexpr std::size_t kStopCount = 6;
 std::string_view to_string(Stop stop) noexcept;
 
 struct WalkResult {
-  std::size_t frames;  ///< how many were written, the innermost first
-  Stop stop;
+  std::size_t frames = 0;  ///< how many were written, the innermost first
+  Stop stop = Stop::kEndOfStack;
   /// Where to go on: after kStackNotCaptured the outermost frame, which a second walk with more
   /// of the stack would write again; after kTooDeep the frame that had no room.  After other ends
   /// it has no meaning.
-  FrameState last;
-  bool last_is_exact;  ///< as in Frame; of `last`
+  FrameState last{};
+  bool last_is_exact = false;  ///< as in Frame; of `last`
 };
 
 }  // namespace pe::unwind

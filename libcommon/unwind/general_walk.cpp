@@ -26,6 +26,8 @@ class GeneralWalk {
       return Stop::kNoUnwindInfo;
     if (const Step step = step_row(full->row, registers_, stack_); step != Step::kDone)
       return stop_of(step);
+    if (!registers_.get(architecture::kFramePointer))
+      registers_.set(architecture::kFramePointer, 0);
     is_exact_ = full->is_signal_frame;
     source_ = FrameSource::kCfi;
     return std::nullopt;
@@ -59,24 +61,31 @@ class GeneralWalk {
 
 }  // namespace
 
-std::optional<WalkResult> begin_walk(const WalkStart& start, const StackView& stack,
-                                     std::span<Frame> out) {
+bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame> out,
+                WalkResult& result) {
   const FrameState state = start.registers.state();
   const bool is_exact = !start.is_caller;
-  if (out.empty())
-    return WalkResult{0, Stop::kTooDeep, state, is_exact};
-  if (state.ip > Frame::kMaxAddress)
-    return WalkResult{0, Stop::kBadReturnAddress, state, is_exact};
+  if (out.empty()) {
+    result = {0, Stop::kTooDeep, state, is_exact};
+    return false;
+  }
+  if (state.ip > Frame::kMaxAddress) {
+    result = {0, Stop::kBadReturnAddress, state, is_exact};
+    return false;
+  }
   out.front() = Frame(state.ip, FrameSource::kCfi, is_exact);
-  if (state.sp < stack.start() || state.sp > stack.end())
-    return WalkResult{1, Stop::kStackNotCaptured, state, is_exact};
-  return std::nullopt;
+  if (state.sp < stack.start() || state.sp > stack.end()) {
+    result = {1, Stop::kStackNotCaptured, state, is_exact};
+    return false;
+  }
+  return true;
 }
 
 WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
                                    const StackView& stack, std::span<Frame> out) {
-  if (const auto result = begin_walk(start, stack, out))
-    return *result;
+  WalkResult nothing;
+  if (!begin_walk(start, stack, out, nothing))
+    return nothing;
   GeneralWalk walk(space, start, stack);
   std::size_t count = 1;
   for (;;) {

@@ -15,8 +15,8 @@ namespace pe::unwind {
 WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
                                    const StackView& stack, std::span<Frame> out);
 
-/// The first frame, written into `out`; or the result if there is nothing to walk.
-std::optional<WalkResult> begin_walk(const WalkStart& start, const StackView& stack,
-                                     std::span<Frame> out);
+/// Writes the first frame into `out`; false if there is nothing more to walk, `result` says why.
+bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame> out,
+                WalkResult& result);
 
 }  // namespace pe::unwind

@@ -41,10 +41,10 @@ Found caller_value(const CfiRow& row, unsigned number, std::uint64_t cfa,
       return number == architecture::kFramePointer ? register_value(registers, number)
                                                    : Step::kUnknownRegister;
     case Kind::kOffset: {
-      const std::uint64_t place = cfa + static_cast<std::uint64_t>(rule.offset);
       // Below the stack pointer: popped already, in an epilogue.
-      return place < registers.state().sp ? register_value(registers, number)
-                                          : word_at(place, stack);
+      const auto distance = static_cast<std::uint64_t>(rule.offset);
+      const bool is_popped = rule.offset < 0 && -distance > cfa - registers.state().sp;
+      return is_popped ? register_value(registers, number) : word_at(cfa + distance, stack);
     }
     case Kind::kValueOffset:
       return cfa + static_cast<std::uint64_t>(rule.offset);
@@ -84,7 +84,6 @@ Step step_row(const CfiRow& row, Registers& registers, const StackView& stack) {
     if (const Step step = architecture::check_cfa(frame_start, sp, stack); step != Step::kDone)
       return step;
   Registers caller;
-  caller.set(architecture::kFramePointer, 0);
   for (unsigned number = 0; number < architecture::kRegisterCount; ++number) {
     const Found value = caller_value(row, number, frame_start, registers, stack);
     const bool is_needed =

@@ -11,8 +11,8 @@
 namespace pe::unwind {
 
 /// Turns `registers` into the caller's; on anything but kDone they are as they were.  A register
-/// that is lost, or whose place was not copied, is unknown afterwards (the frame pointer: 0).
-/// kNoProgress unless the stack pointer grew, which bounds every walk.
+/// that is lost, whose place was not copied, or that depends on one that is unknown, is unknown
+/// afterwards.  kNoProgress unless the stack pointer grew, which bounds every walk.
 Step step_row(const CfiRow& row, architecture::Registers& registers, const StackView& stack);
 
 }  // namespace pe::unwind

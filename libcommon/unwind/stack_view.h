@@ -20,9 +20,9 @@ class StackView {
   /// kEndOfUserSpace is left out, so that sums of an address in the view and a frame's size never
   /// overflow.
   StackView(std::uint64_t start_avma, Bytes bytes) noexcept
-      : bytes_(bytes.data()),
-        start_(std::min(start_avma, kEndOfUserSpace)),
-        end_(start_ + std::min<std::uint64_t>(bytes.size(), kEndOfUserSpace - start_)) {}
+      : start_(std::min(start_avma, kEndOfUserSpace)),
+        end_(start_ + std::min<std::uint64_t>(bytes.size(), kEndOfUserSpace - start_)),
+        bias_(reinterpret_cast<std::uint64_t>(bytes.data()) - start_) {}
 
   [[nodiscard]] std::uint64_t start() const noexcept { return start_; }
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
@@ -33,8 +33,10 @@ class StackView {
   }
   /// The 8 bytes at `avma`, which must be there; it need not be aligned.
   [[nodiscard]] std::uint64_t word(std::uint64_t avma) const noexcept {
+    const auto* place =
+        reinterpret_cast<const std::byte*>(avma + bias_);  // NOLINT(performance-no-int-to-ptr)
     std::uint64_t value;
-    std::memcpy(&value, bytes_ + (avma - start_), sizeof value);
+    std::memcpy(&value, place, sizeof value);
     return value;
   }
   /// The same, or nullopt where there is nothing.
@@ -42,11 +44,22 @@ class StackView {
     return has_word(avma) ? std::optional(word(avma)) : std::nullopt;
   }
 
+  /// The same stack as if it had been where its copy is, and what is added to an address then.
+  /// For inner loops: one addition less between a frame's size and its return address.
+  [[nodiscard]] StackView in_place() const noexcept {
+    StackView view = *this;
+    view.start_ += bias_;
+    view.end_ += bias_;
+    view.bias_ = 0;
+    return view;
+  }
+  [[nodiscard]] std::uint64_t bias() const noexcept { return bias_; }
+
   static constexpr std::uint64_t kEndOfUserSpace = std::uint64_t{1} << 63;
 
  private:
-  const std::byte* bytes_;
   std::uint64_t start_, end_;
+  std::uint64_t bias_;  ///< from an avma to the place of its copy; wraps
 };
 
 }  // namespace pe::unwind

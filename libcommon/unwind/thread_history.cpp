@@ -31,20 +31,24 @@ HistoryRecorder::HistoryRecorder(ThreadHistory& history, HistoryScratch& scratch
 }
 
 /// All slots lie between the matched frame's stack pointer and needed_end_: they were captured.
+/// One loop that compares and copies: a second would cost another mispredicted exit, which is
+/// as much as ten frames.
 bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) const noexcept {
   const std::uint64_t* sps = history_.sps_.data();
   const Frame* frames = history_.frames_.data();
+  const StackView stack = stack_;
   Frame* out = out_.data() + number + match;
   std::uint64_t difference = 0;
   for (std::size_t i = 0; i < match; ++i) {
-    difference |= stack_.word(sps[i] - architecture::kWordBytes) ^ frames[i].address();
-    *out-- = frames[i];  // on trial: nothing counts it if the words differ
+    const Frame frame = frames[i];
+    difference |= stack.word(sps[i] - architecture::kWordBytes) ^ frame.address();
+    *out-- = frame;  // on trial: nothing counts it if the words differ
   }
   for (const FramePointerUse& use : history_.uses_) {
     if (use.used_by > match)
       break;
     if (use.read_by <= match)
-      difference |= stack_.word(use.slot_avma) ^ use.value;
+      difference |= stack.word(use.slot_avma) ^ use.value;
   }
   return difference == 0;
 }

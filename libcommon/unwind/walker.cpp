@@ -29,9 +29,9 @@ class Walk {
         out_(out),
         recorder_(recorder) {}
 
-  /// nullopt if it takes all registers, or none of the cache, to walk this stack.  The first
-  /// frame must have been written.
-  std::optional<WalkResult> run();
+  /// False if it takes all registers, or none of the cache, to walk this stack.  The first frame
+  /// must have been written.
+  bool run(WalkResult& result);
 
   /// Whether the rest was taken from the history.
   [[nodiscard]] bool has_joined() const noexcept { return has_joined_; }
@@ -45,7 +45,8 @@ class Walk {
   };
 
   std::optional<Stop> take_common_steps(Position& at);
-  Step enter(FrameState& state, std::uint64_t cfa, std::uint32_t slot, std::size_t by) noexcept;
+  Step enter(FrameState& state, const StackView& stack, std::uint64_t base, RuleCache::Found found,
+             std::size_t by) noexcept;
   std::optional<Stop> take_rare_step(Position& at);
   std::optional<Stop> step_by_rule(Rule rule, Position& at);
   std::optional<Stop> step_by_full_row(Position& at);
@@ -70,7 +71,7 @@ class Walk {
 };
 
 template <typename Recorder>
-std::optional<WalkResult> Walk<Recorder>::run() {
+bool Walk<Recorder>::run(WalkResult& result) {
   Position at{start_.registers.state(), 0, 1};
   at.key = at.state.ip + (start_.is_caller ? 0 : 1);
   std::optional<Stop> why;
@@ -83,60 +84,74 @@ std::optional<WalkResult> Walk<Recorder>::run() {
   }
   // A key that no address of user space is could have been taken for another (RuleCache).
   if (has_given_up_ || !RuleCache::can_hold(keys_))
-    return std::nullopt;
-  return WalkResult{at.count, *why, at.state, at.key != at.state.ip};
+    return false;
+  result.frames = at.count;
+  result.stop = *why;
+  result.last = at.state;
+  result.last_is_exact = at.key != at.state.ip;
+  return true;
 }
 
 /// The inner loop: until an address comes that is not in the cache with a common rule.  Its state
-/// is in variables of its own, for what others get the address of cannot stay in registers.
+/// is in variables of its own, for what others get the address of cannot stay in registers, and
+/// its stack pointer points into the copy.
 template <typename Recorder>
 std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
-  FrameState state = at.state;
+  // Copies, because the frames that are written might else be these.
+  const StackView stack = stack_.in_place();
+  const std::uint64_t bias = stack_.bias();
+  const std::span<Frame> out = out_;
+  const std::uint64_t salt = salt_;
+  FrameState state{at.state.ip, at.state.sp + bias, at.state.fp};
   std::uint64_t key = at.key;
   std::uint64_t keys = keys_;
   std::size_t count = at.count;
   std::optional<Stop> why;
-  for (;;) {
-    const RuleCache::Found found = cache_.look_up(key, salt_);
-    const std::uint64_t cfa_bytes = kWordBytes * found.cfa_words();
+  while (!why) {
+    const RuleCache::Found found = cache_.look_up(key, salt);
+    std::uint64_t base = state.sp;
     Step step = Step::kDone;
     // Two calls, so that the next load waits for the branch's prediction and not for the tag.
     if (found.is(RuleKind::kStackPointer)) [[likely]] {
-      step = enter(state, state.sp + cfa_bytes, found.slot(), count - 1);
+      step = enter(state, stack, base, found, count - 1);
     } else if (found.is(RuleKind::kFramePointer)) {
       recorder_.uses_frame_pointer(state.fp, count - 1);
-      step = enter(state, state.fp + cfa_bytes, found.slot(), count - 1);
+      base = state.fp + bias;
+      step = enter(state, stack, base, found, count - 1);
     } else {
       break;
     }
     keys |= key;
     if (step != Step::kDone) [[unlikely]] {
-      why = stop_of(step);
+      // Which of the two it is depends on where the stack was, not its copy.
+      const std::uint64_t cfa = base - bias + kWordBytes * found.cfa_words();
+      why = stop_of(architecture::check_cfa(cfa, state.sp - bias, stack_));
       break;
     }
     key = state.ip;
-    if (count == out_.size()) [[unlikely]] {
+    if (count == out.size()) [[unlikely]] {
       why = Stop::kTooDeep;
       break;
     }
-    out_[count++] = Frame(key);
-    if (joins(count, state, keys | key)) {
+    out[count++] = Frame(key);
+    if (joins(count, {key, state.sp - bias, state.fp}, keys | key))
       why = Stop::kEndOfStack;
-      break;
-    }
   }
   keys_ = keys;
-  at = {state, key, count};
+  at.state = {state.ip, state.sp - bias, state.fp};
+  at.key = key;
+  at.count = count;
   return why;
 }
 
 template <typename Recorder>
-Step Walk<Recorder>::enter(FrameState& state, std::uint64_t cfa, std::uint32_t slot,
-                           std::size_t by) noexcept {
+Step Walk<Recorder>::enter(FrameState& state, const StackView& stack, std::uint64_t base,
+                           RuleCache::Found found, std::size_t by) noexcept {
   const std::uint64_t sp = state.sp;
-  const Step step = architecture::enter_caller(state, stack_, cfa, slot);
-  if (step == Step::kDone && kWordBytes * slot - 1 < cfa - sp)  // as there: it has been read
-    recorder_.reads_frame_pointer(cfa - kWordBytes * slot, by);
+  const std::uint64_t slot = found.slot();
+  const Step step = architecture::enter_caller(state, stack, base, found.cfa_words(), found.slot());
+  if (step == Step::kDone && kWordBytes * slot - 1 < state.sp - sp)  // as there: it has been read
+    recorder_.reads_frame_pointer(state.sp - kWordBytes * slot - stack_.bias(), by);
   return step;
 }
 
@@ -203,7 +218,8 @@ std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
     return Stop::kNoUnwindInfo;
   Registers registers = at.count == 1 ? start_.registers : Registers(at.state);
   const Step step = step_row(full->row, registers, stack_);
-  if (step == Step::kUnknownRegister)
+  if (step == Step::kUnknownRegister ||
+      (step == Step::kDone && !registers.get(architecture::kFramePointer)))
     return give_up();
   if (step != Step::kDone)
     return stop_of(step);
@@ -218,14 +234,14 @@ std::optional<Stop> Walk<Recorder>::step_blindly(RuleKind kind, Position& at) {
   const std::uint64_t fp = at.state.fp;
   recorder_.uses_frame_pointer(fp, at.count - 1);
   const auto found = step_without_cfi(space_, kind, at.state, stack_, is_exact);
-  if (const auto* why = std::get_if<Stop>(&found))
-    return *why;
-  const auto source = std::get<FrameSource>(found);
-  if (source == FrameSource::kFramePointer)
+  const auto* source = std::get_if<FrameSource>(&found);
+  if (source != nullptr && *source == FrameSource::kFramePointer)
     recorder_.reads_frame_pointer(fp, at.count - 1);
-  else
+  else if (is_exact)  // the top of the stack had a say, also if it was no caller
     recorder_.passes_barrier(at.count - 1);
-  return write(at, source, false);
+  if (source == nullptr)
+    return std::get<Stop>(found);
+  return write(at, *source, false);
 }
 
 template <typename Recorder>
@@ -244,38 +260,36 @@ std::optional<Stop> Walk<Recorder>::write(Position& at, FrameSource source, bool
 
 WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
                         std::span<Frame> out) {
-  const auto nothing = begin_walk(start, stack, out);
-  if (nothing)
-    return *nothing;
+  WalkResult result;  // filled where it stands: copies of it cost 12 ns a stack
+  if (!begin_walk(start, stack, out, result))
+    return result;
   NoRecorder recorder;
-  auto result = Walk<NoRecorder>(cache_, space, start, stack, out, recorder).run();
-  if (!result) {
+  if (!Walk<NoRecorder>(cache_, space, start, stack, out, recorder).run(result)) {
     ++statistics_.general_walks;
     result = walk_with_all_registers(space, start, stack, out);
   }
-  count_stack(result->frames, 0);
-  return *result;
+  count_stack(result.frames, 0);
+  return result;
 }
 
 WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
                         std::span<Frame> out, ThreadHistory& history) {
-  const auto nothing = begin_walk(start, stack, out);
-  if (nothing)
-    return *nothing;
+  WalkResult result;
+  if (!begin_walk(start, stack, out, result))
+    return result;
   HistoryRecorder recorder(history, scratch_, stack, out, cache_.generation(space));
   Walk<HistoryRecorder> walk(cache_, space, start, stack, out, recorder);
-  auto result = walk.run();
-  statistics_.failed_matches += recorder.failed_matches();
-  if (!result) {
+  if (!walk.run(result)) {
     ++statistics_.general_walks;
     result = walk_with_all_registers(space, start, stack, out);
   } else if (walk.has_joined()) {
     recorder.keep_joined();
-  } else if (result->stop == Stop::kEndOfStack) {
-    recorder.keep_whole(result->frames);
+  } else if (result.stop == Stop::kEndOfStack) {
+    recorder.keep_whole(result.frames);
   }
-  count_stack(result->frames, recorder.reused());
-  return *result;
+  statistics_.failed_matches += recorder.failed_matches();
+  count_stack(result.frames, recorder.reused());
+  return result;
 }
 
 void Walker::count_stack(std::size_t frames, std::size_t reused) noexcept {

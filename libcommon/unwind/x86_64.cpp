@@ -84,16 +84,18 @@ std::optional<Rule> offset_rule(const CfiRow& row) noexcept {
 Step follow_plt(Rule rule, FrameState& state, const StackView& stack) noexcept {
   constexpr std::uint64_t kEntryMask = 15;
   const bool has_pushed = (state.ip & kEntryMask) >= rule.cfa_words();
-  return enter_caller(state, stack, state.sp + kWordBytes + (has_pushed ? kWordBytes : 0), 0);
+  return enter_caller(state, stack, state.sp, has_pushed ? 2 : 1, 0);
 }
 
 Step follow_realigned(Rule rule, FrameState& state, const StackView& stack) noexcept {
   const auto cfa = stack.read(state.fp - kWordBytes * rule.cfa_words());
   if (!cfa)
     return Step::kNotCaptured;
-  const Step step = enter_caller(state, stack, *cfa, 0);
-  if (step == Step::kDone)
-    state.fp = stack.read(state.fp).value_or(0);
+  const FrameState before = state;
+  const Step step = enter_caller(state, stack, *cfa, 0, 0);
+  // A frame pointer that points out of the frame has been restored: see row_step.cpp.
+  if (step == Step::kDone && before.fp >= before.sp && before.fp < *cfa)
+    state.fp = stack.read(before.fp).value_or(0);
   return step;
 }
 
@@ -142,12 +144,11 @@ std::string to_string(Rule rule) {
 }
 
 Step execute(Rule rule, FrameState& state, const StackView& stack) noexcept {
-  const std::uint64_t cfa_bytes = kWordBytes * rule.cfa_words();
   switch (rule.kind()) {
     case RuleKind::kStackPointer:
-      return enter_caller(state, stack, state.sp + cfa_bytes, rule.frame_pointer_slot());
+      return enter_caller(state, stack, state.sp, rule.cfa_words(), rule.frame_pointer_slot());
     case RuleKind::kFramePointer:
-      return enter_caller(state, stack, state.fp + cfa_bytes, rule.frame_pointer_slot());
+      return enter_caller(state, stack, state.fp, rule.cfa_words(), rule.frame_pointer_slot());
     case RuleKind::kPlt:
       return follow_plt(rule, state, stack);
     case RuleKind::kRealigned:
@@ -163,14 +164,14 @@ Step execute(Rule rule, FrameState& state, const StackView& stack) noexcept {
 }
 
 Step step_by_frame_pointer(FrameState& state, const StackView& stack) noexcept {
-  constexpr std::uint64_t kSlot = 2;
+  constexpr std::uint32_t kSlot = 2;
   if (state.fp % kWordBytes != 0)
     return Step::kUnusable;
-  return enter_caller(state, stack, state.fp + kSlot * kWordBytes, kSlot);
+  return enter_caller(state, stack, state.fp, kSlot, kSlot);
 }
 
 Step step_as_leaf(FrameState& state, const StackView& stack) noexcept {
-  return enter_caller(state, stack, state.sp + kWordBytes, 0);
+  return enter_caller(state, stack, state.sp, 1, 0);
 }
 
 }  // namespace pe::unwind::x86_64

@@ -1,12 +1,14 @@
-// Writes the seeds of the fuzz targets that read sample streams, as
-// FOLDER/<target>/<name>.  Usage: make_seeds FOLDER
+// Writes the seeds of the fuzz targets that read sample streams or call frame
+// information, as FOLDER/<target>/<name>.  Usage: make_seeds FOLDER
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "support/cfi_builder.h"
 #include "support/stream_builder.h"
 
 namespace {
@@ -78,6 +80,54 @@ std::string attr_and_sample() {
   return bytes;
 }
 
+using pe::testing::code;
+
+/// Programs as compilers make them: a push, a frame pointer, a realigned stack, a PLT entry.
+std::vector<std::string> programs() {
+  const std::string push = code({DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 16,
+                                 DW_CFA_offset | 6, 2, DW_CFA_advance_loc | 3});
+  return {code({DW_CFA_def_cfa_offset, 24}),
+          code({DW_CFA_undefined, 16}),
+          push + code({DW_CFA_def_cfa_register, 6}),
+          push + code({DW_CFA_remember_state, DW_CFA_def_cfa_offset, 48, DW_CFA_advance_loc1, 64,
+                       DW_CFA_restore_state, DW_CFA_restore | 6}),
+          code({DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref, DW_CFA_expression, 6,
+                2, DW_OP_breg6, 0}),
+          code({DW_CFA_def_cfa_expression, 11, DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15,
+                DW_OP_and, DW_OP_lit11, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus}),
+          code({DW_CFA_def_cfa, 10, 0, DW_CFA_expression, 7, 2, DW_OP_breg7, 48}),
+          ""};
+}
+
+/// A section of these with or without its search table, in the form of cfi_section_fuzz.
+std::string sections(bool has_header) {
+  pe::testing::CfiBuilder builder(0x20000);
+  builder.cie({});
+  std::uint64_t start = 0x1000;
+  for (const std::string& program : programs())
+    builder.fde(start += 0x100, 0x80, program);
+  const auto text = [](const std::vector<std::byte>& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  const std::string header = has_header ? text(builder.header(0x10000).bytes) : "";
+  return code({has_header ? 2 : 0}) +
+         std::string(pe::bytes_of(static_cast<std::uint16_t>(header.size()))) + header +
+         text(builder.section().bytes);
+}
+
+/// Those functions, and a stack of calls of each, in the form of walker_fuzz.
+std::string walk() {
+  std::string bytes = code({0});
+  for (const std::string& program : programs())
+    bytes += static_cast<char>(program.size()) + program;
+  for (int i = 0; i < 16; ++i)  // registers: the frame pointer leads into the stack
+    bytes += i == 6 ? code({1, 9}) : code({2, i});
+  bytes += code({0, 8, 20, 0, 9});
+  for (int i = 0; i < 120; ++i)
+    bytes += i % 3 == 0 ? code({4 * (i % 10), 9}) : code({1, i + 5});
+  return bytes;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -95,6 +145,12 @@ int main(int argc, char** argv) {
        "7f5676800000-7f567a028000 r-xp 00026000 fe:00 332835                     "
        "/usr/lib/libc.so.6");
   save(folder / "maps_line" / "anonymous", "7f5676800000-7f567a028000 rw-p 00000000 00:00 0 ");
+  save(folder / "cfi_section" / "searched", sections(true));
+  save(folder / "cfi_section" / "scanned", sections(false));
+  for (std::size_t i = 0; i < programs().size(); ++i)
+    save(folder / "cfi_program" / ("program-" + std::to_string(i)),
+         code({0, 1, 12, 8, 40}) + programs()[i]);
+  save(folder / "walker" / "calls", walk());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   return 0;
 }

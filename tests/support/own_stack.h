@@ -6,8 +6,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,7 +71,8 @@ inline std::uint64_t own_stack_end() {
   pthread_attr_t attributes;
   void* start = nullptr;
   std::size_t bytes = 0;
-  BOOST_REQUIRE(::pthread_getattr_np(::pthread_self(), &attributes) == 0);
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0)
+    std::abort();
   ::pthread_attr_getstack(&attributes, &start, &bytes);
   ::pthread_attr_destroy(&attributes);
   return reinterpret_cast<std::uint64_t>(start) + bytes;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <functional>
 #include <string_view>

@@ -132,6 +132,18 @@ BOOST_AUTO_TEST_CASE(the_zero_at_the_end_is_compared) {
   BOOST_TEST(reused(words) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_guess_that_failed_is_made_again) {
+  // No rules, no frame pointer: the end, unless the top of the stack is a caller.
+  constexpr std::uint64_t kBare = kFakeCode + 0x800;
+  const WalkStart start{Registers(FrameState{kBare, kFakeStack, 0})};
+  Words words = {1, 2, kThree + 8, 3, 4, kEnd + 8};
+  const auto walk = [&] { return pe::testing::walk(walker, space, start, words, &history); };
+  BOOST_TEST(walk().frames.size() == 1U);
+  words[0] = kThree + 8;
+  words[3] = kEnd + 8;
+  BOOST_TEST(walk().frames.size() == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(unmapping_code_forgets_the_stack) {
   const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
   reused(words);
