@@ -75,10 +75,10 @@ class HistoryRecorder {
 
  private:
   std::size_t try_match(std::size_t number) noexcept;
-  [[nodiscard]] bool has_same_words(std::size_t match, std::size_t number) const noexcept;
+  [[nodiscard]] bool has_same_words(std::size_t match, std::size_t number) noexcept;
   [[nodiscard]] std::size_t first_difference(std::size_t match) const noexcept;
   void splice(std::size_t match, std::size_t walked);
-  void splice_uses(std::size_t match, std::size_t walked);
+  void splice_uses(std::size_t match, std::size_t walked) noexcept;
 
   ThreadHistory& history_;
   HistoryScratch& scratch_;
@@ -92,6 +92,8 @@ class HistoryRecorder {
   std::size_t last_barrier_ = ThreadHistory::kNoBarrier;
   std::uint64_t zero_end_ = 0;
   std::size_t match_ = 0, walked_ = 0;
+  std::size_t kept_uses_ = 0;     ///< of the history's: by the matched frame and further outside
+  std::size_t through_uses_ = 0;  ///< the last of those, whose frame pointer comes from inside
   std::size_t failed_matches_ = 0;
 };
 

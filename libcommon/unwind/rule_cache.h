@@ -31,6 +31,8 @@ class RuleCache {
   RuleCache();
   RuleCache(const RuleCache&) = delete;
   RuleCache& operator=(const RuleCache&) = delete;
+  RuleCache(RuleCache&&) = delete;  // address spaces know it by its address
+  RuleCache& operator=(RuleCache&&) = delete;
   ~RuleCache() = default;
 
   /// A number for what `space` maps, never given out twice; the same until the space withdraws

@@ -33,7 +33,7 @@ HistoryRecorder::HistoryRecorder(ThreadHistory& history, HistoryScratch& scratch
 /// All slots lie between the matched frame's stack pointer and needed_end_: they were captured.
 /// One loop that compares and copies: a second would cost another mispredicted exit, which is
 /// as much as ten frames.
-bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) const noexcept {
+bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) noexcept {
   const std::uint64_t* sps = history_.sps_.data();
   const Frame* frames = history_.frames_.data();
   const StackView stack = stack_;
@@ -44,12 +44,17 @@ bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) cons
     difference |= stack.word(sps[i] - architecture::kWordBytes) ^ frame.address();
     *out-- = frame;  // on trial: nothing counts it if the words differ
   }
-  for (const FramePointerUse& use : history_.uses_) {
-    if (use.used_by > match)
-      break;
-    if (use.read_by <= match)
-      difference |= stack.word(use.slot_avma) ^ use.value;
+  const FramePointerUse* uses = history_.uses_.data();
+  std::size_t kept = 0;
+  std::size_t through = 0;
+  for (; kept < history_.use_count_ && uses[kept].used_by <= match; ++kept) {
+    if (uses[kept].read_by <= match)
+      difference |= stack.word(uses[kept].slot_avma) ^ uses[kept].value;
+    else
+      ++through;
   }
+  kept_uses_ = kept;
+  through_uses_ = through;
   return difference == 0;
 }
 
@@ -73,32 +78,29 @@ std::size_t HistoryRecorder::first_difference(std::size_t match) const noexcept 
   while (first < match && stack_.word(history_.sps_[first] - architecture::kWordBytes) ==
                               history_.frames_[first].address())
     ++first;
-  for (const FramePointerUse& use : history_.uses_)
+  for (const FramePointerUse& use : std::span(history_.uses_).first(history_.use_count_))
     if (use.used_by <= match && use.read_by <= match && stack_.word(use.slot_avma) != use.value)
       first = std::min<std::size_t>(first, use.read_by);
   return first;
 }
 
-void HistoryRecorder::splice_uses(std::size_t match, std::size_t walked) {
-  auto& uses = history_.uses_;
+void HistoryRecorder::splice_uses(std::size_t match, std::size_t walked) noexcept {
+  FramePointerUse* uses = history_.uses_.data();
   const auto number_of = [&](std::uint32_t walk_number) {
     return static_cast<std::uint32_t>(match + walked - 1 - walk_number);
   };
-  const std::uint32_t read_by = source_ == 0 ? kNever : number_of(read_by_);
-  std::size_t kept = 0;
-  for (; kept < uses.size() && uses[kept].used_by <= match; ++kept)
-    // A frame pointer that goes through the match has been read by the new walk, not by the old.
-    if (uses[kept].read_by > match) {
-      uses[kept].slot_avma = source_;
-      uses[kept].read_by = read_by;
-    }
-  uses.resize(kept);
-  uses.reserve(kept + use_count_);
+  // A frame pointer that goes through the match has been read by the new walk, not by the old.
+  for (std::size_t i = kept_uses_ - through_uses_; i < kept_uses_; ++i) {
+    uses[i].slot_avma = source_;
+    uses[i].read_by = source_ == 0 ? kNever : number_of(read_by_);
+  }
+  std::size_t count = kept_uses_;
   for (std::size_t i = use_count_; i-- > 0;) {
     const FramePointerUse& use = scratch_.uses[i];
-    uses.push_back({use.slot_avma, use.value, use.slot_avma == 0 ? kNever : number_of(use.read_by),
-                    number_of(use.used_by)});
+    uses[count++] = {use.slot_avma, use.value, use.slot_avma == 0 ? kNever : number_of(use.read_by),
+                     number_of(use.used_by)};
   }
+  history_.use_count_ = count;
 }
 
 void HistoryRecorder::splice(std::size_t match, std::size_t walked) {
@@ -116,19 +118,19 @@ void HistoryRecorder::splice(std::size_t match, std::size_t walked) {
 }
 
 void HistoryRecorder::keep_joined() {
-  splice_uses(match_, walked_);
   splice(match_, walked_);
+  splice_uses(match_, walked_);
 }
 
 void HistoryRecorder::keep_whole(std::size_t count) {
   if (count == 0)
     return history_.forget();
-  history_.uses_.clear();
-  splice_uses(0, count);
   splice(0, count);
   history_.needed_end_ = std::max(history_.sps_[0], zero_end_);
-  if (zero_end_ != 0)
-    history_.uses_.insert(history_.uses_.begin(), {zero_end_ - architecture::kWordBytes, 0, 0, 0});
+  kept_uses_ = through_uses_ = 0;
+  if (zero_end_ != 0)  // compared like a frame pointer that the outermost frame used
+    history_.uses_[kept_uses_++] = {zero_end_ - architecture::kWordBytes, 0, 0, 0};
+  splice_uses(0, count);
 }
 
 }  // namespace pe::unwind

@@ -50,15 +50,19 @@ class ThreadHistory {
       frames_.resize(frames);
       sps_.resize(frames);
       fps_.resize(frames);
+      uses_.resize(frames + kMoreUses);
     }
   }
 
   static constexpr std::size_t kNoBarrier = ~std::size_t{0};
+  /// A frame uses the frame pointer once at most.  The end may be one more, or a zero that is kept
+  /// as one.
+  static constexpr std::size_t kMoreUses = 2;
 
   std::vector<Frame> frames_;  ///< of all arrays only the first count_ are in use
   std::vector<std::uint64_t> sps_, fps_;
   std::vector<FramePointerUse> uses_;  ///< outermost user first
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, use_count_ = 0;
   std::size_t barrier_ = kNoBarrier;  ///< frames from this number on (inside) are not matched
   std::uint64_t needed_end_ = 0;      ///< how far the stack must reach to be compared
   std::uint64_t generation_ = 0;      ///< of the address space, see RuleCache

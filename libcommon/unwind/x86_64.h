@@ -34,7 +34,7 @@ inline constexpr std::uint64_t kWordBytes = 8;
 /// General registers by DWARF number.
 class Registers {
  public:
-  Registers() = default;
+  Registers() noexcept {}  // NOLINT(modernize-use-equals-default): that would write zeros
   /// Only the three that most rules need.
   explicit Registers(const FrameState& state) noexcept {
     set(kInstructionPointer, state.ip);
@@ -53,12 +53,15 @@ class Registers {
   }
   /// The three; 0 for what is not known.
   [[nodiscard]] FrameState state() const noexcept {
-    return {values_[kInstructionPointer], values_[kStackPointer], values_[kFramePointer]};
+    const auto value = [this](unsigned number) {
+      return (known_ >> number & 1U) != 0 ? values_[number] : 0;
+    };
+    return {value(kInstructionPointer), value(kStackPointer), value(kFramePointer)};
   }
 
  private:
-  std::array<std::uint64_t, kRegisterCount> values_{};
   std::uint32_t known_ = 0;
+  std::array<std::uint64_t, kRegisterCount> values_;  ///< of those only: 0 would have to be written
 };
 
 /// Whether images of this architecture are `image`'s.
