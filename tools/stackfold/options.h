@@ -27,14 +27,13 @@ struct Marks {
 /// How the frame at the root is called.
 enum class RootName { kComm, kCommPid, kCommPidTid };
 
-/// What the input is, where its content is not to be trusted to tell.
-enum class InputFormat { kAny, kStream, kFolded, kPerfScript };
+struct Format;
 
 struct Options {
-  InputFormat from = InputFormat::kAny;
-  bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
-  bool with_addresses = false;  ///< "[unknown <pc>]"
-  bool all_events = false;      ///< every event, its name as root frame
+  const Format* from = nullptr;  ///< nullptr: its content tells what the input is
+  bool is_perl = false;          ///< --compat: exactly as stackcollapse-perf.pl, quirks included
+  bool with_addresses = false;   ///< "[unknown <pc>]"
+  bool all_events = false;       ///< every event, its name as root frame
   Marks marks;
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;

@@ -8,8 +8,8 @@
 #include "base/plural.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
+#include "stackfold/formats/format.h"
 #include "stackfold/options.h"
-#include "stackfold/perf_script/perf_script_folder.h"
 #include "stackfold/stream_folder.h"
 
 namespace pe {
@@ -52,16 +52,20 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
 }
 
 /// false if nothing in the input was of the format.
-bool fold_perf_script(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
-                      cli::Io& io) {
-  const fold::TextReport report = fold::PerfScriptFolder(counts, options).fold(input);
+bool fold_text(io::Input& input, const fold::Options& options, const fold::Format& format,
+               folded::FoldedCounts& counts, cli::Io& io) {
+  const fold::TextReport report = format.fold(input, options, counts);
   if (report.other_events > 0)
     say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"),
                         other_events(report.other_events, report.folded_event)));
   if (report.ignored_lines > 0)
     say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
                         report.first_ignored));
-  return report.samples + report.other_events > 0 || report.ignored_lines == 0;
+  for (const std::string& what : {report.left_out, report.damage})
+    if (!what.empty())
+      say(io, fmt::format("{}: {}", input.name(), what));
+  return report.damage.empty() &&
+         (report.samples + report.other_events > 0 || report.ignored_lines == 0);
 }
 
 /// false if nothing in the input was of the format.
@@ -80,18 +84,12 @@ bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
 /// false if the input was damaged, or nothing of any known form.
 bool fold_input(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
                 cli::Io& io) {
-  const fold::InputFormat format =
-      options.from == fold::InputFormat::kAny ? fold::detect(input) : options.from;
-  switch (format) {
-    case fold::InputFormat::kStream:
-      return fold_stream(input, options, counts, io);
-    case fold::InputFormat::kPerfScript:
-      return fold_perf_script(input, options, counts, io);
-    case fold::InputFormat::kAny:
-    case fold::InputFormat::kFolded:
-      return fold_folded(std::move(input), counts, io);
-  }
-  return true;
+  const fold::Format& format = options.from != nullptr ? *options.from : fold::detect(input);
+  if (format.fold != nullptr)
+    return fold_text(input, options, format, counts, io);
+  if (&format == &fold::stream_format())
+    return fold_stream(input, options, counts, io);
+  return fold_folded(std::move(input), counts, io);
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
@@ -117,7 +115,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 const cli::Tool kStackfold{
     .name = "stackfold",
     .synopsis = "[OPTION]... [FILE]...",
-    .summary = "Fold a sample stream, perf script text or folded text into folded text.",
+    .summary = "Fold the stacks of a sample stream, or of many profilers' text, into folded text.",
     .add_options = fold::add_options,
     .work = work,
 };
