@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(every_format_has_a_name) {
   for (const Shape& shape : kShapes)
     BOOST_TEST(stackfold({"--from", shape.format}, "").status == 0, shape.format);
   BOOST_TEST(stackfold({"--from", "cobol"}, "").err ==
-             "stackfold: --from: not one of stream, pprof-raw, jstack, macos-sample, "
+             "stackfold: --from: not one of stream, pprof, pprof-raw, jstack, macos-sample, "
              "eu-stack, gdb, bpftrace, bcc, dtrace, perf-script, folded: 'cobol' (see --help)\n");
 }
 

@@ -9,6 +9,7 @@
 #include "stackfold/formats/bpftrace.h"
 #include "stackfold/formats/jstack.h"
 #include "stackfold/formats/macos_sample.h"
+#include "stackfold/formats/pprof.h"
 #include "stackfold/formats/pprof_raw.h"
 #include "stackfold/formats/stack_blocks.h"
 #include "stackfold/perf_script/perf_script_folder.h"
@@ -29,6 +30,7 @@ bool is_anything(std::string_view /*head*/) { return true; }
 /// What has a mark of its own comes before what is told by the shape of its lines.
 constexpr Format kFormats[] = {
     {"stream", is_stream, nullptr},
+    {"pprof", pprof::looks_like, pprof::fold},
     {"pprof-raw", pprof_raw::looks_like, pprof_raw::fold},
     {"jstack", jstack::looks_like, jstack::fold},
     {"macos-sample", macos_sample::looks_like, macos_sample::fold},
