@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/formats/pprof_profile.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <protozero/pbf_reader.hpp>
 #include <utility>
@@ -23,8 +21,9 @@ enum ProfileField : protozero::pbf_tag_type {
   kDefaultSampleType = 14,
 };
 
-/// A table with more rows is not of a program, and would cost more memory than its bytes.
-constexpr std::size_t kMaxRows = 16UL << 20U;
+/// Longer tables are not of a program, and would cost many times the memory of their bytes.
+constexpr std::size_t kMaxViews = 16UL << 20U;  ///< of samples and strings, 16 bytes each
+constexpr std::size_t kMaxRows = 4UL << 20U;    ///< of the rest
 
 /// Functions at one address; what is farther out is dropped.
 constexpr std::size_t kMaxInlined = 1000;
@@ -138,7 +137,7 @@ void take_field(Reader& reader, Profile& profile) {
 }
 
 bool is_too_long(const Profile& profile) {
-  return profile.strings.size() > kMaxRows || profile.samples.size() > kMaxRows ||
+  return profile.strings.size() > kMaxViews || profile.samples.size() > kMaxViews ||
          profile.locations.size() > kMaxRows || profile.functions.size() > kMaxRows ||
          profile.mappings.size() > kMaxRows || profile.types.size() > kMaxRows;
 }
@@ -152,7 +151,7 @@ Profile read_profile(std::string_view bytes) {
     while (reader.next()) {
       take_field(reader, profile);
       if (is_too_long(profile)) {
-        profile.damage = fmt::format("a table of the profile has more than {} rows", kMaxRows);
+        profile.damage = "a table of the profile is longer than that of any program";
         break;
       }
     }
