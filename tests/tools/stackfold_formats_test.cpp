@@ -36,6 +36,11 @@ const Shape kShapes[] = {
     {"jstack", "\"t-1\" #1 nid=0x1\n   java.lang.Thread.State: RUNNABLE\n", "\tat f(F.java:1)\n",
      "\n"},
     {"macos-sample", "Call graph:\n", "    7 f  (in x) + 1  [0x1]\n", "\n"},
+    {"memleak",
+     "[1] Top 1 stacks with outstanding allocations:\n\t8 bytes in 1 allocations from stack\n",
+     "\t\tf+0x1 [x]\n", "\n"},
+    {"simpleperf", "sample:\n  event_type: e\n  event_count: 7\n  thread_name: t\n",
+     "    symbol: f\n", "sample:\n  event_type: e\n  event_count: 7\n"},
     {"pprof-raw", "Samples:\na/count\n  7: 1\nLocations\n     1: 0x1 M=1 f /f.go:1 s=0\n",
      "          f /f.go:1 s=0\n", "Mappings\n"},
 };
@@ -113,7 +118,8 @@ BOOST_AUTO_TEST_CASE(every_format_has_a_name) {
     BOOST_TEST(stackfold({"--from", shape.format}, "").status == 0, shape.format);
   BOOST_TEST(stackfold({"--from", "cobol"}, "").err ==
              "stackfold: --from: not one of stream, pprof, pprof-raw, jstack, macos-sample, "
-             "eu-stack, gdb, bpftrace, bcc, dtrace, perf-script, folded: 'cobol' (see --help)\n");
+             "simpleperf, memleak, eu-stack, gdb, bpftrace, bcc, dtrace, perf-script, folded: "
+             "'cobol' (see --help)\n");
 }
 
 BOOST_AUTO_TEST_CASE(garbage_is_an_error_and_names_its_place) {

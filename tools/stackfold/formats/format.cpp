@@ -9,8 +9,10 @@
 #include "stackfold/formats/bpftrace.h"
 #include "stackfold/formats/jstack.h"
 #include "stackfold/formats/macos_sample.h"
+#include "stackfold/formats/memleak.h"
 #include "stackfold/formats/pprof.h"
 #include "stackfold/formats/pprof_raw.h"
+#include "stackfold/formats/simpleperf.h"
 #include "stackfold/formats/stack_blocks.h"
 #include "stackfold/perf_script/perf_script_folder.h"
 
@@ -34,6 +36,8 @@ constexpr Format kFormats[] = {
     {"pprof-raw", pprof_raw::looks_like, pprof_raw::fold},
     {"jstack", jstack::looks_like, jstack::fold},
     {"macos-sample", macos_sample::looks_like, macos_sample::fold},
+    {"simpleperf", simpleperf::looks_like, simpleperf::fold},
+    {"memleak", memleak::looks_like, memleak::fold},
     {"eu-stack", backtrace::looks_like_eu_stack, backtrace::fold},
     {"gdb", backtrace::looks_like_gdb, backtrace::fold},
     {"bpftrace", bpftrace::looks_like, bpftrace::fold},
