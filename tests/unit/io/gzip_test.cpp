@@ -65,6 +65,14 @@ BOOST_AUTO_TEST_CASE(a_cut_keeps_what_came_before) {
   BOOST_TEST(damage == "the gzip data is cut off");
 }
 
+BOOST_AUTO_TEST_CASE(a_cut_within_a_long_repetition_keeps_all_of_it) {
+  // Found by fuzzing: 242 zeros in 17 bytes, which came out up to the end of a buffer.
+  const std::string bytes("\x1f\x8b\x08\0\0\0\0\0\0\x03\x63\x60\x18\x01\0\x05\0", 17);
+  const auto [text, damage] = unpacked(bytes);
+  BOOST_TEST(text.size() == 242);
+  BOOST_TEST(damage == "the gzip data is cut off");
+}
+
 BOOST_AUTO_TEST_CASE(damage_is_said) {
   std::string bytes = packed(kText);
   bytes[bytes.size() - 6] ^= 1;  // in the checksum
