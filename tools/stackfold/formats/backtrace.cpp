@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
@@ -31,15 +32,16 @@ std::optional<Frame> parse_frame(std::string_view line) {
   return Frame{line.substr(1, digits - 1), trim(line.substr(digits))};
 }
 
-/// Cuts "0x00007f44512ed545" and the blanks behind it off; is it there?
-bool take_address(std::string_view& text) {
+/// Cuts "0x00007f44512ed545" off and returns it; empty if it is not there.
+std::string_view take_address(std::string_view& text) {
   if (!text.starts_with("0x"))
-    return false;
+    return {};
   const auto end = std::min(text.find_first_not_of("0123456789abcdefABCDEF", 2), text.size());
   if (end < text.size() && !is_blank(text[end]))
-    return false;
+    return {};
+  const std::string_view address = text.substr(0, end);
   text = text.substr(end);
-  return true;
+  return address;
 }
 
 /// "main - /usr/bin/prog" without the module that eu-stack -m names.
@@ -69,7 +71,10 @@ bool is_gdb_thread(std::string_view line) {
 
 class Folder {
  public:
-  Folder(io::Input& input, folded::FoldedCounts& counts) : lines_(input, report_), stack_(counts) {}
+  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_),
+        stack_(counts),
+        inlined_mark_(options.marks.inlined ? "_[i]" : "") {}
 
   TextReport fold() {
     while (const auto line = lines_.next())
@@ -83,7 +88,7 @@ class Folder {
     if (const auto frame = parse_frame(line)) {
       if (frame->number.find_first_not_of('0') == kNone)  // "#0"
         end_stack();
-      stack_.add_caller(function_of(frame->rest));
+      add_frame(frame->rest);
     } else if (is_eu_stack_thread(line) || is_gdb_thread(line)) {
       end_stack();
     } else if (!trim(line).empty() && !is_note(line)) {
@@ -94,7 +99,7 @@ class Folder {
   /// Lines that belong to a backtrace: places and variables, which are indented, and what
   /// gdb says when it comes and goes.
   [[nodiscard]] bool is_note(std::string_view line) const {
-    if (is_indented(line) && !stack_.empty())
+    if (is_indented(line) && in_stack_)
       return true;
     // Where the process was stopped: "0x0000558a2044 in f (n=1) at x.c:10", "10      return n;"
     const bool is_source = is_digit(line[0]) && line.find('\t') != kNone;
@@ -108,16 +113,37 @@ class Folder {
                        [line](std::string_view begin) { return line.starts_with(begin); });
   }
 
+  /// Whether a function is inlined shows in the line of its caller: gdb prints no address
+  /// there, eu-stack the same, as for a function that calls itself.
+  void add_frame(std::string_view text) {
+    std::string name = function_of(text);
+    const std::string_view address = take_address(text);
+    const bool is_same_call = address == address_ && name != name_;
+    const bool is_inlined = has_address_ && (address.empty() || is_same_call);
+    if (in_stack_)
+      stack_.add_caller(name_, is_inlined ? inlined_mark_ : "");
+    in_stack_ = true;
+    has_address_ = has_address_ || !address.empty();
+    name_ = std::move(name);
+    address_ = address;
+  }
+
   void end_stack() {
-    if (stack_.empty())
+    if (!in_stack_)
       return;
+    stack_.add_caller(name_);
     stack_.count(1);
     ++report_.samples;
+    in_stack_ = has_address_ = false;
   }
 
   TextReport report_;
   TextLines lines_;
   StackBuilder stack_;
+  std::string_view inlined_mark_;
+  bool in_stack_ = false;
+  bool has_address_ = false;    ///< of any frame of the stack
+  std::string name_, address_;  ///< of the frame before, which is not yet in stack_
 };
 
 /// Does a frame come before anything else, with `mark` in front?
@@ -137,7 +163,7 @@ bool has_thread_then_frame(std::string_view head, IsThread&& is_thread) {
 
 std::string function_of(std::string_view frame) {
   std::string_view text = frame;
-  const bool has_address = take_address(text);
+  const bool has_address = !take_address(text).empty();
   if (has_address && !trim(text).starts_with("in "))
     return eu_stack_function(text);
   text = has_address ? trim(text).substr(3) : text;
@@ -163,8 +189,8 @@ bool looks_like_gdb(std::string_view head) {
   return has_thread_then_frame(head, is_gdb_thread);
 }
 
-TextReport fold(io::Input& input, const Options& /*options*/, folded::FoldedCounts& counts) {
-  return Folder(input, counts).fold();
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
 }
 
 }  // namespace pe::fold::backtrace
