@@ -40,18 +40,18 @@ class FoldedCounts {
   /// `divisor` and rounded to a whole number.
   void add_divided(const FoldedCounts& other, std::uint64_t divisor);
 
-  /// Calls `on_stack(frames, count)` for every stack, in the order in which they came first.
-  template <typename OnStack>
-  void for_each(OnStack&& on_stack) const {
-    for (const Stack& stack : stacks_)
-      on_stack(frames_of(stack), stack.count);
-  }
-
   [[nodiscard]] FrameTable& frames() const noexcept { return frame_table_; }
   [[nodiscard]] std::size_t size() const noexcept { return stacks_.size(); }
   [[nodiscard]] bool empty() const noexcept { return stacks_.empty(); }
   /// Did some sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
+
+  /// Calls `visit(frames, count)` for every stack, root first, in the order of their first add().
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Stack& stack : stacks_)
+      visit(frames_of(stack), stack.count);
+  }
 
   /// Writes every stack once as a folded line, in bytewise order of the stacks.
   void write(io::Output& out) const;

@@ -31,19 +31,19 @@ bool is_anything(std::string_view /*head*/) { return true; }
 
 /// What has a mark of its own comes before what is told by the shape of its lines.
 constexpr Format kFormats[] = {
-    {"stream", is_stream, nullptr},
+    {"stream", is_stream, nullptr, true},
     {"pprof", pprof::looks_like, pprof::fold},
     {"pprof-raw", pprof_raw::looks_like, pprof_raw::fold},
     {"jstack", jstack::looks_like, jstack::fold},
     {"macos-sample", macos_sample::looks_like, macos_sample::fold},
-    {"simpleperf", simpleperf::looks_like, simpleperf::fold},
+    {"simpleperf", simpleperf::looks_like, simpleperf::fold, true},
     {"memleak", memleak::looks_like, memleak::fold},
     {"eu-stack", backtrace::looks_like_eu_stack, backtrace::fold},
     {"gdb", backtrace::looks_like_gdb, backtrace::fold},
     {"bpftrace", bpftrace::looks_like, bpftrace::fold},
     {"bcc", stack_blocks::looks_like_bcc, stack_blocks::fold},
     {"dtrace", stack_blocks::looks_like, stack_blocks::fold},
-    {"perf-script", perf_script::looks_like, perf_script::fold},
+    {"perf-script", perf_script::looks_like, perf_script::fold, true},
     {"folded", is_anything, nullptr},
 };
 

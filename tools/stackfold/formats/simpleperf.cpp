@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/file_name.h"
@@ -60,6 +61,8 @@ class Folder {
       lines_.ignore(line);
     else if (*key == "event_type")
       event_ = value;
+    else if (*key == "time")
+      time_ns_ = parse_number<std::uint64_t>(value);
     else if (*key == "event_count")
       period_ = parse_number<std::uint64_t>(value).value_or(1);
     else if (*key == "thread_id")
@@ -88,7 +91,7 @@ class Folder {
   void end_sample() {
     if (in_sample_ && !is_wanted()) {
       ++report_.other_events;
-    } else if (in_sample_) {
+    } else if (in_sample_ && is_in_time()) {
       if (options_.all_events)
         stack_.add_root(event_);
       stack_.add_root(root());
@@ -101,8 +104,22 @@ class Folder {
     comm_.clear();
     file_.clear();
     address_.clear();
+    time_ns_.reset();
     period_ = 1;
     tid_ = 0;
+  }
+
+  bool is_in_time() {
+    if (!options_.time)
+      return true;
+    constexpr std::uint64_t kNsInUs = 1000;
+    if (!time_ns_)
+      ++report_.without_time;
+    else if (options_.time->holds(*time_ns_ / kNsInUs))
+      return true;
+    else
+      ++report_.outside_time;
+    return false;
   }
 
   bool is_wanted() {
@@ -129,6 +146,7 @@ class Folder {
   StackBuilder stack_;
   bool in_sample_ = false;
   std::string event_, comm_, file_, address_;
+  std::optional<std::uint64_t> time_ns_;
   std::uint64_t period_ = 1;
   std::uint32_t tid_ = 0;
   std::uint64_t lost_ = 0;  ///< as the recorder says at the end
