@@ -21,14 +21,16 @@ Result stackfold(const std::vector<std::string>& args, std::string_view input) {
 class ProfileBuilder {
  public:
   ProfileBuilder& type(std::uint64_t type, std::uint64_t unit) {
-    protozero::pbf_writer message(writer_, 1);
+    protozero::pbf_writer profile(text_);
+    protozero::pbf_writer message(profile, 1);
     message.add_uint64(1, type);
     message.add_uint64(2, unit);
     return *this;
   }
   ProfileBuilder& sample(const std::vector<std::uint64_t>& locations,
                          const std::vector<std::int64_t>& values, bool is_packed = true) {
-    protozero::pbf_writer message(writer_, 2);
+    protozero::pbf_writer profile(text_);
+    protozero::pbf_writer message(profile, 2);
     if (is_packed) {
       message.add_packed_uint64(1, locations.begin(), locations.end());
       message.add_packed_int64(2, values.begin(), values.end());
@@ -42,7 +44,8 @@ class ProfileBuilder {
   }
   ProfileBuilder& mapping(std::uint64_t id, std::uint64_t start, std::uint64_t offset,
                           std::uint64_t file_name) {
-    protozero::pbf_writer message(writer_, 3);
+    protozero::pbf_writer profile(text_);
+    protozero::pbf_writer message(profile, 3);
     message.add_uint64(1, id);
     message.add_uint64(2, start);
     message.add_uint64(4, offset);
@@ -51,7 +54,8 @@ class ProfileBuilder {
   }
   ProfileBuilder& location(std::uint64_t id, std::uint64_t mapping, std::uint64_t address,
                            const std::vector<std::uint64_t>& functions = {}) {
-    protozero::pbf_writer message(writer_, 4);
+    protozero::pbf_writer profile(text_);
+    protozero::pbf_writer message(profile, 4);
     message.add_uint64(1, id);
     message.add_uint64(2, mapping);
     message.add_uint64(3, address);
@@ -62,25 +66,26 @@ class ProfileBuilder {
     return *this;
   }
   ProfileBuilder& function(std::uint64_t id, std::uint64_t name) {
-    protozero::pbf_writer message(writer_, 5);
+    protozero::pbf_writer profile(text_);
+    protozero::pbf_writer message(profile, 5);
     message.add_uint64(1, id);
     message.add_uint64(2, name);
     return *this;
   }
   ProfileBuilder& strings(const std::vector<std::string>& strings) {
+    protozero::pbf_writer profile(text_);
     for (const auto& string : strings)
-      writer_.add_string(6, string);
+      profile.add_string(6, string);
     return *this;
   }
   ProfileBuilder& default_type(std::uint64_t type) {
-    writer_.add_uint64(14, type);
+    protozero::pbf_writer(text_).add_uint64(14, type);
     return *this;
   }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
   std::string text_;
-  protozero::pbf_writer writer_{text_};
 };
 
 /// Types "samples/count" and "cpu/nanoseconds", functions 1 "main" and 2 "f".
@@ -179,6 +184,23 @@ BOOST_AUTO_TEST_CASE(a_cut_profile_is_folded_as_far_as_it_goes) {
   BOOST_TEST(r.out == "main;f 5\n");
   BOOST_TEST(r.err == "stackfold: stdin: the profile is damaged or cut off\n");
   BOOST_TEST(r.status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_follows_a_damaged_entry_is_read) {
+  const std::string function_without_its_number = "\x2a\x01\x08";
+  auto builder = two_types().strings(kStrings);
+  const auto profile = function_without_its_number + builder.sample({2, 1}, {3, 5000}).text();
+  const auto r = stackfold({"--from", "pprof"}, profile);
+  BOOST_TEST(r.out == "main;f 5\n");
+  BOOST_TEST(r.err == "stackfold: stdin: damaged entries of the profile left out: 1\n");
+  BOOST_TEST(r.status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(fields_of_another_kind_are_stepped_over) {
+  // Found by fuzzing: a message and a string as numbers, a number as a message.
+  const std::string odd = std::string("\x20\x05\x30\x01\x0a\x00", 6) + "\x72\x02xy";
+  const auto profile = two_types().strings(kStrings).sample({2, 1}, {3, 5000}).text() + odd;
+  BOOST_TEST(stackfold({"--event", "cpu"}, profile).out == "main;f 5\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {

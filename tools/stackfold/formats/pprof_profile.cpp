@@ -28,7 +28,12 @@ constexpr std::size_t kMaxRows = 4UL << 20U;    ///< of the rest
 /// Functions at one address; what is farther out is dropped.
 constexpr std::size_t kMaxInlined = 1000;
 
+/// The bytes of a string or message; a field that is neither is stepped over, and empty.
 std::string_view view_of(Reader& reader) {
+  if (reader.wire_type() != protozero::pbf_wire_type::length_delimited) {
+    reader.skip();
+    return {};
+  }
   const auto view = reader.get_view();
   return {view.data(), view.size()};
 }
@@ -112,28 +117,41 @@ void add_type(std::string_view message, Profile& profile) {
                              static_cast<std::int64_t>(fields[2]));
 }
 
-void take_field(Reader& reader, Profile& profile) {
-  switch (reader.tag()) {
+void take_message(std::uint32_t field, std::string_view message, Profile& profile) {
+  switch (field) {
     case kSampleType:
-      return add_type(view_of(reader), profile);
+      return add_type(message, profile);
     case kSample:
-      profile.samples.push_back(view_of(reader));
+      profile.samples.push_back(message);
       return;
     case kMapping:
-      return add_mapping(view_of(reader), profile);
+      return add_mapping(message, profile);
     case kLocation:
-      return add_location(view_of(reader), profile);
+      return add_location(message, profile);
     case kFunction:
-      return add_function(view_of(reader), profile);
+      return add_function(message, profile);
     case kStringTable:
-      profile.strings.push_back(view_of(reader));
-      return;
-    case kDefaultSampleType:
-      profile.default_type = static_cast<std::int64_t>(number_of(reader));
+      profile.strings.push_back(message);
       return;
     default:
-      reader.skip();
+      return;
   }
+}
+
+/// False if the field is damaged within; what follows it can be read all the same.
+bool take_field(Reader& reader, Profile& profile) {
+  if (reader.tag() == kDefaultSampleType) {
+    profile.default_type = static_cast<std::int64_t>(number_of(reader));
+    return true;
+  }
+  const std::uint32_t field = reader.tag();
+  const std::string_view message = view_of(reader);
+  try {
+    take_message(field, message, profile);
+  } catch (const protozero::exception&) {
+    return false;
+  }
+  return true;
 }
 
 bool is_too_long(const Profile& profile) {
@@ -147,9 +165,10 @@ bool is_too_long(const Profile& profile) {
 Profile read_profile(std::string_view bytes) {
   Profile profile;
   Reader reader(bytes.data(), bytes.size());
+  std::uint64_t damaged = 0;
   try {
     while (reader.next()) {
-      take_field(reader, profile);
+      damaged += take_field(reader, profile) ? 0 : 1;
       if (is_too_long(profile)) {
         profile.damage = "a table of the profile is longer than that of any program";
         break;
@@ -158,6 +177,8 @@ Profile read_profile(std::string_view bytes) {
   } catch (const protozero::exception&) {
     profile.damage = "the profile is damaged or cut off";
   }
+  if (damaged > 0 && profile.damage.empty())
+    profile.damage = "damaged entries of the profile left out: " + std::to_string(damaged);
   return profile;
 }
 
