@@ -57,13 +57,12 @@ std::size_t GzipReader::read(std::span<std::byte> into) {
   zlib.next_out = as_zlib(into.data());
   zlib.avail_out = static_cast<uInt>(wanted);
   while (!at_end_ && zlib.avail_out > 0) {
-    // At the end of the input zlib may hold what did not fit the buffer before.
-    const bool has_input = fill();
+    fill();  // at the end of the input zlib may still hold what did not fit the buffer before
     const int status = ::inflate(&zlib, Z_NO_FLUSH);
     if (status == Z_STREAM_END) {
       at_end_ = !begin_next_member();
     } else if (status != Z_OK) {
-      damage_ = has_input ? "the gzip data is damaged" : "the gzip data is cut off";
+      damage_ = status == Z_BUF_ERROR ? "the gzip data is cut off" : "the gzip data is damaged";
       at_end_ = true;
     }
   }

@@ -77,6 +77,14 @@ BOOST_AUTO_TEST_CASE(damage_is_said) {
   std::string bytes = packed(kText);
   bytes[bytes.size() - 6] ^= 1;  // in the checksum
   BOOST_TEST(unpacked(bytes).second == "the gzip data is damaged");
+  // Found by fuzzing: 20 bytes, which zlib has taken when it sees what is wrong with them.
+  const std::string short_one("\x1f\x8b\x08\0\0;;;;;;;;~;\x06\x04\x1f\x8b\xd2", 20);
+  pe::io::Input input = pe::testing::memory_input(short_one);
+  pe::io::GzipReader gzip(input);
+  std::byte buffer[21];
+  while (gzip.read(buffer) > 0) {
+  }
+  BOOST_TEST(gzip.damage() == "the gzip data is damaged");
   BOOST_TEST(unpacked("\x1f\x8b garbage").second == "the gzip data is damaged");
 }
 
