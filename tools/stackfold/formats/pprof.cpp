@@ -106,8 +106,8 @@ class Folder {
   bool add_sample() {
     stack_.clear();
     const auto& ids = sample_.location_ids;
-    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
-      const Place place = place_of(*id);
+    for (std::size_t i = ids.size(); i-- > 0;) {
+      const Place place = place_of(ids[i]);
       const auto first = pool_.begin() + place.begin;
       stack_.insert(stack_.end(), first, first + place.count);
       if (stack_.size() > kMaxFrames)

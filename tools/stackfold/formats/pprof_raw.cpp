@@ -241,10 +241,10 @@ class Folder {
                                                                   : 0U;
     std::vector<folded::FrameId> frames;
     frames.reserve(location.names.size() + 1);
-    for (auto name = location.names.rbegin(); name != location.names.rend(); ++name) {
+    for (std::size_t i = location.names.size(); i-- > 0;) {
       const std::uint32_t flags = frames.empty() ? kind : perf::kSymbolInlined;
-      frames.push_back(
-          counts_.frames().intern(frame_text(counts_.frames()[*name], flags, options_.marks)));
+      frames.push_back(counts_.frames().intern(
+          frame_text(counts_.frames()[location.names[i]], flags, options_.marks)));
     }
     if (frames.empty()) {
       const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;

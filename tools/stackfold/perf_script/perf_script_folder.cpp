@@ -40,6 +40,8 @@ TextReport PerfScriptFolder::fold(io::Input& input) {
   }
   if (!options_.is_perl)  // the perl loses a last sample that no blank line ends
     end_sample();
+  input_ = nullptr;
+  lines_ = nullptr;
   return report_;
 }
 
@@ -202,9 +204,9 @@ void PerfScriptFolder::ignore(std::string_view line) {
 
 namespace perf_script {
 
-bool looks_like(std::string_view text) {
+bool looks_like(std::string_view head) {
   bool has_header = false;
-  while (const auto line = take_until(text, '\n')) {
+  while (const auto line = take_until(head, '\n')) {
     const bool is_empty = line->find_first_not_of(" \t\r") == std::string_view::npos;
     if (line->starts_with('#') || (is_empty && !has_header))
       continue;
