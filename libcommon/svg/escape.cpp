@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "svg/escape.h"
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+
 #include "svg/utf8.h"
 
 namespace pe::svg {
@@ -38,7 +43,7 @@ constexpr bool is_shown(char32_t c) {
 
 }  // namespace
 
-std::size_t append_escaped(std::string& out, std::string_view text) {
+std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii) {
   std::size_t replaced = 0;
   while (!text.empty()) {
     std::size_t plain = 0;
@@ -51,9 +56,14 @@ std::size_t append_escaped(std::string& out, std::string_view text) {
     const CodePoint c = first_code_point(text);
     // U+FFFD itself, when it was in the text, takes three bytes.
     const bool is_valid = c.value != kReplacement || c.size == 3;
+    const bool is_kept = is_valid && is_shown(c.value);
     if (const auto reference = reference_for(c.value); !reference.empty()) {
       out += reference;
-    } else if (is_valid && is_shown(c.value)) {
+    } else if (as_ascii) {
+      const char32_t shown = is_kept ? c.value : kReplacement;
+      fmt::format_to(std::back_inserter(out), "&#{};", static_cast<std::uint32_t>(shown));
+      replaced += is_kept ? 0 : 1;
+    } else if (is_kept) {
       out += text.substr(0, c.size);
     } else {
       out += "\xEF\xBF\xBD";

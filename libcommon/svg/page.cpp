@@ -20,7 +20,19 @@ constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 /// Pixels as the page has them, in tenths: neighbours meet exactly, because a
 /// width is the difference of two rounded edges.
-long long tenths(double pixels) { return std::llround(pixels * 10); }
+long long tenths(double pixels) {
+  // As printf's "%.1f" rounds, which takes the number as it is: 752.45 is a little less
+  // than it looks, but times 10 it would be rounded up to 7524.5 first.
+  const double nearest = std::nearbyint(pixels * 10);
+  const double off = std::fma(pixels, 10, -nearest);
+  const bool is_odd = std::fmod(nearest, 2) != 0;
+  double shift = 0;
+  if (off > 0.5 || (off == 0.5 && is_odd))
+    shift = 1;
+  else if (off < -0.5 || (off == -0.5 && is_odd))
+    shift = -1;
+  return static_cast<long long>(nearest + shift);
+}
 
 void append_tenths(std::string& out, long long value) {
   fmt::format_to(std::back_inserter(out), "{}", value / 10);
@@ -38,6 +50,18 @@ bool is_dark(Rgb c) {
     return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
   };
   return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
+}
+
+/// Comments must not hold two dashes side by side (XML 1.0, 2.5).
+std::string in_comment(std::string_view text) {
+  std::string kept;
+  kept.reserve(text.size());
+  for (const char c : text) {
+    if (c == '-' && kept.ends_with('-'))
+      kept += ' ';
+    kept += c;
+  }
+  return kept;
 }
 
 constexpr std::string_view kReading =
@@ -63,7 +87,9 @@ std::string fitted_label(std::string_view name, double width, const Geometry& ge
   return std::string(name);
 }
 
-void PageWriter::escaped(std::string_view text) { replaced_ += append_escaped(text_, text); }
+void PageWriter::escaped(std::string_view text) {
+  replaced_ += append_escaped(text_, text, is_ascii());
+}
 
 void PageWriter::attribute(std::string_view name, std::string_view value) {
   text_.append(" ").append(name).append("=\"");
@@ -79,8 +105,15 @@ void PageWriter::attribute(std::string_view name, double value) {
 
 void PageWriter::open_document(double height) {
   const double width = style_.geometry.width;
+  text_ += "<?xml version=\"1.0\"";
+  attribute("encoding", style_.encoding);
+  text_ += " standalone=\"yes\"?>\n";
+  if (!style_.notes.empty()) {
+    text_ += "<!-- NOTES: ";
+    escaped(in_comment(style_.notes));
+    text_ += " -->\n";
+  }
   text_ +=
-      "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title page-desc\"";
   attribute("width", width);
@@ -182,19 +215,52 @@ void PageWriter::label(const Frame& frame, double x) {
   // The middle of the letters, not of the line, in the middle of the frame.
   attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
   text_ += '>';
-  append_escaped(text_, label);  // not counted: the <title> was
+  append_escaped(text_, label, is_ascii());  // not counted: the <title> was
   text_ += "</text>";
+}
+
+/// The tags up to the frame's rectangle.
+void PageWriter::open_group(const Frame& frame) {
+  const FrameExtra* extra = frame.extra;
+  if (extra != nullptr && !extra->link.empty()) {
+    text_ += "<a";
+    for (const Attribute& a : extra->link)
+      attribute(a.name, a.value);
+    text_ += '>';
+  }
+  text_ += "<g";
+  std::string classes = is_dark(frame.fill) ? "dark" : "";
+  if (extra != nullptr) {
+    for (const Attribute& a : extra->group) {
+      if (a.name == "class")
+        classes += (classes.empty() ? "" : " ") + a.value;
+      else
+        attribute(a.name, a.value);
+    }
+  }
+  if (!classes.empty())
+    attribute("class", classes);
+  fmt::format_to(std::back_inserter(text_), " data-at=\"{} {} {}\"", frame.start, frame.count,
+                 frame.depth);
+  const bool has_title = extra != nullptr && !extra->title.empty();
+  if (has_title)  // the name cannot be read from it
+    attribute("data-name", frame.name);
+  text_ += "><title>";
+  if (has_title) {
+    escaped(extra->title);
+  } else {
+    escaped(frame.name);
+    text_ += " (";
+    escaped(frame.detail);
+    text_ += ')';
+  }
+  text_ += "</title>";
 }
 
 void PageWriter::frame(const Frame& frame) {
   const Geometry& g = style_.geometry;
-  fmt::format_to(std::back_inserter(text_), "<g{} data-at=\"{} {} {}\"><title>",
-                 is_dark(frame.fill) ? R"( class="dark")" : "", frame.start, frame.count,
-                 frame.depth);
-  escaped(frame.name);
-  text_ += " (";
-  escaped(frame.detail);
-  text_ += ")</title><rect";
+  open_group(frame);
+  text_ += "<rect";
   const long long left = tenths(frame.left);
   text_ += " x=\"";
   append_tenths(text_, left);
@@ -206,7 +272,7 @@ void PageWriter::frame(const Frame& frame) {
   fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", frame.fill.r, frame.fill.g,
                  frame.fill.b);
   label(frame, static_cast<double>(left) / 10);
-  text_ += "</g>\n";
+  text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
   out_.write(text_);
   text_.clear();
 }

@@ -26,6 +26,22 @@ struct PageStyle {
   std::string name_type = "Function:";  ///< stands before a name in the details bar
   Background background{};
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
+  std::string notes;                ///< a comment in the file; empty: none
+  /// As the file declares it.  In any but UTF-8, what is not ASCII is written as
+  /// references, so that every encoding that extends ASCII is right.
+  std::string encoding = "UTF-8";
+};
+
+struct Attribute {
+  std::string name;   ///< fit for XML
+  std::string value;  ///< escaped when written
+};
+
+/// What a user wants of the frames of one name.
+struct FrameExtra {
+  std::string title;             ///< instead of name and detail; empty: none
+  std::vector<Attribute> group;  ///< of the element around the frame
+  std::vector<Attribute> link;   ///< of the link that the frame is; empty: it is none
 };
 
 /// One rectangle.
@@ -36,6 +52,7 @@ struct Frame {
   std::uint32_t depth = 0;
   double left = 0, right = 0;     ///< edges, in pixels
   std::string_view start, count;  ///< decimal numbers: the exact edges, in counts
+  const FrameExtra* extra = nullptr;
 };
 
 /// Writes a page piece by piece.
@@ -67,6 +84,8 @@ class PageWriter {
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
   void label(const Frame& frame, double x);
+  void open_group(const Frame& frame);
+  [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }
 
   const PageStyle& style_;
   io::Output& out_;
