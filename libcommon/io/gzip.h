@@ -1,7 +1,7 @@
 // Reading gzip data (RFC 1952) as it comes, a buffer at a time: however much a few
 // bytes blow up to, memory is what the caller asks for and zlib's window.
 //
-// The one door to zlib.
+// zlib has this door and one for ELF sections, elf/compressed.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 

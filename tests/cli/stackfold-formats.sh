@@ -4,7 +4,7 @@
 # Told by content and named with --from, of Unix lines and of DOS lines, it is the same.
 # Usage: stackfold-formats.sh STACKFOLD DATA_FOLDER MANUAL_PAGE
 set -u
-stackfold=$1 data=$2 page=$3 failed=0 compared=0
+stackfold=$(realpath "$1") data=$2 page=$3 failed=0 compared=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
 check() {  # WANTED GOT WHAT

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "base/quote.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
 #include "stackfold/formats/format.h"
@@ -76,6 +77,10 @@ bool fold_text(io::Input& input, const fold::Options& options, const fold::Forma
   if (!left_out.empty())
     say(io,
         fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"), left_out));
+  if (report.modules_without_debug > 0)
+    say(io, fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
+                        plural(report.modules_without_debug, "module"),
+                        quoted(report.first_without_debug)));
   if (report.ignored_lines > 0)
     say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
                         report.first_ignored));
@@ -100,12 +105,21 @@ bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
   return is_any || reader.malformed().count == 0;
 }
 
+/// Throws Error if an option asks for what the format does not have.
+void refuse_options(const fold::Options& options, const fold::Format& format,
+                    const std::string& input) {
+  if (options.time && !format.has_times)
+    throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
+  if (!format.has_frame_lines && (options.with_inlined || options.with_source))
+    throw Error(fmt::format("{}: --{}: only for the text of perf script", input,
+                            options.with_inlined ? "inline" : "srcline"));
+}
+
 /// false if the input was damaged, or nothing of any known form.
 bool fold_input(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
                 cli::Io& io) {
   const fold::Format& format = options.from != nullptr ? *options.from : fold::detect(input);
-  if (options.time && !format.has_times)
-    throw Error(fmt::format("{}: --time: {} text has no times", input.name(), format.name));
+  refuse_options(options, format, input.name());
   if (format.fold != nullptr)
     return fold_text(input, options, format, counts, io);
   if (&format == &fold::stream_format())

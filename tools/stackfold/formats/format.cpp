@@ -43,7 +43,7 @@ constexpr Format kFormats[] = {
     {"bpftrace", bpftrace::looks_like, bpftrace::fold},
     {"bcc", stack_blocks::looks_like_bcc, stack_blocks::fold},
     {"dtrace", stack_blocks::looks_like, stack_blocks::fold},
-    {"perf-script", perf_script::looks_like, perf_script::fold, true},
+    {"perf-script", perf_script::looks_like, perf_script::fold, true, true},
     {"folded", is_anything, nullptr},
 };
 

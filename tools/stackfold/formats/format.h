@@ -24,7 +24,8 @@ struct Format {
   /// Reads to the end and adds every stack; nullptr for the sample stream and folded text,
   /// which have reports of their own.
   TextReport (*fold)(io::Input& input, const Options& options, folded::FoldedCounts& counts);
-  bool has_times = false;  ///< of its samples, for --time
+  bool has_times = false;        ///< of its samples, for --time
+  bool has_frame_lines = false;  ///< with addresses and modules, for --inline and --srcline
 };
 
 /// All of them; where several fit an input, it is the first.  The last fits any.
