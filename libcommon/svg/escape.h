@@ -14,4 +14,8 @@ namespace pe::svg {
 /// what XML 1.0 does not allow become U+FFFD; returns how many did.
 std::size_t append_escaped(std::string& out, std::string_view text);
 
+/// As append_escaped(), without references: for what is not read as XML, but
+/// must show the same characters.
+std::size_t append_clean(std::string& out, std::string_view text);
+
 }  // namespace pe::svg

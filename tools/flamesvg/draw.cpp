@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
+#include "flamesvg/embed.h"
+#include "flamesvg/summary.h"
 #include "svg/page.h"
 
 namespace pe::flamesvg {
@@ -22,7 +26,28 @@ std::string detail_text(const Box& box, const Options& options, double whole) {
 svg::PageStyle page_style(const Options& options, std::uint32_t levels) {
   svg::PageStyle style = options.page;
   style.geometry.levels = levels;
+  style.factor = options.factor;
+  style.min_width = options.min_width.is_percent
+                        ? options.min_width.value / 100 * style.geometry.usable_width()
+                        : options.min_width.value;
   return style;
+}
+
+/// By number of the name.
+std::vector<svg::Rgb> name_colors(const CallTree& tree, const Options& options) {
+  std::vector<svg::Rgb> colors;
+  colors.reserve(tree.name_count());
+  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
+    colors.push_back(svg::frame_color(options.palette, options.shade, tree.name_text(name)));
+  return colors;
+}
+
+std::string left_out_text(const EmbeddedTree& embedded, const Options& options) {
+  if (embedded.left_out == 0 || embedded.bytes.empty())
+    return {};
+  return fmt::format(" {} frames counted fewer than {} {} are not in this file.",
+                     grouped_count({.whole = embedded.left_out}, 1),
+                     grouped_count(embedded.smallest, options.factor), options.page.count_name);
 }
 
 }  // namespace
@@ -38,28 +63,40 @@ std::string grouped_count(folded::Count count, double factor) {
 
 std::uint64_t draw(const CallTree& tree, const Layout& layout, const Options& options,
                    io::Output& out) {
-  const svg::PageStyle style = page_style(options, layout.levels);
+  const folded::Count whole = layout.boxes.front().count;
+  const std::vector<svg::Rgb> colors = name_colors(tree, options);
+  EmbeddedTree embedded;
+  if (options.embed_limit > 0)
+    embedded = embed_tree(tree, {.whole = whole, .limit = options.embed_limit, .colors = colors});
+  svg::PageStyle style = page_style(options, layout.levels);
+  style.merges_narrow = !embedded.bytes.empty();
+  style.summary = summary_text(tree, whole, options) + left_out_text(embedded, options);
+
   svg::PageWriter page(style, out);
   page.begin();
-  const double whole = layout.boxes.front().count.as_double();
   std::string start;
   std::string count;
   for (const Box& box : layout.boxes) {
-    const std::string_view name = tree.name(box.node);
-    const std::string detail = detail_text(box, options, whole);
+    const svg::Rgb fill = colors[tree.name_id(box.node)];
+    if (page.is_narrow(box.left, box.right)) {
+      page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
+      continue;
+    }
+    const std::string detail = detail_text(box, options, whole.as_double());
     start.clear();
     append_count(start, box.start);
     count.clear();
     append_count(count, box.count);
-    page.frame({.name = box.node == kRoot ? "all" : svg::without_mark(name),
+    page.frame({.name = box.node == kRoot ? "all" : svg::without_mark(tree.name(box.node)),
                 .detail = detail,
-                .fill = svg::frame_color(options.palette, options.shade, name),
+                .fill = fill,
                 .depth = box.depth,
                 .left = box.left,
                 .right = box.right,
                 .start = start,
                 .count = count});
   }
+  page.embed(embedded.bytes);
   page.end();
   return page.replaced();
 }

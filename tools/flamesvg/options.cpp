@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/parse_decimal.h"
+#include "base/parse_number.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -60,6 +62,24 @@ MinWidth read_min_width(const cli::CommandLine& line) {
   return min_width;
 }
 
+/// "3M", "500K", a number of bytes, "all" or "none".
+std::uint64_t read_embed_limit(const std::string& text) {
+  if (text == "none")
+    return 0;
+  if (text == "all")
+    return std::numeric_limits<std::uint64_t>::max();
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (!digits.empty() && (digits.back() == 'K' || digits.back() == 'M')) {
+    shift = digits.back() == 'K' ? 10 : 20;
+    digits.remove_suffix(1);
+  }
+  const auto number = parse_number<std::uint64_t>(digits);
+  if (!number || *number > std::numeric_limits<std::uint64_t>::max() >> shift)
+    refuse("embed", "not a size such as 3M, all or none", text);
+  return *number << shift;
+}
+
 void read_colors(const cli::CommandLine& line, Options& options) {
   if (const auto* text = line.text("colors")) {
     const auto palette = svg::find_palette(*text);
@@ -75,7 +95,10 @@ void read_colors(const cli::CommandLine& line, Options& options) {
     if (!background)
       refuse("bgcolors", "not one of yellow, blue, green, grey, #rrggbb", *text);
     options.page.background = *background;
+    options.page.theme = svg::Theme::kLight;
   }
+  if (line.has("dark"))
+    options.page.theme = svg::Theme::kDark;
   if (line.has("hash"))
     options.shade = svg::Shade::kByHash;
 }
@@ -87,7 +110,10 @@ void read_page(const cli::CommandLine& line, svg::PageStyle& page) {
   read_text(line, "title", page.title);
   read_text(line, "subtitle", page.subtitle);
   geometry.has_subtitle = !page.subtitle.empty();
-  read_number(line, "width", kWidths, geometry.width);
+  const auto* width = line.text("width");
+  page.is_auto_width = width != nullptr && *width == "auto";
+  if (!page.is_auto_width)
+    read_number(line, "width", kWidths, geometry.width);
   read_number(line, "height", kFrameHeights, geometry.frame_height);
   read_text(line, "fonttype", page.font_type);
   read_number(line, "fontsize", kFontSizes, geometry.font_size);
@@ -103,7 +129,7 @@ void add_options(po::options_description& options) {
   options.add_options()                                                                           //
       ("title", text("TEXT"), "title (default Flame Graph)")                                      //
       ("subtitle", text("TEXT"), "second title line (default none)")                              //
-      ("width", text("PX"), "width of the image (default 1200)")                                  //
+      ("width", text("PX|auto"), "width, or that of the window (default 1200)")                   //
       ("height", text("PX"), "height of a frame (default 16)")                                    //
       ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1)")                      //
       ("fonttype", text("FONT"), "font (default Verdana)")                                        //
@@ -113,6 +139,8 @@ void add_options(po::options_description& options) {
       ("nametype", text("TEXT"), "what stands before a name (default Function:)")                 //
       ("colors", text("PALETTE"), ("one of " + svg::palette_names() + " (default hot)").c_str())  //
       ("bgcolors", text("COLOR"), "background: yellow, blue, green, grey or #rrggbb")             //
+      ("dark", "dark page (default: as the reader prefers)")                                      //
+      ("embed", text("SIZE"), "bytes for the whole tree, or all, none (default 3M)")              //
       ("hash", "similar names get similar shades")                                                //
       ("inverted", "root at the top: an icicle graph")                                            //
       ("reverse", "merge stacks from the leaf, not from the root")                                //
@@ -132,6 +160,8 @@ Options read_options(const cli::CommandLine& line) {
       refuse("total", "not a count", *text);
   }
   read_number(line, "factor", kFactors, options.factor);
+  if (const auto* text = line.text("embed"))
+    options.embed_limit = read_embed_limit(*text);
   return options;
 }
 

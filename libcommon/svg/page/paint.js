@@ -1,0 +1,256 @@
+// Draws what is in sight: frames wide enough to be told apart as elements, which
+// are used again and again, the rest as a few paths of runs that fill a pixel.
+//
+// Cost: collect() looks at each node that is wide enough and at its children;
+// drawRows() makes elements for the rows in sight alone.
+// SPDX-License-Identifier: MIT
+
+const OWN_ELEMENT = 3;  // pixels: narrower frames become part of a run
+const FILLED = 1;  // pixels that a run must fill
+const SEAM = 0.05;  // pixels between neighbours that nobody sees
+const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
+
+// Nodes to be drawn, by collect().
+const shown = { nodes: new Uint32Array(0), count: 0, first: 0, last: -1 };
+const pool = [];
+const paths = new Map();
+const hoverMark = svgElement('rect', { id: 'hover', class: 'hidden' });
+
+// Finds the nodes that are wide enough in this view, and how many rows they take.
+function collect() {
+  const { tree, zoomed } = view;
+  const { total, depth, end } = tree;
+  if (shown.nodes.length < tree.size)
+    shown.nodes = new Uint32Array(tree.size);
+  let count = 0;
+  for (let node = zoomed; node !== 0; node = tree.parent[node])
+    shown.nodes[count++] = tree.parent[node];
+  const smallest = minWidth / scale();
+  let deepest = 0;
+  for (let node = zoomed; node < end[zoomed];) {
+    if (total[node] < smallest) {
+      node = end[node];
+      continue;
+    }
+    shown.nodes[count++] = node;
+    if (depth[node] > deepest)
+      deepest = depth[node];
+    ++node;
+  }
+  shown.count = count;
+  view.levels = Math.max(givenLevels, deepest + 1);
+}
+
+// An element of the pool, or the node's own one, with what it shows at present.
+function newEntry(group) {
+  const entry = { group, rect: group.querySelector('rect'), text: group.querySelector('text'), shows: {} };
+  if (entry.rect === null) {
+    entry.rect = svgElement('rect');
+    group.append(entry.rect);
+  }
+  group.setAttribute('role', 'treeitem');
+  return entry;
+}
+
+function entryFor(node, index) {
+  const { groups } = view.tree;
+  if (groups !== null) {
+    if (!groups[node].entry)
+      groups[node].entry = newEntry(groups[node]);
+    return groups[node].entry;
+  }
+  if (index === pool.length) {
+    const group = svgElement('g');
+    layer.insertBefore(group, hoverMark);
+    pool.push(newEntry(group));
+  }
+  return pool[index];
+}
+
+// Sets what differs from what the element shows already: most of a redraw's cost is attributes.
+function show(entry, key, value, apply) {
+  if (entry.shows[key] !== value) {
+    entry.shows[key] = value;
+    apply(value);
+  }
+}
+
+const fills = new Map();  // by colour: as text, and whether white is easier to read on it
+
+// Relative luminance, and where both have the same contrast: WCAG 2.1.
+function fillOf(color) {
+  if (!fills.has(color)) {
+    const channels = [color >> 16, color >> 8 & 255, color & 255];
+    const [r, g, b] = channels.map((channel) =>
+      channel <= 10 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4);
+    fills.set(color, {
+      text: 'rgb(' + channels + ')',
+      isDark: 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.179,
+    });
+  }
+  return fills.get(color);
+}
+
+const tenth = (pixels) => Math.round(pixels * 10) / 10;
+
+function drawLabel(entry, node, x, y, width) {
+  const label = view.tree.isGap(node) ? '' : fitted(view.tree.nameOf(node), width - 2 * inset);
+  if (label === '' && entry.text === null)
+    return;
+  if (entry.text === null) {
+    entry.text = svgElement('text');
+    entry.group.append(entry.text);
+  }
+  show(entry, 'label', label, (value) => { entry.text.textContent = value; });
+  if (label === '')
+    return;
+  show(entry, 'labelX', x + inset, (value) => entry.text.setAttribute('x', value));
+  show(entry, 'labelY', y + (rowHeight - 1) / 2 + fontSize * LABEL_SHIFT,
+    (value) => entry.text.setAttribute('y', tenth(value)));
+}
+
+function classOf(node, isDark) {
+  return (isDark ? 'dark ' : '') + (view.tree.isGap(node) ? 'gap ' : '') + (isMatch(node) ? 'match ' : '') +
+    (node < view.zoomed && isOnPath(node) ? 'above' : '');
+}
+
+function drawFrame(entry, node, left, width) {
+  const { rect, group } = entry;
+  const x = tenth(left);
+  const y = rowTop(view.tree.depth[node]);
+  const fill = fillOf(view.tree.colorOf(node));
+  show(entry, 'class', classOf(node, fill.isDark).trim(), (value) => group.setAttribute('class', value));
+  show(entry, 'x', x, (value) => rect.setAttribute('x', value));
+  show(entry, 'width', Math.max(0, tenth(tenth(left + width) - x)), (value) => rect.setAttribute('width', value));
+  show(entry, 'y', y, (value) => rect.setAttribute('y', value));
+  show(entry, 'height', rowHeight - 1, (value) => rect.setAttribute('height', value));
+  show(entry, 'fill', fill.text, (value) => rect.setAttribute('fill', value));
+  show(entry, 'name', describe(node), (value) => group.setAttribute('aria-label', value));
+  show(entry, 'level', view.tree.depth[node] + 1, (value) => group.setAttribute('aria-level', value));
+  drawLabel(entry, node, x, y, width);
+}
+
+// Runs: by row the one that is being filled, by colour the path of those that are.
+
+class Runs {
+  constructor() {
+    this.open = new Map();
+    this.paths = new Map();
+  }
+
+  add(node, left, width) {
+    const depth = view.tree.depth[node];
+    let run = this.open.get(depth);
+    if (!run || left - run.right > SEAM || run.right - run.left >= FILLED) {
+      if (run)
+        this.close(depth, run);
+      run = { left, right: left, widest: 0, node, isMatch: false };
+      this.open.set(depth, run);
+    }
+    run.right = left + width;
+    const matches = isMatch(node);
+    // A match is not to be lost among wider neighbours.
+    if (matches && !run.isMatch || matches === run.isMatch && width > run.widest) {
+      run.widest = width;
+      run.node = node;
+      run.isMatch = matches;
+    }
+  }
+
+  close(depth, run) {
+    const x = tenth(run.left);
+    const width = tenth(tenth(run.right) - x);
+    if (width <= 0)
+      return;
+    const key = run.isMatch ? 'match' : view.tree.isGap(run.node) ? 'gap' : this.rounded(view.tree.colorOf(run.node));
+    const part = 'M' + x + ' ' + rowTop(depth) + 'h' + width + 'v' + (rowHeight - 1) + 'h-' + width + 'z';
+    this.paths.set(key, (this.paths.get(key) || '') + part);
+  }
+
+  // A few dozen colours: as the file's own runs have them.
+  rounded(color) {
+    return (color & 0xe0e0e0) + 0x101010;
+  }
+
+  // Into the document; a path that has nothing to show is kept for later.
+  draw() {
+    this.open.forEach((run, depth) => this.close(depth, run));
+    for (const key of this.paths.keys())
+      if (!paths.has(key)) {
+        const path = svgElement('path', typeof key === 'string' ? { class: key } : { fill: fillOf(key).text });
+        paths.set(key, path);
+        layer.prepend(path);
+      }
+    paths.forEach((path, key) => path.setAttribute('d', this.paths.get(key) || ''));
+  }
+}
+
+// Draws the rows in sight, and some more on both sides for scrolling.
+function drawRows() {
+  const sight = inSight();
+  const spare = Math.max(200, (sight.bottom - sight.top) / 2);
+  const rows = [depthAt(sight.top - spare), depthAt(sight.bottom + spare)].sort((a, b) => a - b);
+  [shown.first, shown.last] = rows;
+  const { tree } = view;
+  const used = new Set();
+  const runs = new Runs();
+  let index = 0;
+  for (let at = 0; at < shown.count; ++at) {
+    const node = shown.nodes[at];
+    if (tree.depth[node] < rows[0] || tree.depth[node] > rows[1])
+      continue;
+    const left = leftOf(node);
+    const width = widthOfNode(node);
+    if (width < OWN_ELEMENT) {
+      runs.add(node, left, width);
+      continue;
+    }
+    const entry = entryFor(node, index++);
+    drawFrame(entry, node, left, width);
+    used.add(entry);
+  }
+  runs.draw();
+  hideOthers(used);
+}
+
+let drawn = new Set();  // entries that are in sight
+
+function hideOthers(used) {
+  for (const entry of drawn)
+    if (!used.has(entry))
+      show(entry, 'class', 'hidden', (value) => entry.group.setAttribute('class', value));
+  drawn = used;
+}
+
+// The whole picture, after a change of the view.
+function paint() {
+  collect();
+  applySize();
+  followBar();
+  drawRows();
+  placeHover();
+  cursor.place();
+}
+
+// After scrolling only rows that were not drawn are missing.
+function paintScrolled() {
+  followBar();
+  const sight = inSight();
+  const rows = [depthAt(sight.top), depthAt(sight.bottom)].sort((a, b) => a - b);
+  const isOutside = (row) => row >= 0 && row < view.levels && (row < shown.first || row > shown.last);
+  if (rows.some(isOutside))
+    drawRows();
+}
+
+// Takes the picture over: out goes what the file drew, unless it is the source.
+function takeOver() {
+  for (const child of Array.from(layer.children))
+    if (view.tree.groups === null || child.tagName === 'path')
+      child.remove();
+  if (view.tree.groups !== null)
+    for (const group of view.tree.groups) {
+      group.entry = newEntry(group);
+      drawn.add(group.entry);
+    }
+  layer.append(hoverMark);
+}

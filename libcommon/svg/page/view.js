@@ -1,0 +1,89 @@
+// Where things are: rows, columns, the size of the page, what of it is in sight.
+// SPDX-License-Identifier: MIT
+
+function pageHeight() {
+  return topMargin + view.levels * rowHeight + bottomMargin;
+}
+
+function pageWidth() {
+  return view.usable + 2 * margin;
+}
+
+// Upper edge of the row.
+function rowTop(depth) {
+  return topMargin + (view.inverted ? depth : view.levels - 1 - depth) * rowHeight;
+}
+
+function depthAt(y) {
+  const row = Math.floor((y - topMargin) / rowHeight);
+  return view.inverted ? row : view.levels - 1 - row;
+}
+
+function scale() {
+  const count = view.tree.total[view.zoomed];
+  return count > 0 ? view.usable / count : 0;
+}
+
+// Is `node` the zoomed one or one of its callers?  Those take the whole width.
+function isOnPath(node) {
+  return node <= view.zoomed && view.zoomed < view.tree.end[node];
+}
+
+function leftOf(node) {
+  return isOnPath(node) ? margin : margin + (view.tree.start[node] - view.tree.start[view.zoomed]) * scale();
+}
+
+function widthOfNode(node) {
+  return isOnPath(node) ? view.usable : view.tree.total[node] * scale();
+}
+
+function windowHeight() {
+  return (window.visualViewport || { height: window.innerHeight }).height;
+}
+
+// The part of the page that the window shows, in the page's own pixels.
+function inSight() {
+  const shown = page.getBoundingClientRect();
+  const zoom = shown.width > 0 ? pageWidth() / shown.width : 1;
+  return { left: shown.left, zoom, top: -shown.top * zoom, bottom: (windowHeight() - shown.top) * zoom };
+}
+
+// Where an event of the mouse is on the page.
+function pointOf(event) {
+  const sight = inSight();
+  return { x: (event.clientX - sight.left) * sight.zoom, y: event.clientY * sight.zoom + sight.top };
+}
+
+function applySize() {
+  page.setAttribute('viewBox', '0 0 ' + pageWidth() + ' ' + pageHeight());
+  page.setAttribute('height', pageHeight());
+}
+
+// The bar stays in view, however high the picture is.
+function followBar() {
+  const height = pageHeight();
+  const up = Math.min(Math.max(0, height - inSight().bottom), height - 4 * fontSize);
+  bar.setAttribute('transform', 'translate(0 ' + (height - givenHeight - up) + ')');
+}
+
+// Does `change`, then scrolls so that the row of the zoomed node stays where it was.
+function keepingInPlace(change) {
+  const before = rowTop(view.tree.depth[view.zoomed]) - inSight().top;
+  change();
+  const sight = inSight();
+  const moved = rowTop(view.tree.depth[view.zoomed]) - sight.top - before;
+  if (Math.abs(moved) > 0.5)
+    window.scrollBy(0, moved / sight.zoom);
+}
+
+// The width of the window, if the page takes that.
+function fitWindow() {
+  if ('autowidth' in given)
+    view.usable = Math.max(100, Math.floor(page.getBoundingClientRect().width) - 2 * margin);
+  byId('title').classList.remove('hidden');
+  const half = byId('title').getComputedTextLength() / 2;
+  const letter = widthOf('n');
+  const middle = pageWidth() / 2;
+  const isCrowded = middle + half > pageWidth() - margin - 38 * letter || middle - half < margin + 12 * letter;
+  byId('title').classList.toggle('hidden', isCrowded);
+}
