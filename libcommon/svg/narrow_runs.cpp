@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kFilled = 1;   // pixels: a run this wide is drawn
 constexpr double kGap = 0.05;   // pixels between neighbours that are not seen
-constexpr unsigned kStep = 32;  // of a colour's channel
+constexpr unsigned kStep = 16;  // of a colour's channel
 
 /// The middle of the step that `c` falls into.
 std::uint32_t rounded(Rgb c) {

@@ -166,6 +166,8 @@ test('rows are drawn as they are scrolled into sight', async () => {
   await page.evaluate(() => window.scrollTo(0, 24000));
   await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f1500 ("]');
   assert.ok(!await isShown('f2999'));
+  await page.evaluate(() => window.scrollTo(0, 1e6));  // the bar, too, is in sight there
+  await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f0 ("]');
 });
 
 test('the address keeps zoom, search, Inverted and Left heavy', async () => {

@@ -86,9 +86,9 @@ test('what the script draws is what the file drew', async () => {
     const wide = [];
     const pattern = /<g[^>]*><title>([^<]*)<\/title><rect x="([\d.]+)" width="([\d.]+)" y="([\d.]+)" height="\d+" fill="([^"]*)"/g;
     for (const [, title, x, w, y, fill] of svg.matchAll(pattern))
-      if (Number(w) > 3.1)
+      if (Number(w) > 6.1)
         wide.push(`${title} x ${x} w ${w} y ${y} ${fill}`);
-    assert.ok(wide.length > 100, `${wide.length} with ${options}`);
+    assert.ok(wide.length > 60, `${wide.length} with ${options}`);
     await page.setViewportSize({ width: 1250, height: 900 });
     await open(profile, '', options);
     const drawn = new Set(await everyTitle());

@@ -7,8 +7,13 @@ function roundHalfEven(value) {
   return Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
 }
 
+// By hand: toLocaleString() takes 40 microseconds, and every frame in sight has a number.
 function grouped(value) {
-  return roundHalfEven(value).toLocaleString('en-US', { maximumFractionDigits: 0 });
+  const digits = roundHalfEven(value).toFixed(0);
+  let text = digits.slice(-3);
+  for (let end = digits.length - 3; end > 0; end -= 3)
+    text = digits.slice(Math.max(0, end - 3), end) + ',' + text;
+  return text;
 }
 
 // Two decimals.  A tie is exact only in eighths: toFixed() knows the others.

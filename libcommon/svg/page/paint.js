@@ -5,7 +5,7 @@
 // drawRows() makes elements for the rows in sight alone.
 // SPDX-License-Identifier: MIT
 
-const OWN_ELEMENT = 3;  // pixels: narrower frames become part of a run
+const OWN_ELEMENT = 6;  // pixels: narrower frames become part of a run
 const FILLED = 1;  // pixels that a run must fill
 const SEAM = 0.05;  // pixels between neighbours that nobody sees
 const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
@@ -125,8 +125,10 @@ function drawFrame(entry, node, left, width) {
   show(entry, 'y', y, (value) => rect.setAttribute('y', value));
   show(entry, 'height', rowHeight - 1, (value) => rect.setAttribute('height', value));
   show(entry, 'fill', fill.text, (value) => rect.setAttribute('fill', value));
-  show(entry, 'name', describe(node), (value) => group.setAttribute('aria-label', value));
-  show(entry, 'level', view.tree.depth[node] + 1, (value) => group.setAttribute('aria-level', value));
+  show(entry, 'node', originalIndex(node), () => {
+    group.setAttribute('aria-label', describe(node));
+    group.setAttribute('aria-level', view.tree.depth[node] + 1);
+  });
   drawLabel(entry, node, x, y, width);
 }
 
@@ -169,7 +171,7 @@ class Runs {
 
   // A few dozen colours: as the file's own runs have them.
   rounded(color) {
-    return (color & 0xe0e0e0) + 0x101010;
+    return (color & 0xf0f0f0) + 0x080808;
   }
 
   // Into the document; a path that has nothing to show is kept for later.
@@ -186,18 +188,17 @@ class Runs {
 }
 
 // Draws the rows in sight, and some more on both sides for scrolling.
-function drawRows() {
-  const sight = inSight();
-  const spare = Math.max(200, (sight.bottom - sight.top) / 2);
-  const rows = [depthAt(sight.top - spare), depthAt(sight.bottom + spare)].sort((a, b) => a - b);
-  [shown.first, shown.last] = rows;
+function drawRows(sight) {
+  const rows = rowsBetween(sight, Math.max(200, (sight.bottom - sight.top) / 2));
+  shown.first = rows.first;
+  shown.last = rows.last;
   const { tree } = view;
   const used = new Set();
   const runs = new Runs();
   let index = 0;
   for (let at = 0; at < shown.count; ++at) {
     const node = shown.nodes[at];
-    if (tree.depth[node] < rows[0] || tree.depth[node] > rows[1])
+    if (tree.depth[node] < rows.first || tree.depth[node] > rows.last)
       continue;
     const left = leftOf(node);
     const width = widthOfNode(node);
@@ -213,7 +214,7 @@ function drawRows() {
   hideOthers(used);
 }
 
-let drawn = new Set();  // entries that are in sight
+let drawn = new Set();  // entries that show a frame
 
 function hideOthers(used) {
   for (const entry of drawn)
@@ -222,24 +223,36 @@ function hideOthers(used) {
   drawn = used;
 }
 
-// The whole picture, after a change of the view.
-function paint() {
+// The whole picture, after a change of the view; the row of the zoomed node stays
+// where it was in the window.
+function paint(change) {
+  const before = inSight();
+  const row = zoomedRow(before);
+  change();
   collect();
   applySize();
-  followBar();
-  drawRows();
-  placeHover();
+  const moved = zoomedRow(before) - row;
+  drawRows(sightAfter(before, moved));
+  point(-1);
   cursor.place();
+  if (Math.abs(moved) > 0.5)
+    window.scrollBy(0, moved / before.zoom);
+  followBar(inSight());
 }
 
-// After scrolling only rows that were not drawn are missing.
+// The depths of the rows between two heights of the page, spare pixels added on both sides.
+function rowsBetween(sight, spare) {
+  const rows = [depthAt(sight.top - spare), depthAt(sight.bottom + spare)];
+  return { first: Math.max(0, Math.min(...rows)), last: Math.min(view.levels - 1, Math.max(...rows)) };
+}
+
+// After scrolling, if rows that were not drawn have come into sight.
 function paintScrolled() {
-  followBar();
   const sight = inSight();
-  const rows = [depthAt(sight.top), depthAt(sight.bottom)].sort((a, b) => a - b);
-  const isOutside = (row) => row >= 0 && row < view.levels && (row < shown.first || row > shown.last);
-  if (rows.some(isOutside))
-    drawRows();
+  followBar(sight);
+  const rows = rowsBetween(sight, 0);
+  if (rows.first < shown.first || rows.last > shown.last)
+    drawRows(sight);
 }
 
 // Takes the picture over: out goes what the file drew, unless it is the source.

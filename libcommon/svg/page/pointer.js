@@ -57,11 +57,6 @@ function placeMark(mark, node) {
   mark.setAttribute('height', rowHeight - 1);
 }
 
-function placeHover() {
-  if (pointed.node >= 0)
-    point(-1);
-}
-
 function point(node) {
   if (node === pointed.node)
     return;

@@ -52,5 +52,5 @@ function search(pattern) {
   }
   byId('search').textContent = pattern === '' ? 'Search' : 'Reset Search';
   showMatched();
-  drawRows();
+  drawRows(inSight());
 }

@@ -30,10 +30,7 @@ function start(tree) {
   loadAddress();
   window.addEventListener('hashchange', loadAddress);
   window.addEventListener('scroll', soon(paintScrolled), { passive: true });
-  window.addEventListener('resize', soon(() => {
-    fitWindow();
-    paint();
-  }));
+  window.addEventListener('resize', soon(() => paint(fitWindow)));
   page.classList.add('live');
 }
 

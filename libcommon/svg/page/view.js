@@ -55,25 +55,31 @@ function pointOf(event) {
 }
 
 function applySize() {
-  page.setAttribute('viewBox', '0 0 ' + pageWidth() + ' ' + pageHeight());
+  const box = '0 0 ' + pageWidth() + ' ' + pageHeight();
+  if (page.getAttribute('viewBox') === box)
+    return;
+  page.setAttribute('viewBox', box);
   page.setAttribute('height', pageHeight());
 }
 
 // The bar stays in view, however high the picture is.
-function followBar() {
+function followBar(sight) {
   const height = pageHeight();
-  const up = Math.min(Math.max(0, height - inSight().bottom), height - 4 * fontSize);
+  const up = Math.min(Math.max(0, height - sight.bottom), height - 4 * fontSize);
   bar.setAttribute('transform', 'translate(0 ' + (height - givenHeight - up) + ')');
 }
 
-// Does `change`, then scrolls so that the row of the zoomed node stays where it was.
-function keepingInPlace(change) {
-  const before = rowTop(view.tree.depth[view.zoomed]) - inSight().top;
-  change();
-  const sight = inSight();
-  const moved = rowTop(view.tree.depth[view.zoomed]) - sight.top - before;
-  if (Math.abs(moved) > 0.5)
-    window.scrollBy(0, moved / sight.zoom);
+// How far the row of the zoomed node lies below the upper edge of what is in sight.
+function zoomedRow(sight) {
+  return rowTop(view.tree.depth[view.zoomed]) - sight.top;
+}
+
+// What will be in sight once the window has been scrolled by `moved`.  Measuring
+// would make the browser lay out the page twice.
+function sightAfter(sight, moved) {
+  const height = sight.bottom - sight.top;
+  const top = Math.max(Math.min(0, sight.top), Math.min(sight.top + moved, pageHeight() - height));
+  return { ...sight, top, bottom: top + height };
 }
 
 // The width of the window, if the page takes that.

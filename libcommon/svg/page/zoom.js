@@ -3,10 +3,7 @@
 // SPDX-License-Identifier: MIT
 
 function changeView(change) {
-  keepingInPlace(() => {
-    change();
-    paint();
-  });
+  paint(change);
   byId('unzoom').classList.toggle('hidden', view.zoomed === 0);
   byId('invert').setAttribute('aria-pressed', view.inverted);
   byId('heavy').setAttribute('aria-pressed', view.heavy);
