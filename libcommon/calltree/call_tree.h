@@ -4,12 +4,14 @@
 // Nodes lie in depth-first order, so a subtree is a range: the children of `n`
 // begin at n + 1, the next sibling of `n` is subtree_end(n), and walking the
 // tree is a loop over indices.  No function here recurses; stacks may be
-// 100,000 frames deep.  44 bytes a node.
+// 100,000 frames deep.  44 bytes a node, 52 with differences.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,7 +27,7 @@ using NodeId = std::uint32_t;
 /// The node above all stacks.  It has no name and is its own parent.
 inline constexpr NodeId kRoot = 0;
 
-/// Made by TreeBuilder.
+/// Made by TreeBuilder or NeighbourBuilder, changed by Reshaper.
 class CallTree {
  public:
   /// How many nodes, the root included; never 0.
@@ -44,22 +46,49 @@ class CallTree {
   [[nodiscard]] Count self(NodeId node) const { return self_[node]; }
   /// self() of the node and all its descendants; Count::max() if that does not fit.
   [[nodiscard]] Count total(NodeId node) const { return total_[node]; }
+  /// Were the stacks counted in two profiles?
+  [[nodiscard]] bool is_differential() const noexcept { return !delta_.empty(); }
+  /// How much the node grew from the first profile to the second, in counts of the
+  /// second's scale; nullopt where only one is known.  Builders say what it includes.
+  [[nodiscard]] std::optional<double> delta(NodeId node) const {
+    if (delta_.empty() || std::isnan(delta_[node]))
+      return std::nullopt;
+    return delta_[node];
+  }
+  /// The largest |delta()|, by which colours are scaled; 0 if nothing changed.
+  [[nodiscard]] double largest_delta() const noexcept { return largest_delta_; }
+  /// Do frames have places of their own, between which their callers' own counts may
+  /// lie?  If not, a frame's own counts lie left of its first child.
+  [[nodiscard]] bool has_starts() const noexcept { return !starts_.empty(); }
+  /// Counts that lie left of the node; only if has_starts().
+  [[nodiscard]] Count start(NodeId node) const { return starts_[node]; }
   /// Did some sum not fit?  If so, the children's totals may exceed the parent's.
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
  private:
   friend class TreeBuilder;
+  friend class NeighbourBuilder;
+  friend class Reshaper;
   struct Node {
     std::uint32_t name;  ///< index into names_
     NodeId parent;
     NodeId subtree_end;
   };
 
+  /// subtree_end() and total() from parent(), self() and each node's own number.
+  void add_up();
+  /// delta() of each node with all below it; `self_before` is self() in the first profile.
+  void take_differences(std::vector<Count> self_before);
+  void scale_differences();
+
   StringArena texts_;
   std::vector<std::string_view> names_;  ///< each once, views into texts_
   std::vector<Node> nodes_;
-  // Columns of their own: a second profile to compare with adds two more.
+  // Columns of their own: a profile to compare with adds another.
   std::vector<Count> self_, total_;
+  std::vector<Count> starts_;  ///< empty, or one a node
+  std::vector<double> delta_;  ///< empty, or one a node, NaN: not known
+  double largest_delta_ = 0;
   bool saturated_ = false;
 };
 

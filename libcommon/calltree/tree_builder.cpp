@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -17,63 +16,34 @@ namespace {
 /// nodes of real profiles have fewer, and then never touch it.
 constexpr int kNearChildren = 8;
 
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  const std::size_t limit = std::min(a.size(), b.size());
-  std::size_t i = 0;
-  constexpr std::size_t kStep = 64;  // memcmp goes by vector registers
-  while (i + kStep <= limit && std::memcmp(a.data() + i, b.data() + i, kStep) == 0)
-    i += kStep;
-  while (i < limit && a[i] == b[i])
-    ++i;
-  return i;
-}
-
 }  // namespace
 
 TreeBuilder::TreeBuilder() {
-  nodes_.push_back(
-      {.name = name_id(""), .first_child = kRoot, .last_child = kRoot, .next_sibling = kRoot});
+  nodes_.push_back({.name = names_.find_or_add(""),
+                    .first_child = kRoot,
+                    .last_child = kRoot,
+                    .next_sibling = kRoot});
   self_.emplace_back();
 }
 
-void TreeBuilder::add(std::string_view stack, Count count) {
-  stack = stack.substr(0, stack.find_last_not_of(';') + 1);
-  keep_common_path(stack);
-  std::size_t start = path_.empty() ? 0 : path_.back().end + 1;
-  NodeId node = path_.empty() ? kRoot : path_.back().node;
-  while (start < stack.size()) {
+void TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
+  stack = without_empty_end(stack);
+  path_.keep_common(stack);
+  NodeId node = path_.node();
+  for (std::size_t start = path_.next_frame(); start < stack.size();) {
     const std::size_t end = std::min(stack.find(';', start), stack.size());
-    node = child(node, name_id(stack.substr(start, end - start)));
-    path_.push_back({.end = end, .node = node});
+    node = child(node, names_.find_or_add(stack.substr(start, end - start)));
+    path_.push(end, node);
     start = end + 1;
   }
   if (!self_[node].add(count))
     tree_.saturated_ = true;
-}
-
-/// Leaves in path_ the frames that `stack` begins with, and in previous_ all of it.
-void TreeBuilder::keep_common_path(std::string_view stack) {
-  const std::size_t common = common_prefix(previous_, stack);
-  const auto is_shared = [&](const PathStep& step) {
-    return step.end < common ||
-           (step.end == common && (stack.size() == common || stack[common] == ';'));
-  };
-  if (stack.empty())
-    path_.clear();  // no frame at all, where any other text has at least one
-  while (!path_.empty() && !is_shared(path_.back()))
-    path_.pop_back();
-  previous_.resize(common);
-  previous_ += stack.substr(common);
-}
-
-std::uint32_t TreeBuilder::name_id(std::string_view name) {
-  if (const auto found = name_ids_.find(name); found != name_ids_.end())
-    return found->second;
-  const auto id = static_cast<std::uint32_t>(tree_.names_.size());
-  const std::string_view kept = tree_.texts_.store(name);
-  tree_.names_.push_back(kept);
-  name_ids_.emplace(kept, id);
-  return id;
+  if (before) {
+    if (self_before_.size() <= node)
+      self_before_.resize(node + std::size_t{1});
+    if (!self_before_[node].add(*before))
+      tree_.saturated_ = true;
+  }
 }
 
 NodeId TreeBuilder::child(NodeId parent, std::uint32_t name) {
@@ -109,7 +79,7 @@ NodeId TreeBuilder::append_child(NodeId parent, std::uint32_t name) {
 
 /// For each name, its place in bytewise order.
 std::vector<std::uint32_t> TreeBuilder::name_ranks() const {
-  const auto& names = tree_.names_;
+  const auto& names = names_.names();
   std::vector<std::uint32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(),
@@ -121,7 +91,12 @@ std::vector<std::uint32_t> TreeBuilder::name_ranks() const {
 }
 
 /// Fills the tree's nodes, depth first; subtree_end and totals are left to finish().
-void TreeBuilder::emit_in_order() {
+/// Returns self_before_ in the same order.
+std::vector<Count> TreeBuilder::emit_in_order() {
+  const bool is_differential = !self_before_.empty();
+  std::vector<Count> before;
+  before.reserve(is_differential ? nodes_.size() : 0);
+  self_before_.resize(is_differential ? nodes_.size() : 0);
   tree_.nodes_.reserve(nodes_.size());
   tree_.self_.reserve(nodes_.size());
   const std::vector<std::uint32_t> ranks = name_ranks();
@@ -139,6 +114,8 @@ void TreeBuilder::emit_in_order() {
     const auto id = static_cast<NodeId>(tree_.nodes_.size());
     tree_.nodes_.push_back({.name = nodes_[node].name, .parent = parent, .subtree_end = id + 1});
     tree_.self_.push_back(self_[node]);
+    if (is_differential)
+      before.push_back(self_before_[node]);
     const auto first = static_cast<std::ptrdiff_t>(pending.size());
     for (NodeId c = nodes_[node].first_child; c != kRoot; c = nodes_[c].next_sibling)
       pending.push_back({.node = c, .parent = id});
@@ -147,20 +124,16 @@ void TreeBuilder::emit_in_order() {
     if (!std::is_sorted(pending.begin() + first, pending.end(), by_name_descending))
       std::sort(pending.begin() + first, pending.end(), by_name_descending);
   }
+  return before;
 }
 
 CallTree TreeBuilder::finish() && {
-  emit_in_order();
+  std::vector<Count> self_before = emit_in_order();
   CallTree tree = std::move(tree_);
-  tree.total_ = tree.self_;
-  // Children lie behind their parents: backwards, each is complete when its turn comes.
-  for (auto node = static_cast<NodeId>(tree.nodes_.size() - 1); node != kRoot; --node) {
-    const NodeId parent = tree.nodes_[node].parent;
-    CallTree::Node& above = tree.nodes_[parent];
-    above.subtree_end = std::max(above.subtree_end, tree.nodes_[node].subtree_end);
-    if (!tree.total_[parent].add(tree.total_[node]))
-      tree.saturated_ = true;
-  }
+  std::move(names_).move_to(tree.texts_, tree.names_);
+  tree.add_up();
+  if (!self_before.empty())
+    tree.take_differences(std::move(self_before));
   return tree;
 }
 

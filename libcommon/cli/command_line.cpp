@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -64,10 +66,30 @@ void append_wrapped(std::string& out, std::string_view text, std::size_t indent)
   out += '\n';
 }
 
+/// Two columns.
+void append_option(std::string& out, std::string names, std::string_view description) {
+  constexpr std::size_t kTextColumn = 28;
+  if (description.empty()) {
+    out += names + "\n";
+    return;
+  }
+  if (names.size() + 2 > kTextColumn)
+    names += "\n" + std::string(kTextColumn, ' ');
+  else
+    names.resize(kTextColumn, ' ');
+  out += names;
+  append_wrapped(out, description, kTextColumn);
+}
+
 }  // namespace
 
 const std::string* CommandLine::text(const char* option) const {
   return values.count(option) > 0 ? &values[option].as<std::string>() : nullptr;
+}
+
+std::vector<std::string> CommandLine::texts(const char* option) const {
+  return values.count(option) > 0 ? values[option].as<std::vector<std::string>>()
+                                  : std::vector<std::string>{};
 }
 
 CommandLine parse_command_line(const Tool& tool, const po::options_description& options,
@@ -102,20 +124,26 @@ CommandLine parse_command_line(const Tool& tool, const po::options_description& 
   return line;
 }
 
+std::string perl_usage_text(const Tool& tool, const PerlName& script,
+                            const po::options_description& options) {
+  std::string text = fmt::format("Usage: {} [OPTION]... [FILE]...\n", script.name);
+  for (const PerlOption& perl : script.options) {
+    const po::option_description* ours = options.find_nothrow(std::string(our_name(perl)), false);
+    std::string names =
+        fmt::format("      --{}{}", perl.takes == Takes::kNegation ? "[no-]" : "", perl.name);
+    if (ours != nullptr && ours->semantic()->max_tokens() > 0)
+      names += " " + ours->semantic()->name();
+    append_option(text, names, ours != nullptr ? ours->description() : "");
+  }
+  return text + fmt::format("\nMore in {}(1), under COMPATIBILITY.\n", tool.name);
+}
+
 std::string help_text(const Tool& tool, const po::options_description& options) {
   std::string text = "Usage: ";
   text.append(tool.name).append(" ").append(tool.synopsis).append("\n");
   text.append(tool.summary).append("\n\nOptions:\n");
-  constexpr std::size_t kTextColumn = 28;
-  for (const auto& option : options.options()) {
-    std::string names = "  " + option_names(*option);
-    if (names.size() + 2 > kTextColumn)
-      names += "\n" + std::string(kTextColumn, ' ');
-    else
-      names.resize(kTextColumn, ' ');
-    text += names;
-    append_wrapped(text, option->description(), kTextColumn);
-  }
+  for (const auto& option : options.options())
+    append_option(text, "  " + option_names(*option), option->description());
   return text + "\nMore in " + std::string(tool.name) + "(1).\n";
 }
 

@@ -14,6 +14,10 @@ CommandLine parse_command_line(const Tool& tool,
                                const boost::program_options::options_description& options,
                                std::span<const std::string> args);
 
+/// The usage under the name of a script: the options that it has.
+std::string perl_usage_text(const Tool& tool, const PerlName& script,
+                            const boost::program_options::options_description& options);
+
 /// What --help prints; no line is wider than 80 columns.
 std::string help_text(const Tool& tool, const boost::program_options::options_description& options);
 

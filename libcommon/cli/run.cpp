@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
 #include "base/error.h"
+#include "base/file_name.h"
 #include "base/quote.h"
 #include "cli/command_line.h"
 
@@ -38,9 +40,25 @@ int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_de
   return status;
 }
 
+const PerlName* find_script(const Tool& tool, std::string_view called) {
+  const auto found =
+      std::find_if(tool.perl_names.begin(), tool.perl_names.end(),
+                   [&](const PerlName& script) { return script.name == file_name(called); });
+  return found == tool.perl_names.end() ? nullptr : &*found;
+}
+
 void complain(const Tool& tool, Io& io, std::string_view what) {
   io.err.write(std::string(tool.name) + ": " + printable(what) + "\n");
   io.err.flush();
+}
+
+int show_usage(const Tool& tool, const PerlName& script, const std::vector<std::string>& problems,
+               Io& io) {
+  for (const std::string& problem : problems)
+    complain(tool, io, problem);
+  io.err.write(perl_usage_text(tool, script, all_options(tool)));
+  io.err.flush();
+  return kPerlUsage;
 }
 
 /// A caller may have closed any of the three; the next file that we open must not
@@ -72,15 +90,29 @@ void let_one_interrupt_pass() {
 }  // namespace
 
 int run(const Tool& tool, std::span<const std::string> args, Io& io) {
+  return run_as(tool, tool.name, args, io);
+}
+
+int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io) {
+  const PerlName* script = find_script(tool, called);
   bool runs_command = false;
   try {
     const po::options_description options = all_options(tool);
+    std::vector<std::string> strict;
+    if (script != nullptr) {
+      const StrictArgs rewritten = to_strict(*script, args);
+      if (rewritten.wants_usage || !rewritten.problems.empty())
+        return show_usage(tool, *script, rewritten.problems, io);
+      args = strict = rewritten.args;
+    }
     const CommandLine line = parse_command_line(tool, options, args);
     runs_command = !line.command.empty();
     return run_or_throw(tool, line, options, io);
   } catch (const BrokenPipe&) {
     return kPipeClosed;
   } catch (const UsageError& e) {
+    if (script != nullptr)
+      return show_usage(tool, *script, std::vector<std::string>{e.what()}, io);
     complain(tool, io, std::string(e.what()) + " (see --help)");
     return kUsage;
   } catch (const CommandError& e) {
@@ -100,8 +132,8 @@ int run_main(const Tool& tool, int argc, char** argv) {
   io::FdOutput out(STDOUT_FILENO, "stdout");
   io::MessageOutput err(STDERR_FILENO);
   Io io{STDIN_FILENO, out, err};
-  const std::vector<std::string> args(argv + 1, argv + argc);
-  return run(tool, args, io);
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  return run_as(tool, argc > 0 ? argv[0] : tool.name, args, io);
 }
 
 }  // namespace pe::cli

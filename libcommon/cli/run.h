@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/getopt_long.h"
 #include "io/output.h"
 
 namespace pe::cli {
@@ -19,7 +20,8 @@ enum ExitStatus : int {
   kOwnFailure = 125,       ///< as kFailure, of a tool that was given a command to run
   kCannotExecute = 126,    ///< the command exists but cannot be run
   kCommandNotFound = 127,  ///< as env(1) and timeout(1)
-  kPipeClosed = 141        ///< 128 + SIGPIPE, as the shell shows a filter cut short
+  kPipeClosed = 141,       ///< 128 + SIGPIPE, as the shell shows a filter cut short
+  kPerlUsage = 255         ///< as kUsage, under the name of a perl script
 };
 
 /// Where a tool reads and writes; tests pass their own.
@@ -39,6 +41,8 @@ struct CommandLine {
 
   /// The option's text, or null if it was not given.
   [[nodiscard]] const std::string* text(const char* option) const;
+  /// Everything that was given for an option that may be repeated.
+  [[nodiscard]] std::vector<std::string> texts(const char* option) const;
   [[nodiscard]] bool has(const char* option) const { return values.count(option) > 0; }
 };
 
@@ -52,13 +56,20 @@ struct Tool {
   int (*work)(const CommandLine&, Io&);
   /// Operands are a command to run, whose own options are left alone.
   bool runs_command = false;
+  /// Scripts that it is when called by their names.
+  std::span<const PerlName> perl_names = {};
 };
 
 /// Parses `args` (without argv[0]), runs the tool, and turns every outcome
 /// into an exit status and, on io.err, at most one "<name>: ..." message.
 int run(const Tool& tool, std::span<const std::string> args, Io& io);
 
-/// run() on the process's own descriptors.  A filter whose standard input is a
+/// The same under the name by which the tool was called, a path or not: under that of one of its
+/// perl_names the command line is taken as that script takes it, and a wrong one
+/// gets all its problems, the usage, and the status 255, as from the script.
+int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io);
+
+/// run_as() on the process's own descriptors.  A filter whose standard input is a
 /// pipe lets one SIGINT pass: Ctrl-C at a pipeline means that the recorder in
 /// front is to stop, and what it has written must still become a picture.
 int run_main(const Tool& tool, int argc, char** argv);

@@ -32,6 +32,17 @@ struct Count {
     return {std::numeric_limits<std::uint64_t>::max(), kOne - 1};
   }
 
+  /// How far this is above `other`, or, negative, below it.
+  [[nodiscard]] double minus(Count other) const noexcept {
+    const bool is_less = *this < other;
+    const Count& high = is_less ? other : *this;
+    const Count& low = is_less ? *this : other;
+    const double distance =
+        static_cast<double>(high.whole - low.whole) +
+        (static_cast<double>(high.billionths) - static_cast<double>(low.billionths)) / kOne;
+    return is_less ? -distance : distance;
+  }
+
   /// Adds `other`; false, and *this is max(), if the sum does not fit.
   [[nodiscard]] bool add(Count other) noexcept {
     const std::uint32_t fraction = billionths + other.billionths;

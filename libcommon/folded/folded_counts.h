@@ -46,6 +46,13 @@ class FoldedCounts {
   /// Did some sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
+  /// Calls `visit(frames, count)` for every stack, root first, in the order of their first add().
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Stack& stack : stacks_)
+      visit(frames_of(stack), stack.count);
+  }
+
   /// Writes every stack once as a folded line, in bytewise order of the stacks.
   void write(io::Output& out) const;
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "folded/folded_line.h"
 
+#include "base/take_until.h"
+
 namespace pe::folded {
 namespace {
 
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-}  // namespace
+/// What \s is in a perl regular expression, within a line.
+constexpr bool is_perl_blank(char c) { return is_blank(c) || (c >= '\v' && c <= '\r'); }
 
-std::optional<FoldedLine> parse_folded_line(std::string_view line) {
+/// The number at the end of `line` and the blanks around it are cut off.
+std::optional<Count> cut_count(std::string_view& line) {
   // By hand from the end: a stack has hundreds of bytes, the count a few, and
   // find_last_of() is several times slower.
   std::size_t end = line.size();
@@ -27,14 +31,58 @@ std::optional<FoldedLine> parse_folded_line(std::string_view line) {
   if (stack == 0)
     return std::nullopt;
   const auto count = parse_count(line.substr(digits, end - digits));
+  if (count)
+    line = line.substr(0, stack);
+  return count;
+}
+
+/// The same for a number at the very end with one blank before it.
+std::optional<Count> cut_perl_count(std::string_view& line) {
+  std::size_t digits = line.size();
+  while (digits > 0 && !is_perl_blank(line[digits - 1]))
+    --digits;
+  if (digits == 0)
+    return std::nullopt;
+  const auto count = parse_count(line.substr(digits));
+  if (count)
+    line = line.substr(0, digits - 1);
+  return count;
+}
+
+}  // namespace
+
+std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns columns) {
+  const bool is_perl = columns == Columns::kPerl;
+  const auto count = is_perl ? cut_perl_count(line) : cut_count(line);
   if (!count)
     return std::nullopt;
-  return FoldedLine{.stack = line.substr(0, stack), .count = *count};
+  FoldedLine folded{.stack = {}, .count = *count, .before = {}};
+  if (columns != Columns::kOne)
+    folded.before = is_perl ? cut_perl_count(line) : cut_count(line);
+  if (columns == Columns::kTwo && !folded.before)
+    return std::nullopt;
+  folded.stack = line;
+  return folded;
+}
+
+bool has_two_columns(std::string_view text) {
+  bool is_any = false;
+  while (const auto line = take_until(text, '\n')) {
+    if (parse_folded_line(*line, Columns::kTwo))
+      is_any = true;
+    else if (parse_folded_line(*line, Columns::kOne))
+      return false;
+  }
+  return is_any;
 }
 
 void append_folded_line(std::string& out, const FoldedLine& line) {
   out += line.stack;
   out += ' ';
+  if (line.before) {
+    append_count(out, *line.before);
+    out += ' ';
+  }
   append_count(out, line.count);
   out += '\n';
 }

@@ -7,10 +7,17 @@
 #include "base/quote.h"
 
 namespace pe::folded {
+namespace {
+
+// What decides about the columns: some hundred lines.
+constexpr std::size_t kLookBytes = 64UL * 1024;
+
+}  // namespace
 
 std::string MalformedLines::describe() const {
-  return fmt::format("ignored {} that {} not \"stack count\"; first: {}", plural(count, "line"),
-                     count == 1 ? "is" : "are", first);
+  return fmt::format("ignored {} that {} not \"{}\"; first: {}", plural(count, "line"),
+                     count == 1 ? "is" : "are",
+                     is_two_columns ? "stack count count" : "stack count", first);
 }
 
 std::optional<FoldedLine> FoldedReader::next() {
@@ -21,7 +28,7 @@ std::optional<FoldedLine> FoldedReader::next() {
         lines_.reset();
         break;
       }
-      if (const auto folded = parse_folded_line(*line))
+      if (const auto folded = parse_folded_line(*line, *columns_))
         return folded;
       note_malformed(*line);
     }
@@ -34,6 +41,12 @@ bool FoldedReader::open_next_file() {
   if (files_.empty())
     return false;
   input_.emplace(io::Input::open(files_.front(), stdin_fd_));
+  if (!columns_) {
+    const Bytes head = input_->peek(kLookBytes);
+    const bool is_two = has_two_columns({reinterpret_cast<const char*>(head.data()), head.size()});
+    columns_ = is_two ? Columns::kTwo : Columns::kOne;
+    malformed_.is_two_columns = is_two;
+  }
   lines_.emplace(*input_);
   files_ = files_.subspan(1);
   return true;

@@ -20,15 +20,19 @@ struct MalformedLines {
   std::uint64_t count = 0;
   std::string first;  ///< "FILE:LINE: 'text'", shortened and safe to print; of the first one
 
+  bool is_two_columns = false;  ///< the others have two counts
+
   /// "ignored 2 lines that are not \"stack count\"; first: FILE:LINE: 'text'".
   [[nodiscard]] std::string describe() const;
 };
 
 class FoldedReader {
  public:
-  /// `files` must outlive the reader; "-" is `stdin_fd`.
-  FoldedReader(std::span<const std::string> files, int stdin_fd)
-      : files_(files), stdin_fd_(stdin_fd) {}
+  /// `files` must outlive the reader; "-" is `stdin_fd`.  Without `columns`, the
+  /// beginning of the first file decides whether lines have one count or two.
+  FoldedReader(std::span<const std::string> files, int stdin_fd,
+               std::optional<Columns> columns = Columns::kOne)
+      : files_(files), stdin_fd_(stdin_fd), columns_(columns) {}
 
   /// Reads one input that is open already.
   explicit FoldedReader(io::Input input) : stdin_fd_(-1), input_(std::move(input)) {
@@ -53,6 +57,7 @@ class FoldedReader {
 
   std::span<const std::string> files_;  ///< those not yet opened
   int stdin_fd_;
+  std::optional<Columns> columns_ = Columns::kOne;
   std::optional<io::Input> input_;
   std::optional<io::LineReader> lines_;  ///< of input_
   MalformedLines malformed_;

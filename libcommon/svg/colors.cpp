@@ -2,8 +2,10 @@
 #include "svg/colors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/hash_bytes.h"
 #include "base/parse_number.h"
 #include "svg/name_kind.h"
 #include "svg/utf8.h"
@@ -17,12 +19,23 @@ struct PaletteName {
 };
 
 constexpr PaletteName kPalettes[] = {
-    {"hot", Palette::kHot},       {"mem", Palette::kMem},       {"io", Palette::kIo},
-    {"wakeup", Palette::kWakeup}, {"chain", Palette::kChain},   {"java", Palette::kJava},
-    {"js", Palette::kJs},         {"perl", Palette::kPerl},     {"red", Palette::kRed},
-    {"green", Palette::kGreen},   {"blue", Palette::kBlue},     {"aqua", Palette::kAqua},
-    {"yellow", Palette::kYellow}, {"purple", Palette::kPurple}, {"orange", Palette::kOrange},
+    {"hot", Palette::kHot},
+    {"mem", Palette::kMem},
+    {"io", Palette::kIo},
+    {"wakeup", Palette::kWakeup},
+    {"chain", Palette::kChain},
+    {"java", Palette::kJava},
+    {"js", Palette::kJs},
+    {"perl", Palette::kPerl},
+    {"red", Palette::kRed},
+    {"green", Palette::kGreen},
+    {"blue", Palette::kBlue},
+    {"aqua", Palette::kAqua},
+    {"yellow", Palette::kYellow},
+    {"purple", Palette::kPurple},
+    {"orange", Palette::kOrange},
     {"kind", Palette::kKind},
+    {"colorblind", Palette::kColorblind},
 };
 
 /// Each in [0, 1]: how far a colour lies along its palette's ranges.
@@ -45,7 +58,7 @@ Position position_by_sum(std::string_view name) {
   return {.v1 = v, .v2 = v, .v3 = v};
 }
 
-double prefix_hash(const std::u32string& name) {
+double prefix_hash(std::u32string_view name) {
   double sum = 0;
   double weight = 1;
   double weights = 1;
@@ -58,20 +71,43 @@ double prefix_hash(const std::u32string& name) {
   return 1 - sum / weights;
 }
 
+/// DTrace writes module`function; the module says little.
+std::u32string_view without_module(std::u32string_view name) {
+  const auto tick = name.find(U'`', 1);
+  return tick == std::u32string_view::npos ? name : name.substr(tick + 1);
+}
+
 Position position_by_hash(std::string_view name) {
-  // DTrace writes module`function; the module says little.
-  if (const auto tick = name.find('`', 1); tick != std::string_view::npos)
-    name.remove_prefix(tick + 1);
   std::u32string text;
   while (!name.empty()) {
     const CodePoint c = first_code_point(name);
     text += c.value;
     name.remove_prefix(c.size);
   }
-  const double forwards = prefix_hash(text);
+  const double forwards = prefix_hash(without_module(text));
   std::reverse(text.begin(), text.end());
-  const double backwards = prefix_hash(text);
+  const double backwards = prefix_hash(without_module(text));
   return {.v1 = forwards, .v2 = backwards, .v3 = backwards};
+}
+
+Position position_by_chance(std::string_view name, std::uint64_t seed) {
+  const std::uint64_t bits = hash_bytes(name, seed);
+  const auto part = [bits](unsigned shift) {
+    return static_cast<double>(bits >> shift & 0xFFFFU) / 0x10000;
+  };
+  return {.v1 = part(0), .v2 = part(16), .v3 = part(32)};
+}
+
+Position position_of(Shade shade, std::string_view name, std::uint64_t seed) {
+  switch (shade) {
+    case Shade::kByHash:
+      return position_by_hash(name);
+    case Shade::kByChance:
+      return position_by_chance(name, seed);
+    case Shade::kBySum:
+      break;
+  }
+  return position_by_sum(name);
 }
 
 /// base + range * v, truncated.
@@ -124,6 +160,39 @@ Rgb kind_color(NameKind kind, Position p) {
   return {channel(226, 16, p.v1), channel(104, 42, p.v1), channel(88, 34, p.v1)};
 }
 
+/// The colours of Okabe and Ito, "Color Universal Design" (2008), each a little lighter or
+/// darker by name.  They differ in brightness, too.
+Rgb colorblind_color(NameKind kind, Position p) {
+  const auto shade = [&p](double r, double g, double b) {
+    const double scale = 0.94 + 0.06 * p.v1;
+    return Rgb{channel(r * scale, 0, 0), channel(g * scale, 0, 0), channel(b * scale, 0, 0)};
+  };
+  switch (kind) {
+    case NameKind::kKernel:
+      return shade(230, 159, 0);  // orange
+    case NameKind::kJit:
+      return shade(0, 158, 115);  // bluish green
+    case NameKind::kInlined:
+      return shade(204, 121, 167);  // reddish purple
+    case NameKind::kLibrary:
+      return shade(86, 180, 233);  // sky blue
+    case NameKind::kUnresolved:
+      return shade(196, 196, 196);
+    case NameKind::kUser:
+      break;
+  }
+  return shade(240, 228, 66);  // yellow
+}
+
+/// For palettes whose colours tell what code a frame is.
+Rgb meaning_color(Palette palette, NameKind kind, Position p) {
+  return palette == Palette::kColorblind ? colorblind_color(kind, p) : kind_color(kind, p);
+}
+
+bool has_meaning(Palette palette) {
+  return palette == Palette::kKind || palette == Palette::kColorblind;
+}
+
 }  // namespace
 
 std::optional<Palette> find_palette(std::string_view name) {
@@ -139,21 +208,36 @@ std::string palette_names() {
   return names;
 }
 
-Rgb frame_color(Palette palette, Shade shade, std::string_view name) {
-  // Separators and gaps, whatever the palette.
+std::optional<Rgb> separator_color(std::string_view name) {
   if (name == "--")
-    return {160, 160, 160};
+    return Rgb{160, 160, 160};
   if (name == "-")
-    return {200, 200, 200};
-  const Position position =
-      shade == Shade::kByHash ? position_by_hash(name) : position_by_sum(name);
-  if (palette == Palette::kKind)
-    return kind_color(kind_of_name(name), position);
+    return Rgb{200, 200, 200};
+  return std::nullopt;
+}
+
+Rgb difference_color(double delta, double largest) {
+  constexpr double kSteps = 210;  // between white and the deepest
+  const double left = largest > 0 ? kSteps * (largest - std::abs(delta)) / largest : kSteps;
+  const std::uint8_t pale = channel(left, 0, 0);
+  if (delta > 0)
+    return {255, pale, pale};
+  if (delta < 0)
+    return {pale, pale, 255};
+  return {255, 255, 255};
+}
+
+Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64_t seed) {
+  if (const auto color = separator_color(name))
+    return *color;
+  const Position position = position_of(shade, name, seed);
+  if (has_meaning(palette))
+    return meaning_color(palette, kind_of_name(name), position);
   return plain_color(hue_of_name(palette, name), position);
 }
 
 std::vector<LegendEntry> legend_of(Palette palette) {
-  if (palette != Palette::kKind)
+  if (!has_meaning(palette))
     return {};
   constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
       {NameKind::kUser, "program"},    {NameKind::kInlined, "inlined"},
@@ -163,7 +247,7 @@ std::vector<LegendEntry> legend_of(Palette palette) {
   constexpr Position kMiddle{.v1 = 0.5, .v2 = 0.5, .v3 = 0.5};
   std::vector<LegendEntry> legend;
   for (const auto& [kind, meaning] : kMeanings)
-    legend.push_back({.color = kind_color(kind, kMiddle), .meaning = meaning});
+    legend.push_back({.color = meaning_color(palette, kind, kMiddle), .meaning = meaning});
   return legend;
 }
 

@@ -36,13 +36,15 @@ enum class Palette {
   kYellow,
   kPurple,
   kOrange,
-  kKind,  ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
+  kKind,        ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
+  kColorblind,  ///< by mark as well, in colours that people tell apart who see few
 };
 
 /// Where within a palette's range a name lies.
 enum class Shade {
-  kBySum,   ///< by the sum of its characters: neighbours differ
-  kByHash,  ///< by its first characters: similar names look similar
+  kBySum,     ///< by the sum of its characters: neighbours differ
+  kByHash,    ///< by its first characters: similar names look similar
+  kByChance,  ///< anywhere, but the same for equal names and seeds
 };
 
 /// From top to bottom of the page.
@@ -56,14 +58,22 @@ std::optional<Palette> find_palette(std::string_view name);
 /// All names, for help and messages: "hot, mem, ...".
 std::string palette_names();
 
-Rgb frame_color(Palette palette, Shade shade, std::string_view name);
+/// `seed` is for kByChance.
+Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64_t seed = 0);
+
+/// Frames "--" and "-" divide stacks and look the same everywhere; nullopt for any other.
+std::optional<Rgb> separator_color(std::string_view name);
+
+/// Of a frame that changed by `delta` where the largest change is `largest`: the
+/// deeper red the more it grew, the deeper blue the more it shrank.
+Rgb difference_color(double delta, double largest);
 
 /// What a colour means.
 struct LegendEntry {
   Rgb color;
   std::string_view meaning;
 };
-/// Empty unless the palette's colours have meanings: `kind`.
+/// Empty unless the palette's colours have meanings: `kind` and `colorblind`.
 std::vector<LegendEntry> legend_of(Palette palette);
 
 /// The one that goes with the palette.

@@ -11,8 +11,9 @@ namespace pe::svg {
 
 /// Appends `text` so that it may stand between tags and in a quoted attribute.
 /// Control characters (a tab becomes a blank), bytes that are not UTF-8 and
-/// what XML 1.0 does not allow become U+FFFD; returns how many did.
-std::size_t append_escaped(std::string& out, std::string_view text);
+/// what XML 1.0 does not allow become U+FFFD; returns how many did.  With `as_ascii` all
+/// that is not ASCII is written as a character reference.
+std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii = false);
 
 /// As append_escaped(), without references: for what is not read as XML, but
 /// must show the same characters.

@@ -17,7 +17,9 @@ struct Geometry {
   double font_width = 0.59;
   bool has_subtitle = false;
   bool has_legend = false;
-  bool inverted = false;     ///< root at the top
+  bool inverted = false;  ///< root at the top
+  /// As flamegraph.pl draws inverted pictures: the subtitle lies over the root's row.
+  bool subtitle_overlaps = false;
   std::uint32_t levels = 0;  ///< rows of frames
 
   static constexpr double kSideMargin = 10;
@@ -34,8 +36,10 @@ struct Geometry {
   [[nodiscard]] double usable_width() const { return width - 2 * kSideMargin; }
   /// Top edge of the frames at `depth`; the root's is 0.
   [[nodiscard]] double frame_y(std::uint32_t depth) const {
-    return inverted ? top_margin() + depth * frame_height
-                    : height() - bottom_margin() - (depth + 1) * frame_height;
+    if (!inverted)  // a pixel between it and the one above
+      return height() - bottom_margin() - (depth + 1) * frame_height + 1;
+    const double subtitle = subtitle_overlaps && has_subtitle ? 2 * font_size : 0;
+    return top_margin() - subtitle + depth * frame_height;
   }
   [[nodiscard]] double title_y() const { return 2 * font_size; }
   [[nodiscard]] double subtitle_y() const { return 4 * font_size; }

@@ -22,7 +22,19 @@ std::uint32_t rounded(Rgb c) {
 
 }  // namespace
 
-long long tenths(double pixels) { return std::llround(pixels * 10); }
+long long tenths(double pixels) {
+  // As printf's "%.1f" rounds, which takes the number as it is: 752.45 is a little less
+  // than it looks, but times 10 it would be rounded up to 7524.5 first.
+  const double nearest = std::nearbyint(pixels * 10);
+  const double off = std::fma(pixels, 10, -nearest);
+  const bool is_odd = std::fmod(nearest, 2) != 0;
+  double shift = 0;
+  if (off > 0.5 || (off == 0.5 && is_odd))
+    shift = 1;
+  else if (off < -0.5 || (off == -0.5 && is_odd))
+    shift = -1;
+  return static_cast<long long>(nearest + shift);
+}
 
 void append_tenths(std::string& out, long long value) {
   const fmt::format_int whole(value / 10);

@@ -29,9 +29,21 @@ bool is_dark(Rgb c) {
   return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
 }
 
+/// Comments must not hold two dashes side by side (XML 1.0, 2.5).
+std::string in_comment(std::string_view text) {
+  std::string kept;
+  kept.reserve(text.size());
+  for (const char c : text) {
+    if (c == '-' && kept.ends_with('-'))
+      kept += ' ';
+    kept += c;
+  }
+  return kept;
+}
+
 constexpr std::string_view kReading =
     "Every box is a function; the box on its root side is its caller. The width of a box is its "
-    "share of all {}. The order from left to right is alphabetical: the x-axis is not time.";
+    "share of all {}. The order from left to right is {}.";
 
 }  // namespace
 
@@ -52,7 +64,9 @@ std::string fitted_label(std::string_view name, double width, const Geometry& ge
   return std::string(name);
 }
 
-void PageWriter::escaped(std::string_view text) { replaced_ += append_escaped(text_, text); }
+void PageWriter::escaped(std::string_view text) {
+  replaced_ += append_escaped(text_, text, is_ascii());
+}
 
 void PageWriter::attribute(std::string_view name, std::string_view value) {
   text_.append(" ").append(name).append("=\"");
@@ -68,8 +82,15 @@ void PageWriter::attribute(std::string_view name, double value) {
 
 void PageWriter::open_document(double height) {
   const double width = style_.geometry.width;
+  text_ += "<?xml version=\"1.0\"";
+  attribute("encoding", style_.encoding);
+  text_ += " standalone=\"yes\"?>\n";
+  if (!style_.notes.empty()) {
+    text_ += "<!-- NOTES: ";
+    escaped(in_comment(style_.notes));
+    text_ += " -->\n";
+  }
   text_ +=
-      "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
   if (style_.is_auto_width)
@@ -87,10 +108,11 @@ void PageWriter::open_document(double height) {
   text_ += ">\n<title id=\"page-title\">";
   escaped(style_.title);
   text_ += "</title>\n<desc id=\"page-desc\">";
-  escaped(fmt::format(kReading, style_.count_name));
+  escaped(fmt::format(kReading, style_.count_name, style_.order));
   if (!style_.summary.empty()) {
     text_ += ' ';
-    append_escaped(text_, style_.summary);  // not counted: its names are those of frames
+    append_escaped(text_, style_.summary,
+                   is_ascii());  // not counted: its names are those of frames
   }
   text_ += "</desc>\n";
   styles();
@@ -172,7 +194,8 @@ void PageWriter::bar() {
   std::string side = "x=\"";
   append_tenths(side, tenths(Geometry::kSideMargin));
   text(R"(id="details" class="hint" )" + side + '"', g.details_y(),
-       fmt::format("Width is the share of all {}; the x-axis is not time.", style_.count_name));
+       fmt::format("Width is the share of all {}; the x-axis is {}time.", style_.count_name,
+                   style_.is_timeline ? "" : "not "));
   side = "dx=\"";
   append_tenths(side, -tenths(Geometry::kSideMargin));
   text(R"(id="matched" class="right" role="status" x="100%" )" + side + '"', g.details_y(), "");
@@ -189,6 +212,7 @@ void PageWriter::begin() {
   attribute("data-width", g.usable_width());
   attribute("data-inset", kTextInset);
   attribute("data-top", g.top_margin());
+  attribute("data-first", g.inverted ? g.frame_y(0) : g.top_margin());
   attribute("data-bottom", g.bottom_margin());
   attribute("data-row", g.frame_height);
   text_ += fmt::format(" data-levels=\"{}\" data-minwidth=\"{}\" data-factor=\"{}\"", g.levels,
@@ -212,19 +236,52 @@ void PageWriter::label(const Frame& frame, double x) {
   // The middle of the letters, not of the line, in the middle of the frame.
   attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
   text_ += '>';
-  append_escaped(text_, label);  // not counted: the <title> was
+  append_escaped(text_, label, is_ascii());  // not counted: the <title> was
   text_ += "</text>";
+}
+
+/// The tags up to the frame's rectangle.
+void PageWriter::open_group(const Frame& frame) {
+  const FrameExtra* extra = frame.extra;
+  if (extra != nullptr && !extra->link.empty()) {
+    text_ += "<a";
+    for (const Attribute& a : extra->link)
+      attribute(a.name, a.value);
+    text_ += '>';
+  }
+  text_ += "<g";
+  std::string classes = is_dark(frame.fill) ? "dark" : "";
+  if (extra != nullptr) {
+    for (const Attribute& a : extra->group) {
+      if (a.name == "class")
+        classes += (classes.empty() ? "" : " ") + a.value;
+      else
+        attribute(a.name, a.value);
+    }
+  }
+  if (!classes.empty())
+    attribute("class", classes);
+  fmt::format_to(std::back_inserter(text_), " data-at=\"{} {} {}\"", frame.start, frame.count,
+                 frame.depth);
+  const bool has_title = extra != nullptr && !extra->title.empty();
+  if (has_title)  // the name cannot be read from it
+    attribute("data-name", frame.name);
+  text_ += "><title>";
+  if (has_title) {
+    escaped(extra->title);
+  } else {
+    escaped(frame.name);
+    text_ += " (";
+    escaped(frame.detail);
+    text_ += ')';
+  }
+  text_ += "</title>";
 }
 
 void PageWriter::frame(const Frame& frame) {
   const Geometry& g = style_.geometry;
-  fmt::format_to(std::back_inserter(text_), "<g{} data-at=\"{} {} {}\"><title>",
-                 is_dark(frame.fill) ? R"( class="dark")" : "", frame.start, frame.count,
-                 frame.depth);
-  escaped(frame.name);
-  text_ += " (";
-  escaped(frame.detail);
-  text_ += ")</title><rect";
+  open_group(frame);
+  text_ += "<rect";
   const long long left = tenths(frame.left);
   text_ += " x=\"";
   append_tenths(text_, left);
@@ -236,7 +293,7 @@ void PageWriter::frame(const Frame& frame) {
   fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", frame.fill.r, frame.fill.g,
                  frame.fill.b);
   label(frame, static_cast<double>(left) / 10);
-  text_ += "</g>\n";
+  text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
   out_.write(text_);
   text_.clear();
 }

@@ -38,10 +38,28 @@ struct PageStyle {
   bool is_auto_width = false;
   /// Frames below a pixel are drawn as runs; what they were is in the embedded tree.
   bool merges_narrow = false;
+  std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
+  bool is_timeline = false;                                    ///< the x-axis is time
   double min_width = 0.1;           ///< pixels: the script does not draw narrower frames
   double factor = 1;                ///< by which the script multiplies the counts it shows
   std::string summary;              ///< of the profile, for those who cannot see the picture
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
+  std::string notes;                ///< a comment in the file; empty: none
+  /// As the file declares it.  In any but UTF-8, what is not ASCII is written as
+  /// references, so that every encoding that extends ASCII is right.
+  std::string encoding = "UTF-8";
+};
+
+struct Attribute {
+  std::string name;   ///< fit for XML
+  std::string value;  ///< escaped when written
+};
+
+/// What a user wants of the frames of one name.
+struct FrameExtra {
+  std::string title;             ///< instead of name and detail; empty: none
+  std::vector<Attribute> group;  ///< of the element around the frame
+  std::vector<Attribute> link;   ///< of the link that the frame is; empty: it is none
 };
 
 /// One rectangle.
@@ -52,6 +70,7 @@ struct Frame {
   std::uint32_t depth = 0;
   double left = 0, right = 0;     ///< edges, in pixels
   std::string_view start, count;  ///< decimal numbers: the exact edges, in counts
+  const FrameExtra* extra = nullptr;
 };
 
 /// Writes a page piece by piece.
@@ -92,6 +111,8 @@ class PageWriter {
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
   void label(const Frame& frame, double x);
+  void open_group(const Frame& frame);
+  [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }
 
   const PageStyle& style_;
   io::Output& out_;

@@ -212,7 +212,7 @@ test('state is read from behind a question mark, and when the hash changes', asy
 });
 
 test('addresses of one decimal, as flamegraph.pl writes them, find their frame', async () => {
-  await open(PROFILE, '#x=600&y=68');
+  await open(PROFILE, '#x=600&y=69');
   assert.equal(await width('run'), 1180);
 });
 

@@ -3,9 +3,10 @@
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
-  PROFILE, browser, draw, folder, frame, isShown, live, open, openBytes, page, searchFor, text, width, write,
+  PROFILE, browser, draw, folder, frame, hasClass, isShown, live, open, openBytes, page, searchFor, text, width, write,
 } from './harness.mjs';
 
 function deepProfile(stacks) {
@@ -79,9 +80,14 @@ test('frames below a pixel can be hovered over and clicked', async () => {
 });
 
 test('what the script draws is what the file drew', async () => {
-  for (const options of [[], ['--factor', '2.5', '--total', '25000', '--countname', 'ms'], ['--inverted', '--width', '777.7'],
+  const differential = deepProfile(300).replace(/ ([\d.]+)\n/g, (_, count) => ` ${Math.round(count * 3 % 97)} ${Math.round(count)}\n`);
+  for (const options of [[], ['two profiles'], ['two profiles', '--negate', '--factor', '3'], ['--flamechart'], ['--sort', 'width'],
+    ['--inverted', '--subtitle', 's', '--max-depth', '5', '--lost', '900', '--colors', 'colorblind'], ['--factor', '2.5', '--total', '25000', '--countname', 'ms'], ['--inverted', '--width', '777.7'],
     ['--colors', 'kind', '--hash', '--height', '20', '--fontsize', '10']]) {
-    const profile = deepProfile(300);
+    const isDifferential = options[0] === 'two profiles';
+    const profile = isDifferential ? differential : deepProfile(300);
+    if (isDifferential)
+      options.shift();
     const svg = String(draw(profile, ...options, '--embed', 'none'));
     const wide = [];
     const pattern = /<g[^>]*><title>([^<]*)<\/title><rect x="([\d.]+)" width="([\d.]+)" y="([\d.]+)" height="\d+" fill="([^"]*)"/g;
@@ -133,13 +139,17 @@ test('without an embedded tree the drawn frames are the model, and are kept', as
 });
 
 test('links around kept frames stay links', async () => {
-  const svg = String(draw(PROFILE, '--embed', 'none'))
-    .replace('xmlns=', 'xmlns:xlink="http://www.w3.org/1999/xlink" xmlns=')
-    .replace(/(<g data-at="0 25 1">|<g[^>]*data-at="\d+ 25 1">.*?<\/g>)/s, '<a xlink:href="#s=linked">$1</a>');
-  await openBytes(svg);
+  const attributes = join(folder, 'attributes');
+  writeFileSync(attributes, 'other\thref=#s=linked\tclass=own\nparse\ttitle=Reads the input\n');
+  await open(PROFILE, '', ['--nameattr', attributes]);
   await frame('other').click();
   assert.equal(new URL(page.url()).hash, '#s=linked');
   assert.equal(await width('other'), 295);
+  assert.ok(await hasClass(frame('other'), 'own'));
+  await searchFor('^parse$');
+  assert.equal(await text('matched'), 'Matched: 50.00%');
+  await page.locator('#frames g.match').hover();
+  assert.equal(await text('details'), 'Function: Reads the input');
 });
 
 test('a browser without DecompressionStream, and a damaged tree, fall back to what is drawn', async () => {

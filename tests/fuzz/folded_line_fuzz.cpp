@@ -6,18 +6,29 @@
 
 #include "folded/folded_line.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  const std::string_view text(data, size);
-  const auto line = pe::folded::parse_folded_line(text);
+namespace {
+
+void check(std::string_view text, pe::folded::Columns columns) {
+  const auto line = pe::folded::parse_folded_line(text, columns);
   if (!line)
-    return 0;
-  if (line->stack.empty() || !text.starts_with(line->stack))
+    return;
+  if (!text.starts_with(line->stack) ||
+      (line->stack.empty() && columns != pe::folded::Columns::kPerl))
     std::abort();
   std::string printed;
   append_folded_line(printed, *line);
   printed.pop_back();  // the newline
-  const auto again = pe::folded::parse_folded_line(printed);
-  if (!again || again->stack != line->stack || again->count != line->count)
+  const auto again = pe::folded::parse_folded_line(printed, columns);
+  if (!again || again->stack != line->stack || again->count != line->count ||
+      again->before != line->before)
     std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  for (const auto columns :
+       {pe::folded::Columns::kOne, pe::folded::Columns::kTwo, pe::folded::Columns::kPerl})
+    check({data, size}, columns);
   return 0;
 }

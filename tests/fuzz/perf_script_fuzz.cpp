@@ -9,6 +9,7 @@
 #include "fuzz/check_folded.h"
 #include "io/output.h"
 #include "stackfold/perf_script/perf_script_folder.h"
+#include "stackfold/refine.h"
 #include "support/memory_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
@@ -19,11 +20,19 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     options.root = pe::fold::RootName::kCommPidTid;
     options.with_addresses = true;
   }
+  if (size % 5 == 0)
+    options.time = pe::fold::TimeRange{.from_us = 1'000'000, .to_us = 2'000'000'000'000};
   pe::io::Input input = pe::testing::memory_input({data, size});
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
   const auto report = pe::fold::PerfScriptFolder(counts, options).fold(input);
   if (counts.size() > report.samples)
+    std::abort();
+  options.is_recursive = true;
+  options.exclude = {"(a|b+)+c$"};
+  pe::folded::FoldedCounts refined(frames);
+  const auto left_out = pe::fold::Refiner(options).apply(counts, refined);
+  if (refined.size() + left_out.stacks > counts.size())
     std::abort();
   pe::io::StringOutput out;
   counts.write(out);

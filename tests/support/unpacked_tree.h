@@ -5,7 +5,9 @@
 
 #include <libdeflate.h>
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,7 +23,10 @@ struct UnpackedTree {
     std::uint64_t self = 0;
     std::uint64_t total = 0;
     std::uint32_t parent = 0;
+    std::uint64_t space = 0;
+    std::optional<double> delta;
   };
+  double largest_delta = 0;
   std::uint64_t decimals = 0, whole = 0, smallest = 0, left_out = 0;
   std::vector<std::string> names;
   std::vector<svg::Rgb> colors;
@@ -85,7 +90,7 @@ class TreeUnpacker {
 
   UnpackedTree read() {
     require(number() == 1);
-    require(number() == 0);
+    const auto flags = number();
     UnpackedTree tree;
     tree.decimals = number();
     const auto names = number();
@@ -93,11 +98,26 @@ class TreeUnpacker {
     tree.whole = number();
     tree.smallest = number();
     tree.left_out = number();
+    const bool is_differential = (flags & 1U) != 0;
+    const auto largest = is_differential ? number() : 0;
+    const double delta_unit = is_differential ? std::pow(10.0, -static_cast<double>(number())) : 1;
+    tree.largest_delta = static_cast<double>(largest) * delta_unit;
     read_names(tree, names);
     read_nodes(tree, names);
+    for (auto& node : tree.nodes)
+      node.space = (flags & 2U) != 0 ? number() : 0;
+    for (auto& node : tree.nodes)
+      node.delta = is_differential ? delta(number(), delta_unit) : std::nullopt;
     link(tree);
     require(left_.empty());
     return tree;
+  }
+
+  static std::optional<double> delta(std::uint64_t code, double unit) {
+    if (code == 0)
+      return std::nullopt;
+    const auto size = static_cast<double>(code / 2);
+    return (code % 2 == 0 ? -size : size) * unit;
   }
 
   void read_names(UnpackedTree& tree, std::uint64_t count) {

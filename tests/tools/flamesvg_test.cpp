@@ -10,55 +10,18 @@
 #include <vector>
 
 #include "support/run_tool.h"
+#include "support/svg_frames.h"
 #include "support/temp_dir.h"
+
+using pe::testing::contains;
+using pe::testing::drawn;
+using pe::testing::Rect;
+using pe::testing::rects_of;
 
 namespace {
 
 pe::testing::Result flamesvg(const std::vector<std::string>& args, std::string_view input = "") {
   return pe::testing::run_tool(pe::flamesvg_main, args, input);
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-struct Rect {
-  std::string title;
-  double x = 0, width = 0, y = 0;
-  int depth = 0;
-};
-
-/// What stands between the next `before` and `after`; moves `text` behind it.
-std::string take_between(std::string_view& text, std::string_view before, std::string_view after) {
-  const auto start = text.find(before) + before.size();
-  const auto end = text.find(after, start);
-  BOOST_REQUIRE(start >= before.size() && end != std::string_view::npos);
-  std::string part(text.substr(start, end - start));
-  text.remove_prefix(end);
-  return part;
-}
-
-std::vector<Rect> rects_of(std::string_view svg) {
-  std::vector<Rect> rects;
-  while (svg.find(" data-at=\"") != std::string_view::npos) {
-    Rect r;
-    const std::string at = take_between(svg, " data-at=\"", "\"");
-    r.depth = std::stoi(at.substr(at.rfind(' ')));
-    r.title = take_between(svg, "<title>", "</title>");
-    r.x = std::stod(take_between(svg, "<rect x=\"", "\""));
-    r.width = std::stod(take_between(svg, " width=\"", "\""));
-    r.y = std::stod(take_between(svg, " y=\"", "\""));
-    rects.push_back(r);
-  }
-  return rects;
-}
-
-/// "title x width" of every rectangle, one a line.
-std::string drawn(const std::string& svg) {
-  std::string text;
-  for (const Rect& r : rects_of(svg))
-    text += r.title + fmt::format(" at {:.1f} wide {:.1f}\n", r.x, r.width);
-  return text;
 }
 
 std::string random_profile() {
@@ -77,14 +40,14 @@ std::string random_profile() {
 BOOST_AUTO_TEST_SUITE(flamesvg_tool)
 
 BOOST_AUTO_TEST_CASE(draws_a_call_tree_from_standard_input) {
-  const auto r = flamesvg({}, "foo 10\nfoo.cold 5\nfoo;bar 25\n");
+  const auto r = flamesvg({}, "foo 100\nfoo.cold 50\nfoo;bar 250\n");
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.err.empty());
   BOOST_TEST(drawn(r.out) ==
-             "all (40 samples, 100%) at 10.0 wide 1180.0\n"
-             "foo (35 samples, 87.50%) at 10.0 wide 1032.5\n"
-             "bar (25 samples, 62.50%) at 305.0 wide 737.5\n"
-             "foo.cold (5 samples, 12.50%) at 1042.5 wide 147.5\n");
+             "all (400 samples, 100%) at 10.0 wide 1180.0\n"
+             "foo (350 samples, 87.50%) at 10.0 wide 1032.5\n"
+             "bar (250 samples, 62.50%) at 305.0 wide 737.5\n"
+             "foo.cold (50 samples, 12.50%) at 1042.5 wide 147.5\n");
 }
 
 BOOST_AUTO_TEST_CASE(several_files_are_one_profile) {
@@ -114,12 +77,12 @@ BOOST_AUTO_TEST_CASE(a_total_below_the_sum_is_ignored) {
 }
 
 BOOST_AUTO_TEST_CASE(malformed_lines_are_counted_and_the_first_is_shown) {
-  const auto r = flamesvg({}, "a 1\nnonsense\n<x>\r\nb 1\r\n");
+  const auto r = flamesvg({}, "a 100\nnonsense\n<x>\r\nb 100\r\n");
   BOOST_TEST(r.status == 0);
   BOOST_TEST(
       r.err ==
       "flamesvg: ignored 2 lines that are not \"stack count\"; first: stdin:2: 'nonsense'\n");
-  BOOST_TEST(contains(r.out, "b (1 samples, 50.00%)"));
+  BOOST_TEST(contains(r.out, "b (100 samples, 50.00%)"));
 }
 
 BOOST_AUTO_TEST_CASE(input_without_a_stack_gives_a_page_that_says_so) {
@@ -160,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_embedded_tree_takes_no_more_than_was_allowed) {
   for (const char* limit : {"2K", "10K", "30000"}) {
     const std::string out = flamesvg({"--embed", limit}, profile).out;
     std::string_view page = out;
-    const std::string tree = take_between(page, "<metadata class=\"tree\">", "<");
+    const std::string tree = pe::testing::take_between(page, "<metadata class=\"tree\">", "<");
     BOOST_TEST(tree.size() <= (limit[0] == '2' ? 2048U : limit[0] == '1' ? 10'240U : 30'000U));
     BOOST_TEST(contains(out, " samples are not in this file.</desc>"));
   }
@@ -210,7 +173,7 @@ BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
 }
 
 BOOST_AUTO_TEST_CASE(names_that_xml_cannot_hold_are_repaired_and_counted) {
-  const auto r = flamesvg({}, "a\x01\xff;b 1\n");
+  const auto r = flamesvg({}, "a\x01\xff;b 100\n");
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.err == "flamesvg: replaced 2 characters that XML cannot hold\n");
 }
@@ -274,7 +237,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
           "--bgcolors: not one of yellow, blue, green, grey, #rrggbb: 'url(x)'");
   refused({"--colors", "neon"},
           "--colors: not one of hot, mem, io, wakeup, chain, java, js, perl, red, green, blue, "
-          "aqua, yellow, purple, orange, kind: 'neon'");
+          "aqua, yellow, purple, orange, kind, colorblind: 'neon'");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <vector>
 
 #include "flamesvg/embed.h"
@@ -15,13 +16,46 @@ namespace {
 using calltree::CallTree;
 using calltree::kRoot;
 
-std::string detail_text(const Box& box, const Options& options, double whole) {
-  const std::string count = grouped_count(box.count, options.factor);
-  const std::string& unit = options.page.count_name;
-  if (box.node == kRoot)
-    return fmt::format("{} {}, 100%", count, unit);
-  return fmt::format("{} {}, {:.2f}%", count, unit, 100 * box.count.as_double() / whole);
-}
+/// "1,234 samples, 12.34%", and what changed: "; +1.23%".
+class Details {
+ public:
+  explicit Details(const Picture& picture)
+      : tree_(picture.tree),
+        options_(picture.options),
+        whole_(picture.layout.boxes.front().count.as_double()) {}
+
+  [[nodiscard]] std::string of(const Box& box) const {
+    const std::string count = grouped_count(box.count, options_.factor);
+    const std::string& unit = options_.page.count_name;
+    const bool is_root = box.node == kRoot;
+    const std::string share =
+        is_root ? "100%" : fmt::format("{:.2f}%", 100 * shown_count(box) / shown_whole());
+    return fmt::format("{} {}, {}{}", count, unit, share,
+                       is_root && options_.is_perl ? "" : difference(box));
+  }
+
+ private:
+  /// flamegraph.pl rounds counts before it divides.
+  [[nodiscard]] double shown_count(const Box& box) const {
+    const double count = box.count.as_double() * (options_.is_perl ? options_.factor : 1);
+    return options_.is_perl ? std::nearbyint(count) : count;
+  }
+  [[nodiscard]] double shown_whole() const {
+    return whole_ * (options_.is_perl ? options_.factor : 1);
+  }
+  [[nodiscard]] std::string difference(const Box& box) const {
+    const auto delta = tree_.delta(box.node);
+    if (!delta)
+      return {};
+    const double shown = options_.negate ? -*delta : *delta;
+    const double percent = 100 * shown / shown_whole();
+    return fmt::format("; {}{:.2f}%", shown > 0 ? "+" : "", shown == 0 ? 0 : percent);
+  }
+
+  const CallTree& tree_;
+  const Options& options_;
+  double whole_;
+};
 
 svg::PageStyle page_style(const Options& options, std::uint32_t levels) {
   svg::PageStyle style = options.page;
@@ -30,16 +64,26 @@ svg::PageStyle page_style(const Options& options, std::uint32_t levels) {
   style.min_width = options.min_width.is_percent
                         ? options.min_width.value / 100 * style.geometry.usable_width()
                         : options.min_width.value;
+  style.is_timeline = options.order == Order::kInput;
+  if (options.order == Order::kInput)
+    style.order = "that of the input: the x-axis is time";
+  else if (options.order == Order::kWidth)
+    style.order = "by width: the x-axis is not time";
   return style;
 }
 
-/// By number of the name.
-std::vector<svg::Rgb> name_colors(const CallTree& tree, const Options& options) {
+EmbeddedTree embed(const Picture& picture, const Painter& painter) {
+  const CallTree& tree = picture.tree;
+  if (picture.options.embed_limit == 0)
+    return {};
   std::vector<svg::Rgb> colors;
   colors.reserve(tree.name_count());
   for (std::uint32_t name = 0; name < tree.name_count(); ++name)
-    colors.push_back(svg::frame_color(options.palette, options.shade, tree.name_text(name)));
-  return colors;
+    colors.push_back(painter.color_of_name(tree.name_text(name)));
+  return embed_tree(tree, {.whole = picture.layout.boxes.front().count,
+                           .limit = picture.options.embed_limit,
+                           .colors = colors,
+                           .negate = picture.options.negate});
 }
 
 std::string left_out_text(const EmbeddedTree& embedded, const Options& options) {
@@ -61,40 +105,41 @@ std::string grouped_count(folded::Count count, double factor) {
   return digits;
 }
 
-std::uint64_t draw(const CallTree& tree, const Layout& layout, const Options& options,
-                   io::Output& out) {
-  const folded::Count whole = layout.boxes.front().count;
-  const std::vector<svg::Rgb> colors = name_colors(tree, options);
-  EmbeddedTree embedded;
-  if (options.embed_limit > 0)
-    embedded = embed_tree(tree, {.whole = whole, .limit = options.embed_limit, .colors = colors});
-  svg::PageStyle style = page_style(options, layout.levels);
+std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
+  const CallTree& tree = picture.tree;
+  const Layout& layout = picture.layout;
+  const EmbeddedTree embedded = embed(picture, painter);
+  svg::PageStyle style = page_style(picture.options, layout.levels);
   style.merges_narrow = !embedded.bytes.empty();
-  style.summary = summary_text(tree, whole, options) + left_out_text(embedded, options);
+  style.summary = summary_text(tree, layout.boxes.front().count, picture.options) +
+                  left_out_text(embedded, picture.options);
 
   svg::PageWriter page(style, out);
   page.begin();
+  const Details details(picture);
   std::string start;
   std::string count;
   for (const Box& box : layout.boxes) {
-    const svg::Rgb fill = colors[tree.name_id(box.node)];
+    const svg::Rgb fill = painter.paint(box.node);
     if (page.is_narrow(box.left, box.right)) {
       page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
       continue;
     }
-    const std::string detail = detail_text(box, options, whole.as_double());
+    const std::string_view name = tree.name(box.node);
+    const std::string detail = details.of(box);
     start.clear();
     append_count(start, box.start);
     count.clear();
     append_count(count, box.count);
-    page.frame({.name = box.node == kRoot ? "all" : svg::without_mark(tree.name(box.node)),
+    page.frame({.name = box.node == kRoot ? "all" : svg::without_mark(name),
                 .detail = detail,
                 .fill = fill,
                 .depth = box.depth,
                 .left = box.left,
                 .right = box.right,
                 .start = start,
-                .count = count});
+                .count = count,
+                .extra = picture.attributes.find(name)});
   }
   page.embed(embedded.bytes);
   page.end();

@@ -7,13 +7,22 @@
 #include <string_view>
 
 #include "flamesvg/layout.h"
+#include "flamesvg/name_attributes.h"
+#include "flamesvg/painter.h"
 #include "io/output.h"
 
 namespace pe::flamesvg {
 
+/// What a page is made of.
+struct Picture {
+  const calltree::CallTree& tree;
+  const Layout& layout;
+  const Options& options;
+  const NameAttributes& attributes;
+};
+
 /// Writes the page; returns how many characters of names were replaced.
-std::uint64_t draw(const calltree::CallTree& tree, const Layout& layout, const Options& options,
-                   io::Output& out);
+std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out);
 
 /// Writes a page that shows `message` alone.
 void draw_error(std::string_view message, const Options& options, io::Output& out);

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "flamesvg/delta_codes.h"
 #include "flamesvg/ticks.h"
 #include "io/deflate.h"
 #include "svg/escape.h"
@@ -20,6 +21,8 @@ using calltree::kRoot;
 using calltree::NodeId;
 
 constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kWithDifferences = 1;
+constexpr std::uint64_t kWithSpaces = 2;
 constexpr unsigned kEscape = 15;  ///< in a shape: the number is among those that follow
 
 /// A node as it is written.
@@ -27,6 +30,7 @@ struct Packed {
   std::uint32_t name = 0;  ///< the tree's number of it; kGap: a run of left-out neighbours
   std::uint32_t children = 0;
   std::uint64_t self = 0;  ///< ticks
+  NodeId node = kRoot;     ///< in the tree; of a gap the first that it stands for
 };
 constexpr std::uint32_t kGap = std::numeric_limits<std::uint32_t>::max();
 
@@ -84,19 +88,23 @@ class Selection {
       while (open_.back().subtree_end <= node)
         open_.pop_back();
       const std::uint64_t total = ticks.of(tree.total(node));
-      if (total >= threshold) {
+      const bool is_kept = total >= threshold;
+      const std::uint64_t space = take_place(node, total);
+      if (is_kept) {
         open_.back().ends_in_gap = false;
         ++packed[open_.back().packed].children;
         add(node);
-        ++node;
       } else {
-        leave_out(node, total);
-        node = tree.subtree_end(node);
+        leave_out(node, total, space > 0);
       }
+      if (tree.has_starts() && (spaces.size() < packed.size()))
+        spaces.push_back(space);
+      node = is_kept ? node + 1 : tree.subtree_end(node);
     }
   }
 
   std::vector<Packed> packed;
+  std::vector<std::uint64_t> spaces;  ///< left of each; empty if the tree has no starts
   std::uint64_t left_out = 0;
 
  private:
@@ -104,27 +112,44 @@ class Selection {
     NodeId subtree_end;
     std::uint32_t packed;
     bool ends_in_gap;
+    std::uint64_t
+        next_start;  ///< of the next child, if there is no space; only if the tree has starts
   };
 
   void add(NodeId node) {
+    if (tree_.has_starts() && node == kRoot)
+      spaces.push_back(0);
     open_.push_back({.subtree_end = tree_.subtree_end(node),
                      .packed = static_cast<std::uint32_t>(packed.size()),
-                     .ends_in_gap = false});
-    packed.push_back({.name = tree_.name_id(node), .self = ticks_.of(tree_.self(node))});
+                     .ends_in_gap = false,
+                     .next_start = tree_.has_starts() ? ticks_.of(tree_.start(node)) : 0});
+    packed.push_back(
+        {.name = tree_.name_id(node), .self = ticks_.of(tree_.self(node)), .node = node});
   }
 
-  void leave_out(NodeId node, std::uint64_t total) {
+  /// Returns the space between `node` and what lies left of it on its caller.
+  std::uint64_t take_place(NodeId node, std::uint64_t total) {
+    if (!tree_.has_starts() || total == 0)
+      return 0;
+    std::uint64_t& next_start = open_.back().next_start;
+    const std::uint64_t start = std::max(next_start, ticks_.of(tree_.start(node)));
+    const std::uint64_t space = start - next_start;
+    next_start = saturated_sum(start, total);
+    return space;
+  }
+
+  void leave_out(NodeId node, std::uint64_t total, bool has_space) {
     if (total == 0)
       return;
     left_out += tree_.subtree_end(node) - node;
     Open& above = open_.back();
-    if (above.ends_in_gap) {  // the last that was added is that gap
+    if (above.ends_in_gap && !has_space) {  // the last that was added is that gap
       packed.back().self = saturated_sum(packed.back().self, total);
       return;
     }
     above.ends_in_gap = true;
     ++packed[above.packed].children;
-    packed.push_back({.name = kGap, .self = total});
+    packed.push_back({.name = kGap, .self = total, .node = node});
   }
 
   const CallTree& tree_;
@@ -219,22 +244,38 @@ void append_nodes(std::string& out, const std::vector<Packed>& nodes, const Name
   out.append(many_children).append(large_counts);
 }
 
+void append_differences(std::string& out, const CallTree& tree, const std::vector<Packed>& nodes,
+                        const DeltaCodes& codes) {
+  for (const Packed& node : nodes)
+    append_number(out, node.name == kGap ? 0 : codes.code(tree.delta(node.node)));
+}
+
 /// All that is deflated.
 std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const Ticks& ticks,
                         std::uint64_t threshold, const Selection& selection) {
   const Names names(tree, selection.packed);
+  const DeltaCodes codes(tree, ticks, request.negate);
   std::string out;
   append_number(out, kVersion);
-  append_number(out, 0);
+  append_number(
+      out, (tree.is_differential() ? kWithDifferences : 0) | (tree.has_starts() ? kWithSpaces : 0));
   append_number(out, ticks.decimals());
   append_number(out, names.size());
   append_number(out, selection.packed.size());
   append_number(out, ticks.of(request.whole));
   append_number(out, threshold);
   append_number(out, selection.left_out);
+  if (tree.is_differential()) {
+    append_number(out, codes.largest());
+    append_number(out, codes.decimals());
+  }
   names.append_texts(out, tree);
   names.append_colors(out, request.colors);
   append_nodes(out, selection.packed, names);
+  for (const std::uint64_t space : selection.spaces)
+    append_number(out, space);
+  if (tree.is_differential())
+    append_differences(out, tree, selection.packed, codes);
   return out;
 }
 

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/flamesvg.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+
 #include "base/plural.h"
 #include "flamesvg/draw.h"
 #include "flamesvg/layout.h"
+#include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
+#include "flamesvg/painter.h"
+#include "flamesvg/palette_map.h"
+#include "flamesvg/perl_names.h"
 #include "flamesvg/profile.h"
 
 namespace pe {
 namespace {
 
+using flamesvg::NameAttributes;
 using flamesvg::Options;
+using flamesvg::PaletteMap;
 using flamesvg::Profile;
 
 void warn(cli::Io& io, const std::string& what) {
@@ -24,27 +34,65 @@ void report_input(const Profile& profile, const Options& options, cli::Io& io) {
     warn(io, profile.malformed.describe());
   if (profile.tree.saturated())
     warn(io, "the counts add up to more than 64 bits hold: widths are wrong");
-  if (options.total && *options.total < profile.tree.total(calltree::kRoot))
+  const folded::Count total = profile.tree.total(calltree::kRoot);
+  if (options.total && *options.total < total)
     warn(io, "--total: ignored, the counts add up to more");
+  constexpr std::uint64_t kFewest = 100;  // as flamegraph.pl
+  if (!total.is_zero() && total.whole < kFewest)
+    warn(io,
+         fmt::format("the counts add up to {:g} only: did something go wrong?", total.as_double()));
+}
+
+/// A page that says so, as flamegraph.pl makes one.
+int report_no_stacks(const Profile& profile, const Options& options, cli::Io& io) {
+  constexpr const char* kNoStacks = "no stack with a count in the input";
+  flamesvg::draw_error(kNoStacks, options, io.out);
+  warn(io, kNoStacks);
+  if (profile.malformed.first.find(": 'PERFILE2") !=
+      std::string::npos)  // two stages were forgotten
+    warn(io, "this is a sample stream: pipe it through pe-symbolize and stackfold first");
+  return cli::kUsage;
+}
+
+NameAttributes read_attributes(const Options& options, cli::Io& io) {
+  if (options.name_attributes.empty())
+    return {};
+  NameAttributes attributes = NameAttributes::read(options.name_attributes);
+  if (attributes.ignored() > 0)
+    warn(io, fmt::format("--nameattr: ignored {}; first: {}", plural(attributes.ignored(), "field"),
+                         attributes.first_ignored()));
+  return attributes;
+}
+
+constexpr const char* kPaletteFile = "palette.map";  // as flamegraph.pl
+
+std::optional<PaletteMap> read_palette_map(const Options& options, cli::Io& io) {
+  if (!options.keeps_colors)
+    return std::nullopt;
+  PaletteMap map = PaletteMap::read(kPaletteFile);
+  if (map.ignored_lines() > 0)
+    warn(io, fmt::format("{}: dropped {} without a colour \"rgb(R,G,B)\"", kPaletteFile,
+                         plural(map.ignored_lines(), "line")));
+  return map;
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
   const Options options = flamesvg::read_options(line);
-  const Profile profile = flamesvg::read_profile(line.operands, options.reverse, io.in_fd);
+  const NameAttributes attributes = read_attributes(options, io);
+  std::optional<PaletteMap> kept = read_palette_map(options, io);
+  const Profile profile = flamesvg::read_profile(line.operands, options, io.in_fd);
   report_input(profile, options, io);
-  if (profile.tree.total(calltree::kRoot).is_zero()) {
-    constexpr const char* kNoStacks = "no stack with a count in the input";
-    flamesvg::draw_error(kNoStacks, options, io.out);
-    warn(io, kNoStacks);
-    if (profile.malformed.first.find(": 'PERFILE2") !=
-        std::string::npos)  // two stages were forgotten
-      warn(io, "this is a sample stream: pipe it through pe-symbolize and stackfold first");
-    return cli::kUsage;  // as flamegraph.pl
-  }
+  if (profile.tree.total(calltree::kRoot).is_zero())
+    return report_no_stacks(profile, options, io);
   const flamesvg::Layout layout = flamesvg::lay_out(profile.tree, options);
-  const std::uint64_t replaced = flamesvg::draw(profile.tree, layout, options, io.out);
+  flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
+  const std::uint64_t replaced = flamesvg::draw(
+      {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},
+      painter, io.out);
   if (replaced > 0)
     warn(io, "replaced " + plural(replaced, "character") + " that XML cannot hold");
+  if (kept)
+    kept->write(kPaletteFile);
   return cli::kOk;
 }
 
@@ -56,6 +104,7 @@ const cli::Tool kFlamesvg{
     .summary = "Draw folded stacks as an interactive SVG flame graph.",
     .add_options = flamesvg::add_options,
     .work = work,
+    .perl_names = flamesvg::kPerlNames,
 };
 
 int flamesvg_main(std::span<const std::string> args, cli::Io& io) {

@@ -55,10 +55,11 @@ Layout lay_out(const CallTree& tree, const Options& options) {
     while (open.back().subtree_end <= node)
       open.pop_back();
     Open& above = open.back();
-    const Count start = above.next_start;
+    const Count start = tree.has_starts() ? tree.start(node) : above.next_start;
     const Count count = tree.total(node);
     above.next_start = sum(start, count);
-    if (count.is_zero() || count.as_double() < smallest) {
+    // flamegraph.pl draws frames of no width if none is too narrow.
+    if (count.as_double() < smallest || (count.is_zero() && !options.is_perl)) {
       node = tree.subtree_end(node);
       continue;
     }

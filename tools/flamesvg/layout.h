@@ -1,8 +1,8 @@
 // From tree to rectangles: which nodes are drawn, and where.
 //
 // A node's own counts lie left of its children, in the order of sorted folded
-// text.  What is narrower than the minimum is left out with all below it.
-// SPDX-License-Identifier: MIT
+// text, unless the tree says where frames start.  What is narrower than the minimum is left out
+// with all below it. SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

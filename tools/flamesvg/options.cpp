@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <limits>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -80,36 +83,96 @@ std::uint64_t read_embed_limit(const std::string& text) {
   return *number << shift;
 }
 
-void read_colors(const cli::CommandLine& line, Options& options) {
-  if (const auto* text = line.text("colors")) {
-    const auto palette = svg::find_palette(*text);
-    if (!palette)
-      refuse("colors", "not one of " + svg::palette_names(), *text);
-    options.palette = *palette;
-  }
-  options.page.legend = svg::legend_of(options.palette);
-  options.page.geometry.has_legend = !options.page.legend.empty();
+void read_palette(const cli::CommandLine& line, Options& options) {
+  const auto* text = line.text("colors") != nullptr ? line.text("colors") : line.text("color");
+  if (text == nullptr)
+    return;
+  const auto palette = svg::find_palette(*text);
+  if (!palette)
+    refuse("colors", "not one of " + svg::palette_names(), *text);
+  options.palette = *palette;
+}
+
+void read_background(const cli::CommandLine& line, Options& options) {
   options.page.background = svg::default_background(options.palette);
-  if (const auto* text = line.text("bgcolors")) {
-    const auto background = svg::find_background(*text);
-    if (!background)
-      refuse("bgcolors", "not one of yellow, blue, green, grey, #rrggbb", *text);
-    options.page.background = *background;
+  if (line.has("compat"))
     options.page.theme = svg::Theme::kLight;
-  }
-  if (line.has("dark"))
-    options.page.theme = svg::Theme::kDark;
+  const auto* text = line.text("bgcolors");
+  if (text == nullptr)
+    return;
+  const auto background = svg::find_background(*text);
+  if (!background)
+    refuse("bgcolors", "not one of yellow, blue, green, grey, #rrggbb", *text);
+  options.page.background = *background;
+  options.page.theme = svg::Theme::kLight;
+}
+
+void read_shade(const cli::CommandLine& line, Options& options) {
   if (line.has("hash"))
     options.shade = svg::Shade::kByHash;
+  if (!line.has("random") && !line.has("seed"))
+    return;
+  options.shade = svg::Shade::kByChance;
+  options.seed = std::random_device()();
+  if (const auto* text = line.text("seed")) {
+    const auto seed = parse_number<std::uint64_t>(*text);
+    if (!seed)
+      refuse("seed", "not a number", *text);
+    options.seed = *seed;
+  }
+}
+
+void read_colors(const cli::CommandLine& line, Options& options) {
+  read_palette(line, options);
+  read_background(line, options);
+  if (line.has("dark"))
+    options.page.theme = svg::Theme::kDark;
+  read_shade(line, options);
+  options.page.legend = svg::legend_of(options.palette);
+  options.page.geometry.has_legend = !options.page.legend.empty();
+  options.keeps_colors = line.has("cp");
+  options.negate = line.has("negate");
+}
+
+std::string_view default_title(const cli::CommandLine& line) {
+  if (line.has("flamechart"))
+    return "Flame Chart";
+  return line.has("inverted") ? "Icicle Graph" : "Flame Graph";
+}
+
+/// Only encodings that extend ASCII: the page is written in ASCII for all but UTF-8.
+void read_encoding(const cli::CommandLine& line, std::string& encoding) {
+  const auto* text = line.text("encoding");
+  if (text == nullptr)
+    return;
+  std::string name = *text;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const bool is_name =
+      !name.empty() && kLetters.find(name.front()) != std::string_view::npos &&
+      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == std::string::npos;
+  const bool is_wide = name.starts_with("UTF-16") || name.starts_with("UTF-32") ||
+                       name.starts_with("UCS") || name.starts_with("ISO-10646-UCS");
+  if (!is_name || is_wide)
+    refuse("encoding", "not the name of an encoding that extends ASCII", *text);
+  encoding = name;
+}
+
+void read_notes(const cli::CommandLine& line, std::string& notes) {
+  read_text(line, "notes", notes);
+  if (notes.find_first_of("<>") != std::string::npos)
+    refuse("notes", "must not hold < or >", notes);
 }
 
 void read_page(const cli::CommandLine& line, svg::PageStyle& page) {
   svg::Geometry& geometry = page.geometry;
   geometry.inverted = line.has("inverted");
-  page.title = geometry.inverted ? "Icicle Graph" : "Flame Graph";
+  page.title = default_title(line);
   read_text(line, "title", page.title);
   read_text(line, "subtitle", page.subtitle);
   geometry.has_subtitle = !page.subtitle.empty();
+  geometry.subtitle_overlaps = line.has("compat");
   const auto* width = line.text("width");
   page.is_auto_width = width != nullptr && *width == "auto";
   if (!page.is_auto_width)
@@ -120,6 +183,42 @@ void read_page(const cli::CommandLine& line, svg::PageStyle& page) {
   read_number(line, "fontwidth", kFontWidths, geometry.font_width);
   read_text(line, "countname", page.count_name);
   read_text(line, "nametype", page.name_type);
+  read_notes(line, page.notes);
+  read_encoding(line, page.encoding);
+}
+
+std::optional<folded::Count> read_count(const cli::CommandLine& line, const char* option) {
+  const auto* text = line.text(option);
+  if (text == nullptr)
+    return std::nullopt;
+  const auto count = folded::parse_count(*text);
+  if (!count)
+    refuse(option, "not a count", *text);
+  return count;
+}
+
+Order read_order(const cli::CommandLine& line) {
+  const auto* text = line.text("sort");
+  if (text != nullptr && *text != "name" && *text != "width")
+    refuse("sort", "not one of name, width", *text);
+  if (text != nullptr && line.has("flamechart"))
+    throw UsageError("--sort: a flame chart keeps the order of its input");
+  if (line.has("flamechart"))
+    return Order::kInput;
+  return text != nullptr && *text == "width" ? Order::kWidth : Order::kName;
+}
+
+void read_shape(const cli::CommandLine& line, Options& options) {
+  options.is_perl = line.has("compat");
+  options.order = read_order(line);
+  options.reverse = line.has("reverse");
+  options.total = read_count(line, "total");
+  options.lost = read_count(line, "lost").value_or(folded::Count{});
+  if (const auto* text = line.text("max-depth")) {
+    options.max_depth = parse_number<std::uint32_t>(*text);
+    if (!options.max_depth || *options.max_depth == 0)
+      refuse("max-depth", "not a number of frames", *text);
+  }
 }
 
 }  // namespace
@@ -132,35 +231,47 @@ void add_options(po::options_description& options) {
       ("width", text("PX|auto"), "width, or that of the window (default 1200)")                   //
       ("height", text("PX"), "height of a frame (default 16)")                                    //
       ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1)")                      //
+      ("max-depth", text("N"), "fold deeper frames into one")                                     //
       ("fonttype", text("FONT"), "font (default Verdana)")                                        //
       ("fontsize", text("PX"), "font size (default 12)")                                          //
       ("fontwidth", text("N"), "mean glyph width in font sizes (default 0.59)")                   //
       ("countname", text("NAME"), "what is counted (default samples)")                            //
       ("nametype", text("TEXT"), "what stands before a name (default Function:)")                 //
       ("colors", text("PALETTE"), ("one of " + svg::palette_names() + " (default hot)").c_str())  //
+      ("color", text("PALETTE"), "the same")                                                      //
       ("bgcolors", text("COLOR"), "background: yellow, blue, green, grey or #rrggbb")             //
       ("dark", "dark page (default: as the reader prefers)")                                      //
       ("embed", text("SIZE"), "bytes for the whole tree, or all, none (default 3M)")              //
       ("hash", "similar names get similar shades")                                                //
+      ("random", "shades by chance")                                                              //
+      ("seed", text("N"), "shades by chance, the same for the same N")                            //
+      ("cp", "keep the colours of functions in the file palette.map")                             //
+      ("negate", "swap the colours and signs of differences")                                     //
       ("inverted", "root at the top: an icicle graph")                                            //
       ("reverse", "merge stacks from the leaf, not from the root")                                //
+      ("flamechart", "keep the order of the input: x is time")                                    //
+      ("sort", text("HOW"), "order frames by name (default) or width")                            //
       ("total", text("COUNT"), "what the whole width stands for (default the sum)")               //
-      ("factor", text("N"), "multiply shown counts by N (default 1)");
+      ("factor", text("N"), "multiply shown counts by N (default 1)")                             //
+      ("lost", text("COUNT"), "draw a frame for samples that were lost")                          //
+      ("nameattr", text("FILE"), "titles, links, classes of functions")                           //
+      ("notes", text("TEXT"), "a comment in the file")                                            //
+      ("encoding", text("NAME"), "encoding that the file declares")                               //
+      ("compat", "draw exactly as flamegraph.pl");
 }
 
 Options read_options(const cli::CommandLine& line) {
   Options options;
   read_page(line, options.page);
   read_colors(line, options);
+  read_shape(line, options);
   options.min_width = read_min_width(line);
-  options.reverse = line.has("reverse");
-  if (const auto* text = line.text("total")) {
-    options.total = folded::parse_count(*text);
-    if (!options.total)
-      refuse("total", "not a count", *text);
-  }
   read_number(line, "factor", kFactors, options.factor);
-  if (const auto* text = line.text("embed"))
+  read_text(line, "nameattr", options.name_attributes);
+  // Links need elements of their own, and so does the perl's picture.
+  if (options.is_perl || !options.name_attributes.empty())
+    options.embed_limit = 0;
+  else if (const auto* text = line.text("embed"))
     options.embed_limit = read_embed_limit(*text);
   return options;
 }

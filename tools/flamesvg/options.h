@@ -5,6 +5,8 @@
 #include <boost/program_options/options_description.hpp>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "cli/run.h"
 #include "folded/count.h"
@@ -19,14 +21,32 @@ struct MinWidth {
   bool is_percent = false;  ///< of the total; otherwise pixels
 };
 
+/// What the frame of --lost is called.
+inline constexpr std::string_view kLostName = "[lost]";
+
+/// From left to right.
+enum class Order {
+  kName,
+  kWidth,  ///< the widest first
+  kInput,  ///< as the lines came: a flame chart
+};
+
 struct Options {
   svg::PageStyle page;  ///< the geometry's levels are not known yet
   MinWidth min_width;
   svg::Palette palette = svg::Palette::kHot;
   svg::Shade shade = svg::Shade::kBySum;
+  std::uint64_t seed = 0;  ///< of colours by chance
+  Order order = Order::kName;
+  bool is_perl = false;  ///< --compat: exactly as flamegraph.pl, quirks included
   bool reverse = false;
-  std::optional<folded::Count> total;  ///< what the whole width stands for, if not the sum
-  double factor = 1;                   ///< by which shown counts are multiplied
+  bool negate = false;          ///< differences change their signs
+  bool keeps_colors = false;    ///< in the file palette.map
+  folded::Count lost;           ///< what a frame for lost samples counts; 0: there is none
+  std::string name_attributes;  ///< the file of --nameattr; empty: none
+  std::optional<std::uint32_t> max_depth;  ///< frames on each other, the root not counted
+  std::optional<folded::Count> total;      ///< what the whole width stands for, if not the sum
+  double factor = 1;                       ///< by which shown counts are multiplied
   /// Base64 text that the embedded tree may take; 0: no tree, every frame is drawn.
   std::uint64_t embed_limit = kDefaultEmbedLimit;
 

@@ -1,38 +1,114 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/profile.h"
 
+#include <optional>
 #include <utility>
 
+#include "calltree/neighbour_builder.h"
+#include "calltree/reshaper.h"
 #include "calltree/tree_builder.h"
+#include "flamesvg/ordered_stacks.h"
+#include "flamesvg/stack_text.h"
 
 namespace pe::flamesvg {
 namespace {
 
-/// The frames of `stack` from last to first, into `reversed`.
-void reverse_frames(std::string_view stack, std::string& reversed) {
-  reversed.clear();
-  for (;;) {
-    const auto separator = stack.rfind(';');
-    if (separator == std::string_view::npos)
-      break;
-    reversed.append(stack.substr(separator + 1)).append(";");
-    stack = stack.substr(0, separator);
+using calltree::CallTree;
+using calltree::Differences;
+using calltree::NeighbourBuilder;
+using folded::Columns;
+using folded::FoldedLine;
+
+/// Lines on their way from the file to the tree.
+class Stacks {
+ public:
+  Stacks(std::span<const std::string> files, const Options& options, int stdin_fd)
+      : options_(options),
+        reader_(files, stdin_fd,
+                options.is_perl ? std::optional(Columns::kPerl) : std::optional<Columns>()) {}
+
+  /// The next one, reversed if asked for.
+  std::optional<FoldedLine> next() {
+    auto line = reader_.next();
+    if (!line && !options_.lost.is_zero() && !is_lost_told_) {
+      is_lost_told_ = true;
+      return FoldedLine{.stack = kLostName, .count = options_.lost};
+    }
+    if (line && options_.reverse) {
+      reverse_frames(line->stack, reversed_);
+      line->stack = reversed_;
+      if (options_.is_perl)  // writes the line anew, and a number at its end counts again
+        line = reparsed(*line);
+    }
+    return line;
   }
-  reversed += stack;
+
+  template <typename Builder>
+  void add(const FoldedLine& line, Builder& builder) {
+    if (options_.palette == svg::Palette::kChain) {
+      mark_wakers(line.stack, chain_);
+      builder.add(chain_, line.count, line.before);
+    } else {
+      builder.add(line.stack, line.count, line.before);
+    }
+  }
+
+  [[nodiscard]] const folded::MalformedLines& malformed() const { return reader_.malformed(); }
+
+ private:
+  std::optional<FoldedLine> reparsed(const FoldedLine& line) {
+    rewritten_.clear();
+    append_folded_line(rewritten_, line);
+    rewritten_.pop_back();  // the newline
+    return folded::parse_folded_line(rewritten_, Columns::kPerl);
+  }
+
+  const Options& options_;
+  folded::FoldedReader reader_;
+  bool is_lost_told_ = false;
+  std::string reversed_, rewritten_, chain_;
+};
+
+CallTree merged(Stacks& stacks) {
+  calltree::TreeBuilder builder;
+  while (const auto line = stacks.next())
+    stacks.add(*line, builder);
+  return std::move(builder).finish();
+}
+
+CallTree in_input_order(Stacks& stacks, Differences differences) {
+  NeighbourBuilder builder(differences);
+  while (const auto line = stacks.next())
+    stacks.add(*line, builder);
+  return std::move(builder).finish();
+}
+
+/// Whole lines sorted and neighbours merged, as flamegraph.pl does it.
+CallTree in_perl_order(Stacks& stacks) {
+  OrderedStacks ordered;
+  while (const auto line = stacks.next())
+    ordered.add(*line);
+  NeighbourBuilder builder(Differences::kPerl);
+  ordered.for_each([&](const FoldedLine& line) { stacks.add(line, builder); });
+  return std::move(builder).finish();
+}
+
+CallTree build(Stacks& stacks, const Options& options) {
+  if (options.order == Order::kInput)
+    return in_input_order(stacks, options.is_perl ? Differences::kPerl : Differences::kInclusive);
+  return options.is_perl ? in_perl_order(stacks) : merged(stacks);
 }
 
 }  // namespace
 
-Profile read_profile(std::span<const std::string> files, bool reverse, int stdin_fd) {
-  folded::FoldedReader reader(files, stdin_fd);
-  calltree::TreeBuilder builder;
-  std::string reversed;
-  while (const auto line = reader.next()) {
-    if (reverse)
-      reverse_frames(line->stack, reversed);
-    builder.add(reverse ? std::string_view(reversed) : line->stack, line->count);
-  }
-  return {.tree = std::move(builder).finish(), .malformed = reader.malformed()};
+Profile read_profile(std::span<const std::string> files, const Options& options, int stdin_fd) {
+  Stacks stacks(files, options, stdin_fd);
+  CallTree tree = build(stacks, options);
+  if (options.max_depth)
+    tree = calltree::Reshaper::limited(std::move(tree), *options.max_depth);
+  if (options.order == Order::kWidth)
+    tree = calltree::Reshaper::by_width(std::move(tree));
+  return {.tree = std::move(tree), .malformed = stacks.malformed()};
 }
 
 }  // namespace pe::flamesvg

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "calltree/call_tree.h"
+#include "flamesvg/options.h"
 #include "folded/folded_reader.h"
 
 namespace pe::flamesvg {
@@ -15,8 +16,7 @@ struct Profile {
   folded::MalformedLines malformed;
 };
 
-/// Reads all of `files` ("-" is `stdin_fd`).  `reverse` puts leaves at the
-/// root, which merges the callers of each function.  Throws Error.
-Profile read_profile(std::span<const std::string> files, bool reverse, int stdin_fd);
+/// Reads all of `files` ("-" is `stdin_fd`).  Throws Error.
+Profile read_profile(std::span<const std::string> files, const Options& options, int stdin_fd);
 
 }  // namespace pe::flamesvg

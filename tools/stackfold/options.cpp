@@ -23,10 +23,22 @@ InputFormat read_format(const std::string& name) {
   throw UsageError(fmt::format("--from: not one of stream, folded, perf-script: '{}'", name));
 }
 
+std::optional<std::string> read_event(const cli::CommandLine& line) {
+  const std::string* event = line.text("event");
+  const std::string* filter = line.text("event-filter");
+  if (event != nullptr && filter != nullptr)
+    throw UsageError("--event, --event-filter: these are the same");
+  const std::string* given = event != nullptr ? event : filter;
+  return given != nullptr ? std::optional(*given) : std::nullopt;
+}
+
 }  // namespace
 
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto texts = [](const char* name) {
+    return po::value<std::vector<std::string>>()->value_name(name);
+  };
   options.add_options()("from", text("FORMAT"), "what the input is: stream, folded, perf-script")(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
@@ -36,7 +48,12 @@ void add_options(po::options_description& options) {
       "pid", "add the process number to the root frame")(
       "tid", "add process and thread numbers to it")("event", text("EVENT"),
                                                      "fold the samples of this event only")(
-      "weight", text("HOW"), "weigh by samples or by period");
+      "event-filter", text("EVENT"), "the same, as stackcollapse-perf.pl spells it")(
+      "time", text("FROM,TO"), "fold samples of this time only, in seconds")(
+      "include", texts("REGEX"), "fold only stacks with a frame like this")(
+      "exclude", texts("REGEX"), "leave out stacks with a frame like this")(
+      "recursive", "show a function that calls itself once")("weight", text("HOW"),
+                                                             "weigh by samples or by period");
 }
 
 Options read_options(const cli::CommandLine& line) {
@@ -57,8 +74,14 @@ Options read_options(const cli::CommandLine& line) {
     options.root = RootName::kCommPid;
   if (line.has("tid"))
     options.root = RootName::kCommPidTid;
-  if (const auto* name = line.text("event"))
-    options.event = *name;
+  options.event = read_event(line);
+  if (options.is_perl && options.event == "")
+    options.event.reset();  // as the perl has it
+  if (const auto* range = line.text("time"))
+    options.time = parse_time_range(*range);
+  options.is_recursive = line.has("recursive");
+  options.include = line.texts("include");
+  options.exclude = line.texts("exclude");
   if (const auto* how = line.text("weight")) {
     if (*how != "samples" && *how != "period")
       throw UsageError(fmt::format("--weight: not one of samples, period: '{}'", *how));

@@ -5,8 +5,10 @@
 #include <boost/program_options/options_description.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/run.h"
+#include "stackfold/time_range.h"
 
 namespace pe::fold {
 
@@ -39,6 +41,10 @@ struct Options {
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
   std::optional<std::string> event;  ///< nullopt: the first one that a sample is of
+  std::optional<TimeRange> time;     ///< nullopt: any
+  bool is_recursive = false;         ///< frames that call themselves become one
+  std::vector<std::string> include;  ///< keep stacks with a frame that matches one of these
+  std::vector<std::string> exclude;  ///< and drop those
 };
 
 void add_options(boost::program_options::options_description& options);

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/plural.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
 #include "stackfold/options.h"
 #include "stackfold/perf_script/perf_script_folder.h"
+#include "stackfold/perl_names.h"
+#include "stackfold/refine.h"
 #include "stackfold/stream_folder.h"
 
 namespace pe {
@@ -22,14 +25,27 @@ std::string other_events(std::uint64_t samples, const std::string& folded_event)
                      plural(samples, "sample"), folded_event.empty() ? "none" : folded_event);
 }
 
+void add_to(std::string& list, const std::string& more) {
+  list += (list.empty() ? "" : ", ") + more;
+}
+
+/// Samples that options leave out.
+template <typename Report>
+void add_left_out(std::string& text, const Report& report) {
+  if (report.other_events > 0)
+    add_to(text, other_events(report.other_events, report.folded_event));
+  if (report.outside_time > 0)
+    add_to(text, plural(report.outside_time, "sample") + " outside of --time left out");
+  if (report.without_time > 0)
+    add_to(text, plural(report.without_time, "sample") + " without a time left out");
+}
+
 /// What is missing from the output, in one line; empty if nothing is.
 std::string losses(const fold::StreamReport& report) {
   std::string text = session::describe_losses(report.counts);
-  const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
   if (report.undefined_symbols > 0)
-    add(plural(report.undefined_symbols, "malformed name"));
-  if (report.other_events > 0)
-    add(other_events(report.other_events, report.folded_event));
+    add_to(text, plural(report.undefined_symbols, "malformed name"));
+  add_left_out(text, report);
   return text;
 }
 
@@ -55,17 +71,23 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
 bool fold_perf_script(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
                       cli::Io& io) {
   const fold::TextReport report = fold::PerfScriptFolder(counts, options).fold(input);
-  if (report.other_events > 0)
-    say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"),
-                        other_events(report.other_events, report.folded_event)));
+  std::string left_out;
+  add_left_out(left_out, report);
+  if (!left_out.empty())
+    say(io,
+        fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"), left_out));
   if (report.ignored_lines > 0)
     say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
                         report.first_ignored));
-  return report.samples + report.other_events > 0 || report.ignored_lines == 0;
+  return report.samples + report.other_events + report.outside_time + report.without_time > 0 ||
+         report.ignored_lines == 0;
 }
 
 /// false if nothing in the input was of the format.
-bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
+bool fold_folded(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
+                 cli::Io& io) {
+  if (options.time)
+    throw Error(input.name() + ": --time: folded text has no times");
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {
@@ -89,13 +111,29 @@ bool fold_input(io::Input input, const fold::Options& options, folded::FoldedCou
       return fold_perf_script(input, options, counts, io);
     case fold::InputFormat::kAny:
     case fold::InputFormat::kFolded:
-      return fold_folded(std::move(input), counts, io);
+      return fold_folded(std::move(input), options, counts, io);
   }
   return true;
 }
 
+void write_refined(const folded::FoldedCounts& counts, fold::Refiner& refiner, cli::Io& io) {
+  if (refiner.is_idle())
+    return counts.write(io.out);
+  folded::FoldedCounts refined(counts.frames());
+  const fold::LeftOut left_out = refiner.apply(counts, refined);
+  refined.write(io.out);
+  if (left_out.stacks == 0)
+    return;
+  std::string count, of;
+  folded::append_count(count, left_out.count);
+  folded::append_count(of, left_out.of);
+  say(io, fmt::format("--include, --exclude: {} of {} left out: a count of {} of {}",
+                      left_out.stacks, plural(counts.size(), "different stack"), count, of));
+}
+
 int work(const cli::CommandLine& line, cli::Io& io) {
   const fold::Options options = fold::read_options(line);
+  fold::Refiner refiner(options);
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
   bool is_whole = true;
@@ -105,7 +143,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     inputs.push_back(io::Input::open(path, io.in_fd));
   for (io::Input& input : inputs)
     is_whole = fold_input(std::move(input), options, counts, io) && is_whole;
-  counts.write(io.out);
+  write_refined(counts, refiner, io);
   if (counts.saturated())
     say(io, "some counts are over 2^64 and stay at the largest number");
   io.err.flush();
@@ -120,6 +158,7 @@ const cli::Tool kStackfold{
     .summary = "Fold a sample stream, perf script text or folded text into folded text.",
     .add_options = fold::add_options,
     .work = work,
+    .perl_names = fold::kPerlNames,
 };
 
 int stackfold_main(std::span<const std::string> args, cli::Io& io) {

@@ -65,6 +65,8 @@ void StreamFolder::take_sample(std::uint16_t misc) {
     ++report_.other_events;
     return;
   }
+  if (options_.time && !is_in_time(sample))
+    return;
   leaf_first_.clear();
   perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
     const auto frames = locations_.find(sample.pid, entry, session_.processes());
@@ -89,6 +91,17 @@ bool StreamFolder::is_wanted(const perf::Event& event) {
       stacks_ = &in_ns_;
   }
   return report_.folded_event == event.name;
+}
+
+bool StreamFolder::is_in_time(const perf::Sample& sample) {
+  constexpr std::uint64_t kNsPerUs = 1000;
+  if (sample.time_ns == 0) {
+    ++report_.without_time;
+    return false;
+  }
+  const bool is_inside = options_.time->holds(sample.time_ns / kNsPerUs);
+  report_.outside_time += is_inside ? 0 : 1;
+  return is_inside;
 }
 
 /// The stream's first event, but for the "dummy" by which perf follows mappings.

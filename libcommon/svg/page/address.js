@@ -13,15 +13,16 @@ function cornerOf(node) {
   const decimals = Math.min(15, Math.max(1, 1 + Math.ceil(-Math.log10(width))));
   return {
     x: Number((margin + tree.start[node] * width).toFixed(decimals)),
-    y: topMargin + (isGivenInverted ? tree.depth[node] : givenLevels - 1 - tree.depth[node]) * rowHeight,
+    y: isGivenInverted ? firstRow + tree.depth[node] * rowHeight :
+      topMargin + (givenLevels - 1 - tree.depth[node]) * rowHeight + 1,
   };
 }
 
 // The frame of that row whose corner is there exactly, or else the widest one near it.
 function nodeAtCorner(x, y) {
   const tree = orders.byName;
-  const row = Math.round((y - topMargin) / rowHeight);
-  const depth = isGivenInverted ? row : givenLevels - 1 - row;
+  const depth = isGivenInverted ? Math.round((y - firstRow) / rowHeight) :
+    givenLevels - 1 - Math.round((y - topMargin - 1) / rowHeight);
   const width = givenWidth / tree.total[0];
   let found = 0;
   for (let node = 0; node < tree.size; ++node) {

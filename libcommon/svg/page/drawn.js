@@ -32,7 +32,7 @@ function drawnTree() {
     tree.start[node] = start;
     tree.total[node] = count;
     tree.depth[node] = depth;
-    const name = nameInTitle(tree.titles[node]);
+    const name = 'name' in group.dataset ? group.dataset.name : nameInTitle(tree.titles[node]);
     const fill = group.querySelector('rect').getAttribute('fill');
     const key = fill + ' ' + name;
     if (!numbers.has(key)) {

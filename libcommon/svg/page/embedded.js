@@ -74,7 +74,7 @@ function readNames(tree, reader, count) {
     tree.colors.push(colors[3 * i] << 16 | colors[3 * i + 1] << 8 | colors[3 * i + 2]);
 }
 
-function readNodes(tree, reader, names) {
+function readNodes(tree, reader, names, hasSpaces) {
   const ESCAPE = 15;
   const size = tree.size;
   const shapes = reader.take(size);
@@ -92,7 +92,10 @@ function readNodes(tree, reader, names) {
   tree.link(children);
   tree.total.set(self);
   tree.addUp();
-  tree.place((node) => self[node]);
+  if (hasSpaces)
+    tree.placeBy(tree.total.map(() => reader.number()));
+  else
+    tree.place((node) => self[node]);
 }
 
 function readDifferences(tree, reader, perOne) {
@@ -108,7 +111,10 @@ function unpackedTree(bytes) {
   const reader = new PackedReader(bytes);
   if (reader.number() !== 1)
     throw new Error('the embedded tree has a form that this script does not know');
-  const isDifferential = reader.number() % 2 === 1;
+  const flags = reader.number();
+  if (flags > 3)
+    throw new Error('the embedded tree has parts that this script does not know');
+  const isDifferential = (flags & 1) !== 0;
   const perOne = 10 ** reader.number();
   const names = reader.number();
   const size = reader.number();
@@ -123,7 +129,7 @@ function unpackedTree(bytes) {
   const deltasPerOne = isDifferential ? 10 ** reader.number() : 1;
   tree.largestDelta = largest / deltasPerOne;
   readNames(tree, reader, names);
-  readNodes(tree, reader, names);
+  readNodes(tree, reader, names, (flags & 2) !== 0);
   tree.total[0] = Math.max(tree.total[0], whole);
   if (isDifferential)
     readDifferences(tree, reader, deltasPerOne);

@@ -31,10 +31,10 @@ function countText(count) {
 }
 
 function deltaText(tree, node) {
-  if (tree.delta === null || tree.delta[node] !== tree.delta[node])
+  const delta = tree.delta === null ? NaN : tree.delta[node];
+  if (Number.isNaN(delta))
     return '';
-  const share = twoDecimals(100 * tree.delta[node] / (tree.total[0] / tree.perOne)) + '%';
-  return '; ' + (share.startsWith('-') ? '' : '+') + share;
+  return '; ' + (delta > 0 ? '+' : '') + twoDecimals(100 * delta / (tree.total[0] / tree.perOne)) + '%';
 }
 
 // "name (1,234 samples, 12.34%)"
@@ -43,7 +43,7 @@ function describe(node) {
   if (tree.titles !== null)
     return tree.titles[node];
   if (node === 0)
-    return 'all (' + countText(tree.total[0]) + ', 100%)';
+    return 'all (' + countText(tree.total[0]) + ', 100%' + deltaText(tree, 0) + ')';
   const name = tree.isGap(node) ?
     'frames counted fewer than ' + countText(tree.smallest) + ', not in this file' : tree.nameOf(node);
   return name + ' (' + countText(tree.total[node]) + ', ' + percent(tree.total[node], tree.total[0]) +

@@ -43,7 +43,9 @@ function collect() {
 
 // An element of the pool, or the node's own one, with what it shows at present.
 function newEntry(group) {
-  const entry = { group, rect: group.querySelector('rect'), text: group.querySelector('text'), shows: {} };
+  const entry = { group, rect: group.querySelector('rect'), text: group.querySelector('text'), shows: {}, own: '' };
+  for (const name of group.classList)  // of a user's choice
+    entry.own += name === 'dark' ? '' : name + ' ';
   if (entry.rect === null) {
     entry.rect = svgElement('rect');
     group.append(entry.rect);
@@ -91,7 +93,14 @@ function fillOf(color) {
   return fills.get(color);
 }
 
-const tenth = (pixels) => Math.round(pixels * 10) / 10;
+// As printf's "%.1f", which takes the number as it is: only near a tie is that another
+// one than Math.round() gives, and an exact tie goes to the even neighbour.
+function tenth(pixels) {
+  const off = Math.abs(pixels * 10 % 1);
+  if (Math.abs(off - 0.5) > 1e-6)
+    return Math.round(pixels * 10) / 10;
+  return Number.isInteger(pixels * 4) ? roundHalfEven(pixels * 10) / 10 : Number(pixels.toFixed(1));
+}
 
 function drawLabel(entry, node, x, y, width) {
   const label = view.tree.isGap(node) ? '' : fitted(view.tree.nameOf(node), width - 2 * inset);
@@ -119,7 +128,7 @@ function drawFrame(entry, node, left, width) {
   const x = tenth(left);
   const y = rowTop(view.tree.depth[node]);
   const fill = fillOf(view.tree.colorOf(node));
-  show(entry, 'class', classOf(node, fill.isDark).trim(), (value) => group.setAttribute('class', value));
+  show(entry, 'class', (entry.own + classOf(node, fill.isDark)).trim(), (value) => group.setAttribute('class', value));
   show(entry, 'x', x, (value) => rect.setAttribute('x', value));
   show(entry, 'width', Math.max(0, tenth(tenth(left + width) - x)), (value) => rect.setAttribute('width', value));
   show(entry, 'y', y, (value) => rect.setAttribute('y', value));

@@ -22,6 +22,7 @@ const margin = Number(given.margin);
 const inset = Number(given.inset);
 const rowHeight = Number(given.row);
 const topMargin = Number(given.top);
+const firstRow = Number(given.first);  // the upper edge of the root when it is at the top
 const bottomMargin = Number(given.bottom);
 const givenLevels = Number(given.levels);  // rows of the picture as it came
 const givenWidth = Number(given.width);  // of the root, likewise

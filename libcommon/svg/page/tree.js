@@ -66,6 +66,17 @@ class Tree {
     }
   }
 
+  // The same where each has a space of its own left of it.
+  placeBy(spaces) {
+    const next = new Float64Array(this.size);
+    for (let node = 1; node < this.size; ++node) {
+      const above = this.parent[node];
+      this.start[node] = next[above] + spaces[node];
+      next[above] = this.start[node] + this.total[node];
+      next[node] = this.start[node];
+    }
+  }
+
   isGap(node) {
     return node > 0 && this.name[node] === 0;
   }
@@ -74,19 +85,16 @@ class Tree {
     return node === 0 ? 'all' : this.names[this.name[node]];
   }
 
-  // 0xRRGGBB.  Differences: white at 0, growth red, shrinking blue.
+  // 0xRRGGBB.  Differences: white at 0, growth red, shrinking blue; frames that only
+  // divide stacks have none.
   colorOf(node) {
-    if (this.delta === null)
-      return this.colors[this.name[node]];
-    const delta = this.delta[node];
-    const rest = this.largestDelta > 0 && delta === delta ?
-      Math.trunc(210 * (this.largestDelta - Math.abs(delta)) / this.largestDelta) : 255;
-    if (delta === 0 || rest === 255)
-      return 0xffffff;
-    return (delta > 0) !== ('negate' in given) ? 0xff0000 | rest << 8 | rest : rest << 16 | rest << 8 | 0xff;
-  }
-
-  firstChild(node) {
-    return node + 1 < this.end[node] ? node + 1 : -1;
+    const color = this.colors[this.name[node]];
+    const delta = this.delta === null || this.isGap(node) ? NaN : this.delta[node];
+    const name = this.names[this.name[node]];
+    if (Number.isNaN(delta) || name === '-' || name === '--')
+      return color;
+    const pale = Math.trunc(this.largestDelta > 0 ?
+      210 * (this.largestDelta - Math.abs(delta)) / this.largestDelta : 210);
+    return delta === 0 ? 0xffffff : delta > 0 ? 0xff0000 | pale << 8 | pale : pale << 16 | pale << 8 | 0xff;
   }
 }

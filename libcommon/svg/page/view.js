@@ -11,12 +11,12 @@ function pageWidth() {
 
 // Upper edge of the row.
 function rowTop(depth) {
-  return topMargin + (view.inverted ? depth : view.levels - 1 - depth) * rowHeight;
+  return view.inverted ? firstRow + depth * rowHeight : topMargin + (view.levels - 1 - depth) * rowHeight + 1;
 }
 
 function depthAt(y) {
-  const row = Math.floor((y - topMargin) / rowHeight);
-  return view.inverted ? row : view.levels - 1 - row;
+  return view.inverted ? Math.floor((y - firstRow) / rowHeight) :
+    view.levels - 1 - Math.floor((y - topMargin - 1) / rowHeight);
 }
 
 function scale() {

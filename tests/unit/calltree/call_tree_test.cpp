@@ -8,45 +8,19 @@
 #include <vector>
 
 #include "calltree/tree_builder.h"
-#include "folded/folded_line.h"
+#include "support/trees.h"
 
 using pe::calltree::CallTree;
 using pe::calltree::Count;
 using pe::calltree::kRoot;
 using pe::calltree::NodeId;
 using pe::calltree::TreeBuilder;
+using pe::testing::drawn;
 
 namespace {
 
 CallTree tree_of(const std::vector<std::string>& lines) {
-  TreeBuilder builder;
-  for (const auto& text : lines) {
-    const auto line = pe::folded::parse_folded_line(text);
-    BOOST_REQUIRE(line);
-    builder.add(line->stack, line->count);
-  }
-  return std::move(builder).finish();
-}
-
-std::size_t depth(const CallTree& tree, NodeId node) {
-  std::size_t depth = 0;
-  for (; node != kRoot; node = tree.parent(node))
-    ++depth;
-  return depth;
-}
-
-/// One node a line, indented: "name total/self".
-std::string drawn(const CallTree& tree) {
-  std::string out;
-  for (NodeId node = 0; node < tree.size(); ++node) {
-    out += std::string(depth(tree, node), ' ');
-    out.append(tree.name(node)).append(" ");
-    append_count(out, tree.total(node));
-    out += '/';
-    append_count(out, tree.self(node));
-    out += '\n';
-  }
-  return out;
+  return pe::testing::tree_of<TreeBuilder>(lines);
 }
 
 std::vector<std::string> random_lines(unsigned seed) {
@@ -131,6 +105,18 @@ BOOST_AUTO_TEST_CASE(totals_are_self_plus_the_childrens_totals) {
     }
     BOOST_TEST_REQUIRE((sum == tree.total(node)));
   }
+}
+
+BOOST_AUTO_TEST_CASE(differences_are_of_a_frame_with_all_above_it) {
+  const CallTree tree = tree_of({"a;b 10 20", "a;c 5 1", "d 3 3", "a;b 0 2"});
+  BOOST_TEST(drawn(tree) == " 26/0 +8\n a 23/0 +8\n  b 22/22 +12\n  c 1/1 -4\n d 3/3 +0\n");
+  BOOST_TEST(tree.largest_delta() == 12.0);
+}
+
+BOOST_AUTO_TEST_CASE(one_profile_has_no_differences) {
+  const CallTree tree = tree_of({"a 1"});
+  BOOST_TEST(!tree.is_differential());
+  BOOST_TEST(!tree.delta(kRoot));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

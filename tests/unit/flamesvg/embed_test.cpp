@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "calltree/neighbour_builder.h"
 #include "calltree/tree_builder.h"
 #include "flamesvg/ticks.h"
 #include "support/unpacked_tree.h"
@@ -197,6 +199,52 @@ BOOST_AUTO_TEST_CASE(the_smallest_frames_are_left_out_first) {
 
 BOOST_AUTO_TEST_CASE(a_limit_that_nothing_fits_gives_no_tree) {
   BOOST_TEST(embedded(random_tree(1, 100, 0), 8).bytes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(differences_come_back_with_their_signs) {
+  for (const bool negate : {false, true}) {
+    calltree::TreeBuilder builder;
+    builder.add("a;grown", {7}, folded::Count{2});
+    builder.add("a;shrunk", {2}, folded::Count{3});
+    builder.add("a;same", {4}, folded::Count{4});
+    const CallTree tree = std::move(builder).finish();
+    const auto colors = colors_of(tree);
+    const auto back = TreeUnpacker::unpack(
+        flamesvg::embed_tree(tree,
+                             {.whole = {13}, .limit = kAll, .colors = colors, .negate = negate})
+            .bytes);
+    BOOST_TEST(back.largest_delta == tree.largest_delta());
+    for (NodeId node = kRoot; node < tree.size(); ++node) {
+      BOOST_REQUIRE(tree.delta(node) && back.nodes[node].delta);
+      BOOST_TEST(*back.nodes[node].delta == (negate ? -1 : 1) * *tree.delta(node));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(fractional_differences_are_exact_enough_for_tooltips) {
+  calltree::TreeBuilder builder;
+  builder.add("a", {3}, folded::Count{1, 333'333'333});
+  builder.add("b", {3}, folded::Count{5, 200'000'000});
+  const CallTree tree = std::move(builder).finish();
+  const auto back = round_trip(tree);
+  for (NodeId node = kRoot; node < tree.size(); ++node)
+    BOOST_TEST(std::abs(*back.nodes[node].delta - *tree.delta(node)) < 0.0001);
+}
+
+BOOST_AUTO_TEST_CASE(a_flame_chart_keeps_the_places_of_its_frames) {
+  calltree::NeighbourBuilder builder(calltree::Differences::kInclusive);
+  for (const auto* stack : {"a;x", "a", "a;x", "a;y", "b", "a;x"})
+    builder.add(stack, {5});
+  const CallTree tree = std::move(builder).finish();
+  BOOST_REQUIRE(tree.has_starts());
+  const auto back = round_trip(tree);
+  std::vector<std::uint64_t> next(back.nodes.size());
+  for (NodeId node = kRoot + 1; node < tree.size(); ++node) {
+    const auto start = next[back.nodes[node].parent] + back.nodes[node].space;
+    BOOST_TEST(start == tree.start(node).whole);
+    next[back.nodes[node].parent] = start + back.nodes[node].total;
+    next[node] = start;
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_is_embedded) {

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+using pe::folded::Columns;
 using pe::folded::Count;
 using pe::folded::parse_folded_line;
 
@@ -67,6 +68,40 @@ BOOST_AUTO_TEST_CASE(sums_carry_and_stop_at_the_largest) {
   near.billionths = 0;
   BOOST_TEST(near.add({.whole = 0, .billionths = 1}));
   BOOST_TEST(!near.add({.whole = 0, .billionths = 999'999'999}));
+}
+
+BOOST_AUTO_TEST_CASE(two_columns_are_the_counts_of_two_profiles) {
+  const auto line = parse_folded_line("a;operator new 1 2.5", Columns::kTwo);
+  BOOST_REQUIRE(line);
+  BOOST_TEST(line->stack == "a;operator new");
+  BOOST_TEST((line->before == Count{.whole = 1}));
+  BOOST_TEST((line->count == Count{.whole = 2, .billionths = 500'000'000}));
+  for (const char* one : {"a 1", "a b 1", "1 2"})
+    BOOST_TEST(!parse_folded_line(one, Columns::kTwo), one);
+}
+
+BOOST_AUTO_TEST_CASE(perl_takes_a_second_number_wherever_there_is_one) {
+  const auto both = parse_folded_line("a 1 2", Columns::kPerl);
+  BOOST_REQUIRE(both);
+  BOOST_TEST(both->stack == "a");
+  BOOST_TEST(both->before.has_value());
+  const auto one = parse_folded_line("a  1", Columns::kPerl);
+  BOOST_REQUIRE(one);
+  BOOST_TEST(one->stack == "a ");  // it removes a single blank
+  BOOST_TEST(!one->before);
+  const auto bare = parse_folded_line(" 7", Columns::kPerl);
+  BOOST_REQUIRE(bare);
+  BOOST_TEST(bare->stack.empty());
+  for (const char* line : {"a 7\r", "a 7 ", "7", "a7", "a .5", ""})
+    BOOST_TEST(!parse_folded_line(line, Columns::kPerl), line);
+}
+
+BOOST_AUTO_TEST_CASE(a_text_has_two_columns_if_all_its_lines_have) {
+  using pe::folded::has_two_columns;
+  BOOST_TEST(has_two_columns("a 1 2\nno line\nb 3 4\nc 7"));
+  BOOST_TEST(!has_two_columns("a 1 2\nb 3\n"));
+  BOOST_TEST(!has_two_columns("worker 3 2"));  // perhaps cut
+  BOOST_TEST(!has_two_columns(""));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

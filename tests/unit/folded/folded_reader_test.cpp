@@ -56,4 +56,16 @@ BOOST_AUTO_TEST_CASE(a_missing_file_ends_the_run) {
   BOOST_CHECK_THROW(reader.next(), pe::Error);
 }
 
+BOOST_AUTO_TEST_CASE(the_first_file_decides_about_the_columns) {
+  const pe::testing::TempDir dir;
+  const std::vector<std::string> files{dir.file("a", "x 1 2\n"), dir.file("b", "y 3\nz 4 5\n")};
+  pe::folded::FoldedReader reader(files, -1, std::nullopt);
+  const auto first = reader.next();
+  BOOST_REQUIRE(first);
+  BOOST_TEST(first->before.has_value());
+  BOOST_TEST(read_all(reader) == "z 4 5\n");
+  BOOST_TEST(reader.malformed().describe().starts_with(
+      "ignored 1 line that is not \"stack count count\"; first: "));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,10 +57,40 @@ BOOST_AUTO_TEST_CASE(hashed_shades_follow_the_first_and_last_characters) {
   const auto hashed = [](std::string_view name) {
     return frame_color(Palette::kHot, Shade::kByHash, name);
   };
-  BOOST_TEST(hashed("module`abcde") == hashed("abcde"));
+  // Green follows the first characters of the function; the rest the last ones of the
+  // whole, as flamegraph.pl has it.
+  BOOST_TEST(hashed("module`abcde").g == hashed("abcde").g);
   BOOST_TEST(hashed("abcXdef") == hashed("abcYdef"));
   // 'a': (97 mod 10)/9 = 7/9, weights 1 of 2: v1 = v2 = v3 = 1 - 7/18.
   BOOST_TEST(hashed("a") == (Rgb{235, 140, 33}));
+}
+
+BOOST_AUTO_TEST_CASE(shades_by_chance_depend_on_name_and_seed) {
+  const auto by_chance = [](std::string_view name, std::uint64_t seed) {
+    return frame_color(Palette::kHot, Shade::kByChance, name, seed);
+  };
+  BOOST_TEST(by_chance("a", 1) == by_chance("a", 1));
+  BOOST_TEST(by_chance("a", 1) != by_chance("a", 2));
+  BOOST_TEST(by_chance("a", 1) != by_chance("b", 1));
+}
+
+BOOST_AUTO_TEST_CASE(differences_go_from_white_to_red_and_blue) {
+  using pe::svg::difference_color;
+  BOOST_TEST(difference_color(0, 8) == (Rgb{255, 255, 255}));
+  BOOST_TEST(difference_color(0, 0) == (Rgb{255, 255, 255}));
+  BOOST_TEST(difference_color(8, 8) == (Rgb{255, 0, 0}));
+  BOOST_TEST(difference_color(-4, 8) == (Rgb{105, 105, 255}));
+  BOOST_TEST(difference_color(-85, 175) == (Rgb{108, 108, 255}));  // 210 * 90 / 175, exactly
+}
+
+BOOST_AUTO_TEST_CASE(the_colorblind_palette_tells_kinds_apart_by_brightness_too) {
+  const auto brightness = [](std::string_view name) {
+    const Rgb c = frame_color(Palette::kColorblind, Shade::kBySum, name);
+    return 0.21 * c.r + 0.72 * c.g + 0.07 * c.b;
+  };
+  BOOST_TEST(brightness("main") > brightness("main_[l]") + 30);
+  BOOST_TEST(brightness("main_[k]") > brightness("main_[j]") + 20);
+  BOOST_TEST(pe::svg::legend_of(Palette::kColorblind).size() == 6U);
 }
 
 BOOST_AUTO_TEST_CASE(separators_are_grey_in_every_palette) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/parse_number.h"
+#include "stackfold/time_range.h"
 
 namespace pe::fold {
 namespace {
@@ -57,7 +58,8 @@ std::optional<PerfHeader> split_name(std::string_view line, std::size_t shortest
     const std::size_t at = skip(line, i, is_space);
     const auto numbers = numbers_at(line, at);
     if (numbers && accept(line.substr(numbers->end)))
-      return PerfHeader{line.substr(0, i), numbers->pid, numbers->tid, {}};
+      return PerfHeader{
+          line.substr(0, i), numbers->pid, numbers->tid, {}, line.substr(numbers->end)};
   }
   return std::nullopt;
 }
@@ -108,12 +110,25 @@ std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules r
     header->pid = {};
   }
   header->event = find_event(line, true);
-  if (!header->event && !is_perl) {
-    const auto behind_name =
-        static_cast<std::size_t>(header->tid.data() + header->tid.size() - line.data());
-    header->event = find_event(line.substr(behind_name), false);
-  }
+  if (!header->event && !is_perl)
+    header->event = find_event(header->rest, false);
   return header;
+}
+
+std::optional<std::uint64_t> header_time_us(const PerfHeader& header) {
+  std::string_view rest = header.rest;
+  while (!rest.empty()) {
+    rest.remove_prefix(skip(rest, 0, is_space));
+    const std::size_t end = skip(rest, 0, [](char c) { return !is_space(c); });
+    std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(end);
+    if (!word.ends_with(':') || word.find('.') == kNone)
+      continue;
+    word.remove_suffix(1);
+    if (const auto time_us = parse_seconds_us(word))
+      return time_us;
+  }
+  return std::nullopt;
 }
 
 }  // namespace pe::fold

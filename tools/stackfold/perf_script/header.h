@@ -23,6 +23,7 @@ struct PerfHeader {
   std::string_view pid;  ///< empty where only one number is printed
   std::string_view tid;
   std::optional<PerfEventField> event;
+  std::string_view rest = {};  ///< what stands behind the numbers
 };
 
 /// How to take names apart.
@@ -35,5 +36,8 @@ enum class HeaderRules {
 
 /// nullopt if the line begins no sample.
 std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules rules);
+
+/// The time that a header prints ("12.345678:"), in microseconds; nullopt if it prints none.
+std::optional<std::uint64_t> header_time_us(const PerfHeader& header);
 
 }  // namespace pe::fold

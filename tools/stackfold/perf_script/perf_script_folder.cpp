@@ -70,6 +70,8 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
     ++report_.other_events;
     return;
   }
+  if (options_.time && !is_in_time(header))
+    return;
   in_sample_ = true;
   const std::uint64_t period = header.event ? std::max<std::uint64_t>(header.event->period, 1) : 1;
   weight_ = options_.weight == Weight::kSamples ? 1 : period;
@@ -94,6 +96,17 @@ bool PerfScriptFolder::is_wanted(const PerfHeader& header) {
   if (report_.folded_event.empty())
     report_.folded_event = header.event->name;
   return report_.folded_event == header.event->name;
+}
+
+bool PerfScriptFolder::is_in_time(const PerfHeader& header) {
+  const auto time_us = header_time_us(header);
+  if (!time_us) {
+    ++report_.without_time;
+    return false;
+  }
+  const bool is_inside = options_.time->holds(*time_us);
+  report_.outside_time += is_inside ? 0 : 1;
+  return is_inside;
 }
 
 std::string PerfScriptFolder::root_of(const PerfHeader& header) const {

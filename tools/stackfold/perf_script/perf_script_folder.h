@@ -58,6 +58,7 @@ class PerfScriptFolder {
   std::uint32_t find_or_add(const PerfFrame& frame);
   Place make_place(const PerfFrame& frame);
   bool is_wanted(const PerfHeader& header);
+  bool is_in_time(const PerfHeader& header);
   void end_sample();
   void ignore(std::string_view line);
   [[nodiscard]] std::string root_of(const PerfHeader& header) const;

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The installed links make a script that calls the perl scripts call us.  Usage: perl-names.sh BUILD_FOLDER
+set -u
+build=$1 failed=0
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+fail() { echo "$*"; failed=1; }
+
+DESTDIR=$dir/root meson install -C "$build" --no-rebuild --quiet >"$dir/install.log" 2>&1 || { cat "$dir/install.log"; exit 1; }
+prefix=$dir/root$(meson introspect "$build" --buildoptions |
+  python3 -c 'import json, sys; print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
+links=$(find "$prefix" -path '*/stackpipe/compat' -type d)
+[ -n "$links" ] || { echo 'no folder of links'; exit 1; }
+for link in "$links"/*; do
+  [ -x "$link" ] || fail "$link leads nowhere"
+  case $(readlink "$link") in /*) fail "$link cannot be moved" ;; esac
+done
+
+cat >"$dir/pipeline" <<'SCRIPT'
+#!/bin/sh
+stackcollapse-perf.pl --kern -all "$1" | flamegraph.pl -TITLE "it's" --wid=800 --hash -
+SCRIPT
+chmod +x "$dir/pipeline"
+printf 'prog 12/13 [000] 1.0: 3 cycles: \n\t400000 do_work+0x1 ([kernel.kallsyms])\n\t400000 main+0x1 (/bin/prog)\n\n' >"$dir/input"
+PATH=$links:$PATH "$dir/pipeline" "$dir/input" >"$dir/out.svg" 2>"$dir/err" || fail "pipeline: exit $?, $(cat "$dir/err")"
+for text in 'width="800"' "it&#39;s\|it's\|it&apos;s" 'do_work'; do
+  grep -q -- "$text" "$dir/out.svg" || fail "no $text in the picture"
+done
+"$links/stackcollapse-perf.pl" "$dir/input" -k >"$dir/folded" 2>/dev/null
+[ "$(cat "$dir/folded")" = 'prog;main;do_work_[k] 3' ] || fail "folded: $(cat "$dir/folded")"
+
+"$links/flamegraph.pl" --name x >"$dir/out" 2>"$dir/err" </dev/null
+status=$?
+[ $status = 255 ] || fail "an ambiguous option: exit $status"
+[ ! -s "$dir/out" ] || fail 'output in spite of an ambiguous option'
+grep -q 'ambiguous: --nameattr, --nametype' "$dir/err" || fail "message: $(cat "$dir/err")"
+exit $failed

@@ -1,0 +1,45 @@
+// Call trees from folded lines, and as text.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calltree/call_tree.h"
+#include "folded/folded_line.h"
+
+namespace pe::testing {
+
+/// What the builder makes of `lines`; all have one count, or two as flamegraph.pl takes them.
+template <typename Builder>
+calltree::CallTree tree_of(const std::vector<std::string>& lines, Builder builder = Builder()) {
+  for (const auto& text : lines) {
+    const auto line = folded::parse_folded_line(text, folded::Columns::kPerl);
+    BOOST_REQUIRE(line);
+    builder.add(line->stack, line->count, line->before);
+  }
+  return std::move(builder).finish();
+}
+
+/// One node a line, indented: "name total/self", and " +3" for its difference.
+inline std::string drawn(const calltree::CallTree& tree) {
+  std::string out;
+  for (calltree::NodeId node = 0; node < tree.size(); ++node) {
+    for (calltree::NodeId above = node; above != calltree::kRoot; above = tree.parent(above))
+      out += ' ';
+    out.append(tree.name(node)).append(" ");
+    append_count(out, tree.total(node));
+    out += '/';
+    append_count(out, tree.self(node));
+    if (const auto delta = tree.delta(node))
+      out += fmt::format(" {:+}", *delta);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace pe::testing

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "flamesvg/painter.h"
+
+namespace pe::flamesvg {
+
+svg::Rgb Painter::color_of_name(std::string_view name) const {
+  if (kept_ != nullptr)
+    if (const auto color = kept_->find(name))
+      return *color;
+  if (!options_.lost.is_zero() && name == kLostName)
+    return {170, 170, 170};
+  return svg::frame_color(options_.palette, options_.shade, name, options_.seed);
+}
+
+svg::Rgb Painter::paint(calltree::NodeId node) {
+  const std::string_view name = tree_.name(node);
+  const auto delta = tree_.delta(node);
+  if (delta && !svg::separator_color(name))
+    return svg::difference_color(options_.negate ? -*delta : *delta, tree_.largest_delta());
+  const svg::Rgb color = color_of_name(name);
+  if (kept_ != nullptr)
+    kept_->add(name, color);
+  return color;
+}
+
+}  // namespace pe::flamesvg

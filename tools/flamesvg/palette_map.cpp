@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "flamesvg/palette_map.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <iterator>
+
+#include "base/parse_number.h"
+#include "io/input.h"
+#include "io/line_reader.h"
+#include "io/replace_file.h"
+
+namespace pe::flamesvg {
+
+std::optional<svg::Rgb> parse_rgb(std::string_view text) {
+  constexpr std::string_view kBegin = "rgb(";
+  if (!text.starts_with(kBegin) || !text.ends_with(')'))
+    return std::nullopt;
+  text = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
+  std::array<std::uint8_t, 3> channels{};
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    const auto comma = text.find(',');
+    if ((comma == std::string_view::npos) != (i == 2))
+      return std::nullopt;
+    const auto value = parse_number<std::uint8_t>(text.substr(0, comma));
+    if (!value)
+      return std::nullopt;
+    channels[i] = *value;
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return svg::Rgb{channels[0], channels[1], channels[2]};
+}
+
+PaletteMap PaletteMap::read(const std::string& path) {
+  PaletteMap map;
+  if (::access(path.c_str(), F_OK) != 0)
+    return map;
+  io::Input input = io::Input::open(path, -1);
+  io::LineReader lines(input);
+  while (const auto line = lines.next()) {
+    const auto arrow = line->rfind("->");
+    const auto color =
+        arrow == std::string_view::npos ? std::nullopt : parse_rgb(line->substr(arrow + 2));
+    if (color)
+      map.colors_[std::string(line->substr(0, arrow))] = *color;
+    else
+      ++map.ignored_lines_;
+  }
+  return map;
+}
+
+void PaletteMap::write(const std::string& path) const {
+  std::string text;
+  for (const auto& [name, color] : colors_)
+    fmt::format_to(std::back_inserter(text), "{}->rgb({},{},{})\n", name, color.r, color.g,
+                   color.b);
+  io::replace_file(path, text);
+}
+
+std::optional<svg::Rgb> PaletteMap::find(std::string_view name) const {
+  const auto found = colors_.find(name);
+  return found == colors_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace pe::flamesvg

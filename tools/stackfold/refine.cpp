@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/refine.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace pe::fold {
+
+Refiner::Refiner(const Options& options)
+    : is_recursive_(options.is_recursive),
+      include_("include", options.include),
+      exclude_("exclude", options.exclude) {}
+
+LeftOut Refiner::apply(const folded::FoldedCounts& from, folded::FoldedCounts& to) {
+  LeftOut left_out;
+  std::vector<folded::FrameId> kept;
+  const folded::FrameTable& table = to.frames();
+  from.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
+    (void)left_out.of.add(count);  // at most Count::max(), which the output says as well
+    if ((!include_.is_empty() && !include_.matches_any(frames, table)) ||
+        exclude_.matches_any(frames, table)) {
+      ++left_out.stacks;
+      (void)left_out.count.add(count);
+      return;
+    }
+    kept.assign(frames.begin(), frames.end());
+    if (is_recursive_)
+      kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    to.add(kept, count);
+  });
+  return left_out;
+}
+
+}  // namespace pe::fold
