@@ -152,21 +152,21 @@ void PageWriter::head() {
     text(R"(id="subtitle" x="50%")", g.subtitle_y(), style_.subtitle);
   if (g.has_legend)
     legend();
-  const auto button = [&](std::string_view id, std::string_view place, std::string_view label) {
-    text(fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0")", id, place),
-         g.title_y(), label);
+  const auto button = [&](std::string_view id, std::string_view side, double x,
+                          std::string_view label) {
+    std::string start =
+        fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0" {}=")", id,
+                    side == "dx" ? " right" : "", side == "dx" ? R"(x="100%" dx)" : "x");
+    append_tenths(start, tenths(x));
+    text(start + '"', g.title_y(), label);
   };
   const auto from_right = [&](double letters) {
-    std::string place = "\" x=\"100%\" dx=\"";
-    append_tenths(place, -tenths(Geometry::kSideMargin + letters * g.font_size * g.font_width));
-    return " right" + place;
+    return -Geometry::kSideMargin - letters * g.font_size * g.font_width;
   };
-  std::string from_left = "\" x=\"";
-  append_tenths(from_left, tenths(Geometry::kSideMargin));
-  button("unzoom", from_left, "Reset Zoom");
-  button("invert", from_right(27), "Inverted");
-  button("heavy", from_right(14), "Left heavy");
-  button("search", from_right(0), "Search");
+  button("unzoom", "x", Geometry::kSideMargin, "Reset Zoom");
+  button("invert", "dx", from_right(27), "Inverted");
+  button("heavy", "dx", from_right(14), "Left heavy");
+  button("search", "dx", from_right(0), "Search");
 }
 
 /// One line that the browser centres: squares, and what their colours mean.
@@ -215,12 +215,12 @@ void PageWriter::begin() {
   attribute("data-first", g.inverted ? g.frame_y(0) : g.top_margin());
   attribute("data-bottom", g.bottom_margin());
   attribute("data-row", g.frame_height);
-  text_ += fmt::format(" data-levels=\"{}\" data-minwidth=\"{}\" data-factor=\"{}\"", g.levels,
+  text_ += fmt::format(R"( data-levels="{}" data-minwidth="{}" data-factor="{}")", g.levels,
                        style_.min_width, style_.factor);
   if (g.inverted)
-    text_ += " data-inverted=\"\"";
+    text_ += R"( data-inverted="")";
   if (style_.is_auto_width)
-    text_ += " data-autowidth=\"\"";
+    text_ += R"( data-autowidth="")";
   attribute("data-countname", style_.count_name);
   attribute("data-nametype", style_.name_type);
   text_ += ">\n";
@@ -240,15 +240,19 @@ void PageWriter::label(const Frame& frame, double x) {
   text_ += "</text>";
 }
 
+void PageWriter::open_link(const FrameExtra* extra) {
+  if (extra == nullptr || extra->link.empty())
+    return;
+  text_ += "<a";
+  for (const Attribute& a : extra->link)
+    attribute(a.name, a.value);
+  text_ += '>';
+}
+
 /// The tags up to the frame's rectangle.
 void PageWriter::open_group(const Frame& frame) {
   const FrameExtra* extra = frame.extra;
-  if (extra != nullptr && !extra->link.empty()) {
-    text_ += "<a";
-    for (const Attribute& a : extra->link)
-      attribute(a.name, a.value);
-    text_ += '>';
-  }
+  open_link(extra);
   text_ += "<g";
   std::string classes = is_dark(frame.fill) ? "dark" : "";
   if (extra != nullptr) {

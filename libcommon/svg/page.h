@@ -111,6 +111,7 @@ class PageWriter {
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
   void label(const Frame& frame, double x);
+  void open_link(const FrameExtra* extra);
   void open_group(const Frame& frame);
   [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }
 

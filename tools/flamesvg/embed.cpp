@@ -304,8 +304,8 @@ EmbeddedTree embed_tree(const CallTree& tree, const EmbedRequest& request) {
     const std::uint64_t threshold = sizes.threshold(most);
     const Selection selection(tree, ticks, threshold);
     std::string bytes = deflated(packed_tree(tree, request, ticks, threshold, selection));
-    const double use =
-        static_cast<double>((bytes.size() + 2) / 3 * 4) / static_cast<double>(request.limit);
+    const std::size_t letters = (bytes.size() + 2) / 3 * 4;  // of base64
+    const double use = static_cast<double>(letters) / static_cast<double>(request.limit);
     const bool fits = use <= 1;
     if (fits && bytes.size() > best.bytes.size())
       best = {.bytes = std::move(bytes),

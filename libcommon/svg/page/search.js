@@ -10,15 +10,16 @@ function isMatch(node) {
 
 // The counts under `top` that have a match on their stack, each once.
 function matchedCount(top) {
-  const { tree } = view;
-  for (let node = top; node !== 0; node = tree.parent[node])
-    if (isMatch(node))
-      return tree.total[top];
+  const { name, total, end, parent } = view.tree;
+  const hits = searching.names;
+  for (let node = top; node !== 0; node = parent[node])
+    if (hits[name[node]] === 1)
+      return total[top];
   let sum = 0;
-  for (let node = top; node < tree.end[top];) {
-    const hit = isMatch(node);
-    sum += hit ? tree.total[node] : 0;
-    node = hit ? tree.end[node] : node + 1;
+  for (let node = top === 0 ? 1 : top; node < end[top];) {
+    const isHit = hits[name[node]] === 1;
+    sum += isHit ? total[node] : 0;
+    node = isHit ? end[node] : node + 1;
   }
   return sum;
 }
