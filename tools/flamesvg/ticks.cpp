@@ -6,7 +6,8 @@ namespace pe::flamesvg {
 Ticks::Ticks(const calltree::CallTree& tree, folded::Count whole) {
   constexpr unsigned kMost = 9;
   const auto refine = [&](folded::Count count) {
-    while (decimals_ < kMost && count.billionths % (folded::Count::kOne / per_one_) != 0) {
+    while (count.billionths != 0 && decimals_ < kMost &&
+           count.billionths % (folded::Count::kOne / per_one_) != 0) {
       ++decimals_;
       per_one_ *= 10;
     }

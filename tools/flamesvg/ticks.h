@@ -28,6 +28,8 @@ class Ticks {
     std::uint64_t ticks = 0;
     if (__builtin_mul_overflow(count.whole, per_one_, &ticks))
       return std::numeric_limits<std::uint64_t>::max();
+    if (count.billionths == 0)  // nearly always, and a division is slow
+      return ticks;
     return saturated_sum(ticks, count.billionths / (folded::Count::kOne / per_one_));
   }
   [[nodiscard]] folded::Count count(std::uint64_t ticks) const noexcept {
