@@ -295,7 +295,7 @@ EmbeddedTree embed_tree(const CallTree& tree, const EmbedRequest& request) {
 
   EmbeddedTree best;
   // What a node takes is known only afterwards; a first guess errs by a third either way.
-  constexpr double kGuessedBytes = 3.5;
+  constexpr double kGuessedBytes = 4.2;
   constexpr int kTries = 5;
   constexpr double kGoodUse = 0.7;
   double nodes = static_cast<double>(request.limit) / kGuessedBytes;
