@@ -170,6 +170,21 @@ test('rows are drawn as they are scrolled into sight', async () => {
   await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f0 ("]');
 });
 
+test('the row of the zoomed frame stays where it is in the window', async () => {
+  await open('a' + ';f'.repeat(400) + ' 100');
+  await page.evaluate(() => window.scrollTo(0, 3000));
+  await page.waitForTimeout(100);
+  const place = () => page.evaluate(() => Array.from(document.querySelectorAll('#frames g:not(.hidden)')).filter((group) =>
+    group.getAttribute('aria-level') === '203')[0].getBoundingClientRect().top);
+  const before = await place();
+  await page.mouse.click(600, before + 5);
+  assert.equal(await place(), before);
+  assert.ok(await hasClass(page.locator('#frames g[aria-level="202"]:not(.hidden)'), 'above'));
+  await page.locator('#invert').dispatchEvent('click');  // a real one would scroll to the button
+  assert.equal(await page.locator('#invert').getAttribute('aria-pressed'), 'true');
+  assert.equal(await place(), before);
+});
+
 test('the address keeps zoom, search, Inverted and Left heavy', async () => {
   await open();
   await searchFor('al+oc');

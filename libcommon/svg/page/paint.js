@@ -236,11 +236,12 @@ function hideOthers(used) {
 // where it was in the window.
 function paint(change) {
   const before = inSight();
-  const row = zoomedRow(before);
+  const shape = { inverted: view.inverted, levels: view.levels };
   change();
   collect();
   applySize();
-  const moved = zoomedRow(before) - row;
+  const depth = view.tree.depth[view.zoomed];
+  const moved = rowTop(depth) - rowTop(depth, shape);
   drawRows(sightAfter(before, moved));
   point(-1);
   cursor.place();

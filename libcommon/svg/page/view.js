@@ -9,9 +9,9 @@ function pageWidth() {
   return view.usable + 2 * margin;
 }
 
-// Upper edge of the row.
-function rowTop(depth) {
-  return view.inverted ? firstRow + depth * rowHeight : topMargin + (view.levels - 1 - depth) * rowHeight + 1;
+// Upper edge of the row, as things are or were: { inverted, levels }.
+function rowTop(depth, shape = view) {
+  return shape.inverted ? firstRow + depth * rowHeight : topMargin + (shape.levels - 1 - depth) * rowHeight + 1;
 }
 
 function depthAt(y) {
@@ -67,11 +67,6 @@ function followBar(sight) {
   const height = pageHeight();
   const up = Math.min(Math.max(0, height - sight.bottom), height - 4 * fontSize);
   bar.setAttribute('transform', 'translate(0 ' + (height - givenHeight - up) + ')');
-}
-
-// How far the row of the zoomed node lies below the upper edge of what is in sight.
-function zoomedRow(sight) {
-  return rowTop(view.tree.depth[view.zoomed]) - sight.top;
 }
 
 // What will be in sight once the window has been scrolled by `moved`.  Measuring
