@@ -3,7 +3,8 @@
 // libdw trusts a file in ways that a hostile one can use: it maps it, reads strings to their
 // NUL wherever that is (elfutils 0.188 does, found by fuzzing), follows links to other files and
 // uncompresses whatever is announced.  Here every section is read and uncompressed with a limit,
-// what links elsewhere is left out, and zeros end it all. SPDX-License-Identifier: MIT
+// what links elsewhere is left out, and zeros end it all.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>
