@@ -1,7 +1,8 @@
 // Reading gzip data (RFC 1952) as it comes, a buffer at a time: however much a few
 // bytes blow up to, memory is what the caller asks for and zlib's window.
 //
-// zlib has this door and one for ELF sections, elf/compressed.h.
+// By zlib, which hands data out as it comes; libdeflate (io/deflate.h) wants all of it
+// at once.
 // SPDX-License-Identifier: MIT
 #pragma once
 

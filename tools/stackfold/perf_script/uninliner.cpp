@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/file_name.h"
 #include "base/parse_number.h"
 #include "stackfold/frame_text.h"
@@ -36,13 +38,14 @@ std::vector<std::string> Uninliner::find(const PerfFrame& frame, bool is_return)
   if (function.size() < frame.function.size())
     place.offset =
         parse_number<std::uint64_t>(frame.function.substr(function.size() + kPlus0x), kHexadecimal);
-  const auto innermost_first = module_at(frame.module).frames_at(place, is_return);
+  auto sources = module_at(frame.module).frames_at(place, is_return);
+  std::reverse(sources.begin(), sources.end());  // now outermost first
   std::vector<std::string> texts;
-  texts.reserve(innermost_first.size());
-  for (auto it = innermost_first.rbegin(); it != innermost_first.rend(); ++it) {
+  texts.reserve(sources.size());
+  for (const dwarf::SourceFrame& source : sources) {
     const bool is_inlined = !texts.empty();
     const std::string inlined_mark = rules_.marks.inlined ? "_[i]" : "";
-    texts.push_back(text_of(*it, is_inlined ? inlined_mark : mark_of(frame.module, rules_)));
+    texts.push_back(text_of(source, is_inlined ? inlined_mark : mark_of(frame.module, rules_)));
   }
   return texts;
 }
