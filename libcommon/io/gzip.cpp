@@ -12,7 +12,7 @@
 namespace pe::io {
 namespace {
 
-constexpr std::size_t kBlockBytes = 64UL * 1024;
+constexpr std::size_t kChunkBytes = 64UL * 1024;
 constexpr int kGzipWindow = 16 + MAX_WBITS;  // zlib.h, inflateInit2: a gzip header, not a zlib one
 
 Bytef* as_zlib(std::byte* bytes) { return reinterpret_cast<Bytef*>(bytes); }
@@ -21,7 +21,7 @@ Bytef* as_zlib(std::byte* bytes) { return reinterpret_cast<Bytef*>(bytes); }
 
 struct GzipReader::State {
   z_stream zlib{};
-  std::array<std::byte, kBlockBytes> compressed{};
+  std::array<std::byte, kChunkBytes> compressed{};
 };
 
 bool is_gzip(Bytes head) noexcept {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/characters.h"
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
@@ -12,8 +13,6 @@
 
 namespace pe::fold::backtrace {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
 
 struct Frame {
   std::string_view number;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/plural.h"
 #include "folded/folded_line.h"
 #include "stackfold/formats/stack_builder.h"
@@ -15,8 +16,6 @@
 
 namespace pe::fold::bpftrace {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
 
 bool is_name(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

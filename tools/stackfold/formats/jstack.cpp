@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <string>
 
+#include "base/characters.h"
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
 
 namespace pe::fold::jstack {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
 
 /// Native methods in which a thread waits for someone else although the VM calls it
 /// RUNNABLE, which to it means "not held by Java".

@@ -4,14 +4,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/characters.h"
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold::macos_sample {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
 
 struct Node {
   std::size_t column;  ///< of its number

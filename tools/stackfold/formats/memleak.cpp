@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/characters.h"
 #include "base/plural.h"
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
@@ -12,7 +13,6 @@
 namespace pe::fold::memleak {
 namespace {
 
-constexpr auto kNone = std::string_view::npos;
 constexpr std::string_view kBytesIn = " bytes in ";
 constexpr std::string_view kAllocations = " allocations from stack";
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "base/string_arena.h"
@@ -23,8 +24,6 @@
 
 namespace pe::fold::pprof_raw {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
 
 /// Cuts the next word off, and the blanks in front of it; empty at the end.
 std::string_view take_word(std::string_view& text) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/characters.h"
 #include "folded/folded_line.h"
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
@@ -14,8 +15,6 @@
 
 namespace pe::fold::stack_blocks {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
 
 struct Process {
   std::string_view comm;

@@ -7,13 +7,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/characters.h"
 #include "base/parse_number.h"
 
 namespace pe::fold {
-
-inline bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
-inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-inline bool is_hex(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
 /// Without blanks at either end.
 inline std::string_view trim(std::string_view text) noexcept {

@@ -4,26 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.h"
 #include "base/file_name.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/perf_script/function_name.h"
 
 namespace pe::fold {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-constexpr auto kWordChars =
-    [] {  // a table: four comparisons for each digit of a pc took a tenth of the time
-      std::array<bool, 256> is{};
-      for (int c = 0; c < 256; ++c)
-        is[static_cast<std::size_t>(c)] =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-      return is;
-    }();
-bool is_word(char c) { return kWordChars[static_cast<unsigned char>(c)]; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "/tmp/perf-123.map", anywhere in the path.
 bool is_perf_map(std::string_view module) {

@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/characters.h"
+
 namespace pe::fold {
 namespace {
 
-constexpr auto kNone = std::string_view::npos;
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 constexpr std::string_view kOperator = "operator";
-
-bool is_word(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
 
 /// Behind "operator" at `at`: the end of its symbol ("()", "<<", "->*"); `at` if it is another
 /// word.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/perf_script/source_line.h"
 
+#include "base/characters.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
 namespace {
 
-constexpr auto kNone = std::string_view::npos;
 constexpr std::string_view kSpaces = " \t\r\n\v\f";
 
 std::string_view trimmed(std::string_view text) {
