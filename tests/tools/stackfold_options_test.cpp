@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 
+#include "stackfold/options.h"
+#include "stackfold/perl_names.h"
 #include "stackfold/stackfold.h"
 #include "stackfold/time_range.h"
 #include "support/run_tool.h"
@@ -129,6 +131,14 @@ BOOST_AUTO_TEST_CASE(the_perls_spelling_of_event_is_taken) {
   BOOST_TEST(stackfold({"--event-filter=faults"}, kText).out == "prog;c 5\n");
   BOOST_TEST(stackfold({"--event=faults", "--event-filter=faults"}, kText).status == 2);
   BOOST_TEST(stackfold({"--compat", "--event-filter", ""}, kText).out == "prog;a;a 5\nprog;b 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(every_option_of_the_scripts_is_one_of_ours) {
+  boost::program_options::options_description ours;
+  pe::fold::add_options(ours);
+  for (const auto& script : pe::fold::kPerlNames)
+    for (const auto& option : script.options)
+      BOOST_TEST((ours.find_nothrow(std::string(our_name(option)), false) != nullptr), option.name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -110,7 +110,8 @@ std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
   const Layout& layout = picture.layout;
   const EmbeddedTree embedded = embed(picture, painter);
   svg::PageStyle style = page_style(picture.options, layout.levels);
-  style.merges_narrow = !embedded.bytes.empty();
+  // The perl's picture has an element for each frame.
+  style.merges_narrow = !embedded.bytes.empty() && !picture.options.is_perl;
   style.summary = summary_text(tree, layout.boxes.front().count, picture.options) +
                   left_out_text(embedded, picture.options);
 

@@ -268,8 +268,7 @@ Options read_options(const cli::CommandLine& line) {
   options.min_width = read_min_width(line);
   read_number(line, "factor", kFactors, options.factor);
   read_text(line, "nameattr", options.name_attributes);
-  // Links need elements of their own, and so does the perl's picture.
-  if (options.is_perl || !options.name_attributes.empty())
+  if (!options.name_attributes.empty())  // links need elements of their own
     options.embed_limit = 0;
   else if (const auto* text = line.text("embed"))
     options.embed_limit = read_embed_limit(*text);

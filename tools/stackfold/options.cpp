@@ -52,7 +52,10 @@ void add_options(po::options_description& options) {
       "time", text("FROM,TO"), "fold samples of this time only, in seconds")(
       "include", texts("REGEX"), "fold only stacks with a frame like this")(
       "exclude", texts("REGEX"), "leave out stacks with a frame like this")(
-      "recursive", "show a function that calls itself once")("weight", text("HOW"),
+      "recursive", "show a function that calls itself once")(
+      "inline", "show functions inlined into perf script's frames")(
+      "context", "with --inline: add file and line to names")(
+      "srcline", "add the lines of perf script -F +srcline")("weight", text("HOW"),
                                                              "weigh by samples or by period");
 }
 
@@ -67,6 +70,11 @@ Options read_options(const cli::CommandLine& line) {
     options.marks.kernel = options.marks.jit = true;
   options.is_perl = line.has("compat");
   options.with_addresses = line.has("addrs");
+  options.with_inlined = line.has("inline");
+  options.with_context = line.has("context");
+  options.with_source = line.has("srcline");
+  if (options.with_context && !options.with_inlined && !options.is_perl)
+    throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");
   if (const auto* name = line.text("from"))
     options.from = read_format(*name);

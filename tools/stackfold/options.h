@@ -36,6 +36,9 @@ struct Options {
   InputFormat from = InputFormat::kAny;
   bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
   bool with_addresses = false;  ///< "[unknown <pc>]"
+  bool with_inlined = false;    ///< frames for what DWARF says was inlined
+  bool with_context = false;    ///< file and line behind those
+  bool with_source = false;     ///< perf script prints a source line behind each frame
   bool all_events = false;      ///< every event, its name as root frame
   Marks marks;
   RootName root = RootName::kComm;

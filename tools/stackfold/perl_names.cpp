@@ -7,13 +7,11 @@ namespace {
 using cli::Takes;
 
 constexpr cli::PerlOption kPerfOptions[] = {
-    {.name = "pid"},
-    {.name = "tid"},
-    {.name = "kernel"},
-    {.name = "jit"},
-    {.name = "all"},
-    {.name = "addrs"},
-    {.name = "event-filter", .takes = Takes::kText},
+    {.name = "pid"},     {.name = "tid"},
+    {.name = "kernel"},  {.name = "jit"},
+    {.name = "all"},     {.name = "addrs"},
+    {.name = "inline"},  {.name = "context"},
+    {.name = "srcline"}, {.name = "event-filter", .takes = Takes::kText},
 };
 
 constexpr std::string_view kPerfScript[] = {"--compat", "--from=perf-script"};

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "base/quote.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
 #include "stackfold/options.h"
@@ -49,9 +50,16 @@ std::string losses(const fold::StreamReport& report) {
   return text;
 }
 
+void refuse_source_options(const fold::Options& options, const io::Input& input) {
+  if (options.with_inlined || options.with_source)
+    throw Error(fmt::format("{}: --{}: only for the text of perf script", input.name(),
+                            options.with_inlined ? "inline" : "srcline"));
+}
+
 /// false if the input was damaged; what could be read is in `counts`.
 bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
                  cli::Io& io) {
+  refuse_source_options(options, input);
   const fold::StreamReport report = fold::StreamFolder(input, options, counts).fold();
   if (options.event && std::find(report.events.begin(), report.events.end(), *options.event) ==
                            report.events.end()) {
@@ -76,6 +84,10 @@ bool fold_perf_script(io::Input& input, const fold::Options& options, folded::Fo
   if (!left_out.empty())
     say(io,
         fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"), left_out));
+  if (report.modules_without_debug > 0)
+    say(io, fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
+                        plural(report.modules_without_debug, "module"),
+                        quoted(report.first_without_debug)));
   if (report.ignored_lines > 0)
     say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
                         report.first_ignored));
@@ -88,6 +100,7 @@ bool fold_folded(io::Input input, const fold::Options& options, folded::FoldedCo
                  cli::Io& io) {
   if (options.time)
     throw Error(input.name() + ": --time: folded text has no times");
+  refuse_source_options(options, input);
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {

@@ -70,6 +70,8 @@ std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
   return text + "]";
 }
 
+}  // namespace
+
 std::string mark_of(std::string_view module, const FrameRules& rules) {
   if (rules.marks.kernel && is_kernel(module, rules.is_perl))
     return "_[k]";
@@ -77,8 +79,6 @@ std::string mark_of(std::string_view module, const FrameRules& rules) {
     return rules.marks.jit ? "_[j]" : "";
   return rules.marks.library && looks_like_library(module) ? "_[l]" : "";
 }
-
-}  // namespace
 
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   const auto first = std::find_if_not(line.begin(), line.end(), is_space);

@@ -43,6 +43,9 @@ struct FrameRules {
   bool is_java = false;         ///< the thread is a Java one: a leading L is none of a name
 };
 
+/// The suffix that a frame of `module` gets.
+std::string mark_of(std::string_view module, const FrameRules& rules);
+
 /// The frames that a line stands for, outermost first: none if it is to be left
 /// out, several for a chain of inlined functions "a->b->c".
 std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rules);
