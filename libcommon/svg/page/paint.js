@@ -258,7 +258,7 @@ function paint(change) {
   cursor.place();
   if (Math.abs(moved) > 0.5)
     window.scrollBy(0, moved / before.zoom);
-  followBar(inSight());
+  followView(inSight());
 }
 
 // The depths of the rows between two heights of the page, spare pixels added on both sides.
@@ -270,7 +270,7 @@ function rowsBetween(sight, spare) {
 // After scrolling, if rows that were not drawn have come into sight.
 function paintScrolled() {
   const sight = inSight();
-  followBar(sight);
+  followView(sight);
   const rows = rowsBetween(sight, 0);
   if (rows.first < shown.first || rows.last > shown.last)
     drawRows(sight);
