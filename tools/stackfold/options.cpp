@@ -6,6 +6,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
+#include "stackfold/formats/format.h"
 
 namespace pe::fold {
 
@@ -13,14 +14,10 @@ namespace po = boost::program_options;
 
 namespace {
 
-InputFormat read_format(const std::string& name) {
-  if (name == "stream")
-    return InputFormat::kStream;
-  if (name == "folded")
-    return InputFormat::kFolded;
-  if (name == "perf-script")
-    return InputFormat::kPerfScript;
-  throw UsageError(fmt::format("--from: not one of stream, folded, perf-script: '{}'", name));
+const Format* read_format(const std::string& name) {
+  if (const Format* format = find_format(name))
+    return format;
+  throw UsageError(fmt::format("--from: not one of {}: '{}'", format_names(), name));
 }
 
 std::optional<std::string> read_event(const cli::CommandLine& line) {
@@ -39,7 +36,7 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()("from", text("FORMAT"), "what the input is: stream, folded, perf-script")(
+  options.add_options()("from", text("FORMAT"), ("what the input is: " + format_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
       "all-events", "fold every event, its name as root frame")(

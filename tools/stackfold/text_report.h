@@ -17,6 +17,8 @@ struct TextReport {
   std::string first_without_debug;          ///< the first one's path
   std::uint64_t ignored_lines = 0;          ///< lines that are nothing of the format
   std::string first_ignored;                ///< "FILE:LINE: 'text'"
+  std::string left_out;  ///< what else is not in the output, in words; empty: nothing
+  std::string damage;    ///< empty, or how the input ended badly
 };
 
 }  // namespace pe::fold

@@ -80,6 +80,8 @@ std::string mark_of(std::string_view module, const FrameRules& rules) {
   return rules.marks.library && looks_like_library(module) ? "_[l]" : "";
 }
 
+bool is_kernel_module(std::string_view module) { return is_kernel(module, false); }
+
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   const auto first = std::find_if_not(line.begin(), line.end(), is_space);
   line.remove_prefix(static_cast<std::size_t>(first - line.begin()));

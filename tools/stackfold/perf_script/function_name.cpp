@@ -122,4 +122,18 @@ std::string function_name(std::string_view function, bool is_perl, bool is_java)
   return name;
 }
 
+std::string_view without_arguments(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t behind_operator = end_of_operator(text, i);
+    if (behind_operator != i) {
+      i = behind_operator;
+    } else if (text.substr(i).starts_with(" (") && !text.substr(i + 1).starts_with(kAnonymous)) {
+      return text.substr(0, i);
+    } else {
+      i = opens(text[i]) ? end_of_group(text, i).value_or(i + 1) : i + 1;
+    }
+  }
+  return text;
+}
+
 }  // namespace pe::fold

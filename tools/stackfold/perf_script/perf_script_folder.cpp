@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "base/quote.h"
+#include "base/take_until.h"
+#include "folded/folded_line.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/perf_script/source_line.h"
 
@@ -47,6 +49,8 @@ TextReport PerfScriptFolder::fold(io::Input& input) {
     report_.modules_without_debug = uninliner_->modules_without();
     report_.first_without_debug = uninliner_->first_without();
   }
+  input_ = nullptr;
+  lines_ = nullptr;
   return report_;
 }
 
@@ -273,5 +277,30 @@ void PerfScriptFolder::ignore(std::string_view line) {
     report_.first_ignored =
         fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), quoted(line));
 }
+
+namespace perf_script {
+
+bool looks_like(std::string_view head) {
+  bool has_header = false;
+  while (const auto line = take_until(head, '\n')) {
+    const bool is_empty = line->find_first_not_of(" \t\r") == std::string_view::npos;
+    if (line->starts_with('#') || (is_empty && !has_header))
+      continue;
+    const bool is_indented = line->starts_with(' ') || line->starts_with('\t');
+    if (has_header && (is_empty || is_indented || parse_perf_frame(*line, false)))
+      return true;
+    // "java;a;b 12" is no header: nothing stands behind its number.
+    has_header = parse_perf_header(*line, HeaderRules::kBest).has_value();
+    if (!has_header && folded::parse_folded_line(*line))
+      return false;
+  }
+  return has_header;
+}
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return PerfScriptFolder(counts, options).fold(input);
+}
+
+}  // namespace perf_script
 
 }  // namespace pe::fold

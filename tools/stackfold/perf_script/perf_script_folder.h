@@ -101,4 +101,13 @@ class PerfScriptFolder {
   TextReport report_;
 };
 
+namespace perf_script {
+
+/// A sample's first line, then a frame or an empty line, before any folded line.
+bool looks_like(std::string_view head);
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+
+}  // namespace perf_script
+
 }  // namespace pe::fold
