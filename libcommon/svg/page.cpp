@@ -143,15 +143,14 @@ void PageWriter::text(std::string_view start, double y, std::string_view content
   text_ += "</text>\n";
 }
 
-/// Title and buttons; the script shows what only it can serve.  Places are
-/// shares of the width, which the script may change.
+/// Title and buttons; the script shows what only it can serve, and keeps them in view over
+/// the frames.  Places are shares of the width, which the script may change.
 void PageWriter::head() {
   const Geometry& g = style_.geometry;
+  text_ += R"(<g id="head"><rect class="hidden" width="100%")";
+  attribute("height", g.title_y() + g.font_size * 2 / 3);
+  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.top));
   text(R"(id="title" x="50%")", g.title_y(), style_.title);
-  if (g.has_subtitle)
-    text(R"(id="subtitle" x="50%")", g.subtitle_y(), style_.subtitle);
-  if (g.has_legend)
-    legend();
   const auto button = [&](std::string_view id, std::string_view side, double x,
                           std::string_view label) {
     std::string start =
@@ -167,6 +166,7 @@ void PageWriter::head() {
   button("invert", "dx", from_right(27), "Inverted");
   button("heavy", "dx", from_right(14), "Left heavy");
   button("search", "dx", from_right(0), "Search");
+  text_ += "</g>\n";
 }
 
 /// One line that the browser centres: squares, and what their colours mean.
@@ -206,7 +206,10 @@ void PageWriter::bar() {
 void PageWriter::begin() {
   const Geometry& g = style_.geometry;
   open_document(g.height());
-  head();
+  if (g.has_subtitle)
+    text(R"(id="subtitle" x="50%")", g.subtitle_y(), style_.subtitle);
+  if (g.has_legend)
+    legend();
   text_ += R"(<g id="frames")";
   attribute("data-margin", Geometry::kSideMargin);
   attribute("data-width", g.usable_width());
@@ -317,6 +320,7 @@ void PageWriter::embedded_tree() {
 void PageWriter::end() {
   narrow_.append_paths(text_, style_.geometry);
   text_ += "</g>\n";
+  head();
   bar();
   embedded_tree();
   text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: MIT
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const require = createRequire(new URL('../browser/', import.meta.url));
@@ -86,7 +87,7 @@ for (const file of process.argv.slice(2)) {
   }
   const row = Object.fromEntries(['shown', 'ready', 'click', 'reset', 'search', 'elements'].map((key) =>
     [key, Math.round(median(results.map((result) => result[key])))]));
-  console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(2)} MB; shown after ${row.shown} ms, ready after ${row.ready} ms; ` +
+  console.log(`  ${basename(file)}: ${(statSync(file).size / 1e6).toFixed(2)} MB; shown after ${row.shown} ms, ready after ${row.ready} ms; ` +
     `click ${row.click} ms, reset ${row.reset} ms, search ${row.search} ms; ${row.elements} elements`);
 }
 await browser.close();

@@ -32,7 +32,7 @@ test('Tab reaches the buttons and the frames, each once', async () => {
     await press('Tab');
     reached.push(await page.evaluate(() => document.activeElement.id));
   }
-  assert.deepEqual(reached, ['invert', 'heavy', 'search', 'cursor']);
+  assert.deepEqual(reached, ['cursor', 'invert', 'heavy', 'search']);
 });
 
 test('the buttons work from the keyboard', async () => {

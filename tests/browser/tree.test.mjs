@@ -85,16 +85,16 @@ test('what the script draws is what the file drew', async () => {
     ['--inverted', '--subtitle', 's', '--max-depth', '5', '--lost', '900', '--colors', 'colorblind'], ['--factor', '2.5', '--total', '25000', '--countname', 'ms'], ['--inverted', '--width', '777.7'],
     ['--colors', 'kind', '--hash', '--height', '20', '--fontsize', '10']]) {
     const isDifferential = options[0] === 'two profiles';
-    const profile = isDifferential ? differential : deepProfile(300);
+    const profile = isDifferential ? differential : deepProfile(options[0] === '--flamechart' ? 30 : 300);
     if (isDifferential)
       options.shift();
     const svg = String(draw(profile, ...options, '--embed', 'none'));
     const wide = [];
     const pattern = /<g[^>]*><title>([^<]*)<\/title><rect x="([\d.]+)" width="([\d.]+)" y="([\d.]+)" height="\d+" fill="([^"]*)"/g;
     for (const [, title, x, w, y, fill] of svg.matchAll(pattern))
-      if (Number(w) > 6.1)
+      if (Number(w) > 14.1)
         wide.push(`${title} x ${x} w ${w} y ${y} ${fill}`);
-    assert.ok(wide.length > 60, `${wide.length} with ${options}`);
+    assert.ok(wide.length > 20, `${wide.length} with ${options}`);
     await page.setViewportSize({ width: 1250, height: 900 });
     await open(profile, '', options);
     const drawn = new Set(await everyTitle());
@@ -113,7 +113,7 @@ test('counts left out by a small --embed leave gaps that say so, and move nothin
   const all = new Set(await everyTitle());
   await open(profile, '', limit);
   const kept = await everyTitle();
-  assert.ok(kept.length > 50);
+  assert.ok(kept.length > 20);
   const moved = kept.filter((line) => !all.has(line) && !line.includes('not in this file'));
   assert.deepEqual(moved, []);
   // The first run of frames that are not there: its left upper corner.

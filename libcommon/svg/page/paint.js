@@ -5,7 +5,11 @@
 // drawRows() makes elements for the rows in sight alone.
 // SPDX-License-Identifier: MIT
 
-const OWN_ELEMENT = 6;  // pixels: narrower frames become part of a run
+// Pixels: narrower frames become part of a run.  No label fits them; an element costs the
+// browser some 20 microseconds of style and layout, a part of a path a tenth of that.
+const OWN_ELEMENT = Math.min(14, 2 * inset + fontSize);
+const APART = 3;  // pixels: frames of this width are drawn with a seam between them
+const SEAM_WIDTH = 4;  // tenths of pixels
 const FILLED = 1;  // pixels that a run must fill
 const SEAM = 0.05;  // pixels between neighbours that nobody sees
 const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
@@ -172,9 +176,11 @@ class Runs {
   // In tenths of pixels: whole numbers become text ten times as fast.
   close(depth, run) {
     const x = Math.round(run.left * 10);
-    const width = Math.round(run.right * 10) - x;
+    let width = Math.round(run.right * 10) - x;
     if (width <= 0)
       return;
+    if (width > APART * 10)
+      width -= SEAM_WIDTH;
     const key = run.isMatch ? 'match' : view.tree.isGap(run.node) ? 'gap' : this.rounded(view.tree.colorOf(run.node));
     let parts = this.paths.get(key);
     if (parts === undefined)
@@ -252,7 +258,7 @@ function paint(change) {
   cursor.place();
   if (Math.abs(moved) > 0.5)
     window.scrollBy(0, moved / before.zoom);
-  followBar(inSight());
+  followView(inSight());
 }
 
 // The depths of the rows between two heights of the page, spare pixels added on both sides.
@@ -264,7 +270,7 @@ function rowsBetween(sight, spare) {
 // After scrolling, if rows that were not drawn have come into sight.
 function paintScrolled() {
   const sight = inSight();
-  followBar(sight);
+  followView(sight);
   const rows = rowsBetween(sight, 0);
   if (rows.first < shown.first || rows.last > shown.last)
     drawRows(sight);

@@ -31,7 +31,7 @@ function nodeAt(x, y) {
 
 // Tries beside the point, too: a pixel may be painted and its middle still be free.
 function nodeNear(event) {
-  if (event.target.closest('#bar, .button, foreignObject'))
+  if (event.target.closest('#bar, #head > rect, .button, foreignObject'))
     return -1;
   const { x, y } = pointOf(event);
   for (const aside of [0, -0.5, 0.5, -1, 1]) {

@@ -15,6 +15,7 @@ const layer = byId('frames');
 const details = byId('details');
 const matched = byId('matched');
 const bar = byId('bar');
+const head = byId('head');
 const hint = details.textContent;
 
 const given = layer.dataset;

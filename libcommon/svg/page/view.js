@@ -62,11 +62,14 @@ function applySize() {
   page.setAttribute('height', pageHeight());
 }
 
-// The bar stays in view, however high the picture is.
-function followBar(sight) {
+// Head and bar stay in view, however high the picture is.
+function followView(sight) {
   const height = pageHeight();
   const up = Math.min(Math.max(0, height - sight.bottom), height - 4 * fontSize);
   bar.setAttribute('transform', 'translate(0 ' + (height - givenHeight - up) + ')');
+  const down = Math.min(Math.max(0, sight.top), height - up - bottomMargin - 3 * fontSize);
+  head.setAttribute('transform', 'translate(0 ' + Math.max(0, down) + ')');
+  head.firstElementChild.classList.toggle('hidden', down <= 0);
 }
 
 // What will be in sight once the window has been scrolled by `moved`.  Measuring

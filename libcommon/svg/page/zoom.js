@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: MIT
 
 function changeView(change) {
-  paint(change);
-  byId('unzoom').classList.toggle('hidden', view.zoomed === 0);
-  byId('invert').setAttribute('aria-pressed', view.inverted);
-  byId('heavy').setAttribute('aria-pressed', view.heavy);
-  showMatched();
+  paint(() => {
+    change();
+    byId('unzoom').classList.toggle('hidden', view.zoomed === 0);
+    byId('invert').setAttribute('aria-pressed', view.inverted);
+    byId('heavy').setAttribute('aria-pressed', view.heavy);
+    showMatched();
+  });
 }
 
 function zoom(node) {
