@@ -9,24 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "flamesvg/flamesvg.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
 #include "flamesvg/perl_names.h"
-#include "support/run_tool.h"
+#include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"
 
 using pe::testing::contains;
 using pe::testing::drawn;
+using pe::testing::flamesvg;
 using pe::testing::rects_of;
 
-namespace {
+BOOST_AUTO_TEST_SUITE(flamesvg_options)
 
-pe::testing::Result flamesvg(const std::vector<std::string>& args, std::string_view input) {
-  return pe::testing::run_tool(pe::flamesvg_main, args, input);
-}
+namespace {
 
 std::string content(const std::string& path) {
   std::ostringstream text;
@@ -50,8 +48,6 @@ class InTempDir {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(flamesvg_options)
 
 BOOST_AUTO_TEST_CASE(two_counts_are_drawn_as_differences_of_each_frame_with_all_above_it) {
   const auto r = flamesvg({}, "a;b 100 200\na;c 50 10\nd 30 30\n");

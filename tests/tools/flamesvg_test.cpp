@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "flamesvg/flamesvg.h"
 
 #include <fmt/format.h>
 
@@ -9,20 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "support/run_tool.h"
+#include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"
 
 using pe::testing::contains;
 using pe::testing::drawn;
+using pe::testing::flamesvg;
 using pe::testing::Rect;
 using pe::testing::rects_of;
 
-namespace {
+BOOST_AUTO_TEST_SUITE(flamesvg_tool)
 
-pe::testing::Result flamesvg(const std::vector<std::string>& args, std::string_view input = "") {
-  return pe::testing::run_tool(pe::flamesvg_main, args, input);
-}
+namespace {
 
 std::string random_profile() {
   std::mt19937 random(7);  // NOLINT: the same profile every time
@@ -36,8 +34,6 @@ std::string random_profile() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(flamesvg_tool)
 
 BOOST_AUTO_TEST_CASE(draws_a_call_tree_from_standard_input) {
   const auto r = flamesvg({}, "foo 100\nfoo.cold 50\nfoo;bar 250\n");

@@ -7,19 +7,17 @@
 #include "stackfold/formats/backtrace.h"
 #include "stackfold/formats/macos_sample.h"
 #include "stackfold/formats/pprof_raw.h"
-#include "stackfold/stackfold.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 
 using pe::fold::backtrace::function_of;
 using pe::testing::Result;
 
+using pe::testing::folded;
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(text_formats)
+
 namespace {
-
-Result stackfold(const std::vector<std::string>& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
-
-std::string folded(std::string_view input) { return stackfold({}, input).out; }
 
 /// One stack of each text format: what goes before it, a frame's line, what goes behind.
 struct Shape {
@@ -57,8 +55,6 @@ std::uint64_t first_number(std::string_view out) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(text_formats)
 
 BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
   for (const Shape& shape : kShapes) {

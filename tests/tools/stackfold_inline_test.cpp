@@ -5,22 +5,21 @@
 #include <boost/test/unit_test.hpp>
 
 #include "elf/symbol_table.h"
-#include "stackfold/stackfold.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 #include "support/test_binary.h"
 
 using pe::testing::Result;
 using pe::testing::test_binary;
+
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(stackfold_inline)
 
 namespace {
 
 using Words = std::vector<std::string>;
 
 constexpr std::string_view kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
-
-Result stackfold(const Words& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
 
 std::string sample(std::string_view frames) { return fmt::format("{}{}\n", kHeader, frames); }
 
@@ -51,8 +50,6 @@ bool has_line(const std::string& text, const std::string& line) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stackfold_inline)
 
 BOOST_AUTO_TEST_CASE(inlined_functions_become_frames) {
   const auto r = stackfold({"--inline"}, all_of_outer(test_binary("inlined"), 0, true));

@@ -3,22 +3,21 @@
 
 #include "stackfold/options.h"
 #include "stackfold/perl_names.h"
-#include "stackfold/stackfold.h"
 #include "stackfold/time_range.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 #include "support/stream_builder.h"
 
 using pe::fold::parse_seconds_us;
 using pe::testing::Result;
 using pe::testing::StreamBuilder;
 
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(stackfold_options)
+
 namespace {
 
 using Words = std::vector<std::string>;
-
-Result stackfold(const Words& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
 
 constexpr std::string_view kFolded = "p;main;fib;fib;fib 3\np;main;fib 2\np;main;idle 5.5\nq 1\n";
 
@@ -29,8 +28,6 @@ constexpr std::string_view kText =
     "prog  12/34 [000] 99.5: 5 faults: \n\t1f c (/x)\n\n";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stackfold_options)
 
 BOOST_AUTO_TEST_CASE(recursion_becomes_one_frame_and_equal_stacks_are_merged) {
   BOOST_TEST(stackfold({"--recursive"}, kFolded).out == "p;main;fib 5\np;main;idle 5.5\nq 1\n");

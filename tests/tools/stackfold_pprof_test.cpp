@@ -6,16 +6,15 @@
 #include <vector>
 
 #include "stackfold/formats/pprof_raw.h"
-#include "stackfold/stackfold.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 
 using pe::testing::Result;
 
-namespace {
+using pe::testing::stackfold;
 
-Result stackfold(const std::vector<std::string>& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
+BOOST_AUTO_TEST_SUITE(pprof_profiles)
+
+namespace {
 
 /// Writes a profile field by field (profile.proto).
 class ProfileBuilder {
@@ -104,8 +103,6 @@ const std::vector<std::string> kStrings = {
     "main", "f",       "libx.so", "/lib/libx.so", "[kernel.kallsyms]"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pprof_profiles)
 
 BOOST_AUTO_TEST_CASE(the_last_type_is_folded_if_none_is_named) {
   const auto profile = two_types().sample({2, 1}, {3, 5000}).strings(kStrings).text();

@@ -5,20 +5,19 @@
 
 #include "stackfold/perf_script/function_name.h"
 #include "stackfold/perf_script/header.h"
-#include "stackfold/stackfold.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 
 using pe::fold::HeaderRules;
 using pe::fold::parse_perf_header;
 using pe::testing::Result;
 
+using pe::testing::folded;
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(perf_script_text)
+
 namespace {
 
-Result stackfold(const std::vector<std::string>& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
-
-std::string folded(std::string_view input) { return stackfold({}, input).out; }
 std::string folded_as_perl(std::string_view input) { return stackfold({"--compat"}, input).out; }
 
 /// "comm|pid|tid|event|period" of a header.
@@ -38,8 +37,6 @@ std::string name(std::string_view function) {
 const std::string kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(perf_script_text)
 
 BOOST_AUTO_TEST_CASE(headers_of_every_perf_are_read) {
   BOOST_TEST(header("ab 23927 [000] 184694.229089: cycles: ") == "ab||23927|cycles|0");

@@ -20,7 +20,7 @@ std::string inflated(const std::string& bytes, std::size_t size) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(deflate)
+BOOST_AUTO_TEST_SUITE(deflated_bytes)
 
 BOOST_AUTO_TEST_CASE(inflates_to_what_it_was) {
   std::string text;
