@@ -2,7 +2,8 @@
 #include "elf/compressed.h"
 
 #include <elf.h>
-#include <zlib.h>
+
+#include "io/deflate.h"
 
 namespace pe::elf {
 namespace {
@@ -61,10 +62,7 @@ std::optional<std::vector<std::byte>> read_uncompressed(const Image& image, cons
     return std::nullopt;
   const Bytes stream = std::span(*content).subspan(compression->header_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(*size));
-  uLongf made = bytes.size();
-  if (::uncompress(reinterpret_cast<Bytef*>(bytes.data()), &made,
-                   reinterpret_cast<const Bytef*>(stream.data()), stream.size()) != Z_OK ||
-      made != bytes.size())
+  if (!io::inflate(stream, bytes))
     return std::nullopt;
   return bytes;
 }

@@ -20,4 +20,13 @@ std::string deflate(std::string_view bytes, int level) {
   return out;
 }
 
+bool inflate(Bytes bytes, std::span<std::byte> out) {
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
+      decompressor(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!decompressor)
+    throw Error("inflate: not enough memory");
+  return libdeflate_zlib_decompress(decompressor.get(), bytes.data(), bytes.size(), out.data(),
+                                    out.size(), nullptr) == LIBDEFLATE_SUCCESS;
+}
+
 }  // namespace pe::io
