@@ -34,6 +34,11 @@ class CallTree {
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   /// Bytes as they came, marks such as "_[k]" included.  Lives as long as *this.
   [[nodiscard]] std::string_view name(NodeId node) const { return names_[nodes_[node].name]; }
+  /// Number of the node's name, below name_count(); equal names have equal numbers.
+  [[nodiscard]] std::uint32_t name_id(NodeId node) const { return nodes_[node].name; }
+  [[nodiscard]] std::size_t name_count() const noexcept { return names_.size(); }
+  /// The name that has this number.
+  [[nodiscard]] std::string_view name_text(std::uint32_t name_id) const { return names_[name_id]; }
   [[nodiscard]] NodeId parent(NodeId node) const { return nodes_[node].parent; }
   /// One past the last descendant of `node`.
   [[nodiscard]] NodeId subtree_end(NodeId node) const { return nodes_[node].subtree_end; }

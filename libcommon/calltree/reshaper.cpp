@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "calltree/reshaper.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -68,7 +70,7 @@ void Reshaper::append_folded(CallTree& from, NodeId node, CallTree& to) {
     delta += from.delta(c).value_or(0);
   }
   const auto name = static_cast<std::uint32_t>(to.names_.size());
-  to.names_.push_back(to.texts_.store("[" + plural(end - node - 1, "deeper frame") + "]"));
+  to.names_.push_back(to.texts_.store(fmt::format("[{}]", plural(end - node - 1, "deeper frame"))));
   const auto id = static_cast<NodeId>(to.nodes_.size());
   to.nodes_.push_back({.name = name, .parent = id - 1, .subtree_end = id + 1});
   to.self_.push_back(count);

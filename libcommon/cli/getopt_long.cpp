@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/characters.h"
+
 namespace pe::cli {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string lower(std::string_view text) {
   std::string result(text);

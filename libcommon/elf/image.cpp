@@ -267,6 +267,8 @@ bool Image::read_at(std::uint64_t file_offset, std::span<std::byte> into) const 
   return true;
 }
 
+bool Image::is_program_at_fixed_address() const noexcept { return type_ == ET_EXEC; }
+
 bool Image::is_x86_64() const noexcept { return machine_ == EM_X86_64 && is_64_bit_; }
 
 }  // namespace pe::elf

@@ -114,6 +114,8 @@ class Image {
   [[nodiscard]] std::uint16_t type() const noexcept { return type_; }        ///< ET_...
   [[nodiscard]] bool is_64_bit() const noexcept { return is_64_bit_; }
   [[nodiscard]] bool is_x86_64() const noexcept;
+  /// Is it always loaded where it was linked to (ET_EXEC)?
+  [[nodiscard]] bool is_program_at_fixed_address() const noexcept;
   /// Of the file when it was opened, or of the memory.
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 

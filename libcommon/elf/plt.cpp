@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMaxPltBytes = 4U << 20;           // 262,144 stubs
 constexpr std::uint64_t kMaxRelocationBytes = 256U << 20;  // libLLVM's .rela.dyn has 8.5 MB
-constexpr std::size_t kMaxNameBytes = 8 * 1024;
+constexpr std::size_t kMaxStubNameBytes = 8 * 1024;
 constexpr std::size_t kMaxAllNamesBytes = 64U << 20;
 
 /// The displacement of the `jmp *disp(%rip)` that `code` begins with, and where
@@ -147,7 +147,7 @@ class Namer {
     if (!symbol || symbol->st_name >= names_.size())
       return "@plt";
     const Bytes rest = Bytes(names_).subspan(symbol->st_name);
-    ByteReader name(rest.first(std::min(rest.size(), kMaxNameBytes)));
+    ByteReader name(rest.first(std::min(rest.size(), kMaxStubNameBytes)));
     return std::string(name.take_string().value_or("")) + "@plt";
   }
 

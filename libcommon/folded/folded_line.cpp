@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "folded/folded_line.h"
 
+#include "base/characters.h"
 #include "base/take_until.h"
 
 namespace pe::folded {
 namespace {
-
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// What \s is in a perl regular expression, within a line.
 constexpr bool is_perl_blank(char c) { return is_blank(c) || (c >= '\v' && c <= '\r'); }

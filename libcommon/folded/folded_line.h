@@ -38,8 +38,8 @@ std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns colum
 /// A line without its newline may be cut, and is not looked at.
 bool has_two_columns(std::string_view text);
 
-/// Appends "stack count\n" or "stack before count\n".  A stack that parse_folded_line() returned comes
-/// back as it was; any other must hold no newline and not end in a blank.
+/// Appends "stack count\n" or "stack before count\n".  A stack that parse_folded_line() returned
+/// comes back as it was; any other must hold no newline and not end in a blank.
 void append_folded_line(std::string& out, const FoldedLine& line);
 
 }  // namespace pe::folded

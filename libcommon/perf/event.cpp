@@ -47,10 +47,6 @@ constexpr std::array kNamedEvents{
     NamedEvent{"dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
 };
 
-// tools/perf: enum event_update_type
-constexpr std::uint64_t kUpdateUnit = 0;
-constexpr std::uint64_t kUpdateName = 2;
-
 /// Where a record keeps the id of its event, counted in u64 from the start of a
 /// sample's body, or (for all others) back from the end; nullopt: it has none.
 std::optional<std::size_t> id_position(const perf_event_attr& attr, bool is_sample) {

@@ -30,6 +30,9 @@ enum RecordType : std::uint32_t {
   kRecordLocation = 0x50450002,
 };
 
+/// What an EVENT_UPDATE record tells; tools/perf: enum event_update_type.
+enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
+
 /// "PERFILE2" as a number of this machine's byte order.
 inline constexpr std::uint64_t kMagic = 0x32454c4946524550;
 inline constexpr std::uint64_t kMagicOtherByteOrder = 0x50455246494c4532;

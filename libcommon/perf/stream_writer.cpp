@@ -13,7 +13,6 @@ namespace {
 // A symbol's texts share one record of at most 65,535 bytes.
 constexpr std::size_t kMaxNameBytes = 32 * 1024;
 constexpr std::size_t kMaxPathBytes = 8 * 1024;
-constexpr std::uint64_t kUpdateName = 2;  // tools/perf: enum event_update_type
 
 }  // namespace
 
@@ -54,8 +53,12 @@ void StreamWriter::write_attr(const perf_event_attr& attr, std::span<const std::
 }
 
 void StreamWriter::write_event_name(std::uint64_t id, std::string_view name) {
-  out_.write(
-      builder_.begin(kRecordEventUpdate).add(kUpdateName).add(id).add_string(name).pad().finish());
+  out_.write(builder_.begin(kRecordEventUpdate)
+                 .add(std::uint64_t{kUpdateName})
+                 .add(id)
+                 .add_string(name)
+                 .pad()
+                 .finish());
 }
 
 void StreamWriter::write_symbol(const SymbolRecord& symbol) {

@@ -41,9 +41,33 @@ constexpr bool is_shown(char32_t c) {
   return c >= 0x20 && (c < 0x7F || c > 0x9F) && c != 0xFFFE && c != 0xFFFF;
 }
 
-}  // namespace
+/// How a character is written that may not stand for itself, or may not for all we know.
+struct Escaping {
+  bool has_references;  ///< markup characters become references
+  bool as_ascii;        ///< so does what is not ASCII
+};
 
-std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii) {
+/// Appends what stands for `c`, which `bytes` hold; 1 if it had to be replaced.
+std::size_t append_character(std::string& out, const CodePoint& c, std::string_view bytes,
+                             Escaping escaping) {
+  // U+FFFD itself, when it was in the text, takes three bytes.
+  const bool is_valid = c.value != kReplacement || c.size == 3;
+  const bool is_kept = is_valid && is_shown(c.value);
+  const auto reference = reference_for(c.value);
+  if (!reference.empty() && (escaping.has_references || c.value == '\t')) {
+    out += reference;
+    return 0;
+  }
+  if (escaping.as_ascii) {
+    const char32_t shown = is_kept ? c.value : kReplacement;
+    fmt::format_to(std::back_inserter(out), "&#{};", static_cast<std::uint32_t>(shown));
+  } else {
+    out += is_kept ? bytes : "\xEF\xBF\xBD";
+  }
+  return is_kept ? 0 : 1;
+}
+
+std::size_t append(std::string& out, std::string_view text, Escaping escaping) {
   std::size_t replaced = 0;
   while (!text.empty()) {
     std::size_t plain = 0;
@@ -54,24 +78,20 @@ std::size_t append_escaped(std::string& out, std::string_view text, bool as_asci
     if (text.empty())
       break;
     const CodePoint c = first_code_point(text);
-    // U+FFFD itself, when it was in the text, takes three bytes.
-    const bool is_valid = c.value != kReplacement || c.size == 3;
-    const bool is_kept = is_valid && is_shown(c.value);
-    if (const auto reference = reference_for(c.value); !reference.empty()) {
-      out += reference;
-    } else if (as_ascii) {
-      const char32_t shown = is_kept ? c.value : kReplacement;
-      fmt::format_to(std::back_inserter(out), "&#{};", static_cast<std::uint32_t>(shown));
-      replaced += is_kept ? 0 : 1;
-    } else if (is_kept) {
-      out += text.substr(0, c.size);
-    } else {
-      out += "\xEF\xBF\xBD";
-      ++replaced;
-    }
+    replaced += append_character(out, c, text.substr(0, c.size), escaping);
     text.remove_prefix(c.size);
   }
   return replaced;
+}
+
+}  // namespace
+
+std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii) {
+  return append(out, text, {.has_references = true, .as_ascii = as_ascii});
+}
+
+std::size_t append_clean(std::string& out, std::string_view text) {
+  return append(out, text, {.has_references = false, .as_ascii = false});
 }
 
 }  // namespace pe::svg

@@ -5,40 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iterator>
 
 #include "page_assets.h"
+#include "svg/base64.h"
 #include "svg/escape.h"
-
 #include "svg/utf8.h"
 
 namespace pe::svg {
 namespace {
 
 constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
-
-/// Pixels as the page has them, in tenths: neighbours meet exactly, because a
-/// width is the difference of two rounded edges.
-long long tenths(double pixels) {
-  // As printf's "%.1f" rounds, which takes the number as it is: 752.45 is a little less
-  // than it looks, but times 10 it would be rounded up to 7524.5 first.
-  const double nearest = std::nearbyint(pixels * 10);
-  const double off = std::fma(pixels, 10, -nearest);
-  const bool is_odd = std::fmod(nearest, 2) != 0;
-  double shift = 0;
-  if (off > 0.5 || (off == 0.5 && is_odd))
-    shift = 1;
-  else if (off < -0.5 || (off == -0.5 && is_odd))
-    shift = -1;
-  return static_cast<long long>(nearest + shift);
-}
-
-void append_tenths(std::string& out, long long value) {
-  fmt::format_to(std::back_inserter(out), "{}", value / 10);
-  if (value % 10 != 0)
-    fmt::format_to(std::back_inserter(out), ".{}", std::abs(value % 10));
-}
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
 
@@ -66,7 +43,7 @@ std::string in_comment(std::string_view text) {
 
 constexpr std::string_view kReading =
     "Every box is a function; the box on its root side is its caller. The width of a box is its "
-    "share of all {}. The order from left to right is alphabetical: the x-axis is not time.";
+    "share of all {}. The order from left to right is {}.";
 
 }  // namespace
 
@@ -115,8 +92,11 @@ void PageWriter::open_document(double height) {
   }
   text_ +=
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
-      "role=\"group\" aria-labelledby=\"page-title page-desc\"";
-  attribute("width", width);
+      "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
+  if (style_.is_auto_width)
+    text_ += R"( width="100%" preserveAspectRatio="xMidYMin meet")";
+  else
+    attribute("width", width);
   attribute("height", height);
   text_ += " viewBox=\"0 0 ";
   append_tenths(text_, tenths(width));
@@ -128,8 +108,14 @@ void PageWriter::open_document(double height) {
   text_ += ">\n<title id=\"page-title\">";
   escaped(style_.title);
   text_ += "</title>\n<desc id=\"page-desc\">";
-  escaped(fmt::format(kReading, style_.count_name));
-  text_.append("</desc>\n<style><![CDATA[\n").append(kPageStyle).append("]]></style>\n");
+  escaped(fmt::format(kReading, style_.count_name, style_.order));
+  if (!style_.summary.empty()) {
+    text_ += ' ';
+    append_escaped(text_, style_.summary,
+                   is_ascii());  // not counted: its names are those of frames
+  }
+  text_ += "</desc>\n";
+  styles();
   text_ += R"(<defs><linearGradient id="background" x1="0" y1="0" x2="0" y2="1">)";
   text_ += fmt::format(R"(<stop offset="5%" stop-color="{}"/><stop offset="95%" stop-color="{}"/>)",
                        color_text(style_.background.top), color_text(style_.background.bottom));
@@ -138,34 +124,54 @@ void PageWriter::open_document(double height) {
       "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
 }
 
-void PageWriter::text(std::string_view start, double x, double y, std::string_view content) {
-  text_.append("<text").append(start);
-  attribute("x", x);
+/// The dark rules come last, and so win where they apply.
+void PageWriter::styles() {
+  text_.append("<style><![CDATA[\n").append(kPageStyle);
+  if (style_.theme == Theme::kAuto)
+    text_.append("@media (prefers-color-scheme: dark) {\n").append(kPageDarkStyle).append("}\n");
+  else if (style_.theme == Theme::kDark)
+    text_.append(kPageDarkStyle);
+  text_ += "]]></style>\n";
+}
+
+/// `start`: the attributes that say where it stands from left to right.
+void PageWriter::text(std::string_view start, double y, std::string_view content) {
+  text_.append("<text ").append(start);
   attribute("y", y);
   text_ += '>';
   escaped(content);
   text_ += "</text>\n";
 }
 
-/// Title and buttons; the script shows what only it can serve.
+/// Title and buttons; the script shows what only it can serve, and keeps them in view over
+/// the frames.  Places are shares of the width, which the script may change.
 void PageWriter::head() {
   const Geometry& g = style_.geometry;
-  const double right = g.width - Geometry::kSideMargin;
-  text(R"( id="title")", g.width / 2, g.title_y(), style_.title);
-  if (g.has_subtitle)
-    text(R"( id="subtitle")", g.width / 2, g.subtitle_y(), style_.subtitle);
-  if (g.has_legend)
-    legend();
-  text(R"( id="unzoom" class="button hidden" role="button" tabindex="0")", Geometry::kSideMargin,
-       g.title_y(), "Reset Zoom");
-  text(R"( id="search" class="button right hidden" role="button" tabindex="0")", right, g.title_y(),
-       "Search");
+  text_ += R"(<g id="head"><rect class="hidden" width="100%")";
+  attribute("height", g.title_y() + g.font_size * 2 / 3);
+  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.top));
+  text(R"(id="title" x="50%")", g.title_y(), style_.title);
+  const auto button = [&](std::string_view id, std::string_view side, double x,
+                          std::string_view label) {
+    std::string start =
+        fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0" {}=")", id,
+                    side == "dx" ? " right" : "", side == "dx" ? R"(x="100%" dx)" : "x");
+    append_tenths(start, tenths(x));
+    text(start + '"', g.title_y(), label);
+  };
+  const auto from_right = [&](double letters) {
+    return -Geometry::kSideMargin - letters * g.font_size * g.font_width;
+  };
+  button("unzoom", "x", Geometry::kSideMargin, "Reset Zoom");
+  button("invert", "dx", from_right(27), "Inverted");
+  button("heavy", "dx", from_right(14), "Left heavy");
+  button("search", "dx", from_right(0), "Search");
+  text_ += "</g>\n";
 }
 
 /// One line that the browser centres: squares, and what their colours mean.
 void PageWriter::legend() {
-  text_ += R"(<text id="legend")";
-  attribute("x", style_.geometry.width / 2);
+  text_ += R"(<text id="legend" x="50%")";
   attribute("y", style_.geometry.legend_y());
   text_ += '>';
   for (const LegendEntry& entry : style_.legend) {
@@ -185,21 +191,39 @@ void PageWriter::bar() {
   attribute("y", g.height() - g.bottom_margin() + 2);
   attribute("height", g.bottom_margin() - 2);
   text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.bottom));
-  text(R"( id="details" class="hint")", Geometry::kSideMargin, g.details_y(),
-       fmt::format("Width is the share of all {}; the x-axis is not time.", style_.count_name));
-  text(R"( id="matched" class="right" role="status")", g.width - Geometry::kSideMargin,
-       g.details_y(), "");
+  std::string side = "x=\"";
+  append_tenths(side, tenths(Geometry::kSideMargin));
+  text(R"(id="details" class="hint" )" + side + '"', g.details_y(),
+       fmt::format("Width is the share of all {}; the x-axis is {}time.", style_.count_name,
+                   style_.is_timeline ? "" : "not "));
+  side = "dx=\"";
+  append_tenths(side, -tenths(Geometry::kSideMargin));
+  text(R"(id="matched" class="right" role="status" x="100%" )" + side + '"', g.details_y(), "");
   text_ += "</g>\n";
 }
 
+/// What the script must know is in attributes of the frames' group.
 void PageWriter::begin() {
   const Geometry& g = style_.geometry;
   open_document(g.height());
-  head();
+  if (g.has_subtitle)
+    text(R"(id="subtitle" x="50%")", g.subtitle_y(), style_.subtitle);
+  if (g.has_legend)
+    legend();
   text_ += R"(<g id="frames")";
   attribute("data-margin", Geometry::kSideMargin);
   attribute("data-width", g.usable_width());
   attribute("data-inset", kTextInset);
+  attribute("data-top", g.top_margin());
+  attribute("data-first", g.inverted ? g.frame_y(0) : g.top_margin());
+  attribute("data-bottom", g.bottom_margin());
+  attribute("data-row", g.frame_height);
+  text_ += fmt::format(R"( data-levels="{}" data-minwidth="{}" data-factor="{}")", g.levels,
+                       style_.min_width, style_.factor);
+  if (g.inverted)
+    text_ += R"( data-inverted="")";
+  if (style_.is_auto_width)
+    text_ += R"( data-autowidth="")";
   attribute("data-countname", style_.count_name);
   attribute("data-nametype", style_.name_type);
   text_ += ">\n";
@@ -219,15 +243,19 @@ void PageWriter::label(const Frame& frame, double x) {
   text_ += "</text>";
 }
 
+void PageWriter::open_link(const FrameExtra* extra) {
+  if (extra == nullptr || extra->link.empty())
+    return;
+  text_ += "<a";
+  for (const Attribute& a : extra->link)
+    attribute(a.name, a.value);
+  text_ += '>';
+}
+
 /// The tags up to the frame's rectangle.
 void PageWriter::open_group(const Frame& frame) {
   const FrameExtra* extra = frame.extra;
-  if (extra != nullptr && !extra->link.empty()) {
-    text_ += "<a";
-    for (const Attribute& a : extra->link)
-      attribute(a.name, a.value);
-    text_ += '>';
-  }
+  open_link(extra);
   text_ += "<g";
   std::string classes = is_dark(frame.fill) ? "dark" : "";
   if (extra != nullptr) {
@@ -277,9 +305,24 @@ void PageWriter::frame(const Frame& frame) {
   text_.clear();
 }
 
+/// In pieces, because parsers refuse a text of more than 10 million characters.
+void PageWriter::embedded_tree() {
+  constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding within
+  for (std::size_t at = 0; at < tree_.size(); at += kPiece) {
+    text_ += "<metadata class=\"tree\">";
+    append_base64(text_, tree_.substr(at, kPiece));
+    text_ += "</metadata>\n";
+    out_.write(text_);
+    text_.clear();
+  }
+}
+
 void PageWriter::end() {
+  narrow_.append_paths(text_, style_.geometry);
   text_ += "</g>\n";
+  head();
   bar();
+  embedded_tree();
   text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
   out_.write(text_);
   text_.clear();
@@ -288,7 +331,7 @@ void PageWriter::end() {
 void PageWriter::error_page(std::string_view message) {
   const double height = 5 * style_.geometry.font_size;
   open_document(height);
-  text(R"( id="title")", style_.geometry.width / 2, height / 2, message);
+  text(R"(id="title" x="50%")", height / 2, message);
   text_ += "</svg>\n";
   out_.write(text_);
   text_.clear();

@@ -1,8 +1,8 @@
 // The page: an SVG document that stands alone, with its style and its script.
 //
 // Without script it is a picture whose rectangles have a <title>; the script
-// (flamegraph.js) adds zoom, search and the details bar.  Values reach the
-// script as attributes, never as program text, so no name can become code.
+// (page/*.js) adds zoom, search and the details bar.  Values reach the script
+// as attributes, never as program text, so no name can become code.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,8 +14,16 @@
 #include "io/output.h"
 #include "svg/colors.h"
 #include "svg/geometry.h"
+#include "svg/narrow_runs.h"
 
 namespace pe::svg {
+
+/// Ink and ground of what surrounds the frames.
+enum class Theme {
+  kAuto,   ///< light or dark as the reader prefers
+  kLight,  ///< with the background of the style
+  kDark,
+};
 
 /// Texts and looks of a page; texts are escaped when written.
 struct PageStyle {
@@ -25,6 +33,16 @@ struct PageStyle {
   std::string count_name = "samples";
   std::string name_type = "Function:";  ///< stands before a name in the details bar
   Background background{};
+  Theme theme = Theme::kAuto;
+  /// As wide as the window, where the script runs; the geometry's width elsewhere.
+  bool is_auto_width = false;
+  /// Frames below a pixel are drawn as runs; what they were is in the embedded tree.
+  bool merges_narrow = false;
+  std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
+  bool is_timeline = false;                                    ///< the x-axis is time
+  double min_width = 0.1;           ///< pixels: the script does not draw narrower frames
+  double factor = 1;                ///< by which the script multiplies the counts it shows
+  std::string summary;              ///< of the profile, for those who cannot see the picture
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
   std::string notes;                ///< a comment in the file; empty: none
   /// As the file declares it.  In any but UTF-8, what is not ASCII is written as
@@ -63,8 +81,15 @@ class PageWriter {
 
   /// Everything before the first frame.
   void begin();
+  /// Is a frame with these edges drawn by narrow_frame(), not by frame()?
+  [[nodiscard]] bool is_narrow(double left, double right) const noexcept {
+    return style_.merges_narrow && right - left < 1;
+  }
   /// Frames come depth first, callers before callees, the root first.
   void frame(const Frame& frame);
+  void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
+  /// The call tree for the script, in the form of flamesvg's embed.h; once, before end().
+  void embed(std::string_view tree) { tree_ = tree; }
   /// Everything after the last frame.
   void end();
 
@@ -79,17 +104,22 @@ class PageWriter {
   void head();
   void legend();
   void bar();
-  void text(std::string_view start, double x, double y, std::string_view content);
+  void styles();
+  void embedded_tree();
+  void text(std::string_view start, double y, std::string_view content);
   void attribute(std::string_view name, std::string_view value);
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
   void label(const Frame& frame, double x);
+  void open_link(const FrameExtra* extra);
   void open_group(const Frame& frame);
   [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }
 
   const PageStyle& style_;
   io::Output& out_;
   std::string text_;  ///< being made up, then written at once
+  NarrowRuns narrow_;
+  std::string_view tree_;
   std::uint64_t replaced_ = 0;
 };
 

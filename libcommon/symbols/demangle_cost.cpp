@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/characters.h"
+
 namespace pe::symbols {
 namespace {
 
@@ -89,10 +91,6 @@ class Measure {
   boost::unordered_flat_map<Node*, std::uint64_t> nodes_;
   std::uint64_t templates_ = 0, scopes_ = 0;
 };
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
 /// What reading D's text up to some place costs: its length with back references
 /// written out, and how often one function type in another may be read twice.

@@ -1,85 +1,10 @@
-// The page in a real browser: zoom, search, details, address, keyboard, and
-// profiles that try to run script.
+// The page in a real browser: zoom, search, details, address.
 // SPDX-License-Identifier: MIT
-import { test, before, after, beforeEach, afterEach } from 'node:test';
+import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { chromium } from 'playwright-core';
-
-const PROFILE = `
-main;parse;alloc 20
-main;parse;read 30
-main;run;alloc 10
-main;run;alloc;grow 10
-main;run;a_function_with_quite_a_long_name_that_does_not_fit_its_frame_at_first 5
-other;spin 25
-`;
-
-const folder = mkdtempSync(join(tmpdir(), 'stackpipe-browser-'));
-let browser;
-let page;
-let errors;
-
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-  });
-});
-
-after(async () => {
-  await browser.close();
-  rmSync(folder, { recursive: true });
-});
-
-beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1250, height: 400 } });
-  errors = [];
-  page.on('pageerror', (error) => errors.push(error.message));
-  page.on('console', (message) => errors.push(message.text()));
-  page.on('dialog', (dialog) => { errors.push('dialog'); dialog.dismiss(); });
-});
-
-afterEach(async () => {
-  await page.close();
-  assert.deepEqual(errors, []);
-});
-
-function draw(profile, ...options) {
-  const run = spawnSync(process.env.FLAMESVG, options, { input: profile, maxBuffer: 1 << 28 });
-  assert.equal(run.status, 0, String(run.stderr));
-  return run.stdout;
-}
-
-async function open(profile = PROFILE, address = '', options = []) {
-  const file = join(folder, 'page.svg');
-  writeFileSync(file, draw(profile, ...options));
-  await page.goto('about:blank');
-  await page.goto(pathToFileURL(file) + address);
-}
-
-// A frame by the beginning of its title.
-const frame = (name) => page.locator('#frames > g', { has: page.locator(`title:text-matches("^${name} ")`) }).first();
-
-const text = (id) => page.locator('#' + id).textContent();
-const isHidden = async (locator) => (await locator.getAttribute('class') || '').includes('hidden');
-const isDimmed = async (locator) => (await locator.getAttribute('class') || '').includes('above');
-const width = async (locator) => Number(await locator.locator('rect').getAttribute('width'));
-const matches = () => page.locator('#frames > g.match').count();
-const state = () => new URLSearchParams(new URL(page.url()).hash.slice(1));
-
-async function searchFor(expression) {
-  await page.keyboard.press('/');
-  await page.keyboard.type(expression);
-  await page.keyboard.press('Enter');
-}
+import {
+  PROFILE, errors, frame, hasClass, isDimmed, isHidden, isShown, left, matches, open, page, searchFor, state, text, top, width,
+} from './harness.mjs';
 
 test('pointing at a frame shows its details, leaving it the hint', async () => {
   await open();
@@ -87,6 +12,7 @@ test('pointing at a frame shows its details, leaving it the hint', async () => {
   assert.match(hint, /x-axis is not time/);
   await frame('parse').hover();
   assert.equal(await text('details'), 'Function: parse (50 samples, 50.00%)');
+  assert.equal(await page.locator('#frames > title').textContent(), 'parse (50 samples, 50.00%)');
   await page.mouse.move(600, 20);
   assert.equal(await text('details'), hint);
 });
@@ -96,18 +22,18 @@ test('a click zooms, dims the callers, hides the others; Reset Zoom leads back',
   const reset = page.locator('#unzoom');
   assert.ok(await isHidden(reset));
   await frame('run').click();
-  assert.equal(await width(frame('run')), 1180);
-  assert.equal(await width(frame('main')), 1180);
-  assert.ok(await isDimmed(frame('main')));
-  assert.ok(await isDimmed(frame('all')));
-  assert.ok(!await isDimmed(frame('run')));
-  assert.ok(await isHidden(frame('parse')));
-  assert.ok(await isHidden(frame('other')));
-  assert.equal(await width(frame('grow')), 472);
+  assert.equal(await width('run'), 1180);
+  assert.equal(await width('main'), 1180);
+  assert.ok(await isDimmed('main'));
+  assert.ok(await isDimmed('all'));
+  assert.ok(!await isDimmed('run'));
+  assert.ok(!await isShown('parse'));
+  assert.ok(!await isShown('other'));
+  assert.equal(await width('grow'), 472);
   await reset.click();
-  assert.equal(await width(frame('run')), 295);
-  assert.ok(!await isHidden(frame('parse')));
-  assert.ok(!await isDimmed(frame('main')));
+  assert.equal(await width('run'), 295);
+  assert.ok(await isShown('parse'));
+  assert.ok(!await isDimmed('main'));
   assert.ok(await isHidden(reset));
 });
 
@@ -115,18 +41,47 @@ test('a dimmed caller can be clicked, too', async () => {
   await open();
   await frame('grow').click();
   await frame('run').click();
-  assert.equal(await width(frame('grow')), 472);
+  assert.equal(await width('grow'), 472);
 });
 
 test('labels are cut with dots, and whole again where there is room', async () => {
+  const name = 'a_function_with_quite_a_long_name_that_does_not_fit_its_frame_at_first';
   await open();
-  const long = frame('a_function_with_quite_a_long_name_that_does_not_fit_its_frame_at_first');
-  assert.match(await long.locator('text').textContent(), /^a_fun.*\.\.$/);
-  await long.click();
-  assert.match(await long.locator('text').textContent(), /at_first$/);
-  const inside = await long.evaluate((group) => group.querySelector('text').getBBox().width <=
+  assert.match(await frame(name).locator('text').textContent(), /^a_fun.*\.\.$/);
+  await frame(name).click();
+  assert.equal(await frame(name).locator('text').textContent(), name);
+  const inside = await frame(name).evaluate((group) => group.querySelector('text').getBBox().width <=
     group.querySelector('rect').getBBox().width);
   assert.ok(inside);
+});
+
+test('Inverted turns the picture upside down and back', async () => {
+  await open();
+  const upright = [await top('all'), await top('main'), await top('grow')];
+  await page.locator('#invert').click();
+  assert.deepEqual([await top('all'), await top('main'), await top('grow')], [36, 52, 100]);
+  assert.equal(await page.locator('#invert').getAttribute('aria-pressed'), 'true');
+  await frame('parse').hover();
+  assert.equal(await text('details'), 'Function: parse (50 samples, 50.00%)');
+  await page.locator('#invert').click();
+  assert.deepEqual([await top('all'), await top('main'), await top('grow')], upright);
+});
+
+test('Left heavy puts the largest callees first, and zoom and search stay', async () => {
+  await open('main;a;x 1\nmain;b;y 5\nmain;c;x 3\n');
+  const order = async () => [await left('a'), await left('b'), await left('c')].map(Math.round);
+  assert.deepEqual(await order(), [10, 141, 797]);
+  await searchFor('x');
+  await page.locator('#heavy').click();
+  assert.deepEqual(await order(), [1059, 10, 666]);
+  assert.equal(await matches(), 2);
+  await frame('c').click();
+  assert.equal(await width('c'), 1180);
+  assert.equal(await text('matched'), 'Matched: 44.44% (of this view: 100.00%)');
+  await page.locator('#heavy').click();
+  assert.equal(await width('c'), 1180);
+  await page.locator('#unzoom').click();
+  assert.deepEqual(await order(), [10, 141, 797]);
 });
 
 test('search highlights by name and counts each sample once', async () => {
@@ -150,10 +105,12 @@ test('search sees neither counts nor the root', async () => {
 });
 
 test('a countname with brackets does not leak into names', async () => {
-  await open(PROFILE, '#s=bytes', ['--countname', 'bytes (live) (all)']);
-  assert.equal(await text('matched'), 'Matched: 0.00%');
-  await searchFor('^alloc$');
-  assert.equal(await matches(), 2);
+  for (const embed of ['3M', 'none']) {
+    await open(PROFILE, '#s=bytes', ['--countname', 'bytes (live) (all)', '--embed', embed]);
+    assert.equal(await text('matched'), 'Matched: 0.00%');
+    await searchFor('^alloc$');
+    assert.equal(await matches(), 2);
+  }
 });
 
 test('the matched share is right while zoomed', async () => {
@@ -167,44 +124,14 @@ test('the matched share is right while zoomed', async () => {
   assert.equal(await text('matched'), 'Matched: 40.00%');
 });
 
-test('the bar and the search field stay in view of a picture higher than the window', async () => {
-  await open('a' + ';f'.repeat(100) + ' 1');
-  const isInView = (locator) => locator.evaluate((element) => {
-    const { top, bottom } = element.getBoundingClientRect();
-    return top >= 0 && bottom <= window.innerHeight;
-  });
-  for (const y of [0, 500, 5000]) {
-    await page.evaluate((to) => window.scrollTo(0, to), y);
-    await page.waitForTimeout(100);
-    assert.ok(await isInView(page.locator('#details')), `details at ${y}`);
-    await page.keyboard.press('/');
-    assert.ok(await isInView(page.locator('input')), `field at ${y}`);
-    await page.keyboard.press('Escape');
-  }
-});
-
 test('a bad regular expression is reported, and the next good one works', async () => {
   await open();
   await searchFor('al(loc');
   assert.equal(await text('matched'), 'Bad regular expression: al(loc');
+  assert.ok(await hasClass(page.locator('#matched'), 'bad'));
   assert.equal(await matches(), 0);
   await searchFor('spin');
   assert.equal(await text('matched'), 'Matched: 25.00%');
-});
-
-test('Control-F, F3 and / open the search field; Control-I ignores case', async () => {
-  await open();
-  for (const key of ['Control+f', 'F3', '/']) {
-    await page.keyboard.press(key);
-    assert.equal(await page.locator('input').count(), 1, key);
-    await page.keyboard.press('Escape');
-    assert.equal(await page.locator('input').count(), 0, key);
-  }
-  await searchFor('SPIN');
-  assert.equal(await matches(), 0);
-  await page.keyboard.press('Control+i');
-  assert.equal(await matches(), 1);
-  assert.match(await text('matched'), /^Matched: 25\.00%.*ignoring case/);
 });
 
 test('a slash can be searched for', async () => {
@@ -213,36 +140,84 @@ test('a slash can be searched for', async () => {
   assert.equal(await matches(), 1);
 });
 
-test('the buttons work from the keyboard', async () => {
-  await open();
-  await frame('run').click();
-  await page.locator('#unzoom').focus();
-  await page.keyboard.press('Enter');
-  assert.equal(await width(frame('run')), 295);
-  await page.locator('#search').focus();
-  await page.keyboard.press('Enter');
-  assert.equal(await page.locator('input').count(), 1);
+test('buttons, bar and search field stay in view of a picture higher than the window', async () => {
+  await open('a' + ';f'.repeat(100) + ' 1');
+  const isInView = (locator) => locator.evaluate((element) => {
+    const { top: upper, bottom } = element.getBoundingClientRect();
+    return upper >= 0 && bottom <= window.innerHeight;
+  });
+  for (const y of [0, 500, 5000]) {
+    await page.evaluate((to) => window.scrollTo(0, to), y);
+    await page.waitForTimeout(100);
+    assert.ok(await isInView(page.locator('#details')), `details at ${y}`);
+    assert.ok(await isInView(page.locator('#heavy')), `buttons at ${y}`);
+    await page.keyboard.press('/');
+    assert.ok(await isInView(page.locator('input')), `field at ${y}`);
+    await page.keyboard.press('Escape');
+  }
 });
 
-test('Escape ends search and zoom', async () => {
-  await open();
-  await searchFor('alloc');
-  await frame('run').click();
-  await page.keyboard.press('Escape');
-  assert.equal(await matches(), 0);
-  assert.equal(await width(frame('run')), 295);
-  assert.equal(state().size, 0);
+test('rows are drawn as they are scrolled into sight', async () => {
+  let stack = 'f0';
+  for (let i = 1; i < 3000; ++i)
+    stack += ';f' + i;
+  await open(stack + ' 1');
+  assert.ok(await page.locator('#frames > g').count() < 200);
+  assert.ok(await isShown('f2999'));
+  await page.evaluate(() => window.scrollTo(0, 24000));
+  await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f1500 ("]');
+  assert.ok(!await isShown('f2999'));
+  await page.evaluate(() => window.scrollTo(0, 1e6));  // the bar, too, is in sight there
+  await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f0 ("]');
 });
 
-test('the address keeps zoom and search', async () => {
+test('the row of the zoomed frame stays where it is in the window', async () => {
+  await open('a' + ';f'.repeat(400) + ' 100');
+  await page.evaluate(() => window.scrollTo(0, 3000));
+  await page.waitForTimeout(100);
+  const place = () => page.evaluate(() => Array.from(document.querySelectorAll('#frames g:not(.hidden)')).filter((group) =>
+    group.getAttribute('aria-level') === '203')[0].getBoundingClientRect().top);
+  const before = await place();
+  await page.mouse.click(600, before + 5);
+  assert.equal(await place(), before);
+  assert.ok(await hasClass(page.locator('#frames g[aria-level="202"]:not(.hidden)'), 'above'));
+  await page.locator('#invert').click();
+  assert.equal(await page.locator('#invert').getAttribute('aria-pressed'), 'true');
+  assert.equal(await place(), before);
+});
+
+test('the address keeps zoom, search, Inverted and Left heavy', async () => {
   await open();
   await searchFor('al+oc');
   await frame('run').click();
   assert.deepEqual([...state().keys()], ['x', 'y', 's']);
   assert.equal(state().get('s'), 'al+oc');
+  await page.locator('#invert').click();
+  await page.locator('#heavy').click();
+  assert.deepEqual([...state().keys()], ['x', 'y', 's', 'i', 'h']);
   await page.reload();
-  assert.equal(await width(frame('run')), 1180);
+  await page.waitForSelector('svg.live');
+  assert.equal(await width('run'), 1180);
   assert.equal(await text('matched'), 'Matched: 40.00% (of this view: 80.00%)');
+  assert.equal(await top('all'), 36);
+  assert.equal(await page.locator('#heavy').getAttribute('aria-pressed'), 'true');
+});
+
+test('an address finds frames of one part in a million', async () => {
+  let profile = 'main;wide 1000000\n';
+  for (let i = 0; i < 50; ++i)
+    profile += `main;zoo;narrow${i} 1\n`;
+  await open(profile);
+  await page.locator('#cursor').focus();
+  for (const key of ['ArrowUp', 'ArrowUp', 'ArrowRight', 'ArrowUp', 'ArrowRight', 'ArrowRight', 'Enter'])
+    await page.keyboard.press(key);
+  const zoomed = await page.locator('#cursor').getAttribute('aria-label');
+  assert.match(zoomed, /^narrow/);
+  const name = zoomed.split(' ')[0];
+  assert.equal(await width(name), 1180);
+  await page.reload();
+  await page.waitForSelector('svg.live');
+  assert.equal(await width(name), 1180);
 });
 
 test('state is read from behind a question mark, and when the hash changes', async () => {
@@ -252,79 +227,17 @@ test('state is read from behind a question mark, and when the hash changes', asy
   await page.waitForFunction(() => document.querySelector('#matched').textContent === 'Matched: 30.00%');
 });
 
+test('addresses of one decimal, as flamegraph.pl writes them, find their frame', async () => {
+  await open(PROFILE, '#x=600&y=69');
+  assert.equal(await width('run'), 1180);
+});
+
 test('a nonsense address shows the whole picture', async () => {
   for (const address of ['#x=1e99&y=zzz', '#x=&y=', '#x=10', '#%%%&=&&x=NaN&y=NaN', '?x=<svg>&y=-1&q=1',
-    '#s=%5B', '#s=((((', '#constructor=1&__proto__=2']) {
+    '#s=%5B', '#s=((((', '#constructor=1&__proto__=2', '#x=10&y=1e300', '#x=Infinity&y=Infinity', '#i=2&h=2']) {
     await open(PROFILE, address);
-    assert.equal(await width(frame('main')), 885, address);
-    assert.ok(!await isHidden(frame('other')), address);
+    assert.equal(await width('main'), 885, address);
+    assert.ok(await isShown('other'), address);
   }
   assert.deepEqual(errors, []);
-});
-
-test('the page works where a policy allows nothing but its own script', async () => {
-  const svg = draw(PROFILE);
-  const script = String(svg).match(/<script><!\[CDATA\[([^]*?)\]\]><\/script>/)[1];
-  const hash = createHash('sha256').update(script).digest('base64');
-  const server = createServer((request, response) => {
-    response.setHeader('Content-Type', 'image/svg+xml');
-    response.setHeader('Content-Security-Policy',
-      `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'`);
-    response.end(svg);
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  await page.goto(`http://127.0.0.1:${server.address().port}/page.svg`);
-  await searchFor('alloc');
-  assert.equal(await text('matched'), 'Matched: 40.00%');
-  await frame('run').click();
-  assert.equal(await width(frame('run')), 1180);
-  server.close();
-});
-
-test('names that try to be script stay text', async () => {
-  const script = '<script>window.hacked = 1</script>';
-  const image = '<img src=x onerror="window.hacked = 1">';
-  const profile = [
-    `${script} 10`, `${image} 10`, `</title>${script} 10`, `]]>${script} 10`,
-    `a" onmouseover="window.hacked=1 10`, `\${window.hacked=1} 10`, `</script>${script} 10`,
-    `javascript:window.hacked=1 10`, `__proto__;constructor 10`].join('\n');
-  await open(profile, '#s=' + encodeURIComponent(image), ['--title', script, '--nametype', image,
-    '--countname', `"${image}`, '--fonttype', `x" onload="window.hacked=1`, '--subtitle', script]);
-  const groups = page.locator('#frames > g');
-  for (let i = 0; i < await groups.count(); ++i) {
-    const box = groups.nth(i);
-    await box.hover();
-    await box.click();
-    await page.keyboard.press('Escape');
-  }
-  await searchFor(image);
-  assert.equal(await page.evaluate(() => window.hacked), undefined);
-  assert.equal(await page.locator('script').count(), 1);
-  assert.equal(await page.locator('img').count(), 0);
-});
-
-test('without script it is still a picture with tooltips', async () => {
-  const context = await browser.newContext({ javaScriptEnabled: false });
-  const plain = await context.newPage();
-  const file = join(folder, 'plain.svg');
-  writeFileSync(file, draw(PROFILE));
-  await plain.goto(pathToFileURL(file).href);
-  const svg = readFileSync(file, 'utf8');
-  assert.match(svg, /<title>parse \(50 samples, 50\.00%\)<\/title><rect x="10" width="590"/);
-  assert.ok(await plain.locator('#search').isHidden());
-  await context.close();
-});
-
-test('20,000 frames are zoomed without a long wait', async () => {
-  let profile = '';
-  for (let i = 0; i < 20000; ++i)
-    profile += `main;f${i % 50};g${i} 1\n`;
-  await open(profile, '', ['--width', '100000', '--minwidth', '0']);
-  const spent = await page.evaluate(() => {
-    const group = document.querySelector('#frames > g:nth-child(3)');
-    const start = performance.now();
-    group.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-    return performance.now() - start;
-  });
-  assert.ok(spent < 5000, `${spent} ms`);
 });

@@ -28,6 +28,14 @@ done
 "$links/stackcollapse-perf.pl" "$dir/input" -k >"$dir/folded" 2>/dev/null
 [ "$(cat "$dir/folded")" = 'prog;main;do_work_[k] 3' ] || fail "folded: $(cat "$dir/folded")"
 
+printf "\n              genunix\`syscall+0x1\n              main+0x2\n   7\n" >"$dir/dtrace"
+[ "$("$links/stackcollapse.pl" "$dir/dtrace")" = 'main;genunix`syscall 7' ] || fail "dtrace: $("$links/stackcollapse.pl" "$dir/dtrace")"
+printf '@[\n    f+1\n    main+2\n]: 3\n' >"$dir/bpftrace"
+[ "$("$links/stackcollapse-bpftrace.pl" "$dir/bpftrace")" = 'main;f 3' ] || fail 'bpftrace'
+printf 'Thread 1 (LWP 5):\n#0  f () at x.c:1\n#1  0x0000000000401000 in main () at x.c:2\n' >"$dir/gdb"
+[ "$("$links/stackcollapse-gdb.pl" "$dir/gdb")" = 'main;f 1' ] || fail "gdb: $("$links/stackcollapse-gdb.pl" "$dir/gdb")"
+[ "$(echo 'a;b;b;c 2' | "$links/stackcollapse-recursive.pl")" = 'a;b;c 2' ] || fail 'recursive'
+
 "$links/flamegraph.pl" --name x >"$dir/out" 2>"$dir/err" </dev/null
 status=$?
 [ $status = 255 ] || fail "an ambiguous option: exit $status"

@@ -9,22 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "flamesvg/flamesvg.h"
 #include "flamesvg/name_attributes.h"
+#include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
-#include "support/run_tool.h"
+#include "flamesvg/perl_names.h"
+#include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"
 
 using pe::testing::contains;
 using pe::testing::drawn;
+using pe::testing::flamesvg;
 using pe::testing::rects_of;
 
-namespace {
+BOOST_AUTO_TEST_SUITE(flamesvg_options)
 
-pe::testing::Result flamesvg(const std::vector<std::string>& args, std::string_view input) {
-  return pe::testing::run_tool(pe::flamesvg_main, args, input);
-}
+namespace {
 
 std::string content(const std::string& path) {
   std::ostringstream text;
@@ -35,9 +35,7 @@ std::string content(const std::string& path) {
 /// Runs in a folder of its own, where palette.map is.
 class InTempDir {
  public:
-  InTempDir() : old_(std::filesystem::current_path()) {
-    std::filesystem::current_path(dir_ / "");
-  }
+  InTempDir() : old_(std::filesystem::current_path()) { std::filesystem::current_path(dir_ / ""); }
   InTempDir(const InTempDir&) = delete;
   InTempDir& operator=(const InTempDir&) = delete;
   InTempDir(InTempDir&&) = delete;
@@ -50,8 +48,6 @@ class InTempDir {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(flamesvg_options)
 
 BOOST_AUTO_TEST_CASE(two_counts_are_drawn_as_differences_of_each_frame_with_all_above_it) {
   const auto r = flamesvg({}, "a;b 100 200\na;c 50 10\nd 30 30\n");
@@ -189,12 +185,13 @@ BOOST_AUTO_TEST_CASE(functions_get_the_attributes_of_a_file) {
                                     "bar\tclass=only\n");
   const auto r = flamesvg({"--nameattr", file}, "foo_[k];bar 100\n");
   BOOST_TEST(r.err.empty());
-  BOOST_TEST(contains(
-      r.out, "<a href=\"https://x/?a=1&amp;b=2\" rel=\"nofollow\" target=\"_top\"><g id=\"i1\" data-x=\"1\" class=\"c1\" data-at="));
+  BOOST_TEST(contains(r.out,
+                      "<a href=\"https://x/?a=1&amp;b=2\" rel=\"nofollow\" target=\"_top\"><g "
+                      "id=\"i1\" data-x=\"1\" class=\"c1\" data-at="));
+  BOOST_TEST(contains(r.out, " data-name=\"foo\"><title>T &amp; x</title><rect"));
   BOOST_TEST(contains(
       r.out,
-      " data-name=\"foo\"><title>T &amp; x</title><rect"));
-  BOOST_TEST(contains(r.out, "<g class=\"dark only\" data-at=\"0 100 2\"><title>bar (100 samples, 100.00%)</title>"));
+      "<g class=\"dark only\" data-at=\"0 100 2\"><title>bar (100 samples, 100.00%)</title>"));
   BOOST_TEST(contains(r.out, "</g></a>\n"));
 }
 
@@ -227,6 +224,16 @@ BOOST_AUTO_TEST_CASE(options_that_contradict_are_refused) {
   BOOST_TEST(flamesvg({"--max-depth", "0"}, "a 1\n").status == 2);
   BOOST_TEST(flamesvg({"--lost", "-1"}, "a 1\n").status == 2);
   BOOST_TEST(flamesvg({"--seed", "x"}, "a 1\n").status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(every_option_of_the_script_is_one_of_ours) {
+  boost::program_options::options_description ours;
+  pe::flamesvg::add_options(ours);
+  for (const auto& script : pe::flamesvg::kPerlNames)
+    for (const auto& option : script.options)
+      BOOST_TEST((option.takes == pe::cli::Takes::kUsage ||
+                  ours.find_nothrow(std::string(our_name(option)), false) != nullptr),
+                 option.name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

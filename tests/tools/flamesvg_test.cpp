@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "flamesvg/flamesvg.h"
 
 #include <fmt/format.h>
 
@@ -9,20 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "support/run_tool.h"
+#include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"
 
 using pe::testing::contains;
 using pe::testing::drawn;
+using pe::testing::flamesvg;
 using pe::testing::Rect;
 using pe::testing::rects_of;
 
-namespace {
+BOOST_AUTO_TEST_SUITE(flamesvg_tool)
 
-pe::testing::Result flamesvg(const std::vector<std::string>& args, std::string_view input = "") {
-  return pe::testing::run_tool(pe::flamesvg_main, args, input);
-}
+namespace {
 
 std::string random_profile() {
   std::mt19937 random(7);  // NOLINT: the same profile every time
@@ -36,8 +34,6 @@ std::string random_profile() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(flamesvg_tool)
 
 BOOST_AUTO_TEST_CASE(draws_a_call_tree_from_standard_input) {
   const auto r = flamesvg({}, "foo 100\nfoo.cold 50\nfoo;bar 250\n");
@@ -99,8 +95,59 @@ BOOST_AUTO_TEST_CASE(narrow_frames_are_left_out_and_the_page_is_as_high_as_what_
   const std::string profile = "a 9999\nb;c;d;e 1\n";
   BOOST_TEST(rects_of(flamesvg({"--minwidth", "1%"}, profile).out).size() == 2U);
   BOOST_TEST(contains(flamesvg({"--minwidth", "1%"}, profile).out, "height=\"102\""));
-  BOOST_TEST(rects_of(flamesvg({}, profile).out).size() == 6U);
-  BOOST_TEST(rects_of(flamesvg({"--minwidth", "0.2"}, profile).out).size() == 2U);
+  BOOST_TEST(rects_of(flamesvg({"--embed", "none"}, profile).out).size() == 6U);
+  BOOST_TEST(rects_of(flamesvg({"--embed", "none", "--minwidth", "0.2"}, profile).out).size() ==
+             2U);
+}
+
+BOOST_AUTO_TEST_CASE(frames_below_a_pixel_are_runs_when_the_tree_is_embedded) {
+  std::string profile;
+  for (int i = 0; i < 3000; ++i)
+    profile += fmt::format("main;f{};g{} 1\n", i % 2000, i);
+  const auto merged = flamesvg({}, profile);
+  BOOST_TEST(rects_of(merged.out).size() == 2U);
+  BOOST_TEST(contains(merged.out, "<path fill=\"#"));
+  BOOST_TEST(contains(merged.out, "<metadata class=\"tree\">"));
+  const auto single = flamesvg({"--embed", "none"}, profile);
+  BOOST_TEST(rects_of(single.out).size() == 5002U);
+  BOOST_TEST(!contains(single.out, "<path"));
+  BOOST_TEST(!contains(single.out, "<metadata"));
+}
+
+BOOST_AUTO_TEST_CASE(the_embedded_tree_takes_no_more_than_was_allowed) {
+  const std::string profile = random_profile();
+  for (const char* limit : {"2K", "10K", "30000"}) {
+    const std::string out = flamesvg({"--embed", limit}, profile).out;
+    std::string_view page = out;
+    const std::string tree = pe::testing::take_between(page, "<metadata class=\"tree\">", "<");
+    BOOST_TEST(tree.size() <= (limit[0] == '2' ? 2048U : limit[0] == '1' ? 10'240U : 30'000U));
+    BOOST_TEST(contains(out, " samples are not in this file.</desc>"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_description_names_the_largest_functions) {
+  const auto r = flamesvg({"--countname", "ms"}, "main;f;f 10\nmain;<g>_[k] 25\nmain 5\n");
+  BOOST_TEST(contains(r.out,
+                      "40 ms in 3 stacks, 4 frames. Largest by themselves: &lt;g&gt; 62.50%, "
+                      "f 25.00%, main 12.50%. Largest with what they call: main 100.00%, "
+                      "&lt;g&gt; 62.50%, f 25.00%.</desc>"));
+}
+
+BOOST_AUTO_TEST_CASE(theme_and_width_are_chosen) {
+  constexpr const char* kDark = "color-scheme: dark";
+  constexpr const char* kPreference = "@media (prefers-color-scheme: dark)";
+  const auto by_preference = flamesvg({}, "a 1\n").out;
+  BOOST_TEST(contains(by_preference, kPreference));
+  const auto dark = flamesvg({"--dark"}, "a 1\n").out;
+  BOOST_TEST(!contains(dark, kPreference));
+  BOOST_TEST(contains(dark, kDark));
+  const auto light = flamesvg({"--bgcolors", "blue"}, "a 1\n").out;
+  BOOST_TEST(!contains(light, kDark));
+  BOOST_TEST(contains(flamesvg({"--dark", "--bgcolors", "blue"}, "a 1\n").out, kDark));
+  const auto wide = flamesvg({"--width", "auto"}, "a 1\n").out;
+  BOOST_TEST(contains(wide,
+                      " width=\"100%\" preserveAspectRatio=\"xMidYMin meet\" height=\"102\" "
+                      "viewBox=\"0 0 1200 102\""));
 }
 
 BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
@@ -129,7 +176,8 @@ BOOST_AUTO_TEST_CASE(names_that_xml_cannot_hold_are_repaired_and_counted) {
 
 BOOST_AUTO_TEST_CASE(frames_lie_within_their_parents_and_do_not_overlap) {
   for (const char* width : {"1200", "333.3"}) {
-    const auto rects = rects_of(flamesvg({"--width", width}, random_profile()).out);
+    const auto rects =
+        rects_of(flamesvg({"--width", width, "--embed", "none"}, random_profile()).out);
     BOOST_REQUIRE(rects.size() > 100U);
     constexpr double kSlack = 0.001;  // tenths of a pixel, read as doubles
     std::vector<Rect> open;
@@ -177,6 +225,9 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
   refused({"--width", "1e5"}, "--width: not a number from 100 to 1000000: '1e5'");
   refused({"--fontsize", "nan"}, "--fontsize: not a number from 1 to 1000: 'nan'");
   refused({"--minwidth", "101%"}, "--minwidth: neither pixels nor a percentage: '101%'");
+  refused({"--embed", "3G"}, "--embed: not a size such as 3M, all or none: '3G'");
+  refused({"--embed", "99999999999999M"},
+          "--embed: not a size such as 3M, all or none: '99999999999999M'");
   refused({"--total", "x"}, "--total: not a count: 'x'");
   refused({"--bgcolors", "url(x)"},
           "--bgcolors: not one of yellow, blue, green, grey, #rrggbb: 'url(x)'");

@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "pe-symbolize/resolver.h"
 #include "perf/stream_reader.h"
 #include "proc/maps.h"
 #include "stackfold/stackfold.h"
 #include "support/run_tool.h"
 #include "support/stream_builder.h"
+#include "support/temp_dir.h"
 
 using pe::testing::Result;
 using pe::testing::run_tool;
@@ -158,6 +160,33 @@ BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_perf_map) {
   BOOST_TEST(r.err ==
              "pe-symbolize: stdin: 1 sample; 1 of 2 frames without a name (50.0 %): 1 not in the "
              "program's perf map\n");
+}
+
+BOOST_AUTO_TEST_CASE(lines_of_a_perf_map_that_make_no_sense_are_in_the_closing_line) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  std::ofstream(path) << "5000 100 hot\nnonsense\n6000 -1 negative\n";
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.sample({.pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
+  const auto told = [&](StreamBuilder made) { return symbolize(std::move(made)).err; };
+  const std::string line = "pe-symbolize: stdin: 1 sample; 2 lines of perf maps not understood\n";
+  BOOST_TEST(told(stream) == line);
+  // Not forgotten with the names when the number belongs to another program.
+  BOOST_TEST(told(stream.comm(2, pid, pid, "new", true)) == line);
+  std::filesystem::remove(path);
+}
+
+BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closing_line) {
+  const pe::testing::TempDir dir;
+  pe::symbolize::Resolver resolver(
+      [](const std::string&) {},
+      dir.file("kallsyms", "ffffffff81000000 T _text\nnonsense\nffffffff82000000 T _etext\n"));
+  BOOST_TEST(describe(resolver.skipped_lines()) == "");
+  BOOST_TEST(resolver.kernel(0xffffffff81000010, 0).name == "_text");
+  BOOST_TEST(describe(resolver.skipped_lines()) == "1 line of kernel symbols not understood");
+  BOOST_TEST(describe(pe::symbolize::SkippedLines{.perf_maps = 1, .kallsyms = 2}) ==
+             "1 line of perf maps not understood, 2 lines of kernel symbols not understood");
 }
 
 BOOST_AUTO_TEST_CASE(quiet_leaves_out_the_closing_line_but_not_errors) {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 
-#include "stackfold/stackfold.h"
+#include "stackfold/options.h"
+#include "stackfold/perl_names.h"
 #include "stackfold/time_range.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 #include "support/stream_builder.h"
 
 using pe::fold::parse_seconds_us;
 using pe::testing::Result;
 using pe::testing::StreamBuilder;
 
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(stackfold_options)
+
 namespace {
 
 using Words = std::vector<std::string>;
-
-Result stackfold(const Words& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
 
 constexpr std::string_view kFolded = "p;main;fib;fib;fib 3\np;main;fib 2\np;main;idle 5.5\nq 1\n";
 
@@ -27,8 +28,6 @@ constexpr std::string_view kText =
     "prog  12/34 [000] 99.5: 5 faults: \n\t1f c (/x)\n\n";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stackfold_options)
 
 BOOST_AUTO_TEST_CASE(recursion_becomes_one_frame_and_equal_stacks_are_merged) {
   BOOST_TEST(stackfold({"--recursive"}, kFolded).out == "p;main;fib 5\np;main;idle 5.5\nq 1\n");
@@ -129,6 +128,14 @@ BOOST_AUTO_TEST_CASE(the_perls_spelling_of_event_is_taken) {
   BOOST_TEST(stackfold({"--event-filter=faults"}, kText).out == "prog;c 5\n");
   BOOST_TEST(stackfold({"--event=faults", "--event-filter=faults"}, kText).status == 2);
   BOOST_TEST(stackfold({"--compat", "--event-filter", ""}, kText).out == "prog;a;a 5\nprog;b 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(every_option_of_the_scripts_is_one_of_ours) {
+  boost::program_options::options_description ours;
+  pe::fold::add_options(ours);
+  for (const auto& script : pe::fold::kPerlNames)
+    for (const auto& option : script.options)
+      BOOST_TEST((ours.find_nothrow(std::string(our_name(option)), false) != nullptr), option.name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

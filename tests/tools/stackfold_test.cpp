@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/stackfold.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include "perf/sample.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 #include "support/stream_builder.h"
 #include "support/temp_dir.h"
 
@@ -13,11 +12,11 @@ using pe::testing::MadeSample;
 using pe::testing::Result;
 using pe::testing::StreamBuilder;
 
+BOOST_AUTO_TEST_SUITE(stackfold_tool)
+
 namespace {
 
-Result stackfold(const std::vector<std::string>& args, std::string_view input = "") {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
+using pe::testing::stackfold;
 
 /// Folds a stream that ends as it should.
 Result stackfold(const std::vector<std::string>& args, StreamBuilder stream) {
@@ -52,8 +51,6 @@ StreamBuilder annotated() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stackfold_tool)
 
 BOOST_AUTO_TEST_CASE(adds_up_equal_stacks_root_first) {
   auto stream = annotated();

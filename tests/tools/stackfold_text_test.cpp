@@ -5,20 +5,19 @@
 
 #include "stackfold/perf_script/function_name.h"
 #include "stackfold/perf_script/header.h"
-#include "stackfold/stackfold.h"
-#include "support/run_tool.h"
+#include "support/stackfold.h"
 
 using pe::fold::HeaderRules;
 using pe::fold::parse_perf_header;
 using pe::testing::Result;
 
+using pe::testing::folded;
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(perf_script_text)
+
 namespace {
 
-Result stackfold(const std::vector<std::string>& args, std::string_view input) {
-  return pe::testing::run_tool(pe::stackfold_main, args, input);
-}
-
-std::string folded(std::string_view input) { return stackfold({}, input).out; }
 std::string folded_as_perl(std::string_view input) { return stackfold({"--compat"}, input).out; }
 
 /// "comm|pid|tid|event|period" of a header.
@@ -38,8 +37,6 @@ std::string name(std::string_view function) {
 const std::string kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(perf_script_text)
 
 BOOST_AUTO_TEST_CASE(headers_of_every_perf_are_read) {
   BOOST_TEST(header("ab 23927 [000] 184694.229089: cycles: ") == "ab||23927|cycles|0");
@@ -146,6 +143,23 @@ BOOST_AUTO_TEST_CASE(unknown_lines_are_counted_with_the_first) {
 BOOST_AUTO_TEST_CASE(folded_text_is_not_taken_for_perf_script) {
   BOOST_TEST(folded("java;a 1;b 12\njava;a 2\n") == "java;a 2\njava;a 1;b 12\n");
   BOOST_TEST(folded("a b 12\nc 3 4\n") == "a b 12\nc 3 4\n");
+}
+
+// report_sample.py of simpleperf, its first form and that of today.
+BOOST_AUTO_TEST_CASE(the_samples_of_simpleperf_are_read) {
+  BOOST_TEST(folded("RenderThread\t31850 [005] 684943.449089:\t\t10000 cpu-cycles:\n"
+                    "    7d0b1c2d3e4f\tvoid a.b.C.run(int) (/data/app/base.apk!/lib/x.so)\n"
+                    "ffffff9008a1f2b4\tel0_irq ([kernel.kallsyms])\n\n") ==
+             "RenderThread;el0_irq;void a.b.C.run 10000\n");
+  const std::string today =
+      "my app\t31850/31881 [005] 684943.000089: 10000 cpu-clock:u:\n"
+      "\t    7d0b1c2d3e4f f[+1234] (libx.so)\n\t        7d0b1c2d [unknown] (/system/liby.so)\n"
+      "\t        7d0b1c2d main (/bin/app)\n\n";
+  BOOST_TEST(folded(today) == "my_app;main;[liby.so];f[+1234] 10000\n");
+  BOOST_TEST(stackfold({"--tid"}, today).out ==
+             "my_app-31850/31881;main;[liby.so];f[+1234] 10000\n");
+  BOOST_TEST(folded("app\t31850 [005] 684943.449089:\t\tcpu-cycles:\n\t7d0b f (/bin/app)\n\n") ==
+             "app;f 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_format_can_be_named) {

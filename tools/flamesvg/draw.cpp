@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <vector>
 
+#include "flamesvg/embed.h"
+#include "flamesvg/summary.h"
 #include "svg/page.h"
 
 namespace pe::flamesvg {
@@ -57,7 +60,38 @@ class Details {
 svg::PageStyle page_style(const Options& options, std::uint32_t levels) {
   svg::PageStyle style = options.page;
   style.geometry.levels = levels;
+  style.factor = options.factor;
+  style.min_width = options.min_width.is_percent
+                        ? options.min_width.value / 100 * style.geometry.usable_width()
+                        : options.min_width.value;
+  style.is_timeline = options.order == Order::kInput;
+  if (options.order == Order::kInput)
+    style.order = "that of the input: the x-axis is time";
+  else if (options.order == Order::kWidth)
+    style.order = "by width: the x-axis is not time";
   return style;
+}
+
+EmbeddedTree embed(const Picture& picture, const Painter& painter) {
+  const CallTree& tree = picture.tree;
+  if (picture.options.embed_limit == 0)
+    return {};
+  std::vector<svg::Rgb> colors;
+  colors.reserve(tree.name_count());
+  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
+    colors.push_back(painter.color_of_name(tree.name_text(name)));
+  return embed_tree(tree, {.whole = picture.layout.boxes.front().count,
+                           .limit = picture.options.embed_limit,
+                           .colors = colors,
+                           .negate = picture.options.negate});
+}
+
+std::string left_out_text(const EmbeddedTree& embedded, const Options& options) {
+  if (embedded.left_out == 0 || embedded.bytes.empty())
+    return {};
+  return fmt::format(" {} frames counted fewer than {} {} are not in this file.",
+                     grouped_count({.whole = embedded.left_out}, 1),
+                     grouped_count(embedded.smallest, options.factor), options.page.count_name);
 }
 
 }  // namespace
@@ -73,13 +107,25 @@ std::string grouped_count(folded::Count count, double factor) {
 
 std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
   const CallTree& tree = picture.tree;
-  const svg::PageStyle style = page_style(picture.options, picture.layout.levels);
+  const Layout& layout = picture.layout;
+  const EmbeddedTree embedded = embed(picture, painter);
+  svg::PageStyle style = page_style(picture.options, layout.levels);
+  // The perl's picture has an element for each frame.
+  style.merges_narrow = !embedded.bytes.empty() && !picture.options.is_perl;
+  style.summary = summary_text(tree, layout.boxes.front().count, picture.options) +
+                  left_out_text(embedded, picture.options);
+
   svg::PageWriter page(style, out);
   page.begin();
   const Details details(picture);
   std::string start;
   std::string count;
-  for (const Box& box : picture.layout.boxes) {
+  for (const Box& box : layout.boxes) {
+    const svg::Rgb fill = painter.paint(box.node);
+    if (page.is_narrow(box.left, box.right)) {
+      page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
+      continue;
+    }
     const std::string_view name = tree.name(box.node);
     const std::string detail = details.of(box);
     start.clear();
@@ -88,7 +134,7 @@ std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
     append_count(count, box.count);
     page.frame({.name = box.node == kRoot ? "all" : svg::without_mark(name),
                 .detail = detail,
-                .fill = painter.paint(box.node),
+                .fill = fill,
                 .depth = box.depth,
                 .left = box.left,
                 .right = box.right,
@@ -96,6 +142,7 @@ std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
                 .count = count,
                 .extra = picture.attributes.find(name)});
   }
+  page.embed(embedded.bytes);
   page.end();
   return page.replaced();
 }

@@ -2,7 +2,8 @@
 //
 // A node's own counts lie left of its children, in the order of sorted folded
 // text, unless the tree says where frames start.  What is narrower than the minimum is left out
-// with all below it. SPDX-License-Identifier: MIT
+// with all below it.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
@@ -64,6 +65,24 @@ MinWidth read_min_width(const cli::CommandLine& line) {
   return min_width;
 }
 
+/// "3M", "500K", a number of bytes, "all" or "none".
+std::uint64_t read_embed_limit(const std::string& text) {
+  if (text == "none")
+    return 0;
+  if (text == "all")
+    return std::numeric_limits<std::uint64_t>::max();
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (!digits.empty() && (digits.back() == 'K' || digits.back() == 'M')) {
+    shift = digits.back() == 'K' ? 10 : 20;
+    digits.remove_suffix(1);
+  }
+  const auto number = parse_number<std::uint64_t>(digits);
+  if (!number || *number > std::numeric_limits<std::uint64_t>::max() >> shift)
+    refuse("embed", "not a size such as 3M, all or none", text);
+  return *number << shift;
+}
+
 void read_palette(const cli::CommandLine& line, Options& options) {
   const auto* text = line.text("colors") != nullptr ? line.text("colors") : line.text("color");
   if (text == nullptr)
@@ -76,6 +95,8 @@ void read_palette(const cli::CommandLine& line, Options& options) {
 
 void read_background(const cli::CommandLine& line, Options& options) {
   options.page.background = svg::default_background(options.palette);
+  if (line.has("compat"))
+    options.page.theme = svg::Theme::kLight;
   const auto* text = line.text("bgcolors");
   if (text == nullptr)
     return;
@@ -83,6 +104,7 @@ void read_background(const cli::CommandLine& line, Options& options) {
   if (!background)
     refuse("bgcolors", "not one of yellow, blue, green, grey, #rrggbb", *text);
   options.page.background = *background;
+  options.page.theme = svg::Theme::kLight;
 }
 
 void read_shade(const cli::CommandLine& line, Options& options) {
@@ -103,6 +125,8 @@ void read_shade(const cli::CommandLine& line, Options& options) {
 void read_colors(const cli::CommandLine& line, Options& options) {
   read_palette(line, options);
   read_background(line, options);
+  if (line.has("dark"))
+    options.page.theme = svg::Theme::kDark;
   read_shade(line, options);
   options.page.legend = svg::legend_of(options.palette);
   options.page.geometry.has_legend = !options.page.legend.empty();
@@ -149,7 +173,10 @@ void read_page(const cli::CommandLine& line, svg::PageStyle& page) {
   read_text(line, "subtitle", page.subtitle);
   geometry.has_subtitle = !page.subtitle.empty();
   geometry.subtitle_overlaps = line.has("compat");
-  read_number(line, "width", kWidths, geometry.width);
+  const auto* width = line.text("width");
+  page.is_auto_width = width != nullptr && *width == "auto";
+  if (!page.is_auto_width)
+    read_number(line, "width", kWidths, geometry.width);
   read_number(line, "height", kFrameHeights, geometry.frame_height);
   read_text(line, "fonttype", page.font_type);
   read_number(line, "fontsize", kFontSizes, geometry.font_size);
@@ -201,7 +228,7 @@ void add_options(po::options_description& options) {
   options.add_options()                                                                           //
       ("title", text("TEXT"), "title (default Flame Graph)")                                      //
       ("subtitle", text("TEXT"), "second title line (default none)")                              //
-      ("width", text("PX"), "width of the image (default 1200)")                                  //
+      ("width", text("PX|auto"), "width, or that of the window (default 1200)")                   //
       ("height", text("PX"), "height of a frame (default 16)")                                    //
       ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1)")                      //
       ("max-depth", text("N"), "fold deeper frames into one")                                     //
@@ -213,6 +240,8 @@ void add_options(po::options_description& options) {
       ("colors", text("PALETTE"), ("one of " + svg::palette_names() + " (default hot)").c_str())  //
       ("color", text("PALETTE"), "the same")                                                      //
       ("bgcolors", text("COLOR"), "background: yellow, blue, green, grey or #rrggbb")             //
+      ("dark", "dark page (default: as the reader prefers)")                                      //
+      ("embed", text("SIZE"), "bytes for the whole tree, or all, none (default 3M)")              //
       ("hash", "similar names get similar shades")                                                //
       ("random", "shades by chance")                                                              //
       ("seed", text("N"), "shades by chance, the same for the same N")                            //
@@ -239,6 +268,10 @@ Options read_options(const cli::CommandLine& line) {
   options.min_width = read_min_width(line);
   read_number(line, "factor", kFactors, options.factor);
   read_text(line, "nameattr", options.name_attributes);
+  if (!options.name_attributes.empty())  // links need elements of their own
+    options.embed_limit = 0;
+  else if (const auto* text = line.text("embed"))
+    options.embed_limit = read_embed_limit(*text);
   return options;
 }
 

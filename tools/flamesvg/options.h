@@ -47,6 +47,10 @@ struct Options {
   std::optional<std::uint32_t> max_depth;  ///< frames on each other, the root not counted
   std::optional<folded::Count> total;      ///< what the whole width stands for, if not the sum
   double factor = 1;                       ///< by which shown counts are multiplied
+  /// Base64 text that the embedded tree may take; 0: no tree, every frame is drawn.
+  std::uint64_t embed_limit = kDefaultEmbedLimit;
+
+  static constexpr std::uint64_t kDefaultEmbedLimit = 3 << 20;
 };
 
 void add_options(boost::program_options::options_description& options);

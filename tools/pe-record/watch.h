@@ -1,5 +1,6 @@
 // Waiting while the kernel records: for rings to fill, the target to end, the time to be up,
-// Ctrl-C. SPDX-License-Identifier: MIT
+// Ctrl-C.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>

@@ -46,12 +46,12 @@ void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annot
   }
 }
 
-void report(Session& session, const symbolize::FrameCounts& frames, const io::Input& input,
-            cli::Io& io) {
+void report(const Session& session, const symbolize::FrameCounts& frames,
+            const symbolize::SkippedLines& skipped, const io::Input& input, cli::Io& io) {
   std::string text = session::describe_losses(session.counts());
-  const std::string unnamed = symbolize::describe(frames);
-  if (!unnamed.empty())
-    text += (text.empty() ? "" : "; ") + unnamed;
+  for (const std::string& more : {symbolize::describe(frames), symbolize::describe(skipped)})
+    if (!more.empty())
+      text += (text.empty() ? "" : "; ") + more;
   if (!text.empty())
     say(io,
         fmt::format("{}: {}; {}", input.name(), plural(session.counts().samples, "sample"), text));
@@ -76,7 +76,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
                                     // missing
   writer.flush();
   if (!options.quiet)
-    report(session, annotator.counts(), input, io);
+    report(session, annotator.counts(), resolver.skipped_lines(), input, io);
   if (!damage.empty())
     say(io, input.name() + ": " + damage);
   io.err.flush();

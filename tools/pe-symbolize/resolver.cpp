@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file_name.h"
+#include "base/plural.h"
 #include "elf/library.h"
 #include "perf/sample.h"
 #include "proc/maps.h"
@@ -19,12 +20,40 @@ Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 
 
 }  // namespace
 
+std::string describe(const SkippedLines& skipped) {
+  std::string text;
+  if (skipped.perf_maps > 0)
+    text = plural(skipped.perf_maps, "line") + " of perf maps not understood";
+  if (skipped.kallsyms > 0)
+    text += (text.empty() ? "" : ", ") + plural(skipped.kallsyms, "line") +
+            " of kernel symbols not understood";
+  return text;
+}
+
 bool Resolver::is_anonymous(std::string_view path) {
   // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
   // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
   return path.starts_with("//anon") || path.starts_with("[anon") || path == "[heap]" ||
          path == "[stack]" || path.starts_with("/memfd:") || path.starts_with("/dev/zero") ||
          path.starts_with("anon_inode:");
+}
+
+void Resolver::forget_jit(std::uint32_t pid) {
+  const auto jit = jits_.find(pid);
+  if (jit == jits_.end())
+    return;
+  if (jit->second.file)
+    skipped_of_forgotten_ += jit->second.file->map().bad_lines();
+  jits_.erase(jit);
+}
+
+SkippedLines Resolver::skipped_lines() const {
+  SkippedLines skipped{.perf_maps = skipped_of_forgotten_, .kallsyms = 0};
+  for (const auto& [pid, jit] : jits_)
+    skipped.perf_maps += jit.file ? jit.file->map().bad_lines() : 0;
+  if (kernel_)
+    skipped.kallsyms = kernel_->skipped_lines();
+  return skipped;
 }
 
 Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping) {
@@ -98,7 +127,7 @@ Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
 }
 
 void Resolver::load_kernel(std::uint64_t recorded_start) {
-  auto loaded = proc::Kallsyms::load();
+  auto loaded = proc::Kallsyms::load(kallsyms_);
   if (std::holds_alternative<proc::KallsymsFailure>(loaded)) {
     kernel_missing_ = Unnamed::kKernelHidden;
     say_(

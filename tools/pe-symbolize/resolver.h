@@ -32,12 +32,22 @@ struct Resolved {
   Unnamed unnamed;
 };
 
+/// Lines of symbol files that were not understood, or too many.
+struct SkippedLines {
+  std::uint64_t perf_maps = 0;
+  std::uint64_t kallsyms = 0;
+};
+
+/// "3 lines of perf maps not understood", for the closing line; empty if there are none.
+std::string describe(const SkippedLines& skipped);
+
 class Resolver {
  public:
   using Say = std::function<void(const std::string&)>;
 
   /// `say` hears, once each, of what is missing for a whole class of frames.
-  explicit Resolver(Say say) : say_(std::move(say)) {}
+  explicit Resolver(Say say, std::string kallsyms = "/proc/kallsyms")
+      : say_(std::move(say)), kallsyms_(std::move(kallsyms)) {}
 
   /// `mapping` is what was mapped at `avma`; null if nothing was.
   Resolved user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping);
@@ -49,7 +59,10 @@ class Resolver {
   /// belong to, and what it is called, is asked while the process is there.
   void expect_jit(std::uint32_t pid);
   /// The number belongs to another program now.
-  void forget_jit(std::uint32_t pid) { jits_.erase(pid); }
+  void forget_jit(std::uint32_t pid);
+
+  /// Of all that was read so far.
+  [[nodiscard]] SkippedLines skipped_lines() const;
 
   /// Is this what the kernel calls a mapping that has no file?
   static bool is_anonymous(std::string_view path);
@@ -71,8 +84,10 @@ class Resolver {
   void load_kernel(std::uint64_t recorded_start);
 
   Say say_;
+  std::string kallsyms_;  ///< path
   std::unordered_map<std::string, Module> modules_;
   std::unordered_map<std::uint32_t, Jit> jits_;
+  std::uint64_t skipped_of_forgotten_ = 0;  ///< lines of perf maps that are no longer in jits_
   std::optional<proc::Kallsyms> kernel_;
   std::optional<Unnamed>
       kernel_missing_;  ///< why there is no kernel_, once load_kernel() was called

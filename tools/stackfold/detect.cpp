@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/detect.h"
 
+#include <algorithm>
 #include <string_view>
-
-#include "base/take_until.h"
-#include "folded/folded_line.h"
-#include "perf/record.h"
-#include "stackfold/perf_script/frame.h"
-#include "stackfold/perf_script/header.h"
 
 namespace pe::fold {
 namespace {
@@ -15,40 +10,21 @@ namespace {
 // Comments of `perf script --header` come first; they take about 10 KiB on a large machine.
 constexpr std::size_t kLookBytes = 64UL * 1024;
 
-bool is_stream(Bytes head) {
-  if (head.size() < sizeof perf::kMagic)
-    return false;
-  const std::uint64_t magic = perf::U64View(head)[0];
-  return magic == perf::kMagic || magic == perf::kMagicOtherByteOrder;
-}
-
-/// A sample's first line, then a frame or an empty line, before any folded line.
-bool is_perf_script(std::string_view text) {
-  bool has_header = false;
-  while (const auto line = take_until(text, '\n')) {
-    const bool is_empty = line->find_first_not_of(" \t\r") == std::string_view::npos;
-    if (line->starts_with('#') || (is_empty && !has_header))
-      continue;
-    const bool is_indented = line->starts_with(' ') || line->starts_with('\t');
-    if (has_header && (is_empty || is_indented || parse_perf_frame(*line, false)))
-      return true;
-    // "java;a;b 12" is no header: nothing stands behind its number.
-    has_header = parse_perf_header(*line, HeaderRules::kBest).has_value();
-    if (!has_header && folded::parse_folded_line(*line))
-      return false;
-  }
-  return has_header;
-}
-
 }  // namespace
 
-InputFormat detect(io::Input& input) {
-  if (is_stream(input.peek(sizeof perf::kMagic)))
-    return InputFormat::kStream;
-  const Bytes head = input.peek(kLookBytes);
-  return is_perf_script({reinterpret_cast<const char*>(head.data()), head.size()})
-             ? InputFormat::kPerfScript
-             : InputFormat::kFolded;
+const Format& detect(io::Input& input) {
+  // A stream is told by its first bytes: its reader must not wait for the rest of the head.
+  const Bytes start = input.peek(sizeof(std::uint64_t));
+  const auto text = [](Bytes bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  if (stream_format().looks_like(text(start)))
+    return stream_format();
+  std::string_view head = text(input.peek(kLookBytes));
+  if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
+    head = head.substr(0, end + 1);  // the last line is not whole
+  return *std::find_if(formats().begin(), formats().end(),
+                       [head](const Format& format) { return format.looks_like(head); });
 }
 
 }  // namespace pe::fold

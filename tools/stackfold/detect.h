@@ -3,12 +3,12 @@
 #pragma once
 
 #include "io/input.h"
-#include "stackfold/options.h"
+#include "stackfold/formats/format.h"
 
 namespace pe::fold {
 
 /// Looks without reading.  What is nothing else counts as folded text, whose
 /// reader says what is wrong with it.
-InputFormat detect(io::Input& input);
+const Format& detect(io::Input& input);
 
 }  // namespace pe::fold

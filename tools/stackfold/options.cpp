@@ -6,6 +6,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
+#include "stackfold/formats/format.h"
 
 namespace pe::fold {
 
@@ -13,14 +14,10 @@ namespace po = boost::program_options;
 
 namespace {
 
-InputFormat read_format(const std::string& name) {
-  if (name == "stream")
-    return InputFormat::kStream;
-  if (name == "folded")
-    return InputFormat::kFolded;
-  if (name == "perf-script")
-    return InputFormat::kPerfScript;
-  throw UsageError(fmt::format("--from: not one of stream, folded, perf-script: '{}'", name));
+const Format* read_format(const std::string& name) {
+  if (const Format* format = find_format(name))
+    return format;
+  throw UsageError(fmt::format("--from: not one of {}: '{}'", format_names(), name));
 }
 
 std::optional<std::string> read_event(const cli::CommandLine& line) {
@@ -39,7 +36,7 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()("from", text("FORMAT"), "what the input is: stream, folded, perf-script")(
+  options.add_options()("from", text("FORMAT"), ("what the input is: " + format_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
       "all-events", "fold every event, its name as root frame")(
@@ -52,7 +49,10 @@ void add_options(po::options_description& options) {
       "time", text("FROM,TO"), "fold samples of this time only, in seconds")(
       "include", texts("REGEX"), "fold only stacks with a frame like this")(
       "exclude", texts("REGEX"), "leave out stacks with a frame like this")(
-      "recursive", "show a function that calls itself once")("weight", text("HOW"),
+      "recursive", "show a function that calls itself once")(
+      "inline", "show functions inlined into perf script's frames")(
+      "context", "with --inline: add file and line to names")(
+      "srcline", "add the lines of perf script -F +srcline")("weight", text("HOW"),
                                                              "weigh by samples or by period");
 }
 
@@ -67,6 +67,11 @@ Options read_options(const cli::CommandLine& line) {
     options.marks.kernel = options.marks.jit = true;
   options.is_perl = line.has("compat");
   options.with_addresses = line.has("addrs");
+  options.with_inlined = line.has("inline");
+  options.with_context = line.has("context");
+  options.with_source = line.has("srcline");
+  if (options.with_context && !options.with_inlined && !options.is_perl)
+    throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");
   if (const auto* name = line.text("from"))
     options.from = read_format(*name);

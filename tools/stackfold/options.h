@@ -29,14 +29,16 @@ struct Marks {
 /// How the frame at the root is called.
 enum class RootName { kComm, kCommPid, kCommPidTid };
 
-/// What the input is, where its content is not to be trusted to tell.
-enum class InputFormat { kAny, kStream, kFolded, kPerfScript };
+struct Format;
 
 struct Options {
-  InputFormat from = InputFormat::kAny;
-  bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
-  bool with_addresses = false;  ///< "[unknown <pc>]"
-  bool all_events = false;      ///< every event, its name as root frame
+  const Format* from = nullptr;  ///< nullptr: its content tells what the input is
+  bool is_perl = false;          ///< --compat: exactly as stackcollapse-perf.pl, quirks included
+  bool with_addresses = false;   ///< "[unknown <pc>]"
+  bool with_inlined = false;     ///< frames for what DWARF says was inlined
+  bool with_context = false;     ///< file and line behind those
+  bool with_source = false;      ///< perf script prints a source line behind each frame
+  bool all_events = false;       ///< every event, its name as root frame
   Marks marks;
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;

@@ -7,10 +7,11 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "base/quote.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
+#include "stackfold/formats/format.h"
 #include "stackfold/options.h"
-#include "stackfold/perf_script/perf_script_folder.h"
 #include "stackfold/perl_names.h"
 #include "stackfold/refine.h"
 #include "stackfold/stream_folder.h"
@@ -68,26 +69,31 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
 }
 
 /// false if nothing in the input was of the format.
-bool fold_perf_script(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
-                      cli::Io& io) {
-  const fold::TextReport report = fold::PerfScriptFolder(counts, options).fold(input);
+bool fold_text(io::Input& input, const fold::Options& options, const fold::Format& format,
+               folded::FoldedCounts& counts, cli::Io& io) {
+  const fold::TextReport report = format.fold(input, options, counts);
   std::string left_out;
   add_left_out(left_out, report);
   if (!left_out.empty())
     say(io,
         fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"), left_out));
+  if (report.modules_without_debug > 0)
+    say(io, fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
+                        plural(report.modules_without_debug, "module"),
+                        quoted(report.first_without_debug)));
   if (report.ignored_lines > 0)
     say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
                         report.first_ignored));
-  return report.samples + report.other_events + report.outside_time + report.without_time > 0 ||
-         report.ignored_lines == 0;
+  for (const std::string& what : {report.left_out, report.damage})
+    if (!what.empty())
+      say(io, fmt::format("{}: {}", input.name(), what));
+  const bool is_any =
+      report.samples + report.other_events + report.outside_time + report.without_time > 0;
+  return report.damage.empty() && (is_any || report.ignored_lines == 0);
 }
 
 /// false if nothing in the input was of the format.
-bool fold_folded(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
-                 cli::Io& io) {
-  if (options.time)
-    throw Error(input.name() + ": --time: folded text has no times");
+bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {
@@ -99,21 +105,26 @@ bool fold_folded(io::Input input, const fold::Options& options, folded::FoldedCo
   return is_any || reader.malformed().count == 0;
 }
 
+/// Throws Error if an option asks for what the format does not have.
+void refuse_options(const fold::Options& options, const fold::Format& format,
+                    const std::string& input) {
+  if (options.time && !format.has_times)
+    throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
+  if (!format.has_frame_lines && (options.with_inlined || options.with_source))
+    throw Error(fmt::format("{}: --{}: only for the text of perf script", input,
+                            options.with_inlined ? "inline" : "srcline"));
+}
+
 /// false if the input was damaged, or nothing of any known form.
 bool fold_input(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
                 cli::Io& io) {
-  const fold::InputFormat format =
-      options.from == fold::InputFormat::kAny ? fold::detect(input) : options.from;
-  switch (format) {
-    case fold::InputFormat::kStream:
-      return fold_stream(input, options, counts, io);
-    case fold::InputFormat::kPerfScript:
-      return fold_perf_script(input, options, counts, io);
-    case fold::InputFormat::kAny:
-    case fold::InputFormat::kFolded:
-      return fold_folded(std::move(input), options, counts, io);
-  }
-  return true;
+  const fold::Format& format = options.from != nullptr ? *options.from : fold::detect(input);
+  refuse_options(options, format, input.name());
+  if (format.fold != nullptr)
+    return fold_text(input, options, format, counts, io);
+  if (&format == &fold::stream_format())
+    return fold_stream(input, options, counts, io);
+  return fold_folded(std::move(input), counts, io);
 }
 
 void write_refined(const folded::FoldedCounts& counts, fold::Refiner& refiner, cli::Io& io) {
@@ -155,7 +166,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 const cli::Tool kStackfold{
     .name = "stackfold",
     .synopsis = "[OPTION]... [FILE]...",
-    .summary = "Fold a sample stream, perf script text or folded text into folded text.",
+    .summary = "Fold a sample stream, or the stacks that a profiler printed, into folded text.",
     .add_options = fold::add_options,
     .work = work,
     .perl_names = fold::kPerlNames,

@@ -17,6 +17,8 @@ using pe::calltree::NodeId;
 using pe::calltree::TreeBuilder;
 using pe::testing::drawn;
 
+BOOST_AUTO_TEST_SUITE(call_tree)
+
 namespace {
 
 CallTree tree_of(const std::vector<std::string>& lines) {
@@ -36,8 +38,6 @@ std::vector<std::string> random_lines(unsigned seed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(call_tree)
 
 BOOST_AUTO_TEST_CASE(no_stack_gives_the_root_alone) { BOOST_TEST(drawn(tree_of({})) == " 0/0\n"); }
 

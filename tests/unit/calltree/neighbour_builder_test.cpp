@@ -10,6 +10,8 @@ using pe::calltree::Differences;
 using pe::calltree::NeighbourBuilder;
 using pe::testing::drawn;
 
+BOOST_AUTO_TEST_SUITE(neighbour_builder)
+
 namespace {
 
 CallTree tree_of(const std::vector<std::string>& lines,
@@ -18,8 +20,6 @@ CallTree tree_of(const std::vector<std::string>& lines,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(neighbour_builder)
 
 BOOST_AUTO_TEST_CASE(stacks_stay_in_the_order_given) {
   BOOST_TEST(drawn(tree_of({"b;x 1", "a;y 2", "a;y 3", "b;x 5", "a 4"})) ==

@@ -11,6 +11,8 @@ using pe::calltree::Reshaper;
 using pe::calltree::TreeBuilder;
 using pe::testing::drawn;
 
+BOOST_AUTO_TEST_SUITE(reshaper)
+
 namespace {
 
 CallTree tree_of(const std::vector<std::string>& lines) {
@@ -18,8 +20,6 @@ CallTree tree_of(const std::vector<std::string>& lines) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(reshaper)
 
 BOOST_AUTO_TEST_CASE(by_width_puts_the_largest_child_first) {
   BOOST_TEST(drawn(Reshaper::by_width(tree_of({"a;x 1", "a;y 5", "b 9", "c 6", "d 9"}))) ==

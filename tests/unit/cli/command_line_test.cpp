@@ -9,6 +9,8 @@
 namespace po = boost::program_options;
 using pe::testing::run_tool;
 
+BOOST_AUTO_TEST_SUITE(command_line)
+
 namespace {
 
 void add_options(po::options_description& options) {
@@ -46,8 +48,6 @@ int failing(std::span<const std::string> args, pe::cli::Io& io) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(command_line)
 
 BOOST_AUTO_TEST_CASE(no_operand_means_stdin) {
   const auto r = run_tool(filter, {});

@@ -11,6 +11,8 @@ using pe::cli::Takes;
 using pe::testing::run_tool;
 using Words = std::vector<std::string>;
 
+BOOST_AUTO_TEST_SUITE(getopt_long)
+
 namespace {
 
 constexpr pe::cli::PerlOption kOptions[] = {
@@ -84,8 +86,6 @@ int as_itself(std::span<const std::string> args, pe::cli::Io& io) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(getopt_long)
 
 BOOST_AUTO_TEST_CASE(an_option_may_be_abbreviated_in_any_case_behind_one_or_two_dashes) {
   for (const char* arg : {"--kernel", "-kernel", "--KERN", "-k", "+kern"})

@@ -11,6 +11,8 @@
 
 using namespace pe::perf;
 
+BOOST_AUTO_TEST_SUITE(event)
+
 namespace {
 
 Record record_of(std::string_view bytes) { return view_record(std::as_bytes(std::span(bytes))); }
@@ -27,8 +29,6 @@ std::string attr_record(std::uint32_t attr_size, std::size_t bytes_given) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(event)
 
 BOOST_AUTO_TEST_CASE(attrs_of_every_version_are_read) {
   for (const std::uint32_t size : {64U, 72U, 128U, 4096U}) {

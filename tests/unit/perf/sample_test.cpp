@@ -10,6 +10,8 @@
 
 using namespace pe::perf;
 
+BOOST_AUTO_TEST_SUITE(sample)
+
 namespace {
 
 Record record_of(std::string_view bytes) { return view_record(std::as_bytes(std::span(bytes))); }
@@ -75,8 +77,6 @@ std::vector<std::uint64_t> frames_of(std::vector<std::uint64_t> chain, std::uint
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sample)
 
 BOOST_AUTO_TEST_CASE(finds_every_field_of_a_rich_sample) {
   const std::string bytes = rich_sample(8, 5);

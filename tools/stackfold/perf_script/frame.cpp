@@ -4,26 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "base/characters.h"
 #include "base/file_name.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/perf_script/function_name.h"
 
 namespace pe::fold {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-constexpr auto kWordChars =
-    [] {  // a table: four comparisons for each digit of a pc took a tenth of the time
-      std::array<bool, 256> is{};
-      for (int c = 0; c < 256; ++c)
-        is[static_cast<std::size_t>(c)] =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-      return is;
-    }();
-bool is_word(char c) { return kWordChars[static_cast<unsigned char>(c)]; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// "/tmp/perf-123.map", anywhere in the path.
 bool is_perf_map(std::string_view module) {
@@ -70,6 +57,8 @@ std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
   return text + "]";
 }
 
+}  // namespace
+
 std::string mark_of(std::string_view module, const FrameRules& rules) {
   if (rules.marks.kernel && is_kernel(module, rules.is_perl))
     return "_[k]";
@@ -78,7 +67,7 @@ std::string mark_of(std::string_view module, const FrameRules& rules) {
   return rules.marks.library && looks_like_library(module) ? "_[l]" : "";
 }
 
-}  // namespace
+bool is_kernel_module(std::string_view module) { return is_kernel(module, false); }
 
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   const auto first = std::find_if_not(line.begin(), line.end(), is_space);

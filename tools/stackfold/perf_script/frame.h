@@ -26,6 +26,9 @@ struct PerfFrame {
 /// "deleted", and "f (/x" for its function.
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl);
 
+/// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?
+bool is_kernel_module(std::string_view module);
+
 /// Is all of `text` an offset, "+0x1f"?
 bool is_offset(std::string_view text);
 
@@ -42,6 +45,9 @@ struct FrameRules {
   bool is_perl = false;         ///< exactly as stackcollapse-perf.pl
   bool is_java = false;         ///< the thread is a Java one: a leading L is none of a name
 };
+
+/// The suffix that a frame of `module` gets.
+std::string mark_of(std::string_view module, const FrameRules& rules);
 
 /// The frames that a line stands for, outermost first: none if it is to be left
 /// out, several for a chain of inlined functions "a->b->c".

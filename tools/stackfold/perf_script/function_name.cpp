@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/characters.h"
+
 namespace pe::fold {
 namespace {
 
-constexpr auto kNone = std::string_view::npos;
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 constexpr std::string_view kOperator = "operator";
-
-bool is_word(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
 
 /// Behind "operator" at `at`: the end of its symbol ("()", "<<", "->*"); `at` if it is another
 /// word.
@@ -120,6 +117,20 @@ std::string function_name(std::string_view function, bool is_perl, bool is_java)
   if (is_java && name.starts_with('L') && name.find('/') != std::string::npos)
     name.erase(0, 1);
   return name;
+}
+
+std::string_view without_arguments(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t behind_operator = end_of_operator(text, i);
+    if (behind_operator != i) {
+      i = behind_operator;
+    } else if (text.substr(i).starts_with(" (") && !text.substr(i + 1).starts_with(kAnonymous)) {
+      return text.substr(0, i);
+    } else {
+      i = opens(text[i]) ? end_of_group(text, i).value_or(i + 1) : i + 1;
+    }
+  }
+  return text;
 }
 
 }  // namespace pe::fold

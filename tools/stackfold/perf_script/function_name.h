@@ -19,4 +19,8 @@ std::vector<std::string_view> split_inlined(std::string_view function, bool is_p
 /// is "std::function<void (int)>::operator()".
 std::string function_name(std::string_view function, bool is_perl, bool is_java);
 
+/// What stands before the blank and the list of arguments that gdb prints: "f (a=1) at x.c:3"
+/// is "f", "operator() (this=0x1)" is "operator()".
+std::string_view without_arguments(std::string_view text);
+
 }  // namespace pe::fold

@@ -3,17 +3,12 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/parse_number.h"
 #include "stackfold/time_range.h"
 
 namespace pe::fold {
 namespace {
-
-constexpr auto kNone = std::string_view::npos;
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool is_space(char c) { return is_blank(c) || (c >= '\n' && c <= '\r'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t skip(std::string_view text, std::size_t at, bool (*is)(char)) {
   while (at < text.size() && is(text[at]))

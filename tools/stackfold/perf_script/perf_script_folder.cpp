@@ -6,7 +6,10 @@
 #include <algorithm>
 
 #include "base/quote.h"
+#include "base/take_until.h"
+#include "folded/folded_line.h"
 #include "stackfold/frame_text.h"
+#include "stackfold/perf_script/source_line.h"
 
 namespace pe::fold {
 namespace {
@@ -23,6 +26,8 @@ PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& 
       rules_{.marks = options.marks,
              .with_addresses = options.with_addresses,
              .is_perl = options.is_perl} {
+  if (options.with_inlined)
+    uninliner_.emplace(rules_, options.with_context);
   if (options.event)
     report_.folded_event = *options.event;
 }
@@ -36,12 +41,22 @@ TextReport PerfScriptFolder::fold(io::Input& input) {
       line->remove_suffix(1);
     take(*line);
   }
-  if (!options_.is_perl)  // the perl loses a last sample that no blank line ends
+  if (!options_.is_perl) {  // the perl loses a last sample that no blank line ends
+    add_pending();
     end_sample();
+  }
+  if (uninliner_) {
+    report_.modules_without_debug = uninliner_->modules_without();
+    report_.first_without_debug = uninliner_->first_without();
+  }
+  input_ = nullptr;
+  lines_ = nullptr;
   return report_;
 }
 
 void PerfScriptFolder::take(std::string_view line) {
+  if (is_pending_ && take_source(line))
+    return;
   if (line.empty() || (!options_.is_perl && line.size() < 8 && is_blank_line(line))) {
     end_sample();
     return;
@@ -73,6 +88,7 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
   if (options_.time && !is_in_time(header))
     return;
   in_sample_ = true;
+  before_ = Before::kNothing;
   const std::uint64_t period = header.event ? std::max<std::uint64_t>(header.event->period, 1) : 1;
   weight_ = options_.weight == Weight::kSamples ? 1 : period;
   rules_.is_java = header.comm.starts_with("java");
@@ -122,7 +138,7 @@ std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
 
 /// Takes the line if it is the frame that followed the one before when that was last seen.
 bool PerfScriptFolder::take_expected(std::string_view line) {
-  if (known_.empty() || !in_sample_)
+  if (known_.empty() || !in_sample_)  // known_ is empty if frames depend on more
     return false;
   const std::uint32_t expected = known_[last_].next;
   const Known& known = known_[expected];
@@ -142,16 +158,80 @@ bool PerfScriptFolder::take_expected(std::string_view line) {
 }
 
 void PerfScriptFolder::take_frame(const PerfFrame& frame) {
-  if (!in_sample_)
-    return;
-  if (rules_.with_addresses) {  // every line may be different
-    leaf_first_.push_back(make_place(frame));
+  if (rules_.with_addresses || uninliner_ || options_.with_source) {
+    take_frame_by_line(frame);
     return;
   }
+  if (!in_sample_)
+    return;
   const std::uint32_t found = find_or_add(frame);
   leaf_first_.push_back(known_[found].place);
   known_[last_].next = found;
   last_ = found;
+}
+
+/// Where each line may be a frame of its own.
+void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
+  // Without the sample the frame is nothing, but its source line is no unknown line for that.
+  pending_.clear();
+  const bool is_expanded = in_sample_ && uninliner_ && uninline(frame);
+  if (in_sample_ && !is_expanded)
+    pending_ = frames_of(frame, rules_);
+  has_context_ = is_expanded && options_.with_context;
+  pending_sources_ = 0;
+  is_pending_ = options_.with_source && !(options_.is_perl && (is_expanded || pending_.empty()));
+  if (!is_pending_)
+    add_pending();
+}
+
+/// Makes the frames of what was inlined pending; false if nothing is known of it.
+bool PerfScriptFolder::uninline(const PerfFrame& frame) {
+  const Before before = before_;
+  before_ = frame.module.starts_with('[') ? Before::kKernel
+            : frame.module == "inlined"   ? Before::kInlined
+                                          : Before::kOther;
+  if (before == Before::kInlined)
+    return false;  // perf has shown it: its lines "(inlined)" come before the function's own
+  // Where the kernel interrupted a program there is no call.
+  const bool is_return = !rules_.is_perl && before == Before::kOther;
+  pending_ = uninliner_->frames_at(frame, is_return);
+  return !pending_.empty();
+}
+
+/// Takes the line behind a frame if it tells where in the source that is.
+bool PerfScriptFolder::take_source(std::string_view line) {
+  if (options_.is_perl) {  // whatever the line is, and one for each inlined function
+    pending_[pending_sources_++] += source_suffix(line, true);
+    if (pending_sources_ == pending_.size())
+      add_pending();
+    return true;
+  }
+  const bool is_source = is_source_line(line);
+  if (is_source && !pending_.empty() && !has_context_)
+    pending_.back() += source_suffix(line, false);
+  add_pending();
+  return is_source;
+}
+
+/// Adds the frames at hand to the sample.
+void PerfScriptFolder::add_pending() {
+  is_pending_ = false;
+  if (pending_.empty())
+    return;
+  const std::string joined = fmt::format("{}", fmt::join(pending_, ";"));
+  pending_.clear();
+  auto known = by_text_.find(joined);
+  if (known == by_text_.end()) {
+    Place place{static_cast<std::uint32_t>(pool_.size()), 0};
+    // A ';' of the perl's own divides, too.
+    for (std::size_t begin = 0; begin <= joined.size(); ++place.count) {
+      const auto end = std::min(joined.find(';', begin), joined.size());
+      pool_.push_back(counts_.frames().intern(joined.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    known = by_text_.emplace(arena_.store(joined), place).first;
+  }
+  leaf_first_.push_back(known->second);
 }
 
 std::uint32_t PerfScriptFolder::find_or_add(const PerfFrame& frame) {
@@ -197,5 +277,30 @@ void PerfScriptFolder::ignore(std::string_view line) {
     report_.first_ignored =
         fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), quoted(line));
 }
+
+namespace perf_script {
+
+bool looks_like(std::string_view head) {
+  bool has_header = false;
+  while (const auto line = take_until(head, '\n')) {
+    const bool is_empty = line->find_first_not_of(" \t\r") == std::string_view::npos;
+    if (line->starts_with('#') || (is_empty && !has_header))
+      continue;
+    const bool is_indented = line->starts_with(' ') || line->starts_with('\t');
+    if (has_header && (is_empty || is_indented || parse_perf_frame(*line, false)))
+      return true;
+    // "java;a;b 12" is no header: nothing stands behind its number.
+    has_header = parse_perf_header(*line, HeaderRules::kBest).has_value();
+    if (!has_header && folded::parse_folded_line(*line))
+      return false;
+  }
+  return has_header;
+}
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return PerfScriptFolder(counts, options).fold(input);
+}
+
+}  // namespace perf_script
 
 }  // namespace pe::fold

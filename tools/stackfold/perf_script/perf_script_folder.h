@@ -7,6 +7,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "io/line_reader.h"
 #include "stackfold/perf_script/frame.h"
 #include "stackfold/perf_script/header.h"
+#include "stackfold/perf_script/uninliner.h"
 #include "stackfold/text_report.h"
 
 namespace pe::fold {
@@ -48,13 +50,23 @@ class PerfScriptFolder {
       return hash_bytes(key.second, hash_bytes(key.first));
     }
   };
+  struct TextHash {
+    std::size_t operator()(std::string_view text) const { return hash_bytes(text); }
+  };
   using KnownIndex = boost::unordered_flat_map<std::pair<std::string_view, std::string_view>,
                                                std::uint32_t, KeyHash>;
+
+  /// What the frame line before the one at hand was of, in the same sample.
+  enum class Before { kNothing, kKernel, kInlined, kOther };
 
   void take(std::string_view line);
   void take_header(const PerfHeader& header);
   bool take_expected(std::string_view line);
   void take_frame(const PerfFrame& frame);
+  void take_frame_by_line(const PerfFrame& frame);
+  bool take_source(std::string_view line);
+  bool uninline(const PerfFrame& frame);
+  void add_pending();
   std::uint32_t find_or_add(const PerfFrame& frame);
   Place make_place(const PerfFrame& frame);
   bool is_wanted(const PerfHeader& header);
@@ -71,6 +83,14 @@ class PerfScriptFolder {
   KnownIndex index_[2];     ///< of known_, by whether the thread is a Java one
   std::uint32_t last_ = 0;  ///< the frame line before, in known_
   std::vector<folded::FrameId> pool_;
+  /// Places of what depends on more than function and module, by its frames joined with ';'.
+  boost::unordered_flat_map<std::string_view, Place, TextHash> by_text_;
+  std::optional<Uninliner> uninliner_;
+  Before before_ = Before::kNothing;
+  std::vector<std::string> pending_;  ///< frames of a line whose source line may follow
+  std::size_t pending_sources_ = 0;   ///< the perl: how many of them have theirs
+  bool has_context_ = false;          ///< they tell their lines themselves
+  bool is_pending_ = false;
   bool in_sample_ = false;
   std::vector<folded::FrameId> roots_;  ///< of the sample at hand
   std::uint64_t weight_ = 1;
@@ -80,5 +100,14 @@ class PerfScriptFolder {
   const io::LineReader* lines_ = nullptr;
   TextReport report_;
 };
+
+namespace perf_script {
+
+/// A sample's first line, then a frame or an empty line, before any folded line.
+bool looks_like(std::string_view head);
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+
+}  // namespace perf_script
 
 }  // namespace pe::fold

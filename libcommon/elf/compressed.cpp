@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "elf/compressed.h"
+
+#include <elf.h>
+
+#include "io/deflate.h"
+
+namespace pe::elf {
+namespace {
+
+struct Compression {
+  std::uint64_t type;
+  std::uint64_t bytes;         ///< uncompressed
+  std::uint64_t header_bytes;  ///< in front of the stream
+};
+
+template <typename Chdr>
+std::optional<Compression> read_header(const Image& image, const Section& section) {
+  Chdr header;
+  if (section.bytes < sizeof header ||
+      !image.read_at(section.file_offset, std::as_writable_bytes(std::span(&header, 1))))
+    return std::nullopt;
+  return Compression{header.ch_type, header.ch_size, sizeof header};
+}
+
+std::optional<Compression> compression_of(const Image& image, const Section& section) {
+  return image.is_64_bit() ? read_header<Elf64_Chdr>(image, section)
+                           : read_header<Elf32_Chdr>(image, section);
+}
+
+bool is_compressed(const Section& section) { return (section.flags & SHF_COMPRESSED) != 0; }
+
+bool is_in_file(const Image& image, const Section& section) {
+  return section.type != SHT_NOBITS && section.file_offset <= image.size_bytes() &&
+         section.bytes <= image.size_bytes() - section.file_offset;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> uncompressed_bytes(const Image& image, const Section& section) {
+  if (!is_in_file(image, section))
+    return std::nullopt;
+  if (!is_compressed(section))
+    return section.bytes;
+  constexpr std::uint64_t kMaxRatio = 1032;  // of deflate: 258 bytes for two bits
+  const auto compression = compression_of(image, section);
+  if (!compression || compression->bytes / kMaxRatio > section.bytes)
+    return std::nullopt;
+  return compression->bytes;
+}
+
+std::optional<std::vector<std::byte>> read_uncompressed(const Image& image, const Section& section,
+                                                        std::uint64_t limit_bytes) {
+  const auto size = uncompressed_bytes(image, section);
+  if (!size || *size > limit_bytes)
+    return std::nullopt;
+  auto content = image.read(section, limit_bytes);
+  if (!content || !is_compressed(section))
+    return content;
+  const auto compression = compression_of(image, section);
+  if (!compression || compression->type != ELFCOMPRESS_ZLIB || compression->bytes != *size)
+    return std::nullopt;
+  const Bytes stream = std::span(*content).subspan(compression->header_bytes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(*size));
+  if (!io::inflate(stream, bytes))
+    return std::nullopt;
+  return bytes;
+}
+
+}  // namespace pe::elf

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "io/deflate.h"
+
+#include <libdeflate.h>
+
+#include <memory>
+
+#include "base/error.h"
+
+namespace pe::io {
+
+std::string deflate(std::string_view bytes, int level) {
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(level), libdeflate_free_compressor);
+  if (!compressor)
+    throw Error("deflate: not enough memory");
+  std::string out(libdeflate_zlib_compress_bound(compressor.get(), bytes.size()), '\0');
+  out.resize(libdeflate_zlib_compress(compressor.get(), bytes.data(), bytes.size(), out.data(),
+                                      out.size()));
+  return out;
+}
+
+bool inflate(Bytes bytes, std::span<std::byte> out) {
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
+      decompressor(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!decompressor)
+    throw Error("inflate: not enough memory");
+  return libdeflate_zlib_decompress(decompressor.get(), bytes.data(), bytes.size(), out.data(),
+                                    out.size(), nullptr) == LIBDEFLATE_SUCCESS;
+}
+
+}  // namespace pe::io

@@ -1,0 +1,69 @@
+// The address holds the state: #x=..&y=.. is the corner that the zoomed frame has
+// in the picture as it came, s= the search; i=1 turned upside down, h=1 heaviest
+// on the left.  The same behind "?" is read, too.  What does not fit this page is
+// ignored.
+// SPDX-License-Identifier: MIT
+
+const NEAR = 0.06;  // pixels: addresses used to have one decimal
+
+// Enough decimals to tell a count from the next.
+function cornerOf(node) {
+  const tree = orders.byName;
+  const width = givenWidth / tree.total[0];
+  const decimals = Math.min(15, Math.max(1, 1 + Math.ceil(-Math.log10(width))));
+  return {
+    x: Number((margin + tree.start[node] * width).toFixed(decimals)),
+    y: isGivenInverted ? firstRow + tree.depth[node] * rowHeight :
+      topMargin + (givenLevels - 1 - tree.depth[node]) * rowHeight + 1,
+  };
+}
+
+// The frame of that row whose corner is there exactly, or else the widest one near it.
+function nodeAtCorner(x, y) {
+  const tree = orders.byName;
+  const depth = isGivenInverted ? Math.round((y - firstRow) / rowHeight) :
+    givenLevels - 1 - Math.round((y - topMargin - 1) / rowHeight);
+  const width = givenWidth / tree.total[0];
+  let found = 0;
+  for (let node = 0; node < tree.size; ++node) {
+    if (tree.depth[node] !== depth || !(Math.abs(margin + tree.start[node] * width - x) < NEAR))
+      continue;
+    if (cornerOf(node).x === x)
+      return node;
+    if (found === 0 || tree.total[node] > tree.total[found])
+      found = node;
+  }
+  return found;
+}
+
+function saveAddress() {
+  const state = new URLSearchParams();
+  if (view.zoomed !== 0) {
+    const corner = cornerOf(originalIndex(view.zoomed));
+    state.set('x', corner.x);
+    state.set('y', corner.y);
+  }
+  if (searching.pattern !== '')
+    state.set('s', searching.pattern);
+  if (view.inverted !== isGivenInverted)
+    state.set('i', 1);
+  if (view.heavy)
+    state.set('h', 1);
+  try {
+    history.replaceState(null, '', '#' + state);
+  } catch (error) {
+    // A page inside another may have no address of its own.
+  }
+}
+
+function loadAddress() {
+  const hash = location.hash.slice(1);
+  const state = new URLSearchParams(hash !== '' ? hash : location.search);
+  const zoomed = state.get('x') && state.get('y') ? nodeAtCorner(Number(state.get('x')), Number(state.get('y'))) : 0;
+  changeView(() => {
+    view.inverted = isGivenInverted !== (state.get('i') === '1');
+    setOrder(state.get('h') === '1');
+    view.zoomed = currentIndex(zoomed);
+  });
+  search(state.get('s') || '');
+}

@@ -1,0 +1,49 @@
+// The other source of the tree: the frames that the file draws, when it carries
+// no tree.  Their elements are kept, with the links that they may hold.
+// SPDX-License-Identifier: MIT
+
+// "name (1,234 samples, 12.34%)" -> "name"; the name of the count may hold " (", too.
+function nameInTitle(title) {
+  let end = title.length;
+  for (let i = given.countname.split(' (').length; i > 0; --i)
+    end = title.lastIndexOf(' (', end - 1);
+  return title.slice(0, end);
+}
+
+function colorNumber(text) {
+  const channels = text.match(/\d+/g) || [];
+  return channels.length === 3 ? channels.reduce((sum, channel) => sum * 256 + Number(channel), 0) : 0xdddddd;
+}
+
+function drawnTree() {
+  const groups = Array.from(layer.querySelectorAll('g[data-at]'));
+  const tree = new Tree(groups.length);
+  tree.groups = groups;
+  tree.titles = groups.map((group) => group.querySelector('title').textContent);
+  tree.names = [''];
+  tree.colors = [0xdddddd];
+  const numbers = new Map();
+  const open = [];
+  groups.forEach((group, node) => {
+    const [start, count, depth] = group.dataset.at.split(' ').map(Number);
+    open.length = depth;
+    tree.parent[node] = depth > 0 ? open[depth - 1] : 0;
+    open.push(node);
+    tree.start[node] = start;
+    tree.total[node] = count;
+    tree.depth[node] = depth;
+    const name = 'name' in group.dataset ? group.dataset.name : nameInTitle(tree.titles[node]);
+    const fill = group.querySelector('rect').getAttribute('fill');
+    const key = fill + ' ' + name;
+    if (!numbers.has(key)) {
+      numbers.set(key, tree.names.length);
+      tree.names.push(name);
+      tree.colors.push(colorNumber(fill));
+    }
+    tree.name[node] = numbers.get(key);
+  });
+  const totals = tree.total.slice();
+  tree.addUp();
+  tree.total = totals;
+  return tree;
+}

@@ -1,0 +1,44 @@
+// Labels, cut by what the letters really measure in the font at hand.
+// SPDX-License-Identifier: MIT
+
+const letterWidths = new Map();
+
+// All at once: the first length asked for makes the browser lay out the page.
+function measure(characters) {
+  const probe = svgElement('text');
+  probe.style.visibility = 'hidden';
+  for (const character of characters) {
+    const part = svgElement('tspan');
+    part.textContent = character === ' ' ? '\u00a0' : character;
+    probe.append(part);
+  }
+  page.append(probe);
+  characters.forEach((character, i) =>
+    letterWidths.set(character, probe.childNodes[i].getComputedTextLength()));
+  probe.remove();
+}
+
+function widthOf(character) {
+  if (!letterWidths.has(character))
+    measure([character]);
+  return letterWidths.get(character);
+}
+
+// `name`, or as much of it as fits `room` pixels together with "..", or nothing.
+function fitted(name, room) {
+  const dots = 2 * widthOf('.');
+  if (room < dots + widthOf('m'))
+    return '';
+  let used = 0;
+  let kept = 0;
+  let at = 0;
+  for (const character of name) {
+    used += widthOf(character);
+    if (used > room)
+      return name.slice(0, kept) + '..';
+    at += character.length;
+    if (used + dots <= room)
+      kept = at;
+  }
+  return name;
+}

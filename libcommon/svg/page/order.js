@@ -1,0 +1,67 @@
+// The tree with the heaviest callees on the left.
+// SPDX-License-Identifier: MIT
+
+// Nodes in their new order, as indices of the old one.
+function heavyOrder(tree) {
+  const order = new Uint32Array(tree.size);
+  const pending = [0];
+  const children = [];
+  for (let at = 0; at < tree.size; ++at) {
+    const node = pending.pop();
+    order[at] = node;
+    children.length = 0;
+    for (let child = node + 1; child < tree.end[node]; child = tree.end[child])
+      children.push(child);
+    if (children.length > 1)
+      children.sort((a, b) => tree.total[a] - tree.total[b] || b - a);
+    for (const child of children)
+      pending.push(child);
+  }
+  return order;
+}
+
+// Own counts lie right of the children here.
+function leftHeavy(tree) {
+  const order = heavyOrder(tree);
+  const place = new Uint32Array(tree.size);
+  order.forEach((node, at) => { place[node] = at; });
+  const heavy = Object.assign(new Tree(tree.size), {
+    names: tree.names, colors: tree.colors, perOne: tree.perOne, smallest: tree.smallest, leftOut: tree.leftOut,
+    largestDelta: tree.largestDelta, original: order,
+    delta: tree.delta && tree.delta.map((_, at) => tree.delta[order[at]]),
+    groups: tree.groups && tree.groups.map((_, at) => tree.groups[order[at]]),
+    titles: tree.titles && tree.titles.map((_, at) => tree.titles[order[at]]),
+  });
+  for (let at = 0; at < tree.size; ++at) {
+    const node = order[at];
+    heavy.name[at] = tree.name[node];
+    heavy.depth[at] = tree.depth[node];
+    heavy.total[at] = tree.total[node];
+    heavy.parent[at] = place[tree.parent[node]];
+    heavy.end[at] = at + tree.end[node] - node;
+  }
+  heavy.place(() => 0);
+  heavy.places = place;  // the way back: new index by old one
+  return heavy;
+}
+
+// Both orders, the second made when it is first asked for.
+const orders = { byName: null, heavy: null };
+
+function setOrder(heavy) {
+  const selected = [view.zoomed, cursor.node].map((node) => originalIndex(node));
+  if (heavy && orders.heavy === null)
+    orders.heavy = leftHeavy(orders.byName);
+  view.heavy = heavy;
+  view.tree = heavy ? orders.heavy : orders.byName;
+  [view.zoomed, cursor.node] = selected.map((node) => node < 0 ? node : currentIndex(node));
+}
+
+// Between the order at hand and that of names, which addresses speak of.
+function originalIndex(node) {
+  return node > 0 && view.heavy ? view.tree.original[node] : node;
+}
+
+function currentIndex(node) {
+  return view.heavy ? view.tree.places[node] : node;
+}

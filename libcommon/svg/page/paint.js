@@ -1,0 +1,290 @@
+// Draws what is in sight: frames wide enough to be told apart as elements, which
+// are used again and again, the rest as a few paths of runs that fill a pixel.
+//
+// Cost: collect() looks at each node that is wide enough and at its children;
+// drawRows() makes elements for the rows in sight alone.
+// SPDX-License-Identifier: MIT
+
+// Pixels: narrower frames become part of a run.  No label fits them; an element costs the
+// browser some 20 microseconds of style and layout, a part of a path a tenth of that.
+const OWN_ELEMENT = Math.min(14, 2 * inset + fontSize);
+const APART = 3;  // pixels: frames of this width are drawn with a seam between them
+const SEAM_WIDTH = 4;  // tenths of pixels
+const FILLED = 1;  // pixels that a run must fill
+const SEAM = 0.05;  // pixels between neighbours that nobody sees
+const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
+
+// Nodes to be drawn, by collect().
+const shown = { nodes: new Uint32Array(0), count: 0, first: 0, last: -1 };
+const pool = [];
+const paths = new Map();
+const hoverMark = svgElement('rect', { id: 'hover', class: 'hidden' });
+
+// Finds the nodes that are wide enough in this view, and how many rows they take.
+function collect() {
+  const { tree, zoomed } = view;
+  const { total, depth, end } = tree;
+  if (shown.nodes.length < tree.size)
+    shown.nodes = new Uint32Array(tree.size);
+  let count = 0;
+  for (let node = zoomed; node !== 0; node = tree.parent[node])
+    shown.nodes[count++] = tree.parent[node];
+  const smallest = minWidth / scale();
+  let deepest = 0;
+  for (let node = zoomed; node < end[zoomed];) {
+    if (total[node] < smallest) {
+      node = end[node];
+      continue;
+    }
+    shown.nodes[count++] = node;
+    if (depth[node] > deepest)
+      deepest = depth[node];
+    ++node;
+  }
+  shown.count = count;
+  view.levels = Math.max(givenLevels, deepest + 1);
+}
+
+// An element of the pool, or the node's own one, with what it shows at present.
+function newEntry(group) {
+  const entry = { group, rect: group.querySelector('rect'), text: group.querySelector('text'), shows: {}, own: '' };
+  for (const name of group.classList)  // of a user's choice
+    entry.own += name === 'dark' ? '' : name + ' ';
+  if (entry.rect === null) {
+    entry.rect = svgElement('rect');
+    group.append(entry.rect);
+  }
+  group.setAttribute('role', 'treeitem');
+  return entry;
+}
+
+function entryFor(node, index) {
+  const { groups } = view.tree;
+  if (groups !== null) {
+    if (!groups[node].entry)
+      groups[node].entry = newEntry(groups[node]);
+    return groups[node].entry;
+  }
+  if (index === pool.length) {
+    const group = svgElement('g');
+    layer.insertBefore(group, hoverMark);
+    pool.push(newEntry(group));
+  }
+  return pool[index];
+}
+
+// Sets what differs from what the element shows already: most of a redraw's cost is attributes.
+function show(entry, key, value, apply) {
+  if (entry.shows[key] !== value) {
+    entry.shows[key] = value;
+    apply(value);
+  }
+}
+
+const fills = new Map();  // by colour: as text, and whether white is easier to read on it
+
+// Relative luminance, and where both have the same contrast: WCAG 2.1.
+function fillOf(color) {
+  if (!fills.has(color)) {
+    const channels = [color >> 16, color >> 8 & 255, color & 255];
+    const [r, g, b] = channels.map((channel) =>
+      channel <= 10 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4);
+    fills.set(color, {
+      text: 'rgb(' + channels + ')',
+      isDark: 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.179,
+    });
+  }
+  return fills.get(color);
+}
+
+// As printf's "%.1f", which takes the number as it is: only near a tie is that another
+// one than Math.round() gives, and an exact tie goes to the even neighbour.
+function tenth(pixels) {
+  const off = Math.abs(pixels * 10 % 1);
+  if (Math.abs(off - 0.5) > 1e-6)
+    return Math.round(pixels * 10) / 10;
+  return Number.isInteger(pixels * 4) ? roundHalfEven(pixels * 10) / 10 : Number(pixels.toFixed(1));
+}
+
+function drawLabel(entry, node, x, y, width) {
+  const label = view.tree.isGap(node) ? '' : fitted(view.tree.nameOf(node), width - 2 * inset);
+  if (label === '' && entry.text === null)
+    return;
+  if (entry.text === null) {
+    entry.text = svgElement('text');
+    entry.group.append(entry.text);
+  }
+  show(entry, 'label', label, (value) => { entry.text.textContent = value; });
+  if (label === '')
+    return;
+  show(entry, 'labelX', x + inset, (value) => entry.text.setAttribute('x', value));
+  show(entry, 'labelY', y + (rowHeight - 1) / 2 + fontSize * LABEL_SHIFT,
+    (value) => entry.text.setAttribute('y', tenth(value)));
+}
+
+function classOf(node, isDark) {
+  return (isDark ? 'dark ' : '') + (view.tree.isGap(node) ? 'gap ' : '') + (isMatch(node) ? 'match ' : '') +
+    (node < view.zoomed && isOnPath(node) ? 'above' : '');
+}
+
+function drawFrame(entry, node, left, width) {
+  const { rect, group } = entry;
+  const x = tenth(left);
+  const y = rowTop(view.tree.depth[node]);
+  const fill = fillOf(view.tree.colorOf(node));
+  show(entry, 'class', (entry.own + classOf(node, fill.isDark)).trim(), (value) => group.setAttribute('class', value));
+  show(entry, 'x', x, (value) => rect.setAttribute('x', value));
+  show(entry, 'width', Math.max(0, tenth(tenth(left + width) - x)), (value) => rect.setAttribute('width', value));
+  show(entry, 'y', y, (value) => rect.setAttribute('y', value));
+  show(entry, 'height', rowHeight - 1, (value) => rect.setAttribute('height', value));
+  show(entry, 'fill', fill.text, (value) => rect.setAttribute('fill', value));
+  show(entry, 'node', originalIndex(node), () => {
+    group.setAttribute('aria-label', describe(node));
+    group.setAttribute('aria-level', view.tree.depth[node] + 1);
+  });
+  drawLabel(entry, node, x, y, width);
+}
+
+// Runs: by row the one that is being filled, by colour the path of those that are.
+
+class Runs {
+  constructor() {
+    this.open = [];
+    this.paths = new Map();
+    this.down = 'v' + Math.round((rowHeight - 1) * 10) + 'h-';
+  }
+
+  add(node, left, width) {
+    const depth = view.tree.depth[node];
+    let run = this.open[depth];
+    if (!run || left - run.right > SEAM || run.right - run.left >= FILLED) {
+      if (run)
+        this.close(depth, run);
+      run = { left, right: left, widest: 0, node, isMatch: false };
+      this.open[depth] = run;
+    }
+    run.right = left + width;
+    const matches = isMatch(node);
+    // A match is not to be lost among wider neighbours.
+    if (matches && !run.isMatch || matches === run.isMatch && width > run.widest) {
+      run.widest = width;
+      run.node = node;
+      run.isMatch = matches;
+    }
+  }
+
+  // In tenths of pixels: whole numbers become text ten times as fast.
+  close(depth, run) {
+    const x = Math.round(run.left * 10);
+    let width = Math.round(run.right * 10) - x;
+    if (width <= 0)
+      return;
+    if (width > APART * 10)
+      width -= SEAM_WIDTH;
+    const key = run.isMatch ? 'match' : view.tree.isGap(run.node) ? 'gap' : this.rounded(view.tree.colorOf(run.node));
+    let parts = this.paths.get(key);
+    if (parts === undefined)
+      this.paths.set(key, parts = []);
+    parts.push('M' + x + ' ' + Math.round(rowTop(depth) * 10) + 'h' + width + this.down + width + 'z');
+  }
+
+  // A few dozen colours: as the file's own runs have them.
+  rounded(color) {
+    return (color & 0xf0f0f0) + 0x080808;
+  }
+
+  // Into the document; a path that has nothing to show is kept for later.
+  draw() {
+    this.open.forEach((run, depth) => this.close(depth, run));
+    for (const key of this.paths.keys())
+      if (!paths.has(key)) {
+        const path = svgElement('path', { transform: 'scale(0.1)' });
+        path.setAttribute(...typeof key === 'string' ? ['class', key] : ['fill', fillOf(key).text]);
+        paths.set(key, path);
+        layer.prepend(path);
+      }
+    paths.forEach((path, key) => path.setAttribute('d', (this.paths.get(key) || []).join('')));
+  }
+}
+
+// Draws the rows in sight, and some more on both sides for scrolling.
+function drawRows(sight) {
+  const rows = rowsBetween(sight, Math.max(200, (sight.bottom - sight.top) / 2));
+  shown.first = rows.first;
+  shown.last = rows.last;
+  const { tree } = view;
+  const used = new Set();
+  const runs = new Runs();
+  let index = 0;
+  for (let at = 0; at < shown.count; ++at) {
+    const node = shown.nodes[at];
+    if (tree.depth[node] < rows.first || tree.depth[node] > rows.last)
+      continue;
+    const left = leftOf(node);
+    const width = widthOfNode(node);
+    if (width < OWN_ELEMENT) {
+      runs.add(node, left, width);
+      continue;
+    }
+    const entry = entryFor(node, index++);
+    drawFrame(entry, node, left, width);
+    used.add(entry);
+  }
+  runs.draw();
+  hideOthers(used);
+}
+
+let drawn = new Set();  // entries that show a frame
+
+function hideOthers(used) {
+  for (const entry of drawn)
+    if (!used.has(entry))
+      show(entry, 'class', 'hidden', (value) => entry.group.setAttribute('class', value));
+  drawn = used;
+}
+
+// The whole picture, after a change of the view; the row of the zoomed node stays
+// where it was in the window.
+function paint(change) {
+  const before = inSight();
+  const shape = { inverted: view.inverted, levels: view.levels };
+  change();
+  collect();
+  applySize();
+  const depth = view.tree.depth[view.zoomed];
+  const moved = rowTop(depth) - rowTop(depth, shape);
+  drawRows(sightAfter(before, moved));
+  point(-1);
+  cursor.place();
+  if (Math.abs(moved) > 0.5)
+    window.scrollBy(0, moved / before.zoom);
+  followView(inSight());
+}
+
+// The depths of the rows between two heights of the page, spare pixels added on both sides.
+function rowsBetween(sight, spare) {
+  const rows = [depthAt(sight.top - spare), depthAt(sight.bottom + spare)];
+  return { first: Math.max(0, Math.min(...rows)), last: Math.min(view.levels - 1, Math.max(...rows)) };
+}
+
+// After scrolling, if rows that were not drawn have come into sight.
+function paintScrolled() {
+  const sight = inSight();
+  followView(sight);
+  const rows = rowsBetween(sight, 0);
+  if (rows.first < shown.first || rows.last > shown.last)
+    drawRows(sight);
+}
+
+// Takes the picture over: out goes what the file drew, unless it is the source.
+function takeOver() {
+  for (const child of Array.from(layer.children))
+    if (view.tree.groups === null || child.tagName === 'path')
+      child.remove();
+  if (view.tree.groups !== null)
+    for (const group of view.tree.groups) {
+      group.entry = newEntry(group);
+      drawn.add(group.entry);
+    }
+  layer.append(hoverMark);
+}

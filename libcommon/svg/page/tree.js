@@ -1,0 +1,100 @@
+// The call tree as columns: one typed array for each property, one index for
+// each node.  Nodes lie depth first, callers before callees, the root is 0; a
+// subtree is a range, so that nothing is ever searched by position.
+// SPDX-License-Identifier: MIT
+
+class Tree {
+  constructor(size) {
+    this.size = size;
+    this.name = new Uint32Array(size);  // index into names; 0: no function, a gap
+    this.parent = new Uint32Array(size);  // the root is its own
+    this.depth = new Uint32Array(size);
+    this.end = new Uint32Array(size);  // one past the last descendant
+    this.total = new Float64Array(size);  // counts, in units of 1 / perOne
+    this.start = new Float64Array(size);  // counts left of it
+    this.delta = null;  // how much it grew since another profile, NaN: not known
+    this.largestDelta = 0;
+
+    this.names = [];
+    this.colors = [];  // of each name, 0xRRGGBB
+    this.perOne = 1;
+    this.smallest = 0;  // nodes counted less were left out
+    this.leftOut = 0;
+    this.groups = null;  // elements of its own for each node, or null: drawn from a pool
+    this.titles = null;
+    this.original = null;  // for each node its index in name order; null: the same
+  }
+
+  // Fills parent and depth from how many children each node has.
+  link(children) {
+    let above = 0;
+    const waiting = Uint32Array.from(children);
+    for (let node = 1; node < this.size; ++node) {
+      while (waiting[above] === 0) {
+        if (above === 0)
+          throw new Error('more nodes than children');
+        above = this.parent[above];
+      }
+      --waiting[above];
+      this.parent[node] = above;
+      this.depth[node] = this.depth[above] + 1;
+      above = node;
+    }
+  }
+
+  // Fills end and total; total holds own counts before.
+  addUp() {
+    for (let node = this.size - 1; node >= 0; --node) {
+      this.end[node] = Math.max(this.end[node], node + 1);
+      if (node > 0) {
+        const above = this.parent[node];
+        this.end[above] = Math.max(this.end[above], this.end[node]);
+        this.total[above] += this.total[node];
+      }
+    }
+  }
+
+  // Fills start: children side by side, the first one `own(parent)` right of its parent's edge.
+  place(own) {
+    const next = new Float64Array(this.size);
+    next[0] = own(0);
+    for (let node = 1; node < this.size; ++node) {
+      const above = this.parent[node];
+      this.start[node] = next[above];
+      next[above] += this.total[node];
+      next[node] = this.start[node] + own(node);
+    }
+  }
+
+  // The same where each has a space of its own left of it.
+  placeBy(spaces) {
+    const next = new Float64Array(this.size);
+    for (let node = 1; node < this.size; ++node) {
+      const above = this.parent[node];
+      this.start[node] = next[above] + spaces[node];
+      next[above] = this.start[node] + this.total[node];
+      next[node] = this.start[node];
+    }
+  }
+
+  isGap(node) {
+    return node > 0 && this.name[node] === 0;
+  }
+
+  nameOf(node) {
+    return node === 0 ? 'all' : this.names[this.name[node]];
+  }
+
+  // 0xRRGGBB.  Differences: white at 0, growth red, shrinking blue; frames that only
+  // divide stacks have none.
+  colorOf(node) {
+    const color = this.colors[this.name[node]];
+    const delta = this.delta === null || this.isGap(node) ? NaN : this.delta[node];
+    const name = this.names[this.name[node]];
+    if (Number.isNaN(delta) || name === '-' || name === '--')
+      return color;
+    const pale = Math.trunc(this.largestDelta > 0 ?
+      210 * (this.largestDelta - Math.abs(delta)) / this.largestDelta : 210);
+    return delta === 0 ? 0xffffff : delta > 0 ? 0xff0000 | pale << 8 | pale : pale << 16 | pale << 8 | 0xff;
+  }
+}

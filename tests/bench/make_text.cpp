@@ -1,0 +1,153 @@
+// Makes up text for benchmarks, the same at every run.
+//
+// Usage: make_text folded STACKS        that many different folded stacks, 20 to 60 frames deep
+//        make_text perf-script MEGABYTES   text of `perf script`: 4,000 different stacks over and
+//        over
+//
+// Each stack goes along with an earlier one for most of its depth, as stacks of one program do.
+// Names and depths are those of C++ and Java servers: 800 bytes a folded stack.
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/parse_number.h"
+
+namespace {
+
+using Stack = std::vector<std::uint32_t>;  ///< numbers of functions, root first
+
+constexpr std::size_t kFunctions = 20'000;
+constexpr std::size_t kMinDepth = 20;
+constexpr std::size_t kMaxDepth = 60;
+
+class Maker {
+ public:
+  Maker() {
+    functions_.reserve(kFunctions);
+    for (std::size_t i = 0; i < kFunctions; ++i)
+      functions_.push_back(make_name(i));
+  }
+
+  std::vector<Stack> make_stacks(std::size_t count) {
+    std::vector<Stack> stacks{make_first()};
+    std::set<Stack> seen(stacks.begin(), stacks.end());
+    while (stacks.size() < count) {
+      Stack stack = stacks[below(stacks.size())];
+      // Mostly the last few calls differ, sometimes nearly all.
+      const auto dropped = static_cast<std::size_t>(1.5 * std::pow(unit(), -0.6));
+      stack.resize(std::max<std::size_t>(3, stack.size() - std::min(stack.size(), dropped)));
+      do
+        stack.push_back(some_function());
+      while (stack.size() < kMinDepth || (stack.size() < kMaxDepth && unit() < 0.4));
+      if (seen.insert(stack).second)
+        stacks.push_back(std::move(stack));
+    }
+    return stacks;
+  }
+
+  void write_folded(std::size_t count) {
+    std::string line;
+    for (const Stack& stack : make_stacks(count)) {
+      line = "server";
+      for (const std::uint32_t function : stack)
+        line.append(";").append(functions_[function]);
+      fmt::print("{} {}\n", line, static_cast<std::uint64_t>(std::pow(1 - unit(), -1.1)));
+    }
+  }
+
+  void write_perf_script(std::uint64_t bytes) {
+    constexpr std::size_t kStacks = 4000;
+    constexpr std::string_view kModules[] = {"/usr/lib/x86_64-linux-gnu/libc.so.6",
+                                             "/opt/server/bin/server", "/tmp/perf-4711.map",
+                                             "[kernel.kallsyms]"};
+    const std::vector<Stack> stacks = make_stacks(kStacks);
+    std::string sample;
+    double seconds = 1000;
+    for (std::uint64_t written = 0; written < bytes; written += sample.size()) {
+      seconds += 0.0001;
+      sample = fmt::format("server  4711/{} [{:03}] {:.6f}:    {} cpu-clock:ppp: \n",
+                           4711 + below(16), below(8), seconds, 1 + below(1'000'000));
+      const Stack& stack =
+          stacks[static_cast<std::size_t>(static_cast<double>(kStacks) * unit() * unit())];
+      for (auto it = stack.rbegin(); it != stack.rend(); ++it)
+        sample +=
+            fmt::format("\t{:16x} {}+{:#x} ({})\n", 0x7f0000000000 + *it * 4096ULL + below(4096),
+                        functions_[*it], below(4096), kModules[*it % std::size(kModules)]);
+      sample += '\n';
+      std::fwrite(sample.data(), 1, sample.size(), stdout);
+    }
+  }
+
+ private:
+  // std::uniform_..._distribution gives other numbers with another library.
+  double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
+  std::size_t below(std::size_t end) {
+    return static_cast<std::size_t>(static_cast<double>(end) * unit());
+  }
+  std::uint32_t some_function() {
+    return static_cast<std::uint32_t>(static_cast<double>(kFunctions) * unit() * unit());
+  }
+
+  Stack make_first() {
+    Stack stack;
+    while (stack.size() < kMinDepth)
+      stack.push_back(some_function());
+    return stack;
+  }
+
+  std::string make_name(std::size_t number) {
+    constexpr std::string_view kVerbs[] = {
+        "alloc",  "build",  "cache", "call",   "check",  "commit",  "copy",
+        "decode", "encode", "fetch", "find",   "flush",  "handle",  "insert",
+        "lookup", "merge",  "parse", "poll",   "read",   "resolve", "run",
+        "send",   "sort",   "start", "submit", "update", "wait",    "write"};
+    constexpr std::string_view kNouns[] = {
+        "Buffer",  "Builder", "Channel", "Client",    "Codec",   "Context", "Cursor", "Engine",
+        "Event",   "Factory", "Filter",  "Future",    "Graph",   "Handler", "Index",  "Loop",
+        "Manager", "Map",     "Node",    "Page",      "Parser",  "Pool",    "Queue",  "Reader",
+        "Record",  "Request", "Router",  "Scheduler", "Session", "Socket",  "Store",  "Table"};
+    const auto verb = kVerbs[below(std::size(kVerbs))];
+    const auto noun = kNouns[below(std::size(kNouns))];
+    const auto other = kNouns[below(std::size(kNouns))];
+    switch (number % 4) {
+      case 0:
+        return fmt::format("core::{}{}::{}_{}", noun, other, verb, number);
+      case 1:
+        return fmt::format("org/net/{}.{}{}_{}", noun, verb, other, number);
+      case 2:
+        return fmt::format("std::_Hashtable<std::string, {}*>::{}_{}", noun, verb, number);
+      default:
+        return fmt::format("{}_{}_{}", verb, noun, number);
+    }
+  }
+
+  std::mt19937_64 random_{1};
+  std::vector<std::string> functions_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc == 3 ? argv[1] : "";
+  const auto amount = argc == 3 ? pe::parse_number<std::uint32_t>(argv[2]) : std::nullopt;
+  if (!amount || (what != "folded" && what != "perf-script")) {
+    fmt::print(stderr, "Usage: make_text folded STACKS | perf-script MEGABYTES\n");
+    return 2;
+  }
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  Maker maker;
+  if (what == "folded")
+    maker.write_folded(*amount);
+  else
+    maker.write_perf_script(*amount * kMegabyte);
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}

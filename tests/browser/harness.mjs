@@ -1,0 +1,99 @@
+// What the tests of the page share: the browser, drawing a profile, finding frames.
+// A page that writes to the console or throws fails its test.
+// SPDX-License-Identifier: MIT
+import { before, after, beforeEach, afterEach } from 'node:test';
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+export const PROFILE = `
+main;parse;alloc 20
+main;parse;read 30
+main;run;alloc 10
+main;run;alloc;grow 10
+main;run;a_function_with_quite_a_long_name_that_does_not_fit_its_frame_at_first 5
+other;spin 25
+`;
+
+export const folder = mkdtempSync(join(tmpdir(), 'stackpipe-browser-'));
+export let browser;
+export let page;
+export let errors;
+
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+});
+
+after(async () => {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+});
+
+export function watch(target) {
+  target.on('pageerror', (error) => errors.push(error.message));
+  target.on('console', (message) => errors.push(message.text()));
+  target.on('dialog', (dialog) => { errors.push('dialog'); dialog.dismiss(); });
+  return target;
+}
+
+beforeEach(async () => {
+  errors = [];
+  page = watch(await browser.newPage({ viewport: { width: 1250, height: 400 } }));
+});
+
+afterEach(async () => {
+  await page.close();
+  assert.deepEqual(errors, []);
+});
+
+export function draw(profile, ...options) {
+  const run = spawnSync(process.env.FLAMESVG, options, { input: profile, maxBuffer: 1 << 28 });
+  assert.equal(run.status, 0, String(run.stderr));
+  return run.stdout;
+}
+
+export function write(bytes, name = 'page.svg') {
+  const file = join(folder, name);
+  writeFileSync(file, bytes);
+  return pathToFileURL(file).href;
+}
+
+// Until the script has taken the picture over.
+export const live = (where = page) => where.waitForSelector('svg.live', { state: 'attached' });
+
+export async function openBytes(bytes, address = '') {
+  const file = write(bytes);
+  await page.goto('about:blank');
+  await page.goto(file + address);
+  await live();
+}
+
+export const open = (profile = PROFILE, address = '', options = []) => openBytes(draw(profile, ...options), address);
+
+const escaped = (name) => name.replace(/[\\"]/g, '\\$&');
+// A frame that is in sight, by its name.
+export const frame = (name) => page.locator(`#frames g:not(.hidden)[aria-label^="${escaped(name)} ("]`).first();
+export const isShown = async (name) => await page.locator(`#frames g:not(.hidden)[aria-label^="${escaped(name)} ("]`).count() > 0;
+export const text = (id) => page.locator('#' + id).textContent();
+export const hasClass = async (locator, name) => (await locator.getAttribute('class') || '').split(' ').includes(name);
+export const isHidden = (locator) => hasClass(locator, 'hidden');
+export const isDimmed = (name) => hasClass(frame(name), 'above');
+export const width = async (name) => Number(await frame(name).locator('rect').getAttribute('width'));
+export const left = async (name) => Number(await frame(name).locator('rect').getAttribute('x'));
+export const top = async (name) => Number(await frame(name).locator('rect').getAttribute('y'));
+export const matches = () => page.locator('#frames g.match:not(.hidden)').count();
+export const state = () => new URLSearchParams(new URL(page.url()).hash.slice(1));
+
+export async function searchFor(expression) {
+  await page.keyboard.press('/');
+  await page.keyboard.type(expression);
+  await page.keyboard.press('Enter');
+}

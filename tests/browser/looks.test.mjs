@@ -1,0 +1,107 @@
+// How the page adapts: to the window, to light and dark, to strict policies.
+// SPDX-License-Identifier: MIT
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import { PROFILE, browser, draw, frame, live, open, page, searchFor, text, width, write } from './harness.mjs';
+
+const viewBox = async () => (await page.locator('svg').getAttribute('viewBox')).split(' ').map(Number);
+
+test('--width auto takes the width of the window, also when that changes', async () => {
+  await open(PROFILE, '', ['--width', 'auto']);
+  assert.equal((await viewBox())[2], 1250);
+  assert.equal(await width('all'), 1230);
+  await frame('run').click();
+  assert.equal(await width('run'), 1230);
+  await page.setViewportSize({ width: 640, height: 400 });
+  await page.waitForFunction(() => document.documentElement.getAttribute('viewBox').startsWith('0 0 640 '));
+  assert.equal(await width('run'), 620);
+  const right = await page.locator('#search').evaluate((button) => button.getBoundingClientRect().right);
+  assert.ok(right > 600 && right <= 640, `${right}`);
+  const letters = await page.locator('#details').evaluate((line) => line.getBoundingClientRect().height);
+  assert.ok(letters > 10 && letters < 20, `${letters}`);
+});
+
+test('an address of one width is right in another', async () => {
+  await open(PROFILE, '', ['--width', 'auto']);
+  await frame('run').click();
+  const { hash } = new URL(page.url());
+  await page.setViewportSize({ width: 700, height: 400 });
+  await open(PROFILE, hash, ['--width', 'auto']);
+  assert.equal(await width('run'), 680);
+});
+
+test('--width auto without script is a picture of 1200 pixels, scaled down to the window', async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 600, height: 400 } });
+  const plain = await context.newPage();
+  await plain.goto(write(draw(PROFILE, '--width', 'auto'), 'auto.svg'));
+  const box = await plain.locator('#frames > g').first().boundingBox();
+  assert.ok(Math.abs(box.width - 590) < 2, `${box.width}`);
+  await context.close();
+});
+
+test('the title gives way to the buttons in a narrow window', async () => {
+  await page.setViewportSize({ width: 500, height: 400 });
+  await open(PROFILE, '', ['--width', 'auto', '--title', 'A title of some length']);
+  assert.ok(await page.locator('#title').isHidden());
+  await page.setViewportSize({ width: 1200, height: 400 });
+  await page.waitForFunction(() => !document.querySelector('#title').classList.contains('hidden'));
+});
+
+const ink = () => page.evaluate(() => getComputedStyle(document.querySelector('#title')).fill);
+const LIGHT_INK = 'rgb(28, 28, 28)';
+
+test('the page is dark if the reader prefers that, or with --dark', async () => {
+  await open();
+  assert.equal(await ink(), LIGHT_INK);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  assert.notEqual(await ink(), LIGHT_INK);
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), 'rgb(22, 23, 27)');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await open(PROFILE, '', ['--dark']);
+  assert.notEqual(await ink(), LIGHT_INK);
+});
+
+test('a background that was asked for stays', async () => {
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await open(PROFILE, '', ['--bgcolors', '#ffffff']);
+  assert.equal(await ink(), LIGHT_INK);
+  assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector('#background stop')).stopColor), 'rgb(255, 255, 255)');
+});
+
+test('an <img> follows the preference without script', async () => {
+  const svg = write(draw(PROFILE), 'dark.svg');
+  const shot = async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(write(`<!DOCTYPE html><meta name="color-scheme" content="light dark"><img src="${svg}">`, 'dark.html'));
+    return page.screenshot({ clip: { x: 20, y: 20, width: 40, height: 10 } });
+  };
+  assert.notDeepEqual(await shot('light'), await shot('dark'));
+});
+
+test('the page works where a policy allows nothing but its own script and style', async () => {
+  const svg = String(draw(PROFILE, '--width', 'auto'));
+  const hash = (tag) => createHash('sha256').update(svg.match(
+    new RegExp(`<${tag}><!\\[CDATA\\[([^]*?)\\]\\]></${tag}>`))[1]).digest('base64');
+  const policies = [
+    `default-src 'none'; script-src 'sha256-${hash('script')}'; style-src 'unsafe-inline'`,
+    `default-src 'none'; script-src 'sha256-${hash('script')}'; style-src 'sha256-${hash('style')}'`,
+  ];
+  const server = createServer((request, response) => {
+    response.setHeader('Content-Type', 'image/svg+xml');
+    response.setHeader('Content-Security-Policy', policies[Number(request.url.match(/\d/)[0])]);
+    response.end(svg);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  for (const i of [0, 1]) {
+    await page.goto(`http://127.0.0.1:${server.address().port}/${i}.svg`);
+    await live();
+    assert.equal(await page.locator('#frames > g[data-at]').count(), 0);  // the tree was read
+    await searchFor('alloc');
+    assert.equal(await text('matched'), 'Matched: 40.00%');
+    await frame('run').click();
+    assert.equal(await width('run'), 1230);
+  }
+  server.close();
+});

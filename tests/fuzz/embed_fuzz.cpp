@@ -1,0 +1,58 @@
+// Any folded text: what is embedded reads back as the same counts, whatever limit it was given.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "calltree/tree_builder.h"
+#include "flamesvg/embed.h"
+#include "flamesvg/ticks.h"
+#include "folded/folded_line.h"
+#include "support/unpacked_tree.h"
+
+using namespace pe;
+
+namespace {
+
+calltree::CallTree tree_of(std::string_view text) {
+  calltree::TreeBuilder builder;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (const auto line = folded::parse_folded_line(text.substr(0, end)))
+      builder.add(line->stack, line->count);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return std::move(builder).finish();
+}
+
+void check(const calltree::CallTree& tree, std::uint64_t limit) {
+  const std::vector<svg::Rgb> colors(tree.name_count(), svg::Rgb{1, 2, 3});
+  const auto whole = tree.total(calltree::kRoot);
+  const auto embedded =
+      flamesvg::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
+  if (embedded.bytes.empty())
+    return;
+  const auto back = testing::TreeUnpacker::unpack(embedded.bytes);
+  // Rounding of the finest decimals may lose less than a tick a node.
+  const std::uint64_t wanted = flamesvg::Ticks(tree, whole).of(whole);
+  if (back.whole != wanted || back.nodes[0].total > wanted ||
+      wanted - back.nodes[0].total > tree.size())
+    std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0)
+    return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const calltree::CallTree tree = tree_of(text);
+  if (tree.saturated() || tree.total(calltree::kRoot).is_zero())
+    return 0;
+  check(tree, UINT64_MAX);
+  check(tree, std::uint64_t{data[0]} * 4);
+  return 0;
+}

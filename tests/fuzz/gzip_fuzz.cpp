@@ -1,0 +1,37 @@
+// Any bytes as gzip data: reading ends, in whatever pieces, and says the same each time.
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "io/gzip.h"
+#include "support/memory_input.h"
+
+namespace {
+
+/// What is in it, up to 16 MiB, and what is wrong with it.
+std::pair<std::string, std::string> unpack(std::string_view bytes, std::size_t piece) {
+  pe::io::Input input = pe::testing::memory_input(bytes);
+  pe::io::GzipReader gzip(input);
+  constexpr std::size_t kMostBytes = 16UL << 20U;
+  std::array<std::byte, 4096> buffer{};
+  std::string text;
+  while (text.size() < kMostBytes) {
+    const std::size_t n = gzip.read(std::span(buffer).first(piece));
+    if (n == 0)
+      return {text, gzip.damage()};
+    text.append(reinterpret_cast<const char*>(buffer.data()), n);
+  }
+  return {text.substr(0, kMostBytes), ""};
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  if (unpack({data, size}, 4096) != unpack({data, size}, 1 + size % 100))
+    std::abort();
+  return 0;
+}

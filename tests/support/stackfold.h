@@ -1,0 +1,21 @@
+// stackfold, in this process.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stackfold/stackfold.h"
+#include "support/run_tool.h"
+
+namespace pe::testing {
+
+inline Result stackfold(const std::vector<std::string>& args, std::string_view input = "") {
+  return run_tool(stackfold_main, args, input);
+}
+
+/// What it makes of `input`, which it must tell by its content.
+inline std::string folded(std::string_view input) { return stackfold({}, input).out; }
+
+}  // namespace pe::testing

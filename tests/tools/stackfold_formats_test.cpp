@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include <boost/test/unit_test.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "stackfold/formats/backtrace.h"
+#include "stackfold/formats/macos_sample.h"
+#include "stackfold/formats/pprof_raw.h"
+#include "support/stackfold.h"
+
+using pe::fold::backtrace::function_of;
+using pe::testing::Result;
+
+using pe::testing::folded;
+using pe::testing::stackfold;
+
+BOOST_AUTO_TEST_SUITE(text_formats)
+
+namespace {
+
+/// One stack of each text format: what goes before it, a frame's line, what goes behind.
+struct Shape {
+  const char* format;
+  std::string before, frame, after;
+};
+
+const Shape kShapes[] = {
+    {"bpftrace", "@[\n", "    f\n", "]: 7\n"},
+    {"bcc", "", "    f\n", "    -                prog (12)\n        7\n"},
+    {"dtrace", "\n", "    f\n", "    7\n"},
+    {"eu-stack", "TID 1:\n#0  0x01 f\n", "#1  0x01 f\n", "TID 2:\n#0  0x01 f\n"},
+    {"gdb", "Thread 1 (process 3):\n#0  f ()\n", "#1  f ()\n", "\n"},
+    {"jstack", "\"t-1\" #1 nid=0x1\n   java.lang.Thread.State: RUNNABLE\n", "\tat f(F.java:1)\n",
+     "\n"},
+    {"macos-sample", "Call graph:\n", "    7 f  (in x) + 1  [0x1]\n", "\n"},
+    {"memleak",
+     "[1] Top 1 stacks with outstanding allocations:\n\t8 bytes in 1 allocations from stack\n",
+     "\t\tf+0x1 [x]\n", "\n"},
+    {"simpleperf", "sample:\n  event_type: e\n  event_count: 7\n  thread_name: t\n",
+     "    symbol: f\n", "sample:\n  event_type: e\n  event_count: 7\n"},
+    {"pprof-raw", "Samples:\na/count\n  7: 1\nLocations\n     1: 0x1 M=1 f /f.go:1 s=0\n",
+     "          f /f.go:1 s=0\n", "Mappings\n"},
+};
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string out;
+  for (std::size_t i = 0; i < times; ++i)
+    out += text;
+  return out;
+}
+
+std::uint64_t first_number(std::string_view out) {
+  return std::stoull(std::string(out.substr(out.rfind(' '))));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
+  for (const Shape& shape : kShapes) {
+    if (shape.format == std::string("macos-sample"))
+      continue;  // depth is indentation there
+    const auto r = stackfold({"--from", shape.format},
+                             shape.before + repeated(shape.frame, 100'000) + shape.after);
+    BOOST_TEST(r.status == 0, shape.format);
+    BOOST_TEST(r.out.size() > 200'000, shape.format);
+    BOOST_TEST(first_number(r.out) > 0, shape.format);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_very_long_line_is_stepped_over_or_folded) {
+  const std::string line(10'000'000, 'x');
+  for (const Shape& shape : kShapes) {
+    const auto r =
+        stackfold({"--from", shape.format}, shape.before + shape.frame + shape.after + line + "\n");
+    BOOST_TEST(r.status == 0, shape.format);
+    BOOST_TEST(!r.out.empty(), shape.format);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_last_line_without_its_end_counts) {
+  for (const Shape& shape : kShapes) {
+    std::string input = shape.before + shape.frame + shape.after;
+    const std::string whole = folded(input);
+    input.pop_back();
+    BOOST_TEST(folded(input) == whole, shape.format);
+    BOOST_TEST(!whole.empty(), shape.format);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nul_bytes_do_not_end_a_name) {
+  for (const Shape& shape : kShapes) {
+    std::string frame = shape.frame;
+    const auto f = frame.find('f');
+    frame.insert(f + 1, std::string("\0g", 2));
+    const auto r =
+        stackfold({"--from", shape.format}, shape.before + frame + shape.frame + shape.after);
+    BOOST_TEST(r.status == 0, shape.format);
+    BOOST_TEST(r.out.find("f?g") != std::string::npos, shape.format);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_with_a_semicolon_stays_one) {
+  for (const Shape& shape : kShapes) {
+    std::string frame = shape.frame;
+    frame.insert(frame.find('f') + 1, ";g");
+    const auto r = stackfold({"--from", shape.format}, shape.before + frame + shape.after);
+    BOOST_TEST(r.out.find("f:g") != std::string::npos, shape.format);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_format_has_a_name) {
+  for (const Shape& shape : kShapes)
+    BOOST_TEST(stackfold({"--from", shape.format}, "").status == 0, shape.format);
+  BOOST_TEST(stackfold({"--from", "cobol"}, "").err ==
+             "stackfold: --from: not one of stream, pprof, pprof-raw, jstack, macos-sample, "
+             "simpleperf, memleak, eu-stack, gdb, bpftrace, bcc, dtrace, perf-script, folded: "
+             "'cobol' (see --help)\n");
+}
+
+BOOST_AUTO_TEST_CASE(garbage_is_an_error_and_names_its_place) {
+  const auto r = stackfold({"--from", "bpftrace"}, "garbage\n");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.err == "stackfold: ignored 1 unknown line; first: stdin:1: 'garbage'\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(bpftrace_text)
+
+BOOST_AUTO_TEST_CASE(a_key_without_frames_is_its_labels) {
+  BOOST_TEST(folded("@[\n    f\n, a]: 1\n@[, a]: 2\n@[]: 3\n") == "a 2\na;f 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_name_may_hold_brackets) {
+  BOOST_TEST(folded("@[\n    f\n, a]: 1]: 5\n") == "a]: 1;f 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_is_cut_off_is_said) {
+  const auto r = stackfold({}, "@[\n    f\n]: 5\n@[\n    g\n");
+  BOOST_TEST(r.out == "f 5\n");
+  BOOST_TEST(r.err == "stackfold: ignored 1 unknown line; first: stdin:5: '@'\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_of_zero_is_no_sample) {
+  BOOST_TEST(folded("@[\n    f\n]: 0\n@[\n    g\n]: 1\n") == "g 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_goes_on_top_of_the_process) {
+  const std::string user = "\n    read+1\n    main+2\n";
+  const std::string kernel = "\n    vfs_read+1\n    entry_SYSCALL_64+2\n";
+  BOOST_TEST(folded("@[" + kernel + ", " + user + "]: 1\n") ==
+             "main;read;entry_SYSCALL_64;vfs_read 1\n");
+  BOOST_TEST(folded("@[" + user + ", " + kernel + "]: 1\n") ==
+             "main;read;entry_SYSCALL_64;vfs_read 1\n");
+  BOOST_TEST(stackfold({"--kernel"}, "@[" + user + ", " + kernel + "]: 1\n").out ==
+             "main;read;entry_SYSCALL_64_[k];vfs_read_[k] 1\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(block_text)
+
+BOOST_AUTO_TEST_CASE(lines_at_the_margin_are_frames_if_a_count_follows) {
+  BOOST_TEST(folded("a\nb\n5\n\nc\n  d\n  e\n6\n") == "b;a 5\ne;d 6\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_without_its_count_is_said) {
+  const auto r = stackfold({}, "\n  a\n  b\n  5\n\n  c\n  d\n");
+  BOOST_TEST(r.out == "b;a 5\n");
+  BOOST_TEST(r.err == "stackfold: ignored 2 unknown lines; first: stdin:6: '  c'\n");
+}
+
+BOOST_AUTO_TEST_CASE(offsets_and_addresses_are_cut) {
+  BOOST_TEST(folded("  ffffffff8137897c f+0x1f/0x20 \n  mod`g+31\n  operator+\n  1\n") ==
+             "operator+;mod`g;f 1\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(backtrace_text)
+
+BOOST_AUTO_TEST_CASE(a_function_is_found_among_arguments_and_place) {
+  BOOST_TEST(function_of("0x00007f44 in usleep (useconds=<optimized out>) at usleep.c:31") ==
+             "usleep");
+  BOOST_TEST(function_of("main () at b (1).c:8") == "main");
+  BOOST_TEST(function_of("std::function<void (int)>::operator()(int) const (this=0x1) at f.h:5") ==
+             "std::function<void (int)>::operator()");
+  BOOST_TEST(function_of("A::operator< (this=0x1) from /lib/x (y).so") == "A::operator<");
+  BOOST_TEST(function_of("0x1 in (anonymous namespace)::f () from /x") ==
+             "(anonymous namespace)::f");
+  BOOST_TEST(function_of("f (text=0x1 \"a (b\" ...) at x.c:1") == "f");
+  BOOST_TEST(function_of("<signal handler called>") == "<signal handler called>");
+  BOOST_TEST(function_of("0x0000 in ?? ()") == "??");
+}
+
+BOOST_AUTO_TEST_CASE(eu_stack_frames_lose_marks_and_modules) {
+  BOOST_TEST(function_of("0x0000558a204473df - 1 work::f(int) - /tmp/a - b") == "work::f(int)");
+  BOOST_TEST(function_of("0x00007f4451316b09     __GI___pipe - /usr/lib/libc.so.6") ==
+             "__GI___pipe");
+  BOOST_TEST(function_of("0x00007f4451316b09 f - [vdso]") == "f");
+  BOOST_TEST(function_of("0x00007f4451316b09") == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_backtrace_needs_no_thread) {
+  BOOST_TEST(folded("#0  g () at a.c:1\n#1  main () at a.c:2\n#0  main () at a.c:2\n") ==
+             "main 1\nmain;g 1\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(jstack_text)
+
+BOOST_AUTO_TEST_CASE(a_running_thread_that_waits_in_native_code_waits) {
+  const auto thread = [](const std::string& method) {
+    return "\"t-1\" #1 nid=0x1\n   java.lang.Thread.State: RUNNABLE\n\tat " + method +
+           "(Native Method)\n\tat a.Main.main(Main.java:3)\n\n";
+  };
+  const auto r = stackfold({}, thread("sun.nio.ch.EPoll.wait") + thread("a.B.work"));
+  BOOST_TEST(r.out == "t;a.Main.main;a.B.work 1\n");
+  BOOST_TEST(r.err ==
+             "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: "
+             "RUNNABLE; see --event)\n");
+}
+
+BOOST_AUTO_TEST_CASE(stacks_repeated_at_a_deadlock_do_not_count) {
+  BOOST_TEST(folded("\"a\" #1 nid=0x1\n   java.lang.Thread.State: RUNNABLE\n\tat f(F.java:1)\n\n"
+                    "Found one Java-level deadlock:\n=============================\n\"a\":\n"
+                    "  waiting to lock monitor 0x1 (object 0x2, a X),\n\n"
+                    "Java stack information for the threads listed above:\n"
+                    "===================================================\n\"a\":\n"
+                    "\tat f(F.java:1)\n\nFound 1 deadlock.\n") == "a;f 1\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(macos_sample_text)
+
+BOOST_AUTO_TEST_CASE(a_line_counts_what_its_children_do_not) {
+  BOOST_TEST(folded("Call graph:\n    9 a\n    + 5 b\n    + ! 5 c\n    + 3 d\n    2 e\n") ==
+             "a 1\na;b;c 5\na;d 3\ne 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(children_that_have_more_than_their_parent_count) {
+  BOOST_TEST(folded("Call graph:\n    2 a\n      3 b\n") == "a;b 3\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_has_its_module_in_front) {
+  using pe::fold::macos_sample::frame_of;
+  BOOST_TEST(frame_of("start  (in libdyld.dylib) + 2360  [0x18f1ff0e0]") == "libdyld`start");
+  BOOST_TEST(frame_of("f(int)  (in a b) + 1,2,...  [0x1,0x2,...]  x.c:1") == "a b`f(int)");
+  BOOST_TEST(frame_of("Thread_1   DispatchQueue_1: main  (serial)") ==
+             "Thread_1 DispatchQueue_1: main (serial)");
+}
+
+BOOST_AUTO_TEST_CASE(lists_behind_the_graph_are_not_counted) {
+  BOOST_TEST(folded("Call graph:\n    2 a\n\nSort by top of stack, same collapsed (when >= 5):\n"
+                    "        a  (in x)        2\n") == "a 2\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/backtrace.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/characters.h"
+#include "stackfold/formats/stack_builder.h"
+#include "stackfold/formats/text.h"
+#include "stackfold/formats/text_lines.h"
+#include "stackfold/perf_script/function_name.h"
+
+namespace pe::fold::backtrace {
+namespace {
+
+struct Frame {
+  std::string_view number;
+  std::string_view rest;  ///< behind it, without blanks around
+};
+
+/// "#12 0x... in main () at x.c:1"
+std::optional<Frame> parse_frame(std::string_view line) {
+  line = trim(line);
+  if (!line.starts_with('#'))
+    return std::nullopt;
+  const auto* const end = std::find_if_not(line.begin() + 1, line.end(), is_digit);
+  const auto digits = static_cast<std::size_t>(end - line.begin());
+  if (digits == 1 || digits == line.size() || !is_blank(line[digits]))
+    return std::nullopt;
+  return Frame{line.substr(1, digits - 1), trim(line.substr(digits))};
+}
+
+/// Cuts "0x00007f44512ed545" off and returns it; empty if it is not there.
+std::string_view take_address(std::string_view& text) {
+  if (!text.starts_with("0x"))
+    return {};
+  const auto end = std::min(text.find_first_not_of("0123456789abcdefABCDEF", 2), text.size());
+  if (end < text.size() && !is_blank(text[end]))
+    return {};
+  const std::string_view address = text.substr(0, end);
+  text = text.substr(end);
+  return address;
+}
+
+/// "main - /usr/bin/prog" without the module that eu-stack -m names.
+std::string_view without_module(std::string_view name) {
+  constexpr std::string_view kDash = " - ";
+  for (auto dash = name.find(kDash); dash != kNone; dash = name.find(kDash, dash + 1)) {
+    const std::string_view module = name.substr(dash + kDash.size());
+    if (module.starts_with('/') || module.starts_with('[') || module.starts_with("linux-vdso"))
+      return name.substr(0, dash);
+  }
+  return name;
+}
+
+std::string eu_stack_function(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with("- 1 "))  // -v: the address is one behind the call
+    text = trim(text.substr(4));
+  return std::string(without_module(text));
+}
+
+bool is_eu_stack_thread(std::string_view line) {
+  return line.starts_with("TID ") && line.ends_with(':');
+}
+bool is_gdb_thread(std::string_view line) {
+  return line.starts_with("Thread ") && (line.ends_with(':') || line.find(" (") != kNone);
+}
+
+class Folder {
+ public:
+  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_),
+        stack_(counts),
+        inlined_mark_(options.marks.inlined ? "_[i]" : "") {}
+
+  TextReport fold() {
+    while (const auto line = lines_.next())
+      take(*line);
+    end_stack();
+    return report_;
+  }
+
+ private:
+  void take(std::string_view line) {
+    if (const auto frame = parse_frame(line)) {
+      if (frame->number.find_first_not_of('0') == kNone)  // "#0"
+        end_stack();
+      add_frame(frame->rest);
+    } else if (is_eu_stack_thread(line) || is_gdb_thread(line)) {
+      end_stack();
+    } else if (!trim(line).empty() && !is_note(line)) {
+      lines_.ignore(line);
+    }
+  }
+
+  /// Lines that belong to a backtrace: places and variables, which are indented, and what
+  /// gdb says when it comes and goes.
+  [[nodiscard]] bool is_note(std::string_view line) const {
+    if (is_indented(line) && in_stack_)
+      return true;
+    // Where the process was stopped: "0x0000558a2044 in f (n=1) at x.c:10", "10      return n;"
+    const bool is_source = is_digit(line[0]) && line.find('\t') != kNone;
+    if (is_source || (line.starts_with("0x") && line.find(" in ") != kNone))
+      return true;
+    constexpr std::string_view kBegins[] = {
+        "PID ",       "[New ",           "[Thread debugging",
+        "Using host", "[Infer",          "[Switching ",
+        "No locals.", "[Current thread", "(More stack frames follow"};
+    return std::any_of(std::begin(kBegins), std::end(kBegins),
+                       [line](std::string_view begin) { return line.starts_with(begin); });
+  }
+
+  /// Whether a function is inlined shows in the line of its caller: gdb prints no address
+  /// there, eu-stack the same, as for a function that calls itself.
+  void add_frame(std::string_view text) {
+    std::string name = function_of(text);
+    const std::string_view address = take_address(text);
+    const bool is_same_call = address == address_ && name != name_;
+    const bool is_inlined = has_address_ && (address.empty() || is_same_call);
+    if (in_stack_)
+      stack_.add_caller(name_, is_inlined ? inlined_mark_ : "");
+    in_stack_ = true;
+    has_address_ = has_address_ || !address.empty();
+    name_ = std::move(name);
+    address_ = address;
+  }
+
+  void end_stack() {
+    if (!in_stack_)
+      return;
+    stack_.add_caller(name_);
+    stack_.count(1);
+    ++report_.samples;
+    in_stack_ = has_address_ = false;
+  }
+
+  TextReport report_;
+  TextLines lines_;
+  StackBuilder stack_;
+  std::string_view inlined_mark_;
+  bool in_stack_ = false;
+  bool has_address_ = false;    ///< of any frame of the stack
+  std::string name_, address_;  ///< of the frame before, which is not yet in stack_
+};
+
+/// Does a frame come before anything else, with `mark` in front?
+template <typename IsThread>
+bool has_thread_then_frame(std::string_view head, IsThread&& is_thread) {
+  bool has_thread = false;
+  while (const auto line = take_line(head)) {
+    if (is_thread(*line))
+      has_thread = true;
+    else if (has_thread && parse_frame(*line))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string function_of(std::string_view frame) {
+  std::string_view text = frame;
+  const bool has_address = !take_address(text).empty();
+  if (has_address && !trim(text).starts_with("in "))
+    return eu_stack_function(text);
+  text = has_address ? trim(text).substr(3) : text;
+  if (text.starts_with('<'))  // "<signal handler called>"
+    return std::string(text);
+  return function_name(without_arguments(text), false, false);
+}
+
+bool looks_like_eu_stack(std::string_view head) {
+  return has_thread_then_frame(head, is_eu_stack_thread);
+}
+
+bool looks_like_gdb(std::string_view head) {
+  // A plain "bt" names no thread.
+  std::string_view first = head;
+  while (const auto line = take_line(first)) {
+    const auto frame = parse_frame(*line);
+    if (frame && frame->number == "0")
+      return frame->rest.starts_with("0x") || frame->rest.find(" (") != kNone;
+    if (!trim(*line).empty() && !line->starts_with('['))
+      break;
+  }
+  return has_thread_then_frame(head, is_gdb_thread);
+}
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
+}
+
+}  // namespace pe::fold::backtrace

@@ -1,0 +1,32 @@
+// Backtraces of all threads, each a stack that counts as one: gdb's "thread apply all bt"
+// (pstack and gstack print that too) and eu-stack.
+//
+//   Thread 2 (Thread 0x7f44 (LWP 12041) "worker"):
+//   #0  0x00007f4451 in usleep (useconds=5) at usleep.c:31
+//   #1  main () from /lib/libx.so
+//
+//   TID 12041:
+//   #0  0x00007f44512ed545     __nanosleep - /lib/libc.so.6
+//       ../sysdeps/nanosleep.c:48:7
+//   #1  0x0000558a2044739c - 1 thread_main - /usr/bin/prog
+//
+// Source: gdb 13 and eu-stack 0.188, by running them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "stackfold/formats/format.h"
+
+namespace pe::fold::backtrace {
+
+bool looks_like_gdb(std::string_view head);
+bool looks_like_eu_stack(std::string_view head);
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+
+/// The function in what follows "#0  ": without address, arguments and place.
+std::string function_of(std::string_view frame);
+
+}  // namespace pe::fold::backtrace

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/bpftrace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/characters.h"
+#include "base/plural.h"
+#include "folded/folded_line.h"
+#include "stackfold/formats/stack_builder.h"
+#include "stackfold/formats/text.h"
+#include "stackfold/formats/text_lines.h"
+
+namespace pe::fold::bpftrace {
+namespace {
+
+bool is_name(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/// The end of "@name"; 0 if the line begins no map.
+std::size_t map_name_end(std::string_view line) {
+  if (!line.starts_with('@'))
+    return 0;
+  const auto* const end = std::find_if_not(line.begin() + 1, line.end(), is_name);
+  return static_cast<std::size_t>(end - line.begin());
+}
+
+/// "[16, 32)      3 |@@@", "(..., 0)", "[1]": a line of a histogram.
+bool is_bucket(std::string_view line) {
+  return (line.starts_with('[') || line.starts_with('(')) && line.find('|') != kNone;
+}
+
+/// Is this line the outermost of a stack of the kernel?  A heuristic, for the text does not say:
+/// by the address if there is one, else by the name, which is wrong where a stack was cut before
+/// it got to its end.
+bool is_kernel_entry(std::string_view line, std::string_view frame) {
+  constexpr std::size_t kDigits = 16;
+  if (line.starts_with("ffff") && line.find_first_not_of("0123456789abcdef") == kDigits)
+    return true;
+  constexpr std::string_view kEntries[] = {
+      "entry_", "asm_",  "ret_from_fork",    "secondary_startup",
+      "el0t_",  "el1h_", "ret_from_syscall", "common_startup",
+      "el0_",   "el1_",  "ret_to_user"};
+  return std::any_of(std::begin(kEntries), std::end(kEntries),
+                     [frame](std::string_view entry) { return frame.starts_with(entry); });
+}
+
+/// "name+39", or in the form of perf "\t7f44512a71f5 name+39 (/bin/file)".
+std::string_view frame_name(std::string_view line) {
+  const std::string_view text = trim(line);
+  std::string_view name = cut_address(text);
+  const auto module = name.rfind(" (");
+  if (name.size() != text.size() && name.ends_with(')') && module != kNone)
+    name = name.substr(0, module);
+  return cut_offset(name);
+}
+
+class Folder {
+ public:
+  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_), options_(options), stack_(counts) {
+    if (options.event)
+      report_.folded_event = (options.event->starts_with('@') ? "" : "@") + *options.event;
+  }
+
+  TextReport fold() {
+    while (const auto line = lines_.next())
+      take(*line);
+    if (in_key_)  // the input ends within it
+      drop_key(map_);
+    if (left_out_ > 0)
+      report_.left_out =
+          fmt::format("{} without a stack or a count left out",
+                      left_out_ == 1 ? "1 map entry" : fmt::format("{} map entries", left_out_));
+    return report_;
+  }
+
+ private:
+  void take(std::string_view line) {
+    if (const std::size_t end = map_name_end(line); end > 0) {
+      if (in_key_)
+        drop_key(line);
+      begin(line.substr(0, end), line.substr(end));
+    } else if (in_key_ && is_indented(line)) {
+      add_frame(line);
+    } else if (in_key_ && (line.starts_with(", ") || line.starts_with(']'))) {
+      end_stack();
+      take_key(line.starts_with(']') ? line : line.substr(2));
+    } else if (!trim(line).empty() && !line.starts_with("Attaching ") &&
+               !(in_histogram_ && is_bucket(line))) {
+      lines_.ignore(line);
+    }
+  }
+
+  void begin(std::string_view name, std::string_view rest) {
+    map_ = name;
+    in_histogram_ = false;
+    if (rest.starts_with('[')) {
+      in_key_ = true;
+      take_key(rest.substr(1));
+    } else if (rest.starts_with(':')) {
+      ++left_out_;
+      in_histogram_ = trim(rest.substr(1)).empty();
+    } else {
+      lines_.ignore(rest);
+    }
+  }
+
+  /// A piece of the key: "12, prog, " before a stack, "prog]: 35" behind the last.
+  void take_key(std::string_view text) {
+    const auto close = text.rfind("]: ");
+    take_labels(text.substr(0, close));
+    if (close != kNone)
+      end_key(trim(text.substr(close + 3)));
+  }
+
+  /// Empty ones are stacks of no frames.
+  void take_labels(std::string_view text) {
+    for (;;) {
+      const auto comma = text.find(", ");
+      const std::string_view label = trim(text.substr(0, comma));
+      if (!label.empty())
+        labels_.emplace_back(label);
+      else if (comma != kNone)
+        has_stack_ = true;
+      if (comma == kNone)
+        break;
+      text.remove_prefix(comma + 2);
+    }
+  }
+
+  void add_frame(std::string_view line) {
+    const std::string_view name = frame_name(line);
+    stack_.add_caller(name);
+    outermost_is_kernel_ = is_kernel_entry(trim(line), name);
+    has_stack_ = true;
+  }
+
+  /// The kernel's stack goes on top of the process's, in whatever order the key has them.
+  void end_stack() {
+    const std::size_t frames = stack_.callers() - ended_frames_;
+    if (frames == 0)
+      return;
+    if (outermost_is_kernel_) {
+      stack_.mark_callers(options_.marks.kernel ? "_[k]" : "");
+      if (ended_frames_ > 0 && !last_was_kernel_)
+        stack_.rotate_callers(frames);
+    } else {
+      stack_.mark_callers("");
+    }
+    last_was_kernel_ = outermost_is_kernel_;
+    ended_frames_ = stack_.callers();
+  }
+
+  void end_key(std::string_view value) {
+    in_histogram_ = value.empty();
+    const auto count = parse_number<std::uint64_t>(value);
+    if (!has_stack_ || !count) {
+      ++left_out_;
+    } else if (!is_wanted()) {
+      ++report_.other_events;
+    } else if (*count > 0) {
+      if (options_.all_events)
+        stack_.add_root(map_);
+      for (const std::string& label : labels_)
+        stack_.add_root(label);
+      stack_.count(*count);
+      ++report_.samples;
+    }
+    forget_key();
+  }
+
+  bool is_wanted() {
+    if (options_.all_events)
+      return true;
+    if (report_.folded_event.empty())
+      report_.folded_event = map_;
+    return report_.folded_event == map_;
+  }
+
+  /// A key that does not end before `line`.
+  void drop_key(std::string_view line) {
+    lines_.ignore(line);
+    forget_key();
+  }
+
+  void forget_key() {
+    in_key_ = has_stack_ = last_was_kernel_ = false;
+    ended_frames_ = 0;
+    labels_.clear();
+    stack_.clear();
+  }
+
+  TextReport report_;
+  TextLines lines_;
+  const Options& options_;
+  StackBuilder stack_;
+  std::string map_;  ///< "@name"
+  std::vector<std::string> labels_;
+  bool in_key_ = false;
+  bool has_stack_ = false;
+  bool outermost_is_kernel_ = false;  ///< of the stack at hand
+  bool last_was_kernel_ = false;      ///< the stack before it
+  std::size_t ended_frames_ = 0;      ///< of the stacks that ended
+  bool in_histogram_ = false;
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace
+
+bool looks_like(std::string_view head) {
+  while (const auto line = take_line(head)) {
+    const std::size_t end = map_name_end(*line);
+    if (end > 0 && (line->substr(end).starts_with('[') || line->substr(end).starts_with(": ")) &&
+        !folded::parse_folded_line(line->substr(0, line->find(": "))))
+      return true;
+    if (line->starts_with("Attaching ") && line->find(" probe") != kNone)
+      return true;
+    if (!is_indented(*line) && folded::parse_folded_line(*line))
+      return false;
+  }
+  return false;
+}
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
+}
+
+}  // namespace pe::fold::bpftrace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/format.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "perf/record.h"
+#include "stackfold/formats/backtrace.h"
+#include "stackfold/formats/bpftrace.h"
+#include "stackfold/formats/jstack.h"
+#include "stackfold/formats/macos_sample.h"
+#include "stackfold/formats/memleak.h"
+#include "stackfold/formats/pprof.h"
+#include "stackfold/formats/pprof_raw.h"
+#include "stackfold/formats/simpleperf.h"
+#include "stackfold/formats/stack_blocks.h"
+#include "stackfold/perf_script/perf_script_folder.h"
+
+namespace pe::fold {
+namespace {
+
+bool is_stream(std::string_view head) {
+  std::uint64_t magic = 0;
+  if (head.size() < sizeof magic)
+    return false;
+  std::memcpy(&magic, head.data(), sizeof magic);
+  return magic == perf::kMagic || magic == perf::kMagicOtherByteOrder;
+}
+
+bool is_anything(std::string_view /*head*/) { return true; }
+
+/// What has a mark of its own comes before what is told by the shape of its lines.
+constexpr Format kFormats[] = {
+    {"stream", is_stream, nullptr, true},
+    {"pprof", pprof::looks_like, pprof::fold},
+    {"pprof-raw", pprof_raw::looks_like, pprof_raw::fold},
+    {"jstack", jstack::looks_like, jstack::fold},
+    {"macos-sample", macos_sample::looks_like, macos_sample::fold},
+    {"simpleperf", simpleperf::looks_like, simpleperf::fold, true},
+    {"memleak", memleak::looks_like, memleak::fold},
+    {"eu-stack", backtrace::looks_like_eu_stack, backtrace::fold},
+    {"gdb", backtrace::looks_like_gdb, backtrace::fold},
+    {"bpftrace", bpftrace::looks_like, bpftrace::fold},
+    {"bcc", stack_blocks::looks_like_bcc, stack_blocks::fold},
+    {"dtrace", stack_blocks::looks_like, stack_blocks::fold},
+    {"perf-script", perf_script::looks_like, perf_script::fold, true, true},
+    {"folded", is_anything, nullptr},
+};
+
+}  // namespace
+
+std::span<const Format> formats() { return kFormats; }
+
+const Format* find_format(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [name](const Format& format) { return format.name == name; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+std::string format_names() {
+  std::string names;
+  for (const Format& format : kFormats)
+    names.append(names.empty() ? "" : ", ").append(format.name);
+  return names;
+}
+
+const Format& stream_format() { return kFormats[0]; }
+const Format& folded_format() { return *(std::end(kFormats) - 1); }
+
+}  // namespace pe::fold

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/pprof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/file_name.h"
+#include "base/plural.h"
+#include "io/gzip.h"
+#include "perf/sample.h"
+#include "stackfold/formats/pprof_profile.h"
+#include "stackfold/frame_text.h"
+#include "stackfold/perf_script/frame.h"
+
+namespace pe::fold::pprof {
+namespace {
+
+Bytes bytes_in(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+/// Everything that `read` gives, up to the limit; false if there is more.
+template <typename Read>
+bool read_all(std::string& bytes, Read&& read) {
+  constexpr std::size_t kStep = 256UL * 1024;
+  for (;;) {
+    const std::size_t old_size = bytes.size();
+    bytes.resize(old_size + kStep);
+    const std::size_t n = read(std::as_writable_bytes(std::span(bytes).subspan(old_size)));
+    bytes.resize(old_size + n);
+    if (n == 0)
+      return true;
+    if (bytes.size() > kMaxBytes)
+      return false;
+  }
+}
+
+/// The unpacked profile; `damage` says why it is not all of it.
+std::string unpack(io::Input& input, std::string& damage) {
+  std::string bytes;
+  bool is_whole = true;
+  if (io::is_gzip(input.peek(2))) {
+    io::GzipReader gzip(input);
+    is_whole = read_all(bytes, [&gzip](std::span<std::byte> into) { return gzip.read(into); });
+    damage = gzip.damage();
+  } else {
+    is_whole = read_all(bytes, [&input](std::span<std::byte> into) { return input.read(into); });
+  }
+  if (!is_whole)
+    damage = fmt::format("the profile is larger than {} MiB", kMaxBytes >> 20U);
+  return bytes;
+}
+
+class Folder {
+ public:
+  Folder(const Profile& profile, const Options& options, folded::FoldedCounts& counts)
+      : profile_(profile), options_(options), counts_(counts), types_(counts, options) {}
+
+  void fold(TextReport& report) {
+    const std::vector<SampleType> types = sample_types();
+    if (types.empty()) {
+      report.damage = "no pprof profile is in it";
+      return;
+    }
+    if (!types_.choose(types, default_type(types))) {
+      report.damage = no_such_type(options_.event.value_or(""), types);
+      return;
+    }
+    std::uint64_t damaged = 0;
+    for (const std::string_view bytes : profile_.samples) {
+      if (read_sample(bytes, sample_) && add_sample())
+        ++report.samples;
+      else
+        ++damaged;
+    }
+    types_.finish();
+    if (negative_ > 0)
+      report.left_out = plural(negative_, "count") + " below zero left out";
+    if (damaged > 0)
+      report.damage = plural(damaged, "damaged sample") + " left out";
+  }
+
+ private:
+  struct Place {
+    std::uint32_t begin = 0, count = 0;  ///< in pool_
+  };
+
+  [[nodiscard]] std::vector<SampleType> sample_types() const {
+    std::vector<SampleType> types;
+    types.reserve(profile_.types.size());
+    for (const auto& [type, unit] : profile_.types)
+      types.push_back({std::string(profile_.string(type)), std::string(profile_.string(unit))});
+    return types;
+  }
+
+  /// pprof's own choice: what the profile names, else the last.
+  [[nodiscard]] std::size_t default_type(std::span<const SampleType> types) const {
+    const std::string_view wanted = profile_.string(profile_.default_type);
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (!wanted.empty() && types[i].type == wanted)
+        return i;
+    return types.size() - 1;
+  }
+
+  /// False if the stack is deeper than any.
+  bool add_sample() {
+    stack_.clear();
+    const auto& ids = sample_.location_ids;
+    for (std::size_t i = ids.size(); i-- > 0;) {
+      const Place place = place_of(ids[i]);
+      const auto first = pool_.begin() + place.begin;
+      stack_.insert(stack_.end(), first, first + place.count);
+      if (stack_.size() > kMaxFrames)
+        return false;
+    }
+    if (stack_.empty())
+      stack_.push_back(counts_.frames().intern("[unknown]"));
+    for (std::size_t i = 0; i < sample_.values.size(); ++i) {
+      const std::int64_t value = sample_.values[i];
+      if (value > 0)
+        types_.add(stack_, i, static_cast<std::uint64_t>(value));
+      negative_ += value < 0 ? 1 : 0;
+    }
+    return true;
+  }
+
+  /// The frames of a location, outermost first; each is made once.
+  Place place_of(std::uint64_t id) {
+    const auto known = places_.find(id);
+    if (known != places_.end())
+      return known->second;
+    const auto begin = pool_.size();
+    const auto location = profile_.locations.find(id);
+    if (location == profile_.locations.end())
+      pool_.push_back(counts_.frames().intern("[unknown]"));
+    else
+      add_frames(location->second);
+    const Place place{static_cast<std::uint32_t>(begin),
+                      static_cast<std::uint32_t>(pool_.size() - begin)};
+    places_.emplace(id, place);
+    return place;
+  }
+
+  void add_frames(const Location& location) {
+    const auto found = profile_.mappings.find(location.mapping_id);
+    const Mapping mapping = found == profile_.mappings.end() ? Mapping{} : found->second;
+    const std::string_view module = profile_.string(mapping.file_name);
+    const std::uint32_t kind = is_kernel_module(module)     ? perf::kSymbolKernel
+                               : looks_like_library(module) ? perf::kSymbolLibrary
+                                                            : 0U;
+    for (auto line = location.lines.rbegin(); line != location.lines.rend(); ++line) {
+      const std::uint32_t flags = line == location.lines.rbegin() ? kind : perf::kSymbolInlined;
+      add_frame(name_of(*line), flags);
+    }
+    if (!location.lines.empty())
+      return;
+    // Not symbolized: as the stream's frames are written.
+    const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;
+    add_frame(
+        module.empty() ? "[unknown]" : fmt::format("{}+{:#x}", file_name(module), file_offset),
+        kind);
+  }
+
+  [[nodiscard]] std::string_view name_of(const Line& line) const {
+    const auto function = profile_.functions.find(line.function_id);
+    return function == profile_.functions.end() ? "" : profile_.string(function->second);
+  }
+
+  void add_frame(std::string_view name, std::uint32_t flags) {
+    pool_.push_back(counts_.frames().intern(frame_text(name, flags, options_.marks)));
+  }
+
+  const Profile& profile_;
+  const Options& options_;
+  folded::FoldedCounts& counts_;
+  SampleTypes types_;
+  boost::unordered_flat_map<std::uint64_t, Place> places_;
+  std::vector<folded::FrameId> pool_;
+  Sample sample_;  ///< the one at hand
+  std::vector<folded::FrameId> stack_;
+  std::uint64_t negative_ = 0;  ///< numbers below zero, of the difference of two profiles
+};
+
+}  // namespace
+
+bool looks_like(std::string_view head) {
+  if (io::is_gzip(bytes_in(head)))
+    return true;
+  // The first field is a sample type or the type of the period, a message of two small
+  // numbers: "\n\4\10\1\20\2".
+  constexpr char kSampleType = '\x0a', kPeriodType = '\x5a', kNumberOne = '\x08';
+  constexpr char kLongestType = 22;
+  return head.size() > 3 && (head[0] == kSampleType || head[0] == kPeriodType) && head[1] > 0 &&
+         head[1] <= kLongestType && head[2] == kNumberOne;
+}
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  TextReport report;
+  std::string damage;
+  const std::string bytes = unpack(input, damage);
+  const Profile profile = read_profile(bytes);
+  Folder(profile, options, counts).fold(report);
+  for (const std::string& what : {profile.damage, damage})  // the cause comes last
+    if (!what.empty())
+      report.damage = what;
+  return report;
+}
+
+}  // namespace pe::fold::pprof

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/simpleperf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/file_name.h"
+#include "base/plural.h"
+#include "base/take_until.h"
+#include "perf/sample.h"
+#include "stackfold/formats/stack_builder.h"
+#include "stackfold/formats/text.h"
+#include "stackfold/formats/text_lines.h"
+#include "stackfold/frame_text.h"
+#include "stackfold/perf_script/frame.h"
+#include "stackfold/perf_script/function_name.h"
+
+namespace pe::fold::simpleperf {
+namespace {
+
+class Folder {
+ public:
+  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_), options_(options), stack_(counts) {
+    report_.folded_event = options.event.value_or("");
+  }
+
+  TextReport fold() {
+    while (const auto line = lines_.next())
+      take(*line);
+    end_sample();
+    if (lost_ > 0)
+      report_.left_out = plural(lost_, "sample") + " lost while recording";
+    return report_;
+  }
+
+ private:
+  void take(std::string_view line) {
+    if (line.starts_with("sample") && line.ends_with(':')) {
+      end_sample();
+      in_sample_ = true;
+    } else if (!is_indented(line)) {
+      end_sample();  // "meta_info:", "lost_situation:", "context_switch:"
+      if (!trim(line).empty() && !line.ends_with(':'))
+        lines_.ignore(line);
+    } else if (in_sample_) {
+      take_field(line);
+    } else if (constexpr std::string_view kLost = "lost_count: "; trim(line).starts_with(kLost)) {
+      lost_ = lone_number(trim(line).substr(kLost.size())).value_or(0);
+    }
+  }
+
+  void take_field(std::string_view line) {
+    std::string_view value = trim(line);
+    const auto key = take_until(value, ':');
+    value = trim(value);
+    if (!key)
+      lines_.ignore(line);
+    else if (*key == "event_type")
+      event_ = value;
+    else if (*key == "time")
+      time_ns_ = parse_number<std::uint64_t>(value);
+    else if (*key == "event_count")
+      period_ = parse_number<std::uint64_t>(value).value_or(1);
+    else if (*key == "thread_id")
+      tid_ = parse_number<std::uint32_t>(value).value_or(0);
+    else if (*key == "thread_name")
+      comm_ = value;
+    else if (*key == "vaddr_in_file")
+      address_ = value;
+    else if (*key == "file")
+      file_ = value;
+    else if (*key == "symbol")
+      add_frame(value);
+  }
+
+  /// The symbol is the last that a frame says.
+  void add_frame(std::string_view symbol) {
+    const std::uint32_t kind = is_kernel_module(file_)     ? perf::kSymbolKernel
+                               : looks_like_library(file_) ? perf::kSymbolLibrary
+                                                           : 0U;
+    const bool is_unknown = symbol == "unknown" || symbol == "[unknown]" || symbol.empty();
+    const std::string name = is_unknown ? fmt::format("{}+0x{}", file_name(file_), address_)
+                                        : function_name(symbol, false, false);
+    stack_.add_caller(frame_text(name, kind, options_.marks));
+  }
+
+  void end_sample() {
+    if (in_sample_ && !is_wanted()) {
+      ++report_.other_events;
+    } else if (in_sample_ && is_in_time()) {
+      if (options_.all_events)
+        stack_.add_root(event_);
+      stack_.add_root(root());
+      stack_.count(options_.weight == Weight::kSamples ? 1 : std::max<std::uint64_t>(period_, 1));
+      ++report_.samples;
+    }
+    stack_.clear();
+    in_sample_ = false;
+    event_.clear();
+    comm_.clear();
+    file_.clear();
+    address_.clear();
+    time_ns_.reset();
+    period_ = 1;
+    tid_ = 0;
+  }
+
+  bool is_in_time() {
+    if (!options_.time)
+      return true;
+    constexpr std::uint64_t kNsInUs = 1000;
+    if (!time_ns_)
+      ++report_.without_time;
+    else if (options_.time->holds(*time_ns_ / kNsInUs))
+      return true;
+    else
+      ++report_.outside_time;
+    return false;
+  }
+
+  bool is_wanted() {
+    if (options_.all_events)
+      return true;
+    if (report_.folded_event.empty())
+      report_.folded_event = event_;
+    return report_.folded_event == event_;
+  }
+
+  /// The process is not told, as in perf script text of old.
+  [[nodiscard]] std::string root() const {
+    std::string text = root_text(comm_, 0, 0, RootName::kComm);
+    if (options_.root == RootName::kCommPid)
+      text += "-?";
+    else if (options_.root == RootName::kCommPidTid)
+      text += fmt::format("-?/{}", tid_);
+    return text;
+  }
+
+  TextReport report_;
+  TextLines lines_;
+  const Options& options_;
+  StackBuilder stack_;
+  bool in_sample_ = false;
+  std::string event_, comm_, file_, address_;
+  std::optional<std::uint64_t> time_ns_;
+  std::uint64_t period_ = 1;
+  std::uint32_t tid_ = 0;
+  std::uint64_t lost_ = 0;  ///< as the recorder says at the end
+};
+
+}  // namespace
+
+bool looks_like(std::string_view head) {
+  bool in_sample = false;
+  while (const auto line = take_line(head)) {
+    if (in_sample)
+      return line->starts_with("  event_type: ");
+    in_sample = *line == "sample:";
+    if (!in_sample && !is_indented(*line) && !line->ends_with(':'))
+      return false;  // "meta_info:" and what it says may come before
+  }
+  return false;
+}
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
+}
+
+}  // namespace pe::fold::simpleperf

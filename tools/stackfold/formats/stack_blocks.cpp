@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/stack_blocks.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/characters.h"
+#include "folded/folded_line.h"
+#include "stackfold/formats/stack_builder.h"
+#include "stackfold/formats/text.h"
+#include "stackfold/formats/text_lines.h"
+#include "stackfold/frame_text.h"
+#include "stackfold/perf_script/function_name.h"
+
+namespace pe::fold::stack_blocks {
+namespace {
+
+struct Process {
+  std::string_view comm;
+  std::optional<std::uint32_t> pid;
+};
+
+/// "-                prog (123)": bcc pads the "-" to 16 columns.
+std::optional<Process> parse_process(std::string_view text) {
+  if (!text.starts_with("-  "))
+    return std::nullopt;
+  Process process{trim(text.substr(1)), std::nullopt};
+  const auto open = process.comm.rfind(" (");
+  if (open != kNone && process.comm.ends_with(')'))
+    process.pid =
+        parse_number<std::uint32_t>(process.comm.substr(open + 2, process.comm.size() - open - 3));
+  if (process.pid)
+    process.comm = trim(process.comm.substr(0, open));
+  return process;
+}
+
+/// What DTrace and bcc print besides stacks: "  0  64091     :tick-60s", "Tracing ...", "16:00:31".
+bool is_known_note(std::string_view line) {
+  constexpr std::string_view kBegins[] = {"dtrace: ", "CPU ",      "Sampling at ", "Tracing ",
+                                          "^C",       "Detaching", "Hit Ctrl-C"};
+  if (std::any_of(std::begin(kBegins), std::end(kBegins),
+                  [line](std::string_view begin) { return line.starts_with(begin); }))
+    return true;
+  const std::string_view text = trim(line);
+  if (text.size() == 8 && text[2] == ':' && text[5] == ':')
+    return text.find_first_not_of("0123456789:") == kNone;
+  const auto colon = text.find(':');
+  return is_indented(line) && colon != kNone && !text.empty() && is_digit(text[0]) &&
+         text.substr(0, colon).find_first_not_of("0123456789 ") == kNone;
+}
+
+/// "execname          12": the last of several keys of DTrace, and the count.
+std::optional<std::uint64_t> number_behind_gap(std::string_view& text) {
+  const auto blank = text.find_last_of(" \t");
+  if (blank == kNone || blank == 0 || !is_blank(text[blank - 1]))
+    return std::nullopt;
+  const auto number = parse_number<std::uint64_t>(text.substr(blank + 1));
+  if (number)
+    text = trim(text.substr(0, blank));
+  return number;
+}
+
+class Folder {
+ public:
+  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_), options_(options), stack_(counts) {}
+
+  TextReport fold() {
+    while (const auto line = lines_.next())
+      take(*line);
+    drop_stack();  // a count was to follow
+    return report_;
+  }
+
+ private:
+  void take(std::string_view line) {
+    std::string_view text = trim(line);
+    if (const auto count = lone_number(text)) {
+      end_stack(*count, line);
+      return;
+    }
+    if (are_notes_ && (text.empty() || is_indented(line)))
+      drop_stack();
+    if (text.empty() || is_known_note(line))
+      return;
+    if (pending_lines_++ == 0) {
+      are_notes_ = !is_indented(line);
+      first_line_ = line.substr(0, kKept);
+      first_line_number_ = lines_.line_number();
+    }
+    const auto process = parse_process(text);
+    const auto count = process ? std::nullopt : number_behind_gap(text);
+    if (process)
+      stack_.add_root(root_of(*process));
+    else
+      add_frame(text);
+    if (count)
+      end_stack(*count, line);
+  }
+
+  /// Kernel frames come first; "--" divides (profile -d, offcputime -d).
+  void add_frame(std::string_view text) {
+    if (text == "--" && options_.marks.kernel)
+      stack_.mark_callers("_[k]");
+    if (text.starts_with("b'") && text.ends_with('\''))  // bcc, before it knew of Python 3
+      text = text.substr(2, text.size() - 3);
+    text = cut_offset(cut_address(text));
+    const auto parts = split_inlined(text, false);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      const std::string_view mark = part + 1 == parts.rend() ? "" : "_[i]";
+      if (part->find("::") == kNone)
+        stack_.add_caller(*part, mark);
+      else
+        stack_.add_caller(function_name(*part, false, false), mark);
+    }
+  }
+
+  std::string root_of(const Process& process) const {
+    const bool with_pid = process.pid && options_.root != RootName::kComm;
+    return root_text(process.comm, process.pid.value_or(0), 0,
+                     with_pid ? RootName::kCommPid : RootName::kComm);
+  }
+
+  void end_stack(std::uint64_t count, std::string_view line) {
+    if (stack_.empty()) {
+      lines_.ignore(line);
+    } else if (count > 0) {
+      stack_.count(count);
+      ++report_.samples;
+    }
+    stack_.clear();
+    pending_lines_ = 0;
+    are_notes_ = false;
+  }
+
+  /// Lines that turned out to be of no stack.
+  void drop_stack() {
+    lines_.ignore(first_line_, first_line_number_, pending_lines_);
+    pending_lines_ = 0;
+    stack_.clear();
+    are_notes_ = false;
+  }
+
+  static constexpr std::size_t kKept = 80;  ///< bytes of a line, for a message
+
+  TextReport report_;
+  TextLines lines_;
+  const Options& options_;
+  StackBuilder stack_;
+  bool are_notes_ = false;  ///< the lines at hand stand at the margin: a count must follow at once
+  std::uint64_t pending_lines_ = 0;
+  std::string first_line_;
+  std::uint64_t first_line_number_ = 0;
+};
+
+bool looks_like_blocks(std::string_view head, bool wants_process) {
+  bool has_frame = false;
+  bool has_process = !wants_process;
+  while (const auto line = take_line(head)) {
+    std::string_view text = trim(*line);
+    if (text.empty() || is_known_note(*line))
+      continue;
+    if (lone_number(text) || (is_indented(*line) && number_behind_gap(text))) {
+      if (!has_frame)
+        return false;
+      if (has_process)
+        return true;
+    } else if (!is_indented(*line) && folded::parse_folded_line(*line)) {
+      return false;
+    } else {
+      has_frame = true;
+      has_process = has_process || parse_process(text);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool looks_like(std::string_view head) { return looks_like_blocks(head, false); }
+bool looks_like_bcc(std::string_view head) { return looks_like_blocks(head, true); }
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
+}
+
+}  // namespace pe::fold::stack_blocks

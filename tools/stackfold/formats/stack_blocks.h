@@ -1,0 +1,26 @@
+// Stacks as blocks of lines, a count behind each: what DTrace prints for an aggregation
+// by stack, and bcc's profile, offcputime, stackcount and wakeuptime.
+//
+//     libc.so.1`__read+0x15          leaf first
+//     mysqld`main+0x12
+//     -                prog (123)    bcc: the process
+//       12                           the count, or microseconds
+//
+// Blank lines divide the stacks of one key.  Source: what stackcollapse.pl makes of it, and
+// the print statements of bcc 0.26.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "stackfold/formats/format.h"
+
+namespace pe::fold::stack_blocks {
+
+bool looks_like(std::string_view head);
+/// Also says "-   comm (pid)" somewhere.
+bool looks_like_bcc(std::string_view head);
+
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+
+}  // namespace pe::fold::stack_blocks

@@ -1,0 +1,66 @@
+// Small questions that the readers of text formats ask of a line.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/characters.h"
+#include "base/parse_number.h"
+
+namespace pe::fold {
+
+/// Without blanks at either end.
+inline std::string_view trim(std::string_view text) noexcept {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+inline bool is_indented(std::string_view line) noexcept {
+  return !line.empty() && is_blank(line[0]);
+}
+
+/// Cuts off the first line and returns it without its end; nullopt if none is left.
+inline std::optional<std::string_view> take_line(std::string_view& text) noexcept {
+  if (text.empty())
+    return std::nullopt;
+  const auto end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  return line;
+}
+
+/// The number that a line consists of, blanks around it aside.
+inline std::optional<std::uint64_t> lone_number(std::string_view line) noexcept {
+  return parse_number<std::uint64_t>(trim(line));
+}
+
+/// "f+0x1f", "f+0x1f/0x20" and "f+31" without the offset in the function.
+inline std::string_view cut_offset(std::string_view frame) noexcept {
+  const auto plus = frame.rfind('+');
+  if (plus == std::string_view::npos || plus == 0)
+    return frame;
+  std::string_view rest = frame.substr(plus + 1);
+  const bool is_number = !rest.empty() && is_digit(rest[0]) &&
+                         rest.find_first_not_of("0123456789abcdefABCDEFx/") == rest.npos;
+  return is_number ? frame.substr(0, plus) : frame;
+}
+
+/// "7f2c1a2b3c4d f" without the address; one has twelve digits or more.
+inline std::string_view cut_address(std::string_view frame) noexcept {
+  constexpr std::size_t kFewestDigits = 12;
+  const auto* const end = std::find_if_not(frame.begin(), frame.end(), is_hex);
+  const auto digits = static_cast<std::size_t>(end - frame.begin());
+  if (digits < kFewestDigits || digits == frame.size() || !is_blank(frame[digits]))
+    return frame;
+  const std::string_view rest = trim(frame.substr(digits));
+  return rest.empty() ? frame : rest;
+}
+
+}  // namespace pe::fold
