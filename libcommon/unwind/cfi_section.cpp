@@ -16,7 +16,6 @@ constexpr std::size_t kMaxCieProgramBytes = 4096;  // common ones have 2 to 6
 constexpr std::size_t kMaxAugmentationBytes = 16;
 constexpr std::size_t kSearchTableEntryBytes = 8;
 constexpr std::uint8_t kSearchTableEncoding = DW_EH_PE_datarel | DW_EH_PE_sdata4;
-constexpr std::uint8_t kFormatMask = 0x0f;
 
 template <typename T>
 T load(const std::vector<std::byte>& bytes, std::size_t offset) noexcept {
@@ -191,7 +190,7 @@ std::optional<Cie> CfiSection::cie_at(std::uint64_t offset) const noexcept {
 std::optional<Fde> CfiSection::parse_fde(const Entry& entry, const Cie& cie) const noexcept {
   AddressedReader in = entry.body;
   const auto start = read_pointer(in, cie.pointer_encoding, data_svma_);
-  const auto bytes = read_pointer(in, cie.pointer_encoding & kFormatMask, 0);
+  const auto bytes = read_pointer(in, cie.pointer_encoding & kPointerFormatMask, 0);
   if (!start || !bytes || *bytes == 0 ||
       *bytes > std::numeric_limits<std::uint64_t>::max() - *start)
     return std::nullopt;

@@ -7,7 +7,6 @@ namespace pe::unwind {
 namespace {
 
 constexpr unsigned kMaxLebBytes = 10;
-constexpr std::uint8_t kFormatMask = 0x0f;
 constexpr std::uint8_t kBaseMask = 0x70;
 constexpr std::uint64_t kPointerBytes = 8;
 
@@ -108,7 +107,7 @@ std::optional<std::uint64_t> read_pointer(AddressedReader& in, std::uint8_t enco
     default:
       return std::nullopt;
   }
-  const auto number = read_number(in, encoding & kFormatMask);
+  const auto number = read_number(in, encoding & kPointerFormatMask);
   return number ? std::optional(base + *number) : std::nullopt;
 }
 
@@ -117,7 +116,7 @@ bool skip_pointer(AddressedReader& in, std::uint8_t encoding) noexcept {
     return true;
   if ((encoding & kBaseMask) == DW_EH_PE_aligned && !in.skip(-in.here() % kPointerBytes))
     return false;
-  return read_number(in, encoding & kFormatMask).has_value();
+  return read_number(in, encoding & kPointerFormatMask).has_value();
 }
 
 }  // namespace pe::unwind

@@ -35,6 +35,9 @@ class AddressedReader : public ByteReader {
   std::uint64_t end_svma_;  ///< may wrap, as addresses do
 };
 
+/// The part of an encoding that says how wide the number is, without what it counts from.
+inline constexpr std::uint8_t kPointerFormatMask = 0x0f;
+
 /// Reads a pointer of `encoding` (DW_EH_PE_...).  `data_svma` is what DW_EH_PE_datarel counts
 /// from.  Sums wrap: an address is no size.  nullopt if it is cut off, omitted, indirect, or
 /// relative to something that unwind sections of x86-64 and aarch64 do not use (text, function).

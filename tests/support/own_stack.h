@@ -78,7 +78,7 @@ inline std::uint64_t own_stack_end() {
   return reinterpret_cast<std::uint64_t>(start) + bytes;
 }
 
-/// The calling thread's stack from `sp` to `end`, where it stands.
+/// The calling thread's stack from `sp` to `end`, where it stands; not for AddressSanitizer.
 inline unwind::StackView own_stack(std::uint64_t sp, std::uint64_t end) {
   const auto* bytes = reinterpret_cast<const std::byte*>(sp);
   return {sp, Bytes(bytes, static_cast<std::size_t>(end - sp))};
