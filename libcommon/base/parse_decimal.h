@@ -1,4 +1,4 @@
-// Strict parsing of decimal fractions: "12", "0.5", "12."; no sign, no exponent.
+// Strict parsing of decimal fractions: "12", "0.5", ".5", "12."; no sign, no exponent.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,7 @@ namespace pe {
 inline std::optional<double> parse_decimal(std::string_view text) {
   // from_chars would take "-1", "inf" and "nan" too.
   if (text.empty() || text.find_first_not_of("0123456789.") != std::string_view::npos ||
-      text.front() == '.')
+      text == ".")
     return std::nullopt;
   double value = 0;
   const char* end = text.data() + text.size();

@@ -118,6 +118,8 @@ std::uint8_t channel(double base, double range, double v) {
 /// Colours of one hue; the palettes that look at names are made of these.
 Rgb plain_color(Palette palette, Position p) {
   switch (palette) {
+    case Palette::kBlack:
+      return {0, 0, 0};
     case Palette::kMem:
       return {0, channel(190, 50, p.v2), channel(0, 210, p.v1)};
     case Palette::kIo:
@@ -234,6 +236,12 @@ Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64
   if (has_meaning(palette))
     return meaning_color(palette, kind_of_name(name), position);
   return plain_color(hue_of_name(palette, name), position);
+}
+
+std::vector<LegendEntry> difference_legend() {
+  return {{.color = difference_color(1, 2), .meaning = "grew"},
+          {.color = difference_color(-1, 2), .meaning = "shrank"},
+          {.color = difference_color(0, 2), .meaning = "as before"}};
 }
 
 std::vector<LegendEntry> legend_of(Palette palette) {

@@ -37,6 +37,7 @@ enum class Palette {
   kPurple,
   kOrange,
   kKind,        ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
+  kBlack,       ///< of flamegraph.pl for palettes that it does not know; has no name
   kColorblind,  ///< by mark as well, in colours that people tell apart who see few
 };
 
@@ -73,6 +74,8 @@ struct LegendEntry {
   Rgb color;
   std::string_view meaning;
 };
+/// Of differences.
+std::vector<LegendEntry> difference_legend();
 /// Empty unless the palette's colours have meanings: `kind` and `colorblind`.
 std::vector<LegendEntry> legend_of(Palette palette);
 

@@ -47,6 +47,16 @@ constexpr std::string_view kReading =
 
 }  // namespace
 
+bool is_page_id(std::string_view id) {
+  // Of this file and of the page's script.
+  constexpr std::string_view kIds[] = {
+      "background", "bar",      "cursor", "details", "frames",    "head",       "heavy",
+      "hover",      "invert",   "legend", "matched", "page-desc", "page-title", "profile",
+      "search",     "subtitle", "title",  "unzoom",  "voice",
+  };
+  return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
+}
+
 std::string fitted_label(std::string_view name, double width, const Geometry& geometry) {
   const double fitting = width / (geometry.font_size * geometry.font_width);
   if (!(fitting >= 3))

@@ -123,6 +123,9 @@ class PageWriter {
   std::uint64_t replaced_ = 0;
 };
 
+/// Has the page an element of its own that is called so?
+bool is_page_id(std::string_view id);
+
 /// `name` cut to fit `width` pixels: whole, or its end replaced by "..", or
 /// empty when not even three characters fit.
 std::string fitted_label(std::string_view name, double width, const Geometry& geometry);

@@ -1,5 +1,6 @@
 // Pictures other than the plain one, and the files that go with them.
 // SPDX-License-Identifier: MIT
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -61,6 +62,30 @@ BOOST_AUTO_TEST_CASE(two_counts_are_drawn_as_differences_of_each_frame_with_all_
   BOOST_TEST(contains(r.out, "fill=\"rgb(255,0,0)\""));      // b, the largest
   BOOST_TEST(contains(r.out, "fill=\"rgb(126,126,255)\""));  // c
   BOOST_TEST(contains(r.out, "fill=\"rgb(255,255,255)\""));  // d
+  BOOST_TEST(contains(r.out, ">shrank</tspan>"));
+}
+
+BOOST_AUTO_TEST_CASE(a_tree_without_what_is_drawn_is_left_out_and_told) {
+  std::string profile;
+  for (int i = 0; i < 500; ++i)
+    profile += "main;function_" + std::to_string(i * 7919) + " " + std::to_string(i + 1000) + "\n";
+  const auto r = flamesvg({"--embed", "100"}, profile);
+  BOOST_TEST(r.err ==
+             "flamesvg: --embed: too small for the frames that are drawn: the page has no tree to "
+             "zoom into\n");
+  BOOST_TEST(!contains(r.out, "<metadata"));
+  BOOST_TEST(rects_of(r.out).size() == 502U);
+  BOOST_TEST(contains(flamesvg({}, profile).out, "<metadata"));
+}
+
+BOOST_AUTO_TEST_CASE(the_summary_of_a_reversed_picture_names_what_ran) {
+  const auto r = flamesvg({"--reverse"}, "main;a;hot 300\nmain;b;hot 100\nmain 100\n");
+  BOOST_TEST(contains(r.out, "Largest by themselves: hot 80.00%, main 20.00%."));
+}
+
+BOOST_AUTO_TEST_CASE(the_perl_shows_the_mark_of_libraries) {
+  BOOST_TEST(contains(flamesvg({"--compat"}, "read_[l] 100\n").out, "<title>read_[l] (100"));
+  BOOST_TEST(contains(flamesvg({}, "read_[l] 100\n").out, "<title>read (100"));
 }
 
 BOOST_AUTO_TEST_CASE(negate_turns_differences_round) {
@@ -143,8 +168,8 @@ BOOST_AUTO_TEST_CASE(any_encoding_but_utf_8_is_written_in_ascii) {
   BOOST_TEST(contains(r.out, "<title>&#26085; (100 samples"));
   BOOST_TEST(contains(r.out, ">&#233;</text>"));
   BOOST_TEST(r.out.find_first_of("\xc3\xe6") == std::string::npos);
-  BOOST_TEST(flamesvg({"--encoding", "utf-16"}, "a 1\n").status == 2);
-  BOOST_TEST(flamesvg({"--encoding", "x\"y"}, "a 1\n").status == 2);
+  for (const char* name : {"utf-16", "UTF16", "UTF-7", "IBM037", "x\"y", ""})
+    BOOST_TEST(flamesvg({"--encoding", name}, "a 1\n").status == 2, name);
 }
 
 BOOST_AUTO_TEST_CASE(colours_are_kept_from_picture_to_picture) {
@@ -206,6 +231,28 @@ BOOST_AUTO_TEST_CASE(attributes_that_could_run_script_are_refused_and_told) {
                           ":1: 'href=javascript:alert(1)'\n");
   BOOST_TEST(!contains(r.out, "alert"));
   BOOST_TEST(!contains(r.out, "data:text"));
+}
+
+BOOST_AUTO_TEST_CASE(attributes_that_would_break_the_page_are_refused_and_told) {
+  const pe::testing::TempDir dir;
+  const std::string file = dir.file("attr", "a\tg_extra=x:y=\"1\"\tid=title\tg_extra=id='bar'\n");
+  const auto r = flamesvg({"--nameattr", file}, "a 100\n");
+  BOOST_TEST(contains(r.err, "ignored 3 fields"));
+  BOOST_TEST(!contains(r.out, "x:y"));
+}
+
+BOOST_AUTO_TEST_CASE(a_palette_map_that_is_no_file_is_an_error) {
+  const InTempDir here;
+  BOOST_REQUIRE(::mkfifo("palette.map", 0600) == 0);
+  const auto r = flamesvg({"--cp"}, "a 100\n");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.err == "flamesvg: palette.map: not a regular file\n");
+}
+
+BOOST_AUTO_TEST_CASE(only_the_perl_draws_palettes_that_it_does_not_know) {
+  const auto r = flamesvg({"--compat", "--colors", "nosuch"}, "a 100\n");
+  BOOST_TEST(contains(r.out, "fill=\"rgb(0,0,0)\""));
+  BOOST_TEST(flamesvg({"--colors", "nosuch"}, "a 100\n").status == 2);
 }
 
 BOOST_AUTO_TEST_CASE(addresses_are_safe_if_they_run_nothing) {

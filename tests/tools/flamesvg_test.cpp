@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(frames_below_a_pixel_are_runs_when_the_tree_is_embedded) {
 BOOST_AUTO_TEST_CASE(the_embedded_tree_takes_no_more_than_was_allowed) {
   const std::string profile = random_profile();
   for (const char* limit : {"2K", "10K", "30000"}) {
-    const std::string out = flamesvg({"--embed", limit}, profile).out;
+    const std::string out = flamesvg({"--width", "100", "--embed", limit}, profile).out;
     std::string_view page = out;
     const std::string tree = pe::testing::take_between(page, "<metadata class=\"tree\">", "<");
     BOOST_TEST(tree.size() <= (limit[0] == '2' ? 2048U : limit[0] == '1' ? 10'240U : 30'000U));

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(an_address_has_the_name_of_what_was_mapped_at_that_moment) 
              fmt::format("p;[unknown] 1\np;lib.so+{:#x} 1\np;pe::pe_symbolize_main 1\n", offset));
   BOOST_TEST(r.err ==
              "pe-symbolize: stdin: 3 samples; 2 of 3 frames without a name (66.7 %): "
-             "1 outside of all code, as callers found by frame pointers that are none, 1 in files "
+             "1 outside of all code, as where code has no frame pointers to follow, 1 in files "
              "that are gone\n");
 }
 

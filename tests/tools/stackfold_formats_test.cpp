@@ -124,6 +124,14 @@ BOOST_AUTO_TEST_CASE(garbage_is_an_error_and_names_its_place) {
   BOOST_TEST(r.err == "stackfold: ignored 1 unknown line; first: stdin:1: 'garbage'\n");
 }
 
+BOOST_AUTO_TEST_CASE(an_input_without_a_stack_of_the_format_is_told) {
+  for (const Shape& shape : kShapes) {
+    const auto r = stackfold({"--from", shape.format}, "garbage\n");
+    BOOST_TEST(r.status == 1, shape.format);
+    BOOST_TEST(!r.err.empty(), shape.format);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(bpftrace_text)
@@ -256,6 +264,13 @@ BOOST_AUTO_TEST_CASE(a_frame_has_its_module_in_front) {
 BOOST_AUTO_TEST_CASE(lists_behind_the_graph_are_not_counted) {
   BOOST_TEST(folded("Call graph:\n    2 a\n\nSort by top of stack, same collapsed (when >= 5):\n"
                     "        a  (in x)        2\n") == "a 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_garbage_line_in_a_call_graph_costs_no_samples) {
+  const auto r =
+      stackfold({}, "Call graph:\n    7 f  (in x) + 1  [0x1]\n!\n    5 g  (in x) + 1  [0x1]\n");
+  BOOST_TEST(r.out == "x`f 7\nx`g 5\n");
+  BOOST_TEST(r.err == "stackfold: ignored 1 unknown line; first: stdin:3: '!'\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

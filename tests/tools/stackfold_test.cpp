@@ -150,6 +150,22 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
   BOOST_TEST(unknown.err == "stackfold: stdin: no event 'gold': it has cycles, page-faults\n");
 }
 
+BOOST_AUTO_TEST_CASE(every_event_may_be_folded_under_its_name) {
+  auto stream = StreamBuilder();
+  stream.event(7, "cycles").event(8, "offcpu").unit(8, "ns").comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 1, .id = 7}).sample({.time_ns = 2, .id = 8, .period = 3000});
+  const auto r = stackfold({"--all-events"}, stream);
+  BOOST_TEST(r.out == "cycles;p 1\noffcpu;p 3\n");
+  BOOST_TEST(r.err.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_without_names_is_told) {
+  auto stream = StreamBuilder();
+  stream.event().comm(0, 1, 1, "p").sample({.time_ns = 1, .chain = {kUser, 0x100}});
+  BOOST_TEST(stackfold({}, stream).err ==
+             "stackfold: stdin: no names are in it: put pe-symbolize in front\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_event_named_first_is_folded_even_if_another_happened_first) {
   auto stream = StreamBuilder();
   stream.event(5, "dummy:HG").event(7, "cycles").event(8, "page-faults").comm(0, 1, 1, "p");
@@ -212,6 +228,19 @@ BOOST_AUTO_TEST_CASE(refuses_a_weight_it_does_not_know) {
   const auto r = stackfold({"--weight", "gold"});
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.err == "stackfold: --weight: not one of samples, period: 'gold' (see --help)\n");
+}
+
+BOOST_AUTO_TEST_CASE(events_that_contradict_are_refused) {
+  BOOST_TEST(stackfold({"--all-events", "--event", "x"}).err ==
+             "stackfold: --all-events: not with --event (see --help)\n");
+  BOOST_TEST(stackfold({"--event", "x"}, "a;b 1\n").err ==
+             "stackfold: stdin: --event: folded text has no events\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_event_that_a_text_does_not_have_is_an_error) {
+  const auto r = stackfold({"--event", "nosuch"}, "prog 1/2 1.0: 5 cycles: \n\t1f f (/x)\n\n");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.err.find("no sample of event 'nosuch'") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

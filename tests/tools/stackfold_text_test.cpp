@@ -169,4 +169,27 @@ BOOST_AUTO_TEST_CASE(a_format_can_be_named) {
   BOOST_TEST(stackfold({"--from", "stream"}, kHeader).status == 1);
 }
 
+BOOST_AUTO_TEST_CASE(folded_lines_with_numbers_in_their_frames_are_no_headers) {
+  for (const std::string text : {"main;foo 12 \nmain;bar 3 \n", "main;foo 12\t\n",
+                                 "a;b 1\r\nc 2\r\n", "Worker 3 (busy);run 10\n",
+                                 "main;std::array<int, 4 >::at 12\n", "main;lambda 1 at x;foo 5\n"})
+    BOOST_TEST(folded(text) == stackfold({"--from", "folded"}, text).out, text);
+}
+
+BOOST_AUTO_TEST_CASE(samples_without_frames_are_known_by_their_event) {
+  BOOST_TEST(folded("prog 12/34 [000] 1.0: 5 cycles: \n\n") == "prog 5\n");
+  BOOST_TEST(folded("prog 12 1.0: 5 cycles: \nother 13 1.0: 6 cycles: \n") == "other 6\nprog 5\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_name_of_nothing_but_open_brackets_takes_no_longer_than_another) {
+  for (const std::string bracket : {"(", "<(", "()<", "{lambda("}) {
+    std::string name = "a";
+    while (name.size() < 1'000'000)
+      name += bracket;
+    BOOST_TEST(!pe::fold::function_name(name, false, false).empty());
+    BOOST_TEST(!pe::fold::split_inlined(name, false).empty());
+    BOOST_TEST(!pe::fold::without_arguments(name).empty());
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -16,6 +16,11 @@ namespace {
 using calltree::CallTree;
 using calltree::kRoot;
 
+/// flamegraph.pl knows no mark of libraries.
+std::string_view shown_name(std::string_view name, const Options& options) {
+  return options.is_perl && name.ends_with("_[l]") ? name : svg::without_mark(name);
+}
+
 /// "1,234 samples, 12.34%", and what changed: "; +1.23%".
 class Details {
  public:
@@ -57,7 +62,8 @@ class Details {
   double whole_;
 };
 
-svg::PageStyle page_style(const Options& options, std::uint32_t levels) {
+/// `tree`: null if there is none to draw.
+svg::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
   svg::PageStyle style = options.page;
   style.geometry.levels = levels;
   style.factor = options.factor;
@@ -65,6 +71,10 @@ svg::PageStyle page_style(const Options& options, std::uint32_t levels) {
                         ? options.min_width.value / 100 * style.geometry.usable_width()
                         : options.min_width.value;
   style.is_timeline = options.order == Order::kInput;
+  if (tree != nullptr && tree->is_differential() && !options.is_perl) {
+    style.legend = svg::difference_legend();
+    style.geometry.has_legend = true;
+  }
   if (options.order == Order::kInput)
     style.order = "that of the input: the x-axis is time";
   else if (options.order == Order::kWidth)
@@ -80,10 +90,16 @@ EmbeddedTree embed(const Picture& picture, const Painter& painter) {
   colors.reserve(tree.name_count());
   for (std::uint32_t name = 0; name < tree.name_count(); ++name)
     colors.push_back(painter.color_of_name(tree.name_text(name)));
-  return embed_tree(tree, {.whole = picture.layout.boxes.front().count,
-                           .limit = picture.options.embed_limit,
-                           .colors = colors,
-                           .negate = picture.options.negate});
+  EmbeddedTree embedded = embed_tree(tree, {.whole = picture.layout.boxes.front().count,
+                                            .limit = picture.options.embed_limit,
+                                            .colors = colors,
+                                            .negate = picture.options.negate});
+  // A tree without frames that are as wide as a pixel would make the picture poorer.
+  const double whole = picture.layout.boxes.front().count.as_double();
+  const double pixel = whole / picture.options.page.geometry.usable_width();
+  if (embedded.left_out > 0 && embedded.smallest.as_double() > pixel)
+    embedded.bytes.clear();
+  return embedded;
 }
 
 std::string left_out_text(const EmbeddedTree& embedded, const Options& options) {
@@ -105,11 +121,11 @@ std::string grouped_count(folded::Count count, double factor) {
   return digits;
 }
 
-std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
+Drawn draw(const Picture& picture, Painter& painter, io::Output& out) {
   const CallTree& tree = picture.tree;
   const Layout& layout = picture.layout;
   const EmbeddedTree embedded = embed(picture, painter);
-  svg::PageStyle style = page_style(picture.options, layout.levels);
+  svg::PageStyle style = page_style(&tree, picture.options, layout.levels);
   // The perl's picture has an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !picture.options.is_perl;
   style.summary = summary_text(tree, layout.boxes.front().count, picture.options) +
@@ -132,7 +148,7 @@ std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
     append_count(start, box.start);
     count.clear();
     append_count(count, box.count);
-    page.frame({.name = box.node == kRoot ? "all" : svg::without_mark(name),
+    page.frame({.name = box.node == kRoot ? "all" : shown_name(name, picture.options),
                 .detail = detail,
                 .fill = fill,
                 .depth = box.depth,
@@ -144,11 +160,12 @@ std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out) {
   }
   page.embed(embedded.bytes);
   page.end();
-  return page.replaced();
+  return {.replaced = page.replaced(),
+          .is_without_tree = picture.options.embed_limit > 0 && embedded.bytes.empty()};
 }
 
 void draw_error(std::string_view message, const Options& options, io::Output& out) {
-  const svg::PageStyle style = page_style(options, 0);
+  const svg::PageStyle style = page_style(nullptr, options, 0);
   svg::PageWriter(style, out).error_page(message);
 }
 

@@ -21,8 +21,13 @@ struct Picture {
   const NameAttributes& attributes;
 };
 
-/// Writes the page; returns how many characters of names were replaced.
-std::uint64_t draw(const Picture& picture, Painter& painter, io::Output& out);
+struct Drawn {
+  std::uint64_t replaced;  ///< characters of names that XML cannot hold
+  bool is_without_tree;    ///< what is drawn does not fit the limit of the embedded tree
+};
+
+/// Writes the page.
+Drawn draw(const Picture& picture, Painter& painter, io::Output& out);
 
 /// Writes a page that shows `message` alone.
 void draw_error(std::string_view message, const Options& options, io::Output& out);

@@ -86,11 +86,13 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     return report_no_stacks(profile, options, io);
   const flamesvg::Layout layout = flamesvg::lay_out(profile.tree, options);
   flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
-  const std::uint64_t replaced = flamesvg::draw(
+  const flamesvg::Drawn drawn = flamesvg::draw(
       {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},
       painter, io.out);
-  if (replaced > 0)
-    warn(io, "replaced " + plural(replaced, "character") + " that XML cannot hold");
+  if (drawn.replaced > 0)
+    warn(io, "replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");
+  if (drawn.is_without_tree)
+    warn(io, "--embed: too small for the frames that are drawn: the page has no tree to zoom into");
   if (kept)
     kept->write(kPaletteFile);
   return cli::kOk;

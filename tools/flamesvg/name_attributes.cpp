@@ -28,11 +28,10 @@ bool is_safe(std::string_view name, std::string_view value) {
   const std::string key = lower(name);
   const bool is_name =
       kLower.find(key.front()) != std::string_view::npos &&
-      key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_:.") == std::string::npos;
+      key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_.") == std::string::npos;
   if (!is_name || key.starts_with("on") || key.starts_with("xmlns"))
     return false;
-  const bool is_link = key == "href" || key == "xlink:href";
-  return !is_link || is_safe_address(value);
+  return key != "href" || is_safe_address(value);
 }
 
 /// false if the field is to be ignored.
@@ -40,6 +39,8 @@ bool take_field(std::string_view key, std::string_view value, svg::FrameExtra& e
   if (key == "title") {
     extra.title = value;
   } else if (key == "id" || key == "class") {
+    if (key == "id" && svg::is_page_id(value))
+      return false;
     extra.group.push_back({std::string(key), std::string(value)});
   } else if (key == "href" || key == "target") {
     if (key == "href" && !is_safe_address(value))
@@ -47,7 +48,10 @@ bool take_field(std::string_view key, std::string_view value, svg::FrameExtra& e
     extra.link.push_back({std::string(key), std::string(value)});
   } else if (key == "g_extra" || key == "a_extra") {
     auto attributes = parse_attributes(value);
-    if (!attributes)
+    const auto is_page_id = [](const svg::Attribute& a) {
+      return a.name == "id" && svg::is_page_id(a.value);
+    };
+    if (!attributes || std::any_of(attributes->begin(), attributes->end(), is_page_id))
       return false;
     auto& all = key == "g_extra" ? extra.group : extra.link;
     all.insert(all.end(), attributes->begin(), attributes->end());
@@ -102,9 +106,11 @@ std::optional<std::vector<svg::Attribute>> parse_attributes(std::string_view tex
     const char quote = text[0];
     text.remove_prefix(1);
     const auto value = take_until(text, quote);
-    if (!value || !is_safe(*name, *value))
+    // The prefix is not declared in our pages, which do without it.
+    const std::string_view plain = *name == "xlink:href" ? "href" : *name;
+    if (!value || !is_safe(plain, *value))
       return std::nullopt;
-    attributes.push_back({std::string(*name), std::string(*value)});
+    attributes.push_back({std::string(plain), std::string(*value)});
   }
 }
 

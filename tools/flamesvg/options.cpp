@@ -88,6 +88,10 @@ void read_palette(const cli::CommandLine& line, Options& options) {
   if (text == nullptr)
     return;
   const auto palette = svg::find_palette(*text);
+  if (!palette && line.has("compat")) {
+    options.palette = svg::Palette::kBlack;
+    return;
+  }
   if (!palette)
     refuse("colors", "not one of " + svg::palette_names(), *text);
   options.palette = *palette;
@@ -148,14 +152,19 @@ void read_encoding(const cli::CommandLine& line, std::string& encoding) {
   std::string name = *text;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  const bool is_name =
-      !name.empty() && kLetters.find(name.front()) != std::string_view::npos &&
-      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == std::string::npos;
-  const bool is_wide = name.starts_with("UTF-16") || name.starts_with("UTF-32") ||
-                       name.starts_with("UCS") || name.starts_with("ISO-10646-UCS");
-  if (!is_name || is_wide)
-    refuse("encoding", "not the name of an encoding that extends ASCII", *text);
+  if (name == "UTF8")
+    name = "UTF-8";
+  constexpr std::string_view kBegins[] = {
+      "UTF-8",  "US-ASCII", "ISO-8859-", "ISO_8859-", "WINDOWS-125", "CP125", "KOI8-",
+      "LATIN1", "EUC-",     "GB2312",    "GBK",       "GB18030",     "BIG5",  "TIS-620",
+  };
+  const bool is_known =
+      name.size() < 20 &&
+      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string::npos &&
+      std::any_of(std::begin(kBegins), std::end(kBegins),
+                  [&name](std::string_view begin) { return name.starts_with(begin); });
+  if (!is_known)
+    refuse("encoding", "not an encoding that is known to extend ASCII", *text);
   encoding = name;
 }
 

@@ -7,6 +7,9 @@ svg::Rgb Painter::color_of_name(std::string_view name) const {
   if (kept_ != nullptr)
     if (const auto color = kept_->find(name))
       return *color;
+  // The root is no function; where colours have meanings it has none of them.
+  if (name.empty() && !options_.page.legend.empty())
+    return {222, 214, 196};
   if (!options_.lost.is_zero() && name == kLostName)
     return {170, 170, 170};
   return svg::frame_color(options_.palette, options_.shade, name, options_.seed);

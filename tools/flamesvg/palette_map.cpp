@@ -2,11 +2,12 @@
 #include "flamesvg/palette_map.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <iterator>
 
+#include "base/error.h"
 #include "base/parse_number.h"
 #include "io/input.h"
 #include "io/line_reader.h"
@@ -35,11 +36,16 @@ std::optional<svg::Rgb> parse_rgb(std::string_view text) {
 
 PaletteMap PaletteMap::read(const std::string& path) {
   PaletteMap map;
-  if (::access(path.c_str(), F_OK) != 0)
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
     return map;
+  if (!S_ISREG(status.st_mode))  // a pipe would be waited for
+    throw Error(path + ": not a regular file");
   io::Input input = io::Input::open(path, -1);
   io::LineReader lines(input);
-  while (const auto line = lines.next()) {
+  while (auto line = lines.next()) {
+    if (line->ends_with('\r'))
+      line->remove_suffix(1);
     const auto arrow = line->rfind("->");
     const auto color =
         arrow == std::string_view::npos ? std::nullopt : parse_rgb(line->substr(arrow + 2));

@@ -51,6 +51,14 @@ Shares shares_of(const CallTree& tree) {
   return shares;
 }
 
+/// By number of the name: the totals of the root's children.
+std::vector<double> totals_on_root(const CallTree& tree) {
+  std::vector<double> totals(tree.name_count());
+  for (NodeId node = kRoot + 1; node < tree.size(); node = tree.subtree_end(node))
+    totals[tree.name_id(node)] += tree.total(node).as_double();
+  return totals;
+}
+
 /// "1,234 stacks".
 std::string grouped_plural(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", grouped_count({.whole = count}, 1), noun, count == 1 ? "" : "s");
@@ -76,7 +84,9 @@ std::string largest(const CallTree& tree, const std::vector<double>& of_names, d
 }  // namespace
 
 std::string summary_text(const CallTree& tree, folded::Count whole, const Options& options) {
-  const Shares shares = shares_of(tree);
+  Shares shares = shares_of(tree);
+  if (options.reverse)  // what ran stands on the root
+    shares.self = totals_on_root(tree);
   return fmt::format("{} {} in {}, {}. Largest by themselves: {}. Largest with what they call: {}.",
                      grouped_count(tree.total(kRoot), options.factor), options.page.count_name,
                      grouped_plural(shares.stacks, "stack"),

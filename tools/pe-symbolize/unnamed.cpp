@@ -14,7 +14,7 @@ const char* describe(Unnamed reason) {
     case Unnamed::kNone:
       return "named";
     case Unnamed::kNotMapped:
-      return "outside of all code, as callers found by frame pointers that are none";
+      return "outside of all code, as where code has no frame pointers to follow";
     case Unnamed::kNoMap:
       return "made at run time, without a readable perf map";
     case Unnamed::kNotInMap:

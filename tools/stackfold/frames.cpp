@@ -70,6 +70,7 @@ Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
 
 FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
                            const proc::ProcessTable& processes) {
+  has_made_up_ = true;
   if (entry.is_kernel)
     return texts_.intern(frame_text(fmt::format("[kernel]+{:#x}", entry.lookup_address),
                                     perf::kSymbolKernel, marks_));

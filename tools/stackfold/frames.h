@@ -35,6 +35,8 @@ class Locations {
   /// made of the module and the offset in it.  The view dies with the next call.
   std::span<const FrameId> find(std::uint32_t pid, const perf::CallChainEntry& entry,
                                 const proc::ProcessTable& processes);
+  /// Was a frame made of a module and an offset, because no name was there?
+  [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
   /// Frames made from mappings in [start, end) of `pid` hold no longer.
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
@@ -58,6 +60,7 @@ class Locations {
   std::uint32_t last_pid_ = 0;
   ByAddress* last_process_ =
       nullptr;  ///< of last_pid_: most frames are of the same process as the one before
+  bool has_made_up_ = false;
   std::vector<FrameId> pool_;  ///< the frames of places that have several
 };
 

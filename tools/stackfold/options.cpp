@@ -73,6 +73,8 @@ Options read_options(const cli::CommandLine& line) {
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");
+  if (options.all_events && (line.has("event") || line.has("event-filter")))
+    throw UsageError("--all-events: not with --event");
   if (const auto* name = line.text("from"))
     options.from = read_format(*name);
   if (line.has("pid"))

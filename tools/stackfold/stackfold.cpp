@@ -63,6 +63,8 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
   if (const std::string missing = losses(report); !missing.empty())
     say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
+  if (report.is_nameless)
+    say(io, input.name() + ": no names are in it: put pe-symbolize in front");
   if (!report.damage.empty())
     say(io, input.name() + ": " + report.damage);
   return report.damage.empty();
@@ -71,6 +73,7 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
 /// false if nothing in the input was of the format.
 bool fold_text(io::Input& input, const fold::Options& options, const fold::Format& format,
                folded::FoldedCounts& counts, cli::Io& io) {
+  const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = format.fold(input, options, counts);
   std::string left_out;
   add_left_out(left_out, report);
@@ -87,9 +90,16 @@ bool fold_text(io::Input& input, const fold::Options& options, const fold::Forma
   for (const std::string& what : {report.left_out, report.damage})
     if (!what.empty())
       say(io, fmt::format("{}: {}", input.name(), what));
+  if (options.event && !options.is_perl && report.samples == 0 && report.other_events > 0) {
+    say(io, fmt::format("{}: no sample of event '{}'", input.name(), *options.event));
+    return false;
+  }
   const bool is_any =
       report.samples + report.other_events + report.outside_time + report.without_time > 0;
-  return report.damage.empty() && (is_any || report.ignored_lines == 0);
+  const bool is_told = report.ignored_lines > 0 || !report.damage.empty();
+  if (!is_any && !is_empty && !is_told && report.left_out.empty())
+    say(io, fmt::format("{}: no stack of {} is in it", input.name(), format.name));
+  return report.damage.empty() && (is_any || is_empty);
 }
 
 /// false if nothing in the input was of the format.
@@ -110,6 +120,8 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
                     const std::string& input) {
   if (options.time && !format.has_times)
     throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
+  if (options.event && &format == &fold::folded_format())
+    throw Error(input + ": --event: folded text has no events");
   if (!format.has_frame_lines && (options.with_inlined || options.with_source))
     throw Error(fmt::format("{}: --{}: only for the text of perf script", input,
                             options.with_inlined ? "inline" : "srcline"));

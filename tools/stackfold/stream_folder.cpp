@@ -19,11 +19,11 @@ StreamFolder::StreamFolder(io::Input& input, const Options& options, folded::Fol
 StreamReport StreamFolder::fold() {
   while (const auto record = session_.next())
     take(*record);
-  // Time is added up in nanoseconds and printed in microseconds, as offcputime does.
   constexpr std::uint64_t kNsPerUs = 1000;
   counts_.add_divided(in_ns_, kNsPerUs);
   report_.counts = session_.counts();
   report_.damage = session_.damage();
+  report_.is_nameless = !has_names_ && locations_.has_made_up();
   for (const perf::Event& event : session_.events().all())
     report_.events.push_back(event.name);
   return report_;
@@ -42,6 +42,7 @@ void StreamFolder::take(const perf::Record& record) {
       roots_.clear();
       break;
     case perf::kRecordSymbol:
+      has_names_ = true;
       if (const auto symbol = perf::parse_symbol(record))
         locations_.add_symbol(*symbol);
       else
@@ -78,18 +79,21 @@ void StreamFolder::take_sample(std::uint16_t misc) {
     leaf_first_.insert(leaf_first_.end(), frames.begin(), frames.end());
   });
   leaf_first_.push_back(root_of(sample.pid, sample.tid));
+  if (options_.all_events)
+    leaf_first_.push_back(counts_.frames().intern(clean_name(event.name)));
   std::reverse(leaf_first_.begin(), leaf_first_.end());  // now root first
-  stacks_->add(leaf_first_, {.whole = weight_of(sample, event)});
+  // Time is added up in nanoseconds and printed in microseconds, as offcputime does.
+  const bool is_time = event.unit == "ns" && options_.weight == Weight::kByUnit;
+  (is_time ? in_ns_ : counts_).add(leaf_first_, {.whole = weight_of(sample, event)});
 }
 
 /// Samples of different events do not add up to anything: one is folded, the one
 /// asked for or the first that was asked of the recorder.
 bool StreamFolder::is_wanted(const perf::Event& event) {
-  if (report_.folded_event.empty() && event.name == options_.event.value_or(first_event())) {
-    report_.folded_event = event.name;
-    if (event.unit == "ns" && options_.weight == Weight::kByUnit)
-      stacks_ = &in_ns_;
-  }
+  if (options_.all_events)
+    return true;
+  if (report_.folded_event.empty())
+    report_.folded_event = options_.event.value_or(first_event());
   return report_.folded_event == event.name;
 }
 

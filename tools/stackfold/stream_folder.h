@@ -23,6 +23,7 @@ struct StreamReport {
   std::string folded_event;             ///< the event that was folded
   std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
   std::vector<std::string> events;      ///< all that the stream declares
+  bool is_nameless = false;             ///< addresses, but not one name for them
   std::string damage;                   ///< empty, or how the input ended badly
 };
 
@@ -49,7 +50,7 @@ class StreamFolder {
   session::Session session_;
   folded::FoldedCounts& counts_;
   folded::FoldedCounts in_ns_;  ///< of an event in nanoseconds, which are counted in microseconds
-  folded::FoldedCounts* stacks_ = &counts_;  ///< where samples go: one of the two
+  bool has_names_ = false;      ///< a SYMBOL was read
   Locations locations_;
   FrameId unknown_;  ///< "[unknown]"
   boost::unordered_flat_map<std::uint64_t, FrameId>

@@ -1,6 +1,6 @@
 // The address holds the state: #x=..&y=.. is the corner that the zoomed frame has
-// in the picture as it came, s= the search; i=1 turned upside down, h=1 heaviest
-// on the left.  The same behind "?" is read, too.  What does not fit this page is
+// in the picture as it came, s= the search, c=1 ignoring case; i=1 turned upside
+// down, h=1 heaviest on the left.  The same behind "?" is read, too.  What does not fit this page is
 // ignored.
 // SPDX-License-Identifier: MIT
 
@@ -45,6 +45,8 @@ function saveAddress() {
   }
   if (searching.pattern !== '')
     state.set('s', searching.pattern);
+  if (searching.ignoresCase)
+    state.set('c', 1);
   if (view.inverted !== isGivenInverted)
     state.set('i', 1);
   if (view.heavy)
@@ -65,5 +67,6 @@ function loadAddress() {
     setOrder(state.get('h') === '1');
     view.zoomed = currentIndex(zoomed);
   });
+  searching.ignoresCase = state.get('c') === '1';
   search(state.get('s') || '');
 }

@@ -74,6 +74,7 @@ function onAnyKey(event) {
     event.preventDefault();
     searching.ignoresCase = !searching.ignoresCase;
     search(searching.pattern);
+    saveAddress();
   } else if (event.key === 'Enter' && isTyping) {
     closeBox();
   } else if (event.key === 'Escape') {

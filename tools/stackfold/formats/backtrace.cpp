@@ -43,8 +43,10 @@ std::string_view take_address(std::string_view& text) {
   return address;
 }
 
-/// "main - /usr/bin/prog" without the module that eu-stack -m names.
+/// "main - /usr/bin/prog" without the module that eu-stack -m names; empty if there is only that.
 std::string_view without_module(std::string_view name) {
+  if (name.starts_with("- ") && name.size() > 2 && (name[2] == '/' || name[2] == '['))
+    return {};
   constexpr std::string_view kDash = " - ";
   for (auto dash = name.find(kDash); dash != kNone; dash = name.find(kDash, dash + 1)) {
     const std::string_view module = name.substr(dash + kDash.size());
@@ -90,26 +92,10 @@ class Folder {
       add_frame(frame->rest);
     } else if (is_eu_stack_thread(line) || is_gdb_thread(line)) {
       end_stack();
-    } else if (!trim(line).empty() && !is_note(line)) {
+    } else if (trim(line).starts_with('#')) {
       lines_.ignore(line);
     }
-  }
-
-  /// Lines that belong to a backtrace: places and variables, which are indented, and what
-  /// gdb says when it comes and goes.
-  [[nodiscard]] bool is_note(std::string_view line) const {
-    if (is_indented(line) && in_stack_)
-      return true;
-    // Where the process was stopped: "0x0000558a2044 in f (n=1) at x.c:10", "10      return n;"
-    const bool is_source = is_digit(line[0]) && line.find('\t') != kNone;
-    if (is_source || (line.starts_with("0x") && line.find(" in ") != kNone))
-      return true;
-    constexpr std::string_view kBegins[] = {
-        "PID ",       "[New ",           "[Thread debugging",
-        "Using host", "[Infer",          "[Switching ",
-        "No locals.", "[Current thread", "(More stack frames follow"};
-    return std::any_of(std::begin(kBegins), std::end(kBegins),
-                       [line](std::string_view begin) { return line.starts_with(begin); });
+    // All else is talk: places and variables of a frame, banners, warnings, prompts.
   }
 
   /// Whether a function is inlined shows in the line of its caller: gdb prints no address

@@ -56,8 +56,9 @@ class Folder {
     } else if (in_graph_) {
       if (const auto node = parse_node(line))
         add(*node);
-      else if (!line.empty() && !is_indented(line))
-        end_graph();  // "Total number in stack (recursive counted multiple, when >=5):"
+      else if (line.starts_with("Total number in stack") ||
+               line.starts_with("Sort by top of stack"))
+        end_graph();
       else if (!trim(line).empty())
         lines_.ignore(line);
     }

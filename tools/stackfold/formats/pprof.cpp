@@ -76,6 +76,8 @@ class Folder {
     types_.finish();
     if (negative_ > 0)
       report.left_out = plural(negative_, "count") + " below zero left out";
+    if (undefined_ > 0 && damaged == 0)
+      report.damage = plural(undefined_, "location") + " that it does not define";
     if (damaged > 0)
       report.damage = plural(damaged, "damaged sample") + " left out";
   }
@@ -102,8 +104,10 @@ class Folder {
     return types.size() - 1;
   }
 
-  /// False if the stack is deeper than any.
+  /// False if the stack is deeper than any, or lacks a value that is folded.
   bool add_sample() {
+    if (sample_.values.size() < types_.values_needed())
+      return false;
     stack_.clear();
     const auto& ids = sample_.location_ids;
     for (std::size_t i = ids.size(); i-- > 0;) {
@@ -131,10 +135,12 @@ class Folder {
       return known->second;
     const auto begin = pool_.size();
     const auto location = profile_.locations.find(id);
-    if (location == profile_.locations.end())
+    if (location == profile_.locations.end()) {
       pool_.push_back(counts_.frames().intern("[unknown]"));
-    else
+      ++undefined_;
+    } else {
       add_frames(location->second);
+    }
     const Place place{static_cast<std::uint32_t>(begin),
                       static_cast<std::uint32_t>(pool_.size() - begin)};
     places_.emplace(id, place);
@@ -178,20 +184,34 @@ class Folder {
   std::vector<folded::FrameId> pool_;
   Sample sample_;  ///< the one at hand
   std::vector<folded::FrameId> stack_;
-  std::uint64_t negative_ = 0;  ///< numbers below zero, of the difference of two profiles
+  std::uint64_t undefined_ = 0;  ///< locations that samples name
+  std::uint64_t negative_ = 0;   ///< numbers below zero, of the difference of two profiles
 };
+
+/// A sample type or the type of the period, a message of two small numbers: "\n\4\10\1\20\2".
+bool begins_with_type(std::string_view bytes) {
+  constexpr char kSampleType = '\x0a', kPeriodType = '\x5a', kNumberOne = '\x08';
+  constexpr char kLongestType = 22;
+  return bytes.size() > 3 && (bytes[0] == kSampleType || bytes[0] == kPeriodType) && bytes[1] > 0 &&
+         bytes[1] <= kLongestType && bytes[2] == kNumberOne;
+}
+
+/// The time, in nanoseconds since 1970, which Go puts first: a number of nine bytes, of which all
+/// but the last have the highest bit.
+bool begins_with_time(std::string_view bytes) {
+  constexpr char kTime = '\x48';
+  constexpr std::size_t kBytes = 9;
+  const auto is_high = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  return bytes.size() > 1 + kBytes && bytes[0] == kTime &&
+         std::all_of(bytes.begin() + 1, bytes.begin() + kBytes, is_high) && !is_high(bytes[kBytes]);
+}
 
 }  // namespace
 
 bool looks_like(std::string_view head) {
   if (io::is_gzip(bytes_in(head)))
     return true;
-  // The first field is a sample type or the type of the period, a message of two small
-  // numbers: "\n\4\10\1\20\2".
-  constexpr char kSampleType = '\x0a', kPeriodType = '\x5a', kNumberOne = '\x08';
-  constexpr char kLongestType = 22;
-  return head.size() > 3 && (head[0] == kSampleType || head[0] == kPeriodType) && head[1] > 0 &&
-         head[1] <= kLongestType && head[2] == kNumberOne;
+  return begins_with_type(head) || begins_with_time(head);
 }
 
 TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {

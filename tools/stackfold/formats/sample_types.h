@@ -31,6 +31,9 @@ class SampleTypes {
   /// `default_type`.  False if there is none of that name.
   bool choose(std::span<const SampleType> types, std::size_t default_type);
 
+  /// How many numbers a stack must have, that none of what is folded is missing.
+  [[nodiscard]] std::size_t values_needed() const { return columns_.back().index + 1; }
+
   /// Adds a stack, root first, with the number of one type; nothing if that is not to be folded.
   void add(std::span<const folded::FrameId> stack, std::size_t type, std::uint64_t value);
 

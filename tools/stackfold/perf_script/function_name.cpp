@@ -30,8 +30,30 @@ std::size_t end_of_operator(std::string_view text, std::size_t at) {
 bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
 bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
 
-/// The place behind the bracket that closes the one at `at`; nullopt if none does.
-std::optional<std::size_t> end_of_group(std::string_view text, std::size_t at) {
+/// Finds the ends of groups in brackets.  Each bracket that never closes costs a look at all of
+/// the text behind it; a made-up name may hold nothing else, so after a few no more are sought.
+class Groups {
+ public:
+  explicit Groups(std::string_view text) : text_(text) {}
+  /// The place behind the bracket that closes the one at `at`; nullopt if none does.
+  std::optional<std::size_t> end(std::size_t at) {
+    constexpr int kMostOpen = 16;
+    if (left_open_ >= kMostOpen)
+      return std::nullopt;
+    const auto end = find_end(at);
+    left_open_ += end ? 0 : 1;
+    return end;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> find_end(std::size_t at) const;
+
+  std::string_view text_;
+  int left_open_ = 0;
+};
+
+std::optional<std::size_t> Groups::find_end(std::size_t at) const {
+  const std::string_view text = text_;
   std::size_t depth = 0;
   for (std::size_t i = at; i < text.size();) {
     const std::size_t behind_operator = end_of_operator(text, i);
@@ -53,6 +75,7 @@ std::optional<std::size_t> end_of_group(std::string_view text, std::size_t at) {
 /// the last.
 std::string without_parameters(std::string_view text) {
   std::string kept;
+  Groups groups(text);
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t behind_operator = end_of_operator(text, i);
     const bool is_name =
@@ -60,7 +83,7 @@ std::string without_parameters(std::string_view text) {
     std::optional<std::size_t> end =
         behind_operator != i ? std::optional(behind_operator) : std::nullopt;
     if (!end && opens(text[i]))
-      end = end_of_group(text, i);
+      end = groups.end(i);
     if (!end && text[i] == '(')
       break;  // it never closes
     const bool is_parameters = text[i] == '(' && behind_operator == i && !is_name && i > 0;
@@ -91,12 +114,13 @@ std::vector<std::string_view> split_inlined(std::string_view function, bool is_p
   if (function.empty())
     return parts;
   std::size_t begin = 0;
+  Groups groups(function);
   for (std::size_t i = 0; i + 1 < function.size();) {
     const std::size_t skipped = is_perl ? i : end_of_operator(function, i);
     if (skipped != i) {
       i = skipped;
     } else if (!is_perl && opens(function[i])) {
-      i = end_of_group(function, i).value_or(i + 1);
+      i = groups.end(i).value_or(i + 1);
     } else if (function[i] == '-' && function[i + 1] == '>') {
       parts.push_back(function.substr(begin, i - begin));
       begin = i += 2;
@@ -120,6 +144,7 @@ std::string function_name(std::string_view function, bool is_perl, bool is_java)
 }
 
 std::string_view without_arguments(std::string_view text) {
+  Groups groups(text);
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t behind_operator = end_of_operator(text, i);
     if (behind_operator != i) {
@@ -127,7 +152,7 @@ std::string_view without_arguments(std::string_view text) {
     } else if (text.substr(i).starts_with(" (") && !text.substr(i + 1).starts_with(kAnonymous)) {
       return text.substr(0, i);
     } else {
-      i = opens(text[i]) ? end_of_group(text, i).value_or(i + 1) : i + 1;
+      i = opens(text[i]) ? groups.end(i).value_or(i + 1) : i + 1;
     }
   }
   return text;

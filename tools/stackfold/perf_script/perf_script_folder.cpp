@@ -281,20 +281,27 @@ void PerfScriptFolder::ignore(std::string_view line) {
 namespace perf_script {
 
 bool looks_like(std::string_view head) {
-  bool has_header = false;
+  // Folded lines pass for headers, if frames hold numbers: "main;worker 3 (busy);run 10".  A header
+  // is one for sure if a frame follows, or if it names an event.
+  std::optional<PerfHeader> header;
+  bool is_folded = false;  // the header may be a folded line as well
   while (const auto line = take_until(head, '\n')) {
-    const bool is_empty = line->find_first_not_of(" \t\r") == std::string_view::npos;
-    if (line->starts_with('#') || (is_empty && !has_header))
+    const bool is_empty = is_blank_line(*line);
+    if (line->starts_with('#') || (is_empty && !header))
       continue;
     const bool is_indented = line->starts_with(' ') || line->starts_with('\t');
-    if (has_header && (is_empty || is_indented || parse_perf_frame(*line, false)))
+    if (header && (is_indented || parse_perf_frame(*line, false)))
       return true;
-    // "java;a;b 12" is no header: nothing stands behind its number.
-    has_header = parse_perf_header(*line, HeaderRules::kBest).has_value();
-    if (!has_header && folded::parse_folded_line(*line))
+    if (header && is_empty)
+      return header->event.has_value() || !is_folded;
+    if (is_folded && !(header && header->event))
+      return false;
+    header = parse_perf_header(*line, HeaderRules::kBest);
+    is_folded = folded::parse_folded_line(*line).has_value();
+    if (!header && is_folded)
       return false;
   }
-  return has_header;
+  return header && (header->event || !is_folded);
 }
 
 TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
