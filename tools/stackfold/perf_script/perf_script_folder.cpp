@@ -280,28 +280,48 @@ void PerfScriptFolder::ignore(std::string_view line) {
 
 namespace perf_script {
 
+namespace {
+
+/// What a line may be by itself.  Folded lines pass for headers, if frames hold numbers:
+/// "main;worker 3 (busy);run 10".
+struct Guess {
+  bool is_header = false;
+  bool has_event = false;
+  bool is_folded = false;
+
+  [[nodiscard]] bool is_rather_header() const { return is_header && (has_event || !is_folded); }
+};
+
+Guess guess(std::string_view line) {
+  const auto header = parse_perf_header(line, HeaderRules::kBest);
+  return {.is_header = header.has_value(),
+          .has_event = header && header->event,
+          .is_folded = folded::parse_folded_line(line).has_value()};
+}
+
+bool may_be_frame(std::string_view line) {
+  return line.starts_with(' ') || line.starts_with('\t') || parse_perf_frame(line, false);
+}
+
+}  // namespace
+
 bool looks_like(std::string_view head) {
-  // Folded lines pass for headers, if frames hold numbers: "main;worker 3 (busy);run 10".  A header
-  // is one for sure if a frame follows, or if it names an event.
-  std::optional<PerfHeader> header;
-  bool is_folded = false;  // the header may be a folded line as well
+  Guess last;
   while (const auto line = take_until(head, '\n')) {
     const bool is_empty = is_blank_line(*line);
-    if (line->starts_with('#') || (is_empty && !header))
+    if (line->starts_with('#') || (is_empty && !last.is_header))
       continue;
-    const bool is_indented = line->starts_with(' ') || line->starts_with('\t');
-    if (header && (is_indented || parse_perf_frame(*line, false)))
+    if (is_empty)
+      return last.is_rather_header();
+    if (last.is_header && may_be_frame(*line))
       return true;
-    if (header && is_empty)
-      return header->event.has_value() || !is_folded;
-    if (is_folded && !(header && header->event))
+    if (last.is_folded && !last.has_event)
       return false;
-    header = parse_perf_header(*line, HeaderRules::kBest);
-    is_folded = folded::parse_folded_line(*line).has_value();
-    if (!header && is_folded)
+    last = guess(*line);
+    if (!last.is_header && last.is_folded)
       return false;
   }
-  return header && (header->event || !is_folded);
+  return last.is_rather_header();
 }
 
 TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
