@@ -5,6 +5,8 @@
 
 #include "support/fake_code.h"
 
+BOOST_AUTO_TEST_SUITE(address_space)
+
 namespace {
 
 using pe::testing::FakeCode;
@@ -17,8 +19,6 @@ RuleKind kind_at(AddressSpace& space, std::uint64_t avma) { return space.rule(av
 CodeMapping bare(std::uint64_t start, std::uint64_t end) { return {start, end, 0, std::nullopt}; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(address_space)
 
 BOOST_AUTO_TEST_CASE(a_rule_is_found_where_the_image_is_mapped) {
   FakeCode code({"", ""});

@@ -7,6 +7,8 @@
 
 #include "support/cfi_builder.h"
 
+BOOST_AUTO_TEST_SUITE(cfi_program)
+
 namespace {
 
 using pe::testing::CfiBuilder;
@@ -52,8 +54,6 @@ CfiRow only_row(const std::string& instructions) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cfi_program)
 
 BOOST_AUTO_TEST_CASE(a_function_without_instructions_inherits_the_row_of_its_cie) {
   const CfiRow row = only_row("");

@@ -5,6 +5,8 @@
 
 #include "support/cfi_builder.h"
 
+BOOST_AUTO_TEST_SUITE(cfi_section)
+
 namespace {
 
 using pe::testing::CfiBuilder;
@@ -52,8 +54,6 @@ std::optional<Cie> cie_of(const CfiBuilder::Cie& cie, CfiFormat format = CfiForm
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cfi_section)
 
 BOOST_AUTO_TEST_CASE(finds_functions_in_the_search_table) {
   const CfiBuilder builder = three_functions();

@@ -9,6 +9,8 @@
 
 #include "support/cfi_builder.h"
 
+BOOST_AUTO_TEST_SUITE(expression)
+
 namespace {
 
 using pe::testing::code;
@@ -39,8 +41,6 @@ bool fails(const std::string& expression, Step why) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(expression)
 
 BOOST_AUTO_TEST_CASE(constants_of_every_width) {
   BOOST_TEST(value(code({DW_OP_lit31})) == 31U);

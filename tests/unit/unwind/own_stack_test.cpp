@@ -16,6 +16,8 @@
 
 #include "call_paths.h"
 
+BOOST_AUTO_TEST_SUITE(own_stack)
+
 namespace {
 
 using namespace pe::unwind;
@@ -162,8 +164,6 @@ void single_step(Witness& witness, const std::function<void()>& run) {
 void compare_at_leaf(void* witness) { static_cast<Witness*>(witness)->compare_here(); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(own_stack)
 
 BOOST_AUTO_TEST_CASE(every_shape_of_frame_is_walked_as_libgcc_does) {
   const auto witness = std::make_unique<Witness>();

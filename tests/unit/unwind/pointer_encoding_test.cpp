@@ -8,6 +8,8 @@
 
 #include "support/cfi_builder.h"
 
+BOOST_AUTO_TEST_SUITE(pointer_encoding)
+
 namespace {
 
 using pe::testing::code;
@@ -36,8 +38,6 @@ std::optional<std::uint64_t> uleb(const std::string& bytes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pointer_encoding)
 
 BOOST_AUTO_TEST_CASE(leb128_numbers_are_those_of_the_standard) {  // DWARF 5, figures 27 and 28
   BOOST_CHECK(uleb(code({2})) == 2U);

@@ -5,6 +5,8 @@
 
 #include "support/fake_code.h"
 
+BOOST_AUTO_TEST_SUITE(rule_cache)
+
 namespace {
 
 using pe::testing::code;
@@ -25,8 +27,6 @@ Rule fill(RuleCache& cache, AddressSpace& space, std::uint64_t avma) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rule_cache)
 
 BOOST_AUTO_TEST_CASE(keeps_whole_rules) {
   FakeCode code({kPushRbp, "", std::string(1, DW_CFA_undefined) + '\x10'});

@@ -12,6 +12,8 @@
 #include "unwind/cfi_program.h"
 #include "unwind/row_step.h"
 
+BOOST_AUTO_TEST_SUITE(rule)
+
 namespace {
 
 using pe::testing::CfiBuilder;
@@ -61,8 +63,6 @@ const std::string kRealigned = code({DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 
                                      DW_CFA_expression, 6, 2, DW_OP_breg6, 0});
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rule)
 
 BOOST_AUTO_TEST_CASE(a_rule_keeps_what_it_was_made_of) {
   const Rule rule(RuleKind::kFramePointer, 65535, 2047);

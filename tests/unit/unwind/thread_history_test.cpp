@@ -38,7 +38,7 @@ struct Program {
 };
 
 /// Three functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, and one without a caller.
-struct Fixture {
+struct HistoryFixture {
   static constexpr std::uint64_t kLeaf = kFakeCode, kThree = kFakeCode + 0x100,
                                  kBased = kFakeCode + 0x200, kEnd = kFakeCode + 0x300;
   FakeCode fake{{"", code({DW_CFA_def_cfa_offset, 24}),
@@ -61,7 +61,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(thread_history, Fixture)
+BOOST_FIXTURE_TEST_SUITE(thread_history, HistoryFixture)
 
 BOOST_AUTO_TEST_CASE(a_stack_that_stayed_is_copied) {
   const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};

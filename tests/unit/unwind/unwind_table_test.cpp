@@ -8,6 +8,8 @@
 #include "support/test_binary.h"
 #include "symbols/vdso.h"
 
+BOOST_AUTO_TEST_SUITE(unwind_table)
+
 namespace {
 
 using pe::testing::CfiBuilder;
@@ -30,8 +32,6 @@ pe::elf::Image opened(pe::elf::OpenResult result) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(unwind_table)
 
 BOOST_AUTO_TEST_CASE(gives_the_rule_of_the_row_that_covers_an_address) {
   CfiBuilder builder(0x20000);

@@ -42,7 +42,7 @@ FakeCode make_code() {
        code({DW_CFA_def_cfa_offset, 0}), code({DW_CFA_def_cfa_offset, 24, DW_CFA_offset | 10, 3})});
 }
 
-struct Fixture {
+struct WalkerFixture {
   FakeCode fake = make_code();
   AddressSpace space = fake.space();
   RuleCache cache;
@@ -66,7 +66,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(walker, Fixture)
+BOOST_FIXTURE_TEST_SUITE(walker, WalkerFixture)
 
 BOOST_AUTO_TEST_CASE(a_stack_is_walked_to_the_function_without_a_caller) {
   const Walked walked = walk(kLeaf + 4, {kThree + 8, 1, 2, kBased + 8, 3, kEnd + 8});
