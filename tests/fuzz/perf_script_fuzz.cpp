@@ -8,7 +8,7 @@
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
 #include "io/output.h"
-#include "stackfold/perf_script/perf_script_folder.h"
+#include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/refine.h"
 #include "support/memory_input.h"
 

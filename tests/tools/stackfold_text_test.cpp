@@ -3,8 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "stackfold/perf_script/function_name.h"
-#include "stackfold/perf_script/header.h"
+#include "stackfold/formats/perf_script/header.h"
+#include "stackfold/function_name.h"
 #include "support/stackfold.h"
 
 using pe::fold::HeaderRules;

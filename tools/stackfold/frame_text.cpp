@@ -41,6 +41,29 @@ bool looks_like_library(std::string_view path) {
   return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
 }
 
+bool is_kernel_module(std::string_view module) {
+  if (module.ends_with("vmlinux"))
+    return true;
+  const std::string_view name = file_name(module);
+  if (name.ends_with(".ko") || name.find(".ko.") != std::string_view::npos)
+    return true;
+  constexpr std::string_view kOfTheProcess[] = {"[vdso]", "[vsyscall]", "[unknown]",
+                                                "[heap]", "[stack]",    "[uprobes]"};
+  return module.starts_with('[') && !module.starts_with("[anon") &&
+         std::find(std::begin(kOfTheProcess), std::end(kOfTheProcess), module) ==
+             std::end(kOfTheProcess);
+}
+
+std::uint32_t module_flags(std::string_view module) {
+  if (is_kernel_module(module))
+    return perf::kSymbolKernel;
+  return looks_like_library(module) ? perf::kSymbolLibrary : 0U;
+}
+
+std::string unnamed_text(std::string_view module, std::uint64_t file_offset) {
+  return module.empty() ? "[unknown]" : fmt::format("{}+{:#x}", file_name(module), file_offset);
+}
+
 std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t tid, RootName root) {
   std::string text = clean_name(comm);
   std::replace(text.begin(), text.end(), ' ', '_');

@@ -19,6 +19,13 @@ std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& 
 
 /// A guess without the file's own word: "libc.so.6", "plugin.so".
 bool looks_like_library(std::string_view path);
+/// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?
+bool is_kernel_module(std::string_view module);
+/// What that makes of a frame's flags, as in perf::SymbolFlags.
+std::uint32_t module_flags(std::string_view module);
+
+/// A function without a name: "libc.so.6+0x1f"; "[unknown]" without a module.
+std::string unnamed_text(std::string_view module, std::uint64_t file_offset);
 
 /// "comm", "comm-PID" or "comm-PID/TID"; blanks in comm become '_', as stackcollapse-perf.pl has
 /// it.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/file_name.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
@@ -78,9 +77,8 @@ FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
   if (mapping == nullptr)
     return texts_.intern("[unknown]");
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
-  const std::uint32_t library = looks_like_library(*mapping->path) ? perf::kSymbolLibrary : 0U;
-  return texts_.intern(frame_text(fmt::format("{}+{:#x}", file_name(*mapping->path), file_offset),
-                                  perf::kSymbolUnresolved | library, marks_));
+  const std::uint32_t flags = perf::kSymbolUnresolved | module_flags(*mapping->path);
+  return texts_.intern(frame_text(unnamed_text(*mapping->path, file_offset), flags, marks_));
 }
 
 }  // namespace pe::fold

@@ -62,11 +62,7 @@ void StreamFolder::take(const perf::Record& record) {
 void StreamFolder::take_sample(std::uint16_t misc) {
   const perf::Sample& sample = *session_.sample();
   const perf::Event& event = *session_.event();
-  if (!is_wanted(event)) {
-    ++report_.other_events;
-    return;
-  }
-  if (options_.time && !is_in_time(sample))
+  if (!is_chosen(sample, event))
     return;
   leaf_first_.clear();
   perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
@@ -87,25 +83,13 @@ void StreamFolder::take_sample(std::uint16_t misc) {
   (is_time ? in_ns_ : counts_).add(leaf_first_, {.whole = weight_of(sample, event)});
 }
 
-/// Samples of different events do not add up to anything: one is folded, the one
-/// asked for or the first that was asked of the recorder.
-bool StreamFolder::is_wanted(const perf::Event& event) {
-  if (options_.all_events)
-    return true;
-  if (report_.folded_event.empty())
+bool StreamFolder::is_chosen(const perf::Sample& sample, const perf::Event& event) {
+  if (report_.folded_event.empty())  // the first declared, not the first that happened
     report_.folded_event = options_.event.value_or(first_event());
-  return report_.folded_event == event.name;
-}
-
-bool StreamFolder::is_in_time(const perf::Sample& sample) {
   constexpr std::uint64_t kNsPerUs = 1000;
-  if (sample.time_ns == 0) {
-    ++report_.without_time;
-    return false;
-  }
-  const bool is_inside = options_.time->holds(sample.time_ns / kNsPerUs);
-  report_.outside_time += is_inside ? 0 : 1;
-  return is_inside;
+  const auto time_us =
+      sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
+  return report_.takes_event(options_, event.name) && report_.takes_time(options_, time_us);
 }
 
 /// The stream's first event, but for the "dummy" by which perf follows mappings.

@@ -11,16 +11,13 @@
 #include "session/session.h"
 #include "stackfold/frames.h"
 #include "stackfold/options.h"
+#include "stackfold/sample_choice.h"
 
 namespace pe::fold {
 
 /// What became of a stream, for the closing line.
-struct StreamReport {
+struct StreamReport : SampleChoice {
   session::Counts counts;
-  std::uint64_t other_events = 0;       ///< samples of events that were not asked for
-  std::uint64_t outside_time = 0;       ///< samples that --time leaves out
-  std::uint64_t without_time = 0;       ///< those of which it is not known
-  std::string folded_event;             ///< the event that was folded
   std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
   std::vector<std::string> events;      ///< all that the stream declares
   bool is_nameless = false;             ///< addresses, but not one name for them
@@ -38,8 +35,7 @@ class StreamFolder {
  private:
   void take(const perf::Record& record);
   void take_sample(std::uint16_t misc);
-  bool is_wanted(const perf::Event& event);
-  bool is_in_time(const perf::Sample& sample);
+  bool is_chosen(const perf::Sample& sample, const perf::Event& event);
   [[nodiscard]] std::string first_event() const;
   /// Only the units of our own recorders say that a period is a weight: perf declares one ("msec")
   /// for its clock events, whose period is just the distance between samples.

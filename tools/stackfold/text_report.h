@@ -5,14 +5,12 @@
 #include <cstdint>
 #include <string>
 
+#include "stackfold/sample_choice.h"
+
 namespace pe::fold {
 
-struct TextReport {
-  std::uint64_t samples = 0;       ///< folded
-  std::uint64_t other_events = 0;  ///< samples of events that were not asked for
-  std::uint64_t outside_time = 0;  ///< samples that --time leaves out
-  std::uint64_t without_time = 0;  ///< those of which it is not known
-  std::string folded_event;        ///< the event that was folded, where samples name theirs
+struct TextReport : SampleChoice {
+  std::uint64_t samples = 0;                ///< folded
   std::uint64_t modules_without_debug = 0;  ///< of those that --inline looked for
   std::string first_without_debug;          ///< the first one's path
   std::uint64_t ignored_lines = 0;          ///< lines that are nothing of the format

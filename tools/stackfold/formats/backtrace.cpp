@@ -9,7 +9,7 @@
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 
 namespace pe::fold::backtrace {
 namespace {

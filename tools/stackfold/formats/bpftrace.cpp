@@ -17,15 +17,11 @@
 namespace pe::fold::bpftrace {
 namespace {
 
-bool is_name(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 /// The end of "@name"; 0 if the line begins no map.
 std::size_t map_name_end(std::string_view line) {
   if (!line.starts_with('@'))
     return 0;
-  const auto* const end = std::find_if_not(line.begin() + 1, line.end(), is_name);
+  const auto* const end = std::find_if_not(line.begin() + 1, line.end(), is_word);
   return static_cast<std::size_t>(end - line.begin());
 }
 
@@ -161,9 +157,7 @@ class Folder {
     const auto count = parse_number<std::uint64_t>(value);
     if (!has_stack_ || !count) {
       ++left_out_;
-    } else if (!is_wanted()) {
-      ++report_.other_events;
-    } else if (*count > 0) {
+    } else if (report_.takes_event(options_, map_) && *count > 0) {
       if (options_.all_events)
         stack_.add_root(map_);
       for (const std::string& label : labels_)
@@ -172,14 +166,6 @@ class Folder {
       ++report_.samples;
     }
     forget_key();
-  }
-
-  bool is_wanted() {
-    if (options_.all_events)
-      return true;
-    if (report_.folded_event.empty())
-      report_.folded_event = map_;
-    return report_.folded_event == map_;
   }
 
   /// A key that does not end before `line`.

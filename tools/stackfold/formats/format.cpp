@@ -10,11 +10,11 @@
 #include "stackfold/formats/jstack.h"
 #include "stackfold/formats/macos_sample.h"
 #include "stackfold/formats/memleak.h"
+#include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/formats/pprof.h"
 #include "stackfold/formats/pprof_raw.h"
 #include "stackfold/formats/simpleperf.h"
 #include "stackfold/formats/stack_blocks.h"
-#include "stackfold/perf_script/perf_script_folder.h"
 
 namespace pe::fold {
 namespace {

@@ -106,16 +106,13 @@ class Folder {
   /// Threads of the VM without a stack say RUNNABLE too; they run no Java.  Those that are
   /// repeated at a deadlock have no state.
   void end_thread() {
-    if (in_thread_ && stack_.callers() > 0 && !state_.empty()) {
-      if (options_.all_events || state_ == report_.folded_event) {
-        if (options_.all_events)
-          stack_.add_root(state_);
-        stack_.add_root(name_);
-        stack_.count(1);
-        ++report_.samples;
-      } else {
-        ++report_.other_events;
-      }
+    const bool is_stack = in_thread_ && stack_.callers() > 0 && !state_.empty();
+    if (is_stack && report_.takes_event(options_, state_)) {
+      if (options_.all_events)
+        stack_.add_root(state_);
+      stack_.add_root(name_);
+      stack_.count(1);
+      ++report_.samples;
     }
     stack_.clear();
     in_thread_ = false;

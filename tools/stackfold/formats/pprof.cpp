@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <string>
 
-#include "base/file_name.h"
 #include "base/plural.h"
 #include "io/gzip.h"
 #include "perf/sample.h"
 #include "stackfold/formats/pprof_profile.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/frame.h"
 
 namespace pe::fold::pprof {
 namespace {
@@ -151,9 +149,7 @@ class Folder {
     const auto found = profile_.mappings.find(location.mapping_id);
     const Mapping mapping = found == profile_.mappings.end() ? Mapping{} : found->second;
     const std::string_view module = profile_.string(mapping.file_name);
-    const std::uint32_t kind = is_kernel_module(module)     ? perf::kSymbolKernel
-                               : looks_like_library(module) ? perf::kSymbolLibrary
-                                                            : 0U;
+    const std::uint32_t kind = module_flags(module);
     for (auto line = location.lines.rbegin(); line != location.lines.rend(); ++line) {
       const std::uint32_t flags = line == location.lines.rbegin() ? kind : perf::kSymbolInlined;
       add_frame(name_of(*line), flags);
@@ -162,9 +158,7 @@ class Folder {
       return;
     // Not symbolized: as the stream's frames are written.
     const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;
-    add_frame(
-        module.empty() ? "[unknown]" : fmt::format("{}+{:#x}", file_name(module), file_offset),
-        kind);
+    add_frame(unnamed_text(module, file_offset), kind);
   }
 
   [[nodiscard]] std::string_view name_of(const Line& line) const {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/characters.h"
-#include "base/file_name.h"
 #include "base/plural.h"
 #include "base/string_arena.h"
 #include "base/take_until.h"
@@ -20,7 +19,6 @@
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/frame.h"
 
 namespace pe::fold::pprof_raw {
 namespace {
@@ -235,9 +233,7 @@ class Folder {
   /// Outermost first.
   std::vector<folded::FrameId> frames_of(const Location& location) {
     const Mapping mapping = mappings_[location.mapping_id];
-    const std::uint32_t kind = is_kernel_module(mapping.file)     ? perf::kSymbolKernel
-                               : looks_like_library(mapping.file) ? perf::kSymbolLibrary
-                                                                  : 0U;
+    const std::uint32_t kind = module_flags(mapping.file);
     std::vector<folded::FrameId> frames;
     frames.reserve(location.names.size() + 1);
     for (std::size_t i = location.names.size(); i-- > 0;) {
@@ -247,9 +243,7 @@ class Folder {
     }
     if (frames.empty()) {
       const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;
-      const std::string name = mapping.file.empty()
-                                   ? "[unknown]"
-                                   : fmt::format("{}+{:#x}", file_name(mapping.file), file_offset);
+      const std::string name = unnamed_text(mapping.file, file_offset);
       frames.push_back(counts_.frames().intern(frame_text(name, kind, options_.marks)));
     }
     return frames;

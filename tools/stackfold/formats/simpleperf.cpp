@@ -10,13 +10,11 @@
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "base/take_until.h"
-#include "perf/sample.h"
 #include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/frame.h"
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 
 namespace pe::fold::simpleperf {
 namespace {
@@ -79,19 +77,14 @@ class Folder {
 
   /// The symbol is the last that a frame says.
   void add_frame(std::string_view symbol) {
-    const std::uint32_t kind = is_kernel_module(file_)     ? perf::kSymbolKernel
-                               : looks_like_library(file_) ? perf::kSymbolLibrary
-                                                           : 0U;
     const bool is_unknown = symbol == "unknown" || symbol == "[unknown]" || symbol.empty();
     const std::string name = is_unknown ? fmt::format("{}+0x{}", file_name(file_), address_)
                                         : function_name(symbol, false, false);
-    stack_.add_caller(frame_text(name, kind, options_.marks));
+    stack_.add_caller(frame_text(name, module_flags(file_), options_.marks));
   }
 
   void end_sample() {
-    if (in_sample_ && !is_wanted()) {
-      ++report_.other_events;
-    } else if (in_sample_ && is_in_time()) {
+    if (in_sample_ && is_chosen()) {
       if (options_.all_events)
         stack_.add_root(event_);
       stack_.add_root(root());
@@ -109,25 +102,10 @@ class Folder {
     tid_ = 0;
   }
 
-  bool is_in_time() {
-    if (!options_.time)
-      return true;
+  bool is_chosen() {
     constexpr std::uint64_t kNsInUs = 1000;
-    if (!time_ns_)
-      ++report_.without_time;
-    else if (options_.time->holds(*time_ns_ / kNsInUs))
-      return true;
-    else
-      ++report_.outside_time;
-    return false;
-  }
-
-  bool is_wanted() {
-    if (options_.all_events)
-      return true;
-    if (report_.folded_event.empty())
-      report_.folded_event = event_;
-    return report_.folded_event == event_;
+    const auto time_us = time_ns_ ? std::optional(*time_ns_ / kNsInUs) : std::nullopt;
+    return report_.takes_event(options_, event_) && report_.takes_time(options_, time_us);
   }
 
   /// The process is not told, as in perf script text of old.

@@ -11,7 +11,7 @@
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 
 namespace pe::fold::stack_blocks {
 namespace {

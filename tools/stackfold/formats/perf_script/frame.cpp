@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/frame.h"
+#include "stackfold/formats/perf_script/frame.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "base/characters.h"
 #include "base/file_name.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 
 namespace pe::fold {
 namespace {
@@ -30,18 +30,10 @@ bool is_jit(std::string_view module, bool is_perl) {
   return is_perf_map(module) || (!is_perl && file_name(module).starts_with("jitted-"));
 }
 
-bool is_kernel(std::string_view module, bool is_perl) {
-  if (module.ends_with("vmlinux"))
-    return true;
-  if (is_perl)
-    return module.starts_with('[') && module.find("unknown") == kNone;
-  const std::string_view name = file_name(module);
-  const bool is_module_file = name.ends_with(".ko") || name.find(".ko.") != kNone;
-  constexpr std::string_view kOfTheProcess[] = {"[vdso]", "[vsyscall]", "[unknown]",
-                                                "[heap]", "[stack]",    "[uprobes]"};
-  return is_module_file || (module.starts_with('[') && !module.starts_with("[anon") &&
-                            std::find(std::begin(kOfTheProcess), std::end(kOfTheProcess), module) ==
-                                std::end(kOfTheProcess));
+/// The perl's rule: "[vdso]" and every other name in brackets is the kernel.
+bool is_kernel_to_perl(std::string_view module) {
+  return module.ends_with("vmlinux") ||
+         (module.starts_with('[') && module.find("unknown") == kNone);
 }
 
 /// What stands for a function without a name: its module in brackets.
@@ -60,14 +52,13 @@ std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
 }  // namespace
 
 std::string mark_of(std::string_view module, const FrameRules& rules) {
-  if (rules.marks.kernel && is_kernel(module, rules.is_perl))
+  const bool is_kernel = rules.is_perl ? is_kernel_to_perl(module) : is_kernel_module(module);
+  if (rules.marks.kernel && is_kernel)
     return "_[k]";
   if (is_jit(module, rules.is_perl))
     return rules.marks.jit ? "_[j]" : "";
   return rules.marks.library && looks_like_library(module) ? "_[l]" : "";
 }
-
-bool is_kernel_module(std::string_view module) { return is_kernel(module, false); }
 
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   const auto first = std::find_if_not(line.begin(), line.end(), is_space);

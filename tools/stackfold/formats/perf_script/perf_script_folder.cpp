@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/perf_script_folder.h"
+#include "stackfold/formats/perf_script/perf_script_folder.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/quote.h"
 #include "base/take_until.h"
 #include "folded/folded_line.h"
+#include "stackfold/formats/perf_script/source_line.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/source_line.h"
 
 namespace pe::fold {
 namespace {
@@ -81,11 +81,9 @@ void PerfScriptFolder::take(std::string_view line) {
 void PerfScriptFolder::take_header(const PerfHeader& header) {
   if (!options_.is_perl)
     end_sample();  // of a text whose blank lines are gone
-  if (!is_wanted(header)) {
-    ++report_.other_events;
+  if (header.event && !report_.takes_event(options_, header.event->name))
     return;
-  }
-  if (options_.time && !is_in_time(header))
+  if (options_.time && !report_.takes_time(options_, header_time_us(header)))
     return;
   in_sample_ = true;
   before_ = Before::kNothing;
@@ -102,27 +100,6 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
     roots_.push_back(counts_.frames().intern(left.substr(0, end)));
     left.remove_prefix(std::min(end + 1, left.size()));
   }
-}
-
-/// Samples of different events do not add up to anything: one is folded, the one
-/// asked for or the first met.
-bool PerfScriptFolder::is_wanted(const PerfHeader& header) {
-  if (!header.event || options_.all_events)
-    return true;
-  if (report_.folded_event.empty())
-    report_.folded_event = header.event->name;
-  return report_.folded_event == header.event->name;
-}
-
-bool PerfScriptFolder::is_in_time(const PerfHeader& header) {
-  const auto time_us = header_time_us(header);
-  if (!time_us) {
-    ++report_.without_time;
-    return false;
-  }
-  const bool is_inside = options_.time->holds(*time_us);
-  report_.outside_time += is_inside ? 0 : 1;
-  return is_inside;
 }
 
 std::string PerfScriptFolder::root_of(const PerfHeader& header) const {

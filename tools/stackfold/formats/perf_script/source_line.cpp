@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/source_line.h"
+#include "stackfold/formats/perf_script/source_line.h"
 
 #include "base/characters.h"
 #include "stackfold/frame_text.h"

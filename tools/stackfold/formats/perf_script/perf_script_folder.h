@@ -18,9 +18,9 @@
 #include "base/string_arena.h"
 #include "folded/folded_counts.h"
 #include "io/line_reader.h"
-#include "stackfold/perf_script/frame.h"
-#include "stackfold/perf_script/header.h"
-#include "stackfold/perf_script/uninliner.h"
+#include "stackfold/formats/perf_script/frame.h"
+#include "stackfold/formats/perf_script/header.h"
+#include "stackfold/formats/perf_script/uninliner.h"
 #include "stackfold/text_report.h"
 
 namespace pe::fold {
@@ -69,8 +69,6 @@ class PerfScriptFolder {
   void add_pending();
   std::uint32_t find_or_add(const PerfFrame& frame);
   Place make_place(const PerfFrame& frame);
-  bool is_wanted(const PerfHeader& header);
-  bool is_in_time(const PerfHeader& header);
   void end_sample();
   void ignore(std::string_view line);
   [[nodiscard]] std::string root_of(const PerfHeader& header) const;

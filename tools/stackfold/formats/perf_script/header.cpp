@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/header.h"
+#include "stackfold/formats/perf_script/header.h"
 
 #include <algorithm>
 

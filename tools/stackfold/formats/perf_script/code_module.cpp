@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/code_module.h"
+#include "stackfold/formats/perf_script/code_module.h"
 
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 #include "symbols/demangle.h"
 
 namespace pe::fold {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/uninliner.h"
+#include "stackfold/formats/perf_script/uninliner.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/file_name.h"
 #include "base/parse_number.h"
 #include "stackfold/frame_text.h"
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 #include "symbols/demangle.h"
 
 namespace pe::fold {

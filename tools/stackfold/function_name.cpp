@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/perf_script/function_name.h"
+#include "stackfold/function_name.h"
 
 #include <algorithm>
 #include <optional>

@@ -26,9 +26,6 @@ struct PerfFrame {
 /// "deleted", and "f (/x" for its function.
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl);
 
-/// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?
-bool is_kernel_module(std::string_view module);
-
 /// Is all of `text` an offset, "+0x1f"?
 bool is_offset(std::string_view text);
 

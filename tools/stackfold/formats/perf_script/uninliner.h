@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "stackfold/perf_script/code_module.h"
-#include "stackfold/perf_script/frame.h"
+#include "stackfold/formats/perf_script/code_module.h"
+#include "stackfold/formats/perf_script/frame.h"
 
 namespace pe::fold {
 
