@@ -11,6 +11,15 @@ bool begins_after(std::uint64_t avma, const Mapping& mapping) { return avma < ma
 
 }  // namespace
 
+bool MappedFile::is_anonymous() const noexcept {
+  // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
+  // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
+  const std::string_view name = path;
+  return name.starts_with("//anon") || name.starts_with("[anon") || name == "[heap]" ||
+         name == "[stack]" || name.starts_with("/memfd:") || name.starts_with("/dev/zero") ||
+         name.starts_with("anon_inode:");
+}
+
 void AddressSpace::map(const Mapping& mapping) {
   make_room(mapping.start, mapping.end);
   const auto place =
@@ -54,10 +63,10 @@ const Mapping* AddressSpace::find(std::uint64_t avma) const noexcept {
 }
 
 void ProcessTable::map(std::uint32_t pid, std::uint64_t start, std::uint64_t size,
-                       std::uint64_t file_offset, std::string_view path) {
+                       std::uint64_t file_offset, const MappedFile& file) {
   if (size == 0 || size > std::numeric_limits<std::uint64_t>::max() - start)
     return;
-  const std::string& kept = *paths_.emplace(path).first;
+  const MappedFile& kept = *files_.insert(file).first;
   writable_space(pid).map({start, start + size, file_offset, &kept});
 }
 
@@ -84,9 +93,14 @@ void ProcessTable::set_comm(std::uint32_t pid, std::uint32_t tid, std::string_vi
   comms_.emplace(pid, comm);
 }
 
+const AddressSpace* ProcessTable::space(std::uint32_t pid) const {
+  const auto found = spaces_.find(pid);
+  return found == spaces_.end() ? nullptr : found->second.get();
+}
+
 const Mapping* ProcessTable::find(std::uint32_t pid, std::uint64_t avma) const {
-  const auto space = spaces_.find(pid);
-  return space == spaces_.end() ? nullptr : space->second->find(avma);
+  const AddressSpace* mapped = space(pid);
+  return mapped == nullptr ? nullptr : mapped->find(avma);
 }
 
 std::string ProcessTable::comm(std::uint32_t pid, std::uint32_t tid) const {

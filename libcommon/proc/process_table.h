@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,12 +15,23 @@
 
 namespace pe::proc {
 
+/// What is mapped, as far as it was recorded.
+struct MappedFile {
+  std::string path;           ///< "/usr/bin/ls", "[vdso]", "//anon"; as its process sees it
+  std::uint64_t inode = 0;    ///< 0: not recorded
+  std::string build_id = {};  ///< its bytes; empty: not recorded
+
+  /// Is there no file behind it, only memory?  JIT compilers write their code there.
+  [[nodiscard]] bool is_anonymous() const noexcept;
+  bool operator==(const MappedFile&) const = default;
+};
+
 /// An executable mapping.
 struct Mapping {
   std::uint64_t start = 0, end = 0;  ///< avma
   std::uint64_t file_offset = 0;     ///< of `start`
-  const std::string* path =
-      nullptr;  ///< as recorded ("/usr/bin/ls", "[vdso]", "//anon"); lives as long as the table
+  /// Lives as long as the table; one object a file, in whatever processes and places it is mapped.
+  const MappedFile* file = nullptr;
 };
 
 /// The executable mappings of one process at one moment, sorted, without overlap.
@@ -40,7 +52,7 @@ class AddressSpace {
 class ProcessTable {
  public:
   void map(std::uint32_t pid, std::uint64_t start, std::uint64_t size, std::uint64_t file_offset,
-           std::string_view path);
+           const MappedFile& file);
   /// A new process shares its parent's mappings until either changes its own;
   /// a new thread is called as its parent until it is renamed.
   void fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std::uint32_t pid,
@@ -49,17 +61,24 @@ class ProcessTable {
   void exec(std::uint32_t pid);
   void set_comm(std::uint32_t pid, std::uint32_t tid, std::string_view comm);
 
+  /// The process's mappings; null if none are known.
+  [[nodiscard]] const AddressSpace* space(std::uint32_t pid) const;
   /// Null if nothing is known to be mapped there.
   [[nodiscard]] const Mapping* find(std::uint32_t pid, std::uint64_t avma) const;
   /// The thread's name, or its process's; ":TID" if neither was recorded, as perf writes it.
   [[nodiscard]] std::string comm(std::uint32_t pid, std::uint32_t tid) const;
 
  private:
+  struct FileHash {
+    std::size_t operator()(const MappedFile& file) const noexcept {
+      return std::hash<std::string>()(file.path) ^ std::hash<std::uint64_t>()(file.inode);
+    }
+  };
   AddressSpace& writable_space(std::uint32_t pid);
 
   std::unordered_map<std::uint32_t, std::shared_ptr<AddressSpace>> spaces_;
   std::unordered_map<std::uint32_t, std::string> comms_;  ///< by thread
-  std::unordered_set<std::string> paths_;
+  std::unordered_set<MappedFile, FileHash> files_;
 };
 
 }  // namespace pe::proc

@@ -1,8 +1,7 @@
 // A sample stream as it is read: its records in time order, and the state of
 // every process at the moment of the record at hand.
 //
-// Joins perf (what a record says) and proc (what that means for a process), so
-// that pe-symbolize and stackfold see the same history.
+// pe-symbolize and stackfold read through it, and so see the same history.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +11,7 @@
 
 #include "io/input.h"
 #include "perf/ordered_reader.h"
-#include "proc/process_table.h"
+#include "session/history.h"
 
 namespace pe::session {
 
@@ -24,13 +23,6 @@ struct Counts {
       0;                              ///< records, samples among them, that could not be understood
   std::uint64_t skipped_records = 0;  ///< records of types that we cannot read (compressed ones)
   std::uint64_t out_of_order = 0;     ///< records older than one handed out before them
-};
-
-/// A change to a process's mappings that the record at hand made: names found
-/// for addresses in [start, end) of `pid` hold no longer.
-struct MappingChange {
-  std::uint32_t pid = 0;
-  std::uint64_t start = 0, end = 0;  ///< avma
 };
 
 class Session {
@@ -47,30 +39,29 @@ class Session {
   /// The event of the sample at hand.
   [[nodiscard]] const perf::Event* event() const noexcept { return event_; }
   [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {
-    return change_;
+    return history_.mapping_change();
   }
+  [[nodiscard]] const History& history() const noexcept { return history_; }
 
-  [[nodiscard]] const proc::ProcessTable& processes() const noexcept { return processes_; }
+  [[nodiscard]] const proc::ProcessTable& processes() const noexcept {
+    return history_.processes();
+  }
   [[nodiscard]] const perf::EventTable& events() const noexcept { return reader_.events(); }
   [[nodiscard]] Counts counts() const;
 
   /// The kernel's mapping as recorded ("[kernel.kallsyms]_text"): its first address, 0 if none was.
-  [[nodiscard]] std::uint64_t kernel_start() const noexcept { return kernel_start_; }
+  [[nodiscard]] std::uint64_t kernel_start() const noexcept { return history_.kernel_start(); }
 
   /// Empty after a good end of the input, else what is wrong and where.
   [[nodiscard]] std::string damage() const { return reader_.damage(); }
 
  private:
   bool apply(const perf::Record& record);
-  bool apply_mmap(const perf::Record& record);
-  bool apply_comm(const perf::Record& record);
 
   perf::OrderedReader reader_;
-  proc::ProcessTable processes_;
+  History history_;
   std::optional<perf::Sample> sample_;
   const perf::Event* event_ = nullptr;
-  std::optional<MappingChange> change_;
-  std::uint64_t kernel_start_ = 0;
   Counts counts_;
 };
 

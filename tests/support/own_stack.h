@@ -16,7 +16,7 @@
 
 #include "elf/image.h"
 #include "proc/maps.h"
-#include "symbols/vdso.h"
+#include "elf/vdso.h"
 #include "unwind/general_walk.h"
 #include "unwind/walker.h"
 
@@ -45,7 +45,7 @@ class OwnSpace {
 
  private:
   static std::unique_ptr<unwind::UnwindTable> open(const std::string& path) {
-    const auto opened = path == "[vdso]" ? symbols::own_vdso() : elf::Image::open(path);
+    const auto opened = path == "[vdso]" ? elf::own_vdso() : elf::Image::open(path);
     const auto* image = std::get_if<elf::Image>(&opened);
     return image == nullptr ? nullptr : std::make_unique<unwind::UnwindTable>(*image);
   }

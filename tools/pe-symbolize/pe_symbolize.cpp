@@ -16,19 +16,16 @@ using session::Session;
 void say(cli::Io& io, const std::string& what) { io.err.write("pe-symbolize: " + what + "\n"); }
 
 /// Keeps the names in step with the mappings.
-void follow(const Session& session, const perf::Record& record, symbolize::Annotator& annotator,
+void follow(const Session& session, symbolize::Annotator& annotator,
             symbolize::Resolver& resolver) {
   const auto& change = session.mapping_change();
   if (!change)
     return;
   annotator.forget(*change);
-  if (record.type != PERF_RECORD_MMAP && record.type != PERF_RECORD_MMAP2) {
+  if (change->mapped == nullptr)
     resolver.forget_jit(change->pid);
-    return;
-  }
-  const auto map = perf::parse_mmap(record);
-  if (map && symbolize::Resolver::is_anonymous(map->path))
-    resolver.expect_jit(map->pid);
+  else if (change->mapped->is_anonymous())
+    resolver.expect_jit(change->pid);
 }
 
 /// Passes every record on, names before the samples that need them.
@@ -37,7 +34,7 @@ void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annot
   while (const auto record = session.next()) {
     if (record->is_ours())
       continue;  // names of an earlier pass: ours replace them
-    follow(session, *record, annotator, resolver);
+    follow(session, annotator, resolver);
     if (session.sample())
       annotator.annotate(session, *session.sample(), record->misc);
     writer.write(record->bytes);

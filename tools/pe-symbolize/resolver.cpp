@@ -7,9 +7,9 @@
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "elf/library.h"
+#include "elf/vdso.h"
 #include "perf/sample.h"
 #include "proc/maps.h"
-#include "symbols/vdso.h"
 
 namespace pe::symbolize {
 namespace {
@@ -28,14 +28,6 @@ std::string describe(const SkippedLines& skipped) {
     text += (text.empty() ? "" : ", ") + plural(skipped.kallsyms, "line") +
             " of kernel symbols not understood";
   return text;
-}
-
-bool Resolver::is_anonymous(std::string_view path) {
-  // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
-  // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
-  return path.starts_with("//anon") || path.starts_with("[anon") || path == "[heap]" ||
-         path == "[stack]" || path.starts_with("/memfd:") || path.starts_with("/dev/zero") ||
-         path.starts_with("anon_inode:");
 }
 
 void Resolver::forget_jit(std::uint32_t pid) {
@@ -59,8 +51,8 @@ SkippedLines Resolver::skipped_lines() const {
 Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping) {
   if (mapping == nullptr)
     return unknown(Unnamed::kNotMapped, "");
-  const std::string& path = *mapping->path;
-  if (is_anonymous(path))
+  const std::string& path = mapping->file->path;
+  if (mapping->file->is_anonymous())
     return jit(pid, avma);
   Module& module = module_of(path);
   const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
@@ -77,7 +69,7 @@ Resolver::Module& Resolver::module_of(const std::string& path) {
   Module& module = item->second;
   if (!is_new)
     return module;
-  module.symbols = path == "[vdso]" ? std::make_unique<symbols::ModuleSymbols>(symbols::own_vdso())
+  module.symbols = path == "[vdso]" ? std::make_unique<symbols::ModuleSymbols>(elf::own_vdso())
                                     : std::make_unique<symbols::ModuleSymbols>(path);
   const elf::Image* image = module.symbols->image();
   module.is_library =

@@ -64,9 +64,6 @@ class Resolver {
   /// Of all that was read so far.
   [[nodiscard]] SkippedLines skipped_lines() const;
 
-  /// Is this what the kernel calls a mapping that has no file?
-  static bool is_anonymous(std::string_view path);
-
  private:
   struct Module {
     std::unique_ptr<symbols::ModuleSymbols> symbols;

@@ -77,8 +77,8 @@ FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
   if (mapping == nullptr)
     return texts_.intern("[unknown]");
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
-  const std::uint32_t flags = perf::kSymbolUnresolved | module_flags(*mapping->path);
-  return texts_.intern(frame_text(unnamed_text(*mapping->path, file_offset), flags, marks_));
+  const std::uint32_t flags = perf::kSymbolUnresolved | module_flags(mapping->file->path);
+  return texts_.intern(frame_text(unnamed_text(mapping->file->path, file_offset), flags, marks_));
 }
 
 }  // namespace pe::fold

@@ -14,9 +14,9 @@ namespace {
 /// "path+offset" of what is mapped at an address; "" if nothing is.
 std::string at(const ProcessTable& table, std::uint32_t pid, std::uint64_t avma) {
   const auto* mapping = table.find(pid, avma);
-  return mapping == nullptr
-             ? ""
-             : *mapping->path + "+" + std::to_string(avma - mapping->start + mapping->file_offset);
+  return mapping == nullptr ? ""
+                            : mapping->file->path + "+" +
+                                  std::to_string(avma - mapping->start + mapping->file_offset);
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(process_table)
 
 BOOST_AUTO_TEST_CASE(a_mapping_covers_its_range_only) {
   ProcessTable table;
-  table.map(1, 1000, 500, 70, "a");
+  table.map(1, 1000, 500, 70, {"a"});
   BOOST_TEST(at(table, 1, 999) == "");
   BOOST_TEST(at(table, 1, 1000) == "a+70");
   BOOST_TEST(at(table, 1, 1499) == "a+569");
@@ -35,8 +35,8 @@ BOOST_AUTO_TEST_CASE(a_mapping_covers_its_range_only) {
 
 BOOST_AUTO_TEST_CASE(a_new_mapping_cuts_a_hole_into_an_old_one) {
   ProcessTable table;
-  table.map(1, 1000, 1000, 0, "old");
-  table.map(1, 1300, 100, 0, "new");
+  table.map(1, 1000, 1000, 0, {"old"});
+  table.map(1, 1300, 100, 0, {"new"});
   BOOST_TEST(at(table, 1, 1299) == "old+299");
   BOOST_TEST(at(table, 1, 1300) == "new+0");
   BOOST_TEST(at(table, 1, 1400) == "old+400");
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(any_sequence_of_mappings_agrees_with_a_map_of_bytes) {
     const std::uint64_t start = random() % kBytes;
     const std::uint64_t size = 1 + random() % 50;
     const std::string path = "m" + std::to_string(step);
-    table.map(1, start, size, 7, path);
+    table.map(1, start, size, 7, {path});
     for (std::uint64_t i = 0; i < size; ++i)
       truth[start + i] = path + "+" + std::to_string(7 + i);
     for (std::uint64_t avma = 0; avma < kBytes + 60; ++avma)
@@ -61,26 +61,26 @@ BOOST_AUTO_TEST_CASE(any_sequence_of_mappings_agrees_with_a_map_of_bytes) {
 
 BOOST_AUTO_TEST_CASE(a_forked_process_has_its_parents_mappings_until_one_of_them_changes) {
   ProcessTable table;
-  table.map(1, 1000, 100, 0, "shared");
+  table.map(1, 1000, 100, 0, {"shared"});
   table.fork(1, 1, 2, 2);
-  table.map(2, 1000, 100, 0, "child");
+  table.map(2, 1000, 100, 0, {"child"});
   BOOST_TEST(at(table, 1, 1000) == "shared+0");
   BOOST_TEST(at(table, 2, 1000) == "child+0");
   table.fork(1, 1, 3, 3);
-  table.map(1, 2000, 100, 0, "later");
+  table.map(1, 2000, 100, 0, {"later"});
   BOOST_TEST(at(table, 3, 2000) == "");
 }
 
 BOOST_AUTO_TEST_CASE(exec_ends_the_old_mappings) {
   ProcessTable table;
-  table.map(1, 1000, 100, 0, "old");
+  table.map(1, 1000, 100, 0, {"old"});
   table.exec(1);
   BOOST_TEST(at(table, 1, 1000) == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_number_used_again_does_not_inherit_from_the_dead) {
   ProcessTable table;
-  table.map(5, 1000, 100, 0, "dead");
+  table.map(5, 1000, 100, 0, {"dead"});
   table.fork(9, 9, 5, 5);  // of a parent that we know nothing about
   BOOST_TEST(at(table, 5, 1000) == "");
 }
@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(a_thread_is_called_as_its_maker_until_renamed) {
 
 BOOST_AUTO_TEST_CASE(a_mapping_that_would_wrap_around_is_ignored) {
   ProcessTable table;
-  table.map(1, UINT64_MAX - 10, 100, 0, "x");
-  table.map(1, 1000, 0, 0, "x");
+  table.map(1, UINT64_MAX - 10, 100, 0, {"x"});
+  table.map(1, 1000, 0, 0, {"x"});
   BOOST_TEST(at(table, 1, UINT64_MAX - 5) == "");
 }
 

@@ -21,7 +21,7 @@ std::vector<std::string> mapped_at_samples(const StreamBuilder& stream) {
     if (!session.sample())
       continue;
     const auto* mapping = session.processes().find(1, 0x1000);
-    paths.push_back(mapping == nullptr ? "" : *mapping->path);
+    paths.push_back(mapping == nullptr ? "" : mapping->file->path);
   }
   return paths;
 }

@@ -10,7 +10,7 @@
 
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
-#include "symbols/vdso.h"
+#include "elf/vdso.h"
 
 namespace {
 
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(names_stay_when_the_file_is_released) {
 BOOST_AUTO_TEST_CASE(the_vdso_has_names) {
   if (::getauxval(AT_SYSINFO_EHDR) == 0)
     return;
-  ModuleSymbols module(pe::symbols::own_vdso());
+  ModuleSymbols module(pe::elf::own_vdso());
   bool found = false;
   for (std::uint64_t offset = 0; offset < module.image()->size_bytes(); offset += 16) {
     const auto symbol = module.find(offset);

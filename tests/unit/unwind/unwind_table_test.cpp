@@ -6,7 +6,7 @@
 
 #include "support/cfi_builder.h"
 #include "support/test_binary.h"
-#include "symbols/vdso.h"
+#include "elf/vdso.h"
 
 BOOST_AUTO_TEST_SUITE(unwind_table)
 
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(knows_where_the_file_was_linked_to) {
 }
 
 BOOST_AUTO_TEST_CASE(the_vdso_has_rules_too) {
-  const auto vdso = pe::symbols::own_vdso();
+  const auto vdso = pe::elf::own_vdso();
   if (std::holds_alternative<pe::elf::OpenFailure>(vdso)) {
     BOOST_TEST_MESSAGE("no vdso here");
     return;

@@ -4,11 +4,11 @@
 
 #include "elf/image.h"
 
-namespace pe::symbols {
+namespace pe::elf {
 
 /// A copy of this process's own vdso.  It serves for every process of this boot
 /// and this bitness: the kernel has one, at a different address in each.
 /// kMissing if the process has none.
-elf::OpenResult own_vdso();
+OpenResult own_vdso();
 
-}  // namespace pe::symbols
+}  // namespace pe::elf

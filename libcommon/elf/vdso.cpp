@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/vdso.h"
+#include "elf/vdso.h"
 
 #include <sys/auxv.h>
 
@@ -12,7 +12,7 @@
 #include "base/parse_number.h"
 #include "io/input.h"
 
-namespace pe::symbols {
+namespace pe::elf {
 namespace {
 
 constexpr std::size_t kMaxMapsBytes = 64U << 20;
@@ -36,20 +36,20 @@ std::optional<std::uint64_t> end_of_mapping(std::string_view maps, std::uint64_t
 
 }  // namespace
 
-elf::OpenResult own_vdso() {
+OpenResult own_vdso() {
   const std::uint64_t start = ::getauxval(AT_SYSINFO_EHDR);
   if (start == 0)
-    return elf::OpenFailure::kMissing;
+    return OpenFailure::kMissing;
   const auto maps = io::read_small_file("/proc/self/maps", kMaxMapsBytes);
   if (!maps)
-    return elf::OpenFailure::kUnreadable;
+    return OpenFailure::kUnreadable;
   const auto end = end_of_mapping(*maps, start);
   if (!end || *end <= start || *end - start > kMaxVdsoBytes)
-    return elf::OpenFailure::kMissing;
+    return OpenFailure::kMissing;
   // AT_SYSINFO_EHDR is an address; there is no pointer to derive it from.
   const auto* memory =
       reinterpret_cast<const std::byte*>(start);  // NOLINT(performance-no-int-to-ptr)
-  return elf::Image::from_memory({memory, memory + (*end - start)});
+  return Image::from_memory({memory, memory + (*end - start)});
 }
 
-}  // namespace pe::symbols
+}  // namespace pe::elf

@@ -1,0 +1,52 @@
+// What the records of a stream, in order of time, do to processes.
+//
+// Joins perf (what a record says) and proc (what that means for a process), so that whoever reads
+// samples, from a file or from the kernel's rings, sees the same history.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "perf/sample.h"
+#include "proc/process_table.h"
+
+namespace pe::session {
+
+/// A change to a process's mappings: what was found out about addresses in [start, end) of `pid`
+/// holds no longer.
+struct MappingChange {
+  std::uint32_t pid = 0;
+  std::uint64_t start = 0, end = 0;          ///< avma
+  const proc::MappedFile* mapped = nullptr;  ///< null: another program (exec), or a new process
+};
+
+class History {
+ public:
+  /// Takes in a record's effect; those of other types have none.  false if it is malformed.
+  bool apply(const perf::Record& record);
+
+  [[nodiscard]] const proc::ProcessTable& processes() const noexcept { return processes_; }
+  /// What the last record changed.
+  [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {
+    return change_;
+  }
+  /// The thread that the last record said has ended.
+  [[nodiscard]] const std::optional<perf::TaskRecord>& ended_thread() const noexcept {
+    return ended_;
+  }
+  /// The kernel's mapping as recorded ("[kernel.kallsyms]_text"): its first address, 0 if none was.
+  [[nodiscard]] std::uint64_t kernel_start() const noexcept { return kernel_start_; }
+
+ private:
+  bool apply_mmap(const perf::Record& record);
+  bool apply_comm(const perf::Record& record);
+  bool apply_fork(const perf::Record& record);
+
+  proc::ProcessTable processes_;
+  std::optional<MappingChange> change_;
+  std::optional<perf::TaskRecord> ended_;
+  std::uint64_t kernel_start_ = 0;
+};
+
+}  // namespace pe::session
