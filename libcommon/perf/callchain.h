@@ -1,7 +1,8 @@
 // Walking the call chain of a sample, frame by frame, leaf first.
 //
 // The kernel writes a list of addresses with marks between them that say whose
-// they are (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER; perf_event_open(2)).
+// they are (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER; perf_event_open(2)).  A second mark of the
+// same kind changes nothing here; pe-stream(5) tells what it means.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -52,8 +53,9 @@ void for_each_frame(const Sample& sample, std::uint16_t misc, OnFrame&& on_frame
   for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
     const std::uint64_t address = sample.callchain[i];
     if (address >= static_cast<std::uint64_t>(PERF_CONTEXT_MAX)) {
-      part = detail::part_of_mark(address);
-      is_first = true;
+      const auto marked = detail::part_of_mark(address);
+      is_first = is_first || marked != part;
+      part = marked;
       continue;
     }
     if (part != detail::ChainPart::kOther)

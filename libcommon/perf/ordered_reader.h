@@ -13,12 +13,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "perf/event.h"
+#include "perf/held_records.h"
 #include "perf/sample.h"
 #include "perf/stream_reader.h"
 
@@ -49,34 +49,13 @@ class OrderedReader {
   [[nodiscard]] std::uint64_t malformed_events() const noexcept { return malformed_events_; }
 
  private:
-  struct Chunk {
-    std::vector<std::byte> bytes;
-    std::size_t held = 0;  ///< records not yet handed out
-  };
-  struct Held {
-    std::uint64_t time_ns;
-    std::uint64_t place;  ///< in the stream: equal times keep their order
-    Chunk* chunk;
-    std::uint32_t offset;
-    std::uint32_t size;
-  };
-
   std::optional<Record> next_ready();
   std::optional<Record> pass_or_hold(const Record& record);
-  void hold(const Record& record, std::uint64_t time_ns);
-  void make_ready(std::uint64_t until_ns);
-  void release_last();
-  Chunk& chunk_with_room(std::size_t bytes);
 
   StreamReader reader_;
   EventTable events_;
   std::size_t max_held_bytes_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::vector<Held> held_;
-  std::size_t ready_begin_ = 0, ready_end_ = 0;  ///< sorted front part of held_, to be handed out
-  std::size_t held_bytes_ = 0;
-  Chunk* last_chunk_ = nullptr;  ///< of the record handed out last
-  std::uint64_t places_ = 0;
+  HeldRecords held_;
   std::uint64_t newest_ns_ = 0;  ///< of all records so far
   std::uint64_t newest_of_last_round_ns_ = 0;
   std::uint64_t handed_out_ns_ = 0;

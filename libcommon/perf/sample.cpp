@@ -57,6 +57,7 @@ bool take_user_stack(ByteReader& reader, Sample& sample) {
   const auto size = reader.take<std::uint64_t>();
   if (!size)
     return false;
+  sample.user_stack_limit = *size;
   if (*size == 0)
     return true;
   const auto copied = reader.take_bytes(*size);
@@ -93,15 +94,23 @@ std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& 
   ByteReader reader(record.body());
   const std::uint64_t type = attr.sample_type;
   const auto has = [type](std::uint64_t bit) { return (type & bit) != 0; };
+  const auto position = [&] { return record.bytes.size() - reader.left().size(); };
   Sample sample;
   if (!take_fixed_part(reader, type, sample) ||
-      (has(PERF_SAMPLE_READ) && !skip_read(reader, attr.read_format)) ||
-      (has(PERF_SAMPLE_CALLCHAIN) && !take_callchain(reader, sample)) ||
-      (has(PERF_SAMPLE_RAW) && !skip_raw(reader)) ||
-      (has(PERF_SAMPLE_BRANCH_STACK) && !skip_branch_stack(reader, attr.branch_sample_type)) ||
-      (has(PERF_SAMPLE_REGS_USER) && !take_user_regs(reader, attr.sample_regs_user, sample)) ||
+      (has(PERF_SAMPLE_READ) && !skip_read(reader, attr.read_format)))
+    return std::nullopt;
+  sample.callchain_part.begin = position();
+  if (has(PERF_SAMPLE_CALLCHAIN) && !take_callchain(reader, sample))
+    return std::nullopt;
+  sample.callchain_part.end = position();
+  if ((has(PERF_SAMPLE_RAW) && !skip_raw(reader)) ||
+      (has(PERF_SAMPLE_BRANCH_STACK) && !skip_branch_stack(reader, attr.branch_sample_type)))
+    return std::nullopt;
+  sample.user_part.begin = position();
+  if ((has(PERF_SAMPLE_REGS_USER) && !take_user_regs(reader, attr.sample_regs_user, sample)) ||
       (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
     return std::nullopt;
+  sample.user_part.end = position();
   return sample;
 }
 

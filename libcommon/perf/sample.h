@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -11,6 +12,11 @@
 #include "perf/event.h"
 
 namespace pe::perf {
+
+/// Bytes of a record, counted from its header on.
+struct RecordPart {
+  std::size_t begin = 0, end = 0;
+};
 
 /// A PERF_RECORD_SAMPLE.  Views die with the record's bytes.
 struct Sample {
@@ -21,10 +27,20 @@ struct Sample {
   std::uint32_t cpu = 0;
   std::uint64_t period = 1;
   bool has_callchain = false;
-  U64View callchain;                ///< leaf first, with PERF_CONTEXT_* marks
-  std::uint64_t user_regs_abi = 0;  ///< PERF_SAMPLE_REGS_ABI_*; 0: no registers
-  U64View user_regs;                ///< those in attr.sample_regs_user, by rising number
-  Bytes user_stack;                 ///< from the stack pointer up; only what was copied
+  U64View callchain;                   ///< leaf first, with PERF_CONTEXT_* marks
+  std::uint64_t user_regs_abi = 0;     ///< PERF_SAMPLE_REGS_ABI_*; 0: no registers
+  U64View user_regs;                   ///< those in attr.sample_regs_user, by rising number
+  Bytes user_stack;                    ///< from the stack pointer up; only what was copied
+  std::uint64_t user_stack_limit = 0;  ///< how much would have been copied, had it been there
+  RecordPart callchain_part;           ///< its count and addresses; empty where they would stand
+  RecordPart user_part;                ///< registers and stack of the program; empty likewise
+
+  /// Could its stack be walked?
+  [[nodiscard]] bool has_user_copy() const noexcept { return user_regs.size() > 0; }
+  /// Was as much copied as was asked for, so that the stack may go on behind it?
+  [[nodiscard]] bool has_full_copy() const noexcept {
+    return user_stack.size() == user_stack_limit;
+  }
 };
 
 /// nullopt if a field reaches over the record's end.

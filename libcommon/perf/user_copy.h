@@ -1,0 +1,43 @@
+// What a sample may carry of the program itself: its registers, and the top of its stack
+// (PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER; perf_event_open(2)); and the same sample with a
+// call chain in their place.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "perf/held_records.h"
+#include "perf/sample.h"
+#include "perf/stream_writer.h"
+
+namespace pe::perf {
+
+/// The registers to ask for, a bit each: all that call frame information can name.  0 on a machine
+/// whose registers we do not know.
+std::uint64_t wanted_user_regs() noexcept;
+
+/// Calls `on_register(dwarf_number, value)` for each register of the sample that has a DWARF
+/// number (System V ABI AMD64, figure 3.36); `mask` is the event's sample_regs_user.  None for a
+/// program of another word size.
+void for_each_register(const Sample& sample, std::uint64_t mask,
+                       const std::function<void(unsigned, std::uint64_t)>& on_register);
+
+/// The attr of such samples once they have call chains instead.
+perf_event_attr with_call_chain(perf_event_attr attr) noexcept;
+/// Do samples of this event carry both, so that their stacks can be walked?
+bool has_user_copy(const perf_event_attr& attr) noexcept;
+
+/// The sample with `chain`, leaf first with PERF_CONTEXT_* marks, for call chain, registers and
+/// stack.  What does not fit a record is left out at the root: how many entries that are goes to
+/// `left_out`.  Valid until `builder` begins another.
+std::string_view replace_user_copy(const Record& record, const Sample& sample,
+                                   std::span<const std::uint64_t> chain, RecordBuilder& builder,
+                                   std::size_t& left_out);
+
+/// Holds a sample without the room that was reserved for a deeper stack: a thread's stack is often
+/// a few KiB, the room 64.  Whether the copy is full stays as it was.
+void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held);
+
+}  // namespace pe::perf
