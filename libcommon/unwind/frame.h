@@ -72,6 +72,11 @@ struct WalkResult {
   /// it has no meaning.
   FrameState last{};
   bool last_is_exact = false;  ///< as in Frame; of `last`
+  /// Of `frames`, the outermost ones that were copied from a ThreadHistory.
+  std::size_t reused = 0;
+
+  /// The innermost ones, which were walked.
+  [[nodiscard]] std::size_t walked() const noexcept { return frames - reused; }
 };
 
 }  // namespace pe::unwind

@@ -62,7 +62,7 @@ class GeneralWalk {
 }  // namespace
 
 bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame> out,
-                WalkResult& result) {
+                WalkResult& result, std::span<std::uint64_t> sps) {
   const FrameState state = start.registers.state();
   const bool is_exact = !start.is_caller;
   if (out.empty()) {
@@ -74,6 +74,8 @@ bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame>
     return false;
   }
   out.front() = Frame(state.ip, FrameSource::kCfi, is_exact);
+  if (!sps.empty())
+    sps.front() = state.sp;
   if (state.sp < stack.start() || state.sp > stack.end()) {
     result = {1, Stop::kStackNotCaptured, state, is_exact};
     return false;
@@ -82,9 +84,10 @@ bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame>
 }
 
 WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
-                                   const StackView& stack, std::span<Frame> out) {
+                                   const StackView& stack, std::span<Frame> out,
+                                   std::span<std::uint64_t> sps) {
   WalkResult nothing;
-  if (!begin_walk(start, stack, out, nothing))
+  if (!begin_walk(start, stack, out, nothing, sps))
     return nothing;
   GeneralWalk walk(space, start, stack);
   std::size_t count = 1;
@@ -97,6 +100,8 @@ WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
       return {count, *stop, here, is_exact};
     if (count == out.size())
       return {count, Stop::kTooDeep, walk.state(), walk.frame().is_exact()};
+    if (!sps.empty())
+      sps[count] = walk.state().sp;
     out[count++] = walk.frame();
   }
 }

@@ -21,11 +21,7 @@ HistoryRecorder::HistoryRecorder(ThreadHistory& history, HistoryScratch& scratch
   if (history.generation_ != generation)
     history.forget();
   history.generation_ = generation;
-  if (scratch.sps.size() < out.size()) {
-    scratch.sps.resize(out.size());
-    scratch.fps.resize(out.size());
-    scratch.uses.resize(out.size() + 1);  // a step uses it once, and so may the end
-  }
+  scratch.reserve(out.size());
   candidates_ = history.needed_end_ <= stack.end() ? history.count_ : 0;
   candidates_ = std::min(candidates_, history.barrier_);
 }

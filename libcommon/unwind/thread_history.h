@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "unwind/frame.h"
@@ -41,6 +42,10 @@ class ThreadHistory {
   /// How many frames are kept.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   void forget() noexcept { count_ = 0; }
+  /// The kept frames' stack pointers, the outermost first.
+  [[nodiscard]] std::span<const std::uint64_t> stack_pointers() const noexcept {
+    return std::span(sps_).first(count_);
+  }
 
  private:
   friend class HistoryRecorder;
@@ -71,6 +76,14 @@ class ThreadHistory {
 /// What a walk notes before it is known where it joins the history; innermost frame first.  One
 /// serves all threads.
 struct HistoryScratch {
+  void reserve(std::size_t frames) {
+    if (frames > sps.size()) {
+      sps.resize(frames);
+      fps.resize(frames);
+      uses.resize(frames + 1);  // a step uses it once, and so may the end
+    }
+  }
+
   std::vector<std::uint64_t> sps, fps;
   std::vector<FramePointerUse> uses;
 };

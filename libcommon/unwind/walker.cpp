@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/walker.h"
 
+#include <algorithm>
+#include <cassert>
 #include <optional>
 #include <variant>
 
@@ -268,35 +270,57 @@ WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const Stack
     ++statistics_.general_walks;
     result = walk_with_all_registers(space, start, stack, out);
   }
-  count_stack(result.frames, 0);
+  count_stack(result);
   return result;
 }
 
 WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
                         std::span<Frame> out, ThreadHistory& history) {
   WalkResult result;
-  if (!begin_walk(start, stack, out, result))
+  scratch_.reserve(out.size());
+  if (!begin_walk(start, stack, out, result, scratch_.sps)) {
+    remember(result);
     return result;
+  }
   HistoryRecorder recorder(history, scratch_, stack, out, cache_.generation(space));
   Walk<HistoryRecorder> walk(cache_, space, start, stack, out, recorder);
   if (!walk.run(result)) {
     ++statistics_.general_walks;
-    result = walk_with_all_registers(space, start, stack, out);
+    result = walk_with_all_registers(space, start, stack, out, scratch_.sps);
   } else if (walk.has_joined()) {
     recorder.keep_joined();
+    result.reused = recorder.reused();
   } else if (result.stop == Stop::kEndOfStack) {
     recorder.keep_whole(result.frames);
   }
+  remember(result);
   statistics_.failed_matches += recorder.failed_matches();
-  count_stack(result.frames, recorder.reused());
+  count_stack(result);
   return result;
 }
 
-void Walker::count_stack(std::size_t frames, std::size_t reused) noexcept {
+void Walker::remember(const WalkResult& result) noexcept {
+  last_frames_ = result.frames;
+  last_reused_ = result.reused;
+}
+
+/// A joined stack has just become the history: its copied frames are the history's outermost.
+std::span<const std::uint64_t> Walker::stack_pointers(const ThreadHistory& history) {
+  if (last_reused_ != 0) {
+    const auto kept = history.stack_pointers();
+    assert(kept.size() == last_frames_);
+    std::reverse_copy(
+        kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(last_reused_),
+        scratch_.sps.begin() + static_cast<std::ptrdiff_t>(last_frames_ - last_reused_));
+  }
+  return std::span(scratch_.sps).first(last_frames_);
+}
+
+void Walker::count_stack(const WalkResult& result) noexcept {
   ++statistics_.stacks;
-  statistics_.frames += frames - reused;
-  statistics_.frames_reused += reused;
-  cache_.count_look_ups(frames - reused);
+  statistics_.frames += result.walked();
+  statistics_.frames_reused += result.reused;
+  cache_.count_look_ups(result.walked());
 }
 
 }  // namespace pe::unwind

@@ -17,6 +17,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "unwind/address_space.h"
@@ -43,6 +45,14 @@ class Walker {
   WalkResult walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
                   std::span<Frame> out, ThreadHistory& history);
 
+  /// The stack pointer of each frame of the last walk, which must have been given `history`: the
+  /// innermost first, as many as were written, whatever ended the walk.  It is the one before the
+  /// caller is entered: the CFA of the frame inside, and the start's for the first.
+  ///
+  /// Those of copied frames are collected when they are asked for; other walks do not pay for
+  /// them.  Lives until the next walk.
+  std::span<const std::uint64_t> stack_pointers(const ThreadHistory& history);
+
   struct Statistics {
     std::uint64_t stacks = 0;
     std::uint64_t frames = 0;          ///< without what was taken from histories
@@ -53,10 +63,12 @@ class Walker {
   [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
 
  private:
-  void count_stack(std::size_t frames, std::size_t reused) noexcept;
+  void remember(const WalkResult& result) noexcept;
+  void count_stack(const WalkResult& result) noexcept;
 
   RuleCache& cache_;
   HistoryScratch scratch_;
+  std::size_t last_frames_ = 0, last_reused_ = 0;  ///< of the last walk with a history
   Statistics statistics_;
 };
 

@@ -64,6 +64,13 @@ class FakeProgram {
       result.push_back(frames_[i].return_address);
     return result;
   }
+  /// The stack pointers that belong to them.
+  [[nodiscard]] std::vector<std::uint64_t> true_stack_pointers() const {
+    std::vector<std::uint64_t> result = {sp_};
+    for (std::size_t i = frames_.size() - 1; i > 0; --i)
+      result.push_back(frames_[i].cfa);
+    return result;
+  }
   unwind::AddressSpace& space() { return space_; }
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
 

@@ -20,7 +20,9 @@ struct Walked {
   std::vector<unwind::Frame> frames;
   unwind::Stop stop;
   unwind::FrameState last;
+  std::vector<std::uint64_t> sps = {};  ///< stack pointers; not of a walk without a history
 
+  /// Without the stack pointers.
   bool operator==(const Walked& other) const {
     return frames == other.frames && stop == other.stop;
   }
@@ -44,15 +46,22 @@ inline Walked walk(unwind::Walker& walker, unwind::AddressSpace& space,
   const auto result = history == nullptr ? walker.walk(space, start, view_of(words), out)
                                          : walker.walk(space, start, view_of(words), out, *history);
   out.resize(result.frames);
-  return {out, result.stop, result.last};
+  Walked walked{out, result.stop, result.last};
+  if (history != nullptr) {
+    const auto sps = walker.stack_pointers(*history);
+    walked.sps.assign(sps.begin(), sps.end());
+  }
+  return walked;
 }
 
 inline Walked walk_slowly(unwind::AddressSpace& space, const unwind::WalkStart& start,
                           const std::vector<std::uint64_t>& words, std::size_t max_frames = 64) {
   std::vector<unwind::Frame> out(max_frames);
-  const auto result = unwind::walk_with_all_registers(space, start, view_of(words), out);
+  std::vector<std::uint64_t> sps(max_frames);
+  const auto result = unwind::walk_with_all_registers(space, start, view_of(words), out, sps);
   out.resize(result.frames);
-  return {out, result.stop, result.last};
+  sps.resize(result.frames);
+  return {out, result.stop, result.last, sps};
 }
 
 }  // namespace pe::testing

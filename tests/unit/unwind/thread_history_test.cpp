@@ -18,6 +18,7 @@ using pe::testing::Walked;
 using namespace pe::unwind;
 using architecture::Registers;
 using Words = std::vector<std::uint64_t>;
+using Addresses = std::vector<std::uint64_t>;
 
 struct Program {
   explicit Program(std::uint32_t seed) : program(seed) {}
@@ -28,7 +29,12 @@ struct Program {
     const auto result = with_history ? walker.walk(program.space(), start, stack, out, history)
                                      : walker.walk(program.space(), start, stack, out);
     out.resize(result.frames);
-    return {out, result.stop, result.last};
+    Walked walked{out, result.stop, result.last};
+    if (with_history) {
+      const auto sps = walker.stack_pointers(history);
+      walked.sps.assign(sps.begin(), sps.end());
+    }
+    return walked;
   }
 
   FakeProgram program;
@@ -153,6 +159,39 @@ BOOST_AUTO_TEST_CASE(unmapping_code_forgets_the_stack) {
   BOOST_TEST(reused(words) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(stack_pointers_of_walked_and_of_copied_frames_are_told) {
+  Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kThree + 10, 5, 6, kEnd + 8};
+  const WalkStart start{Registers(FrameState{kLeaf, kFakeStack, 0})};
+  std::vector<Frame> out(64);
+  const Addresses expected = {kFakeStack, slot(1), slot(4), slot(7), slot(10)};
+  for (const std::size_t walked : {5U, 3U, 1U}) {
+    const auto result = walker.walk(space, start, pe::testing::view_of(words), out, history);
+    BOOST_TEST(result.walked() == walked);
+    BOOST_TEST(result.reused == 5 - walked);
+    BOOST_TEST(walker.stack_pointers(history) == expected, boost::test_tools::per_element());
+    words[0] = kThree + 30;  // another call
+  }
+}
+
+BOOST_AUTO_TEST_CASE(stack_pointers_are_told_of_stacks_that_end_early) {
+  const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
+  const WalkStart start{Registers(FrameState{kLeaf, kFakeStack, 0})};
+  const auto sps = [&](std::size_t bytes, std::size_t room) {
+    std::vector<Frame> out(room);
+    const auto view = pe::testing::view_of(words);
+    const StackView part(view.start(), std::as_bytes(std::span(words)).first(bytes));
+    walker.walk(space, start, part, out, history);
+    const auto found = walker.stack_pointers(history);
+    return Addresses(found.begin(), found.end());
+  };
+  reused(words);
+  BOOST_CHECK((sps(32, 64) == Addresses{kFakeStack, slot(1), slot(4)}));  // not captured
+  BOOST_CHECK((sps(56, 2) == Addresses{kFakeStack, slot(1)}));            // too deep
+  BOOST_CHECK((sps(0, 64) == Addresses{kFakeStack}));
+  BOOST_CHECK(sps(56, 0).empty());
+  BOOST_CHECK((sps(56, 64) == Addresses{kFakeStack, slot(1), slot(4), slot(7)}));
+}
+
 BOOST_AUTO_TEST_CASE(stacks_of_random_programs_are_the_same_with_and_without) {
   std::uint64_t reused_frames = 0;
   std::uint64_t whole = 0;
@@ -167,6 +206,10 @@ BOOST_AUTO_TEST_CASE(stacks_of_random_programs_are_the_same_with_and_without) {
       const Walked with = run.walk(stack, room, true);
       const Walked without = run.walk(stack, room, false);
       BOOST_REQUIRE_MESSAGE(with == without, "seed " << seed << ", sample " << sample);
+      const Addresses sps = run.program.true_stack_pointers();
+      BOOST_REQUIRE(with.sps.size() == with.frames.size());
+      BOOST_REQUIRE_MESSAGE(std::equal(with.sps.begin(), with.sps.end(), sps.begin()),
+                            "seed " << seed << ", sample " << sample);
       if (with.stop == Stop::kEndOfStack) {
         BOOST_REQUIRE_MESSAGE(with.addresses() == run.program.truth(),
                               "seed " << seed << ", sample " << sample);
