@@ -61,6 +61,21 @@ perf_event_attr with_call_chain(perf_event_attr attr) noexcept {
   return attr;
 }
 
+std::string_view with_call_chain(const Record& attr_record, RecordBuilder& builder) {
+  const Bytes body = attr_record.body();
+  ByteReader reader(body);
+  const auto attr = take_attr(reader);
+  if (!attr || !has_user_copy(*attr))
+    return text_of(attr_record.bytes);
+  const perf_event_attr changed = with_call_chain(*attr);
+  const std::size_t stated = body.size() - reader.left().size();
+  const std::size_t known = std::min(stated, sizeof changed);
+  builder.begin(attr_record.type, attr_record.misc)
+      .add_bytes(bytes_of(changed).substr(0, known))
+      .add_bytes(text_of(body.subspan(known)));
+  return builder.finish();
+}
+
 std::string_view replace_user_copy(const Record& record, const Sample& sample,
                                    std::span<const std::uint64_t> chain, RecordBuilder& builder,
                                    std::size_t& left_out) {

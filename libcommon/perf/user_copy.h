@@ -26,6 +26,9 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
 
 /// The attr of such samples once they have call chains instead.
 perf_event_attr with_call_chain(perf_event_attr attr) noexcept;
+/// The same of a HEADER_ATTR record; as it came if its samples carry no copies, or it is malformed.
+/// Valid until `builder` begins another record, and as long as `attr_record`.
+std::string_view with_call_chain(const Record& attr_record, RecordBuilder& builder);
 /// Do samples of this event carry both, so that their stacks can be walked?
 bool has_user_copy(const perf_event_attr& attr) noexcept;
 

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
   BOOST_TEST(refusal({"-C", "3-1"}) == "--cpu: not a list of CPUs: '3-1'");
   BOOST_TEST(refusal({"-e", "nonsense", "-a"}) == "--event: no such event: 'nonsense'");
   BOOST_TEST(refusal({"--call-graph", "magic", "-a"}) ==
-             "--call-graph: not one of fp, none: 'magic'");
+             "--call-graph: not one of auto, dwarf, fp, none: 'magic'");
   BOOST_TEST(refusal({"--user-only", "--kernel-only", "-a"}) ==
              "--user-only and --kernel-only exclude each other");
 }

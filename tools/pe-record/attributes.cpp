@@ -9,6 +9,7 @@
 #include "base/parse_number.h"
 #include "io/input.h"
 #include "perf/tracepoint.h"
+#include "perf/user_copy.h"
 
 namespace pe::record {
 namespace {
@@ -43,22 +44,32 @@ void set_rate(perf_event_attr& attr, const Options& options, std::vector<std::st
                                 attr.sample_freq, kCheapHz));
 }
 
-void set_what_to_keep(perf_event_attr& attr, const Options& options) {
+void set_what_to_keep(perf_event_attr& attr, const Options& options, const RingPlan& plan) {
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
   attr.sample_id_all = 1;
-  if (options.call_graph == CallGraph::kFramePointers)
-    attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-  // Without kernel frames the time spent in the kernel still counts, for the
-  // user code that called it; without user frames only time in the kernel can.
-  attr.exclude_callchain_kernel = options.user_only ? 1 : 0;
-  attr.exclude_callchain_user = options.kernel_only ? 1 : 0;
+  if (options.call_graph != CallGraph::kNone)
+    use_frame_pointers(attr, options);
+  if (plan.stack_bytes > 0) {
+    attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    attr.sample_regs_user = perf::wanted_user_regs();
+    attr.sample_stack_user = plan.stack_bytes;
+    attr.exclude_callchain_user = 1;
+  }
   attr.exclude_user = options.kernel_only ? 1 : 0;
 }
 
 }  // namespace
 
-perf_event_attr make_attr(const Options& options, const std::string& event,
+void use_frame_pointers(perf_event_attr& attr, const Options& options) {
+  attr = perf::with_call_chain(attr);
+  // Without kernel frames the time spent in the kernel still counts, for the
+  // user code that called it; without user frames only time in the kernel can.
+  attr.exclude_callchain_kernel = options.user_only ? 1 : 0;
+  attr.exclude_callchain_user = options.kernel_only ? 1 : 0;
+}
+
+perf_event_attr make_attr(const Options& options, const RingPlan& plan, const std::string& event,
                           std::vector<std::string>& notes) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -69,13 +80,12 @@ perf_event_attr make_attr(const Options& options, const std::string& event,
     throw UsageError(fmt::format("--event: no such event: '{}'", event));
   }
   set_rate(attr, options, notes);
-  set_what_to_keep(attr, options);
+  set_what_to_keep(attr, options, plan);
   // The clock that eBPF programs read too, so that on- and off-CPU time can be laid side by side.
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
-  // Wake us when half a ring is full, not for each sample: a tenth of the recorder's cost.
   attr.watermark = 1;
-  attr.wakeup_watermark = static_cast<std::uint32_t>(options.ring_pages * 4096 / 2);
+  attr.wakeup_watermark = plan.watermark_bytes;
   return attr;
 }
 

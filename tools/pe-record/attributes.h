@@ -7,14 +7,18 @@
 #include <vector>
 
 #include "pe-record/options.h"
+#include "pe-record/ring_plan.h"
 #include "perf/event.h"
 
 namespace pe::record {
 
 /// The attr of an event by name; `notes` gets a line where the rate had to be lowered.  Throws
 /// Error or UsageError.
-perf_event_attr make_attr(const Options& options, const std::string& event,
+perf_event_attr make_attr(const Options& options, const RingPlan& plan, const std::string& event,
                           std::vector<std::string>& notes);
+
+/// Asks for no copies of stacks, but for call chains by frame pointers.
+void use_frame_pointers(perf_event_attr& attr, const Options& options);
 
 /// Lets this event's counters also tell of mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);

@@ -15,6 +15,7 @@
 #include "base/parse_number.h"
 #include "io/input.h"
 #include "pe-record/attributes.h"
+#include "perf/user_copy.h"
 #include "proc/maps.h"
 
 namespace pe::record {
@@ -65,17 +66,34 @@ Counters::Counters(const Options& options, const Target& target)
     : options_(options), cpus_(options.cpus.empty() ? online_cpus() : options.cpus) {
   raise_descriptor_limit();
   check_cpus();
-  make_events();
-  for (OpenedEvent& event : events_) {
-    event.attr.inherit = target.processes.empty() ? 0 : 1;
-    event.attr.disabled = target.is_command ? 1 : 0;
-    event.attr.enable_on_exec = event.attr.disabled;
+  plan_ = first_plan(options, cpus_.size());
+  const std::uint32_t wanted_bytes = plan_.stack_bytes;
+  while (!open_all(target)) {
+    const auto smaller = smaller_plan(plan_, options, cpus_.size());
+    if (!smaller)
+      throw Error(
+          fmt::format("--mmap-pages: {} pages a CPU are over the lock limit; fewer, or raise "
+                      "kernel.perf_event_mlock_kb or ulimit -l",
+                      plan_.pages));
+    plan_ = *smaller;
+    forget_all();
   }
-  Fd cgroup;
-  if (!options.cgroup.empty()) {
-    cgroup = open_cgroup(options.cgroup);
+  if (counters_.empty())
+    throw Error("no such process or thread");
+  if (plan_.stack_bytes < wanted_bytes)
+    notes_.push_back(
+        fmt::format("the lock limit leaves room to copy {} bytes of each stack, not {} (ulimit -l, "
+                    "kernel.perf_event_mlock_kb)",
+                    plan_.stack_bytes, wanted_bytes));
+}
+
+/// false if the rings are over the lock limit.
+bool Counters::open_all(const Target& target) {
+  make_events(target);
+  if (!options_.cgroup.empty()) {
+    const Fd cgroup = open_cgroup(options_.cgroup);
     open_everywhere({.pid = cgroup.get(), .is_cgroup = true});
-  } else if (options.all_processes) {
+  } else if (options_.all_processes) {
     open_everywhere({.pid = -1});
   }
   for (const pid_t pid : target.processes)
@@ -84,8 +102,17 @@ Counters::Counters(const Options& options, const Target& target)
     open_everywhere({.pid = tid});
     ++threads_;
   }
-  if (counters_.empty())
-    throw Error("no such process or thread");
+  return !rings_are_refused_;
+}
+
+void Counters::forget_all() {
+  counters_.clear();
+  rings_.clear();
+  ring_fds_.clear();
+  events_.clear();
+  notes_.clear();
+  threads_ = 0;
+  rings_are_refused_ = false;
 }
 
 void Counters::check_cpus() const {
@@ -95,13 +122,18 @@ void Counters::check_cpus() const {
       throw Error(fmt::format("--cpu: {}: no such CPU is online", cpu));
 }
 
-void Counters::make_events() {
+void Counters::make_events(const Target& target) {
   is_default_event_ = options_.events.empty();
   const std::vector<std::string> names =
       is_default_event_ ? std::vector<std::string>{"cycles"} : options_.events;
   for (const std::string& name : names)
-    events_.push_back({make_attr(options_, name, notes_), name, {}});
+    events_.push_back({make_attr(options_, plan_, name, notes_), name, {}});
   follow_tasks(events_.front().attr);
+  for (OpenedEvent& event : events_) {
+    event.attr.inherit = target.processes.empty() ? 0 : 1;
+    event.attr.disabled = target.is_command ? 1 : 0;
+    event.attr.enable_on_exec = event.attr.disabled;
+  }
 }
 
 /// All threads, and those that appear while we are opening: a thread made by one
@@ -109,7 +141,7 @@ void Counters::make_events() {
 /// before can be missed, and looking again finds it.
 void Counters::open_process(pid_t pid) {
   std::unordered_set<pid_t> known;
-  for (bool found_more = true; found_more;) {
+  for (bool found_more = true; found_more && !rings_are_refused_;) {
     found_more = false;
     for (const pid_t tid : proc::threads_of(pid)) {
       if (!known.insert(tid).second)
@@ -127,7 +159,7 @@ void Counters::open_process(pid_t pid) {
 void Counters::open_everywhere(const perf::CounterPlace& place) {
   for (const int cpu : cpus_)
     for (std::size_t event = 0; event < events_.size(); ++event)
-      if (!open_one(event, {place.pid, cpu, place.is_cgroup}))
+      if (rings_are_refused_ || !open_one(event, {place.pid, cpu, place.is_cgroup}))
         return;
 }
 
@@ -170,6 +202,14 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     notes_.push_back(missing_right(1, "for kernel stacks") + "; recording user stacks only");
     return true;
   }
+  const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
+  if (is_unsupported && options_.call_graph == CallGraph::kAuto &&
+      perf::has_user_copy(event.attr)) {
+    for (OpenedEvent& other : events_)  // all have the same layout
+      use_frame_pointers(other.attr, options_);
+    notes_.emplace_back("no copies of stacks here: call chains by frame pointers");
+    return true;
+  }
   return false;
 }
 
@@ -183,12 +223,10 @@ void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
     if (!perf::share_ring(counter, owner->fd, error))
       throw_errno("sharing a ring", error);
   } else {
-    auto ring = perf::Ring::map(counter, options_.ring_pages, error);
-    if (!ring && error == EPERM)
-      throw Error(
-          fmt::format("--mmap-pages: {} pages a CPU are over the lock limit; fewer, or raise "
-                      "kernel.perf_event_mlock_kb or ulimit -l",
-                      options_.ring_pages));
+    auto ring = perf::Ring::map(counter, plan_.pages, error);
+    rings_are_refused_ = !ring && error == EPERM;
+    if (rings_are_refused_)
+      return;
     if (!ring)
       throw_errno("mapping a ring", error);
     rings_.push_back(std::move(*ring));

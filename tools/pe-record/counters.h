@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pe-record/options.h"
+#include "pe-record/ring_plan.h"
 #include "perf/counter.h"
 #include "perf/event.h"
 
@@ -39,6 +40,8 @@ class Counters {
   [[nodiscard]] std::vector<perf::Ring>& rings() noexcept { return rings_; }
   /// One descriptor a ring, to poll.
   [[nodiscard]] const std::vector<int>& ring_fds() const noexcept { return ring_fds_; }
+  /// How much of each stack is copied, bytes; 0: nothing.
+  [[nodiscard]] std::uint32_t stack_bytes() const noexcept { return plan_.stack_bytes; }
   [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
 
   void stop();
@@ -51,7 +54,9 @@ class Counters {
   };
 
   void check_cpus() const;
-  void make_events();
+  void make_events(const Target& target);
+  bool open_all(const Target& target);
+  void forget_all();
   void open_everywhere(const perf::CounterPlace& place);
   bool open_one(std::size_t event, perf::CounterPlace place);
   bool adapt(OpenedEvent& event, int error);
@@ -68,6 +73,8 @@ class Counters {
   std::vector<std::pair<int, int>>
       ring_of_cpu_;  ///< CPU, descriptor of the counter that owns its ring
   std::size_t threads_ = 0;
+  RingPlan plan_;
+  bool rings_are_refused_ = false;  ///< as larger than the lock limit
   bool is_default_event_ = false;
   std::vector<std::string> notes_;
 };

@@ -3,15 +3,21 @@
 // Each ring is ordered, all of them together are not.  A record older than the
 // moment at which the last pass over the rings began has been seen by now, so a
 // pass writes, sorted, what is older than that and keeps the rest for the next.
+//
+// A pass empties all rings before it unwinds anything, and looks at them again when that takes
+// long.  What waits is at most what two passes take, and kMaxHeldBytes: beyond that records stay
+// in the rings, and what these cannot hold is lost by the kernel, which counts it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
+#include "pe-record/recorded_stream.h"
 #include "perf/counter.h"
-#include "perf/stream_writer.h"
+#include "perf/held_records.h"
 
 namespace pe::record {
 
@@ -25,31 +31,34 @@ struct Passed {
 
 class Drain {
  public:
-  /// All events share `attr`'s layout.  `writer` must outlive this.
-  Drain(perf::StreamWriter& writer, const perf_event_attr& attr) : writer_(writer), attr_(attr) {}
+  /// All events share `attr`'s layout.  `stream` must outlive this.
+  Drain(RecordedStream& stream, const perf_event_attr& attr) : stream_(stream), attr_(attr) {}
 
-  /// One pass over the rings; FINISHED_ROUND stands between what two passes have written.
+  /// One pass over the rings; FINISHED_ROUND stands between what two passes have written.  What
+  /// was written leaves our hands a few times a second.
   void pass(std::vector<perf::Ring>& rings);
   /// The last pass: everything is written.
   void finish(std::vector<perf::Ring>& rings);
 
+  /// How soon the next pass should come, if stacks have just been so deep that the next sample
+  /// should be seen at once; in nanoseconds.
+  [[nodiscard]] std::optional<std::uint64_t> urgency_ns() const;
+
   [[nodiscard]] const Passed& passed() const noexcept { return passed_; }
 
  private:
-  struct Pending {
-    std::uint64_t time_ns;
-    std::size_t offset;  ///< in bytes_
-    std::size_t size;
-  };
+  static constexpr std::size_t kMaxHeldBytes = 256UL * 1024 * 1024;
 
   void take(std::vector<perf::Ring>& rings);
-  void count(const perf::Record& record);
-  void write_until(std::uint64_t time_ns);
+  void hold(const perf::Record& record);
+  void hold_sample(const perf::Record& record, const perf::Sample& sample);
+  void write_until(std::uint64_t time_ns, std::vector<perf::Ring>& rings);
 
-  perf::StreamWriter& writer_;
+  RecordedStream& stream_;
   perf_event_attr attr_;
-  std::vector<std::byte> bytes_;
-  std::vector<Pending> pending_;
+  perf::HeldRecords held_;
+  std::uint64_t last_flush_ns_ = 0;
+  std::uint64_t last_deep_ns_ = 0;  ///< of the last sample whose copy was nearly full
   std::uint64_t last_pass_began_ns_ = 0;
   bool round_is_open_ = false;
   Passed passed_;

@@ -87,11 +87,15 @@ std::vector<int> cpu_list(const std::string& list) {
 }
 
 CallGraph call_graph(const std::string& value) {
+  if (value == "auto")
+    return CallGraph::kAuto;
+  if (value == "dwarf")
+    return CallGraph::kDwarf;
   if (value == "fp")
     return CallGraph::kFramePointers;
   if (value == "none")
     return CallGraph::kNone;
-  refuse("--call-graph", "not one of fp, none", value);
+  refuse("--call-graph", "not one of auto, dwarf, fp, none", value);
 }
 
 void read_targets(const cli::CommandLine& line, Options& options) {
@@ -128,6 +132,24 @@ void read_rate(const cli::CommandLine& line, Options& options) {
   }
 }
 
+void read_stacks(const cli::CommandLine& line, Options& options) {
+  if (const auto* value = line.text("call-graph"))
+    options.call_graph = call_graph(*value);
+  const bool has_copies =
+      options.call_graph == CallGraph::kAuto || options.call_graph == CallGraph::kDwarf;
+  if (const auto* value = line.text("stack-size")) {
+    const auto bytes = positive_number("--stack-size", "not a number of bytes", *value);
+    constexpr std::uint64_t kFewest = 512;
+    if (bytes < kFewest || bytes > kMaxStackBytes)
+      refuse("--stack-size", "not between 512 and 65528", *value);
+    options.stack_bytes = static_cast<std::uint32_t>((bytes + 7) / 8 * 8);
+  }
+  options.may_continue = !line.has("no-continue");
+  options.keep_stacks = line.has("keep-stacks");
+  if (!has_copies && (options.stack_bytes || options.keep_stacks))
+    throw UsageError("--stack-size and --keep-stacks need --call-graph auto or dwarf");
+}
+
 }  // namespace
 
 std::optional<std::vector<int>> parse_cpu_list(const std::string& list) {
@@ -155,12 +177,14 @@ void add_options(po::options_description& options) {
                                                         "samples a second and CPU (default 99)")(
       "count,c", text("PERIOD"), "a sample every PERIOD events instead")(
       "event,e", text("EVENT[,EVENT]"), "what to count (default cycles, else cpu-clock)")(
-      "duration,d", text("SECONDS"), "stop after SECONDS")(
-      "stacks,g", "record call chains (the default)")("call-graph", text("HOW"),
-                                                      "call chains by fp (frame pointers) or none")(
+      "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
+                                                           "record call chains (the default)")(
+      "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
+      "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
+      "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
       "user-only", "leave out kernel frames")("kernel-only",
                                               "only time in the kernel, only its frames")(
-      "mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two (default 128)")(
+      "mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")(
       "output,o", text("FILE"), "write the stream to FILE")("quiet,q",
                                                             "no progress, no closing line");
 }
@@ -173,8 +197,7 @@ Options read_options(const cli::CommandLine& line) {
     options.events = split(*list);
   if (const auto* value = line.text("duration"))
     options.duration_ns = duration_ns(*value);
-  if (const auto* value = line.text("call-graph"))
-    options.call_graph = call_graph(*value);
+  read_stacks(line, options);
   options.user_only = line.has("user-only");
   options.kernel_only = line.has("kernel-only");
   if (options.user_only && options.kernel_only)

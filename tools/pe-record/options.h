@@ -14,7 +14,16 @@
 
 namespace pe::record {
 
-enum class CallGraph { kFramePointers, kNone };
+/// How call chains are found.
+enum class CallGraph {
+  kAuto,           ///< kDwarf where the kernel gives registers and stacks, else kFramePointers
+  kDwarf,          ///< from copies of the stack, by call frame information
+  kFramePointers,  ///< by the kernel
+  kNone,
+};
+
+/// The most of a stack that the kernel can be asked for: the size of a record has 16 bits.
+inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 
 struct Options {
   std::vector<pid_t> pids;  ///< whole processes
@@ -29,11 +38,14 @@ struct Options {
   bool frequency_was_given = false;
   std::optional<std::uint64_t> period;       ///< instead of a frequency
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
-  CallGraph call_graph = CallGraph::kFramePointers;
+  CallGraph call_graph = CallGraph::kAuto;
+  std::optional<std::uint32_t> stack_bytes;  ///< of each copy; nullopt: as the rings allow
+  bool may_continue = true;                  ///< stacks that are deeper than their copy
+  bool keep_stacks = false;                  ///< in the stream, instead of unwinding them
   bool user_only = false;
   bool kernel_only = false;
-  std::size_t ring_pages = 128;  ///< a power of two; 128 fit an ordinary user's lock limit
-  std::string output;            ///< empty: standard output
+  std::optional<std::size_t> ring_pages;  ///< a power of two; nullopt: what the lock limit allows
+  std::string output;                     ///< empty: standard output
   bool quiet = false;
 };
 

@@ -67,7 +67,8 @@ record::Target find_target(const Options& options, const cli::Child* child) {
   return {.processes = options.pids, .threads = options.tids, .is_command = false};
 }
 
-void write_head(perf::StreamWriter& writer, const Counters& counters) {
+void write_head(record::RecordedStream& stream, const Counters& counters) {
+  perf::StreamWriter& writer = stream.writer();
   writer.write_header();
   for (const auto& event : counters.events()) {
     // An attr record holds some 8,000 ids.  Where there is one event, its readers do not look at
@@ -78,16 +79,16 @@ void write_head(perf::StreamWriter& writer, const Counters& counters) {
           "--event: {} counters are too many to tell several events apart: record one at a time",
           event.ids.size()));
     const std::span ids(event.ids);
-    writer.write_attr(event.attr, ids.first(std::min(ids.size(), kMaxIds)));
+    writer.write_attr(stream.stated(event.attr), ids.first(std::min(ids.size(), kMaxIds)));
     if (!event.ids.empty())
       writer.write_event_name(event.ids.front(), event.name);
   }
 }
 
 /// What was running before; returns how many processes could not be read.
-std::uint64_t write_running(perf::StreamWriter& writer, const Counters& counters,
+std::uint64_t write_running(record::RecordedStream& stream, const Counters& counters,
                             const Options& options, const record::Target& target) {
-  record::Synthesizer synthesizer(writer, counters.events().front().attr.sample_type);
+  record::Synthesizer synthesizer(stream, counters.events().front().attr.sample_type);
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)
@@ -101,17 +102,21 @@ std::uint64_t write_running(perf::StreamWriter& writer, const Counters& counters
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   for (const pid_t pid : processes)
     synthesizer.process(pid);
-  writer.flush();
+  stream.writer().flush();
   return synthesizer.unreadable_processes();
 }
 
-std::string closing_line(const record::Passed& passed, double cpu_seconds, double wall_seconds) {
+std::string closing_line(const record::Passed& passed, const record::RecordedStream& stream,
+                         double cpu_seconds, double wall_seconds) {
   std::string line = fmt::format(
       "{}, {} lost, {} seen; own CPU {:.3f} s, {:.2f} % of {:.2f} s",
       plural(passed.samples, "sample"), passed.lost, plural(passed.threads.size(), "thread"),
       cpu_seconds, wall_seconds > 0 ? 100 * cpu_seconds / wall_seconds : 0.0, wall_seconds);
   if (passed.throttled > 0)
     line += fmt::format("; throttled {}", plural(passed.throttled, "time"));
+  if (const auto* unwinder = stream.unwinder())
+    if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
+      line += "; " + stacks;
   return line;
 }
 
@@ -150,11 +155,13 @@ int record_target(const Options& options, cli::Io& io) {
     if (!options.quiet)
       say(io, note);
   perf::StreamWriter writer(out);
-  write_head(writer, counters);
-  const std::uint64_t unreadable = write_running(writer, counters, options, target);
+  const perf_event_attr& attr = counters.events().front().attr;
+  record::RecordedStream stream(writer, attr, options);
+  write_head(stream, counters);
+  const std::uint64_t unreadable = write_running(stream, counters, options, target);
   if (child)
     child->go();
-  record::Drain drain(writer, counters.events().front().attr);
+  record::Drain drain(stream, attr);
   cli::Progress progress(io.err, options.quiet);
   const record::WatchRequest request{.signals = signals,
                                      .child = child ? &*child : nullptr,
@@ -165,6 +172,7 @@ int record_target(const Options& options, cli::Io& io) {
   const Ended ended = record::watch(request, [&] {
     drain.pass(counters.rings());
     progress.show([&] { return "pe-record: " + plural(drain.passed().samples, "sample"); });
+    return drain.urgency_ns();
   });
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
@@ -176,7 +184,7 @@ int record_target(const Options& options, cli::Io& io) {
     say(io, fmt::format("{} could not be read in /proc: their frames will have no names",
                         plural(unreadable, "process")));
   if (!options.quiet)
-    say(io, closing_line(drain.passed(), own_cpu_seconds() - cpu_before, wall_seconds));
+    say(io, closing_line(drain.passed(), stream, own_cpu_seconds() - cpu_before, wall_seconds));
   return end_status(child ? &*child : nullptr, ended, io);
 }
 

@@ -18,7 +18,7 @@ void Synthesizer::finish(std::uint32_t pid, std::uint32_t tid) {
     if ((sample_type_ & field) != 0)
       builder_.add(std::uint64_t{0});
   const std::string_view record = builder_.finish();
-  writer_.write(std::as_bytes(std::span(record)));
+  stream_.write(perf::view_record(std::as_bytes(std::span(record))));
 }
 
 void Synthesizer::kernel() {

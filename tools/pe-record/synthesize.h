@@ -11,16 +11,16 @@
 #include <unordered_set>
 #include <vector>
 
-#include "perf/stream_writer.h"
+#include "pe-record/recorded_stream.h"
 
 namespace pe::record {
 
 class Synthesizer {
  public:
-  /// `writer` must outlive this; `sample_type` is that of the events, whose trailer these records
+  /// `stream` must outlive this; `sample_type` is that of the events, whose trailer these records
   /// carry too.
-  Synthesizer(perf::StreamWriter& writer, std::uint64_t sample_type)
-      : writer_(writer), sample_type_(sample_type) {}
+  Synthesizer(RecordedStream& stream, std::uint64_t sample_type)
+      : stream_(stream), sample_type_(sample_type) {}
 
   /// The kernel's own mapping, by which a reader knows whether it has the same kernel.
   void kernel();
@@ -34,7 +34,7 @@ class Synthesizer {
   void comm(pid_t pid, pid_t tid, std::string_view comm);
   bool mappings(pid_t pid);
 
-  perf::StreamWriter& writer_;
+  RecordedStream& stream_;
   std::uint64_t sample_type_;
   perf::RecordBuilder builder_;
   std::uint64_t unreadable_ = 0;

@@ -15,7 +15,7 @@ namespace pe::record {
 namespace {
 
 constexpr std::uint64_t kWakeNs = 250'000'000;
-constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kSecond = 1'000'000'000;
 
 bool has_ended(pid_t tid, const Fd& pidfd) {
   if (pidfd) {
@@ -67,19 +67,22 @@ std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int
 
 }  // namespace
 
-Ended watch(const WatchRequest& request, const std::function<void()>& on_wake) {
+Ended watch(const WatchRequest& request,
+            const std::function<std::optional<std::uint64_t>()>& on_wake) {
   const std::uint64_t began_ns = monotonic_ns();
   std::vector<int> ring_fds = request.ring_fds;
+  std::optional<std::uint64_t> wanted_ns;
   for (;;) {
     std::vector<pollfd> polled = polled_of(request, ring_fds);
-    std::uint64_t wait_ns = kWakeNs;
+    std::uint64_t wait_ns = wanted_ns.value_or(kWakeNs);
     if (request.duration_ns) {
       const std::uint64_t passed_ns = monotonic_ns() - began_ns;
       wait_ns = std::min(wait_ns, *request.duration_ns - std::min(passed_ns, *request.duration_ns));
     }
-    ::poll(polled.data(), polled.size(),
-           static_cast<int>((wait_ns + kMillisecond - 1) / kMillisecond));
-    on_wake();
+    const timespec wait{static_cast<time_t>(wait_ns / kSecond),
+                        static_cast<long>(wait_ns % kSecond)};
+    ::ppoll(polled.data(), polled.size(), &wait, nullptr);
+    wanted_ns = on_wake();
     // The counter that owns a ring hangs up for good when its thread has ended, though
     // others still write there: from then on the ring is looked at with every wake-up.
     for (const pollfd& ring : std::span(polled).last(ring_fds.size()))

@@ -46,8 +46,9 @@ struct WatchRequest {
   std::optional<std::uint64_t> duration_ns;
 };
 
-/// Calls `on_wake` when a ring is half full, and at least four times a second, until something ends
-/// the recording.
-Ended watch(const WatchRequest& request, const std::function<void()>& on_wake);
+/// Calls `on_wake` when a ring asks for it, and at least four times a second, until something ends
+/// the recording.  It may say within how many nanoseconds it wants to be called again.
+Ended watch(const WatchRequest& request,
+            const std::function<std::optional<std::uint64_t>()>& on_wake);
 
 }  // namespace pe::record

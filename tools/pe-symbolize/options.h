@@ -9,6 +9,7 @@
 namespace pe::symbolize {
 
 struct Options {
+  bool may_continue = true;  ///< stacks that are deeper than their copy
   bool quiet = false;
 };
 

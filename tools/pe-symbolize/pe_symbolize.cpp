@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "pe-symbolize/annotator.h"
+#include "pe-symbolize/copied_stacks.h"
 #include "pe-symbolize/options.h"
 
 namespace pe {
@@ -30,23 +31,24 @@ void follow(const Session& session, symbolize::Annotator& annotator,
 
 /// Passes every record on, names before the samples that need them.
 void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annotator& annotator,
-                  symbolize::Resolver& resolver) {
+                  symbolize::Resolver& resolver, symbolize::CopiedStacks& stacks) {
   while (const auto record = session.next()) {
     if (record->is_ours())
       continue;  // names of an earlier pass: ours replace them
     follow(session, annotator, resolver);
-    if (session.sample())
-      annotator.annotate(session, *session.sample(), record->misc);
-    writer.write(record->bytes);
+    const auto walked = stacks.walk(*record);
+    if (walked.sample)
+      annotator.annotate(session, *walked.sample, record->misc);
+    writer.write(walked.record.bytes);
     if (record->type == perf::kRecordFinishedRound)
       writer.flush();  // a live recording shows up downstream round by round
   }
 }
 
-void report(const Session& session, const symbolize::FrameCounts& frames,
-            const symbolize::SkippedLines& skipped, const io::Input& input, cli::Io& io) {
+void report(const Session& session, const std::vector<std::string>& findings,
+            const io::Input& input, cli::Io& io) {
   std::string text = session::describe_losses(session.counts());
-  for (const std::string& more : {symbolize::describe(frames), symbolize::describe(skipped)})
+  for (const std::string& more : findings)
     if (!more.empty())
       text += (text.empty() ? "" : "; ") + more;
   if (!text.empty())
@@ -66,14 +68,18 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   writer.write_header();
   symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); });
   symbolize::Annotator annotator(writer, resolver);
-  annotate_all(session, writer, annotator, resolver);
+  symbolize::CopiedStacks stacks(session, options.may_continue);
+  annotate_all(session, writer, annotator, resolver, stacks);
   const std::string damage = session.damage();
   if (damage.empty())
     writer.write_finished_round();  // without it the next reader knows, too, that something is
                                     // missing
   writer.flush();
   if (!options.quiet)
-    report(session, annotator.counts(), resolver.skipped_lines(), input, io);
+    report(session,
+           {stacks.report(), symbolize::describe(annotator.counts()),
+            symbolize::describe(resolver.skipped_lines())},
+           input, io);
   if (!damage.empty())
     say(io, input.name() + ": " + damage);
   io.err.flush();

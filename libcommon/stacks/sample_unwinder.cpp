@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "stacks/sample_unwinder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/file_name.h"
+#include "perf/user_copy.h"
+
+namespace pe::stacks {
+namespace {
+
+using unwind::Frame;
+using unwind::FrameSource;
+using unwind::StackView;
+using unwind::Stop;
+
+constexpr std::size_t kMaxProcesses = 4'096;
+constexpr std::size_t kMaxThreads = 16'384;
+
+std::optional<std::uint64_t> stack_pointer_of(const unwind::WalkStart& start) {
+  return start.registers.get(unwind::architecture::kStackPointer);
+}
+
+unwind::WalkStart start_of(const perf::Sample& sample, const perf_event_attr& attr) {
+  unwind::WalkStart start;
+  perf::for_each_register(sample, attr.sample_regs_user, [&](unsigned number, std::uint64_t value) {
+    start.registers.set(number, value);
+  });
+  return start;
+}
+
+}  // namespace
+
+SampleUnwinder::SampleUnwinder(const session::History& history, UnwindOptions options)
+    : history_(history),
+      options_(std::move(options)),
+      images_(options_.match),
+      walker_(cache_),
+      frames_(kMaxFrames) {}
+
+void SampleUnwinder::follow() {
+  if (const auto& ended = history_.ended_thread()) {
+    threads_.erase(ended->tid);
+    if (ended->tid == ended->pid)
+      spaces_.erase(ended->pid);
+  }
+  const auto& change = history_.mapping_change();
+  if (!change)
+    return;
+  const auto space = spaces_.find(change->pid);
+  if (space == spaces_.end())
+    return;
+  const proc::Mapping* mapping = history_.processes().find(change->pid, change->start);
+  if (change->mapped == nullptr || mapping == nullptr)
+    spaces_.erase(space);
+  else
+    add_mapping(space->second, *mapping, change->pid);
+}
+
+void SampleUnwinder::add_mapping(unwind::AddressSpace& space, const proc::Mapping& mapping,
+                                 std::uint32_t pid) {
+  unwind::CodeMapping code{.start_avma = mapping.start,
+                           .end_avma = mapping.end,
+                           .file_offset = mapping.file_offset,
+                           .image = std::nullopt};
+  if (!mapping.file->is_anonymous())
+    code.image = images_.number_of(mapping, pid);
+  space.map(code);
+}
+
+unwind::AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
+  const auto known = spaces_.find(pid);
+  if (known != spaces_.end())
+    return known->second;
+  if (spaces_.size() >= kMaxProcesses)
+    spaces_.clear();
+  auto& space = spaces_.emplace(pid, [this](std::uint32_t image) { return images_.table(image); })
+                    .first->second;
+  if (const auto* mapped = history_.processes().space(pid))
+    for (const proc::Mapping& mapping : mapped->all())
+      add_mapping(space, mapping, pid);
+  return space;
+}
+
+SampleUnwinder::Thread& SampleUnwinder::thread_of(std::uint32_t tid) {
+  if (threads_.size() >= kMaxThreads)
+    threads_.clear();
+  return threads_[tid];
+}
+
+std::span<const std::uint64_t> SampleUnwinder::call_chain(const perf::Sample& sample,
+                                                          const perf_event_attr& attr,
+                                                          Bytes behind) {
+  chain_.clear();
+  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
+    if (sample.callchain[i] == PERF_CONTEXT_USER && sample.has_user_copy())
+      break;  // by frame pointers; ours replaces it
+    chain_.push_back(sample.callchain[i]);
+  }
+  if (!sample.has_user_copy())
+    return chain_;
+  const unwind::WalkStart start = start_of(sample, attr);
+  if (!stack_pointer_of(start)) {
+    ++counts_.foreign;
+    return chain_;
+  }
+  const Walked walked = walk(sample, start, behind);
+  count(sample, walked);
+  add_frames(walked);
+  return chain_;
+}
+
+SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
+                                            const unwind::WalkStart& start, Bytes behind) {
+  const StackView stack(*stack_pointer_of(start), sample.user_stack);
+  Thread& thread = thread_of(sample.tid);
+  Walked walked{.result =
+                    walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history)};
+  if (!options_.may_continue || !sample.has_full_copy())
+    return walked;
+  if (walked.result.stop == Stop::kEndOfStack)
+    learn(thread, walked.result, stack);
+  else if (walked.result.stop == Stop::kStackNotCaptured &&
+           !continue_from_earlier(thread, walked, stack))
+    continue_behind(sample, start, behind, walked);
+  return walked;
+}
+
+/// A thread whose copy was full may be cut the next time.
+void SampleUnwinder::learn(Thread& thread, const unwind::WalkResult& result,
+                           const StackView& stack) {
+  const auto stack_pointers = walker_.stack_pointers(thread.history);
+  if (stack_pointers.size() != result.frames || result.frames == 0)
+    return;
+  if (!thread.memory)
+    thread.memory = std::make_unique<StackMemory>();
+  thread.root_sp = stack_pointers.back();
+  thread.memory->learn({std::span(frames_).first(result.frames), stack_pointers}, result.walked(),
+                       stack);
+}
+
+bool SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const StackView& stack) {
+  if (!thread.memory)
+    return false;
+  const std::size_t known = walked.result.frames;
+  const auto stack_pointers = walker_.stack_pointers(thread.history);
+  if (stack_pointers.size() != known)
+    return false;
+  const std::size_t callers = thread.memory->callers(
+      {std::span(frames_).first(known), stack_pointers}, stack, std::span(frames_).subspan(known));
+  if (callers == 0)
+    return false;
+  walked.result.frames += callers;
+  walked.result.stop = Stop::kEndOfStack;
+  walked.continued_from = known;
+  ++counts_.from_earlier;
+  return true;
+}
+
+SampleUnwinder::MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample,
+                                                          const perf_event_attr& attr) const {
+  const auto sp = stack_pointer_of(start_of(sample, attr));
+  if (!options_.may_continue || !sp || !sample.has_full_copy() ||
+      sample.user_stack.size() < kAgreementBytes)
+    return {};
+  const std::uint64_t end = *sp + sample.user_stack.size();
+  const auto thread = threads_.find(sample.tid);
+  std::uint64_t reach = kFirstReach;
+  if (thread != threads_.end()) {
+    reach = thread->second.reach_bytes;
+    const std::uint64_t root = thread->second.root_sp;
+    constexpr std::uint64_t kRootFrame = 1024;
+    if (root != 0 && root < end)
+      return {};
+    if (root >= end && root - end <= kLastReach)
+      reach = root - end + kRootFrame;
+  }
+  return {.start = end - kAgreementBytes, .end = end + reach};
+}
+
+/// Walks again, on a longer stack.
+void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::WalkStart& start,
+                                     Bytes behind, Walked& walked) {
+  if (behind.empty())
+    return;
+  longer_.assign(sample.user_stack.begin(), sample.user_stack.end());
+  longer_.insert(longer_.end(), behind.begin(), behind.end());
+  const StackView stack(*stack_pointer_of(start), longer_);
+  Thread& thread = thread_of(sample.tid);
+  const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
+  walked = {.result = result, .continued_from = walked.result.frames};
+  if (result.stop == Stop::kStackNotCaptured) {
+    thread.root_sp = 0;
+    thread.reach_bytes = std::min(2 * thread.reach_bytes, kLastReach);
+  }
+  if (result.stop != Stop::kEndOfStack)
+    return;
+  learn(thread, result, stack);
+  ++counts_.from_process;
+}
+
+void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
+  ++counts_.stacks;
+  const auto frames = std::span(frames_).first(walked.result.frames);
+  counts_.frames += frames.size();
+  for (const Frame frame : frames) {
+    counts_.by_frame_pointer += frame.source() == FrameSource::kFramePointer ? 1 : 0;
+    counts_.by_leaf += frame.source() == FrameSource::kLeaf ? 1 : 0;
+  }
+  const Stop stop = walked.result.stop;
+  if (stop == Stop::kEndOfStack) {
+    ++counts_.complete;
+  } else if (stop == Stop::kStackNotCaptured && sample.has_full_copy()) {
+    ++counts_.cut;
+    counts_.cut_bytes = sample.user_stack_limit;
+  } else {
+    const proc::Mapping* mapping =
+        frames.empty() ? nullptr : history_.processes().find(sample.pid, frames.back().address());
+    const std::string module =
+        mapping == nullptr ? "[unknown]" : std::string(file_name(mapping->file->path));
+    ++counts_.ended[{module, stop}];
+  }
+}
+
+/// The marks and addresses of the program's part.  Call chains hold return addresses: of what a
+/// signal interrupted, one more than the instruction's own, as who reads them takes one away.
+void SampleUnwinder::add_frames(const Walked& walked) {
+  chain_.push_back(PERF_CONTEXT_USER);
+  for (std::size_t i = 0; i < walked.result.frames; ++i) {
+    if (i != 0 && i == walked.continued_from)
+      chain_.push_back(PERF_CONTEXT_USER);
+    const Frame frame = frames_[i];
+    chain_.push_back(frame.address() + (i > 0 && frame.is_exact() ? 1 : 0));
+  }
+}
+
+}  // namespace pe::stacks

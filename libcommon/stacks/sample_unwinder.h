@@ -1,0 +1,105 @@
+// From a sample with registers and a copy of the stack to its call chain.
+//
+// Follows a session's history: for each process, where code is mapped; for each thread, its last
+// stack, to walk only what has changed (unwind/thread_history.h) and to continue stacks whose copy
+// was cut (stack_memory.h).
+//
+// All of this is made again when it is missing, so that what a hostile stream makes us keep is
+// bounded by throwing it away.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "perf/sample.h"
+#include "session/history.h"
+#include "stacks/images.h"
+#include "stacks/stack_counts.h"
+#include "stacks/stack_memory.h"
+#include "unwind/address_space.h"
+#include "unwind/rule_cache.h"
+#include "unwind/thread_history.h"
+#include "unwind/walker.h"
+
+namespace pe::stacks {
+
+struct UnwindOptions {
+  proc::FileMatch match = proc::FileMatch::kAny;
+  bool may_continue = true;  ///< stacks whose copy was cut
+};
+
+class SampleUnwinder {
+ public:
+  /// `history` must outlive this.
+  SampleUnwinder(const session::History& history, UnwindOptions options);
+
+  /// Takes in what the history's last record has changed.  To be called after each.
+  void follow();
+
+  /// What of the process's memory would help to continue the sample's stack, should its copy turn
+  /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it will not.
+  struct MemoryRange {
+    std::uint64_t start = 0, end = 0;  ///< avma; from kAgreementBytes before the copy's end on
+  };
+  [[nodiscard]] MemoryRange wanted_memory(const perf::Sample& sample,
+                                          const perf_event_attr& attr) const;
+  /// The part of that range which the sample carries too: only if it is still the same may the rest
+  /// be taken for the sample's.
+  static constexpr std::size_t kAgreementBytes = 256;
+
+  /// The call chain of a sample of an event with that attr, as pe-stream(5) has it: the kernel's
+  /// part as recorded, then the program's, if the sample carries registers.  `behind` is what
+  /// followed the copy in the process, if that is known.  Lives until the next call.
+  std::span<const std::uint64_t> call_chain(const perf::Sample& sample, const perf_event_attr& attr,
+                                            Bytes behind = {});
+
+  [[nodiscard]] const StackCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const unwind::Walker& walker() const noexcept { return walker_; }
+
+  /// Deeper stacks are cut at the root.  A record holds twice as many.
+  static constexpr std::size_t kMaxFrames = 4096;
+
+ private:
+  static constexpr std::uint32_t kFirstReach = 128 * 1024, kLastReach = 8 * 1024 * 1024;
+  struct Thread {
+    unwind::ThreadHistory history;
+    std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
+    std::uint64_t root_sp = 0;            ///< of its last complete stack that a copy could not hold
+    std::uint32_t reach_bytes = kFirstReach;  ///< how far behind a copy we look while there is none
+  };
+  struct Walked {
+    unwind::WalkResult result;
+    std::size_t continued_from = 0;  ///< the first frame that is not from the copy; 0: none
+  };
+
+  unwind::AddressSpace& space_of(std::uint32_t pid);
+  Thread& thread_of(std::uint32_t tid);
+  void add_mapping(unwind::AddressSpace& space, const proc::Mapping& mapping, std::uint32_t pid);
+  Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind);
+  void learn(Thread& thread, const unwind::WalkResult& result, const unwind::StackView& stack);
+  bool continue_from_earlier(Thread& thread, Walked& walked, const unwind::StackView& stack);
+  void continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
+                       Walked& walked);
+  void count(const perf::Sample& sample, const Walked& walked);
+  void add_frames(const Walked& walked);
+
+  const session::History& history_;
+  UnwindOptions options_;
+  Images images_;
+  unwind::RuleCache cache_;
+  unwind::Walker walker_;
+  std::unordered_map<std::uint32_t, unwind::AddressSpace> spaces_;  ///< by pid
+  std::unordered_map<std::uint32_t, Thread> threads_;               ///< by tid
+  std::vector<unwind::Frame> frames_;
+  std::vector<std::byte> longer_;  ///< a stack's copy and what follows it in the process
+  std::vector<std::uint64_t> chain_;
+  StackCounts counts_;
+};
+
+}  // namespace pe::stacks

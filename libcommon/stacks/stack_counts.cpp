@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "stacks/stack_counts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace pe::stacks {
+namespace {
+
+/// The reasons with the most stacks, each with its module, then how many there are more.
+std::string describe_ends(const StackCounts& counts) {
+  using End = std::pair<std::pair<std::string, unwind::Stop>, std::uint64_t>;
+  std::vector<End> ends(counts.ended.begin(), counts.ended.end());
+  std::stable_sort(ends.begin(), ends.end(),
+                   [](const End& a, const End& b) { return a.second > b.second; });
+  constexpr std::size_t kTold = 3;
+  std::string text;
+  std::uint64_t others = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const auto& [where, count] = ends[i];
+    if (i < kTold)
+      text += fmt::format("; {} ended in {}: {}", count, where.first, to_string(where.second));
+    else
+      others += count;
+  }
+  if (others > 0)
+    text += fmt::format("; {} ended elsewhere", others);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const StackCounts& counts) {
+  if (counts.stacks == 0 && counts.foreign == 0)
+    return {};
+  // Rounded down: 100 % means all.
+  constexpr double kPerMille = 1000;
+  const double share = counts.stacks == 0
+                           ? kPerMille
+                           : std::floor(kPerMille * static_cast<double>(counts.complete) /
+                                        static_cast<double>(counts.stacks));
+  std::string text = fmt::format("{:.1f} % of stacks complete", share / 10);
+  if (const std::uint64_t continued = counts.from_earlier + counts.from_process; continued > 0)
+    text += fmt::format(" ({} continued)", continued);
+  text += describe_ends(counts);
+  if (counts.cut > 0)
+    text += fmt::format("; {} cut at {} KiB", counts.cut, (counts.cut_bytes + 1023) / 1024);
+  if (counts.foreign > 0)
+    text += fmt::format("; {} of 32-bit programs not walked", counts.foreign);
+  return text;
+}
+
+}  // namespace pe::stacks

@@ -1,0 +1,53 @@
+// What becomes of the kernel's records on their way into the stream: samples that carry a copy of
+// the stack leave with a call chain.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+
+#include "pe-record/options.h"
+#include "perf/stream_writer.h"
+#include "session/history.h"
+#include "stacks/sample_unwinder.h"
+
+namespace pe::record {
+
+class RecordedStream {
+ public:
+  /// `attr` is what the kernel was asked for, the layout of all records.  `writer` must outlive
+  /// this.
+  RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Options& options);
+
+  /// The attr as the stream should state it.
+  [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
+
+  /// Writes a record, in order of time.
+  void write(const perf::Record& record);
+
+  /// For a sample that has just come: what follows its copy of the stack in the process, if it may
+  /// be needed and is still the same.  Lives until the next call.
+  Bytes read_behind(const perf::Sample& sample);
+  /// That, to be written right before its sample: no record of the stream.
+  static constexpr std::uint32_t kRecordBehind = 0x5045ffff;
+
+  [[nodiscard]] perf::StreamWriter& writer() noexcept { return writer_; }
+  [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
+  /// Null if stacks are not unwound here.
+  [[nodiscard]] const stacks::SampleUnwinder* unwinder() const noexcept {
+    return unwinder_ ? &*unwinder_ : nullptr;
+  }
+
+ private:
+  void write_unwound(const perf::Record& record);
+
+  perf::StreamWriter& writer_;
+  perf_event_attr attr_;
+  bool continues_stacks_ = false;
+  session::History history_;
+  std::optional<stacks::SampleUnwinder> unwinder_;
+  perf::RecordBuilder builder_;
+  std::vector<std::byte> memory_;  ///< read from the process for the sample that has just come
+  std::vector<std::byte> behind_;  ///< the same, for the next sample to be written
+};
+
+}  // namespace pe::record
