@@ -117,12 +117,14 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
   Thread& thread = thread_of(sample.tid);
   Walked walked{.result =
                     walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history)};
-  if (!options_.may_continue || !sample.has_full_copy())
+  const Stop stop = walked.result.stop;
+  if (stop == Stop::kEndOfStack && thread.history.size() > 0)
+    thread.root_sp = thread.history.root_stack_pointer();
+  if (!options_.may_continue)
     return walked;
-  if (walked.result.stop == Stop::kEndOfStack)
+  if (stop == Stop::kEndOfStack && sample.has_full_copy())
     learn(thread, walked.result, stack);
-  else if (walked.result.stop == Stop::kStackNotCaptured &&
-           !continue_from_earlier(thread, walked, stack))
+  else if (stop == Stop::kStackNotCaptured && !continue_from_earlier(thread, walked, stack))
     continue_behind(sample, start, behind, walked);
   return walked;
 }
@@ -135,7 +137,6 @@ void SampleUnwinder::learn(Thread& thread, const unwind::WalkResult& result,
     return;
   if (!thread.memory)
     thread.memory = std::make_unique<StackMemory>();
-  thread.root_sp = stack_pointers.back();
   thread.memory->learn({std::span(frames_).first(result.frames), stack_pointers}, result.walked(),
                        stack);
 }
@@ -161,22 +162,20 @@ bool SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const
 SampleUnwinder::MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample,
                                                           const perf_event_attr& attr) const {
   const auto sp = stack_pointer_of(start_of(sample, attr));
-  if (!options_.may_continue || !sp || !sample.has_full_copy() ||
-      sample.user_stack.size() < kAgreementBytes)
+  if (!options_.may_continue || !sp || sample.user_stack.size() < kAgreementBytes)
     return {};
   const std::uint64_t end = *sp + sample.user_stack.size();
   const auto thread = threads_.find(sample.tid);
-  std::uint64_t reach = kFirstReach;
-  if (thread != threads_.end()) {
-    reach = thread->second.reach_bytes;
-    const std::uint64_t root = thread->second.root_sp;
-    constexpr std::uint64_t kRootFrame = 1024;
-    if (root != 0 && root < end)
-      return {};
-    if (root >= end && root - end <= kLastReach)
-      reach = root - end + kRootFrame;
-  }
-  return {.start = end - kAgreementBytes, .end = end + reach};
+  const std::uint64_t root = thread == threads_.end() ? 0 : thread->second.root_sp;
+  constexpr std::uint64_t kRootFrame = 1024;
+  std::uint64_t reach = 0;
+  // A copy can also end early, before a page of the stack that was never touched (the frame of a
+  // function that has just begun): that is only known by where the root is.
+  if (root >= end && root - end <= kLastReach)
+    reach = root - end + kRootFrame;
+  else if (sample.has_full_copy() && (root == 0 || root >= end))
+    reach = thread == threads_.end() ? kFirstReach : thread->second.reach_bytes;
+  return {.start = reach == 0 ? end : end - kAgreementBytes, .end = end + reach};
 }
 
 /// Walks again, on a longer stack.
@@ -196,6 +195,7 @@ void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   }
   if (result.stop != Stop::kEndOfStack)
     return;
+  thread.root_sp = thread.history.root_stack_pointer();
   learn(thread, result, stack);
   ++counts_.from_process;
 }

@@ -43,7 +43,7 @@ class SampleUnwinder {
   void follow();
 
   /// What of the process's memory would help to continue the sample's stack, should its copy turn
-  /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it will not.
+  /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it would not.
   struct MemoryRange {
     std::uint64_t start = 0, end = 0;  ///< avma; from kAgreementBytes before the copy's end on
   };
@@ -69,8 +69,8 @@ class SampleUnwinder {
   static constexpr std::uint32_t kFirstReach = 128 * 1024, kLastReach = 8 * 1024 * 1024;
   struct Thread {
     unwind::ThreadHistory history;
-    std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
-    std::uint64_t root_sp = 0;            ///< of its last complete stack that a copy could not hold
+    std::unique_ptr<StackMemory> memory;      ///< once a copy of its stack was full
+    std::uint64_t root_sp = 0;                ///< of its last complete stack; 0: there was none
     std::uint32_t reach_bytes = kFirstReach;  ///< how far behind a copy we look while there is none
   };
   struct Walked {

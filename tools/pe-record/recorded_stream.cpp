@@ -39,6 +39,8 @@ Bytes RecordedStream::read_behind(const perf::Sample& sample) {
     return {};
   constexpr std::size_t kAgreement = stacks::SampleUnwinder::kAgreementBytes;
   const auto wanted = unwinder_->wanted_memory(sample, attr_);
+  if (wanted.start == wanted.end)
+    return {};
   memory_.resize(wanted.end - wanted.start);
   const std::size_t read = proc::read_memory(static_cast<pid_t>(sample.pid), wanted.start, memory_);
   const Bytes known = sample.user_stack;
