@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "elf/compressed.h"
+
 namespace pe::unwind {
 namespace {
 
@@ -73,18 +75,17 @@ bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) 
 
 }  // namespace
 
-std::optional<CfiSection> CfiSection::of(const elf::Image& image) {
+std::vector<CfiSection> CfiSection::all_of(const elf::Image& image) {
+  std::vector<CfiSection> sections;
   if (auto frames = image.section_bytes(".eh_frame"))
-    return CfiSection(CfiFormat::kEhFrame, std::move(*frames),
-                      image.section_bytes(".eh_frame_hdr"));
-  constexpr std::uint64_t kCompressed = 1U << 11;  // SHF_COMPRESSED
+    sections.emplace_back(CfiFormat::kEhFrame, std::move(*frames),
+                          image.section_bytes(".eh_frame_hdr"));
   const elf::Section* debug = image.section(".debug_frame");
-  if (debug == nullptr || (debug->flags & kCompressed) != 0)
-    return std::nullopt;
-  auto frames = image.section_bytes(".debug_frame");
-  if (!frames)
-    return std::nullopt;
-  return CfiSection(CfiFormat::kDebugFrame, std::move(*frames));
+  auto frames =
+      debug != nullptr ? elf::read_uncompressed(image, *debug, kMaxDebugFrameBytes) : std::nullopt;
+  if (frames)
+    sections.emplace_back(CfiFormat::kDebugFrame, elf::SectionBytes{std::move(*frames), 0});
+  return sections;
 }
 
 CfiSection::CfiSection(CfiFormat format, elf::SectionBytes section,

@@ -131,6 +131,38 @@ BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
   BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
 }
 
+BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_frame) {
+  const auto image = opened(pe::elf::Image::open(test_binary("debug_frame")));
+  UnwindTable table(image);
+  const auto sections = CfiSection::all_of(image);
+  BOOST_REQUIRE(sections.size() == 2U);
+  std::size_t functions = 0;
+  for (const CfiSection& section : sections) {
+    BOOST_TEST(section.fde_count() > 0U);
+    functions += section.fde_count();
+    for (std::size_t number = 0; number < section.fde_count(); ++number)
+      BOOST_CHECK(table.rule(section.fde(number)->start_svma) != kNothing);
+  }
+  const FlatRules flat = table.flat_rules();
+  BOOST_TEST(flat.functions == functions);
+  BOOST_TEST(flat.left_out == 0U);
+  for (const RuleRow& row : flat.rows)
+    BOOST_CHECK(table.rule(flat.base_svma + row.offset) == row.rule);
+}
+
+BOOST_AUTO_TEST_CASE(compressed_debug_frame_is_read) {
+  const auto rules_of = [](const char* name) {
+    return UnwindTable(opened(pe::elf::Image::open(test_binary(name)))).flat_rules();
+  };
+  const auto image = opened(pe::elf::Image::open(test_binary("debug_frame_compressed")));
+  constexpr std::uint64_t kCompressed = 1U << 11;  // SHF_COMPRESSED
+  BOOST_TEST((image.section(".debug_frame")->flags & kCompressed) != 0U);
+  const FlatRules plain = rules_of("debug_frame");
+  const FlatRules compressed = rules_of("debug_frame_compressed");
+  BOOST_TEST(compressed.functions == plain.functions);
+  BOOST_CHECK(compressed.rows == plain.rows);
+}
+
 BOOST_AUTO_TEST_CASE(knows_where_the_file_was_linked_to) {
   const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
   const UnwindTable table(image);
