@@ -56,6 +56,7 @@ class CfiSection {
   /// Those of an image, in the order in which they should be asked: .eh_frame and .debug_frame.
   /// A program that was built with debug information but without unwind tables has both: its own
   /// functions are in .debug_frame, and those of the C library's start-up files in .eh_frame.
+  /// Without section headers (or their names) .eh_frame is where the PT_GNU_EH_FRAME segment says.
   /// Reads the sections once and does not need the image afterwards.
   static std::vector<CfiSection> all_of(const elf::Image& image);
 
