@@ -1,7 +1,10 @@
 // Writes the seeds of the fuzz targets that read sample streams or call frame
 // information, as FOLDER/<target>/<name>.  Usage: make_seeds FOLDER
 // SPDX-License-Identifier: MIT
+#include <elf.h>
+
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -99,16 +102,51 @@ std::vector<std::string> programs() {
           ""};
 }
 
-/// A section of these with or without its search table, in the form of cfi_section_fuzz.
-std::string sections(bool has_header) {
-  pe::testing::CfiBuilder builder(0x20000);
+/// A section of these.
+pe::testing::CfiBuilder functions(std::uint64_t svma) {
+  pe::testing::CfiBuilder builder(svma);
   builder.cie({});
   std::uint64_t start = 0x1000;
   for (const std::string& program : programs())
     builder.fde(start += 0x100, 0x80, program);
-  const auto text = [](const std::vector<std::byte>& bytes) {
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
+  return builder;
+}
+
+std::string text(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// An image without section headers, which has them.
+std::string image() {
+  constexpr std::size_t kHeaderOffset = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+  const std::size_t header_bytes = functions(0).header(0).bytes.size();
+  const auto builder = functions(kHeaderOffset + header_bytes);
+  const std::string content =
+      text(builder.header(kHeaderOffset).bytes) + text(builder.section().bytes);
+  Elf64_Ehdr start{};
+  std::memcpy(start.e_ident, ELFMAG, SELFMAG);
+  start.e_ident[EI_CLASS] = ELFCLASS64;
+  start.e_ident[EI_DATA] = ELFDATA2LSB;
+  start.e_ident[EI_VERSION] = EV_CURRENT;
+  start.e_type = ET_DYN;
+  start.e_machine = EM_X86_64;
+  start.e_version = EV_CURRENT;
+  start.e_phoff = start.e_ehsize = sizeof start;
+  start.e_phentsize = sizeof(Elf64_Phdr);
+  start.e_phnum = 2;
+  const std::size_t size = kHeaderOffset + content.size();
+  const Elf64_Phdr load{PT_LOAD, PF_R, 0, 0, 0, size, size, 1};
+  const Elf64_Phdr header{PT_GNU_EH_FRAME, PF_R, kHeaderOffset, kHeaderOffset, 0, header_bytes,
+                          header_bytes,    4};
+  std::string bytes(pe::bytes_of(start));
+  bytes += pe::bytes_of(load);
+  bytes += pe::bytes_of(header);
+  return bytes + content;
+}
+
+/// The section with or without its search table, in the form of cfi_section_fuzz.
+std::string sections(bool has_header) {
+  const auto builder = functions(0x20000);
   const std::string header = has_header ? text(builder.header(0x10000).bytes) : "";
   return code({has_header ? 2 : 0}) +
          std::string(pe::bytes_of(static_cast<std::uint16_t>(header.size()))) + header +
@@ -150,6 +188,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < programs().size(); ++i)
     save(folder / "cfi_program" / ("program-" + std::to_string(i)),
          code({0, 1, 12, 8, 40}) + programs()[i]);
+  save(folder / "unwind_image" / "without-sections", image());
   save(folder / "walker" / "calls", walk());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   return 0;
