@@ -83,6 +83,35 @@ std::string attr_and_sample() {
   return bytes;
 }
 
+/// Twice the same stack, of two functions of the vdso and one of nothing; the second copy is cut.
+std::string copied_stacks() {
+  constexpr std::uint64_t kVdso = 0x7fff0000;
+  constexpr std::uint64_t kStack = 0x7ffe0000;
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_regs_user = 0x1c0;  // bp, sp, ip
+  attr.sample_id_all = 1;
+  pe::perf::RecordBuilder record;
+  StreamBuilder stream;
+  stream.bytes(record.begin(pe::perf::kRecordHeaderAttr).add(attr).finish());
+  stream.map(1, 1, kVdso, 0x2000, 0, "[vdso]").map(1, 1, 0x400000, 0x1000, 0, "//anon");
+  for (const std::uint64_t words : {8, 4}) {
+    record.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    for (const std::uint64_t field :
+         {std::uint64_t{7}, kVdso + 0x800, std::uint64_t{1} << 32 | 1, std::uint64_t{2}})
+      record.add(field);
+    record.add(std::uint64_t{0}).add(std::uint64_t{PERF_SAMPLE_REGS_ABI_64});
+    record.add(kStack + 16).add(kStack).add(kVdso + 0x800).add(words * 8);
+    const std::uint64_t stack[] = {kVdso + 0x900, 0, kStack + 40, 0x400010, 0, kStack + 40, 0, 0};
+    for (std::uint64_t i = 0; i < words; ++i)
+      record.add(stack[i]);
+    stream.bytes(record.add(words * 8).finish());
+  }
+  return stream.round().text();
+}
+
 using pe::testing::code;
 
 /// Programs as compilers make them: a push, a frame pointer, a realigned stack, a PLT entry.
@@ -178,6 +207,7 @@ int main(int argc, char** argv) {
     save(folder / target / "raw", raw_stream());
     save(folder / target / "named", named_stream());
   }
+  save(folder / "copied_stacks" / "two", copied_stacks());
   save(folder / "event_attr" / "all-fields", attr_and_sample());
   save(folder / "maps_line" / "library",
        "7f5676800000-7f567a028000 r-xp 00026000 fe:00 332835                     "
