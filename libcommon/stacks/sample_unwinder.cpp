@@ -200,6 +200,15 @@ void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   ++counts_.from_process;
 }
 
+/// Of the outermost frame.
+std::string SampleUnwinder::module_at(std::uint32_t pid, std::span<const Frame> frames) const {
+  const proc::Mapping* mapping =
+      frames.empty() ? nullptr : history_.processes().find(pid, frames.back().address());
+  if (mapping == nullptr)
+    return "[unknown]";
+  return mapping->file->is_anonymous() ? "[anon]" : std::string(file_name(mapping->file->path));
+}
+
 void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
   ++counts_.stacks;
   const auto frames = std::span(frames_).first(walked.result.frames);
@@ -215,11 +224,7 @@ void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
     ++counts_.cut;
     counts_.cut_bytes = sample.user_stack_limit;
   } else {
-    const proc::Mapping* mapping =
-        frames.empty() ? nullptr : history_.processes().find(sample.pid, frames.back().address());
-    const std::string module =
-        mapping == nullptr ? "[unknown]" : std::string(file_name(mapping->file->path));
-    ++counts_.ended[{module, stop}];
+    ++counts_.ended[{module_at(sample.pid, frames), stop}];
   }
 }
 

@@ -86,6 +86,7 @@ class SampleUnwinder {
   bool continue_from_earlier(Thread& thread, Walked& walked, const unwind::StackView& stack);
   void continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
+  std::string module_at(std::uint32_t pid, std::span<const unwind::Frame> frames) const;
   void count(const perf::Sample& sample, const Walked& walked);
   void add_frames(const Walked& walked);
 
