@@ -124,9 +124,14 @@ class HeaderReader {
       const bool overflows = header.p_filesz > kMax - header.p_offset ||
                              header.p_filesz > kMax - header.p_vaddr ||
                              header.p_memsz > kMax - header.p_vaddr;
-      if (header.p_type == PT_LOAD && !overflows)
-        image_.segments_.push_back({header.p_offset, header.p_filesz, header.p_vaddr,
-                                    header.p_memsz, (header.p_flags & PF_X) != 0});
+      if (overflows)
+        continue;
+      const Segment segment{header.p_offset, header.p_filesz, header.p_vaddr, header.p_memsz,
+                            (header.p_flags & PF_X) != 0};
+      if (header.p_type == PT_LOAD)
+        image_.segments_.push_back(segment);
+      else if (header.p_type == PT_GNU_EH_FRAME)
+        image_.eh_frame_header_ = segment;
     }
     return true;
   }
@@ -238,11 +243,17 @@ std::optional<std::uint64_t> Image::svma_of_file_offset(std::uint64_t file_offse
 
 std::optional<std::vector<std::byte>> Image::read(const Section& section,
                                                   std::uint64_t limit_bytes) const {
-  if (section.type == SHT_NOBITS || section.bytes > limit_bytes ||
-      section.file_offset > size_bytes_ || section.bytes > size_bytes_ - section.file_offset)
+  if (section.type == SHT_NOBITS || section.bytes > limit_bytes)
     return std::nullopt;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(section.bytes));
-  if (!read_at(section.file_offset, bytes))
+  return read(section.file_offset, section.bytes);
+}
+
+std::optional<std::vector<std::byte>> Image::read(std::uint64_t file_offset,
+                                                  std::uint64_t size) const {
+  if (file_offset > size_bytes_ || size > size_bytes_ - file_offset)
+    return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  if (!read_at(file_offset, bytes))
     return std::nullopt;
   return bytes;
 }
@@ -255,6 +266,18 @@ std::optional<SectionBytes> Image::section_bytes(std::string_view name) const {
   if (!bytes)
     return std::nullopt;
   return SectionBytes{std::move(*bytes), found->svma};
+}
+
+std::optional<SectionBytes> Image::loaded_bytes(std::uint64_t svma, std::uint64_t max_bytes) const {
+  const auto segment = std::find_if(segments_.begin(), segments_.end(), [svma](const Segment& s) {
+    return svma >= s.svma && svma - s.svma < s.file_bytes;
+  });
+  if (segment == segments_.end())
+    return std::nullopt;
+  const std::uint64_t within = svma - segment->svma;
+  const std::uint64_t bytes = std::min(segment->file_bytes - within, max_bytes);
+  auto content = read(segment->file_offset + within, bytes);
+  return content ? std::optional(SectionBytes{std::move(*content), svma}) : std::nullopt;
 }
 
 bool Image::read_at(std::uint64_t file_offset, std::span<std::byte> into) const {

@@ -35,7 +35,7 @@ enum class OpenFailure {
   kDamaged,      ///< headers that lie outside the file or contradict each other
 };
 
-/// A PT_LOAD program header.  Neither end overflows.
+/// A program header.  Neither end overflows.
 struct Segment {
   std::uint64_t file_offset;
   std::uint64_t file_bytes;
@@ -93,6 +93,11 @@ class Image {
   /// The first section of that name; nullptr if there is none.
   [[nodiscard]] const Section* section(std::string_view name) const noexcept;
 
+  /// The PT_GNU_EH_FRAME segment: .eh_frame_hdr, also where section headers have been stripped.
+  [[nodiscard]] const std::optional<Segment>& eh_frame_header() const noexcept {
+    return eh_frame_header_;
+  }
+
   /// The NT_GNU_BUILD_ID note's bytes, normally 20; empty if there is none.
   [[nodiscard]] Bytes build_id() const noexcept { return build_id_; }
 
@@ -107,6 +112,10 @@ class Image {
       const Section& section, std::uint64_t limit_bytes = kMaxSectionBytes) const;
   /// The same by name, with its svma.
   [[nodiscard]] std::optional<SectionBytes> section_bytes(std::string_view name) const;
+  /// What PT_LOAD segments put at `svma`: `max_bytes` of it, or less where the segment's part of
+  /// the file ends before.  nullopt if no segment does, or the file is cut off there.
+  [[nodiscard]] std::optional<SectionBytes> loaded_bytes(std::uint64_t svma,
+                                                         std::uint64_t max_bytes) const;
   /// Fills `into` from `file_offset`; false if the file ends before.
   [[nodiscard]] bool read_at(std::uint64_t file_offset, std::span<std::byte> into) const;
 
@@ -130,6 +139,9 @@ class Image {
   Image(Fd fd, std::vector<std::byte> memory, std::uint64_t size_bytes)
       : fd_(std::move(fd)), memory_(std::move(memory)), size_bytes_(size_bytes) {}
   static OpenResult load(Image image);
+  /// nullopt unless all of it lies in the file.
+  [[nodiscard]] std::optional<std::vector<std::byte>> read(std::uint64_t file_offset,
+                                                           std::uint64_t size) const;
 
   friend class HeaderReader;
 
@@ -139,6 +151,7 @@ class Image {
   std::uint16_t machine_ = 0, type_ = 0;
   bool is_64_bit_ = false;
   std::vector<Segment> segments_;
+  std::optional<Segment> eh_frame_header_;
   std::vector<Section> sections_;
   std::vector<char> section_names_;
   std::vector<std::byte> build_id_;

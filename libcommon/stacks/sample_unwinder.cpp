@@ -120,17 +120,15 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
   Thread& thread = thread_of(sample.tid);
   Walked walked{.result =
                     walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history)};
+  const Stop stop = walked.result.stop;
+  if (stop == Stop::kEndOfStack && thread.history.size() > 0)
+    thread.root_sp = thread.history.root_stack_pointer();
   if (!options_.may_continue)
     return walked;
-  if (walked.result.stop == Stop::kEndOfStack && thread.history.size() > 0)
-    thread.root_sp = thread.history.stack_pointers().front();
-  if (!sample.has_full_copy())
-    return walked;
-  if (walked.result.stop == Stop::kEndOfStack)
+  if (stop == Stop::kEndOfStack && sample.has_full_copy())
     learn(thread, walked.result, stack);
-  else if (walked.result.stop == Stop::kStackNotCaptured &&
-           !continue_from_earlier(thread, walked, stack) &&
-           still_stood(thread, walked, stack, behind))
+  else if (stop == Stop::kStackNotCaptured && !continue_from_earlier(thread, walked, stack) &&
+           still_stood(thread, stack, behind))
     continue_behind(sample, start, behind.bytes, walked);
   return walked;
 }
@@ -168,28 +166,28 @@ bool SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const
 SampleUnwinder::MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample,
                                                           const perf_event_attr& attr) const {
   const auto sp = stack_pointer_of(start_of(sample, attr));
-  if (!options_.may_continue || !sp || !sample.has_full_copy() ||
-      sample.user_stack.size() < kLeastAgreementBytes)
+  if (!options_.may_continue || !sp || sample.user_stack.size() < kLeastAgreementBytes)
     return {};
   const std::uint64_t end = *sp + sample.user_stack.size();
   const auto thread = threads_.find(sample.tid);
-  std::uint64_t reach = kFirstReach;
-  if (thread != threads_.end()) {
-    reach = thread->second.reach_bytes;
-    const std::uint64_t root = thread->second.root_sp;
-    constexpr std::uint64_t kRootFrame = 1024;
-    if (root != 0 && root < end)
-      return {};
-    if (root >= end && root - end <= kLastReach)
-      reach = root - end + kRootFrame;
-  }
+  const std::uint64_t root = thread == threads_.end() ? 0 : thread->second.root_sp;
+  constexpr std::uint64_t kRootFrame = 1024;
+  std::uint64_t reach = 0;
+  // A copy can also end early, before a page of the stack that was never touched (the frame of a
+  // function that has just begun): that is only known by where the root is.
+  if (root >= end && root - end <= kLastReach)
+    reach = root - end + kRootFrame;
+  else if (sample.has_full_copy() && (root == 0 || root >= end))
+    reach = thread == threads_.end() ? kFirstReach : thread->second.reach_bytes;
+  if (reach == 0)
+    return {};
   return {.start = end - std::min(sample.user_stack.size(), kMostAgreementBytes),
           .end = end + reach};
 }
 
 /// Whether the outermost frame of the copy still stood when what is behind was read: its body, as
 /// far as it was captured, and inside of it the return address of what it had called.
-bool SampleUnwinder::still_stood(const Thread& thread, const Walked& walked, const StackView& stack,
+bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
                                  const Behind& behind) {
   const auto stack_pointers = walker_.stack_pointers(thread.history);
   if (behind.bytes.empty() || stack_pointers.empty())
@@ -216,7 +214,7 @@ void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   // What the copy held is still right, and is what frames_ begins with.
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
     return;
-  const std::uint64_t root_sp = thread.history.stack_pointers().front();
+  const std::uint64_t root_sp = thread.history.root_stack_pointer();
   if (thread.root_sp != 0 && thread.root_sp != root_sp)
     return;
   thread.root_sp = root_sp;

@@ -49,10 +49,9 @@ class SampleUnwinder {
   void follow();
 
   /// What of the process's memory would help to continue the sample's stack, should its copy turn
-  /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it will not.
+  /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it would not.
   struct MemoryRange {
-    std::uint64_t start = 0,
-                  end = 0;  ///< avma; from at most kMostAgreementBytes before the copy's end on
+    std::uint64_t start = 0, end = 0;  ///< avma; from kMostAgreementBytes before the copy's end on
   };
   [[nodiscard]] MemoryRange wanted_memory(const perf::Sample& sample,
                                           const perf_event_attr& attr) const;
@@ -76,8 +75,8 @@ class SampleUnwinder {
   static constexpr std::uint32_t kFirstReach = 128 * 1024, kLastReach = 8 * 1024 * 1024;
   struct Thread {
     unwind::ThreadHistory history;
-    std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
-    std::uint64_t root_sp = 0;  ///< of its last complete stack, the first function's; 0: not known
+    std::unique_ptr<StackMemory> memory;      ///< once a copy of its stack was full
+    std::uint64_t root_sp = 0;                ///< of its last complete stack; 0: not known
     std::uint32_t reach_bytes = kFirstReach;  ///< how far behind a copy we look while there is none
   };
   struct Walked {
@@ -91,8 +90,7 @@ class SampleUnwinder {
   Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, const Behind& behind);
   void learn(Thread& thread, const unwind::WalkResult& result, const unwind::StackView& stack);
   bool continue_from_earlier(Thread& thread, Walked& walked, const unwind::StackView& stack);
-  bool still_stood(const Thread& thread, const Walked& walked, const unwind::StackView& stack,
-                   const Behind& behind);
+  bool still_stood(const Thread& thread, const unwind::StackView& stack, const Behind& behind);
   void continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
   void count(const perf::Sample& sample, const Walked& walked);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "elf/compressed.h"
+
 namespace pe::unwind {
 namespace {
 
@@ -71,20 +73,57 @@ bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) 
   return true;
 }
 
+/// What .eh_frame_hdr says before its table.
+struct EhFrameHeader {
+  std::optional<std::uint64_t> frames_svma;  ///< where .eh_frame begins
+  std::uint8_t count_encoding, table_encoding;
+  AddressedReader table;  ///< the number of its entries first
+};
+
+std::optional<EhFrameHeader> read_eh_frame_header(const elf::SectionBytes& header) noexcept {
+  AddressedReader in(header.bytes, header.svma);
+  const auto version = in.take<std::uint8_t>();
+  const auto frames_encoding = in.take<std::uint8_t>();
+  const auto count_encoding = in.take<std::uint8_t>();
+  const auto table_encoding = in.take<std::uint8_t>();
+  if (version != 1 || !table_encoding)
+    return std::nullopt;
+  AddressedReader pointer = in;
+  if (!skip_pointer(in, *frames_encoding))
+    return std::nullopt;
+  return EhFrameHeader{read_pointer(pointer, *frames_encoding, header.svma), *count_encoding,
+                       *table_encoding, in};
+}
+
+std::optional<elf::SectionBytes> header_by_segment(const elf::Image& image) {
+  const auto& segment = image.eh_frame_header();
+  return segment ? image.loaded_bytes(segment->svma, segment->file_bytes) : std::nullopt;
+}
+
+/// Up to the end of its segment: the entries themselves say where they end.
+std::optional<elf::SectionBytes> frames_by_header(const elf::Image& image,
+                                                  const std::optional<elf::SectionBytes>& header) {
+  const auto start = header ? read_eh_frame_header(*header) : std::nullopt;
+  return start && start->frames_svma
+             ? image.loaded_bytes(*start->frames_svma, elf::Image::kMaxSectionBytes)
+             : std::nullopt;
+}
+
 }  // namespace
 
-std::optional<CfiSection> CfiSection::of(const elf::Image& image) {
-  if (auto frames = image.section_bytes(".eh_frame"))
-    return CfiSection(CfiFormat::kEhFrame, std::move(*frames),
-                      image.section_bytes(".eh_frame_hdr"));
-  constexpr std::uint64_t kCompressed = 1U << 11;  // SHF_COMPRESSED
+std::vector<CfiSection> CfiSection::all_of(const elf::Image& image) {
+  std::vector<CfiSection> sections;
+  const bool is_named = image.section(".eh_frame") != nullptr;
+  auto header = is_named ? image.section_bytes(".eh_frame_hdr") : header_by_segment(image);
+  auto frames = is_named ? image.section_bytes(".eh_frame") : frames_by_header(image, header);
+  if (frames)
+    sections.emplace_back(CfiFormat::kEhFrame, std::move(*frames), std::move(header));
   const elf::Section* debug = image.section(".debug_frame");
-  if (debug == nullptr || (debug->flags & kCompressed) != 0)
-    return std::nullopt;
-  auto frames = image.section_bytes(".debug_frame");
-  if (!frames)
-    return std::nullopt;
-  return CfiSection(CfiFormat::kDebugFrame, std::move(*frames));
+  auto content =
+      debug != nullptr ? elf::read_uncompressed(image, *debug, kMaxDebugFrameBytes) : std::nullopt;
+  if (content)
+    sections.emplace_back(CfiFormat::kDebugFrame, elf::SectionBytes{std::move(*content), 0});
+  return sections;
 }
 
 CfiSection::CfiSection(CfiFormat format, elf::SectionBytes section,
@@ -98,15 +137,11 @@ CfiSection::CfiSection(CfiFormat format, elf::SectionBytes section,
 
 void CfiSection::find_search_table(const elf::SectionBytes& header) {
   data_svma_ = header.svma;
-  AddressedReader in(header.bytes, header.svma);
-  const auto version = in.take<std::uint8_t>();
-  const auto frames_encoding = in.take<std::uint8_t>();
-  const auto count_encoding = in.take<std::uint8_t>();
-  const auto table_encoding = in.take<std::uint8_t>();
-  if (version != 1 || !table_encoding || *table_encoding != kSearchTableEncoding ||
-      !skip_pointer(in, *frames_encoding))
+  auto start = read_eh_frame_header(header);
+  if (!start || start->table_encoding != kSearchTableEncoding)
     return;
-  const auto count = read_pointer(in, *count_encoding, header.svma);
+  AddressedReader& in = start->table;
+  const auto count = read_pointer(in, start->count_encoding, header.svma);
   if (!count)
     return;
   const auto entries = std::min<std::uint64_t>(*count, in.left().size() / kSearchTableEntryBytes);

@@ -53,9 +53,12 @@ struct Fde {
 
 class CfiSection {
  public:
-  /// That of an image: .eh_frame, or else .debug_frame (not if that is compressed).  nullopt if
-  /// it has neither.  Reads the sections once and does not need the image afterwards.
-  static std::optional<CfiSection> of(const elf::Image& image);
+  /// Those of an image, in the order in which they should be asked: .eh_frame and .debug_frame.
+  /// A program that was built with debug information but without unwind tables has both: its own
+  /// functions are in .debug_frame, and those of the C library's start-up files in .eh_frame.
+  /// Without section headers (or their names) .eh_frame is where the PT_GNU_EH_FRAME segment says.
+  /// Reads the sections once and does not need the image afterwards.
+  static std::vector<CfiSection> all_of(const elf::Image& image);
 
   /// `header` is .eh_frame_hdr, if there is one.
   CfiSection(CfiFormat format, elf::SectionBytes section,
@@ -77,6 +80,8 @@ class CfiSection {
   /// Programs that are longer are refused.  The longest of libLLVM is 20 KB; this bounds what a
   /// hostile table of overlapping entries can make us do for one address.
   static constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 20;
+  /// Uncompressed.  libLLVM's .eh_frame has 14 MB.
+  static constexpr std::uint64_t kMaxDebugFrameBytes = std::uint64_t{1} << 28;
 
  private:
   struct IndexEntry {

@@ -46,8 +46,10 @@ Stop stop_of(Step step) noexcept {
     case Step::kEndOfStack:
       return Stop::kEndOfStack;
     case Step::kNotCaptured:
+    case Step::kOtherStack:
       return Stop::kStackNotCaptured;
     case Step::kNoProgress:
+    case Step::kStandsStill:
       return Stop::kNoProgress;
     case Step::kDone:
     case Step::kUnknownRegister:

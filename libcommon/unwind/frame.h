@@ -68,8 +68,9 @@ struct WalkResult {
   std::size_t frames = 0;  ///< how many were written, the innermost first
   Stop stop = Stop::kEndOfStack;
   /// Where to go on: after kStackNotCaptured the outermost frame, which a second walk with more
-  /// of the stack would write again; after kTooDeep the frame that had no room.  After other ends
-  /// it has no meaning.
+  /// of the stack would write again (what a signal interrupted may need another stack: a handler's
+  /// may be an alternate one, see sigaltstack(2)); after kTooDeep the frame that had no room. After
+  /// other ends it has no meaning.
   FrameState last{};
   bool last_is_exact = false;  ///< as in Frame; of `last`
   /// Of `frames`, the outermost ones that were copied from a ThreadHistory.

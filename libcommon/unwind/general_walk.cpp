@@ -24,8 +24,10 @@ class GeneralWalk {
     const auto full = place ? place->table->full_row(place->svma) : std::nullopt;
     if (!full)
       return Stop::kNoUnwindInfo;
-    if (const Step step = step_row(full->row, registers_, stack_); step != Step::kDone)
+    const Step step = step_row(full->row, registers_, stack_);
+    if (!leads_to_a_frame(step, is_exact_, full->is_signal_frame))
       return stop_of(step);
+    is_elsewhere_ = step == Step::kOtherStack;
     if (!registers_.get(architecture::kFramePointer))
       registers_.set(architecture::kFramePointer, 0);
     is_exact_ = full->is_signal_frame;
@@ -36,8 +38,11 @@ class GeneralWalk {
   [[nodiscard]] FrameState state() const { return registers_.state(); }
   /// Whether this can be a frame: what is said to be exact is one wherever it is.
   [[nodiscard]] bool is_frame() const {
-    return is_exact_ || space_.find(state().ip - 1) != nullptr;
+    return state().ip <= Frame::kMaxAddress &&
+           (is_exact_ || space_.find(state().ip - 1) != nullptr);
   }
+  /// Whether its stack is one that was not copied.
+  [[nodiscard]] bool is_elsewhere() const { return is_elsewhere_; }
   [[nodiscard]] Frame frame() const { return {state().ip, source_, is_exact_}; }
 
  private:
@@ -56,6 +61,7 @@ class GeneralWalk {
   const StackView& stack_;
   Registers registers_;
   bool is_exact_;
+  bool is_elsewhere_ = false;
   FrameSource source_ = FrameSource::kCfi;
 };
 
@@ -96,6 +102,8 @@ WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
     const bool is_exact = walk.frame().is_exact();
     if (count > 1 && !walk.is_frame())
       return {count - 1, stop_at_no_code(here), here, is_exact};
+    if (walk.is_elsewhere())
+      return {count, Stop::kStackNotCaptured, here, is_exact};
     if (const auto stop = walk.step())
       return {count, *stop, here, is_exact};
     if (count == out.size())

@@ -22,6 +22,7 @@ struct NoRecorder {
   static void reads_frame_pointer(std::uint64_t /*slot_avma*/, std::size_t /*by*/) noexcept {}
   static void passes_barrier(std::size_t /*by*/) noexcept {}
   static void ends_at_zero(std::uint64_t /*sp*/) noexcept {}
+  static void ends_elsewhere(std::size_t /*number*/, std::uint64_t /*sp*/) noexcept {}
   static std::size_t enters(std::size_t /*number*/, const FrameState& /*state*/) noexcept {
     return 0;
   }
@@ -49,6 +50,9 @@ class HistoryRecorder {
   }
   /// The stack ended because the word below `sp` was 0.
   void ends_at_zero(std::uint64_t sp) noexcept { zero_end_ = sp; }
+
+  /// Frame `number` has been written, the last one: its stack is not the one that is walked.
+  void ends_elsewhere(std::size_t number, std::uint64_t sp) noexcept { scratch_.sps[number] = sp; }
 
   /// Frame `number` has been written, and `state` is its.  How many frames the stack has if the
   /// rest has been copied from the history; 0 if the walk must go on.

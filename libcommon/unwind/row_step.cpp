@@ -80,7 +80,9 @@ Step step_row(const CfiRow& row, Registers& registers, const StackView& stack) {
   const auto frame_start = std::get<std::uint64_t>(cfa);
   const std::uint64_t sp = registers.state().sp;
   // Where the stack pointer has a place of its own (a signal's frame), that is looked at instead.
-  if (row.registers[architecture::kStackPointer].kind == Kind::kSameValue)
+  const bool may_switch = row.registers[architecture::kStackPointer].kind != Kind::kSameValue;
+  const bool is_on_stack = row.registers[architecture::kInstructionPointer].kind != Kind::kRegister;
+  if (!may_switch && is_on_stack)
     if (const Step step = architecture::check_cfa(frame_start, sp, stack); step != Step::kDone)
       return step;
   Registers caller;
@@ -94,12 +96,18 @@ Step step_row(const CfiRow& row, Registers& registers, const StackView& stack) {
       return std::get<Step>(value);
   }
   const std::uint64_t caller_sp = caller.state().sp;
-  if (caller_sp <= sp)
+  // What was interrupted may be on either side of an alternate stack.
+  if (may_switch && (caller_sp < stack.start() || caller_sp > stack.end())) {
+    registers = caller;
+    return Step::kOtherStack;
+  }
+  const bool stands_still = caller_sp == sp && !may_switch && !is_on_stack;
+  if (caller_sp <= sp && !stands_still)
     return Step::kNoProgress;
   if (caller_sp > stack.end())
     return Step::kNotCaptured;
   registers = caller;
-  return Step::kDone;
+  return stands_still ? Step::kStandsStill : Step::kDone;
 }
 
 }  // namespace pe::unwind

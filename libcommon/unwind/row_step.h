@@ -10,9 +10,19 @@
 
 namespace pe::unwind {
 
-/// Turns `registers` into the caller's; on anything but kDone they are as they were.  A register
-/// that is lost, whose place was not copied, or that depends on one that is unknown, is unknown
-/// afterwards.  kNoProgress unless the stack pointer grew, which bounds every walk.
+/// Turns `registers` into the caller's; they are as they were after anything but kDone, kOtherStack
+/// and kStandsStill.  A register that is lost, whose place was not copied, or that depends on one
+/// that is unknown, is unknown afterwards.
 Step step_row(const CfiRow& row, architecture::Registers& registers, const StackView& stack);
+
+/// Whether a step by a row has led to a frame; `stop_of(step)` if not.  `is_exact` says whether the
+/// one before is, as in Frame.
+///
+/// The stack pointer must grow, which bounds every walk, but for one step out of what was
+/// interrupted: only there can the return address be in a register still.
+inline bool leads_to_a_frame(Step step, bool is_exact, bool is_signal_frame) noexcept {
+  return step == Step::kDone || step == Step::kOtherStack ||
+         (step == Step::kStandsStill && is_exact && !is_signal_frame);
+}
 
 }  // namespace pe::unwind

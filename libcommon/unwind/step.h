@@ -17,6 +17,8 @@ struct FrameState {
 
 enum class Step : std::uint8_t {
   kDone,             ///< the state is the caller's
+  kOtherStack,       ///< the same, but its stack is another, which was not copied
+  kStandsStill,      ///< the same, with the same stack pointer: the return address is in a register
   kEndOfStack,       ///< there is no caller
   kNotCaptured,      ///< the stack that is needed was not copied
   kNoProgress,       ///< the caller's frame would not lie above this one

@@ -42,6 +42,10 @@ class ThreadHistory {
   /// How many frames are kept.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   void forget() noexcept { count_ = 0; }
+  /// The stack pointer of the outermost frame; 0 if none is kept.
+  [[nodiscard]] std::uint64_t root_stack_pointer() const noexcept {
+    return count_ == 0 ? 0 : sps_.front();
+  }
   /// The kept frames' stack pointers, the outermost first.
   [[nodiscard]] std::span<const std::uint64_t> stack_pointers() const noexcept {
     return std::span(sps_).first(count_);

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::uint64_t kMaxFunctionBytes = std::numeric_limits<std::uint32_t>::max();
 
-std::optional<CfiSection> section_of(const elf::Image& image) {
-  return architecture::is_supported(image) ? CfiSection::of(image) : std::nullopt;
-}
-
 /// Appends the rows of `fde`, offsets counted from its start, until there are `max_rows`.  False
 /// if it could not be run to its end; what was appended holds, up to a last row of kNone.
 bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows,
@@ -38,23 +34,37 @@ bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows,
 }  // namespace
 
 UnwindTable::UnwindTable(const elf::Image& image)
-    : section_(section_of(image)), segments_(image.segments().begin(), image.segments().end()) {
-  compiled_.resize(section_ ? section_->fde_count() : 0);
+    : segments_(image.segments().begin(), image.segments().end()) {
+  if (architecture::is_supported(image))
+    for (CfiSection& section : CfiSection::all_of(image))
+      add(std::move(section));
 }
 
 UnwindTable::UnwindTable(CfiSection section, std::vector<elf::Segment> segments)
-    : section_(std::move(section)), segments_(std::move(segments)) {
-  compiled_.resize(section_->fde_count());
+    : segments_(std::move(segments)) {
+  add(std::move(section));
 }
 
-std::uint32_t UnwindTable::compile(std::size_t fde_number) {
-  const auto fde = section_->fde(fde_number);
+void UnwindTable::add(CfiSection section) {
+  max_rows_ += section.size_bytes();
+  parts_.emplace_back(std::move(section));
+}
+
+std::size_t UnwindTable::fde_count() const noexcept {
+  std::size_t count = 0;
+  for (const Part& part : parts_)
+    count += part.section.fde_count();
+  return count;
+}
+
+std::uint32_t UnwindTable::compile(const CfiSection& section, std::size_t fde_number) {
+  const auto fde = section.fde(fde_number);
   Function function{};  // of no bytes: covers nothing
   if (fde) {
     function = {fde->start_svma,
                 static_cast<std::uint32_t>(std::min(fde->bytes, kMaxFunctionBytes)), 0,
                 rows_.size()};
-    const bool is_whole = append_rows(*fde, section_->data_svma(), section_->size_bytes(), rows_);
+    const bool is_whole = append_rows(*fde, section.data_svma(), max_rows_, rows_);
     function.row_count = static_cast<std::uint32_t>(rows_.size() - function.first_row);
     ++(is_whole ? statistics_.functions_compiled : statistics_.functions_refused);
   } else {
@@ -66,13 +76,18 @@ std::uint32_t UnwindTable::compile(std::size_t fde_number) {
 }
 
 const UnwindTable::Function* UnwindTable::function_at(std::uint64_t svma) {
-  const auto number = section_ ? section_->find(svma) : std::nullopt;
-  if (!number)
-    return nullptr;
-  if (compiled_[*number] == 0)
-    compiled_[*number] = compile(*number);
-  const Function& function = functions_[compiled_[*number] - 1];
-  return svma - function.start_svma < function.bytes ? &function : nullptr;
+  for (Part& part : parts_) {
+    const auto number = part.section.find(svma);
+    if (!number)
+      continue;
+    std::uint32_t& compiled = part.compiled[*number];
+    if (compiled == 0)
+      compiled = compile(part.section, *number);
+    const Function& function = functions_[compiled - 1];
+    if (svma - function.start_svma < function.bytes)
+      return &function;
+  }
+  return nullptr;
 }
 
 Rule UnwindTable::rule(std::uint64_t svma) {
@@ -87,43 +102,59 @@ Rule UnwindTable::rule(std::uint64_t svma) {
 }
 
 std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) const {
-  const auto number = section_ ? section_->find(svma) : std::nullopt;
-  const auto fde = number ? section_->fde(*number) : std::nullopt;
-  if (!fde || !fde->covers(svma))
+  for (const Part& part : parts_) {
+    const auto number = part.section.find(svma);
+    const auto fde = number ? part.section.fde(*number) : std::nullopt;
+    if (!fde || !fde->covers(svma))
+      continue;
+    CfiProgram program(*fde, part.section.data_svma());
+    while (program.next())
+      if (svma - fde->start_svma < program.to())
+        return FullRow{program.row(), fde->cie.is_signal_frame};
     return std::nullopt;
-  CfiProgram program(*fde, section_->data_svma());
-  while (program.next())
-    if (svma - fde->start_svma < program.to())
-      return FullRow{program.row(), fde->cie.is_signal_frame};
+  }
   return std::nullopt;
+}
+
+/// Those that can be read, by start; of equal ones, the one that is asked first.
+std::vector<UnwindTable::Listed> UnwindTable::list_fdes() const {
+  std::vector<Listed> fdes;
+  fdes.reserve(fde_count());
+  for (const Part& part : parts_)
+    for (std::size_t number = 0; number < part.section.fde_count(); ++number)
+      if (const auto fde = part.section.fde(number))
+        fdes.push_back({fde->start_svma, &part.section, number});
+  std::stable_sort(fdes.begin(), fdes.end(),
+                   [](const Listed& a, const Listed& b) { return a.start_svma < b.start_svma; });
+  return fdes;
 }
 
 FlatRules UnwindTable::flat_rules() const {
   FlatRules flat;
-  const std::size_t count = section_ ? section_->fde_count() : 0;
-  const std::size_t max_rows = section_ ? section_->size_bytes() : 0;
+  const std::vector<Listed> fdes = list_fdes();
+  flat.left_out = fde_count();
   std::vector<RuleRow> rows;
   std::uint64_t end = 0;  // of the code that has rules, from the base
   const auto append = [&flat](std::uint64_t offset, Rule rule) {
     if (flat.rows.empty() || flat.rows.back().rule != rule)
       flat.rows.push_back({static_cast<std::uint32_t>(offset), rule});
   };
-  for (std::size_t number = 0; number < count && flat.rows.size() < max_rows; ++number) {
-    const auto fde = section_->fde(number);
-    if (fde && flat.functions == 0)
-      flat.base_svma = fde->start_svma;
-    const std::uint64_t start = fde ? fde->start_svma - flat.base_svma : 0;
-    // An overlap belongs to the function that came first; tables are sorted by start.
-    if (!fde || start < end || start > kMaxFunctionBytes ||
-        fde->bytes > kMaxFunctionBytes - start) {
-      ++flat.left_out;
+  for (const Listed& listed : fdes) {
+    if (flat.rows.size() >= max_rows_)
+      break;
+    if (flat.functions == 0)
+      flat.base_svma = listed.start_svma;
+    const std::uint64_t start = listed.start_svma - flat.base_svma;
+    const auto fde = listed.section->fde(listed.number);
+    // An overlap belongs to the function that came first.
+    if (start < end || start > kMaxFunctionBytes || fde->bytes > kMaxFunctionBytes - start)
       continue;
-    }
     ++flat.functions;
+    --flat.left_out;
     if (start > end)
       append(end, Rule(RuleKind::kNone));
     rows.clear();
-    append_rows(*fde, section_->data_svma(), max_rows, rows);
+    append_rows(*fde, listed.section->data_svma(), max_rows_, rows);
     for (const RuleRow& row : rows)
       append(start + row.offset, row.rule);
     end = start + fde->bytes;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "elf/image.h"
@@ -28,7 +29,8 @@ struct FlatRules {
   std::uint64_t base_svma = 0;  ///< what the rows' offsets count from
   std::vector<RuleRow> rows;
   std::size_t functions = 0;
-  std::size_t left_out = 0;  ///< functions 4 GiB or more after the first, and unreadable ones
+  /// Functions 4 GiB or more after the first, those that overlap another, and unreadable ones.
+  std::size_t left_out = 0;
 };
 
 class UnwindTable {
@@ -55,7 +57,7 @@ class UnwindTable {
   [[nodiscard]] FlatRules flat_rules() const;
 
   /// Whether there is any unwind information.
-  [[nodiscard]] bool has_rules() const noexcept { return section_ && section_->fde_count() != 0; }
+  [[nodiscard]] bool has_rules() const noexcept { return fde_count() != 0; }
   /// Where the byte at `file_offset` was linked to; see elf::Image::svma_of_file_offset().
   [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(
       std::uint64_t file_offset) const noexcept;
@@ -75,14 +77,31 @@ class UnwindTable {
     std::size_t first_row;
   };
 
-  const Function* function_at(std::uint64_t svma);
-  std::uint32_t compile(std::size_t fde_number);
+  /// A section, and which of its functions have been compiled.
+  struct Part {
+    explicit Part(CfiSection whole) : section(std::move(whole)), compiled(section.fde_count()) {}
 
-  std::optional<CfiSection> section_;
+    CfiSection section;
+    std::vector<std::uint32_t> compiled;  ///< by FDE: 0 not yet, or 1 + index of functions_
+  };
+  /// An FDE by its place.
+  struct Listed {
+    std::uint64_t start_svma;
+    const CfiSection* section;
+    std::size_t number;
+  };
+
+  void add(CfiSection section);
+  [[nodiscard]] std::size_t fde_count() const noexcept;
+  const Function* function_at(std::uint64_t svma);
+  std::uint32_t compile(const CfiSection& section, std::size_t fde_number);
+  [[nodiscard]] std::vector<Listed> list_fdes() const;
+
+  std::vector<Part> parts_;  ///< the first that covers an address has its rule
   std::vector<elf::Segment> segments_;
-  std::vector<std::uint32_t> compiled_;  ///< by FDE: 0 not yet, or 1 + index of functions_
   std::vector<Function> functions_;
   std::vector<RuleRow> rows_;
+  std::size_t max_rows_ = 0;
   Statistics statistics_;
 };
 

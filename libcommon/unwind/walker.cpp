@@ -54,6 +54,7 @@ class Walk {
   std::optional<Stop> step_by_full_row(Position& at);
   std::optional<Stop> step_blindly(RuleKind kind, Position& at);
   std::optional<Stop> write(Position& at, FrameSource source, bool is_exact);
+  Stop write_elsewhere(Position& at, bool is_exact);
   bool joins(std::size_t& count, const FrameState& state, std::uint64_t keys) noexcept;
   std::optional<Stop> give_up() noexcept {
     has_given_up_ = true;
@@ -220,14 +221,15 @@ std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
     return Stop::kNoUnwindInfo;
   Registers registers = at.count == 1 ? start_.registers : Registers(at.state);
   const Step step = step_row(full->row, registers, stack_);
-  if (step == Step::kUnknownRegister ||
-      (step == Step::kDone && !registers.get(architecture::kFramePointer)))
+  const bool is_done = leads_to_a_frame(step, at.key != at.state.ip, full->is_signal_frame);
+  if (step == Step::kUnknownRegister || (is_done && !registers.get(architecture::kFramePointer)))
     return give_up();
-  if (step != Step::kDone)
+  if (!is_done)
     return stop_of(step);
   recorder_.passes_barrier(at.count - 1);
   at.state = registers.state();
-  return write(at, FrameSource::kCfi, full->is_signal_frame);
+  return step == Step::kOtherStack ? write_elsewhere(at, full->is_signal_frame)
+                                   : write(at, FrameSource::kCfi, full->is_signal_frame);
 }
 
 template <typename Recorder>
@@ -256,6 +258,20 @@ std::optional<Stop> Walk<Recorder>::write(Position& at, FrameSource source, bool
   out_[at.count++] = Frame(at.state.ip, source, is_exact);
   return joins(at.count, at.state, keys_ | at.key) ? std::optional(Stop::kEndOfStack)
                                                    : std::nullopt;
+}
+
+/// A frame that no step can be made from.  It is not compared with the history, whose words would
+/// be looked for outside of the copy.
+template <typename Recorder>
+Stop Walk<Recorder>::write_elsewhere(Position& at, bool is_exact) {
+  at.key = at.state.ip + (is_exact ? 1 : 0);
+  if (at.count == out_.size())
+    return Stop::kTooDeep;
+  if (at.state.ip > Frame::kMaxAddress || (!is_exact && space_.find(at.state.ip - 1) == nullptr))
+    return stop_at_no_code(at.state);
+  recorder_.ends_elsewhere(at.count, at.state.sp);
+  out_[at.count++] = Frame(at.state.ip, FrameSource::kCfi, is_exact);
+  return Stop::kStackNotCaptured;
 }
 
 }  // namespace

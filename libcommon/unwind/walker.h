@@ -8,10 +8,10 @@
 // A rule is looked up for the call, that is one byte before the return address; for the first
 // frame and for what a signal interrupted, at the address itself.
 //
-// Never loops (each frame lies above the one before), reads nothing but the copied bytes, and
-// recurses over nothing.  Common rules need rip, rsp and rbp, and nothing is allocated.  When
-// one needs another register (assembly, prologues of realigned stacks) the stack is walked again
-// with all of them, at about a microsecond a frame.
+// Never loops (each frame lies above the one before; row_step.h says where not), reads nothing but
+// the copied bytes, and recurses over nothing.  Common rules need rip, rsp and rbp, and nothing is
+// allocated.  When one needs another register (assembly, prologues of realigned stacks) the stack
+// is walked again with all of them, at about a microsecond a frame.
 //
 // Cost: tests/bench/README.md.
 // SPDX-License-Identifier: MIT

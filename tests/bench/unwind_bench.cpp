@@ -75,19 +75,20 @@ BENCHMARK(random_tree_with_history);
 void compile_function(benchmark::State& state) {
   const auto opened = pe::elf::Image::open("/lib/x86_64-linux-gnu/libc.so.6");
   const auto* image = std::get_if<pe::elf::Image>(&opened);
-  const auto section = image == nullptr ? std::nullopt : CfiSection::of(*image);
-  if (!section)
+  const auto sections = image == nullptr ? std::vector<CfiSection>{} : CfiSection::all_of(*image);
+  if (sections.empty())
     return state.SkipWithError("no libc");
+  const CfiSection& section = sections.front();
   std::optional<UnwindTable> table;
-  std::size_t next = section->fde_count();
+  std::size_t next = section.fde_count();
   while (state.KeepRunning()) {
-    if (next == section->fde_count()) {
+    if (next == section.fde_count()) {
       state.PauseTiming();
-      table.emplace(*section);
+      table.emplace(section);
       next = 0;
       state.ResumeTiming();
     }
-    benchmark::DoNotOptimize(table->rule(section->fde(next++)->start_svma));
+    benchmark::DoNotOptimize(table->rule(section.fde(next++)->start_svma));
   }
 }
 BENCHMARK(compile_function);

@@ -32,7 +32,7 @@ def merged(rows):
 
 def readelf_functions(file):
     """{(start, end): [(location, row)]}; readelf fails of files whose debug file is not installed"""
-    functions, cies, names, rows, cie = {}, {}, [], None, None
+    functions, cies, names, rows, cie_rows = {}, {}, [], None, None
     entry = re.compile(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)(?: cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+))?")
     pending = []
     for line in lines_of("readelf", "--debug-dump=frames-interp", file, may_warn=True):
@@ -42,7 +42,7 @@ def readelf_functions(file):
             rows = cies[found[1]] = []
         elif found:
             rows = []
-            pending.append((int(found[4], 16), int(found[5], 16), found[3], rows))
+            pending.append((int(found[4], 16), int(found[5], 16), cies[found[3]], rows))
         elif words and words[0] == "LOC":
             names = words[2:]
         elif len(words) > 1 and rows is not None and len(words[0]) == 16:
@@ -51,10 +51,10 @@ def readelf_functions(file):
             # An undefined return address ends the stack: the one "u" that says something.
             end = dict(zip(names, words[2:])).get("ra") == "u"
             rows.append((int(words[0], 16), f"{words[1]} {saved}".strip(), end))
-    for start, end, cie, rows in pending:
+    for start, end, cie_rows, rows in pending:
         if start == end:
             continue
-        rows = rows or [(start, *cies[cie][0][1:])]
+        rows = rows or [(start, *cie_rows[0][1:])]
         functions[start, end] = merged([(at, (row, ends)) for at, row, ends in rows if at < end])
     return functions
 

@@ -39,6 +39,10 @@ void check_step(const CfiRow& row, bool is_signal, const FrameState& start,
   const Step by_row = step_row(row, registers, stack);
   if (by_row == Step::kDone)
     check(registers.state().sp > start.sp && registers.state().sp <= stack.end());
+  else if (by_row == Step::kOtherStack)
+    check(registers.state().sp < stack.start() || registers.state().sp > stack.end());
+  else if (by_row == Step::kStandsStill)
+    check(registers.state().sp == start.sp);
   else
     check(registers.state() == start);
   FrameState state = start;

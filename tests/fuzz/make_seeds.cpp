@@ -1,7 +1,10 @@
 // Writes the seeds of the fuzz targets that read sample streams or call frame
 // information, as FOLDER/<target>/<name>.  Usage: make_seeds FOLDER
 // SPDX-License-Identifier: MIT
+#include <elf.h>
+
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -80,6 +83,35 @@ std::string attr_and_sample() {
   return bytes;
 }
 
+/// Twice the same stack, of two functions of the vdso and one of nothing; the second copy is cut.
+std::string copied_stacks() {
+  constexpr std::uint64_t kVdso = 0x7fff0000;
+  constexpr std::uint64_t kStack = 0x7ffe0000;
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_regs_user = 0x1c0;  // bp, sp, ip
+  attr.sample_id_all = 1;
+  pe::perf::RecordBuilder record;
+  StreamBuilder stream;
+  stream.bytes(record.begin(pe::perf::kRecordHeaderAttr).add(attr).finish());
+  stream.map(1, 1, kVdso, 0x2000, 0, "[vdso]").map(1, 1, 0x400000, 0x1000, 0, "//anon");
+  for (const std::uint64_t words : {8, 4}) {
+    record.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    for (const std::uint64_t field :
+         {std::uint64_t{7}, kVdso + 0x800, std::uint64_t{1} << 32 | 1, std::uint64_t{2}})
+      record.add(field);
+    record.add(std::uint64_t{0}).add(std::uint64_t{PERF_SAMPLE_REGS_ABI_64});
+    record.add(kStack + 16).add(kStack).add(kVdso + 0x800).add(words * 8);
+    const std::uint64_t stack[] = {kVdso + 0x900, 0, kStack + 40, 0x400010, 0, kStack + 40, 0, 0};
+    for (std::uint64_t i = 0; i < words; ++i)
+      record.add(stack[i]);
+    stream.bytes(record.add(words * 8).finish());
+  }
+  return stream.round().text();
+}
+
 using pe::testing::code;
 
 /// Programs as compilers make them: a push, a frame pointer, a realigned stack, a PLT entry.
@@ -99,16 +131,51 @@ std::vector<std::string> programs() {
           ""};
 }
 
-/// A section of these with or without its search table, in the form of cfi_section_fuzz.
-std::string sections(bool has_header) {
-  pe::testing::CfiBuilder builder(0x20000);
+/// A section of these.
+pe::testing::CfiBuilder functions(std::uint64_t svma) {
+  pe::testing::CfiBuilder builder(svma);
   builder.cie({});
   std::uint64_t start = 0x1000;
   for (const std::string& program : programs())
     builder.fde(start += 0x100, 0x80, program);
-  const auto text = [](const std::vector<std::byte>& bytes) {
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
+  return builder;
+}
+
+std::string text(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// An image without section headers, which has them.
+std::string image() {
+  constexpr std::size_t kHeaderOffset = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+  const std::size_t header_bytes = functions(0).header(0).bytes.size();
+  const auto builder = functions(kHeaderOffset + header_bytes);
+  const std::string content =
+      text(builder.header(kHeaderOffset).bytes) + text(builder.section().bytes);
+  Elf64_Ehdr start{};
+  std::memcpy(start.e_ident, ELFMAG, SELFMAG);
+  start.e_ident[EI_CLASS] = ELFCLASS64;
+  start.e_ident[EI_DATA] = ELFDATA2LSB;
+  start.e_ident[EI_VERSION] = EV_CURRENT;
+  start.e_type = ET_DYN;
+  start.e_machine = EM_X86_64;
+  start.e_version = EV_CURRENT;
+  start.e_phoff = start.e_ehsize = sizeof start;
+  start.e_phentsize = sizeof(Elf64_Phdr);
+  start.e_phnum = 2;
+  const std::size_t size = kHeaderOffset + content.size();
+  const Elf64_Phdr load{PT_LOAD, PF_R, 0, 0, 0, size, size, 1};
+  const Elf64_Phdr header{PT_GNU_EH_FRAME, PF_R, kHeaderOffset, kHeaderOffset, 0, header_bytes,
+                          header_bytes,    4};
+  std::string bytes(pe::bytes_of(start));
+  bytes += pe::bytes_of(load);
+  bytes += pe::bytes_of(header);
+  return bytes + content;
+}
+
+/// The section with or without its search table, in the form of cfi_section_fuzz.
+std::string sections(bool has_header) {
+  const auto builder = functions(0x20000);
   const std::string header = has_header ? text(builder.header(0x10000).bytes) : "";
   return code({has_header ? 2 : 0}) +
          std::string(pe::bytes_of(static_cast<std::uint16_t>(header.size()))) + header +
@@ -140,6 +207,7 @@ int main(int argc, char** argv) {
     save(folder / target / "raw", raw_stream());
     save(folder / target / "named", named_stream());
   }
+  save(folder / "copied_stacks" / "two", copied_stacks());
   save(folder / "event_attr" / "all-fields", attr_and_sample());
   save(folder / "maps_line" / "library",
        "7f5676800000-7f567a028000 r-xp 00026000 fe:00 332835                     "
@@ -150,6 +218,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < programs().size(); ++i)
     save(folder / "cfi_program" / ("program-" + std::to_string(i)),
          code({0, 1, 12, 8, 40}) + programs()[i]);
+  save(folder / "unwind_image" / "without-sections", image());
   save(folder / "walker" / "calls", walk());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   return 0;

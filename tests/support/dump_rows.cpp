@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "unwind/unwind_table.h"
 
@@ -92,11 +93,14 @@ int main(int argc, char** argv) {
   }
   const auto opened = pe::elf::Image::open(argv[1]);
   const auto* image = std::get_if<pe::elf::Image>(&opened);
-  const auto section = image != nullptr ? CfiSection::of(*image) : std::nullopt;
-  if (!section) {
+  const auto sections = image != nullptr ? CfiSection::all_of(*image) : std::vector<CfiSection>{};
+  if (sections.empty()) {
     fmt::print(stderr, "dump_rows: {}: no call frame information\n", argv[1]);
     return 1;
   }
   UnwindTable table(*image);
-  return dump(*section, table) && std::fflush(stdout) == 0 ? 0 : 1;
+  for (const CfiSection& section : sections)
+    if (!dump(section, table))
+      return 1;
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/cfi_builder.h"
 #include "unwind/address_space.h"
@@ -16,11 +18,14 @@ inline constexpr std::uint64_t kFakeCode = 0x10000;
 inline constexpr std::uint64_t kFakeCodeBytes = 0x10000;
 
 /// Functions of 0x100 bytes, the first at kFakeCode.  Each begins with nothing pushed; programs[i]
-/// says the rest.  After the last one comes code that no table describes.
+/// says the rest.  Number `signal` is what a signal handler returns to.  After the last one comes
+/// code that no table describes.
 class FakeCode {
  public:
-  explicit FakeCode(const std::vector<std::string>& programs = {})
-      : table_(section(programs), {{kFakeCode, kFakeCodeBytes, kFakeCode, kFakeCodeBytes, true}}) {}
+  explicit FakeCode(const std::vector<std::string>& programs = {},
+                    std::optional<std::size_t> signal = std::nullopt)
+      : table_(section(programs, signal),
+               {{kFakeCode, kFakeCodeBytes, kFakeCode, kFakeCodeBytes, true}}) {}
 
   /// Maps all of it where it was linked to, as image 0.
   unwind::AddressSpace space() {
@@ -37,11 +42,13 @@ class FakeCode {
   unwind::UnwindTable& table() { return table_; }
 
  private:
-  static unwind::CfiSection section(const std::vector<std::string>& programs) {
+  static unwind::CfiSection section(const std::vector<std::string>& programs,
+                                    std::optional<std::size_t> signal) {
     CfiBuilder builder(0x80000);
-    builder.cie({});
-    for (std::size_t i = 0; i < programs.size(); ++i)
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      builder.cie({.augmentation = i == signal ? "zRS" : "zR"});
       builder.fde(kFakeCode + 0x100 * i, 0x100, programs[i]);
+    }
     return {unwind::CfiFormat::kEhFrame, builder.section()};
   }
 

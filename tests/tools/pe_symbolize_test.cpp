@@ -177,6 +177,28 @@ BOOST_AUTO_TEST_CASE(lines_of_a_perf_map_that_make_no_sense_are_in_the_closing_l
   std::filesystem::remove(path);
 }
 
+BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  std::ofstream(path) << "5000 100 hot\n";
+  std::filesystem::resize_file(path, pe::symbols::JitMapFile::kMaxFileBytes + 1);
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.sample({.pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
+  const std::string line =
+      "pe-symbolize: stdin: 1 sample; 1 perf map too large, the end not read\n";
+  const auto r = symbolize(stream);
+  const auto renamed = symbolize(stream.comm(2, pid, pid, "new", true));
+  std::filesystem::remove(path);
+  BOOST_TEST(folded(r) == "js;hot 1\n");
+  BOOST_TEST(r.err == line);
+  BOOST_TEST(renamed.err == line);
+  BOOST_TEST(
+      describe(pe::symbolize::SkippedLines{.perf_maps = 1, .kallsyms = 2, .cut_perf_maps = 2}) ==
+      "1 line of perf maps not understood, 2 perf maps too large, the end not read, 2 lines "
+      "of kernel symbols not understood");
+}
+
 BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closing_line) {
   const pe::testing::TempDir dir;
   pe::symbolize::Resolver resolver(

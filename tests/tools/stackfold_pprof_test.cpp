@@ -165,6 +165,33 @@ BOOST_AUTO_TEST_CASE(what_has_no_function_is_module_and_offset) {
              "[unknown];[unknown];libx.so+0x1020_[l];[kernel.kallsyms]+0xffff_[k] 1\n");
 }
 
+BOOST_AUTO_TEST_CASE(what_a_profile_refers_to_and_lacks_is_said) {
+  const auto made = two_types()
+                        .mapping(1, 0, 0, 99)          // no such string
+                        .function(5, 99)               // no such string
+                        .location(3, 0, 0x10, {5})     // unnamed
+                        .location(4, 0, 0x10, {7, 1})  // no such function
+                        .location(5, 0, 0x10, {0})     // names none
+                        .location(6, 1, 0x10)          // unnamed mapping
+                        .location(7, 8, 0x10)          // no such mapping
+                        .sample({5}, {1, 1000})
+                        .sample({3, 4, 6, 7, 77, 3}, {1, 1000})
+                        .strings(kStrings)
+                        .text();
+  const auto r = stackfold({}, made);
+  BOOST_TEST(r.err ==
+             "stackfold: stdin: 1 location that it does not define, 4 locations with a function, "
+             "mapping or string that it does not define\n");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(
+      stackfold(
+          {}, two_types().location(3, 0, 0x10, {0}).sample({3}, {1, 1000}).strings(kStrings).text())
+          .err == "");
+  const auto types = ProfileBuilder().type(1, 99).sample({1}, {1}).location(1, 0, 1);
+  BOOST_TEST(stackfold({}, ProfileBuilder(types).strings(kStrings).text()).err ==
+             "stackfold: stdin: 1 sample type with a string that it does not define\n");
+}
+
 BOOST_AUTO_TEST_CASE(counts_below_zero_are_left_out_and_said) {
   const auto r =
       stackfold({"--event", "samples"},

@@ -62,6 +62,18 @@ BOOST_AUTO_TEST_CASE(stacks_are_weighed_by_period) {
   BOOST_TEST(stackfold({"--weight", "samples"}, kHeader + "\t1f a (/x)\n\n").out == "prog;a 1\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_sample_whose_period_does_not_fit_is_left_out_and_said) {
+  const std::string large = "prog  12/34 [000] 1.0: 18446744073709551616 cycles: \n";
+  const std::string text = kHeader + "\t1f a (/x)\n" + large + "\t1f b (/x)\n\n";
+  const auto r = stackfold({}, text);
+  BOOST_TEST(r.out == "prog;a 5\n");
+  BOOST_TEST(r.err ==
+             "stackfold: ignored 1 unknown line; first: stdin:3: 'prog  12/34 [000] 1.0: "
+             "18446744073709551616 cycles: '\n");
+  BOOST_TEST(stackfold({"--weight", "samples"}, text).out == "prog;a 1\nprog;b 1\n");
+  BOOST_TEST(folded_as_perl(large + "\t1f b (/x)\n\n") == "prog;b 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_last_sample_without_a_blank_line_counts_but_not_for_the_perl) {
   BOOST_TEST(folded(kHeader + "\t1f a (/x)\n") == "prog;a 5\n");
   BOOST_TEST(folded_as_perl(kHeader + "\t1f a (/x)\n") == "");

@@ -22,11 +22,13 @@ Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 
 
 std::string describe(const SkippedLines& skipped) {
   std::string text;
-  if (skipped.perf_maps > 0)
-    text = plural(skipped.perf_maps, "line") + " of perf maps not understood";
-  if (skipped.kallsyms > 0)
-    text += (text.empty() ? "" : ", ") + plural(skipped.kallsyms, "line") +
-            " of kernel symbols not understood";
+  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
+  };
+  add(skipped.perf_maps, "line", " of perf maps not understood");
+  add(skipped.cut_perf_maps, "perf map", " too large, the end not read");
+  add(skipped.kallsyms, "line", " of kernel symbols not understood");
   return text;
 }
 
@@ -34,15 +36,21 @@ void Resolver::forget_jit(std::uint32_t pid) {
   const auto jit = jits_.find(pid);
   if (jit == jits_.end())
     return;
-  if (jit->second.file)
-    skipped_of_forgotten_ += jit->second.file->map().bad_lines();
+  add_skipped(jit->second, skipped_of_forgotten_);
   jits_.erase(jit);
 }
 
+void Resolver::add_skipped(const Jit& jit, SkippedLines& to) {
+  if (!jit.file)
+    return;
+  to.perf_maps += jit.file->map().bad_lines();
+  to.cut_perf_maps += jit.file->is_cut() ? 1 : 0;
+}
+
 SkippedLines Resolver::skipped_lines() const {
-  SkippedLines skipped{.perf_maps = skipped_of_forgotten_, .kallsyms = 0};
+  SkippedLines skipped = skipped_of_forgotten_;
   for (const auto& [pid, jit] : jits_)
-    skipped.perf_maps += jit.file ? jit.file->map().bad_lines() : 0;
+    add_skipped(jit, skipped);
   if (kernel_)
     skipped.kallsyms = kernel_->skipped_lines();
   return skipped;

@@ -36,9 +36,11 @@ struct Resolved {
 struct SkippedLines {
   std::uint64_t perf_maps = 0;
   std::uint64_t kallsyms = 0;
+  std::uint64_t cut_perf_maps = 0;  ///< files that are too large: their end was not read
 };
 
-/// "3 lines of perf maps not understood", for the closing line; empty if there are none.
+/// "3 lines of perf maps not understood", "1 perf map too large, the end not read", for the closing
+/// line; empty if there are none.
 std::string describe(const SkippedLines& skipped);
 
 class Resolver {
@@ -76,6 +78,7 @@ class Resolver {
     std::unique_ptr<symbols::JitMapFile> file;  ///< null: there is none that we may read
   };
 
+  static void add_skipped(const Jit& jit, SkippedLines& to);
   Module& module_of(const std::string& path);
   Resolved jit(std::uint32_t pid, std::uint64_t avma);
   void load_kernel(std::uint64_t recorded_start);
@@ -84,7 +87,7 @@ class Resolver {
   std::string kallsyms_;  ///< path
   std::unordered_map<std::string, Module> modules_;
   std::unordered_map<std::uint32_t, Jit> jits_;
-  std::uint64_t skipped_of_forgotten_ = 0;  ///< lines of perf maps that are no longer in jits_
+  SkippedLines skipped_of_forgotten_;  ///< of perf maps that are no longer in jits_
   std::optional<proc::Kallsyms> kernel_;
   std::optional<Unnamed>
       kernel_missing_;  ///< why there is no kernel_, once load_kernel() was called

@@ -8,9 +8,9 @@
 #include <ctime>
 #include <string>
 
+#include "elf/vdso.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
-#include "elf/vdso.h"
 
 namespace {
 

@@ -219,8 +219,12 @@ BOOST_AUTO_TEST_CASE(a_signal_frame_says_where_the_stack_pointer_was) {
   registers = Registers(FrameState{0x5000, place(2), 77});
   stack[8] = place(2);  // as if it had not been above
   BOOST_CHECK(step_row(row, registers, stack.view()) == Step::kNoProgress);
-  stack[8] = place(20);
-  BOOST_CHECK(step_row(row, registers, stack.view()) == Step::kNotCaptured);
+  for (const std::uint64_t elsewhere : {place(20), place(0) - 8}) {
+    registers = Registers(FrameState{0x5000, place(2), 77});
+    stack[8] = elsewhere;
+    BOOST_CHECK(step_row(row, registers, stack.view()) == Step::kOtherStack);
+    BOOST_CHECK((registers.state() == FrameState{0x109, elsewhere, 77}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_realigned_function_has_popped_the_frame_pointer_before_its_cfi_knows) {

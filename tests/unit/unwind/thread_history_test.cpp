@@ -43,13 +43,16 @@ struct Program {
   ThreadHistory history;
 };
 
-/// Three functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, and one without a caller.
+/// Functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, one without a caller, and what a
+/// signal handler returns to.
 struct HistoryFixture {
   static constexpr std::uint64_t kLeaf = kFakeCode, kThree = kFakeCode + 0x100,
                                  kBased = kFakeCode + 0x200, kEnd = kFakeCode + 0x300;
   FakeCode fake{{"", code({DW_CFA_def_cfa_offset, 24}),
-                 code({DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}),
-                 code({DW_CFA_undefined, 16})}};
+                 code({DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}), code({DW_CFA_undefined, 16}),
+                 code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16, 2,
+                       DW_OP_breg7, 16, DW_CFA_def_cfa_offset, 0})},
+                4};
   AddressSpace space = fake.space();
   RuleCache cache;
   Walker walker{cache};
@@ -128,6 +131,22 @@ BOOST_AUTO_TEST_CASE(a_stack_that_has_no_room_is_walked) {
   reused(words);
   BOOST_TEST(reused(words, 0, 3) == 0U);
   BOOST_TEST(reused(words, 0, 4) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_that_was_left_for_another_is_not_compared) {
+  // The other one is that of the history, which is not in the copy.
+  constexpr std::uint64_t kSignal = kFakeCode + 0x400;
+  Words words = {kThree + 8, 1, 2, kEnd + 8, 0, 0, kSignal + 1, 0, kFakeStack, kLeaf, 0, 0};
+  reused(words);
+  const WalkStart start{Registers(FrameState{kLeaf, slot(6), 0})};
+  std::vector<Frame> out(8);
+  const StackView handler(slot(6), std::as_bytes(std::span(words)).subspan(6 * 8));
+  const auto result = walker.walk(space, start, handler, out, history);
+  BOOST_CHECK(result.stop == Stop::kStackNotCaptured);
+  BOOST_TEST(result.frames == 3U);
+  BOOST_TEST(result.reused == 0U);
+  BOOST_TEST(walker.stack_pointers(history)[2] == kFakeStack);
+  BOOST_TEST(reused(words) == 2U);  // the history has stayed
 }
 
 BOOST_AUTO_TEST_CASE(the_zero_at_the_end_is_compared) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/unwind_table.h"
 
-#include <boost/test/unit_test.hpp>
-#include <string>
+#include <elf.h>
 
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "elf/vdso.h"
 #include "support/cfi_builder.h"
 #include "support/test_binary.h"
-#include "elf/vdso.h"
 
 BOOST_AUTO_TEST_SUITE(unwind_table)
 
@@ -29,6 +33,17 @@ UnwindTable table_of(const CfiBuilder& builder) {
 pe::elf::Image opened(pe::elf::OpenResult result) {
   BOOST_REQUIRE(std::holds_alternative<pe::elf::Image>(result));
   return std::move(std::get<pe::elf::Image>(result));
+}
+
+/// As sstrip(1) leaves it, but for what no segment loads.
+std::vector<std::byte> without_section_headers(const char* name) {
+  auto bytes = pe::testing::bytes_of_file(test_binary(name));
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_shoff = 0;
+  header.e_shnum = header.e_shstrndx = 0;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
 }
 
 }  // namespace
@@ -129,6 +144,73 @@ BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
   UnwindTable scanned(CfiSection(CfiFormat::kEhFrame, *frames));
   UnwindTable searched(image);
   BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
+}
+
+BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_frame) {
+  const auto image = opened(pe::elf::Image::open(test_binary("debug_frame")));
+  UnwindTable table(image);
+  const auto sections = CfiSection::all_of(image);
+  BOOST_REQUIRE(sections.size() == 2U);
+  std::size_t functions = 0;
+  for (const CfiSection& section : sections) {
+    BOOST_TEST(section.fde_count() > 0U);
+    functions += section.fde_count();
+    for (std::size_t number = 0; number < section.fde_count(); ++number)
+      BOOST_CHECK(table.rule(section.fde(number)->start_svma) != kNothing);
+  }
+  const FlatRules flat = table.flat_rules();
+  BOOST_TEST(flat.functions == functions);
+  BOOST_TEST(flat.left_out == 0U);
+  for (const RuleRow& row : flat.rows)
+    BOOST_CHECK(table.rule(flat.base_svma + row.offset) == row.rule);
+}
+
+BOOST_AUTO_TEST_CASE(compressed_debug_frame_is_read) {
+  const auto rules_of = [](const char* name) {
+    return UnwindTable(opened(pe::elf::Image::open(test_binary(name)))).flat_rules();
+  };
+  const auto image = opened(pe::elf::Image::open(test_binary("debug_frame_compressed")));
+  constexpr std::uint64_t kCompressed = 1U << 11;  // SHF_COMPRESSED
+  BOOST_TEST((image.section(".debug_frame")->flags & kCompressed) != 0U);
+  const FlatRules plain = rules_of("debug_frame");
+  const FlatRules compressed = rules_of("debug_frame_compressed");
+  BOOST_TEST(compressed.functions == plain.functions);
+  BOOST_CHECK(compressed.rows == plain.rows);
+}
+
+BOOST_AUTO_TEST_CASE(an_image_without_section_headers_has_the_same_rules) {
+  const auto bytes = without_section_headers("libfunctions.so");
+  const UnwindTable whole(opened(pe::elf::Image::open(test_binary("libfunctions.so"))));
+  const auto image = opened(pe::elf::Image::from_memory(bytes));
+  BOOST_REQUIRE(image.sections().empty());
+  const UnwindTable stripped(image);
+  BOOST_TEST(stripped.has_rules());
+  BOOST_CHECK(stripped.flat_rules().rows == whole.flat_rules().rows);
+}
+
+BOOST_AUTO_TEST_CASE(without_section_headers_eh_frame_is_scanned_if_its_header_has_no_table) {
+  auto bytes = without_section_headers("libfunctions.so");
+  const auto header = *opened(pe::elf::Image::from_memory(bytes)).eh_frame_header();
+  const UnwindTable searched(opened(pe::elf::Image::from_memory(bytes)));
+  bytes[header.file_offset + 3] = std::byte{DW_EH_PE_omit};
+  const UnwindTable scanned(opened(pe::elf::Image::from_memory(bytes)));
+  BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
+}
+
+BOOST_AUTO_TEST_CASE(an_eh_frame_header_that_points_nowhere_gives_no_rules) {
+  auto bytes = without_section_headers("libfunctions.so");
+  const auto header = *opened(pe::elf::Image::from_memory(bytes)).eh_frame_header();
+  const auto has_rules = [&] {
+    return UnwindTable(opened(pe::elf::Image::from_memory(bytes))).has_rules();
+  };
+  for (const std::size_t offset : {7U, 1U, 0U}) {  // of the pointer, of its encoding, the version
+    std::byte& byte = bytes[header.file_offset + offset];
+    const std::byte before = byte;
+    byte = std::byte{0x70};
+    BOOST_TEST(!has_rules());
+    byte = before;
+  }
+  BOOST_TEST(has_rules());
 }
 
 BOOST_AUTO_TEST_CASE(knows_where_the_file_was_linked_to) {

@@ -22,15 +22,16 @@ using Addresses = std::vector<std::uint64_t>;
 
 /// The functions of the code that is walked.
 enum Function : std::uint64_t {
-  kLeaf = kFakeCode,              // nothing pushed
-  kThree = kFakeCode + 0x100,     // CFA = rsp + 24
-  kBased = kFakeCode + 0x200,     // CFA = rbp + 16, rbp saved
-  kEnd = kFakeCode + 0x300,       // no caller
-  kByR10 = kFakeCode + 0x400,     // CFA = r10, r10 restored from the frame
-  kSignal = kFakeCode + 0x500,    // as of a signal: rip and rsp from the stack
-  kBack = kFakeCode + 0x600,      // CFA = rsp
-  kSavesR10 = kFakeCode + 0x700,  // CFA = rsp + 24, r10 saved in the first word
-  kBare = kFakeCode + 0x800,      // no rules at all
+  kLeaf = kFakeCode,                // nothing pushed
+  kThree = kFakeCode + 0x100,       // CFA = rsp + 24
+  kBased = kFakeCode + 0x200,       // CFA = rbp + 16, rbp saved
+  kEnd = kFakeCode + 0x300,         // no caller
+  kByR10 = kFakeCode + 0x400,       // CFA = r10, r10 restored from the frame
+  kSignal = kFakeCode + 0x500,      // as of a signal: rip and rsp from the stack
+  kBack = kFakeCode + 0x600,        // CFA = rsp
+  kSavesR10 = kFakeCode + 0x700,    // CFA = rsp + 24, r10 saved in the first word
+  kInRegister = kFakeCode + 0x800,  // CFA = rsp, return address in rcx
+  kBare = kFakeCode + 0x900,        // no rules at all
 };
 
 FakeCode make_code() {
@@ -39,7 +40,9 @@ FakeCode make_code() {
        code({DW_CFA_undefined, 16}), code({DW_CFA_def_cfa, 10, 0}),
        code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16, 2, DW_OP_breg7, 16,
              DW_CFA_def_cfa_offset, 0}),
-       code({DW_CFA_def_cfa_offset, 0}), code({DW_CFA_def_cfa_offset, 24, DW_CFA_offset | 10, 3})});
+       code({DW_CFA_def_cfa_offset, 0}), code({DW_CFA_def_cfa_offset, 24, DW_CFA_offset | 10, 3}),
+       code({DW_CFA_def_cfa_offset, 0, DW_CFA_register, 16, 2})},
+      (kSignal - kFakeCode) / 0x100);
 }
 
 struct WalkerFixture {
@@ -95,7 +98,58 @@ BOOST_AUTO_TEST_CASE(a_call_is_looked_up_before_its_return_address) {
 BOOST_AUTO_TEST_CASE(a_signal_gives_an_exact_address_which_may_be_a_functions_first) {
   //                           rsp: 3    rip
   const Walked walked = walk(kLeaf, {kSignal + 1, 0, slot(4), kThree, 1, 2, kEnd + 1});
-  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kSignal + 1, kThree}));
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kSignal + 1, kThree, kEnd + 1}));
+  BOOST_TEST(walked.frames[2].is_exact());
+  BOOST_TEST(!walked.frames[3].is_exact());
+}
+
+BOOST_AUTO_TEST_CASE(what_a_signal_interrupted_on_another_stack_can_be_gone_on_from) {
+  const Words other = {1, 2, kEnd + 1};
+  for (const std::uint64_t sp : {std::uint64_t{0x4000}, slot(1000)}) {  // below and above
+    const Walked walked = walk(kLeaf, {kSignal + 1, 0, sp, kThree, 4, 5}, 77);
+    BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kSignal + 1, kThree}));
+    BOOST_CHECK((walked.sps == Addresses{kFakeStack, slot(1), sp}));
+    BOOST_TEST(walked.frames[2].is_exact());
+    BOOST_CHECK(walked.stop == Stop::kStackNotCaptured);
+    BOOST_CHECK((walked.last == FrameState{kThree, sp, 77}));
+    std::vector<Frame> out(8);
+    const auto rest = walker.walk(space, WalkStart{Registers(walked.last)},
+                                  StackView(sp, std::as_bytes(std::span(other))), out);
+    BOOST_CHECK(rest.stop == Stop::kEndOfStack);
+    BOOST_TEST(rest.frames == 2U);
+    BOOST_CHECK(out[0] == walked.frames[2]);
+    BOOST_CHECK(out[1] == Frame(kEnd + 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_return_address_in_a_register_is_found_where_that_was_interrupted) {
+  Registers registers(FrameState{kInRegister, kFakeStack, 0});
+  registers.set(2, kThree + 4);
+  const Walked first = walk(WalkStart{registers}, {1, 2, kEnd + 1});
+  BOOST_CHECK((first.addresses() == Addresses{kInRegister, kThree + 4, kEnd + 1}));
+  BOOST_CHECK((first.sps == Addresses{kFakeStack, kFakeStack, slot(3)}));
+  // A caller's register has been used for other things since, and its stack pointer must grow.
+  registers.set(16, kLeaf);
+  const Walked caller = walk(WalkStart{registers}, {kInRegister + 4, 1, 2, kEnd + 1});
+  BOOST_CHECK((caller.addresses() == Addresses{kLeaf, kInRegister + 4}));
+  BOOST_CHECK(caller.stop == Stop::kNoProgress);
+  registers.set(2, kInRegister + 4);
+  registers.set(16, kInRegister);
+  BOOST_TEST(walk(WalkStart{registers}, {1, 2, kEnd + 1}).frames.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_signals_frame_may_say_anything) {
+  const auto stop = [this](std::uint64_t sp, std::uint64_t ip) {
+    const Walked walked = walk(kLeaf, {kSignal + 1, 0, sp, ip, 1, 2, kEnd + 1});
+    BOOST_TEST(walked.frames.size() == 2U);
+    return walked.stop;
+  };
+  BOOST_CHECK(stop(kFakeStack, kThree) == Stop::kNoProgress);
+  BOOST_CHECK(stop(slot(1), kThree) == Stop::kNoProgress);
+  for (const std::uint64_t sp : {slot(4), slot(1000), std::uint64_t{8}}) {
+    BOOST_CHECK(stop(sp, ~std::uint64_t{0}) == Stop::kBadReturnAddress);
+    BOOST_CHECK(stop(sp, std::uint64_t{1} << 61) == Stop::kBadReturnAddress);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_was_not_copied_ends_the_stack_and_can_be_gone_on_from) {

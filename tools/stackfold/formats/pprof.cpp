@@ -74,22 +74,34 @@ class Folder {
     types_.finish();
     if (negative_ > 0)
       report.left_out = plural(negative_, "count") + " below zero left out";
-    if (undefined_ > 0 && damaged == 0)
-      report.damage = plural(undefined_, "location") + " that it does not define";
-    if (damaged > 0)
-      report.damage = plural(damaged, "damaged sample") + " left out";
+    report.damage = describe_damage(damaged);
   }
 
  private:
+  [[nodiscard]] std::string describe_damage(std::uint64_t damaged_samples) const {
+    std::string text;
+    const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+      if (count > 0)
+        text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
+    };
+    add(damaged_samples, "damaged sample", " left out");
+    add(undefined_, "location", " that it does not define");
+    add(nameless_, "location", " with a function, mapping or string that it does not define");
+    add(nameless_types_, "sample type", " with a string that it does not define");
+    return text;
+  }
+
   struct Place {
     std::uint32_t begin = 0, count = 0;  ///< in pool_
   };
 
-  [[nodiscard]] std::vector<SampleType> sample_types() const {
+  [[nodiscard]] std::vector<SampleType> sample_types() {
     std::vector<SampleType> types;
     types.reserve(profile_.types.size());
-    for (const auto& [type, unit] : profile_.types)
+    for (const auto& [type, unit] : profile_.types) {
       types.push_back({std::string(profile_.string(type)), std::string(profile_.string(unit))});
+      nameless_types_ += profile_.defines_string(type) && profile_.defines_string(unit) ? 0 : 1;
+    }
     return types;
   }
 
@@ -138,11 +150,26 @@ class Folder {
       ++undefined_;
     } else {
       add_frames(location->second);
+      nameless_ += defines_all_of(location->second) ? 0 : 1;
     }
     const Place place{static_cast<std::uint32_t>(begin),
                       static_cast<std::uint32_t>(pool_.size() - begin)};
     places_.emplace(id, place);
     return place;
+  }
+
+  /// Whether all that a location refers to is there.  The number 0 refers to nothing.
+  [[nodiscard]] bool defines_all_of(const Location& location) const {
+    const auto mapping = profile_.mappings.find(location.mapping_id);
+    const bool has_mapping = mapping != profile_.mappings.end();
+    if (has_mapping ? !profile_.defines_string(mapping->second.file_name)
+                    : location.mapping_id != 0)
+      return false;
+    return std::all_of(location.lines.begin(), location.lines.end(), [this](const Line& line) {
+      const auto function = profile_.functions.find(line.function_id);
+      return function == profile_.functions.end() ? line.function_id == 0
+                                                  : profile_.defines_string(function->second);
+    });
   }
 
   void add_frames(const Location& location) {
@@ -178,8 +205,10 @@ class Folder {
   std::vector<folded::FrameId> pool_;
   Sample sample_;  ///< the one at hand
   std::vector<folded::FrameId> stack_;
-  std::uint64_t undefined_ = 0;  ///< locations that samples name
-  std::uint64_t negative_ = 0;   ///< numbers below zero, of the difference of two profiles
+  std::uint64_t undefined_ = 0;       ///< locations that samples name
+  std::uint64_t nameless_ = 0;        ///< locations that name something that is not there
+  std::uint64_t nameless_types_ = 0;  ///< sample types that do
+  std::uint64_t negative_ = 0;        ///< numbers below zero, of the difference of two profiles
 };
 
 /// A sample type or the type of the period, a message of two small numbers: "\n\4\10\1\20\2".

@@ -41,6 +41,10 @@ struct Profile {
   std::vector<std::string_view> samples;                             ///< not yet taken apart
   std::string damage;  ///< empty, or why reading stopped
 
+  /// Whether there is a string of that number; 0 is the empty one, also of an empty table.
+  [[nodiscard]] bool defines_string(std::int64_t index) const {
+    return index == 0 || (index > 0 && static_cast<std::uint64_t>(index) < strings.size());
+  }
   /// "" if there is none of that number.
   [[nodiscard]] std::string_view string(std::int64_t index) const {
     return index >= 0 && static_cast<std::uint64_t>(index) < strings.size()

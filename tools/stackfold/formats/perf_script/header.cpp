@@ -65,7 +65,9 @@ std::optional<PerfEventField> event_at(std::string_view text, std::size_t colon,
   const std::size_t digits_end = skip(text, at, is_digit);
   PerfEventField field;
   if (digits_end > at && digits_end < text.size() && is_space(text[digits_end])) {
-    field.period = parse_number<std::uint64_t>(text.substr(at, digits_end - at)).value_or(0);
+    const auto period = parse_number<std::uint64_t>(text.substr(at, digits_end - at));
+    field.period = period.value_or(0);
+    field.is_period_too_large = !period;
     at = skip(text, digits_end, is_space);
   } else if (at == colon + 1) {
     return std::nullopt;  // a blank must stand between

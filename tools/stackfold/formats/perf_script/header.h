@@ -14,8 +14,9 @@
 namespace pe::fold {
 
 struct PerfEventField {
-  std::string_view name;     ///< "cycles", "cpu-clock:ppp", "sched:sched_switch"
-  std::uint64_t period = 0;  ///< 0: not printed, or not a number that fits
+  std::string_view name;             ///< "cycles", "cpu-clock:ppp", "sched:sched_switch"
+  std::uint64_t period = 0;          ///< 0: not printed, or not a number that fits
+  bool is_period_too_large = false;  ///< ... the latter
 };
 
 struct PerfHeader {

@@ -67,6 +67,11 @@ void PerfScriptFolder::take(std::string_view line) {
   const auto header = is_indented ? std::nullopt
                                   : parse_perf_header(line, options_.is_perl ? HeaderRules::kPerl
                                                                              : HeaderRules::kBest);
+  if (header && is_weight_lost(*header)) {
+    end_sample();  // and the frames that follow belong to none
+    ignore(line);
+    return;
+  }
   if (header) {
     take_header(*header);
     return;
@@ -76,6 +81,12 @@ void PerfScriptFolder::take(std::string_view line) {
     take_frame(*frame);
   else
     ignore(line);
+}
+
+/// Whether the period is needed and exceeds 64 bits; to the perl any number is one.
+bool PerfScriptFolder::is_weight_lost(const PerfHeader& header) const {
+  return !options_.is_perl && options_.weight != Weight::kSamples && header.event &&
+         header.event->is_period_too_large;
 }
 
 void PerfScriptFolder::take_header(const PerfHeader& header) {

@@ -60,6 +60,7 @@ class PerfScriptFolder {
   enum class Before { kNothing, kKernel, kInlined, kOther };
 
   void take(std::string_view line);
+  [[nodiscard]] bool is_weight_lost(const PerfHeader& header) const;
   void take_header(const PerfHeader& header);
   bool take_expected(std::string_view line);
   void take_frame(const PerfFrame& frame);

@@ -1,0 +1,77 @@
+// Any bytes as a stream whose samples carry copies of stacks: each is walked, leaves as a sample
+// that says the same but for its call chain, and says it too after waiting without its slack.
+// SPDX-License-Identifier: MIT
+#include "pe-symbolize/copied_stacks.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "perf/user_copy.h"
+#include "support/memory_input.h"
+
+namespace {
+
+using pe::perf::Sample;
+
+void check(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+bool is_same(pe::Bytes a, pe::Bytes b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+void check_chain(const Sample& walked, const pe::perf::Record& record, const Sample& original,
+                 const perf_event_attr& attr) {
+  const auto again = pe::perf::parse_sample(record, pe::perf::with_call_chain(attr));
+  check(again.has_value());
+  check(again->has_callchain && !again->has_user_copy());
+  check(is_same(again->callchain.bytes(), walked.callchain.bytes()));
+  check(again->ip == original.ip && again->tid == original.tid && again->period == original.period);
+  // Each frame lies above the one before by a byte, or is one of those that may not; those of
+  // earlier stacks come on top.
+  check(again->callchain.size() <=
+        original.callchain.size() + pe::stacks::SampleUnwinder::kMaxFrames + 2);
+}
+
+void check_trimmed(const pe::perf::Record& record, const Sample& original,
+                   const perf_event_attr& attr) {
+  pe::perf::HeldRecords held;
+  pe::perf::hold_trimmed(record, original, held);
+  held.make_ready(original.time_ns);
+  const auto next = held.next();
+  check(next.has_value());
+  const auto again = pe::perf::parse_sample(next->record, attr);
+  check(again.has_value());
+  check(next->record.bytes.size() <= record.bytes.size());
+  check(is_same(again->user_stack, original.user_stack));
+  check(again->has_full_copy() == original.has_full_copy());
+}
+
+void read_all(pe::session::Session& session) {
+  pe::symbolize::CopiedStacks stacks(session, true);
+  while (const auto record = session.next()) {
+    const auto outcome = stacks.walk(*record);
+    if (!session.sample() || !pe::perf::has_user_copy(session.event()->attr))
+      continue;
+    check(outcome.sample.has_value());
+    check_chain(*outcome.sample, outcome.record, *session.sample(), session.event()->attr);
+    check_trimmed(*record, *session.sample(), session.event()->attr);
+  }
+  stacks.report();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  pe::io::Input input = pe::testing::memory_input({data, size});
+  try {
+    pe::session::Session session(input);
+    read_all(session);
+  } catch (const pe::Error&) {
+    return 0;  // no stream at all
+  }
+  return 0;
+}

@@ -1,0 +1,26 @@
+// Any bytes as an ELF image whose call frame information is looked for: by section headers, by
+// program headers, compressed or not.
+// SPDX-License-Identifier: MIT
+#include "check_cfi.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
+  using pe::testing::check;
+  const auto opened = pe::elf::Image::from_memory({data, data + size});
+  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  if (image == nullptr)
+    return 0;
+  if (const auto& header = image->eh_frame_header()) {
+    const auto bytes = image->loaded_bytes(header->svma, header->file_bytes);
+    check(!bytes || (bytes->bytes.size() <= header->file_bytes && bytes->bytes.size() <= size));
+  }
+  const auto sections = pe::unwind::CfiSection::all_of(*image);
+  check(sections.size() <= 2);
+  for (const auto& section : sections)
+    pe::testing::check_index(section);
+  pe::unwind::UnwindTable table(*image);
+  if (image->is_x86_64())
+    pe::testing::check_rules(table, sections);
+  else
+    check(!table.has_rules());
+  return 0;
+}

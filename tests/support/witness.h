@@ -1,0 +1,137 @@
+// Compares our walks of the calling thread's stack with each other and with backtrace(3), which is
+// libgcc's unwinder; also one instruction after the other.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <execinfo.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "support/own_stack.h"
+
+namespace pe::testing {
+
+/// Walks the calling thread's stack in several ways, and compares.
+class Witness {
+ public:
+  static constexpr std::size_t kMaxFrames = 2048;
+
+  Witness() : walker_(cache_), end_(own_stack_end()) {
+    copy_.reserve(std::size_t{1} << 17);
+    ::backtrace(theirs_.data(), 1);  // loads libgcc
+  }
+
+  /// From `context` on; `theirs_` must hold a backtrace that includes its address.
+  void compare(const ucontext_t& context, bool is_here) {
+    const auto registers = registers_of(context);
+    const unwind::StackView stack = copy_of_stack(registers.state().sp, end_, copy_);
+    const unwind::WalkStart start{registers};
+    const unwind::WalkResult walk = walker_.walk(own_.space(), start, stack, ours_);
+    const unwind::WalkResult again = walker_.walk(own_.space(), start, stack, reused_, history_);
+    const unwind::WalkResult slow =
+        unwind::walk_with_all_registers(own_.space(), start, stack, slow_);
+    // Both are in compare_here() then, at different calls; a sanitizer's frames may lie inside.
+    if (is_here && their_count_ >= walk.frames)
+      theirs_[their_count_ - walk.frames] =
+          reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
+    ++compared_;
+    same_ = same_ && is_same(walk, ours_, again, reused_) && is_same(walk, ours_, slow, slow_) &&
+            is_as_theirs(walk) && walk.stop == unwind::Stop::kEndOfStack;
+    if (!same_ && first_difference_ == 0)
+      first_difference_ = registers.state().ip;
+    deepest_ = std::max(deepest_, walk.frames);
+  }
+
+  /// The same from where this is called; true if all agree.
+  __attribute__((noinline)) bool compare_here() {
+    ucontext_t context;
+    ::getcontext(&context);
+    their_count_ = static_cast<std::size_t>(::backtrace(theirs_.data(), kMaxFrames));
+    compare(context, true);
+    return same_;
+  }
+
+  /// For a signal handler.
+  void compare_interrupted(const ucontext_t& context) {
+    their_count_ = static_cast<std::size_t>(::backtrace(theirs_.data(), kMaxFrames));
+    compare(context, false);
+  }
+
+  void ends_realigned(bool does) { ends_realigned_ = does; }
+  [[nodiscard]] bool all_same() const { return same_; }
+  [[nodiscard]] std::uint64_t first_difference() const { return first_difference_; }
+  [[nodiscard]] std::size_t compared() const { return compared_; }
+  [[nodiscard]] std::size_t deepest() const { return deepest_; }
+  [[nodiscard]] const unwind::Walker& walker() const { return walker_; }
+
+ private:
+  using Frames = std::array<unwind::Frame, kMaxFrames>;
+
+  static bool is_same(const unwind::WalkResult& a, const Frames& a_frames,
+                      const unwind::WalkResult& b, const Frames& b_frames) {
+    return a.stop == b.stop && a.frames == b.frames &&
+           std::equal(a_frames.begin(), a_frames.begin() + static_cast<std::ptrdiff_t>(a.frames),
+                      b_frames.begin());
+  }
+
+  /// From the interrupted address on; before it come the handler's own frames.
+  bool is_as_theirs(const unwind::WalkResult& walk) const {
+    std::size_t first = 0;
+    while (first < their_count_ &&
+           reinterpret_cast<std::uint64_t>(theirs_[first]) != ours_[0].address())
+      ++first;
+    const std::size_t their_frames = their_count_ - first;
+    // At the end of a realigned function gcc's CFI still says that rbp is on the stack.  libgcc
+    // believes it and goes astray after the caller; we do not (row_step.cpp).
+    const std::size_t certain = ends_realigned_ ? 2 : walk.frames;
+    if (their_frames < certain || (!ends_realigned_ && their_frames != walk.frames))
+      return false;
+    for (std::size_t i = 0; i < certain; ++i)
+      if (reinterpret_cast<std::uint64_t>(theirs_[first + i]) != ours_[i].address())
+        return false;
+    return true;
+  }
+
+  OwnSpace own_;
+  unwind::RuleCache cache_;
+  unwind::Walker walker_;
+  unwind::ThreadHistory history_;
+  std::uint64_t end_;
+  Frames ours_{}, reused_{}, slow_{};
+  std::array<void*, kMaxFrames> theirs_{};
+  std::size_t their_count_ = 0;
+  std::vector<std::uint64_t> copy_;
+  bool same_ = true;
+  bool ends_realigned_ = false;
+  std::uint64_t first_difference_ = 0;
+  std::size_t compared_ = 0, deepest_ = 0;
+};
+
+using OnStep = std::function<void(const ucontext_t&)>;
+inline const OnStep* on_step;  ///< a signal handler has no other way to know
+
+/// Runs `run` one instruction at a time, and calls `after_each` in a handler of SIGTRAP.
+inline void single_step(const OnStep& after_each, const std::function<void()>& run) {
+  on_step = &after_each;
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_sigaction = [](int /*signal*/, siginfo_t* /*info*/, void* context) {
+    (*on_step)(*static_cast<const ucontext_t*>(context));
+  };
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGTRAP, &action, &before);
+  asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+  run();
+  asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+  ::sigaction(SIGTRAP, &before, nullptr);
+  on_step = nullptr;
+}
+
+}  // namespace pe::testing
