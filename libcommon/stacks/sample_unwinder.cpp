@@ -17,6 +17,7 @@ using unwind::Stop;
 
 constexpr std::size_t kMaxProcesses = 4'096;
 constexpr std::size_t kMaxThreads = 16'384;
+constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
 
 std::optional<std::uint64_t> stack_pointer_of(const unwind::WalkStart& start) {
   return start.registers.get(unwind::architecture::kStackPointer);
@@ -48,6 +49,8 @@ void SampleUnwinder::follow() {
   const auto& change = history_.mapping_change();
   if (!change)
     return;
+  if (change->mapped == nullptr)
+    threads_.erase(change->pid);  // the first thread's stack is another program's
   const auto space = spaces_.find(change->pid);
   if (space == spaces_.end())
     return;
@@ -91,7 +94,7 @@ SampleUnwinder::Thread& SampleUnwinder::thread_of(std::uint32_t tid) {
 
 std::span<const std::uint64_t> SampleUnwinder::call_chain(const perf::Sample& sample,
                                                           const perf_event_attr& attr,
-                                                          Bytes behind) {
+                                                          const Behind& behind) {
   chain_.clear();
   for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
     if (sample.callchain[i] == PERF_CONTEXT_USER && sample.has_user_copy())
@@ -112,7 +115,7 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const perf::Sample& sa
 }
 
 SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
-                                            const unwind::WalkStart& start, Bytes behind) {
+                                            const unwind::WalkStart& start, const Behind& behind) {
   const StackView stack(*stack_pointer_of(start), sample.user_stack);
   Thread& thread = thread_of(sample.tid);
   Walked walked{.result =
@@ -124,8 +127,9 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
     return walked;
   if (stop == Stop::kEndOfStack && sample.has_full_copy())
     learn(thread, walked.result, stack);
-  else if (stop == Stop::kStackNotCaptured && !continue_from_earlier(thread, walked, stack))
-    continue_behind(sample, start, behind, walked);
+  else if (stop == Stop::kStackNotCaptured && !continue_from_earlier(thread, walked, stack) &&
+           still_stood(thread, stack, behind))
+    continue_behind(sample, start, behind.bytes, walked);
   return walked;
 }
 
@@ -162,7 +166,7 @@ bool SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const
 SampleUnwinder::MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample,
                                                           const perf_event_attr& attr) const {
   const auto sp = stack_pointer_of(start_of(sample, attr));
-  if (!options_.may_continue || !sp || sample.user_stack.size() < kAgreementBytes)
+  if (!options_.may_continue || !sp || sample.user_stack.size() < kLeastAgreementBytes)
     return {};
   const std::uint64_t end = *sp + sample.user_stack.size();
   const auto thread = threads_.find(sample.tid);
@@ -175,27 +179,46 @@ SampleUnwinder::MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sa
     reach = root - end + kRootFrame;
   else if (sample.has_full_copy() && (root == 0 || root >= end))
     reach = thread == threads_.end() ? kFirstReach : thread->second.reach_bytes;
-  return {.start = reach == 0 ? end : end - kAgreementBytes, .end = end + reach};
+  if (reach == 0)
+    return {};
+  return {.start = end - std::min(sample.user_stack.size(), kMostAgreementBytes),
+          .end = end + reach};
+}
+
+/// Whether the outermost frame of the copy still stood when what is behind was read: its body, as
+/// far as it was captured, and inside of it the return address of what it had called.
+bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
+                                 const Behind& behind) {
+  const auto stack_pointers = walker_.stack_pointers(thread.history);
+  if (behind.bytes.empty() || stack_pointers.empty())
+    return false;
+  const std::uint64_t body =
+      stack.end() - std::min(stack.end(), stack_pointers.back()) + kWordBytes;
+  return behind.agreed_bytes >=
+         std::clamp<std::uint64_t>(body, kLeastAgreementBytes, kMostAgreementBytes);
 }
 
 /// Walks again, on a longer stack.
 void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::WalkStart& start,
                                      Bytes behind, Walked& walked) {
-  if (behind.empty())
-    return;
   longer_.assign(sample.user_stack.begin(), sample.user_stack.end());
   longer_.insert(longer_.end(), behind.begin(), behind.end());
   const StackView stack(*stack_pointer_of(start), longer_);
   Thread& thread = thread_of(sample.tid);
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
-  walked = {.result = result, .continued_from = walked.result.frames};
   if (result.stop == Stop::kStackNotCaptured) {
     thread.root_sp = 0;
     thread.reach_bytes = std::min(2 * thread.reach_bytes, kLastReach);
   }
-  if (result.stop != Stop::kEndOfStack)
+  // A walk that leads nowhere, or not to where the thread began, says that the memory had changed.
+  // What the copy held is still right, and is what frames_ begins with.
+  if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
     return;
-  thread.root_sp = thread.history.root_stack_pointer();
+  const std::uint64_t root_sp = thread.history.root_stack_pointer();
+  if (thread.root_sp != 0 && thread.root_sp != root_sp)
+    return;
+  thread.root_sp = root_sp;
+  walked = {.result = result, .continued_from = walked.result.frames};
   learn(thread, result, stack);
   ++counts_.from_process;
 }

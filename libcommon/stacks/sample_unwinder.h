@@ -34,6 +34,12 @@ struct UnwindOptions {
   bool may_continue = true;  ///< stacks whose copy was cut
 };
 
+/// What followed a sample's copy of the stack in the process.
+struct Behind {
+  Bytes bytes = {};
+  std::size_t agreed_bytes = 0;  ///< of the copy's end, that were the same when they were read
+};
+
 class SampleUnwinder {
  public:
   /// `history` must outlive this.
@@ -45,19 +51,19 @@ class SampleUnwinder {
   /// What of the process's memory would help to continue the sample's stack, should its copy turn
   /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it would not.
   struct MemoryRange {
-    std::uint64_t start = 0, end = 0;  ///< avma; from kAgreementBytes before the copy's end on
+    std::uint64_t start = 0, end = 0;  ///< avma; from kMostAgreementBytes before the copy's end on
   };
   [[nodiscard]] MemoryRange wanted_memory(const perf::Sample& sample,
                                           const perf_event_attr& attr) const;
-  /// The part of that range which the sample carries too: only if it is still the same may the rest
-  /// be taken for the sample's.
-  static constexpr std::size_t kAgreementBytes = 256;
+  /// How much of what the sample carries, too, has to be the same for the rest to be believed: the
+  /// captured part of the outermost frame's body, between these.
+  static constexpr std::size_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;
 
   /// The call chain of a sample of an event with that attr, as pe-stream(5) has it: the kernel's
-  /// part as recorded, then the program's, if the sample carries registers.  `behind` is what
-  /// followed the copy in the process, if that is known.  Lives until the next call.
+  /// part as recorded, then the program's, if the sample carries registers.  Lives until the next
+  /// call.
   std::span<const std::uint64_t> call_chain(const perf::Sample& sample, const perf_event_attr& attr,
-                                            Bytes behind = {});
+                                            const Behind& behind = {});
 
   [[nodiscard]] const StackCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] const unwind::Walker& walker() const noexcept { return walker_; }
@@ -70,7 +76,7 @@ class SampleUnwinder {
   struct Thread {
     unwind::ThreadHistory history;
     std::unique_ptr<StackMemory> memory;      ///< once a copy of its stack was full
-    std::uint64_t root_sp = 0;                ///< of its last complete stack; 0: there was none
+    std::uint64_t root_sp = 0;                ///< of its last complete stack; 0: not known
     std::uint32_t reach_bytes = kFirstReach;  ///< how far behind a copy we look while there is none
   };
   struct Walked {
@@ -81,9 +87,10 @@ class SampleUnwinder {
   unwind::AddressSpace& space_of(std::uint32_t pid);
   Thread& thread_of(std::uint32_t tid);
   void add_mapping(unwind::AddressSpace& space, const proc::Mapping& mapping, std::uint32_t pid);
-  Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind);
+  Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, const Behind& behind);
   void learn(Thread& thread, const unwind::WalkResult& result, const unwind::StackView& stack);
   bool continue_from_earlier(Thread& thread, Walked& walked, const unwind::StackView& stack);
+  bool still_stood(const Thread& thread, const unwind::StackView& stack, const Behind& behind);
   void continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
   std::string module_at(std::uint32_t pid, std::span<const unwind::Frame> frames) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pe-record/drain.h"
 
-#include <algorithm>
 #include <ctime>
 #include <limits>
 
@@ -64,31 +63,14 @@ void Drain::hold(const perf::Record& record) {
 }
 
 void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample) {
-  if (const Bytes behind = stream_.read_behind(sample); !behind.empty()) {
-    const perf_event_header header{RecordedStream::kRecordBehind, 0, sizeof header};
-    held_.hold(sample.time_ns, {std::as_bytes(std::span(&header, 1)), behind});
-  }
-  // Before a stack outgrows its copy: what is left out then can only be had while it still stands.
-  if (4 * sample.user_stack.size() > 3 * sample.user_stack_limit && sample.has_user_copy())
-    last_deep_ns_ = sample.time_ns;
+  if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
+    record::hold(behind, sample.time_ns, held_);
+  pace_.see(sample);
   perf::hold_trimmed(record, sample, held_);
 }
 
 std::optional<std::uint64_t> Drain::urgency_ns() const {
-  constexpr std::uint64_t kSecond = 1'000'000'000;
-  constexpr std::uint64_t kLeastPeriodNs = 1'000'000;
-  const std::uint64_t period_ns =
-      attr_.freq != 0 && attr_.sample_freq != 0 ? kSecond / attr_.sample_freq : kLeastPeriodNs;
-  const std::uint64_t now_ns = monotonic_ns();
-  if (!stream_.continues_stacks() ||
-      now_ns > last_deep_ns_ + 3 * std::max(period_ns, kLeastPeriodNs))
-    return std::nullopt;
-  // Within this time the outer part of a stack has hardly ever changed (clang: 0 of 990 samples).
-  constexpr std::uint64_t kSoonNs = 250'000;
-  // Where samples come regularly, a look right after the next one is enough.
-  constexpr std::uint64_t kAfterNs = 50'000;
-  const std::uint64_t next_ns = last_deep_ns_ + period_ns + kAfterNs;
-  return next_ns > now_ns ? next_ns - now_ns : kSoonNs;
+  return stream_.continues_stacks() ? pace_.wait_ns(monotonic_ns()) : std::nullopt;
 }
 
 void Drain::write_until(std::uint64_t time_ns, std::vector<perf::Ring>& rings) {

@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "pe-record/deep_pace.h"
 #include "pe-record/recorded_stream.h"
 #include "perf/counter.h"
 #include "perf/held_records.h"
@@ -32,7 +33,8 @@ struct Passed {
 class Drain {
  public:
   /// All events share `attr`'s layout.  `stream` must outlive this.
-  Drain(RecordedStream& stream, const perf_event_attr& attr) : stream_(stream), attr_(attr) {}
+  Drain(RecordedStream& stream, const perf_event_attr& attr)
+      : stream_(stream), attr_(attr), pace_(attr) {}
 
   /// One pass over the rings; FINISHED_ROUND stands between what two passes have written.  What
   /// was written leaves our hands a few times a second.
@@ -57,8 +59,8 @@ class Drain {
   RecordedStream& stream_;
   perf_event_attr attr_;
   perf::HeldRecords held_;
+  DeepPace pace_;
   std::uint64_t last_flush_ns_ = 0;
-  std::uint64_t last_deep_ns_ = 0;  ///< of the last sample whose copy was nearly full
   std::uint64_t last_pass_began_ns_ = 0;
   bool round_is_open_ = false;
   Passed passed_;

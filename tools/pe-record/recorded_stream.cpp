@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "pe-record/recorded_stream.h"
 
-#include <algorithm>
-
 #include "perf/user_copy.h"
-#include "proc/memory.h"
 
 namespace pe::record {
+
 RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr,
                                const Options& options)
     : writer_(writer), attr_(attr) {
@@ -23,10 +21,8 @@ perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
 void RecordedStream::write(const perf::Record& record) {
   if (!unwinder_)
     return writer_.write(record.bytes);
-  if (record.type == kRecordBehind) {
-    behind_.assign(record.body().begin(), record.body().end());
+  if (behind_.take(record))
     return;
-  }
   if (record.is_sample())
     return write_unwound(record);
   history_.apply(record);
@@ -34,27 +30,16 @@ void RecordedStream::write(const perf::Record& record) {
   writer_.write(record.bytes);
 }
 
-Bytes RecordedStream::read_behind(const perf::Sample& sample) {
-  if (!unwinder_)
-    return {};
-  constexpr std::size_t kAgreement = stacks::SampleUnwinder::kAgreementBytes;
-  const auto wanted = unwinder_->wanted_memory(sample, attr_);
-  if (wanted.start == wanted.end)
-    return {};
-  memory_.resize(wanted.end - wanted.start);
-  const std::size_t read = proc::read_memory(static_cast<pid_t>(sample.pid), wanted.start, memory_);
-  const Bytes known = sample.user_stack;
-  if (read <= kAgreement || !std::equal(known.end() - kAgreement, known.end(), memory_.begin()))
-    return {};
-  return Bytes(memory_).first(read).subspan(kAgreement);
+stacks::Behind RecordedStream::read_behind(const perf::Sample& sample) {
+  return continues_stacks_ ? memory_.read(sample, attr_, *unwinder_) : stacks::Behind{};
 }
 
 void RecordedStream::write_unwound(const perf::Record& record) {
   const auto sample = perf::parse_sample(record, attr_);
   if (!sample)
     return;  // the kernel writes none such
-  const auto chain = unwinder_->call_chain(*sample, attr_, behind_);
-  behind_.clear();
+  const auto chain = unwinder_->call_chain(*sample, attr_, behind_.view());
+  behind_.forget();
   std::size_t left_out = 0;  // never: our events carry nothing else that is large
   const auto text = perf::replace_user_copy(record, *sample, chain, builder_, left_out);
   writer_.write(std::as_bytes(std::span(text)));

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "pe-record/memory_behind.h"
 #include "pe-record/options.h"
 #include "perf/stream_writer.h"
 #include "session/history.h"
@@ -25,10 +26,9 @@ class RecordedStream {
   void write(const perf::Record& record);
 
   /// For a sample that has just come: what follows its copy of the stack in the process, if it may
-  /// be needed and is still the same.  Lives until the next call.
-  Bytes read_behind(const perf::Sample& sample);
-  /// That, to be written right before its sample: no record of the stream.
-  static constexpr std::uint32_t kRecordBehind = 0x5045ffff;
+  /// be needed and is still the same, to be held for write() right before its sample.  Lives until
+  /// the next call.
+  stacks::Behind read_behind(const perf::Sample& sample);
 
   [[nodiscard]] perf::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
@@ -46,8 +46,8 @@ class RecordedStream {
   session::History history_;
   std::optional<stacks::SampleUnwinder> unwinder_;
   perf::RecordBuilder builder_;
-  std::vector<std::byte> memory_;  ///< read from the process for the sample that has just come
-  std::vector<std::byte> behind_;  ///< the same, for the next sample to be written
+  MemoryBehind memory_;  ///< for the sample that has just come
+  KeptBehind behind_;    ///< for the next sample to be written
 };
 
 }  // namespace pe::record

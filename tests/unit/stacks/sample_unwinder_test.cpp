@@ -41,7 +41,7 @@ class OwnProcess {
     testing::tell_own_mappings(history_);
   }
 
-  std::vector<std::uint64_t> chain(const std::string& record, Bytes behind = {}) {
+  std::vector<std::uint64_t> chain(const std::string& record, const stacks::Behind& behind = {}) {
     const auto sample = parse(record);
     const auto chain = unwinder_.call_chain(sample, testing::own_attr(), behind);
     return {chain.begin(), chain.end()};
@@ -77,6 +77,11 @@ class OwnProcess {
 std::vector<std::uint64_t> frames_of(std::vector<std::uint64_t> chain) {
   std::erase(chain, PERF_CONTEXT_USER);
   return chain;
+}
+
+/// What the process has behind a copy of kCut bytes that is still the same there.
+stacks::Behind behind_cut(const Caught& caught) {
+  return {std::as_bytes(std::span(caught.stack)).subspan(kCut), kCut};
 }
 
 auto marks_in(const std::vector<std::uint64_t>& chain) {
@@ -167,10 +172,9 @@ BOOST_AUTO_TEST_CASE(what_follows_the_copy_in_memory_completes_a_stack) {
   const std::string cut = testing::sample_of(caught, kCut);
   OwnProcess process;
   const auto wanted = process.wanted(cut);
-  BOOST_TEST(wanted.start == caught.sp + kCut - stacks::SampleUnwinder::kAgreementBytes);
+  BOOST_TEST(wanted.start == caught.sp);
   BOOST_TEST(wanted.end > caught.sp + kCut);
-  const auto behind = std::as_bytes(std::span(caught.stack)).subspan(kCut);
-  const auto chain = process.chain(cut, behind);
+  const auto chain = process.chain(cut, behind_cut(caught));
   OwnProcess other;
   BOOST_TEST(frames_of(chain) == frames_of(other.chain(testing::sample_of(caught, kWhole))),
              boost::test_tools::per_element());
@@ -179,6 +183,45 @@ BOOST_AUTO_TEST_CASE(what_follows_the_copy_in_memory_completes_a_stack) {
   // From now on it is known how far the thread's stack reaches.
   const auto known = process.wanted(cut);
   BOOST_TEST(known.end <= caught.sp + caught.stack.size() * 8 + 1024);
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_not_believed_if_the_outermost_copied_frame_has_changed) {
+  const Caught caught = caught_deep();
+  OwnProcess process;
+  stacks::Behind behind = behind_cut(caught);
+  behind.agreed_bytes = stacks::SampleUnwinder::kLeastAgreementBytes - 8;
+  process.chain(testing::sample_of(caught, kCut), behind);
+  BOOST_TEST(process.counts().cut == 1u);
+  BOOST_TEST(process.counts().from_process == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_leads_nowhere_leaves_the_stack_cut) {
+  const Caught caught = caught_deep();
+  OwnProcess process, other;
+  Caught changed = caught;
+  for (std::size_t i = kCut / 8; i < changed.stack.size(); ++i)
+    changed.stack[i] = 1;
+  const std::string cut = testing::sample_of(caught, kCut);
+  BOOST_TEST(process.chain(cut, behind_cut(changed)) == other.chain(cut),
+             boost::test_tools::per_element());
+  BOOST_TEST(process.counts().cut == 1u);
+  BOOST_TEST(process.counts().ended.empty());
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_ends_in_another_place_than_the_thread_began_is_not_believed) {
+  const Caught caught = caught_deep();
+  OwnProcess process;
+  const std::string cut = testing::sample_of(caught, kCut);
+  process.chain(testing::sample_of(caught, kWhole));
+  // Zeros look like the end of a stack.
+  Caught changed = caught;
+  for (std::size_t i = kCut / 8; i < changed.stack.size(); ++i)
+    changed.stack[i] = 0;
+  process.chain(cut, behind_cut(changed));
+  BOOST_TEST(process.counts().from_process == 0u);
+  BOOST_TEST(process.counts().cut == 1u);
+  process.chain(cut, behind_cut(caught));
+  BOOST_TEST(process.counts().from_process == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_that_reaches_the_root_needs_no_memory) {
@@ -199,8 +242,8 @@ BOOST_AUTO_TEST_CASE(a_copy_that_ends_before_the_root_is_known_to_go_on) {
   holey.stack.resize(kCut / 8);
   const std::string early = testing::sample_of(holey, kWhole);
   const auto wanted = process.wanted(early);
-  BOOST_TEST(wanted.start == caught.sp + kCut - stacks::SampleUnwinder::kAgreementBytes);
-  process.chain(early, std::as_bytes(std::span(caught.stack)).subspan(kCut));
+  BOOST_TEST(wanted.start == caught.sp);
+  process.chain(early, behind_cut(caught));
   BOOST_TEST(process.counts().complete == 2u);
 }
 

@@ -1,0 +1,302 @@
+// Of stacks whose copy was cut and that were continued: how many are wrong?
+//
+//   continuation_check [-v] KIB STREAM           from a stream of pe-record --keep-stacks
+//   continuation_check [-v] KIB -- COMMAND...    records the command itself, at 997 Hz
+//
+// A sample whose stack is complete within its whole copy of 64 KiB is the truth.  Its copy is cut
+// to KIB, continued as pe-record would, and compared: first from the thread's earlier stacks; then,
+// where a command is recorded, from the process's memory, read when the sample comes out of the
+// ring.  A stack is wrong if any frame differs.  -v tells of each wrong one, and of each that ended
+// otherwise than at its root or its copy's end.
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "cli/child.h"
+#include "cli/stop_signals.h"
+#include "pe-record/counters.h"
+#include "pe-record/deep_pace.h"
+#include "pe-record/drain.h"
+#include "pe-record/memory_behind.h"
+#include "pe-record/watch.h"
+#include "perf/held_records.h"
+#include "session/session.h"
+#include "stacks/sample_unwinder.h"
+
+namespace {
+
+using namespace pe;
+
+/// Of stacks continued in one way.
+struct Way {
+  std::uint64_t continued = 0;
+  std::uint64_t wrong = 0;
+  std::uint64_t wrong_frames = 0;  ///< of them, those that differ
+
+  void add(std::size_t different_frames) {
+    ++continued;
+    wrong += different_frames > 0 ? 1 : 0;
+    wrong_frames += different_frames;
+  }
+};
+
+using Frames = std::vector<std::uint64_t>;
+
+/// The program's frames of a call chain, without marks; leaf first.
+void take_frames(std::span<const std::uint64_t> chain, Frames& frames) {
+  frames.clear();
+  const auto user = std::find(chain.begin(), chain.end(), PERF_CONTEXT_USER);
+  std::copy_if(user, chain.end(), std::back_inserter(frames),
+               [](std::uint64_t entry) { return entry < PERF_CONTEXT_MAX; });
+}
+
+struct Difference {
+  std::size_t inner = 0, outer = 0;  ///< frames that are equal, from each end
+  std::size_t frames = 0;            ///< between them, of the longer stack
+};
+
+Difference compare(const Frames& truth, const Frames& checked) {
+  Difference result;
+  const std::size_t shorter = std::min(truth.size(), checked.size());
+  const auto differs =
+      std::mismatch(truth.begin(), truth.begin() + static_cast<long>(shorter), checked.begin());
+  result.inner = static_cast<std::size_t>(differs.first - truth.begin());
+  const auto from_root = std::mismatch(
+      truth.rbegin(), truth.rbegin() + static_cast<long>(shorter - result.inner), checked.rbegin());
+  result.outer = static_cast<std::size_t>(from_root.first - truth.rbegin());
+  result.frames = std::max(truth.size(), checked.size()) - result.inner - result.outer;
+  return result;
+}
+
+class Check {
+ public:
+  /// `history` must outlive this.
+  Check(const session::History& history, std::size_t cut_bytes, bool is_verbose)
+      : cut_bytes_(cut_bytes),
+        is_verbose_(is_verbose),
+        truth_(history, {.may_continue = false}),
+        checked_(history, {}) {}
+
+  /// After each record of the history.
+  void follow() {
+    truth_.follow();
+    checked_.follow();
+  }
+
+  /// The sample as if no more had been copied.
+  [[nodiscard]] perf::Sample cut(perf::Sample sample) const {
+    sample.user_stack = sample.user_stack.first(std::min(sample.user_stack.size(), cut_bytes_));
+    sample.user_stack_limit = cut_bytes_;
+    return sample;
+  }
+  /// The unwinder of cut samples.
+  [[nodiscard]] const stacks::SampleUnwinder& checked() const noexcept { return checked_; }
+
+  void see(const perf::Sample& sample, const perf_event_attr& attr, const stacks::Behind& behind);
+  void print() const;
+
+ private:
+  void compare_continued(const perf::Sample& sample, bool is_from_memory);
+
+  std::size_t cut_bytes_;
+  bool is_verbose_;
+  stacks::SampleUnwinder truth_, checked_;
+  Frames truth_frames_, checked_frames_;
+  std::uint64_t samples_ = 0;   ///< whose truth is known
+  std::uint64_t unknown_ = 0;   ///< others
+  std::uint64_t complete_ = 0;  ///< of samples_, continued or not
+  Way earlier_, memory_;
+};
+
+void Check::see(const perf::Sample& sample, const perf_event_attr& attr,
+                const stacks::Behind& behind) {
+  const std::uint64_t whole_before = truth_.counts().complete;
+  take_frames(truth_.call_chain(sample, attr), truth_frames_);
+  const bool is_truth = truth_.counts().complete > whole_before;
+  const stacks::StackCounts& counts = checked_.counts();
+  const std::uint64_t complete = counts.complete, cut_ones = counts.cut,
+                      earlier = counts.from_earlier, memory = counts.from_process;
+  take_frames(checked_.call_chain(cut(sample), attr, behind), checked_frames_);
+  if (is_verbose_ && counts.complete == complete && counts.cut == cut_ones)
+    fmt::print("{} ns: {} frames, truth{} {}, then neither root nor cut\n", sample.time_ns,
+               checked_frames_.size(), is_truth ? "" : " at least", truth_frames_.size());
+  if (!is_truth) {
+    ++unknown_;
+    return;
+  }
+  ++samples_;
+  complete_ += counts.complete - complete;
+  if (counts.from_earlier > earlier || counts.from_process > memory)
+    compare_continued(sample, counts.from_process > memory);
+}
+
+void Check::compare_continued(const perf::Sample& sample, bool is_from_memory) {
+  const Difference found = compare(truth_frames_, checked_frames_);
+  (is_from_memory ? memory_ : earlier_).add(found.frames);
+  if (found.frames == 0 || !is_verbose_)
+    return;
+  fmt::print("{} ns, {}: {} frames, truth {}; the inner {} and outer {} are equal\n",
+             sample.time_ns, is_from_memory ? "memory" : "earlier stack", checked_frames_.size(),
+             truth_frames_.size(), found.inner, found.outer);
+  for (std::size_t i = found.inner - std::min<std::size_t>(found.inner, 2);
+       i < found.inner + std::min<std::size_t>(found.frames, 6); ++i)
+    fmt::print("  {:3} {:#x} {:#x}\n", i, i < truth_frames_.size() ? truth_frames_[i] : 0,
+               i < checked_frames_.size() ? checked_frames_[i] : 0);
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void Check::print() const {
+  fmt::print("{} samples with known stacks, cut to {} KiB ({} without, left out)\n", samples_,
+             cut_bytes_ / 1024, unknown_);
+  fmt::print("  {:<32} {:>9} {:>9} {:>7} {:>9} {:>22}\n", "", "stacks", "of all", "wrong",
+             "of them", "frames off in a wrong one");
+  const std::uint64_t continued = earlier_.continued + memory_.continued;
+  fmt::print("  {:<32} {:>9} {:>7.2f} %\n", "complete in the cut copy", complete_ - continued,
+             percent(complete_ - continued, samples_));
+  const auto row = [&](const char* name, const Way& way) {
+    fmt::print("  {:<32} {:>9} {:>7.2f} % {:>7} {:>7.2f} % {:>22.1f}\n", name, way.continued,
+               percent(way.continued, samples_), way.wrong, percent(way.wrong, way.continued),
+               way.wrong == 0
+                   ? 0.0
+                   : static_cast<double>(way.wrong_frames) / static_cast<double>(way.wrong));
+  };
+  row("continued from an earlier stack", earlier_);
+  row("continued from memory", memory_);
+  row("continued",
+      {continued, earlier_.wrong + memory_.wrong, earlier_.wrong_frames + memory_.wrong_frames});
+  fmt::print("  {:<32} {:>9} {:>7.2f} %\n", "complete", complete_, percent(complete_, samples_));
+}
+
+void check_stream(const std::string& path, std::size_t cut_bytes, bool is_verbose) {
+  io::Input input = io::Input::open(path, STDIN_FILENO);
+  session::Session session(input);
+  Check check(session.history(), cut_bytes, is_verbose);
+  while (session.next()) {
+    check.follow();
+    if (session.sample() && session.sample()->has_user_copy())
+      check.see(*session.sample(), session.event()->attr, {});
+  }
+  check.print();
+}
+
+/// The recorder's way from the rings to the unwinder (pe-record/drain.h), without a stream.
+class LiveCheck {
+ public:
+  LiveCheck(const perf_event_attr& attr, std::size_t cut_bytes, bool is_verbose)
+      : attr_(attr), pace_(attr), check_(history_, cut_bytes, is_verbose) {}
+
+  /// Takes what is in the rings, and checks what was taken before `until_ns`.
+  void pass(std::vector<perf::Ring>& rings, std::uint64_t until_ns) {
+    for (perf::Ring& ring : rings)
+      ring.drain([this](const perf::Record& record) { hold(record); });
+    held_.make_ready(until_ns);
+    while (const auto next = held_.next())
+      see(next->record);
+  }
+  [[nodiscard]] std::optional<std::uint64_t> wait_ns() const {
+    return pace_.wait_ns(record::monotonic_ns());
+  }
+  [[nodiscard]] const Check& check() const noexcept { return check_; }
+
+ private:
+  void hold(const perf::Record& record) {
+    const auto sample = record.is_sample() ? perf::parse_sample(record, attr_) : std::nullopt;
+    if (sample && sample->has_user_copy()) {
+      const perf::Sample cut = check_.cut(*sample);
+      if (const auto behind = memory_.read(cut, attr_, check_.checked()); !behind.bytes.empty())
+        record::hold(behind, sample->time_ns, held_);
+      pace_.see(cut);
+    }
+    held_.hold(perf::time_of(record, attr_), {record.bytes});
+  }
+
+  void see(const perf::Record& record) {
+    if (behind_.take(record))
+      return;
+    history_.apply(record);
+    check_.follow();
+    const auto sample = record.is_sample() ? perf::parse_sample(record, attr_) : std::nullopt;
+    if (!sample || !sample->has_user_copy())
+      return;
+    check_.see(*sample, attr_, behind_.view());
+    behind_.forget();
+  }
+
+  perf_event_attr attr_;
+  session::History history_;
+  perf::HeldRecords held_;
+  record::DeepPace pace_;
+  record::MemoryBehind memory_;
+  Check check_;
+  record::KeptBehind behind_;
+};
+
+void check_command(const std::vector<std::string>& command, std::size_t cut_bytes,
+                   bool is_verbose) {
+  record::Options options;
+  constexpr std::uint64_t kHz = 997;
+  options.frequency_hz = kHz;
+  cli::StopSignals signals;
+  cli::Child child = cli::Child::start(command, STDERR_FILENO);
+  const record::Target target{.processes = {child.pid()}, .threads = {}, .is_command = true};
+  record::Counters counters(options, target);
+  LiveCheck live(counters.events().front().attr, cut_bytes, is_verbose);
+  record::TargetWatch targets({}, {});
+  child.go();
+  std::uint64_t last_pass_ns = 0;
+  const record::WatchRequest request{.signals = signals,
+                                     .child = &child,
+                                     .targets = targets,
+                                     .ring_fds = counters.ring_fds(),
+                                     .reader_fd = -1,
+                                     .duration_ns = std::nullopt};
+  record::watch(request, [&] {
+    const std::uint64_t now_ns = record::monotonic_ns();
+    live.pass(counters.rings(), last_pass_ns);
+    last_pass_ns = now_ns;
+    return live.wait_ns();
+  });
+  counters.stop();
+  live.pass(counters.rings(), ~std::uint64_t{0});
+  live.check().print();
+}
+
+int usage() {
+  fmt::print(stderr, "Usage: continuation_check [-v] KIB STREAM | [-v] KIB -- COMMAND...\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> args(argv + 1, argv + argc);
+  const bool is_verbose = !args.empty() && args.front() == "-v";
+  if (is_verbose)
+    args.erase(args.begin());
+  const auto kib = args.empty() ? std::nullopt : parse_number<std::uint8_t>(args[0]);
+  const bool is_command = args.size() > 2 && args[1] == "--";
+  if (!kib || *kib == 0 || (args.size() != 2 && !is_command))
+    return usage();
+  constexpr std::size_t kKibibyte = 1024;
+  try {
+    if (is_command)
+      check_command({args.begin() + 2, args.end()}, *kib * kKibibyte, is_verbose);
+    else
+      check_stream(args[1], *kib * kKibibyte, is_verbose);
+  } catch (const Error& error) {
+    fmt::print(stderr, "continuation_check: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

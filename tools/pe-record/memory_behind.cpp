@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/memory_behind.h"
+
+#include <algorithm>
+
+#include "proc/memory.h"
+
+namespace pe::record {
+namespace {
+
+/// The type of such a record, which stays among ourselves.
+constexpr std::uint32_t kRecordBehind = 0x5045ffff;
+
+}  // namespace
+
+using stacks::SampleUnwinder;
+
+stacks::Behind MemoryBehind::read(const perf::Sample& sample, const perf_event_attr& attr,
+                                  const SampleUnwinder& unwinder) {
+  const auto wanted = unwinder.wanted_memory(sample, attr);
+  if (wanted.start == wanted.end)
+    return {};
+  const std::size_t bytes = wanted.end - wanted.start;
+  if (memory_.size() < bytes)
+    memory_.resize(bytes);
+  const std::size_t read = proc::read_memory(static_cast<pid_t>(sample.pid), wanted.start,
+                                             std::span(memory_).first(bytes));
+  const std::size_t shared =
+      std::min(sample.user_stack.size(), SampleUnwinder::kMostAgreementBytes);
+  if (read <= shared)
+    return {};
+  const Bytes copied = sample.user_stack.last(shared);
+  const Bytes now = Bytes(memory_).first(shared);
+  const auto differs = std::mismatch(copied.rbegin(), copied.rend(), now.rbegin());
+  const auto agreed = static_cast<std::size_t>(differs.first - copied.rbegin());
+  if (agreed < SampleUnwinder::kLeastAgreementBytes)
+    return {};
+  return {Bytes(memory_).first(read).subspan(shared), agreed};
+}
+
+void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held) {
+  const perf_event_header header{kRecordBehind, 0, sizeof header};
+  const std::uint64_t agreed = behind.agreed_bytes;
+  held.hold(time_ns, {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(&agreed, 1)),
+                      behind.bytes});
+}
+
+bool KeptBehind::take(const perf::Record& record) {
+  if (record.type != kRecordBehind)
+    return false;
+  ByteReader reader(record.body());
+  agreed_ = reader.take<std::uint64_t>().value_or(0);
+  bytes_.assign(reader.left().begin(), reader.left().end());
+  return true;
+}
+
+}  // namespace pe::record

@@ -1,0 +1,44 @@
+// What follows a sample's copy of the stack in its process, read while the sample is new.
+//
+// A copy that is too short for its stack can be continued from there, if the process has not yet
+// returned so far that the copy's own outer end has changed.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perf/held_records.h"
+#include "stacks/sample_unwinder.h"
+
+namespace pe::record {
+
+class MemoryBehind {
+ public:
+  /// For a sample that has just come: what follows its copy, if `unwinder` may need it and the end
+  /// of the copy still stands there.  Empty if not.  Lives until the next call.
+  stacks::Behind read(const perf::Sample& sample, const perf_event_attr& attr,
+                      const stacks::SampleUnwinder& unwinder);
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+/// Keeps it for its sample, until that is its turn; read again by KeptBehind.
+void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held);
+
+/// What was held right before a sample, to be used with it.
+class KeptBehind {
+ public:
+  /// false if the record is none of hold().
+  bool take(const perf::Record& record);
+  [[nodiscard]] stacks::Behind view() const noexcept { return {bytes_, agreed_}; }
+  void forget() noexcept { bytes_.clear(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t agreed_ = 0;
+};
+
+}  // namespace pe::record
