@@ -2,15 +2,11 @@
 #include "proc/process_table.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <vector>
 
 namespace pe::proc {
-namespace {
-
-bool begins_after(std::uint64_t avma, const Mapping& mapping) { return avma < mapping.start; }
-
-}  // namespace
-
 bool MappedFile::is_anonymous() const noexcept {
   // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
   // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
@@ -22,43 +18,48 @@ bool MappedFile::is_anonymous() const noexcept {
 
 void AddressSpace::map(const Mapping& mapping) {
   make_room(mapping.start, mapping.end);
-  const auto place =
-      std::upper_bound(mappings_.begin(), mappings_.end(), mapping.start, begins_after);
-  mappings_.insert(place, mapping);
+  Mapping& kept = mappings_[mapping.start];
+  kept = mapping;
+  kept.place = mapped_++;
+  if (mappings_.size() > kMaxMappings)
+    forget_older_half();
 }
 
 /// Cuts [start, end) out of what is mapped.
 void AddressSpace::make_room(std::uint64_t start, std::uint64_t end) {
-  const auto ends_at_or_before = [](const Mapping& mapping, std::uint64_t avma) {
-    return mapping.end <= avma;
-  };
-  auto first = std::lower_bound(mappings_.begin(), mappings_.end(), start, ends_at_or_before);
-  if (first != mappings_.end() && first->start < start) {
-    Mapping behind = *first;
-    first->end = start;
-    ++first;
-    if (behind.end > end) {  // the new one lies inside
-      behind.file_offset += end - behind.start;
+  auto at = mappings_.lower_bound(start);
+  if (at != mappings_.begin() && std::prev(at)->second.end > start)
+    --at;
+  while (at != mappings_.end() && at->second.start < end) {
+    const Mapping old = at->second;
+    at = mappings_.erase(at);
+    if (old.start < start) {
+      Mapping& before = mappings_[old.start] = old;
+      before.end = start;
+    }
+    if (old.end > end) {
+      Mapping& behind = mappings_[end] = old;
+      behind.file_offset += end - old.start;
       behind.start = end;
-      mappings_.insert(first, behind);
-      return;
     }
   }
-  auto last = first;
-  while (last != mappings_.end() && last->end <= end)
-    ++last;
-  if (last != mappings_.end() && last->start < end) {
-    last->file_offset += end - last->start;
-    last->start = end;
-  }
-  mappings_.erase(first, last);
+}
+
+void AddressSpace::forget_older_half() {
+  std::vector<std::uint64_t> places;
+  places.reserve(mappings_.size());
+  for (const auto& [start, mapping] : mappings_)
+    places.push_back(mapping.place);
+  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+  std::nth_element(places.begin(), middle, places.end());
+  std::erase_if(mappings_, [&](const auto& item) { return item.second.place < *middle; });
 }
 
 const Mapping* AddressSpace::find(std::uint64_t avma) const noexcept {
-  const auto behind = std::upper_bound(mappings_.begin(), mappings_.end(), avma, begins_after);
+  const auto behind = mappings_.upper_bound(avma);
   if (behind == mappings_.begin())
     return nullptr;
-  const Mapping& mapping = *(behind - 1);
+  const Mapping& mapping = std::prev(behind)->second;
   return avma < mapping.end ? &mapping : nullptr;
 }
 
@@ -67,7 +68,8 @@ void ProcessTable::map(std::uint32_t pid, std::uint64_t start, std::uint64_t siz
   if (size == 0 || size > std::numeric_limits<std::uint64_t>::max() - start)
     return;
   const MappedFile& kept = *files_.insert(file).first;
-  writable_space(pid).map({start, start + size, file_offset, &kept});
+  writable_space(pid).map(
+      {.start = start, .end = start + size, .file_offset = file_offset, .file = &kept});
 }
 
 void ProcessTable::fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std::uint32_t pid,

@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 namespace pe::proc {
 
@@ -32,21 +32,32 @@ struct Mapping {
   std::uint64_t file_offset = 0;     ///< of `start`
   /// Lives as long as the table; one object a file, in whatever processes and places it is mapped.
   const MappedFile* file = nullptr;
+  std::uint64_t place = 0;  ///< in the order in which an address space has seen them
 };
 
-/// The executable mappings of one process at one moment, sorted, without overlap.
+/// The executable mappings of one process at one moment, without overlap.
+///
+/// That something was unmapped is not recorded (perf_event_open(2)), so of a process that maps
+/// and unmaps at ever new addresses all would be kept: the oldest go where there are more than
+/// Linux allows a process by default (vm.max_map_count).
 class AddressSpace {
  public:
+  using ByStart = std::map<std::uint64_t, Mapping>;
+
   /// What was mapped there before gives way, in part or whole.
   void map(const Mapping& mapping);
   /// Null if nothing is mapped at `avma`.
   [[nodiscard]] const Mapping* find(std::uint64_t avma) const noexcept;
-  [[nodiscard]] const std::vector<Mapping>& all() const noexcept { return mappings_; }
+  [[nodiscard]] const ByStart& all() const noexcept { return mappings_; }
+
+  static constexpr std::size_t kMaxMappings = 2 * 65'536;
 
  private:
   void make_room(std::uint64_t start, std::uint64_t end);
+  void forget_older_half();
 
-  std::vector<Mapping> mappings_;
+  ByStart mappings_;
+  std::uint64_t mapped_ = 0;  ///< how many there were, ever
 };
 
 class ProcessTable {

@@ -81,7 +81,7 @@ unwind::AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
   auto& space = spaces_.emplace(pid, [this](std::uint32_t image) { return images_.table(image); })
                     .first->second;
   if (const auto* mapped = history_.processes().space(pid))
-    for (const proc::Mapping& mapping : mapped->all())
+    for (const auto& [start, mapping] : mapped->all())
       add_mapping(space, mapping, pid);
   return space;
 }

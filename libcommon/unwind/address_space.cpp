@@ -1,41 +1,40 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/address_space.h"
 
-#include <algorithm>
+#include <iterator>
 
 namespace pe::unwind {
 namespace {
 
-constexpr auto kStartsAfter = [](std::uint64_t avma, const CodeMapping& range) {
-  return avma < range.start_avma;
-};
+/// nullptr if no code is mapped there.
+template <typename Ranges>
+auto range_at(Ranges& ranges, std::uint64_t avma) noexcept -> decltype(&ranges.begin()->second) {
+  const auto after = ranges.upper_bound(avma);
+  if (after == ranges.begin() || avma >= std::prev(after)->second.end_avma)
+    return nullptr;
+  return &std::prev(after)->second;
+}
 
 }  // namespace
 
 void AddressSpace::unmap(std::uint64_t start_avma, std::uint64_t end_avma) {
   if (start_avma >= end_avma)
     return;
-  auto first = std::upper_bound(ranges_.begin(), ranges_.end(), start_avma, kStartsAfter);
-  if (first != ranges_.begin() && std::prev(first)->end_avma > start_avma)
-    --first;
-  auto last = first;
-  std::vector<Range> pieces;  // at most two: what sticks out on either side
-  for (; last != ranges_.end() && last->start_avma < end_avma; ++last) {
-    if (last->start_avma < start_avma) {
-      pieces.push_back(*last);
-      pieces.back().end_avma = start_avma;
+  auto at = ranges_.lower_bound(start_avma);
+  if (at != ranges_.begin() && std::prev(at)->second.end_avma > start_avma)
+    --at;
+  while (at != ranges_.end() && at->second.start_avma < end_avma) {
+    const Range old = at->second;
+    at = ranges_.erase(at);
+    if (old.start_avma < start_avma)
+      ranges_.insert_or_assign(old.start_avma, old).first->second.end_avma = start_avma;
+    if (old.end_avma > end_avma) {
+      Range& behind = ranges_.insert_or_assign(end_avma, old).first->second;
+      behind.file_offset += end_avma - old.start_avma;
+      behind.start_avma = end_avma;
     }
-    if (last->end_avma > end_avma) {
-      pieces.push_back(*last);
-      pieces.back().file_offset += end_avma - last->start_avma;
-      pieces.back().start_avma = end_avma;
-    }
+    stamp_ = {};  // rules that a cache or a history holds may be wrong now
   }
-  if (first == last)
-    return;
-  stamp_ = {};  // rules that a cache or a history holds may be wrong now
-  const auto at = ranges_.erase(first, last);
-  ranges_.insert(at, pieces.begin(), pieces.end());
 }
 
 /// Where nothing was mapped before, nothing is withdrawn: caches keep no rules of such places.
@@ -43,9 +42,7 @@ void AddressSpace::map(const CodeMapping& mapping) {
   if (mapping.start_avma >= mapping.end_avma)
     return;
   unmap(mapping.start_avma, mapping.end_avma);
-  const auto at =
-      std::upper_bound(ranges_.begin(), ranges_.end(), mapping.start_avma, kStartsAfter);
-  ranges_.insert(at, Range{mapping});
+  ranges_.insert_or_assign(mapping.start_avma, Range{mapping});
 }
 
 void AddressSpace::clear() {
@@ -59,17 +56,8 @@ AddressSpace AddressSpace::fork() const {
   return copy;
 }
 
-/// ranges_.size() if no code is mapped there.
-std::size_t AddressSpace::index_at(std::uint64_t avma) const noexcept {
-  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), avma, kStartsAfter);
-  if (after == ranges_.begin() || avma >= std::prev(after)->end_avma)
-    return ranges_.size();
-  return static_cast<std::size_t>(std::prev(after) - ranges_.begin());
-}
-
 const CodeMapping* AddressSpace::find(std::uint64_t avma) const noexcept {
-  const std::size_t index = index_at(avma);
-  return index == ranges_.size() ? nullptr : &ranges_[index];
+  return range_at(ranges_, avma);
 }
 
 void AddressSpace::resolve(Range& range) const {
@@ -92,15 +80,15 @@ std::optional<AddressSpace::Place> AddressSpace::place(Range& range, std::uint64
 }
 
 std::optional<AddressSpace::Place> AddressSpace::place(std::uint64_t avma) {
-  const std::size_t index = index_at(avma);
-  return index == ranges_.size() ? std::nullopt : place(ranges_[index], avma);
+  Range* range = range_at(ranges_, avma);
+  return range == nullptr ? std::nullopt : place(*range, avma);
 }
 
 Rule AddressSpace::rule(std::uint64_t avma) {
-  const std::size_t index = index_at(avma);
-  if (index == ranges_.size())
+  Range* range = range_at(ranges_, avma);
+  if (range == nullptr)
     return Rule(RuleKind::kNotExecutable);
-  const auto found = place(ranges_[index], avma);
+  const auto found = place(*range, avma);
   return found ? found->table->rule(found->svma) : Rule(RuleKind::kNone);
 }
 

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "unwind/rule.h"
 #include "unwind/unwind_table.h"
@@ -69,12 +69,11 @@ class AddressSpace {
     std::uint64_t bias = 0;  ///< svma = avma - bias
   };
 
-  [[nodiscard]] std::size_t index_at(std::uint64_t avma) const noexcept;
   void resolve(Range& range) const;
   std::optional<Place> place(Range& range, std::uint64_t avma) const;
 
   ImageSource images_;
-  std::vector<Range> ranges_;  ///< sorted, disjoint
+  std::map<std::uint64_t, Range> ranges_;  ///< by start, disjoint
 
   /// By what a RuleCache knows this space's rules; none after one was withdrawn.
   struct Stamp {

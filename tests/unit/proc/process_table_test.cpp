@@ -105,4 +105,17 @@ BOOST_AUTO_TEST_CASE(a_mapping_that_would_wrap_around_is_ignored) {
   BOOST_TEST(at(table, 1, UINT64_MAX - 5) == "");
 }
 
+BOOST_AUTO_TEST_CASE(of_mappings_without_end_the_newest_stay) {
+  ProcessTable table;
+  std::uint64_t start = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kCount = 3 * pe::proc::AddressSpace::kMaxMappings;
+  for (std::uint64_t i = 0; i < kCount; ++i)
+    table.map(1, start -= 8192, 4096, 0, {"churn"});
+  BOOST_TEST(table.space(1)->all().size() <= pe::proc::AddressSpace::kMaxMappings);
+  BOOST_TEST(table.find(1, start) != nullptr);
+  BOOST_TEST(table.find(1, start + 8192 * (pe::proc::AddressSpace::kMaxMappings / 2 - 1)) !=
+             nullptr);
+  BOOST_TEST(table.find(1, start + 8192 * (kCount - 1)) == nullptr);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
