@@ -86,8 +86,11 @@ class Inlines::Units {
     const Range* function_range = functions_of(unit).find(svma);
     Dwarf_Die function;
     if (function_range == nullptr ||
-        dwarf_offdie(dwarf_.get(), function_range->entry, &function) == nullptr)
-      return {};
+        dwarf_offdie(dwarf_.get(), function_range->entry, &function) == nullptr) {
+      SourceFrame nameless;  // a thunk, which the compiler made up
+      set_line(unit, svma, nameless);
+      return nameless.line > 0 ? std::vector{nameless} : std::vector<SourceFrame>{};
+    }
     return frames_at(unit, function, svma);
   }
 
@@ -156,15 +159,20 @@ class Inlines::Units {
       }
       at = first_child(*at, budget);
     }
-    if (Dwarf_Line* line = dwarf_getsrc_die(&unit, svma)) {
-      int number = 0;
-      const char* file = dwarf_linesrc(line, nullptr, nullptr);
-      frames.back().file = file == nullptr ? "" : file;
-      if (dwarf_lineno(line, &number) == 0 && number > 0)
-        frames.back().line = static_cast<std::uint32_t>(number);
-    }
+    set_line(unit, svma, frames.back());
     std::reverse(frames.begin(), frames.end());
     return frames;
+  }
+
+  static void set_line(Dwarf_Die& unit, Dwarf_Addr svma, SourceFrame& frame) {
+    Dwarf_Line* line = dwarf_getsrc_die(&unit, svma);
+    if (line == nullptr)
+      return;
+    int number = 0;
+    const char* file = dwarf_linesrc(line, nullptr, nullptr);
+    frame.file = file == nullptr ? "" : file;
+    if (dwarf_lineno(line, &number) == 0 && number > 0)
+      frame.line = static_cast<std::uint32_t>(number);
   }
 
   static SourceFrame named(Dwarf_Die& die) {

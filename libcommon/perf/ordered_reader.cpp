@@ -7,6 +7,12 @@
 namespace pe::perf {
 namespace {
 constexpr std::uint64_t kEverything = std::numeric_limits<std::uint64_t>::max();
+
+/// perf adds up what each counter lost at the very end.
+bool may_follow_last_round(const Record& record) {
+  return record.type == PERF_RECORD_LOST_SAMPLES ||
+         (record.type >= kRecordFirstOfPerf && !record.is_ours());
+}
 }  // namespace
 
 std::optional<Record> OrderedReader::next() {
@@ -59,7 +65,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   }
   const Event* event = record.is_ours() ? nullptr : events_.find(record);
   const std::uint64_t time_ns = event == nullptr ? 0 : time_of(record, event->attr);
-  ends_with_round_ = ends_with_round_ && record.type >= kRecordFirstOfPerf && !record.is_ours();
+  ends_with_round_ = ends_with_round_ && may_follow_last_round(record);
   const bool has_time = time_ns != 0 && time_ns != kEverything;
   if (!has_time) {
     const bool keeps_its_place = record.is_ours() || record.is_sample();

@@ -35,7 +35,7 @@ unwind::WalkStart start_of(const perf::Sample& sample, const perf_event_attr& at
 
 SampleUnwinder::SampleUnwinder(const session::History& history, UnwindOptions options)
     : history_(history),
-      options_(std::move(options)),
+      options_(options),
       images_(options_.match),
       walker_(cache_),
       frames_(kMaxFrames) {}
@@ -123,6 +123,7 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
   const Stop stop = walked.result.stop;
   if (stop == Stop::kEndOfStack && thread.history.size() > 0)
     thread.root_sp = thread.history.root_stack_pointer();
+  thread.is_cut = stop == Stop::kStackNotCaptured;
   if (!options_.may_continue)
     return walked;
   if (stop == Stop::kEndOfStack && sample.has_full_copy())
@@ -163,26 +164,37 @@ bool SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const
   return true;
 }
 
-SampleUnwinder::MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample,
-                                                          const perf_event_attr& attr) const {
+MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample, const perf_event_attr& attr) {
   const auto sp = stack_pointer_of(start_of(sample, attr));
   if (!options_.may_continue || !sp || sample.user_stack.size() < kLeastAgreementBytes)
     return {};
-  const std::uint64_t end = *sp + sample.user_stack.size();
-  const auto thread = threads_.find(sample.tid);
-  const std::uint64_t root = thread == threads_.end() ? 0 : thread->second.root_sp;
-  constexpr std::uint64_t kRootFrame = 1024;
-  std::uint64_t reach = 0;
-  // A copy can also end early, before a page of the stack that was never touched (the frame of a
-  // function that has just begun): that is only known by where the root is.
-  if (root >= end && root - end <= kLastReach)
-    reach = root - end + kRootFrame;
-  else if (sample.has_full_copy() && (root == 0 || root >= end))
-    reach = thread == threads_.end() ? kFirstReach : thread->second.reach_bytes;
+  const std::uint64_t reach = reach_behind(sample, *sp);
   if (reach == 0)
     return {};
+  const std::uint64_t end = *sp + sample.user_stack.size();
   return {.start = end - std::min(sample.user_stack.size(), kMostAgreementBytes),
           .end = end + reach};
+}
+
+/// How far behind a copy the thread's first function may be.
+std::uint64_t SampleUnwinder::reach_behind(const perf::Sample& sample, std::uint64_t sp) {
+  const std::uint64_t end = sp + sample.user_stack.size();
+  Thread& thread = thread_of(sample.tid);
+  const std::uint64_t root = thread.root_sp;
+  constexpr std::uint64_t kRootFrame = 1024;
+  if (root >= end && root - end <= kMostReach)
+    return root - end + kRootFrame;
+  // A copy can also end early, before a page of the stack that was never touched (the frame of a
+  // function that has just begun): that is only known once one was cut.
+  const bool holds_root = root != 0 && root < end;
+  if (!thread.is_cut && (holds_root || !sample.has_full_copy()))
+    return 0;
+  if (options_.stack_at && (sp < thread.stack.start || sp >= thread.stack.end))
+    thread.stack = options_.stack_at(sample.pid, sp);
+  if (thread.stack.end == 0)
+    return kBlindReach;
+  const std::uint64_t left = thread.stack.end > end ? thread.stack.end - end : 0;
+  return left > kMostReach ? kBlindReach : left;
 }
 
 /// Whether the outermost frame of the copy still stood when what is behind was read: its body, as
@@ -206,10 +218,8 @@ void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   const StackView stack(*stack_pointer_of(start), longer_);
   Thread& thread = thread_of(sample.tid);
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
-  if (result.stop == Stop::kStackNotCaptured) {
+  if (result.stop == Stop::kStackNotCaptured)
     thread.root_sp = 0;
-    thread.reach_bytes = std::min(2 * thread.reach_bytes, kLastReach);
-  }
   // A walk that leads nowhere, or not to where the thread began, says that the memory had changed.
   // What the copy held is still right, and is what frames_ begins with.
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
@@ -221,6 +231,15 @@ void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   walked = {.result = result, .continued_from = walked.result.frames};
   learn(thread, result, stack);
   ++counts_.from_process;
+}
+
+/// Of the outermost frame.
+std::string SampleUnwinder::module_at(std::uint32_t pid, std::span<const Frame> frames) const {
+  const proc::Mapping* mapping =
+      frames.empty() ? nullptr : history_.processes().find(pid, frames.back().address());
+  if (mapping == nullptr)
+    return "[unknown]";
+  return mapping->file->is_anonymous() ? "[anon]" : std::string(file_name(mapping->file->path));
 }
 
 void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
@@ -238,11 +257,7 @@ void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
     ++counts_.cut;
     counts_.cut_bytes = sample.user_stack_limit;
   } else {
-    const proc::Mapping* mapping =
-        frames.empty() ? nullptr : history_.processes().find(sample.pid, frames.back().address());
-    const std::string module =
-        mapping == nullptr ? "[unknown]" : std::string(file_name(mapping->file->path));
-    ++counts_.ended[{module, stop}];
+    ++counts_.ended[{module_at(sample.pid, frames), stop}];
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,9 +30,16 @@
 
 namespace pe::stacks {
 
+/// Addresses of memory, from `start` up to `end`.
+struct MemoryRange {
+  std::uint64_t start = 0, end = 0;  ///< avma
+};
+
 struct UnwindOptions {
   proc::FileMatch match = proc::FileMatch::kAny;
   bool may_continue = true;  ///< stacks whose copy was cut
+  /// What is mapped around a thread's stack pointer; empty, or none, where that cannot be told.
+  std::function<MemoryRange(std::uint32_t pid, std::uint64_t sp)> stack_at = nullptr;
 };
 
 /// What followed a sample's copy of the stack in the process.
@@ -49,12 +57,10 @@ class SampleUnwinder {
   void follow();
 
   /// What of the process's memory would help to continue the sample's stack, should its copy turn
-  /// out to be cut: as far as the thread's stacks have reached up to now.  Empty if it would not.
-  struct MemoryRange {
-    std::uint64_t start = 0, end = 0;  ///< avma; from kMostAgreementBytes before the copy's end on
-  };
-  [[nodiscard]] MemoryRange wanted_memory(const perf::Sample& sample,
-                                          const perf_event_attr& attr) const;
+  /// out to be cut: as far as the thread's stacks have reached up to now, or else to the end of
+  /// its stack.  Begins at most kMostAgreementBytes before the copy's end; empty if no memory would
+  /// help.
+  MemoryRange wanted_memory(const perf::Sample& sample, const perf_event_attr& attr);
   /// How much of what the sample carries, too, has to be the same for the rest to be believed: the
   /// captured part of the outermost frame's body, between these.
   static constexpr std::size_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;
@@ -72,12 +78,14 @@ class SampleUnwinder {
   static constexpr std::size_t kMaxFrames = 4096;
 
  private:
-  static constexpr std::uint32_t kFirstReach = 128 * 1024, kLastReach = 8 * 1024 * 1024;
+  /// Deeper stacks are not looked for; and where it is not known how deep a stack may be.
+  static constexpr std::uint64_t kMostReach = 8 * 1024 * 1024, kBlindReach = 256 * 1024;
   struct Thread {
     unwind::ThreadHistory history;
-    std::unique_ptr<StackMemory> memory;      ///< once a copy of its stack was full
-    std::uint64_t root_sp = 0;                ///< of its last complete stack; 0: not known
-    std::uint32_t reach_bytes = kFirstReach;  ///< how far behind a copy we look while there is none
+    std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
+    std::uint64_t root_sp = 0;            ///< of its last complete stack; 0: not known
+    MemoryRange stack;                    ///< asked for where that does not help
+    bool is_cut = false;                  ///< its last copy was too short
   };
   struct Walked {
     unwind::WalkResult result;
@@ -86,6 +94,7 @@ class SampleUnwinder {
 
   unwind::AddressSpace& space_of(std::uint32_t pid);
   Thread& thread_of(std::uint32_t tid);
+  std::uint64_t reach_behind(const perf::Sample& sample, std::uint64_t sp);
   void add_mapping(unwind::AddressSpace& space, const proc::Mapping& mapping, std::uint32_t pid);
   Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, const Behind& behind);
   void learn(Thread& thread, const unwind::WalkResult& result, const unwind::StackView& stack);
@@ -93,6 +102,7 @@ class SampleUnwinder {
   bool still_stood(const Thread& thread, const unwind::StackView& stack, const Behind& behind);
   void continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
+  std::string module_at(std::uint32_t pid, std::span<const unwind::Frame> frames) const;
   void count(const perf::Sample& sample, const Walked& walked);
   void add_frames(const Walked& walked);
 

@@ -202,10 +202,10 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
 BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closing_line) {
   const pe::testing::TempDir dir;
   pe::symbolize::Resolver resolver(
-      [](const std::string&) {},
+      [](const std::string&) {}, {},
       dir.file("kallsyms", "ffffffff81000000 T _text\nnonsense\nffffffff82000000 T _etext\n"));
   BOOST_TEST(describe(resolver.skipped_lines()) == "");
-  BOOST_TEST(resolver.kernel(0xffffffff81000010, 0).name == "_text");
+  BOOST_TEST(resolver.kernel(0xffffffff81000010, 0).functions.at(0).name == "_text");
   BOOST_TEST(describe(resolver.skipped_lines()) == "1 line of kernel symbols not understood");
   BOOST_TEST(describe(pe::symbolize::SkippedLines{.perf_maps = 1, .kallsyms = 2}) ==
              "1 line of perf maps not understood, 2 lines of kernel symbols not understood");

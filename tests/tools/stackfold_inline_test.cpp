@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "elf/symbol_table.h"
+#include "support/binary_symbols.h"
 #include "support/stackfold.h"
 #include "support/test_binary.h"
 
@@ -24,14 +25,7 @@ constexpr std::string_view kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
 std::string sample(std::string_view frames) { return fmt::format("{}{}\n", kHeader, frames); }
 
 pe::elf::Symbol symbol(const std::string& path, std::string_view name) {
-  const auto opened = pe::elf::Image::open(path);
-  BOOST_REQUIRE(std::holds_alternative<pe::elf::Image>(opened));
-  const pe::elf::SymbolTable table(std::get<pe::elf::Image>(opened));
-  for (std::uint32_t i = 0; i < table.size(); ++i)
-    if (table.at(i).name == name)
-      return table.at(i);
-  BOOST_FAIL("no symbol " << name);
-  return {};
+  return pe::testing::symbol_of(pe::testing::image_of(path), name);
 }
 
 /// A sample for each address in box::outer(), as perf prints it where the program is loaded at

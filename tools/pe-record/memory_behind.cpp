@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "proc/maps.h"
 #include "proc/memory.h"
 
 namespace pe::record {
@@ -16,7 +17,7 @@ constexpr std::uint32_t kRecordBehind = 0x5045ffff;
 using stacks::SampleUnwinder;
 
 stacks::Behind MemoryBehind::read(const perf::Sample& sample, const perf_event_attr& attr,
-                                  const SampleUnwinder& unwinder) {
+                                  SampleUnwinder& unwinder) {
   const auto wanted = unwinder.wanted_memory(sample, attr);
   if (wanted.start == wanted.end)
     return {};
@@ -36,6 +37,15 @@ stacks::Behind MemoryBehind::read(const perf::Sample& sample, const perf_event_a
   if (agreed < SampleUnwinder::kLeastAgreementBytes)
     return {};
   return {Bytes(memory_).first(read).subspan(shared), agreed};
+}
+
+stacks::MemoryRange mapping_at(std::uint32_t pid, std::uint64_t avma) {
+  stacks::MemoryRange found;
+  proc::for_each_mapping(static_cast<pid_t>(pid), [&](const proc::MapsLine& line) {
+    if (line.start <= avma && avma < line.end)
+      found = {.start = line.start, .end = line.end};
+  });
+  return found;
 }
 
 void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held) {

@@ -19,11 +19,14 @@ class MemoryBehind {
   /// For a sample that has just come: what follows its copy, if `unwinder` may need it and the end
   /// of the copy still stands there.  Empty if not.  Lives until the next call.
   stacks::Behind read(const perf::Sample& sample, const perf_event_attr& attr,
-                      const stacks::SampleUnwinder& unwinder);
+                      stacks::SampleUnwinder& unwinder);
 
  private:
   std::vector<std::byte> memory_;
 };
+
+/// What is mapped around an address of a process, for stacks::UnwindOptions::stack_at.
+stacks::MemoryRange mapping_at(std::uint32_t pid, std::uint64_t avma);
 
 /// Keeps it for its sample, until that is its turn; read again by KeptBehind.
 void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held);

@@ -10,7 +10,8 @@ RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr
     : writer_(writer), attr_(attr) {
   if (perf::has_user_copy(attr) && !options.keep_stacks)
     unwinder_.emplace(history_, stacks::UnwindOptions{.match = proc::FileMatch::kSameInode,
-                                                      .may_continue = options.may_continue});
+                                                      .may_continue = options.may_continue,
+                                                      .stack_at = mapping_at});
   continues_stacks_ = unwinder_ && options.may_continue;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/annotator.h"
 
-#include <span>
-
 namespace pe::symbolize {
 
 void Annotator::annotate(const session::Session& session, const perf::Sample& sample,
@@ -40,22 +38,27 @@ Unnamed Annotator::name(const session::Session& session, std::uint32_t pid,
       entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
                       : resolver_.user(pid, entry.lookup_address,
                                        session.processes().find(pid, entry.lookup_address));
-  const std::uint64_t id = symbol_id(resolved);
-  writer_.write_location(entry.is_kernel ? perf::kKernelPid : pid, entry.lookup_address,
-                         std::span(&id, 1));
+  ids_.clear();
+  for (const Function& function : resolved.functions)
+    ids_.push_back(symbol_id(function, resolved.module));
+  writer_.write_location(entry.is_kernel ? perf::kKernelPid : pid, entry.lookup_address, ids_);
   return resolved.unnamed;
 }
 
-/// The number of a name in a module; a new one is written as a SYMBOL first.
-std::uint64_t Annotator::symbol_id(const Resolved& resolved) {
-  key_.assign(bytes_of(resolved.flags));
-  key_.append(resolved.name).append(1, '\0').append(resolved.module);
+/// The number of a function of a module; a new one is written as a SYMBOL first.
+std::uint64_t Annotator::symbol_id(const Function& function, const std::string& module) {
+  key_.assign(bytes_of(function.flags));
+  key_.append(bytes_of(function.line));
+  for (const std::string& text : {function.name, module, function.file})
+    key_.append(text).append(1, '\0');
   const auto [item, is_new] = symbol_ids_.try_emplace(key_, symbol_ids_.size() + 1);
   if (is_new)
     writer_.write_symbol({.id = item->second,
-                          .flags = resolved.flags,
-                          .name = resolved.name,
-                          .module = resolved.module});
+                          .flags = function.flags,
+                          .line = function.line,
+                          .name = function.name,
+                          .module = module,
+                          .file = function.file});
   return item->second;
 }
 

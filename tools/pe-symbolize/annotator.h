@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "pe-symbolize/resolver.h"
 #include "perf/callchain.h"
@@ -34,7 +35,7 @@ class Annotator {
   Named& named_of(std::uint32_t pid);
   Unnamed name(const session::Session& session, std::uint32_t pid,
                const perf::CallChainEntry& entry);
-  std::uint64_t symbol_id(const Resolved& resolved);
+  std::uint64_t symbol_id(const Function& function, const std::string& module);
 
   perf::StreamWriter& writer_;
   Resolver& resolver_;
@@ -42,6 +43,7 @@ class Annotator {
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<Named>> processes_;
   std::unordered_map<std::string, std::uint64_t> symbol_ids_;
   std::string key_;
+  std::vector<std::uint64_t> ids_;
   FrameCounts counts_;
 };
 

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/options.h"
 
+#include "base/error.h"
+
 namespace pe::symbolize {
 
 void add_options(boost::program_options::options_description& options) {
-  options.add_options()("no-continue", "leave stacks deeper than their copy cut")(
+  options.add_options()("inline", "name inlined functions (the default)")("no-inline", "do not")(
+      "lines", "tell the source line of each frame")("no-continue",
+                                                     "leave stacks deeper than their copy cut")(
       "quiet,q", "no closing line about frames without a name");
 }
 
 Options read_options(const cli::CommandLine& line) {
-  return {.may_continue = !line.has("no-continue"), .quiet = line.has("quiet")};
+  if (line.has("inline") && line.has("no-inline"))
+    throw UsageError("--inline and --no-inline exclude each other");
+  return {.detail = {.inlined = !line.has("no-inline"), .lines = line.has("lines")},
+          .may_continue = !line.has("no-continue"),
+          .quiet = line.has("quiet")};
 }
 
 }  // namespace pe::symbolize

@@ -8,7 +8,14 @@
 
 namespace pe::symbolize {
 
+/// What is told of each frame.
+struct Detail {
+  bool inlined = true;  ///< functions inlined at its address, where debug information tells
+  bool lines = false;   ///< source file and line
+};
+
 struct Options {
+  Detail detail;
   bool may_continue = true;  ///< stacks that are deeper than their copy
   bool quiet = false;
 };

@@ -66,7 +66,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   Session session(input);
   perf::StreamWriter writer(io.out);
   writer.write_header();
-  symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); });
+  symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail);
   symbolize::Annotator annotator(writer, resolver);
   symbolize::CopiedStacks stacks(session, options.may_continue);
   annotate_all(session, writer, annotator, resolver, stacks);

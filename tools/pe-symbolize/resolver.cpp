@@ -10,12 +10,13 @@
 #include "elf/vdso.h"
 #include "perf/sample.h"
 #include "proc/maps.h"
+#include "symbols/demangle.h"
 
 namespace pe::symbolize {
 namespace {
 
 Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 0) {
-  return {"[unknown]", std::string(module), flags | perf::kSymbolUnresolved, reason};
+  return {{{"[unknown]", flags | perf::kSymbolUnresolved}}, std::string(module), reason};
 }
 
 }  // namespace
@@ -65,11 +66,44 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mappi
   Module& module = module_of(path);
   const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
   const std::uint32_t flags = module.is_library ? perf::kSymbolLibrary : 0U;
+  const auto svma = module.symbols->svma_of(file_offset);
+  std::vector<Function> functions = svma ? functions_at(module, *svma) : std::vector<Function>{};
+  if (functions.empty())
+    functions.emplace_back();
+  for (Function& function : functions)
+    if (function.name.empty() && &function != &functions.back())
+      function.name = "[unknown]";
+  Function& outermost = functions.back();  // its name in the symbol table is what all tools show
+  outermost.flags = flags;
   if (const auto found = module.symbols->find(file_offset))
-    return {std::string(found->name), path, flags, Unnamed::kNone};
-  const std::uint64_t place = module.symbols->svma_of(file_offset).value_or(file_offset);
-  return {fmt::format("{}+{:#x}", file_name(path), place), path, flags | perf::kSymbolUnresolved,
-          reason_of(module.symbols->why_unnamed())};
+    outermost.name = found->name;
+  if (!outermost.name.empty())
+    return {std::move(functions), path, Unnamed::kNone};
+  outermost.name = fmt::format("{}+{:#x}", file_name(path), svma.value_or(file_offset));
+  outermost.flags |= perf::kSymbolUnresolved;
+  return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
+}
+
+/// As debug information has them; empty if it does not say.
+std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma) const {
+  std::vector<Function> functions;
+  if (!module.inlines)
+    return functions;
+  auto sources = module.inlines->at(svma);
+  if (!detail_.inlined && !sources.empty())
+    sources.erase(sources.begin(), sources.end() - 1);
+  functions.reserve(sources.size());
+  for (const dwarf::SourceFrame& source : sources) {
+    Function function{.name = source.linkage_name.empty() ? std::string(source.name)
+                                                          : symbols::demangle(source.linkage_name),
+                      .flags = perf::kSymbolInlined};
+    if (detail_.lines && source.line > 0) {
+      function.file = source.file;
+      function.line = source.line;
+    }
+    functions.push_back(std::move(function));
+  }
+  return functions;
 }
 
 Resolver::Module& Resolver::module_of(const std::string& path) {
@@ -82,6 +116,10 @@ Resolver::Module& Resolver::module_of(const std::string& path) {
   const elf::Image* image = module.symbols->image();
   module.is_library =
       image == nullptr ? path.find(".so") != std::string::npos : elf::is_shared_library(*image);
+  if (image != nullptr && (detail_.inlined || detail_.lines))
+    module.inlines = std::make_unique<dwarf::Inlines>(*image);
+  if (module.inlines && module.inlines->is_empty())
+    module.inlines.reset();
   module.symbols->release_file();
   return module;
 }
@@ -123,7 +161,7 @@ Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
     found = jit.file->find(avma);
   if (!found)
     return unknown(Unnamed::kNotInMap, module, perf::kSymbolJit);
-  return {std::string(found->name), module, perf::kSymbolJit, Unnamed::kNone};
+  return {{{std::string(found->name), perf::kSymbolJit}}, module, Unnamed::kNone};
 }
 
 void Resolver::load_kernel(std::uint64_t recorded_start) {
@@ -149,13 +187,13 @@ Resolved Resolver::kernel(std::uint64_t address, std::uint64_t recorded_start) {
     load_kernel(recorded_start);
   constexpr std::uint32_t kUnresolved = perf::kSymbolKernel | perf::kSymbolUnresolved;
   if (!kernel_)
-    return {"[kernel]", "[kernel.kallsyms]", kUnresolved, *kernel_missing_};
+    return {{{"[kernel]", kUnresolved}}, "[kernel.kallsyms]", *kernel_missing_};
   const auto found = kernel_->find(address);
   if (!found)
-    return {"[kernel]", "[kernel.kallsyms]", kUnresolved, Unnamed::kNotInKernel};
+    return {{{"[kernel]", kUnresolved}}, "[kernel.kallsyms]", Unnamed::kNotInKernel};
   std::string module =
       found->module == "kernel" ? "[kernel.kallsyms]" : fmt::format("[{}]", found->module);
-  return {std::string(found->name), std::move(module), perf::kSymbolKernel, Unnamed::kNone};
+  return {{{std::string(found->name), perf::kSymbolKernel}}, std::move(module), Unnamed::kNone};
 }
 
 }  // namespace pe::symbolize

@@ -14,7 +14,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "dwarf/inlines.h"
+#include "pe-symbolize/options.h"
 #include "pe-symbolize/unnamed.h"
 #include "proc/kallsyms.h"
 #include "proc/process_table.h"
@@ -23,12 +26,20 @@
 
 namespace pe::symbolize {
 
+/// One function at an address.
+struct Function {
+  std::string name;         ///< "main", "libc.so.6+0x2a1b4", "[unknown]"
+  std::uint32_t flags = 0;  ///< perf::SymbolFlags
+  std::string file = {};    ///< of its source; empty where not asked for, or not known
+  std::uint32_t line = 0;   ///< where control is in it; 0 likewise
+};
+
 /// What stands at an address.  There is always something to show; `unnamed` tells when it is only a
 /// place.
 struct Resolved {
-  std::string name;     ///< "main", "libc.so.6+0x2a1b4", "[unknown]"
-  std::string module;   ///< path of the file, "[kernel.kallsyms]", "[vdso]", or the perf map's
-  std::uint32_t flags;  ///< perf::SymbolFlags
+  std::vector<Function>
+      functions;       ///< the innermost inlined one first; the one that has a frame last
+  std::string module;  ///< path of the file, "[kernel.kallsyms]", "[vdso]", or the perf map's
   Unnamed unnamed;
 };
 
@@ -48,8 +59,8 @@ class Resolver {
   using Say = std::function<void(const std::string&)>;
 
   /// `say` hears, once each, of what is missing for a whole class of frames.
-  explicit Resolver(Say say, std::string kallsyms = "/proc/kallsyms")
-      : say_(std::move(say)), kallsyms_(std::move(kallsyms)) {}
+  explicit Resolver(Say say, Detail detail = {}, std::string kallsyms = "/proc/kallsyms")
+      : say_(std::move(say)), detail_(detail), kallsyms_(std::move(kallsyms)) {}
 
   /// `mapping` is what was mapped at `avma`; null if nothing was.
   Resolved user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping);
@@ -69,6 +80,7 @@ class Resolver {
  private:
   struct Module {
     std::unique_ptr<symbols::ModuleSymbols> symbols;
+    std::unique_ptr<dwarf::Inlines> inlines;  ///< null: not wanted, or no debug information
     bool is_library = false;
   };
   struct Jit {
@@ -80,10 +92,12 @@ class Resolver {
 
   static void add_skipped(const Jit& jit, SkippedLines& to);
   Module& module_of(const std::string& path);
+  std::vector<Function> functions_at(Module& module, std::uint64_t svma) const;
   Resolved jit(std::uint32_t pid, std::uint64_t avma);
   void load_kernel(std::uint64_t recorded_start);
 
   Say say_;
+  Detail detail_;
   std::string kallsyms_;  ///< path
   std::unordered_map<std::string, Module> modules_;
   std::unordered_map<std::uint32_t, Jit> jits_;

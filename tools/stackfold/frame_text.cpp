@@ -36,6 +36,10 @@ std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& 
   return text;
 }
 
+std::string source_text(std::string_view file, std::uint32_t line) {
+  return ":" + clean_name(fmt::format("{}:{}", file_name(file), line));
+}
+
 bool looks_like_library(std::string_view path) {
   const std::string_view name = file_name(path);
   return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;

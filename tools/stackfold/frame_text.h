@@ -17,6 +17,9 @@ std::string clean_name(std::string_view name);
 /// The cleaned name with the suffix of its kind; `flags` as in perf::SymbolFlags.
 std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks);
 
+/// What is added for the line of a source: ":sort.c:71".
+std::string source_text(std::string_view file, std::uint32_t line);
+
 /// A guess without the file's own word: "libc.so.6", "plugin.so".
 bool looks_like_library(std::string_view path);
 /// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?

@@ -7,7 +7,10 @@
 
 namespace pe::fold {
 void Locations::add_symbol(const perf::SymbolRecord& symbol) {
-  frame_of_symbol_[symbol.id] = texts_.intern(frame_text(symbol.name, symbol.flags, marks_));
+  std::string text = frame_text(symbol.name, symbol.flags, marks_);
+  if (with_source_ && symbol.line > 0)
+    text += source_text(symbol.file, symbol.line);
+  frame_of_symbol_[symbol.id] = texts_.intern(text);
 }
 
 std::size_t Locations::add_location(const perf::LocationRecord& location) {

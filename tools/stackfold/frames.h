@@ -25,7 +25,8 @@ using folded::FrameId;
 class Locations {
  public:
   /// `texts` must outlive this.
-  Locations(folded::FrameTable& texts, const Marks& marks) : texts_(texts), marks_(marks) {}
+  Locations(folded::FrameTable& texts, const Options& options)
+      : texts_(texts), marks_(options.marks), with_source_(options.with_source) {}
 
   void add_symbol(const perf::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
@@ -55,6 +56,7 @@ class Locations {
 
   folded::FrameTable& texts_;
   Marks marks_;
+  bool with_source_;
   boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
   std::uint32_t last_pid_ = 0;

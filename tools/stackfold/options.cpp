@@ -52,8 +52,8 @@ void add_options(po::options_description& options) {
       "recursive", "show a function that calls itself once")(
       "inline", "show functions inlined into perf script's frames")(
       "context", "with --inline: add file and line to names")(
-      "srcline", "add the lines of perf script -F +srcline")("weight", text("HOW"),
-                                                             "weigh by samples or by period");
+      "srcline", "add source lines to names, where the input has them")(
+      "weight", text("HOW"), "weigh by samples or by period");
 }
 
 Options read_options(const cli::CommandLine& line) {

@@ -122,6 +122,11 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
     throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
+  if (&format == &fold::stream_format()) {
+    if (options.with_inlined)
+      throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
+    return;  // what pe-symbolize --lines has told
+  }
   if (!format.has_frame_lines && (options.with_inlined || options.with_source))
     throw Error(fmt::format("{}: --{}: only for the text of perf script", input,
                             options.with_inlined ? "inline" : "srcline"));

@@ -13,7 +13,7 @@ StreamFolder::StreamFolder(io::Input& input, const Options& options, folded::Fol
       session_(input),
       counts_(counts),
       in_ns_(counts.frames()),
-      locations_(counts.frames(), options.marks),
+      locations_(counts.frames(), options),
       unknown_(counts.frames().intern("[unknown]")) {}
 
 StreamReport StreamFolder::fold() {

@@ -11,30 +11,18 @@
 
 #include "base/file_name.h"
 #include "elf/compressed.h"
-#include "elf/symbol_table.h"
+#include "support/binary_symbols.h"
 #include "support/test_binary.h"
 
 using pe::dwarf::Inlines;
 using pe::elf::Image;
 using pe::testing::bytes_of_file;
+using pe::testing::symbol_of;
 using pe::testing::test_binary;
 
 namespace {
 
-Image image_of(std::string_view name) {
-  auto opened = Image::open(test_binary(name));
-  BOOST_REQUIRE(std::holds_alternative<Image>(opened));
-  return std::move(std::get<Image>(opened));
-}
-
-pe::elf::Symbol symbol(const Image& image, std::string_view name) {
-  const pe::elf::SymbolTable table(image);
-  for (std::uint32_t i = 0; i < table.size(); ++i)
-    if (table.at(i).name == name)
-      return table.at(i);
-  BOOST_FAIL("no symbol " << name);
-  return {};
-}
+Image test_image(std::string_view name) { return pe::testing::image_of(test_binary(name)); }
 
 /// "innermost@inlined.cpp:8 ..." of an address.
 std::string text(Inlines& inlines, std::uint64_t svma) {
@@ -48,7 +36,7 @@ std::string text(Inlines& inlines, std::uint64_t svma) {
 /// Does some address of the function read as `wanted`?
 bool has_address(const Image& image, std::string_view function, std::string_view wanted) {
   Inlines inlines(image);
-  const auto found = symbol(image, function);
+  const auto found = symbol_of(image, function);
   for (std::uint64_t svma = found.svma; svma < found.svma + found.bytes; ++svma)
     if (text(inlines, svma) == wanted)
       return true;
@@ -78,40 +66,40 @@ BOOST_AUTO_TEST_SUITE(inlines)
 
 BOOST_AUTO_TEST_CASE(inlined_functions_come_innermost_first_with_their_lines) {
   for (const char* program : {"inlined", "inlined_pie"})
-    BOOST_TEST(has_address(image_of(program), "_ZN3box5outerEi",
+    BOOST_TEST(has_address(test_image(program), "_ZN3box5outerEi",
                            "innermost@inlined.cpp:8 _ZNK3box3Box6middleEi@inlined.cpp:19 "
                            "_ZN3box5outerEi@inlined.cpp:25 "));
 }
 
 BOOST_AUTO_TEST_CASE(a_function_with_nothing_inlined_is_alone_with_its_line) {
-  BOOST_TEST(has_address(image_of("inlined"), "plain", "plain@inlined.cpp:31 "));
+  BOOST_TEST(has_address(test_image("inlined"), "plain", "plain@inlined.cpp:31 "));
 }
 
 BOOST_AUTO_TEST_CASE(addresses_without_debug_information_have_no_frames) {
-  const Image image = image_of("inlined");
+  const Image image = test_image("inlined");
   Inlines inlines(image);
   BOOST_TEST(!inlines.is_empty());
-  BOOST_TEST(inlines.at(symbol(image, "_start").svma).empty());
+  BOOST_TEST(inlines.at(symbol_of(image, "_start").svma).empty());
   BOOST_TEST(inlines.at(0).empty());
   BOOST_TEST(inlines.at(~std::uint64_t{0}).empty());
-  BOOST_TEST(Inlines(image_of("functions_stripped.so")).is_empty());
+  BOOST_TEST(Inlines(test_image("functions_stripped.so")).is_empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_file_is_not_needed_once_it_is_read) {
-  Image image = image_of("inlined");
-  const auto plain = symbol(image, "plain");
+  Image image = test_image("inlined");
+  const auto plain = symbol_of(image, "plain");
   Inlines inlines(image);
   image.close_file();
   BOOST_TEST(text(inlines, plain.svma).starts_with("plain@inlined.cpp:"));
 }
 
 BOOST_AUTO_TEST_CASE(compressed_debug_information_is_read) {
-  BOOST_TEST(has_address(image_of("inlined_compressed"), "plain", "plain@inlined.cpp:31 "));
+  BOOST_TEST(has_address(test_image("inlined_compressed"), "plain", "plain@inlined.cpp:31 "));
 }
 
 BOOST_AUTO_TEST_CASE(a_compressed_section_that_claims_too_much_is_not_read) {
   auto bytes = bytes_of_file(test_binary("inlined_compressed"));
-  const Image whole = image_of("inlined_compressed");
+  const Image whole = test_image("inlined_compressed");
   const auto* info = whole.section(".debug_info");
   BOOST_TEST_REQUIRE(info != nullptr);
   constexpr std::size_t kSizeInHeader = 8;  // Elf64_Chdr: type, reserved, size
@@ -126,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_compressed_section_that_claims_too_much_is_not_read) {
 
 BOOST_AUTO_TEST_CASE(damaged_debug_information_is_survived) {
   const auto whole = bytes_of_file(test_binary("inlined"));
-  const Image image = image_of("inlined");
+  const Image image = test_image("inlined");
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same at every run
   std::size_t opened = 0;
   for (const char* name : {".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists"}) {

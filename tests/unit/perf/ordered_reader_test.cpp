@@ -104,6 +104,10 @@ BOOST_AUTO_TEST_CASE(a_pipe_that_does_not_end_with_a_finished_round_was_cut_off)
   BOOST_TEST(damage_of(stream.event()) == cut);
   BOOST_TEST(damage_of(stream.sample({.time_ns = 10})) == cut);
   BOOST_TEST(damage_of(stream.round()) == "");
+  // perf's last word may be how many samples a counter has lost.
+  pe::perf::RecordBuilder lost;
+  lost.begin(PERF_RECORD_LOST_SAMPLES).add(std::uint64_t{3});
+  BOOST_TEST(damage_of(stream.bytes(lost.finish())) == "");
   BOOST_TEST(damage_of(stream.sample({.time_ns = 11})) == cut);
 }
 

@@ -142,6 +142,23 @@ BOOST_AUTO_TEST_CASE(a_realigned_frame_keeps_its_cfa_on_the_stack) {
   BOOST_CHECK((state == FrameState{0x109, place(10), 0x105}));
 }
 
+BOOST_AUTO_TEST_CASE(a_frame_pointer_outside_of_a_realigned_frame_has_been_restored) {
+  FakeStack stack;
+  stack[10] = place(9);  // as if that were the caller's frame: read, but not believed
+  FrameState state{0x5000, place(1), place(11)};
+  BOOST_CHECK(execute(Rule(RuleKind::kRealigned, 1), state, stack.view()) == Step::kDone);
+  BOOST_CHECK((state == FrameState{0x108, place(9), place(11)}));
+}
+
+BOOST_AUTO_TEST_CASE(a_view_has_the_words_that_lie_in_it_whole) {
+  const FakeStack stack;
+  BOOST_CHECK(stack.view().read(place(0)) == 0x100U);
+  BOOST_CHECK(stack.view().read(place(15)) == 0x10fU);
+  for (const std::uint64_t outside :
+       {place(0) - 1, place(0) - 8, place(15) + 1, place(16), std::uint64_t{0}, ~std::uint64_t{7}})
+    BOOST_CHECK(!stack.view().read(outside));
+}
+
 BOOST_AUTO_TEST_CASE(what_was_not_captured_is_not_read) {
   const FakeStack stack;
   for (const Rule rule : {Rule(RuleKind::kStackPointer, 17), Rule(RuleKind::kStackPointer, 65535),

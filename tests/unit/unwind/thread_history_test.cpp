@@ -43,15 +43,22 @@ struct Program {
   ThreadHistory history;
 };
 
-/// Functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, one without a caller, and what a
-/// signal handler returns to.
+/// Functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, one without a caller, what a signal
+/// handler returns to, CFA = *(rbp - 8) as of a realigned stack, CFA = *rsp, and
+/// the frame pointer popped.
 struct HistoryFixture {
   static constexpr std::uint64_t kLeaf = kFakeCode, kThree = kFakeCode + 0x100,
-                                 kBased = kFakeCode + 0x200, kEnd = kFakeCode + 0x300;
+                                 kBased = kFakeCode + 0x200, kEnd = kFakeCode + 0x300,
+                                 kSignal = kFakeCode + 0x400, kRealigned = kFakeCode + 0x500,
+                                 kGeneral = kFakeCode + 0x600, kPopped = kFakeCode + 0x700;
   FakeCode fake{{"", code({DW_CFA_def_cfa_offset, 24}),
                  code({DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}), code({DW_CFA_undefined, 16}),
                  code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16, 2,
-                       DW_OP_breg7, 16, DW_CFA_def_cfa_offset, 0})},
+                       DW_OP_breg7, 16, DW_CFA_def_cfa_offset, 0}),
+                 code({DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78, DW_OP_deref,
+                       DW_CFA_expression, 6, 2, DW_OP_breg6, 0}),
+                 code({DW_CFA_def_cfa_expression, 3, DW_OP_breg7, 0, DW_OP_deref}),
+                 code({DW_CFA_offset | 6, 2})},
                 4};
   AddressSpace space = fake.space();
   RuleCache cache;
@@ -111,6 +118,31 @@ BOOST_AUTO_TEST_CASE(a_frame_pointer_in_a_register_is_compared) {
   BOOST_TEST(reused(words, slot(7)) == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_frame_pointer_that_has_been_popped_is_not_compared_with_its_old_place) {
+  // That is below the stack pointer, where nothing was copied.
+  const Words words = {kBased + 8, 1, slot(5), kEnd + 8};
+  const WalkStart start{Registers(FrameState{kPopped, kFakeStack, slot(2)})};
+  for (int i = 0; i < 2; ++i)
+    BOOST_TEST(pe::testing::walk(walker, space, start, words, &history).frames.size() == 3U);
+  BOOST_TEST(walker.statistics().frames_reused == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_difference_far_outside_is_met_once) {
+  // 20 calls of kThree, of a function that saves rbp, of one that finds its frame by it.
+  Words words = {kThree + 8};
+  for (int i = 0; i < 20; ++i)
+    words.insert(words.end(), {1, 2, kThree + 8});
+  const auto depth = words.size();
+  words.insert(words.end(),
+               {1, 2, kBased + 8, 1, slot(depth + 7), kBased + 9, 0, 0, 0, kEnd + 8, 0, kEnd + 8});
+  const auto saved = depth + 4;
+  reused(words, slot(saved));
+  words[saved] = slot(depth + 9);
+  reused(words, slot(saved));
+  BOOST_TEST(walker.statistics().failed_matches >= 1U);
+  BOOST_TEST(walker.statistics().failed_matches <= 2U);
+}
+
 BOOST_AUTO_TEST_CASE(a_stack_that_was_cut_is_not_kept_and_does_not_replace_a_whole_one) {
   const Words words = {kThree + 8, 1, 2, kThree + 9, 3, 4, kEnd + 8};
   reused(words);
@@ -135,7 +167,6 @@ BOOST_AUTO_TEST_CASE(a_stack_that_has_no_room_is_walked) {
 
 BOOST_AUTO_TEST_CASE(a_stack_that_was_left_for_another_is_not_compared) {
   // The other one is that of the history, which is not in the copy.
-  constexpr std::uint64_t kSignal = kFakeCode + 0x400;
   Words words = {kThree + 8, 1, 2, kEnd + 8, 0, 0, kSignal + 1, 0, kFakeStack, kLeaf, 0, 0};
   reused(words);
   const WalkStart start{Registers(FrameState{kLeaf, slot(6), 0})};
@@ -147,6 +178,18 @@ BOOST_AUTO_TEST_CASE(a_stack_that_was_left_for_another_is_not_compared) {
   BOOST_TEST(result.reused == 0U);
   BOOST_TEST(walker.stack_pointers(history)[2] == kFakeStack);
   BOOST_TEST(reused(words) == 2U);  // the history has stayed
+}
+
+BOOST_AUTO_TEST_CASE(a_cfa_that_was_read_from_the_stack_is_not_jumped_over) {
+  // All return addresses stay where they are, but the way leads by others.
+  Words words = {kRealigned + 8, 0, 0, slot(7), 0, 0, kEnd + 8, 0, kThree + 9, 0, 0, kEnd + 9};
+  reused(words, slot(4));
+  words[3] = slot(9);
+  BOOST_TEST(reused(words, slot(4)) == 0U);
+  words = {kGeneral + 8, slot(7), 0, 0, 0, 0, kEnd + 8, 0, kThree + 9, 0, 0, kEnd + 9};
+  reused(words);
+  words[1] = slot(9);
+  BOOST_TEST(reused(words) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(the_zero_at_the_end_is_compared) {

@@ -155,8 +155,11 @@ BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_fram
   for (const CfiSection& section : sections) {
     BOOST_TEST(section.fde_count() > 0U);
     functions += section.fde_count();
-    for (std::size_t number = 0; number < section.fde_count(); ++number)
-      BOOST_CHECK(table.rule(section.fde(number)->start_svma) != kNothing);
+    for (std::size_t number = 0; number < section.fde_count(); ++number) {
+      const auto start = section.fde(number)->start_svma;
+      BOOST_CHECK(table.rule(start) != kNothing);
+      BOOST_CHECK(table.full_row(start).has_value());
+    }
   }
   const FlatRules flat = table.flat_rules();
   BOOST_TEST(flat.functions == functions);

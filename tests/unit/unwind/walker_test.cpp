@@ -31,7 +31,8 @@ enum Function : std::uint64_t {
   kBack = kFakeCode + 0x600,        // CFA = rsp
   kSavesR10 = kFakeCode + 0x700,    // CFA = rsp + 24, r10 saved in the first word
   kInRegister = kFakeCode + 0x800,  // CFA = rsp, return address in rcx
-  kBare = kFakeCode + 0x900,        // no rules at all
+  kSwitch = kFakeCode + 0x900,      // rip and rsp from the stack, but not as of a signal
+  kBare = kFakeCode + 0xa00,        // no rules at all
 };
 
 FakeCode make_code() {
@@ -41,7 +42,9 @@ FakeCode make_code() {
        code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16, 2, DW_OP_breg7, 16,
              DW_CFA_def_cfa_offset, 0}),
        code({DW_CFA_def_cfa_offset, 0}), code({DW_CFA_def_cfa_offset, 24, DW_CFA_offset | 10, 3}),
-       code({DW_CFA_def_cfa_offset, 0, DW_CFA_register, 16, 2})},
+       code({DW_CFA_def_cfa_offset, 0, DW_CFA_register, 16, 2}),
+       code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16, 2, DW_OP_breg7, 16,
+             DW_CFA_def_cfa_offset, 0})},
       (kSignal - kFakeCode) / 0x100);
 }
 
@@ -122,6 +125,33 @@ BOOST_AUTO_TEST_CASE(what_a_signal_interrupted_on_another_stack_can_be_gone_on_f
   }
 }
 
+BOOST_AUTO_TEST_CASE(other_switches_of_stacks_are_believed_if_they_lead_to_code) {
+  const auto walked = [this](std::uint64_t return_address, std::size_t room) {
+    return walk(WalkStart{Registers(FrameState{kSwitch, kFakeStack, 0})},
+                {0, 0x4000, return_address}, room);
+  };
+  const Walked code = walked(kThree + 4, 8);
+  BOOST_CHECK((code.addresses() == Addresses{kSwitch, kThree + 4}));
+  BOOST_TEST(!code.frames[1].is_exact());
+  BOOST_CHECK(code.stop == Stop::kStackNotCaptured);
+  BOOST_CHECK(walked(0x5000, 8).stop == Stop::kBadReturnAddress);
+  BOOST_TEST(walked(0x5000, 8).frames.size() == 1U);
+  BOOST_CHECK(walked(kThree + 4, 1).stop == Stop::kTooDeep);
+}
+
+BOOST_AUTO_TEST_CASE(an_address_that_looks_like_another_spaces_in_the_cache_is_no_frame) {
+  const Words words = {kThree + 8, 1, 2, kEnd + 8};
+  walk(kLeaf, words);
+  AddressSpace other = fake.space();
+  const std::uint64_t salts =
+      RuleCache::salt_of(cache.generation(space)) ^ RuleCache::salt_of(cache.generation(other));
+  const WalkStart start{Registers(FrameState{kLeaf, kFakeStack, 0})};
+  const Walked walked =
+      pe::testing::walk(walker, other, start, {(kThree + 8) ^ salts, 1, 2, kEnd + 8});
+  BOOST_TEST(walked.frames.size() == 1U);
+  BOOST_CHECK(walked.stop == Stop::kBadReturnAddress);
+}
+
 BOOST_AUTO_TEST_CASE(a_return_address_in_a_register_is_found_where_that_was_interrupted) {
   Registers registers(FrameState{kInRegister, kFakeStack, 0});
   registers.set(2, kThree + 4);
@@ -136,6 +166,17 @@ BOOST_AUTO_TEST_CASE(a_return_address_in_a_register_is_found_where_that_was_inte
   registers.set(2, kInRegister + 4);
   registers.set(16, kInRegister);
   BOOST_TEST(walk(WalkStart{registers}, {1, 2, kEnd + 1}).frames.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_signals_frame_does_not_stand_still) {
+  FakeCode loop({code({DW_CFA_def_cfa_offset, 0, DW_CFA_register, 16, 2})}, 0);
+  AddressSpace looping = loop.space();
+  Registers registers(FrameState{kFakeCode + 4, kFakeStack, 0});
+  registers.set(2, kFakeCode + 4);
+  const Walked walked = pe::testing::walk(walker, looping, WalkStart{registers}, {1, 2, 3});
+  BOOST_TEST(walked.frames.size() == 1U);
+  BOOST_CHECK(walked.stop == Stop::kNoProgress);
+  BOOST_CHECK(pe::testing::walk_slowly(looping, WalkStart{registers}, {1, 2, 3}) == walked);
 }
 
 BOOST_AUTO_TEST_CASE(a_signals_frame_may_say_anything) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/file_name.h"
 #include "base/parse_number.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/function_name.h"
@@ -63,7 +62,7 @@ std::string Uninliner::text_of(const dwarf::SourceFrame& source, std::string_vie
                                              : symbols::demangle(source.linkage_name));
   text += mark;
   if (with_context_ && source.line > 0 && !source.file.empty())
-    text += ":" + clean_name(fmt::format("{}:{}", file_name(source.file), source.line));
+    text += source_text(source.file, source.line);
   return text;
 }
 

@@ -1,0 +1,98 @@
+# Sourced after lib.sh: what the stacks of data/src/stacks.cpp must look like, case by case.
+# PE_STACKS is the folder of its builds; PE_VERBOSE=1 prints what was measured, not only what failed.
+# shellcheck shell=bash
+
+# Debian's libc without its debug symbols has no names for the start of a thread, nor for what calls main().
+nameless='(\[libc\.so\.6\]|libc\.so\.6\+0x[0-9a-f]+)'
+thread_root="((__)?clone3|$nameless);(start_thread|$nameless);"
+main_root="_start;__libc_start_main[^;]*;(__libc_start_call_main|$nameless);main;run_case;"
+
+# frames NAME COUNT: that many frames NAME, each with its semicolon
+frames() { printf "$1;%.0s" $(seq "$2"); }
+
+# root_of CASE: how its stacks begin, behind the name of the thread
+root_of() {
+  case $1 in
+    thread*) echo "($thread_root|$main_root)" ;;  # the main thread's: starting them, and joining
+    *) echo "$main_root" ;;
+  esac
+}
+
+# path_of CASE: the frames behind the root, until where its time is spent
+path_of() {
+  case $1 in
+    alloca) echo 'alloca_case;spin' ;;
+    realigned) echo 'realigned_case;realigned;spin' ;;
+    signal) echo 'signal_case;interrupted_(within|first);[^;]+;handle_signal;spin' ;;
+    exception) echo 'exception_case[ ;.]' ;;
+    plt) echo 'plt_case(;call_tiny_often)?(;[^;]+)? ' ;;
+    thread*) echo "(pthread_root|([^;]+;)*std_thread_root);$(frames descend "${1#thread=}")spin" ;;
+    recursion) echo "recursion_case;$(frames dive 20)spin" ;;
+    recursion=*) echo "recursion_case;$(frames dive "${1#recursion=}")spin" ;;
+    memcpy) echo 'memcpy_case;copy_blocks;[^;]+ ' ;;
+    qsort) echo 'qsort_case;([^;]+;)+compare_slowly ' ;;
+    vdso) echo 'vdso_case;read_clocks[ ;]' ;;
+    syscall) echo 'syscall_case;read_zeros;[^;]*read[^;]*;' ;;
+    tail) echo 'tail_case;(tail_jump;)?tail_target;spin' ;;
+    noreturn) echo 'noreturn_case;ends_in_a_call;give_up;spin' ;;
+    unwritten=*) echo "unwritten_case;$(frames deeper_unwritten $((${1#unwritten=} / 16)))spin" ;;
+    deep=*) echo "deep_case;$(frames deeper $((${1#deep=} / 16)))spin" ;;
+  esac
+}
+
+# check_case LABEL FOLDED CASE SAMPLES: at least so many samples, 99 % of them from the root on, and 95 % on
+# the known path (the rest is in what the case does besides: reading the clock, the loop around the loop).
+# exception: 97 % here and 99 % of all builds together, for while the C++ runtime enters a landing pad it writes
+# that one's registers over those it saved itself: 0 to 3 samples of 250, in perf's eyes, too.
+# deep, unwritten: 97 %, for how much of the process's memory to read is found out by trying; 20 to 40 ms stay cut.
+check_case() {
+  local root path complete known least=99
+  grep "^$3;" "$2" >"$dir/case"
+  if [ "$3" = exception ]; then
+    least=97
+    cat "$dir/case" >>"$dir/exceptions"
+  fi
+  case $3 in deep=* | unwritten=*) least=97 ;; esac
+  at_least "$1, $3: samples" "$4" "$(awk '{ n += $NF } END { print n + 0 }' "$dir/case")"
+  root="^[^;]+;$(root_of "$3")" path=$(path_of "$3")
+  complete=$(share "$root" "$dir/case") known=$(share "$root$path" "$dir/case")
+  [ -z "${PE_VERBOSE:-}" ] || echo "$1, $3: $complete % complete, $known % on the known path"
+  at_least "$1, $3: complete stacks, %" $least "$complete"
+  at_least "$1, $3: stacks on the known path, %" 95 "$known"
+  awk -v c="$complete" -v k="$known" -v l=$least 'BEGIN { exit !(c < l || k < 95) }' &&
+    grep -vE "$root$path" "$dir/case" | awk '{ print $NF, $0 }' | sort -rn | head -3 | cut -c1-500
+}
+
+# check_exceptions: what is in "$dir/exceptions", of all builds together
+check_exceptions() {
+  at_least 'exceptions of all builds: thrown from below, %' 85 "$(share ';exception_case(\.cold)?;throw_below[ ;.]' "$dir/exceptions")"
+  at_least 'exceptions of all builds: complete stacks, %' 99 "$(share "^[^;]+;$main_root" "$dir/exceptions")"
+}
+
+# check_altstack LABEL FOLDED: a copy of the handler's own stack holds the registers of what it interrupted, and no
+# caller of that.  So much must be there; what is more, must be all.
+check_altstack() {
+  local handler="interrupted_within;$nameless;handle_signal;spin"
+  grep '^altstack;' "$2" >"$dir/case"
+  at_least "$1, altstack: the handler below what it interrupted, or all, %" 99 \
+    "$(share "^altstack;(\[unknown\];|${main_root}altstack_case;)?$handler" "$dir/case")"
+}
+
+# program_of BUILD: its file in `program`; fails if it is not there, for scripts/setup installs both compilers
+program_of() {
+  program=$PE_STACKS/stacks_$1
+  [ -x "$program" ] || { fail "$program is not built: no compiler for it?"; return 1; }
+}
+
+# check_cases LABEL STREAM SAMPLES CASE...
+check_cases() {
+  local case
+  fold "$2" >"$dir/$1.folded"
+  for case in "${@:4}"; do
+    if [ "$case" = altstack ]; then
+      check_altstack "$1" "$dir/$1.folded"
+    else
+      check_case "$1" "$dir/$1.folded" "$case" "$3"
+    fi
+  done
+}

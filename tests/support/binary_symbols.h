@@ -1,0 +1,32 @@
+// Where the functions of a program are, by its symbol table.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "elf/image.h"
+#include "elf/symbol_table.h"
+
+namespace pe::testing {
+
+/// The image of a file, which must be one.
+inline elf::Image image_of(const std::string& path) {
+  auto opened = elf::Image::open(path);
+  BOOST_REQUIRE(std::holds_alternative<elf::Image>(opened));
+  return std::move(std::get<elf::Image>(opened));
+}
+
+/// The symbol of that (mangled) name, which must be there.
+inline elf::Symbol symbol_of(const elf::Image& image, std::string_view name) {
+  const elf::SymbolTable table(image);
+  for (std::uint32_t i = 0; i < table.size(); ++i)
+    if (table.at(i).name == name)
+      return table.at(i);
+  BOOST_FAIL("no symbol " << name);
+  return {};
+}
+
+}  // namespace pe::testing

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Compare the call chains of a sample stream with those that perf script printed of the same samples.
+
+usage: compare_chains.py STREAM SCRIPT    (SCRIPT: perf script --no-inline --ns -F tid,time,ip,dso)
+
+Addresses are compared, not names: the user frames of both as (file, offset in it).  Prints how many samples are
+    equal          frame by frame
+    longer         ours goes on where perf's ends
+    shorter        ours ends where perf's goes on
+    contradictory  another frame stands at the same place
+    unmatched      in one of the two only
+and up to three examples of shorter and contradictory ones.
+
+What is known to differ, and is no difference:
+  - In a stream every frame but the first of the user's is a return address, or an interrupted one plus 1; perf prints
+    one less than a return address, and an interrupted one as it is.  So ours minus 1 is compared.
+  - perf ends a stack that it cannot follow in a frame that is no code: without a file ("[unknown]"), such as
+    ffffffffffffffff, or in data ("[heap]", "[stack]"): left away.
+perf stops at 127 frames; ours is longer then.
+
+Reads one event's samples; perf_event_open(2) has the order of their fields.
+"""
+import collections
+import struct
+import sys
+
+MMAP, SAMPLE, MMAP2, HEADER_ATTR = 1, 9, 10, 64
+# PERF_SAMPLE_*
+IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, IDENTIFIER = (1 << bit for bit in (*range(10), 16))
+BEFORE_CHAIN = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD]  # in this order, 8 bytes each
+CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
+FIRST_CONTEXT = 2**64 - 4095  # from here on: marks in a chain, not addresses
+
+
+def records(stream):
+    """(type, body) of each record."""
+    if stream[:8] != b'PERFILE2' or struct.unpack_from('<Q', stream, 8)[0] != 16:
+        sys.exit('compare_chains: not a stream')
+    at = 16
+    while at + 8 <= len(stream):
+        kind, _, size = struct.unpack_from('<IHH', stream, at)
+        if size < 8 or at + size > len(stream):
+            sys.exit(f'compare_chains: damaged at byte {at}')
+        yield kind, stream[at + 8:at + size]
+        at += size
+
+
+def cstring(data):
+    return data.split(b'\0', 1)[0].decode(errors='replace')
+
+
+def mapping(kind, body):
+    """pid, (start, end, file offset of start, file) of an MMAP or MMAP2 record."""
+    pid, _, start, length, offset = struct.unpack_from('<IIQQQ', body)
+    return pid, (start, start + length, offset, cstring(body[64 if kind == MMAP2 else 32:]))
+
+
+def user_chain(sample_type, body):
+    """pid, tid, time and user addresses of a sample."""
+    fields, at = {}, 0
+    for bit in BEFORE_CHAIN:
+        if sample_type & bit:
+            fields[bit] = body[at:at + 8]
+            at += 8
+    count, = struct.unpack_from('<Q', body, at)
+    chain, is_user = [], False
+    for address in struct.unpack_from(f'<{count}Q', body, at + 8):
+        if address >= FIRST_CONTEXT:
+            if address in (CONTEXT_KERNEL, CONTEXT_USER):
+                is_user = address == CONTEXT_USER
+        elif is_user:
+            chain.append(address)
+    pid, tid = struct.unpack('<II', fields[TID])
+    return pid, tid, struct.unpack('<Q', fields[TIME])[0], chain
+
+
+def place(maps, address):
+    for start, end, offset, name in reversed(maps):  # the newest first
+        if start <= address < end:
+            return name, address - start + offset
+    return '?', address
+
+
+def read_stream(path):
+    """(tid, time): the chains of these samples, each a list of (file, offset)."""
+    maps, chains, sample_type = collections.defaultdict(list), collections.defaultdict(list), None
+    with open(path, 'rb') as file:
+        stream = file.read()
+    for kind, body in records(stream):
+        if kind == HEADER_ATTR and sample_type is None:
+            sample_type, = struct.unpack_from('<Q', body, 24)
+            if sample_type & (TID | TIME | CALLCHAIN) != TID | TIME | CALLCHAIN or sample_type & READ:
+                sys.exit(f'compare_chains: sample type {sample_type:#x}: not one with tid, time and call chain')
+        elif kind in (MMAP, MMAP2):
+            pid, entry = mapping(kind, body)
+            if not entry[3].startswith(('//anon', '[stack')):
+                maps[pid].append(entry)
+        elif kind == SAMPLE:
+            pid, tid, time, chain = user_chain(sample_type, body)
+            exact = chain[:1] + [address - 1 for address in chain[1:]]
+            chains[tid, time].append([place(maps[pid], address) for address in exact])
+    return chains
+
+
+def read_script(path):
+    """The same of perf script's text."""
+    chains, chain = collections.defaultdict(list), None
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for line in file:
+            if not line.strip():
+                continue
+            if not line.startswith('\t'):
+                tid, time = line.split()
+                seconds, _, nanoseconds = time.rstrip(':').partition('.')
+                chain = []
+                chains[int(tid), int(seconds) * 10**9 + int(nanoseconds)].append(chain)
+                continue
+            frame, _, name = line.strip().rpartition(' (')
+            address = frame.split()[0]  # from a pipe, perf prints names whatever it was asked for
+            if name == '[vdso])' or not name.startswith('[') and not name.endswith('.ko)'):
+                chain.append((name[:-1], int(address, 16)))
+    return chains
+
+
+def verdict(ours, perfs):
+    common = min(len(ours), len(perfs))
+    if ours[:common] != perfs[:common]:
+        return 'contradictory'
+    return 'equal' if len(ours) == len(perfs) else 'longer' if len(ours) > common else 'shorter'
+
+
+def show(kind, key, ours, perfs):
+    print(f'{kind}: tid {key[0]} at {key[1]} ns: ours {len(ours)} frames, perf {len(perfs)}')
+    differs = next((i for i, (a, b) in enumerate(zip(ours, perfs)) if a != b), min(len(ours), len(perfs)))
+    for label, chain in ('ours', ours), ('perf', perfs):
+        frames = ' '.join(f'{name.rsplit("/", 1)[-1]}+{offset:x}' for name, offset in chain[max(0, differs - 2):differs + 3])
+        print(f'  {label} from frame {max(0, differs - 2)}: {frames}')
+
+
+def main():
+    ours, perfs = read_stream(sys.argv[1]), read_script(sys.argv[2])
+    counts, examples = collections.Counter(), collections.Counter()
+    for key in sorted(ours.keys() | perfs.keys()):
+        mine, theirs = ours.get(key, []), perfs.get(key, [])
+        counts['unmatched'] += abs(len(mine) - len(theirs))
+        for a, b in zip(mine, theirs):
+            kind = verdict(a, b)
+            counts[kind] += 1
+            examples[kind] += 1
+            if kind in ('contradictory', 'shorter') and examples[kind] <= 3:
+                show(kind, key, a, b)
+    print(' '.join(f'{kind} {counts[kind]}' for kind in ('equal', 'longer', 'shorter', 'contradictory', 'unmatched')))
+
+
+main()
