@@ -41,12 +41,14 @@ Ring::Ring(Ring&& other) noexcept
     : map_(std::exchange(other.map_, nullptr)),
       map_bytes_(other.map_bytes_),
       data_offset_(other.data_offset_),
+      seen_(other.seen_),
       wrapped_(std::move(other.wrapped_)) {}
 
 Ring& Ring::operator=(Ring&& other) noexcept {
   std::swap(map_, other.map_);
   std::swap(map_bytes_, other.map_bytes_);
   std::swap(data_offset_, other.data_offset_);
+  std::swap(seen_, other.seen_);
   std::swap(wrapped_, other.wrapped_);
   return *this;
 }
@@ -66,9 +68,15 @@ std::uint64_t Ring::tail() const noexcept {
   return static_cast<perf_event_mmap_page*>(map_)->data_tail;
 }
 
-void Ring::give_back(std::uint64_t new_tail) noexcept {
+void Ring::give_back(std::uint64_t seen) noexcept {
   auto* page = static_cast<perf_event_mmap_page*>(map_);
-  std::atomic_ref(page->data_tail).store(new_tail, std::memory_order_release);
+  if (seen > page->data_tail)
+    std::atomic_ref(page->data_tail).store(seen, std::memory_order_release);
+}
+
+bool Ring::is_roomy() const noexcept {
+  constexpr std::size_t kShare = 8;
+  return seen_ - tail() < (map_bytes_ - data_offset_) / kShare;
 }
 
 /// The record at `tail`; empty if it is not one that the kernel can have written.

@@ -40,20 +40,36 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
   ~Ring();
 
-  /// Calls `on_record(Record)` for every record that is there, then gives its
-  /// room back to the kernel.  The views die when the call returns.
+  /// Calls `on_record(Record, bool stays)` for every record that has come since the last call.
+  /// Their room is not yet given back to the kernel.  Those that stay are where they are until
+  /// give_back() has passed them; the view of others (they lie across the ring's end) dies when the
+  /// call returns.
+  template <typename OnRecord>
+  void look(OnRecord&& on_record) {
+    const std::uint64_t head = read_head();
+    while (seen_ < head) {
+      const Bytes bytes = record_at(seen_, head);
+      if (bytes.size() < sizeof(perf_event_header)) {
+        seen_ = head;
+        break;
+      }
+      seen_ += bytes.size();
+      on_record(view_record(bytes), bytes.data() != wrapped_.data());
+    }
+  }
+  /// How far look() has come.
+  [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
+  /// Gives the room of what was seen before `seen` back to the kernel, unless it has been.
+  void give_back(std::uint64_t seen) noexcept;
+  /// Is less than an eighth of the ring taken by records that have been seen?
+  [[nodiscard]] bool is_roomy() const noexcept;
+
+  /// Looks, calling `on_record(Record)`, and gives everything back.  All views die when the call
+  /// returns.
   template <typename OnRecord>
   void drain(OnRecord&& on_record) {
-    const std::uint64_t head = read_head();
-    std::uint64_t tail = this->tail();
-    while (tail < head) {
-      const Bytes bytes = record_at(tail, head);
-      if (bytes.size() < sizeof(perf_event_header))
-        break;
-      on_record(view_record(bytes));
-      tail += bytes.size();
-    }
-    give_back(head);
+    look([&](const Record& record, bool /*stays*/) { on_record(record); });
+    give_back(seen_);
   }
 
  private:
@@ -61,12 +77,12 @@ class Ring {
       : map_(map), map_bytes_(map_bytes), data_offset_(data_offset) {}
   [[nodiscard]] std::uint64_t read_head() const noexcept;
   [[nodiscard]] std::uint64_t tail() const noexcept;
-  void give_back(std::uint64_t new_tail) noexcept;
   Bytes record_at(std::uint64_t tail, std::uint64_t head);
 
   void* map_ = nullptr;
   std::size_t map_bytes_ = 0;
   std::size_t data_offset_ = 0;
+  std::uint64_t seen_ = 0;          ///< like the kernel's head: counted on over the ring's end
   std::vector<std::byte> wrapped_;  ///< a record that lies across the ring's end
 };
 

@@ -13,12 +13,18 @@ void HeldRecords::hold(std::uint64_t time_ns, std::initializer_list<Bytes> piece
   for (const Bytes piece : pieces)
     size += piece.size();
   Chunk& chunk = chunk_with_room(size);
-  const auto offset = static_cast<std::uint32_t>(chunk.bytes.size());
+  const std::size_t offset = chunk.bytes.size();
   for (const Bytes piece : pieces)
     chunk.bytes.insert(chunk.bytes.end(), piece.begin(), piece.end());
   ++chunk.held;
   held_bytes_ += size;
-  held_.push_back({time_ns, places_++, &chunk, offset, static_cast<std::uint32_t>(size)});
+  // It stays there: a chunk grows beyond its room only while it is empty.
+  held_.push_back({time_ns, places_++, &chunk, Bytes(chunk.bytes).subspan(offset)});
+}
+
+void HeldRecords::hold_in_place(std::uint64_t time_ns, Bytes record) {
+  ++in_place_;
+  held_.push_back({time_ns, places_++, nullptr, record});
 }
 
 void HeldRecords::make_ready(std::uint64_t until_ns) {
@@ -46,12 +52,16 @@ std::optional<HeldRecords::Next> HeldRecords::next() {
     return std::nullopt;
   const Held& held = held_[ready_begin_++];
   last_chunk_ = held.chunk;
-  held_bytes_ -= held.size;
-  return Next{held.time_ns, view_record(Bytes(held.chunk->bytes).subspan(held.offset, held.size))};
+  last_is_in_place_ = held.chunk == nullptr;
+  if (!last_is_in_place_)
+    held_bytes_ -= held.bytes.size();
+  return Next{held.time_ns, view_record(held.bytes)};
 }
 
 /// The record handed out last is no longer looked at; its chunk may go.
 void HeldRecords::release_last() {
+  in_place_ -= last_is_in_place_ ? 1 : 0;
+  last_is_in_place_ = false;
   if (last_chunk_ == nullptr)
     return;
   Chunk& chunk = *last_chunk_;

@@ -2,6 +2,7 @@
 #include "stacks/stack_memory.h"
 
 #include <algorithm>
+#include <array>
 
 namespace pe::stacks {
 namespace {
@@ -10,17 +11,28 @@ constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
 
 /// Of the words in [start, end) as far as they are in `stack`; of large bodies the outer part,
-/// where the saved registers are.
+/// where the saved registers are.  In four lanes, as each multiplication waits for the one before.
 std::uint64_t hash_of_body(const unwind::StackView& stack, std::uint64_t start,
                            std::uint64_t end) noexcept {
   constexpr std::uint64_t kMaxBodyBytes = 1024;
-  std::uint64_t hash = end - start;
+  constexpr std::size_t kLanes = 4;
+  std::array<std::uint64_t, kLanes> lanes{end - start, 1, 2, 3};
   if (end - start > kMaxBodyBytes)
     start = end - kMaxBodyBytes;
-  for (std::uint64_t at = start; stack.has_word(at) && at + kWordBytes <= end; at += kWordBytes) {
-    hash = (hash ^ stack.word(at)) * kMultiplier;
-    hash ^= hash >> 32U;
-  }
+  std::uint64_t at = start;
+  const auto mix = [&](std::size_t lane) {
+    lanes[lane] = (lanes[lane] ^ stack.word(at + lane * kWordBytes)) * kMultiplier;
+    lanes[lane] ^= lanes[lane] >> 32U;
+  };
+  for (; end - at >= kLanes * kWordBytes && stack.has_word(at + (kLanes - 1) * kWordBytes);
+       at += kLanes * kWordBytes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      mix(lane);
+  for (; end - at >= kWordBytes && stack.has_word(at); at += kWordBytes)
+    mix(0);
+  std::uint64_t hash = 0;
+  for (const std::uint64_t lane : lanes)
+    hash = (hash ^ lane) * kMultiplier;
   return hash;
 }
 
@@ -54,16 +66,23 @@ void StackMemory::learn(const KnownStack& known, std::size_t fresh,
   }
 }
 
-std::size_t StackMemory::callers(const KnownStack& cut, const unwind::StackView& stack,
-                                 std::span<unwind::Frame> out) const {
+const StackMemory::Caller* StackMemory::caller_of_last(const KnownStack& cut,
+                                                       const unwind::StackView& stack) const {
   if (cut.frames.empty())
-    return 0;
+    return nullptr;
   const std::size_t last = cut.frames.size() - 1;
   const auto edge = callers_.find(Place{cut.frames[last], cut.stack_pointers[last]});
-  if (edge == callers_.end() || edge->second.body != body_of(cut, last, stack))
+  return edge == callers_.end() || edge->second.body != body_of(cut, last, stack) ? nullptr
+                                                                                  : &edge->second;
+}
+
+std::size_t StackMemory::callers(const KnownStack& cut, const unwind::StackView& stack,
+                                 std::span<unwind::Frame> out) const {
+  const Caller* edge = caller_of_last(cut, stack);
+  if (edge == nullptr)
     return 0;
   std::size_t count = 0;
-  for (Place next = edge->second.place; next.sp != 0;) {
+  for (Place next = edge->place; next.sp != 0;) {
     // Stack pointers rise from caller to caller: no way to go round in a circle.
     const auto found = callers_.find(next);
     if (found == callers_.end() || count == out.size())

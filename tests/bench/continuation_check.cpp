@@ -79,11 +79,12 @@ Difference compare(const Frames& truth, const Frames& checked) {
 class Check {
  public:
   /// `history` must outlive this.
-  Check(const session::History& history, std::size_t cut_bytes, bool is_verbose)
+  Check(const session::History& history, std::size_t cut_bytes, bool is_verbose,
+        const stacks::UnwindOptions& options = {})
       : cut_bytes_(cut_bytes),
         is_verbose_(is_verbose),
         truth_(history, {.may_continue = false}),
-        checked_(history, {}) {}
+        checked_(history, options) {}
 
   /// After each record of the history.
   void follow() {
@@ -98,7 +99,7 @@ class Check {
     return sample;
   }
   /// The unwinder of cut samples.
-  [[nodiscard]] const stacks::SampleUnwinder& checked() const noexcept { return checked_; }
+  [[nodiscard]] stacks::SampleUnwinder& checked() noexcept { return checked_; }
 
   void see(const perf::Sample& sample, const perf_event_attr& attr, const stacks::Behind& behind);
   void print() const;
@@ -194,7 +195,9 @@ void check_stream(const std::string& path, std::size_t cut_bytes, bool is_verbos
 class LiveCheck {
  public:
   LiveCheck(const perf_event_attr& attr, std::size_t cut_bytes, bool is_verbose)
-      : attr_(attr), pace_(attr), check_(history_, cut_bytes, is_verbose) {}
+      : attr_(attr),
+        pace_(attr),
+        check_(history_, cut_bytes, is_verbose, {.stack_at = record::mapping_at}) {}
 
   /// Takes what is in the rings, and checks what was taken before `until_ns`.
   void pass(std::vector<perf::Ring>& rings, std::uint64_t until_ns) {

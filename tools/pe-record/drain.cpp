@@ -3,6 +3,7 @@
 
 #include <ctime>
 #include <limits>
+#include <utility>
 
 #include "perf/user_copy.h"
 
@@ -16,14 +17,17 @@ std::uint64_t monotonic_ns() {
 }
 
 void Drain::pass(std::vector<perf::Ring>& rings) {
-  const std::uint64_t began_ns = monotonic_ns();
+  last_pass_began_ns_ = std::exchange(pass_began_ns_, monotonic_ns());
   take(rings);
   write_until(last_pass_began_ns_, rings);
-  last_pass_began_ns_ = began_ns;
+  // What the last pass left in the rings was older than its beginning: all of that is written now.
+  seen_by_last_pass_.resize(rings.size());
+  for (std::size_t i = 0; i < rings.size(); ++i)
+    rings[i].give_back(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
   constexpr std::uint64_t kFlushNs = 200'000'000;
-  if (began_ns - last_flush_ns_ >= kFlushNs) {
+  if (pass_began_ns_ - last_flush_ns_ >= kFlushNs) {
     stream_.writer().flush();
-    last_flush_ns_ = began_ns;
+    last_flush_ns_ = pass_began_ns_;
   }
 }
 
@@ -35,18 +39,24 @@ void Drain::finish(std::vector<perf::Ring>& rings) {
 }
 
 void Drain::take(std::vector<perf::Ring>& rings) {
-  for (perf::Ring& ring : rings)
-    if (held_.bytes() < kMaxHeldBytes)
-      ring.drain([this](const perf::Record& record) { hold(record); });
+  for (perf::Ring& ring : rings) {
+    if (held_.bytes() >= kMaxHeldBytes)
+      return;
+    ring.look(
+        [&](const perf::Record& record, bool stays) { hold(record, stays && ring.is_roomy()); });
+  }
+  if (held_.in_place() == 0)
+    for (perf::Ring& ring : rings)
+      ring.give_back(ring.seen());
 }
 
-void Drain::hold(const perf::Record& record) {
+void Drain::hold(const perf::Record& record, bool may_stay) {
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
       ++passed_.samples;
       if (const auto sample = perf::parse_sample(record, attr_)) {
         passed_.threads.insert(sample->tid);
-        return hold_sample(record, *sample);
+        return hold_sample(record, *sample, may_stay);
       }
       break;
     case PERF_RECORD_LOST:
@@ -62,11 +72,15 @@ void Drain::hold(const perf::Record& record) {
   held_.hold(perf::time_of(record, attr_), {record.bytes});
 }
 
-void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample) {
+void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay) {
   if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
     record::hold(behind, sample.time_ns, held_);
   pace_.see(sample);
-  perf::hold_trimmed(record, sample, held_);
+  // The next pass will write it, if it is older than this one.
+  if (may_stay && stream_.unwinder() != nullptr && sample.time_ns <= pass_began_ns_)
+    held_.hold_in_place(sample.time_ns, record.bytes);
+  else
+    perf::hold_trimmed(record, sample, held_);
 }
 
 std::optional<std::uint64_t> Drain::urgency_ns() const {

@@ -4,9 +4,12 @@
 // moment at which the last pass over the rings began has been seen by now, so a
 // pass writes, sorted, what is older than that and keeps the rest for the next.
 //
-// A pass empties all rings before it unwinds anything, and looks at them again when that takes
-// long.  What waits is at most what two passes take, and kMaxHeldBytes: beyond that records stay
-// in the rings, and what these cannot hold is lost by the kernel, which counts it.
+// A pass looks through all rings before it unwinds anything, and again when that takes long.
+// Samples that will be unwound stay in their ring until the next pass has done so, as long as rings
+// have much room: copying them would cost as much as unwinding.  When there is less room,
+// everything is copied, and rings are emptied.  What waits is at most what two passes take, and
+// kMaxHeldBytes: beyond that records stay in the rings, and what these cannot hold is lost by the
+// kernel, which counts it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -52,8 +55,8 @@ class Drain {
   static constexpr std::size_t kMaxHeldBytes = 256UL * 1024 * 1024;
 
   void take(std::vector<perf::Ring>& rings);
-  void hold(const perf::Record& record);
-  void hold_sample(const perf::Record& record, const perf::Sample& sample);
+  void hold(const perf::Record& record, bool may_stay);
+  void hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay);
   void write_until(std::uint64_t time_ns, std::vector<perf::Ring>& rings);
 
   RecordedStream& stream_;
@@ -61,7 +64,8 @@ class Drain {
   perf::HeldRecords held_;
   DeepPace pace_;
   std::uint64_t last_flush_ns_ = 0;
-  std::uint64_t last_pass_began_ns_ = 0;
+  std::uint64_t pass_began_ns_ = 0, last_pass_began_ns_ = 0;
+  std::vector<std::uint64_t> seen_by_last_pass_;  ///< of each ring
   bool round_is_open_ = false;
   Passed passed_;
 };
