@@ -35,7 +35,7 @@ unwind::WalkStart start_of(const perf::Sample& sample, const perf_event_attr& at
 
 SampleUnwinder::SampleUnwinder(const session::History& history, UnwindOptions options)
     : history_(history),
-      options_(options),
+      options_(std::move(options)),
       images_(options_.match),
       walker_(cache_),
       frames_(kMaxFrames) {}
