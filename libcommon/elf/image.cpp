@@ -221,6 +221,17 @@ const Section* Image::section(std::string_view name) const noexcept {
   return it == sections_.end() ? nullptr : &*it;
 }
 
+std::optional<std::uint64_t> svma_of_code_mapping(std::span<const Segment> segments,
+                                                  std::uint64_t file_offset) noexcept {
+  constexpr std::uint64_t kPageMask = 4095;
+  for (const Segment& segment : segments)
+    if (segment.executable && file_offset >= (segment.file_offset & ~kPageMask) &&
+        (file_offset < segment.file_offset ||
+         file_offset - segment.file_offset < segment.file_bytes))
+      return segment.svma - (segment.file_offset - file_offset);  // may wrap on the way
+  return svma_of_file_offset(segments, file_offset);
+}
+
 std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segments,
                                                  std::uint64_t file_offset) noexcept {
   std::optional<std::uint64_t> svma;

@@ -44,6 +44,12 @@ struct Segment {
   bool executable;
 };
 
+/// Where what is mapped as code from `file_offset` on was linked to.  A mapping begins with a whole
+/// page, so before its segment where that does not (lld aligns none); executable segments only, or
+/// where there is none, as svma_of_file_offset().
+[[nodiscard]] std::optional<std::uint64_t> svma_of_code_mapping(std::span<const Segment> segments,
+                                                                std::uint64_t file_offset) noexcept;
+
 /// Where the byte at `file_offset` was linked to; executable segments first.  nullopt if no
 /// segment loads it.
 [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segments,

@@ -47,6 +47,16 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
   }
 }
 
+std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
+  constexpr int kInstructionPointer = 16;
+  const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);
+  const auto bit = std::uint64_t{1} << (at - kDwarfNumbers.begin());
+  const auto place = static_cast<std::size_t>(std::popcount(mask & (bit - 1)));
+  if (at == kDwarfNumbers.end() || (mask & bit) == 0 || place >= sample.user_regs.size())
+    return std::nullopt;
+  return sample.user_regs[place];
+}
+
 bool has_user_copy(const perf_event_attr& attr) noexcept {
   constexpr std::uint64_t kBoth = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   return (attr.sample_type & kBoth) == kBoth;

@@ -24,6 +24,9 @@ std::uint64_t wanted_user_regs() noexcept;
 void for_each_register(const Sample& sample, std::uint64_t mask,
                        const std::function<void(unsigned, std::uint64_t)>& on_register);
 
+/// Where the program was, also if it is of another word size; nullopt if that was not asked for.
+std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept;
+
 /// The attr of such samples once they have call chains instead.
 perf_event_attr with_call_chain(perf_event_attr attr) noexcept;
 /// The same of a HEADER_ATTR record; as it came if its samples carry no copies, or it is malformed.

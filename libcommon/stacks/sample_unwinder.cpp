@@ -106,6 +106,8 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const perf::Sample& sa
   const unwind::WalkStart start = start_of(sample, attr);
   if (!stack_pointer_of(start)) {
     ++counts_.foreign;
+    if (const auto ip = perf::user_ip(sample, attr.sample_regs_user))
+      chain_.insert(chain_.end(), {std::uint64_t{PERF_CONTEXT_USER}, *ip});
     return chain_;
   }
   const Walked walked = walk(sample, start, behind);
@@ -121,6 +123,8 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
   Walked walked{.result =
                     walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history)};
   const Stop stop = walked.result.stop;
+  walked.is_on_copy =
+      walked.result.last.sp >= stack.start() && walked.result.last.sp <= stack.end();
   if (stop == Stop::kEndOfStack && thread.history.size() > 0)
     thread.root_sp = thread.history.root_stack_pointer();
   thread.is_cut = stop == Stop::kStackNotCaptured;
@@ -128,9 +132,12 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
     return walked;
   if (stop == Stop::kEndOfStack && sample.has_full_copy())
     learn(thread, walked.result, stack);
-  else if (stop == Stop::kStackNotCaptured && !continue_from_earlier(thread, walked, stack) &&
-           still_stood(thread, stack, behind))
-    continue_behind(sample, start, behind.bytes, walked);
+  if (stop != Stop::kStackNotCaptured)
+    return walked;
+  // What was read of the process is the stack itself; an earlier stack is a guess, and wrong where
+  // two callers reach the same recursion in turns.
+  if (!still_stood(thread, stack, behind) || !continue_behind(sample, start, behind.bytes, walked))
+    continue_from_earlier(thread, walked, stack);
   return walked;
 }
 
@@ -146,22 +153,20 @@ void SampleUnwinder::learn(Thread& thread, const unwind::WalkResult& result,
                        stack);
 }
 
-bool SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const StackView& stack) {
-  if (!thread.memory)
-    return false;
+void SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const StackView& stack) {
   const std::size_t known = walked.result.frames;
-  const auto stack_pointers = walker_.stack_pointers(thread.history);
-  if (stack_pointers.size() != known)
-    return false;
-  const std::size_t callers = thread.memory->callers(
-      {std::span(frames_).first(known), stack_pointers}, stack, std::span(frames_).subspan(known));
+  const auto stack_pointers = walker_.stack_pointers(thread.history);  // perhaps of a longer walk
+  if (!thread.memory || stack_pointers.size() < known)
+    return;
+  const std::size_t callers =
+      thread.memory->callers({std::span(frames_).first(known), stack_pointers.first(known)}, stack,
+                             std::span(frames_).subspan(known));
   if (callers == 0)
-    return false;
+    return;
   walked.result.frames += callers;
   walked.result.stop = Stop::kEndOfStack;
   walked.continued_from = known;
   ++counts_.from_earlier;
-  return true;
 }
 
 MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample, const perf_event_attr& attr) {
@@ -210,8 +215,8 @@ bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
          std::clamp<std::uint64_t>(body, kLeastAgreementBytes, kMostAgreementBytes);
 }
 
-/// Walks again, on a longer stack.
-void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::WalkStart& start,
+/// Walks again, on a longer stack; false if that leads nowhere.
+bool SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::WalkStart& start,
                                      Bytes behind, Walked& walked) {
   longer_.assign(sample.user_stack.begin(), sample.user_stack.end());
   longer_.insert(longer_.end(), behind.begin(), behind.end());
@@ -223,14 +228,15 @@ void SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   // A walk that leads nowhere, or not to where the thread began, says that the memory had changed.
   // What the copy held is still right, and is what frames_ begins with.
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
-    return;
+    return false;
   const std::uint64_t root_sp = thread.history.root_stack_pointer();
   if (thread.root_sp != 0 && thread.root_sp != root_sp)
-    return;
+    return false;
   thread.root_sp = root_sp;
   walked = {.result = result, .continued_from = walked.result.frames};
   learn(thread, result, stack);
   ++counts_.from_process;
+  return true;
 }
 
 /// Of the outermost frame.
@@ -253,7 +259,7 @@ void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
   const Stop stop = walked.result.stop;
   if (stop == Stop::kEndOfStack) {
     ++counts_.complete;
-  } else if (stop == Stop::kStackNotCaptured && sample.has_full_copy()) {
+  } else if (stop == Stop::kStackNotCaptured && sample.has_full_copy() && walked.is_on_copy) {
     ++counts_.cut;
     counts_.cut_bytes = sample.user_stack_limit;
   } else {

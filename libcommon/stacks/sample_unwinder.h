@@ -90,6 +90,7 @@ class SampleUnwinder {
   struct Walked {
     unwind::WalkResult result;
     std::size_t continued_from = 0;  ///< the first frame that is not from the copy; 0: none
+    bool is_on_copy = true;          ///< it ended on the stack that was copied, not on another
   };
 
   unwind::AddressSpace& space_of(std::uint32_t pid);
@@ -98,9 +99,9 @@ class SampleUnwinder {
   void add_mapping(unwind::AddressSpace& space, const proc::Mapping& mapping, std::uint32_t pid);
   Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, const Behind& behind);
   void learn(Thread& thread, const unwind::WalkResult& result, const unwind::StackView& stack);
-  bool continue_from_earlier(Thread& thread, Walked& walked, const unwind::StackView& stack);
+  void continue_from_earlier(Thread& thread, Walked& walked, const unwind::StackView& stack);
   bool still_stood(const Thread& thread, const unwind::StackView& stack, const Behind& behind);
-  void continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
+  bool continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
   std::string module_at(std::uint32_t pid, std::span<const unwind::Frame> frames) const;
   void count(const perf::Sample& sample, const Walked& walked);

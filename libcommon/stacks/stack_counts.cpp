@@ -38,18 +38,21 @@ std::string describe(const StackCounts& counts) {
     return {};
   // Rounded down: 100 % means all.
   constexpr double kPerMille = 1000;
-  const double share = counts.stacks == 0
-                           ? kPerMille
-                           : std::floor(kPerMille * static_cast<double>(counts.complete) /
-                                        static_cast<double>(counts.stacks));
-  std::string text = fmt::format("{:.1f} % of stacks complete", share / 10);
-  if (const std::uint64_t continued = counts.from_earlier + counts.from_process; continued > 0)
-    text += fmt::format(" ({} continued)", continued);
+  const double share = std::floor(kPerMille * static_cast<double>(counts.complete) /
+                                  static_cast<double>(std::max<std::uint64_t>(1, counts.stacks)));
+  std::string text;
+  if (counts.stacks > 0)
+    text = fmt::format("{:.1f} % of stacks complete", share / 10);
+  if (counts.from_process > 0)
+    text += fmt::format("; {} continued in the process's memory", counts.from_process);
+  if (counts.from_earlier > 0)
+    text += fmt::format("; {} continued as earlier stacks", counts.from_earlier);
   text += describe_ends(counts);
   if (counts.cut > 0)
     text += fmt::format("; {} cut at {} KiB", counts.cut, (counts.cut_bytes + 1023) / 1024);
   if (counts.foreign > 0)
-    text += fmt::format("; {} of 32-bit programs not walked", counts.foreign);
+    text +=
+        fmt::format("{}{} of 32-bit programs not walked", text.empty() ? "" : "; ", counts.foreign);
   return text;
 }
 

@@ -25,8 +25,8 @@ struct StackCounts {
   std::map<std::pair<std::string, unwind::Stop>, std::uint64_t> ended;  ///< others, by module
 };
 
-/// "98.9 % of 4000 stacks complete (312 continued); 120 ended in libfoo.so: no unwind info; 4 cut
-/// at 64 KiB"; empty if there were none.
+/// "98.9 % of stacks complete; 312 continued in the process's memory; 120 ended in libfoo.so: no
+/// unwind info; 4 cut at 64 KiB"; empty if there were none.
 std::string describe(const StackCounts& counts);
 
 }  // namespace pe::stacks

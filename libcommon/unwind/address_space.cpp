@@ -65,7 +65,7 @@ void AddressSpace::resolve(Range& range) const {
   UnwindTable* table = range.image ? images_(*range.image) : nullptr;
   if (table == nullptr)
     return;
-  if (const auto svma = table->svma_of_file_offset(range.file_offset)) {
+  if (const auto svma = table->svma_of_mapping(range.file_offset)) {
     range.table = table;
     range.bias = range.start_avma - *svma;
   }

@@ -14,11 +14,17 @@ bool returns_to_code(const AddressSpace& space, const FrameState& caller) {
   return space.find(caller.ip - 1) != nullptr;
 }
 
+/// Is it code of an image, not made at run time?
+bool is_of_file(const AddressSpace& space, Frame frame) {
+  const CodeMapping* mapping = space.find(frame.address() - (frame.is_exact() ? 0 : 1));
+  return mapping != nullptr && mapping->image.has_value();
+}
+
 }  // namespace
 
 std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, RuleKind rule,
                                                  FrameState& state, const StackView& stack,
-                                                 bool is_exact) {
+                                                 Frame frame) {
   const bool is_code = rule == RuleKind::kNone;
   FrameState caller = state;
   const Step by_frame_pointer = architecture::step_by_frame_pointer(caller, stack);
@@ -28,14 +34,16 @@ std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, Rule
   }
   caller = state;
   const Step as_leaf = architecture::step_as_leaf(caller, stack);
-  if (is_exact && as_leaf == Step::kDone && returns_to_code(space, caller)) {
+  if (frame.is_exact() && as_leaf == Step::kDone && returns_to_code(space, caller)) {
     state = caller;
     return FrameSource::kLeaf;
   }
   if (!is_code)
     return Stop::kBadReturnAddress;
   if (state.fp == 0)
-    return Stop::kEndOfStack;
+    return frame.source() == FrameSource::kFramePointer || is_of_file(space, frame)
+               ? Stop::kEndOfStack
+               : Stop::kNoUnwindInfo;
   const bool is_cut_off =
       by_frame_pointer == Step::kNotCaptured && state.fp - stack.end() < kMaxStackBytes;
   return is_cut_off ? Stop::kStackNotCaptured : Stop::kNoUnwindInfo;

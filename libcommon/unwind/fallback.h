@@ -11,14 +11,15 @@
 namespace pe::unwind {
 
 /// From code that no table describes (`rule` kNone), or from no code at all (kNotExecutable: an
-/// exact address that was jumped to): how `state` became the caller's, or why not.  `is_exact` as
-/// in Frame; only such a frame may be a leaf.
+/// exact address that was jumped to): how `state` became the caller's, or why not.  `frame` is
+/// the one that is stepped out of; only an exact one may be a leaf.
 ///
 /// A frame pointer of 0 where there is no table means the outermost frame: the ABI asks for it at
-/// program start, and the dynamic loader's and many C libraries' first code has no CFI.
+/// program start, and the dynamic loader's and many C libraries' first code has no CFI.  Code made
+/// at run time may use the register for anything, so there it only means that after a step by it.
 std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, RuleKind rule,
                                                  FrameState& state, const StackView& stack,
-                                                 bool is_exact);
+                                                 Frame frame);
 
 /// Why a stack ends whose next return address, `state.ip`, is in no code.  0 is how threads of
 /// code without CFI begin.

@@ -48,7 +48,7 @@ class GeneralWalk {
  private:
   std::optional<Stop> step_blindly(RuleKind kind) {
     FrameState state = registers_.state();
-    const auto found = step_without_cfi(space_, kind, state, stack_, is_exact_);
+    const auto found = step_without_cfi(space_, kind, state, stack_, frame());
     if (const auto* stop = std::get_if<Stop>(&found))
       return *stop;
     registers_ = Registers(state);

@@ -164,9 +164,9 @@ FlatRules UnwindTable::flat_rules() const {
   return flat;
 }
 
-std::optional<std::uint64_t> UnwindTable::svma_of_file_offset(
+std::optional<std::uint64_t> UnwindTable::svma_of_mapping(
     std::uint64_t file_offset) const noexcept {
-  return elf::svma_of_file_offset(segments_, file_offset);
+  return elf::svma_of_code_mapping(segments_, file_offset);
 }
 
 }  // namespace pe::unwind

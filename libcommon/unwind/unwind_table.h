@@ -58,8 +58,8 @@ class UnwindTable {
 
   /// Whether there is any unwind information.
   [[nodiscard]] bool has_rules() const noexcept { return fde_count() != 0; }
-  /// Where the byte at `file_offset` was linked to; see elf::Image::svma_of_file_offset().
-  [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(
+  /// Where a mapping of code from `file_offset` on was linked to; see elf::svma_of_code_mapping().
+  [[nodiscard]] std::optional<std::uint64_t> svma_of_mapping(
       std::uint64_t file_offset) const noexcept;
 
   struct Statistics {

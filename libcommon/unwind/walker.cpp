@@ -237,7 +237,7 @@ std::optional<Stop> Walk<Recorder>::step_blindly(RuleKind kind, Position& at) {
   const bool is_exact = at.key != at.state.ip;
   const std::uint64_t fp = at.state.fp;
   recorder_.uses_frame_pointer(fp, at.count - 1);
-  const auto found = step_without_cfi(space_, kind, at.state, stack_, is_exact);
+  const auto found = step_without_cfi(space_, kind, at.state, stack_, out_[at.count - 1]);
   const auto* source = std::get_if<FrameSource>(&found);
   if (source != nullptr && *source == FrameSource::kFramePointer)
     recorder_.reads_frame_pointer(fp, at.count - 1);

@@ -17,6 +17,7 @@ check_build o0 alloca realigned signal exception plt thread=1 qsort tail noretur
 check_build o3 realigned signal exception plt thread=1 memcpy qsort tail
 check_build fp alloca realigned signal exception plt memcpy qsort vdso syscall
 check_build clang alloca realigned signal exception plt thread=1 qsort noreturn
+check_build lld realigned exception thread=1 qsort
 check_build nopie realigned signal exception plt memcpy qsort
 check_build static signal exception thread=1 memcpy qsort vdso syscall
 check_exceptions

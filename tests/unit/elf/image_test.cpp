@@ -91,6 +91,17 @@ BOOST_AUTO_TEST_CASE(maps_file_offsets_to_addresses_as_linked) {
   BOOST_TEST(!image.svma_of_file_offset(~std::uint64_t{0}));
 }
 
+BOOST_AUTO_TEST_CASE(a_mapping_of_code_may_begin_before_its_segment) {
+  // As lld lays programs out: the code shares its first page with what stands before it.
+  const pe::elf::Segment segments[] = {{0, 0x65e4, 0, 0x65e4, false},
+                                       {0x65f0, 0x3000, 0x75f0, 0x3000, true},
+                                       {0x95f0, 0x500, 0xb5f0, 0x500, false}};
+  BOOST_TEST(pe::elf::svma_of_code_mapping(segments, 0x6000).value() == 0x7000u);
+  BOOST_TEST(pe::elf::svma_of_code_mapping(segments, 0x7000).value() == 0x8000u);
+  BOOST_TEST(pe::elf::svma_of_code_mapping(segments, 0x1000).value() == 0x1000u);
+  BOOST_TEST(!pe::elf::svma_of_code_mapping(segments, 0x20000).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(reads_32_bit_images) {
   const Image image = opened(Image::open(test_binary("labels_32.so")));
   BOOST_TEST(!image.is_64_bit());

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(the_three_commonest_ends_are_told_and_the_others_counted) {
 BOOST_AUTO_TEST_CASE(programs_that_cannot_be_walked_are_told) {
   StackCounts counts;
   counts.foreign = 7;
-  BOOST_TEST(describe(counts) == "100.0 % of stacks complete; 7 of 32-bit programs not walked");
+  BOOST_TEST(describe(counts) == "7 of 32-bit programs not walked");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(knows_where_the_file_was_linked_to) {
   const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
   const UnwindTable table(image);
   const auto* text = image.section(".text");
-  BOOST_CHECK(table.svma_of_file_offset(text->file_offset) == text->svma);
+  BOOST_CHECK(table.svma_of_mapping(text->file_offset) == text->svma);
 }
 
 BOOST_AUTO_TEST_CASE(the_vdso_has_rules_too) {
