@@ -111,8 +111,9 @@ std::string_view replace_user_copy(const Record& record, const Sample& sample,
 
 void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held) {
   // A word more than was copied: it stays visible that the stack ended there.
-  const std::size_t kept = (sample.user_stack.size() / kWordBytes + 2) * kWordBytes;
-  if (kept >= sample.user_stack_limit)
+  const std::size_t kept = std::min<std::size_t>(
+      (sample.user_stack.size() / kWordBytes + 2) * kWordBytes, sample.user_stack_limit);
+  if (sample.has_full_copy())
     return held.hold(sample.time_ns, {record.bytes});
   const Bytes bytes = record.bytes;
   const auto stack_at = static_cast<std::size_t>(sample.user_stack.data() - bytes.data());

@@ -84,6 +84,7 @@ class SampleUnwinder {
     unwind::ThreadHistory history;
     std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
     std::uint64_t root_sp = 0;            ///< of its last complete stack; 0: not known
+    std::uint64_t other_root_sp = 0;      ///< where a walk ended that was not believed
     MemoryRange stack;                    ///< asked for where that does not help
     bool is_cut = false;                  ///< its last copy was too short
   };

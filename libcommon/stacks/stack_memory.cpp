@@ -7,7 +7,7 @@
 namespace pe::stacks {
 namespace {
 
-constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
+constexpr std::uint64_t kBytesOfWord = sizeof(std::uint64_t);
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
 
 /// Of the words in [start, end) as far as they are in `stack`; of large bodies the outer part,
@@ -21,14 +21,14 @@ std::uint64_t hash_of_body(const unwind::StackView& stack, std::uint64_t start,
     start = end - kMaxBodyBytes;
   std::uint64_t at = start;
   const auto mix = [&](std::size_t lane) {
-    lanes[lane] = (lanes[lane] ^ stack.word(at + lane * kWordBytes)) * kMultiplier;
+    lanes[lane] = (lanes[lane] ^ stack.word(at + lane * kBytesOfWord)) * kMultiplier;
     lanes[lane] ^= lanes[lane] >> 32U;
   };
-  for (; end - at >= kLanes * kWordBytes && stack.has_word(at + (kLanes - 1) * kWordBytes);
-       at += kLanes * kWordBytes)
+  for (; end - at >= kLanes * kBytesOfWord && stack.has_word(at + (kLanes - 1) * kBytesOfWord);
+       at += kLanes * kBytesOfWord)
     for (std::size_t lane = 0; lane < kLanes; ++lane)
       mix(lane);
-  for (; end - at >= kWordBytes && stack.has_word(at); at += kWordBytes)
+  for (; end - at >= kBytesOfWord && stack.has_word(at); at += kBytesOfWord)
     mix(0);
   std::uint64_t hash = 0;
   for (const std::uint64_t lane : lanes)
@@ -47,7 +47,7 @@ std::uint64_t body_of(const KnownStack& known, std::size_t frame,
 
 std::size_t StackMemory::PlaceHash::operator()(const Place& place) const noexcept {
   const std::uint64_t hash =
-      (place.frame.address() * kMultiplier ^ place.sp / kWordBytes) * kMultiplier;
+      (place.frame.address() * kMultiplier ^ place.sp / kBytesOfWord) * kMultiplier;
   return hash ^ hash >> 32U;
 }
 

@@ -14,15 +14,15 @@ bool returns_to_code(const AddressSpace& space, const FrameState& caller) {
   return space.find(caller.ip - 1) != nullptr;
 }
 
-/// Is it code of an image, not made at run time?
-bool is_of_file(const AddressSpace& space, Frame frame) {
-  const CodeMapping* mapping = space.find(frame.address() - (frame.is_exact() ? 0 : 1));
-  return mapping != nullptr && mapping->image.has_value();
+/// Is it code of an image that has tables, only none for this code?
+bool is_of_described_image(AddressSpace& space, Frame frame) {
+  const auto place = space.place(frame.address() - (frame.is_exact() ? 0 : 1));
+  return place && place->table->has_rules();
 }
 
 }  // namespace
 
-std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, RuleKind rule,
+std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
                                                  FrameState& state, const StackView& stack,
                                                  Frame frame) {
   const bool is_code = rule == RuleKind::kNone;
@@ -41,7 +41,7 @@ std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, Rule
   if (!is_code)
     return Stop::kBadReturnAddress;
   if (state.fp == 0)
-    return frame.source() == FrameSource::kFramePointer || is_of_file(space, frame)
+    return frame.source() == FrameSource::kFramePointer || is_of_described_image(space, frame)
                ? Stop::kEndOfStack
                : Stop::kNoUnwindInfo;
   const bool is_cut_off =

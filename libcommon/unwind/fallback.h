@@ -15,9 +15,10 @@ namespace pe::unwind {
 /// the one that is stepped out of; only an exact one may be a leaf.
 ///
 /// A frame pointer of 0 where there is no table means the outermost frame: the ABI asks for it at
-/// program start, and the dynamic loader's and many C libraries' first code has no CFI.  Code made
-/// at run time may use the register for anything, so there it only means that after a step by it.
-std::variant<FrameSource, Stop> step_without_cfi(const AddressSpace& space, RuleKind rule,
+/// program start, and the dynamic loader's and many C libraries' first code has no CFI.  Where
+/// nothing is described, as of code made at run time, the register may be used for anything, so
+/// there it only means that after a step by it.
+std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
                                                  FrameState& state, const StackView& stack,
                                                  Frame frame);
 

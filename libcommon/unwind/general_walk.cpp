@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/general_walk.h"
 
+#include "unwind/effort.h"
 #include "unwind/fallback.h"
 #include "unwind/row_step.h"
 
@@ -22,7 +23,7 @@ class GeneralWalk {
       return step_blindly(kind);
     const auto place = space_.place(avma);
     const auto full = place ? place->table->full_row(place->svma) : std::nullopt;
-    if (!full)
+    if (!full || !effort_.spend(*full))
       return Stop::kNoUnwindInfo;
     const Step step = step_row(full->row, registers_, stack_);
     if (!leads_to_a_frame(step, is_exact_, full->is_signal_frame))
@@ -63,6 +64,7 @@ class GeneralWalk {
   bool is_exact_;
   bool is_elsewhere_ = false;
   FrameSource source_ = FrameSource::kCfi;
+  Effort effort_;
 };
 
 }  // namespace

@@ -101,6 +101,20 @@ Rule UnwindTable::rule(std::uint64_t svma) {
   return after == rows.begin() ? Rule(RuleKind::kNone) : std::prev(after)->rule;
 }
 
+namespace {
+
+/// Expressions may loop, so each counts as a hundred instructions and more.
+std::size_t cost_of(const CfiRow& row, std::size_t instruction_bytes) {
+  constexpr std::size_t kRow = 256;
+  constexpr std::size_t kExpression = 4096;
+  std::size_t expressions = row.cfa.is_expression ? 1 : 0;
+  for (const RegisterRule& rule : row.registers)
+    expressions += rule.expression.empty() ? 0 : 1;
+  return kRow + instruction_bytes + expressions * kExpression;
+}
+
+}  // namespace
+
 std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) const {
   for (const Part& part : parts_) {
     const auto number = part.section.find(svma);
@@ -110,7 +124,8 @@ std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) co
     CfiProgram program(*fde, part.section.data_svma());
     while (program.next())
       if (svma - fde->start_svma < program.to())
-        return FullRow{program.row(), fde->cie.is_signal_frame};
+        return FullRow{program.row(), fde->cie.is_signal_frame,
+                       cost_of(program.row(), fde->instructions.left().size())};
     return std::nullopt;
   }
   return std::nullopt;

@@ -50,6 +50,7 @@ class UnwindTable {
   struct FullRow {
     CfiRow row;  ///< expressions live as long as the table
     bool is_signal_frame;
+    std::size_t cost;  ///< about as many bytes were interpreted, or will be by who follows it
   };
   [[nodiscard]] std::optional<FullRow> full_row(std::uint64_t svma) const;
 

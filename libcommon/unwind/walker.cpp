@@ -6,6 +6,7 @@
 #include <optional>
 #include <variant>
 
+#include "unwind/effort.h"
 #include "unwind/fallback.h"
 #include "unwind/general_walk.h"
 #include "unwind/history_recorder.h"
@@ -68,6 +69,7 @@ class Walk {
   const StackView& stack_;
   std::span<Frame> out_;
   Recorder& recorder_;
+  Effort effort_;
   std::uint64_t keys_ = 0;  ///< all bits of those that were found in the cache
   bool has_joined_ = false;
   bool has_given_up_ = false;
@@ -217,7 +219,7 @@ template <typename Recorder>
 std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
   const auto place = space_.place(at.key - 1);
   const auto full = place ? place->table->full_row(place->svma) : std::nullopt;
-  if (!full)
+  if (!full || !effort_.spend(*full))
     return Stop::kNoUnwindInfo;
   Registers registers = at.count == 1 ? start_.registers : Registers(at.state);
   const Step step = step_row(full->row, registers, stack_);

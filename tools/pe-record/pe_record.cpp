@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "base/quote.h"
 #include "cli/child.h"
 #include "cli/progress.h"
 #include "cli/stop_signals.h"
@@ -35,7 +36,7 @@ double own_cpu_seconds() {
 }
 
 void say(cli::Io& io, const std::string& what) {
-  io.err.write("pe-record: " + what + "\n");
+  io.err.write("pe-record: " + printable(what) + "\n");
   io.err.flush();
 }
 

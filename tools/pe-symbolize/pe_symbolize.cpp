@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "base/quote.h"
 #include "pe-symbolize/annotator.h"
 #include "pe-symbolize/copied_stacks.h"
 #include "pe-symbolize/options.h"
@@ -14,7 +15,9 @@ namespace {
 
 using session::Session;
 
-void say(cli::Io& io, const std::string& what) { io.err.write("pe-symbolize: " + what + "\n"); }
+void say(cli::Io& io, const std::string& what) {
+  io.err.write("pe-symbolize: " + printable(what) + "\n");
+}
 
 /// Keeps the names in step with the mappings.
 void follow(const Session& session, symbolize::Annotator& annotator,
