@@ -15,7 +15,7 @@ namespace pe::record {
 namespace {
 
 constexpr std::uint64_t kWakeNs = 250'000'000;
-constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 bool has_ended(pid_t tid, const Fd& pidfd) {
   if (pidfd) {
@@ -79,8 +79,8 @@ Ended watch(const WatchRequest& request,
       const std::uint64_t passed_ns = monotonic_ns() - began_ns;
       wait_ns = std::min(wait_ns, *request.duration_ns - std::min(passed_ns, *request.duration_ns));
     }
-    const timespec wait{static_cast<time_t>(wait_ns / kSecond),
-                        static_cast<long>(wait_ns % kSecond)};
+    const timespec wait{static_cast<time_t>(wait_ns / kSecondNs),
+                        static_cast<long>(wait_ns % kSecondNs)};
     ::ppoll(polled.data(), polled.size(), &wait, nullptr);
     wanted_ns = on_wake();
     // The counter that owns a ring hangs up for good when its thread has ended, though
