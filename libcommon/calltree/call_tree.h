@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +45,9 @@ class CallTree {
   [[nodiscard]] NodeId subtree_end(NodeId node) const { return nodes_[node].subtree_end; }
   /// Counts of the stacks that end here.
   [[nodiscard]] Count self(NodeId node) const { return self_[node]; }
+  /// By node: self() and total().
+  [[nodiscard]] std::span<const Count> selves() const noexcept { return self_; }
+  [[nodiscard]] std::span<const Count> totals() const noexcept { return total_; }
   /// self() of the node and all its descendants; Count::max() if that does not fit.
   [[nodiscard]] Count total(NodeId node) const { return total_[node]; }
   /// Were the stacks counted in two profiles?
@@ -69,6 +73,7 @@ class CallTree {
   friend class TreeBuilder;
   friend class NeighbourBuilder;
   friend class Reshaper;
+  friend class Weigher;
   struct Node {
     std::uint32_t name;  ///< index into names_
     NodeId parent;

@@ -18,7 +18,7 @@ constexpr int kNearChildren = 8;
 
 }  // namespace
 
-TreeBuilder::TreeBuilder() {
+TreeBuilder::TreeBuilder(Rename rename) : rename_(std::move(rename)) {
   nodes_.push_back({.name = names_.find_or_add(""),
                     .first_child = kRoot,
                     .last_child = kRoot,
@@ -26,24 +26,52 @@ TreeBuilder::TreeBuilder() {
   self_.emplace_back();
 }
 
-void TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
+std::uint32_t TreeBuilder::name_of(std::string_view frame) {
+  if (!rename_)
+    return names_.find_or_add(frame);
+  const std::uint32_t text = texts_.find_or_add(frame);
+  if (text == named_.size())  // a new one
+    named_.push_back(names_.find_or_add(rename_(frame)));
+  return named_[text];
+}
+
+NodeId TreeBuilder::find_or_add(std::string_view stack) {
   stack = without_empty_end(stack);
   path_.keep_common(stack);
   NodeId node = path_.node();
   for (std::size_t start = path_.next_frame(); start < stack.size();) {
     const std::size_t end = std::min(stack.find(';', start), stack.size());
-    node = child(node, names_.find_or_add(stack.substr(start, end - start)));
+    node = child(node, name_of(stack.substr(start, end - start)));
     path_.push(end, node);
     start = end + 1;
   }
+  return node;
+}
+
+void TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
+  const NodeId node = find_or_add(stack);
   if (!self_[node].add(count))
     tree_.saturated_ = true;
-  if (before) {
-    if (self_before_.size() <= node)
-      self_before_.resize(node + std::size_t{1});
-    if (!self_before_[node].add(*before))
-      tree_.saturated_ = true;
-  }
+  if (before)
+    add_to_other(0, node, *before);
+}
+
+void TreeBuilder::add_to(std::size_t profile, std::string_view stack, Count count) {
+  const NodeId node = find_or_add(stack);
+  if (profile > 0)
+    add_to_other(profile - 1, node, count);
+  else if (!self_[node].add(count))
+    tree_.saturated_ = true;
+}
+
+void TreeBuilder::add_to_other(std::size_t index, NodeId node, Count count) {
+  if (others_.size() <= index)
+    others_.resize(index + 1);
+  std::vector<Count>& self = others_[index];
+  if (self.size() <= node)
+    self.resize(node + std::size_t{1});
+  if (!self[node].add(count))
+    tree_.saturated_ = true;
 }
 
 NodeId TreeBuilder::child(NodeId parent, std::uint32_t name) {
@@ -91,14 +119,11 @@ std::vector<std::uint32_t> TreeBuilder::name_ranks() const {
 }
 
 /// Fills the tree's nodes, depth first; subtree_end and totals are left to finish().
-/// Returns self_before_ in the same order.
-std::vector<Count> TreeBuilder::emit_in_order() {
-  const bool is_differential = !self_before_.empty();
-  std::vector<Count> before;
-  before.reserve(is_differential ? nodes_.size() : 0);
-  self_before_.resize(is_differential ? nodes_.size() : 0);
+/// Returns the builder's number of each.
+std::vector<NodeId> TreeBuilder::emit_in_order() {
+  std::vector<NodeId> order;
+  order.reserve(nodes_.size());
   tree_.nodes_.reserve(nodes_.size());
-  tree_.self_.reserve(nodes_.size());
   const std::vector<std::uint32_t> ranks = name_ranks();
   struct Pending {
     NodeId node;    // in the builder
@@ -113,9 +138,7 @@ std::vector<Count> TreeBuilder::emit_in_order() {
     pending.pop_back();
     const auto id = static_cast<NodeId>(tree_.nodes_.size());
     tree_.nodes_.push_back({.name = nodes_[node].name, .parent = parent, .subtree_end = id + 1});
-    tree_.self_.push_back(self_[node]);
-    if (is_differential)
-      before.push_back(self_before_[node]);
+    order.push_back(node);
     const auto first = static_cast<std::ptrdiff_t>(pending.size());
     for (NodeId c = nodes_[node].first_child; c != kRoot; c = nodes_[c].next_sibling)
       pending.push_back({.node = c, .parent = id});
@@ -124,17 +147,45 @@ std::vector<Count> TreeBuilder::emit_in_order() {
     if (!std::is_sorted(pending.begin() + first, pending.end(), by_name_descending))
       std::sort(pending.begin() + first, pending.end(), by_name_descending);
   }
-  return before;
+  return order;
+}
+
+std::vector<Count> TreeBuilder::in_order(std::vector<Count> counts,
+                                         const std::vector<NodeId>& order) const {
+  counts.resize(nodes_.size());
+  std::vector<Count> ordered;
+  ordered.reserve(order.size());
+  for (const NodeId node : order)
+    ordered.push_back(counts[node]);
+  return ordered;
 }
 
 CallTree TreeBuilder::finish() && {
-  std::vector<Count> self_before = emit_in_order();
+  const std::vector<NodeId> order = emit_in_order();
+  tree_.self_ = in_order(std::move(self_), order);
   CallTree tree = std::move(tree_);
   std::move(names_).move_to(tree.texts_, tree.names_);
   tree.add_up();
-  if (!self_before.empty())
-    tree.take_differences(std::move(self_before));
+  if (!others_.empty())
+    tree.take_differences(in_order(std::move(others_[0]), order));
   return tree;
+}
+
+ProfileUnion TreeBuilder::finish_union(std::size_t profiles) && {
+  const std::vector<NodeId> order = emit_in_order();
+  ProfileUnion all{.tree = std::move(tree_), .profiles = {}};
+  CallTree& tree = all.tree;
+  std::move(names_).move_to(tree.texts_, tree.names_);
+  others_.resize(profiles);
+  std::swap(others_.back(), self_);  // profile 0 comes last, and its counts stay in the tree
+  std::rotate(others_.begin(), others_.end() - 1, others_.end());
+  all.profiles.resize(profiles);
+  for (std::size_t i = profiles; i-- > 0;) {
+    tree.self_ = in_order(std::move(others_[i]), order);
+    tree.add_up();
+    all.profiles[i] = {.self = tree.self_, .total = tree.total_};
+  }
+  return all;
 }
 
 }  // namespace pe::calltree

@@ -101,6 +101,13 @@ CommandLine parse_command_line(const Tool& tool, const po::options_description& 
     line.command.assign(rest.begin() + (!rest.empty() && rest[0] == "--" ? 1 : 0), rest.end());
     args = args.first(command);
   }
+  if (tool.has_two_sides) {
+    const auto separator = std::find(args.begin(), args.end(), "--");
+    const auto first = static_cast<std::size_t>(separator - args.begin());
+    if (separator != args.end())
+      line.second_operands.assign(separator + 1, args.end());
+    args = args.first(first);
+  }
   po::options_description all;
   all.add(options).add_options()("operand", po::value(&line.operands));
   po::positional_options_description positional;
@@ -119,7 +126,7 @@ CommandLine parse_command_line(const Tool& tool, const po::options_description& 
   } catch (const po::error& e) {
     throw UsageError(e.what());
   }
-  if (line.operands.empty() && !tool.runs_command)
+  if (line.operands.empty() && !tool.runs_command && !tool.has_two_sides)
     line.operands.emplace_back("-");
   return line;
 }

@@ -222,6 +222,32 @@ class Rewriter {
   StrictArgs result_;
 };
 
+/// "-ns FILE...": letters of options, none of which takes a value; nothing behind the first file
+/// is an option.
+StrictArgs letters_to_strict(const PerlName& script, std::span<const std::string> args) {
+  StrictArgs strict;
+  strict.args.assign(script.extra_args.begin(), script.extra_args.end());
+  for (; !args.empty() && args[0].size() > 1 && args[0][0] == '-' && args[0] != "--";
+       args = args.subspan(1)) {
+    for (const char letter : args[0].substr(1)) {
+      const auto* const option = std::find_if(
+          script.options.data(), script.options.data() + script.options.size(),
+          [letter](const PerlOption& o) { return o.name == std::string_view(&letter, 1); });
+      if (option == script.options.data() + script.options.size())
+        strict.problems.push_back(fmt::format("-{}: no such option", letter));
+      else if (option->takes == Takes::kUsage)
+        strict.wants_usage = true;
+      else
+        strict.args.push_back(fmt::format("--{}", our_name(*option)));
+    }
+  }
+  if (!args.empty() && args[0] == "--")
+    args = args.subspan(1);
+  strict.args.emplace_back("--");
+  strict.args.insert(strict.args.end(), args.begin(), args.end());
+  return strict;
+}
+
 }  // namespace
 
 std::string_view our_name(const PerlOption& option) {
@@ -229,6 +255,8 @@ std::string_view our_name(const PerlOption& option) {
 }
 
 StrictArgs to_strict(const PerlName& script, std::span<const std::string> args) {
+  if (script.grammar == PerlGrammar::kLetters)
+    return letters_to_strict(script, args);
   if (!script.options.empty())
     return Rewriter(script).rewrite(args);
   StrictArgs files_only;

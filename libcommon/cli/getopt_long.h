@@ -32,12 +32,20 @@ struct PerlOption {
   std::string_view as = {};
 };
 
+/// How a script takes its command line.
+enum class PerlGrammar {
+  kWords,    ///< Getopt::Long
+  kLetters,  ///< Getopt::Std: letters behind one dash, all before the files
+};
+
 /// A script that a tool stands in for.
 struct PerlName {
   std::string_view name;                         ///< "flamegraph.pl"
   std::span<const std::string_view> extra_args;  ///< of ours, that make the tool what the script is
   /// None: the script knows no options, and every argument is a file.
   std::span<const PerlOption> options;
+  PerlGrammar grammar = PerlGrammar::kWords;
+  int usage_status = 255;  ///< of a wrong command line
 };
 
 /// Our option for it.

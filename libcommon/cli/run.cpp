@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <new>
 
 #include "base/error.h"
 #include "base/file_name.h"
@@ -58,7 +59,7 @@ int show_usage(const Tool& tool, const PerlName& script, const std::vector<std::
     complain(tool, io, problem);
   io.err.write(perl_usage_text(tool, script, all_options(tool)));
   io.err.flush();
-  return kPerlUsage;
+  return script.usage_status;
 }
 
 /// A caller may have closed any of the three; the next file that we open must not
@@ -118,6 +119,9 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
   } catch (const CommandError& e) {
     complain(tool, io, e.what());
     return e.status();
+  } catch (const std::bad_alloc&) {
+    complain(tool, io, "out of memory");
+    return runs_command ? kOwnFailure : kFailure;
   } catch (const std::exception& e) {
     complain(tool, io, e.what());
     return runs_command ? kOwnFailure : kFailure;

@@ -20,8 +20,7 @@ enum ExitStatus : int {
   kOwnFailure = 125,       ///< as kFailure, of a tool that was given a command to run
   kCannotExecute = 126,    ///< the command exists but cannot be run
   kCommandNotFound = 127,  ///< as env(1) and timeout(1)
-  kPipeClosed = 141,       ///< 128 + SIGPIPE, as the shell shows a filter cut short
-  kPerlUsage = 255         ///< as kUsage, under the name of a perl script
+  kPipeClosed = 141        ///< 128 + SIGPIPE, as the shell shows a filter cut short
 };
 
 /// Where a tool reads and writes; tests pass their own.
@@ -36,6 +35,8 @@ struct CommandLine {
   boost::program_options::variables_map values;
   /// The files to read; {"-"} when none was given.  Empty for a tool that runs commands.
   std::vector<std::string> operands;
+  /// Those behind "--", for a tool that tells the two sides apart.
+  std::vector<std::string> second_operands;
   /// The command and its arguments, untouched; only for a tool that runs commands.
   std::vector<std::string> command;
 
@@ -56,6 +57,8 @@ struct Tool {
   int (*work)(const CommandLine&, Io&);
   /// Operands are a command to run, whose own options are left alone.
   bool runs_command = false;
+  /// Operands are of two sides, "A... -- B...".
+  bool has_two_sides = false;
   /// Scripts that it is when called by their names.
   std::span<const PerlName> perl_names = {};
 };
@@ -66,7 +69,7 @@ int run(const Tool& tool, std::span<const std::string> args, Io& io);
 
 /// The same under the name by which the tool was called, a path or not: under that of one of its
 /// perl_names the command line is taken as that script takes it, and a wrong one
-/// gets all its problems, the usage, and the status 255, as from the script.
+/// gets all its problems, the usage, and the status that the script gives.
 int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io);
 
 /// run_as() on the process's own descriptors.  A filter whose standard input is a

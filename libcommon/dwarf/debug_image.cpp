@@ -3,9 +3,10 @@
 
 #include <elfutils/libdw.h>  // and with it the ELF structures
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
-#include <string>
+#include <span>
 
 #include "elf/compressed.h"
 
@@ -16,62 +17,6 @@ namespace {
 constexpr std::string_view kWanted[] = {
     ".debug_abbrev", ".debug_addr", ".debug_info",     ".debug_line",        ".debug_line_str",
     ".debug_ranges", ".debug_str",  ".debug_rnglists", ".debug_str_offsets",
-};
-
-class Builder {
-  static constexpr std::size_t kMaxOverhead = 4096;  ///< headers, names and padding
-
- public:
-  Builder(const elf::Image& image, std::uint64_t content_bytes) {
-    header_.e_ident[EI_CLASS] = ELFCLASS64;
-    header_.e_ident[EI_DATA] = ELFDATA2LSB;
-    header_.e_ident[EI_VERSION] = EV_CURRENT;
-    std::memcpy(header_.e_ident, ELFMAG, SELFMAG);
-    header_.e_type = image.type();
-    header_.e_machine = image.machine();
-    header_.e_version = EV_CURRENT;
-    header_.e_ehsize = sizeof header_;
-    header_.e_shentsize = sizeof(Elf64_Shdr);
-    bytes_.reserve(content_bytes + kMaxOverhead);
-    bytes_.resize(sizeof header_);
-    sections_.emplace_back();  // none has number 0
-  }
-
-  void add(std::string_view name, std::span<const std::byte> content, std::uint32_t type) {
-    constexpr std::size_t kAlignment = 16;
-    bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment);
-    Elf64_Shdr section{};
-    section.sh_name = static_cast<Elf64_Word>(names_.size());
-    section.sh_type = type;
-    section.sh_offset = bytes_.size();
-    section.sh_size = content.size();
-    section.sh_addralign = 1;
-    sections_.push_back(section);
-    names_.append(name).push_back('\0');
-    bytes_.insert(bytes_.end(), content.begin(), content.end());
-    bytes_.resize(bytes_.size() + kPaddingBytes);
-  }
-
-  std::vector<std::byte> finish() {
-    const std::string names = names_ + ".shstrtab" + '\0';
-    add(".shstrtab", std::as_bytes(std::span(names)), SHT_STRTAB);
-    constexpr std::size_t kAlignment = alignof(Elf64_Shdr);
-    bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment);
-    header_.e_shoff = bytes_.size();
-    header_.e_shnum = static_cast<Elf64_Half>(sections_.size());
-    header_.e_shstrndx = static_cast<Elf64_Half>(sections_.size() - 1);
-    std::memcpy(bytes_.data(), &header_, sizeof header_);
-    const auto table = std::as_bytes(std::span(sections_));
-    bytes_.insert(bytes_.end(), table.begin(), table.end());
-    bytes_.resize(bytes_.size() + kPaddingBytes);
-    return std::move(bytes_);
-  }
-
- private:
-  Elf64_Ehdr header_{};
-  std::vector<Elf64_Shdr> sections_;
-  std::string names_ = std::string(1, '\0');
-  std::vector<std::byte> bytes_;
 };
 
 struct Wanted {
@@ -92,22 +37,110 @@ std::optional<Wanted> find_wanted(const elf::Image& image, std::uint64_t limit_b
     wanted.bytes += *bytes;
     wanted.sections.push_back(section);
   }
-  if (image.type() == ET_REL || wanted.bytes == 0)  // whose addresses are not final
-    return std::nullopt;
-  return wanted;
+  return wanted.bytes == 0 ? std::nullopt : std::optional(wanted);
+}
+
+template <typename T>
+void put(std::vector<std::byte>& bytes, std::size_t at, std::span<const T> values) {
+  std::memcpy(bytes.data() + at, values.data(), values.size_bytes());
 }
 
 }  // namespace
 
-std::vector<std::byte> make_debug_image(const elf::Image& image, std::uint64_t limit_bytes) {
+Bytes DebugImage::section(std::string_view name) const noexcept {
+  const auto found = std::find_if(sections.begin(), sections.end(),
+                                  [name](const Place& place) { return place.name == name; });
+  return found == sections.end() ? Bytes() : Bytes(bytes).subspan(found->offset, found->bytes);
+}
+
+DebugImageBuilder::DebugImageBuilder(std::uint16_t machine, std::uint64_t content_bytes) {
+  constexpr std::uint64_t kMaxOverhead = 4096;  // headers, names and padding
+  image_.machine = machine;
+  image_.bytes.reserve(static_cast<std::size_t>(content_bytes + kMaxOverhead));
+  image_.bytes.resize(sizeof(Elf64_Ehdr));
+}
+
+void DebugImageBuilder::add(std::string_view name, Bytes content) {
+  std::vector<std::byte>& bytes = image_.bytes;
+  align(16);
+  image_.sections.push_back({std::string(name), bytes.size(), content.size()});
+  bytes.insert(bytes.end(), content.begin(), content.end());
+  bytes.resize(bytes.size() + kPaddingBytes);
+}
+
+void DebugImageBuilder::align(std::size_t alignment) {
+  std::vector<std::byte>& bytes = image_.bytes;
+  bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
+}
+
+DebugImage DebugImageBuilder::finish() {
+  std::string names(1, '\0');
+  std::vector<Elf64_Shdr> headers(1);  // none has number 0
+  headers.reserve(image_.sections.size() + 2);
+  const auto add_header = [&](std::string_view name, std::uint64_t offset, std::uint64_t bytes) {
+    Elf64_Shdr header{};
+    header.sh_name = static_cast<Elf64_Word>(names.size());
+    header.sh_type = SHT_PROGBITS;
+    header.sh_offset = offset;
+    header.sh_size = bytes;
+    header.sh_addralign = 1;
+    headers.push_back(header);
+    names.append(name).push_back('\0');
+  };
+  for (const auto& place : image_.sections)
+    add_header(place.name, place.offset, place.bytes);
+  add_header(".shstrtab", image_.bytes.size(), 0);
+  headers.back().sh_type = SHT_STRTAB;
+  headers.back().sh_size = names.size();
+  std::size_t end = image_.bytes.size();
+  image_.bytes.resize(end + names.size());
+  put(image_.bytes, end, std::span<const char>(names));
+  align(alignof(Elf64_Shdr));
+  end = image_.bytes.size();
+  image_.bytes.resize(end + headers.size() * sizeof(Elf64_Shdr) + kPaddingBytes);
+  put(image_.bytes, end, std::span<const Elf64_Shdr>(headers));
+
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_DYN;
+  header.e_machine = image_.machine;
+  header.e_version = EV_CURRENT;
+  header.e_ehsize = sizeof header;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shoff = end;
+  header.e_shnum = static_cast<Elf64_Half>(headers.size());
+  header.e_shstrndx = static_cast<Elf64_Half>(headers.size() - 1);
+  put(image_.bytes, 0, std::span<const Elf64_Ehdr>(&header, 1));
+  return std::move(image_);
+}
+
+DebugImage make_debug_image(const elf::Image& image, std::uint64_t limit_bytes) {
   const auto wanted = find_wanted(image, limit_bytes);
   if (!wanted)
     return {};
-  Builder builder(image, wanted->bytes);
+  DebugImageBuilder builder(image.machine(), wanted->bytes);
   for (const elf::Section* section : wanted->sections)
     if (const auto content = elf::read_uncompressed(image, *section, limit_bytes))
-      builder.add(section->name, *content, SHT_PROGBITS);
+      builder.add(section->name, *content);
   return builder.finish();
+}
+
+DwarfHandle::DwarfHandle(DebugImage image) : image_(std::move(image)) {
+  if (image_.bytes.empty())
+    return;
+  elf_version(EV_CURRENT);
+  elf_ =
+      elf_memory(reinterpret_cast<char*>(image_.bytes.data()), image_.bytes.size() - kPaddingBytes);
+  if (elf_ != nullptr)
+    dwarf_ = dwarf_begin_elf(elf_, DWARF_C_READ, nullptr);
+}
+
+DwarfHandle::~DwarfHandle() {
+  dwarf_end(dwarf_);
+  elf_end(elf_);
 }
 
 }  // namespace pe::dwarf

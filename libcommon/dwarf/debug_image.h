@@ -7,10 +7,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elfutils/libdw.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "elf/image.h"
 
 namespace pe::dwarf {
@@ -18,8 +23,58 @@ namespace pe::dwarf {
 /// Zeros that follow the image in memory, so that no string or number reaches over the end.
 inline constexpr std::size_t kPaddingBytes = 64;
 
-/// An ELF image and kPaddingBytes of zeros; empty if there is no .debug_info, or if the sections
-/// exceed `limit_bytes` together.  A section that cannot be read is left out.
-std::vector<std::byte> make_debug_image(const elf::Image& image, std::uint64_t limit_bytes);
+struct DebugImage {
+  struct Place {
+    std::string name;
+    std::size_t offset, bytes;  ///< in `bytes`
+  };
+
+  std::vector<std::byte>
+      bytes;  ///< an ELF image and kPaddingBytes of zeros; empty if there is none
+  std::vector<Place> sections;
+  std::uint16_t machine = 0;  ///< EM_...
+
+  /// The content of a section; empty if there is none of that name.
+  [[nodiscard]] Bytes section(std::string_view name) const noexcept;
+};
+
+class DebugImageBuilder {
+ public:
+  /// `content_bytes` of sections will be added, about.
+  DebugImageBuilder(std::uint16_t machine, std::uint64_t content_bytes);
+
+  void add(std::string_view name, Bytes content);
+  /// Call it once, after the last section.
+  DebugImage finish();
+
+ private:
+  void align(std::size_t alignment);
+
+  DebugImage image_;
+};
+
+/// Without bytes if there is no debug section, or if they exceed `limit_bytes` together.
+/// A section that cannot be read is left out.
+DebugImage make_debug_image(const elf::Image& image, std::uint64_t limit_bytes);
+
+/// libdw's handle on an image, and the image.
+class DwarfHandle {
+ public:
+  /// An image without bytes, or that libdw refuses, makes an empty handle.
+  explicit DwarfHandle(DebugImage image);
+  DwarfHandle(const DwarfHandle&) = delete;
+  DwarfHandle& operator=(const DwarfHandle&) = delete;
+  DwarfHandle(DwarfHandle&&) = delete;
+  DwarfHandle& operator=(DwarfHandle&&) = delete;
+  ~DwarfHandle();
+
+  [[nodiscard]] Dwarf* get() const noexcept { return dwarf_; }  ///< nullptr: nothing to read
+  [[nodiscard]] const DebugImage& image() const noexcept { return image_; }
+
+ private:
+  DebugImage image_;  ///< must outlive the handles
+  Elf* elf_ = nullptr;
+  Dwarf* dwarf_ = nullptr;
+};
 
 }  // namespace pe::dwarf

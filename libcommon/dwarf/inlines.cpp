@@ -7,18 +7,11 @@
 
 #include "dwarf/debug_image.h"
 #include "dwarf/die.h"
+#include "dwarf/scopes.h"
+#include "dwarf/split_units.h"
 
 namespace pe::dwarf {
 namespace {
-
-constexpr std::size_t kMaxNesting = 64;  ///< of namespaces, classes and functions
-
-struct DwarfEnd {
-  void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
-};
-struct ElfEnd {
-  void operator()(Elf* elf) const noexcept { elf_end(elf); }
-};
 
 /// Code that belongs to an entry.
 struct Range {
@@ -50,10 +43,8 @@ class Ranges {
   std::vector<Range> ranges_;
 };
 
-bool is_scope(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
-         tag == DW_TAG_structure_type || tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block;
-}
+/// In relocatable files addresses are not final.
+bool is_linked(const elf::Image& image) { return image.type() != ET_REL; }
 
 bool may_hold_inlined(int tag) {
   return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
@@ -62,53 +53,72 @@ bool may_hold_inlined(int tag) {
 
 }  // namespace
 
-/// libdw's handle, and which unit and function have code where.
+/// Which unit and function have code where.
 class Inlines::Units {
  public:
-  explicit Units(std::vector<std::byte> debug_image) : image_(std::move(debug_image)) {
-    elf_version(EV_CURRENT);
-    elf_.reset(elf_memory(reinterpret_cast<char*>(image_.data()), image_.size() - kPaddingBytes));
-    if (elf_)
-      dwarf_.reset(dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));
-    if (dwarf_)
-      list_units();
+  /// `alt`: what several images share (dwz(1)), may be without bytes.
+  Units(DebugImage main, DebugImage alt, std::unique_ptr<SplitUnits> split)
+      : main_(std::move(main)), alt_(std::move(alt)), split_units_(std::move(split)) {
+    if (main_.get() == nullptr)
+      return;
+    // Without it libdw would look for one, had the image a link.
+    if (alt_.get() != nullptr)
+      dwarf_setalt(main_.get(), alt_.get());
+    list_units();
   }
 
   [[nodiscard]] bool is_empty() const { return units_.is_empty(); }
+  [[nodiscard]] std::size_t missing_split_units() const { return missing_split_units_; }
 
   std::vector<SourceFrame> at(Dwarf_Addr svma) {
     const Range* unit_range = units_.find(svma);
-    if (unit_range == nullptr)
-      return {};
     Dwarf_Die unit;
-    if (dwarf_offdie(dwarf_.get(), unit_range->entry, &unit) == nullptr)
+    if (unit_range == nullptr || dwarf_offdie(main_.get(), unit_range->entry, &unit) == nullptr)
       return {};
-    const Range* function_range = functions_of(unit).find(svma);
+    const Tree& tree = tree_of(unit);
+    const Dwarf_Addr address = (svma - tree.bias) & tree.address_mask;
+    const Range* function_range = tree.functions.find(address);
     Dwarf_Die function;
     if (function_range == nullptr ||
-        dwarf_offdie(dwarf_.get(), function_range->entry, &function) == nullptr) {
+        dwarf_offdie(tree.dwarf, function_range->entry, &function) == nullptr) {
       SourceFrame nameless;  // a thunk, which the compiler made up
       set_line(unit, svma, nameless);
       return nameless.line > 0 ? std::vector{nameless} : std::vector<SourceFrame>{};
     }
-    return frames_at(unit, function, svma);
+    std::vector<SourceFrame> frames = frames_at(unit, function, address);
+    set_line(unit, svma, frames.back());
+    std::reverse(frames.begin(), frames.end());
+    return frames;
   }
 
  private:
+  /// A unit's entries: where its skeleton is, or in a file of their own.
+  struct Tree {
+    std::unique_ptr<DwarfHandle> split;
+    Dwarf* dwarf = nullptr;  ///< that has the entries
+    Dwarf_Addr bias = 0;     ///< addresses in it are less by that
+    Dwarf_Addr address_mask = ~Dwarf_Addr{0};
+    Ranges functions;
+  };
+
   void list_units() {
     Dwarf_Off at = 0;
     Dwarf_Off next = 0;
     std::size_t header_bytes = 0;
-    while (dwarf_nextcu(dwarf_.get(), at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0 &&
+    while (dwarf_nextcu(main_.get(), at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0 &&
            next > at && !budget_.is_spent()) {
       Dwarf_Die unit;
       const Dwarf_Off entry = at + header_bytes;
-      if (dwarf_offdie(dwarf_.get(), entry, &unit) != nullptr &&
-          dwarf_tag(&unit) == DW_TAG_compile_unit)
-        add_ranges(unit, units_);
       at = next;
+      if (dwarf_offdie(main_.get(), entry, &unit) == nullptr ||
+          (dwarf_tag(&unit) != DW_TAG_compile_unit && dwarf_tag(&unit) != DW_TAG_skeleton_unit))
+        continue;
+      add_ranges(unit, units_);
+      if (const auto skeleton = split_units_ ? skeleton_of(unit) : std::nullopt)
+        skeleton_parts_.add(*skeleton);
     }
     units_.sort();
+    skeleton_parts_.sort();
   }
 
   void add_ranges(Dwarf_Die& die, Ranges& to) {
@@ -119,31 +129,42 @@ class Inlines::Units {
     });
   }
 
-  /// Functions may stand in namespaces, classes and each other.
-  const Ranges& functions_of(Dwarf_Die& unit) {
-    const auto [known, is_new] = functions_.try_emplace(dwarf_dieoffset(&unit));
+  const Tree& tree_of(Dwarf_Die& unit) {
+    const auto [known, is_new] = trees_.try_emplace(dwarf_dieoffset(&unit));
+    Tree& tree = known->second;
     if (!is_new)
-      return known->second;
-    std::vector<Dwarf_Die> path;  // where the walk is on each level
-    std::optional<Dwarf_Die> at = first_child(unit, budget_);
-    while (at || !path.empty()) {
-      if (!at) {
-        at = next_sibling(path.back(), budget_);
-        path.pop_back();
-        continue;
-      }
-      const int tag = dwarf_tag(&*at);
-      if (tag == DW_TAG_subprogram)
-        add_ranges(*at, known->second);
-      path.push_back(*at);
-      at = is_scope(tag) && path.size() < kMaxNesting ? first_child(*at, budget_) : std::nullopt;
+      return tree;
+    tree.dwarf = main_.get();
+    const auto skeleton = skeleton_of(unit);
+    if (!skeleton) {
+      add_functions(unit, tree.functions);
+      return tree;
     }
-    known->second.sort();
-    return known->second;
+    if (split_units_)
+      tree.split = std::make_unique<DwarfHandle>(
+          split_units_->find(*skeleton, main_.image(), skeleton_parts_));
+    auto root = tree.split ? split_unit(tree.split->get(), skeleton->unit_id) : std::nullopt;
+    if (!root) {
+      ++missing_split_units_;
+      return tree;
+    }
+    tree.dwarf = tree.split->get();
+    tree.bias = skeleton->low_pc;
+    if (skeleton->address_bytes == sizeof(std::uint32_t))
+      tree.address_mask = std::numeric_limits<std::uint32_t>::max();
+    add_functions(*root, tree.functions);
+    return tree;
   }
 
+  void add_functions(Dwarf_Die& unit, Ranges& functions) {
+    names_.list_functions(unit, budget_,
+                          [&](Dwarf_Die& function) { add_ranges(function, functions); });
+    functions.sort();
+  }
+
+  /// Outermost first, the last one without line.
   std::vector<SourceFrame> frames_at(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr svma) {
-    std::vector<SourceFrame> frames{named(function)};  // outermost first, until the end
+    std::vector<SourceFrame> frames{named(function)};
     Budget budget(kMaxStepsOfLookup);
     std::optional<Dwarf_Die> at = first_child(function, budget);
     for (std::size_t depth = 0; at && depth < kMaxDepth;) {
@@ -159,11 +180,10 @@ class Inlines::Units {
       }
       at = first_child(*at, budget);
     }
-    set_line(unit, svma, frames.back());
-    std::reverse(frames.begin(), frames.end());
     return frames;
   }
 
+  /// Line tables of split units stay with the skeleton.
   static void set_line(Dwarf_Die& unit, Dwarf_Addr svma, SourceFrame& frame) {
     Dwarf_Line* line = dwarf_getsrc_die(&unit, svma);
     if (line == nullptr)
@@ -175,12 +195,12 @@ class Inlines::Units {
       frame.line = static_cast<std::uint32_t>(number);
   }
 
-  static SourceFrame named(Dwarf_Die& die) {
+  SourceFrame named(Dwarf_Die& die) {
     SourceFrame frame;
     frame.linkage_name = text_of(die, DW_AT_linkage_name);
     if (frame.linkage_name.empty())
       frame.linkage_name = text_of(die, DW_AT_MIPS_linkage_name);
-    frame.name = text_of(die, DW_AT_name);
+    frame.name = frame.linkage_name.empty() ? names_.of(die, budget_) : text_of(die, DW_AT_name);
     return frame;
   }
 
@@ -201,23 +221,53 @@ class Inlines::Units {
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{8} << 30;
   static constexpr std::uint64_t kMaxStepsOfLookup = std::uint64_t{64} << 20;
 
-  std::vector<std::byte> image_;  ///< must outlive the handles
-  std::unique_ptr<Elf, ElfEnd> elf_;
-  std::unique_ptr<Dwarf, DwarfEnd> dwarf_;
+  DwarfHandle main_;
+  DwarfHandle alt_;
+  std::unique_ptr<SplitUnits> split_units_;  ///< none: units of other files are not looked for
+  SkeletonParts skeleton_parts_;
+  std::size_t missing_split_units_ = 0;
   Budget budget_{kMaxSteps};
+  FullNames names_;
   Ranges units_;
-  std::unordered_map<Dwarf_Off, Ranges> functions_;  ///< by unit
+  std::unordered_map<Dwarf_Off, Tree> trees_;  ///< by unit
 };
 
 Inlines::Inlines(const elf::Image& image) {
-  auto debug_image = make_debug_image(image, kMaxDebugBytes);
-  if (!debug_image.empty())
-    units_ = std::make_unique<Units>(std::move(debug_image));
+  if (is_linked(image))
+    units_ =
+        std::make_unique<Units>(make_debug_image(image, kMaxDebugBytes), DebugImage(), nullptr);
+}
+
+Inlines::Inlines(const elf::Image& image, const std::string& path, elf::DebugFinder& finder) {
+  std::vector<std::string> paths{path};
+  std::optional<elf::DebugFile> separate;
+  if (!elf::has_debug_info(image)) {
+    separate = finder.separate(image, path);
+    if (!separate)
+      return;
+    paths.push_back(separate->path);
+  }
+  const elf::Image& holder = separate ? separate->image : image;
+  if (!is_linked(holder) || !elf::has_debug_info(holder))
+    return;
+  DebugImage main = make_debug_image(holder, kMaxDebugBytes);
+  std::uint64_t left = kMaxDebugBytes - std::min<std::uint64_t>(kMaxDebugBytes, main.bytes.size());
+  DebugImage alt;
+  if (const auto alternate = finder.alternate(holder, paths.back())) {
+    alt = make_debug_image(alternate->image, left);
+    left -= std::min<std::uint64_t>(left, alt.bytes.size());
+  }
+  units_ = std::make_unique<Units>(std::move(main), std::move(alt),
+                                   std::make_unique<SplitUnits>(finder, std::move(paths), left));
 }
 
 Inlines::~Inlines() = default;
 
 bool Inlines::is_empty() const noexcept { return !units_ || units_->is_empty(); }
+
+std::size_t Inlines::missing_split_units() const noexcept {
+  return units_ ? units_->missing_split_units() : 0;
+}
 
 std::vector<SourceFrame> Inlines::at(std::uint64_t svma) {
   return units_ ? units_->at(svma) : std::vector<SourceFrame>{};

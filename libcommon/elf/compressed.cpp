@@ -3,7 +3,10 @@
 
 #include <elf.h>
 
+#include <utility>
+
 #include "io/deflate.h"
+#include "io/zstd.h"
 
 namespace pe::elf {
 namespace {
@@ -28,7 +31,14 @@ std::optional<Compression> compression_of(const Image& image, const Section& sec
                            : read_header<Elf32_Chdr>(image, section);
 }
 
-bool is_compressed(const Section& section) { return (section.flags & SHF_COMPRESSED) != 0; }
+/// What a byte can become at most; 0 for a compression that we do not know.
+std::uint64_t max_ratio(std::uint64_t type) {
+  constexpr std::uint64_t kOfDeflate = 1032;  // 258 bytes for two bits
+  // A block of 4 bytes can stand for 128 KiB of one byte; headers come on top.
+  constexpr std::uint64_t kOfZstd = 32 * 1024;
+  constexpr std::uint64_t kZstdType = 2;  // ELFCOMPRESS_ZSTD, which older elf.h lack
+  return type == ELFCOMPRESS_ZLIB ? kOfDeflate : type == kZstdType ? kOfZstd : 0;
+}
 
 bool is_in_file(const Image& image, const Section& section) {
   return section.type != SHT_NOBITS && section.file_offset <= image.size_bytes() &&
@@ -37,14 +47,18 @@ bool is_in_file(const Image& image, const Section& section) {
 
 }  // namespace
 
+bool is_compressed(const Section& section) noexcept {
+  return (section.flags & SHF_COMPRESSED) != 0;
+}
+
 std::optional<std::uint64_t> uncompressed_bytes(const Image& image, const Section& section) {
   if (!is_in_file(image, section))
     return std::nullopt;
   if (!is_compressed(section))
     return section.bytes;
-  constexpr std::uint64_t kMaxRatio = 1032;  // of deflate: 258 bytes for two bits
   const auto compression = compression_of(image, section);
-  if (!compression || compression->bytes / kMaxRatio > section.bytes)
+  const std::uint64_t ratio = compression ? max_ratio(compression->type) : 0;
+  if (ratio == 0 || compression->bytes / ratio > section.bytes)
     return std::nullopt;
   return compression->bytes;
 }
@@ -58,13 +72,13 @@ std::optional<std::vector<std::byte>> read_uncompressed(const Image& image, cons
   if (!content || !is_compressed(section))
     return content;
   const auto compression = compression_of(image, section);
-  if (!compression || compression->type != ELFCOMPRESS_ZLIB || compression->bytes != *size)
+  if (!compression || compression->bytes != *size)  // changed while we look
     return std::nullopt;
   const Bytes stream = std::span(*content).subspan(compression->header_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(*size));
-  if (!io::inflate(stream, bytes))
-    return std::nullopt;
-  return bytes;
+  const bool is_whole = compression->type == ELFCOMPRESS_ZLIB ? io::inflate(stream, bytes)
+                                                              : io::unzstd(stream, bytes);
+  return is_whole ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 }  // namespace pe::elf

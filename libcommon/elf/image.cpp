@@ -188,19 +188,18 @@ bool Section::is_code() const noexcept {
   return (flags & kCode) == kCode;
 }
 
-OpenResult Image::open(const std::string& path) {
-  auto file = io::open_regular(path);
-  if (const auto* failure = std::get_if<io::FileFailure>(&file))
-    return failure_of(*failure);
-  auto& regular = std::get<io::RegularFile>(file);
-  return load(Image(std::move(regular.fd), {}, regular.size_bytes));
+bool Image::has_build_id(std::string_view bytes) const noexcept {
+  return std::ranges::equal(build_id_, std::as_bytes(std::span(bytes)));
 }
 
-OpenResult Image::open(Fd fd) {
-  auto file = io::check_regular(std::move(fd));
-  if (const auto* failure = std::get_if<io::FileFailure>(&file))
+OpenResult Image::open(const std::string& path) { return open(io::open_stored(path)); }
+
+OpenResult Image::open(Fd fd) { return open(io::check_regular(std::move(fd))); }
+
+OpenResult Image::open(std::variant<io::RegularFile, io::FileFailure> opened) {
+  if (const auto* failure = std::get_if<io::FileFailure>(&opened))
     return failure_of(*failure);
-  auto& regular = std::get<io::RegularFile>(file);
+  auto& regular = std::get<io::RegularFile>(opened);
   return load(Image(std::move(regular.fd), {}, regular.size_bytes));
 }
 
@@ -210,6 +209,8 @@ OpenResult Image::from_memory(std::vector<std::byte> bytes) {
 }
 
 OpenResult Image::load(Image image) {
+  if (image.size_bytes() == 0)  // as many files of /proc, which to read can have effects
+    return OpenFailure::kNotElf;
   if (const auto failure = HeaderReader(image).run())
     return *failure;
   return image;

@@ -21,18 +21,20 @@
 
 #include "base/byte_reader.h"
 #include "base/fd.h"
+#include "io/regular_file.h"
 
 namespace pe::elf {
 
 /// Why an image could not be opened.
 enum class OpenFailure {
-  kMissing,      ///< no such file
-  kPermission,   ///< not for us
-  kNotRegular,   ///< a folder, a FIFO, a device
-  kUnreadable,   ///< an I/O error, or no descriptors left
-  kNotElf,       ///< something else, or too short to tell
-  kUnsupported,  ///< ELF, but big-endian or of an unknown class
-  kDamaged,      ///< headers that lie outside the file or contradict each other
+  kMissing,       ///< no such file
+  kPermission,    ///< not for us
+  kNotRegular,    ///< a folder, a FIFO, a device
+  kUnreadable,    ///< an I/O error, or no descriptors left
+  kNotElf,        ///< something else, or too short to tell
+  kUnsupported,   ///< ELF, but big-endian or of an unknown class
+  kDamaged,       ///< headers that lie outside the file or contradict each other
+  kOtherBuildId,  ///< a good image, but not the one that was recorded; no function here says so
 };
 
 /// A program header.  Neither end overflows.
@@ -89,6 +91,8 @@ class Image {
   static OpenResult open(const std::string& path);
   /// Takes over a descriptor that was opened for reading.
   static OpenResult open(Fd fd);
+  /// What the functions of io/regular_file.h made of a path or a descriptor.
+  static OpenResult open(std::variant<io::RegularFile, io::FileFailure> opened);
   /// An image that is in memory, such as the vdso's.
   static OpenResult from_memory(std::vector<std::byte> bytes);
 
@@ -106,6 +110,8 @@ class Image {
 
   /// The NT_GNU_BUILD_ID note's bytes, normally 20; empty if there is none.
   [[nodiscard]] Bytes build_id() const noexcept { return build_id_; }
+  /// Is its build id `bytes`?
+  [[nodiscard]] bool has_build_id(std::string_view bytes) const noexcept;
 
   /// The same by this image's segments.
   [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(

@@ -65,5 +65,10 @@ std::optional<Count> parse_count(std::string_view text);
 
 /// The shortest text that parse_count() turns back into `count`.
 void append_count(std::string& out, Count count);
+inline std::string to_text(Count count) {
+  std::string text;
+  append_count(text, count);
+  return text;
+}
 
 }  // namespace pe::folded

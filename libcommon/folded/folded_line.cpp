@@ -51,12 +51,12 @@ std::optional<Count> cut_perl_count(std::string_view& line) {
 }  // namespace
 
 std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns columns) {
-  const bool is_perl = columns == Columns::kPerl;
+  const bool is_perl = columns == Columns::kPerl || columns == Columns::kPerlOne;
   const auto count = is_perl ? cut_perl_count(line) : cut_count(line);
   if (!count)
     return std::nullopt;
   FoldedLine folded{.stack = {}, .count = *count, .before = {}};
-  if (columns != Columns::kOne)
+  if (columns != Columns::kOne && columns != Columns::kPerlOne)
     folded.before = is_perl ? cut_perl_count(line) : cut_count(line);
   if (columns == Columns::kTwo && !folded.before)
     return std::nullopt;

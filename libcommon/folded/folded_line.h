@@ -25,13 +25,14 @@ enum class Columns {
   kOne,
   kTwo,   ///< both or neither: a line with one count is no line of such a file
   kPerl,  ///< as flamegraph.pl: two where two numbers stand, one blank before each, none at the end
+  kPerlOne,  ///< as difffolded.pl: one, else likewise
 };
 
 /// Splits at the last blank (space or tab), because frame names may hold
 /// blanks.  Takes a line as a DOS editor or awk leaves it: blanks and a
 /// carriage return at the end, several blanks before the count.  nullopt if
-/// there is no stack, or no count that parse_count() accepts.  With kPerl the stack
-/// may be empty.
+/// there is no stack, or no count that parse_count() accepts.  As the perl scripts, the
+/// stack may be empty.
 std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns columns = Columns::kOne);
 
 /// Does `text`, the beginning of a file, hold lines with two counts and no other?

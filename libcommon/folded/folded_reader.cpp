@@ -53,8 +53,10 @@ bool FoldedReader::open_next_file() {
 }
 
 void FoldedReader::note_malformed(std::string_view line) {
-  if (line.find_first_not_of(" \t\r") == std::string_view::npos)
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
+    malformed_.has_blank = true;
     return;
+  }
   if (malformed_.count++ == 0)
     malformed_.first =
         fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), quoted(line));

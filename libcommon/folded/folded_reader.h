@@ -21,6 +21,7 @@ struct MalformedLines {
   std::string first;  ///< "FILE:LINE: 'text'", shortened and safe to print; of the first one
 
   bool is_two_columns = false;  ///< the others have two counts
+  bool has_blank = false;       ///< was there a line of nothing but blanks?  Not counted.
 
   /// "ignored 2 lines that are not \"stack count\"; first: FILE:LINE: 'text'".
   [[nodiscard]] std::string describe() const;

@@ -2,27 +2,24 @@
 #include "folded/frame_pattern.h"
 
 #include <fmt/format.h>
-#include <re2/re2.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
 namespace pe::folded {
 
 FramePattern::FramePattern(const std::string& option, std::span<const std::string> expressions) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
+  expressions_.reserve(expressions.size());
   for (const std::string& text : expressions) {
-    expressions_.push_back(std::make_unique<re2::RE2>(text, options));
-    if (!expressions_.back()->ok())
-      throw UsageError(fmt::format("--{}: not a regular expression: '{}': {}", option, text,
-                                   expressions_.back()->error()));
+    std::string why;
+    auto expression = Expression::parse(text, why);
+    if (!expression)
+      throw UsageError(fmt::format("--{}: not a regular expression: '{}': {}", option, text, why));
+    expressions_.push_back(std::move(*expression));
   }
 }
-
-FramePattern::FramePattern(FramePattern&&) noexcept = default;
-FramePattern::~FramePattern() = default;
 
 bool FramePattern::matches(FrameId frame, const FrameTable& table) {
   if (frame >= known_.size())
@@ -31,9 +28,8 @@ bool FramePattern::matches(FrameId frame, const FrameTable& table) {
   if (known == Known::kNotYet) {
     const std::string_view text = table[frame];
     const bool is_match =
-        std::any_of(expressions_.begin(), expressions_.end(), [text](const auto& expression) {
-          return re2::RE2::PartialMatch({text.data(), text.size()}, *expression);
-        });
+        std::any_of(expressions_.begin(), expressions_.end(),
+                    [text](const Expression& expression) { return expression.matches(text); });
     known = is_match ? Known::kYes : Known::kNo;
   }
   return known == Known::kYes;

@@ -29,4 +29,8 @@ bool inflate(Bytes bytes, std::span<std::byte> out) {
                                     out.size(), nullptr) == LIBDEFLATE_SUCCESS;
 }
 
+std::uint32_t crc32(std::uint32_t so_far, Bytes bytes) noexcept {
+  return libdeflate_crc32(so_far, bytes.data(), bytes.size());
+}
+
 }  // namespace pe::io

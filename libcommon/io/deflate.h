@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,5 +23,9 @@ std::string deflate(std::string_view bytes, int level);
 /// Fills `out`, whose size must be that of the data, from the zlib stream that `bytes` begin
 /// with; false if they are damaged or the size is another.  Throws Error if memory runs out.
 bool inflate(Bytes bytes, std::span<std::byte> out);
+
+/// The CRC-32 of gzip (RFC 1952, 8) of what `so_far` is that of and `bytes` behind it; begin with
+/// 0.
+std::uint32_t crc32(std::uint32_t so_far, Bytes bytes) noexcept;
 
 }  // namespace pe::io

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
+#include "io/regular_file.h"
 
 namespace pe::io {
 namespace {
@@ -23,6 +25,11 @@ ssize_t read_retrying(int fd, std::span<std::byte> into) {
 }
 
 }  // namespace
+
+Input::Input(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {
+  const off_t start = ::lseek(fd_.get(), 0, SEEK_CUR);
+  start_ = start > 0 ? static_cast<std::uint64_t>(start) : 0;
+}
 
 Input Input::open(const std::string& path, int stdin_fd) {
   const bool is_stdin = path == "-";
@@ -49,6 +56,12 @@ std::size_t Input::read(std::span<std::byte> into) {
   if (n < 0)
     throw_errno(name_, errno);
   return static_cast<std::size_t>(n);
+}
+
+std::size_t Input::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  return offset > std::numeric_limits<std::uint64_t>::max() - start_
+             ? 0
+             : io::read_at(fd_, start_ + offset, into);
 }
 
 Bytes Input::peek(std::size_t bytes) {

@@ -23,6 +23,10 @@ class Input {
   /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
   std::size_t read(std::span<std::byte> into);
 
+  /// Reads at `offset` of a file, from where it was when opened, without moving; fewer bytes than
+  /// `into` has at its end, none of what is no file.
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const;
+
   /// The first `bytes` bytes (fewer if the input is shorter), which read() will still return.
   /// The view dies with the next call.
   Bytes peek(std::size_t bytes);
@@ -34,10 +38,11 @@ class Input {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
-  Input(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  Input(Fd fd, std::string name);
 
   Fd fd_;
   std::string name_;
+  std::uint64_t start_ = 0;        ///< where it was when opened
   std::vector<std::byte> peeked_;  ///< to be read before anything else
 };
 

@@ -2,9 +2,13 @@
 #include "io/regular_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <limits>
 #include <utility>
@@ -32,13 +36,48 @@ FileFailure failure_of(int code) {
   }
 }
 
+Fd find(const std::string& path, Links links) {
+  return Fd(::open(path.c_str(), O_PATH | O_CLOEXEC | (links == Links::kRefuse ? O_NOFOLLOW : 0)));
+}
+
+/// File systems whose files the kernel makes up (linux/magic.h).
+bool is_of_kernel(std::uint64_t magic) {
+  constexpr std::array<std::uint32_t, 12> kMagics = {
+      PROC_SUPER_MAGIC, SYSFS_MAGIC,        TRACEFS_MAGIC,       DEBUGFS_MAGIC,
+      SECURITYFS_MAGIC, SELINUX_MAGIC,      BPF_FS_MAGIC,        CGROUP_SUPER_MAGIC,
+      PSTOREFS_MAGIC,   DEVPTS_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, EFIVARFS_MAGIC};
+  return std::find(kMagics.begin(), kMagics.end(), magic) != kMagics.end();
+}
+
 }  // namespace
 
 std::variant<RegularFile, FileFailure> open_regular(const std::string& path, Links links) {
-  // Without O_NONBLOCK the open of a FIFO would wait for a writer.
-  const int flags =
-      O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (links == Links::kRefuse ? O_NOFOLLOW : 0);
-  Fd fd(::open(path.c_str(), flags));
+  const Fd found = find(path, links);
+  return found ? open_regular(found) : failure_of(errno);
+}
+
+std::variant<RegularFile, FileFailure> open_stored(const std::string& path, Links links) {
+  const Fd found = find(path, links);
+  return found ? open_stored(found) : failure_of(errno);
+}
+
+std::variant<RegularFile, FileFailure> open_stored(const Fd& path) {
+  struct statfs system {};
+  if (::fstatfs(path.get(), &system) != 0)
+    return failure_of(errno);
+  return is_of_kernel(static_cast<std::uint32_t>(system.f_type)) ? FileFailure::kNotRegular
+                                                                 : open_regular(path);
+}
+
+std::variant<RegularFile, FileFailure> open_regular(const Fd& path) {
+  struct stat status {};
+  if (::fstat(path.get(), &status) != 0)
+    return failure_of(errno);
+  if (!S_ISREG(status.st_mode))
+    return FileFailure::kNotRegular;
+  // The very file that was looked at, whatever its path means by now (proc(5), /proc/PID/fd).
+  const std::string again = "/proc/self/fd/" + std::to_string(path.get());
+  Fd fd(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd)
     return failure_of(errno);
   return check_regular(std::move(fd));

@@ -35,9 +35,19 @@ struct RegularFile {
 };
 
 /// Opens `path` for reading; `links` says whether its last component may be a
-/// symbolic link.  Never blocks.
+/// symbolic link.  Never blocks, and what is no regular file is not even opened: that can
+/// have effects (a FIFO's writer goes on, a device starts).
 std::variant<RegularFile, FileFailure> open_regular(const std::string& path,
                                                     Links links = Links::kFollow);
+
+/// The same for what an O_PATH descriptor stands for (open(2)).
+std::variant<RegularFile, FileFailure> open_regular(const Fd& path);
+
+/// The same, but for files that somebody has stored: those of /proc and /sys are the kernel's, and
+/// to open them can have effects, too.  Links of /proc that lead to stored files are fine.
+std::variant<RegularFile, FileFailure> open_stored(const std::string& path,
+                                                   Links links = Links::kFollow);
+std::variant<RegularFile, FileFailure> open_stored(const Fd& path);
 
 /// The same checks for what is open already.
 std::variant<RegularFile, FileFailure> check_regular(Fd fd);

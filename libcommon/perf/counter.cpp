@@ -20,11 +20,34 @@ Fd open_counter(const perf_event_attr& attr, const CounterPlace& place, int& err
   return Fd(static_cast<int>(fd));
 }
 
+bool has_build_ids() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.build_id = 1;
+  int error = 0;
+  return static_cast<bool>(open_counter(attr, {.pid = 0}, error));
+}
+
 std::optional<std::uint64_t> id_of(const Fd& counter) {
   std::uint64_t id = 0;
   if (::ioctl(counter.get(), PERF_EVENT_IOC_ID, &id) != 0)
     return std::nullopt;
   return id;
+}
+
+std::optional<std::uint64_t> lost_of(const Fd& counter) {
+  struct {
+    std::uint64_t value, lost;
+  } read{};
+  if (::read(counter.get(), &read, sizeof read) != sizeof read)
+    return std::nullopt;
+  return read.lost;
 }
 
 std::optional<Ring> Ring::map(const Fd& counter, std::size_t pages, int& error) {

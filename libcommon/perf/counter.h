@@ -25,8 +25,15 @@ struct CounterPlace {
 /// perf_event_open(2).  Returns the counter, or none and errno in `error`.
 Fd open_counter(const perf_event_attr& attr, const CounterPlace& place, int& error);
 
+/// Can the kernel put build ids into MMAP2 records (perf_event_attr.build_id; Linux 5.12)?
+bool has_build_ids();
+
 /// The kernel's id of a counter, as its records carry it.
 std::optional<std::uint64_t> id_of(const Fd& counter);
+
+/// How many records of a counter that was opened with read_format PERF_FORMAT_LOST (Linux 6.0)
+/// found no room in its ring, those of what it was inherited by among them.
+std::optional<std::uint64_t> lost_of(const Fd& counter);
 
 /// The ring buffer of one CPU: the kernel writes, we read (perf_event_open(2), "MMAP layout").
 class Ring {
@@ -90,7 +97,7 @@ class Ring {
 /// it cannot.
 bool share_ring(const Fd& counter, const Fd& owner, int& error);
 
-/// Starts (or stops) counting; false if the kernel refuses.
+/// Starts (or stops) counting, in those that inherited it too; false if the kernel refuses.
 bool enable(const Fd& counter);
 bool disable(const Fd& counter);
 

@@ -105,12 +105,15 @@ bool EventTable::add(const Record& attr_record) {
   const auto attr = take_attr(reader);
   if (!attr)
     return false;
-  Event event{.attr = *attr, .ids = {}, .name = name_of(*attr), .unit = {}};
-  while (const auto id = reader.take<std::uint64_t>())
-    event.ids.push_back(*id);
-  for (const std::uint64_t id : event.ids)
-    index_by_id_.emplace(id, events_.size());
-  events_.push_back(std::move(event));
+  if ((attr_record.misc & kMiscMoreIds) == 0 || events_.empty())
+    events_.push_back({.attr = *attr, .ids = {}, .name = name_of(*attr), .unit = {}});
+  Event& event = events_.back();
+  const U64View ids(reader.left());
+  event.ids.reserve(event.ids.size() + ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    event.ids.push_back(ids[i]);
+    index_by_id_.emplace(ids[i], events_.size() - 1);
+  }
   return true;
 }
 

@@ -47,6 +47,10 @@ class OrderedReader {
   [[nodiscard]] std::uint64_t late_records() const noexcept { return late_; }
   /// HEADER_ATTR and EVENT_UPDATE records that could not be understood.
   [[nodiscard]] std::uint64_t malformed_events() const noexcept { return malformed_events_; }
+  /// As StreamReader counts them.
+  [[nodiscard]] std::uint64_t skipped_aux_bytes() const noexcept {
+    return reader_.skipped_aux_bytes();
+  }
 
  private:
   std::optional<Record> next_ready();

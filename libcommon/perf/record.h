@@ -20,15 +20,19 @@ namespace pe::perf {
 enum RecordType : std::uint32_t {
   kRecordHeaderAttr = 64,
   kRecordTracingData = 66,  ///< followed by bytes that its own size does not cover
+  kRecordHeaderBuildId = 67,
   kRecordFinishedRound = 68,
   kRecordAuxtrace = 71,  ///< followed by bytes that its own size does not cover
   kRecordEventUpdate = 78,
   kRecordCompressed = 81,
-  kRecordCompressed2 = 83,
+  kRecordCompressed2 = 83,  ///< from Linux 6.16 on
   kRecordFirstOfPerf = 64,
   kRecordSymbol = 0x50450001,
   kRecordLocation = 0x50450002,
 };
+
+/// In the misc field of a HEADER_ATTR of ours: its ids are more of those of the one before.
+inline constexpr std::uint16_t kMiscMoreIds = 1;
 
 /// What an EVENT_UPDATE record tells; tools/perf: enum event_update_type.
 enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
@@ -46,6 +50,9 @@ struct Record {
 
   [[nodiscard]] Bytes body() const noexcept { return bytes.subspan(sizeof(perf_event_header)); }
   [[nodiscard]] bool is_sample() const noexcept { return type == PERF_RECORD_SAMPLE; }
+  [[nodiscard]] bool is_compressed() const noexcept {
+    return type == kRecordCompressed || type == kRecordCompressed2;
+  }
   [[nodiscard]] bool is_ours() const noexcept {
     return type == kRecordSymbol || type == kRecordLocation;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "perf/sample.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace pe::perf {
@@ -25,10 +26,12 @@ bool skip_raw(ByteReader& reader) {
 }
 
 bool skip_branch_stack(ByteReader& reader, std::uint64_t branch_type) {
+  constexpr std::uint64_t kCounters = 1U << 19;  // PERF_SAMPLE_BRANCH_COUNTERS, from Linux 6.8 on
   const auto count = reader.take<std::uint64_t>();
   constexpr std::uint64_t kEntryBytes = 24;
   const bool has_index = (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0;
-  return count && reader.skip(has_index ? 1 : 0, 8) && reader.skip(*count, kEntryBytes);
+  return count && reader.skip(has_index ? 1 : 0, 8) && reader.skip(*count, kEntryBytes) &&
+         ((branch_type & kCounters) == 0 || reader.skip(*count, 8));
 }
 
 bool take_callchain(ByteReader& reader, Sample& sample) {
@@ -111,6 +114,8 @@ std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& 
       (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
     return std::nullopt;
   sample.user_part.end = position();
+  // What may follow (weight, data source, transaction, registers of the interrupt, physical
+  // address, cgroup, page sizes, AUX) is of no use here.
   return sample;
 }
 
@@ -158,7 +163,8 @@ std::optional<MmapRecord> parse_mmap(const Record& record) {
       if (build_id_size <= kMaxBuildId)
         map.build_id = identity->subspan(4, build_id_size);
     } else {
-      map.inode = U64View(identity->subspan(8))[0];
+      map.device = U64View(*identity)[0];
+      map.inode = U64View(*identity)[1];
     }
   }
   const auto path = reader.take_string();
@@ -171,6 +177,30 @@ std::optional<MmapRecord> parse_mmap(const Record& record) {
   map.file_offset = *file_offset;
   map.path = *path;
   return map;
+}
+
+std::optional<BuildIdRecord> parse_build_id(const Record& record) {
+  // tools/lib/perf: struct perf_record_header_build_id.  The size is stated from Linux 5.11 on;
+  // before that shorter ids are filled up with zeros.
+  constexpr std::size_t kFieldBytes = 24;
+  constexpr std::size_t kMaxBuildId = 20;
+  constexpr std::uint16_t kMiscHasSize = 1U << 15;  // PERF_RECORD_MISC_BUILD_ID_SIZE
+  ByteReader reader(record.body());
+  const auto pid = reader.take<std::uint32_t>();
+  const auto field = reader.take_bytes(kFieldBytes);
+  const auto path = reader.take_string();
+  if (!pid || !field || !path)
+    return std::nullopt;
+  const bool has_size = (record.misc & kMiscHasSize) != 0;
+  std::size_t size = has_size ? std::to_integer<std::size_t>((*field)[kMaxBuildId]) : kMaxBuildId;
+  if (size > kMaxBuildId)
+    return std::nullopt;
+  constexpr std::size_t kWord = 4;
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  while (!has_size && size > 0 && std::ranges::all_of(field->subspan(size - kWord, kWord), is_zero))
+    size -= kWord;
+  return BuildIdRecord{(record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER,
+                       field->first(size), *path};
 }
 
 std::optional<CommRecord> parse_comm(const Record& record) {
@@ -192,13 +222,6 @@ std::optional<TaskRecord> parse_task(const Record& record) {
   if (!pid || !parent_pid || !tid || !parent_tid)
     return std::nullopt;
   return TaskRecord{*pid, *parent_pid, *tid, *parent_tid};
-}
-
-std::optional<std::uint64_t> parse_lost(const Record& record) {
-  ByteReader reader(record.body());
-  if (record.type == PERF_RECORD_LOST && !reader.skip(1, 8))  // the event's id comes first
-    return std::nullopt;
-  return reader.take<std::uint64_t>();
 }
 
 std::optional<SymbolRecord> parse_symbol(const Record& record) {

@@ -57,11 +57,20 @@ struct MmapRecord {
   std::uint64_t size = 0;         ///< bytes
   std::uint64_t file_offset = 0;  ///< bytes
   bool executable = false;
-  Bytes build_id;           ///< empty unless the record carries one
-  std::uint64_t inode = 0;  ///< 0 where not recorded
+  Bytes build_id;            ///< empty unless the record carries one
+  std::uint64_t device = 0;  ///< major and minor number; 0 where not recorded
+  std::uint64_t inode = 0;   ///< likewise
   std::string_view path;
 };
 std::optional<MmapRecord> parse_mmap(const Record& record);
+
+/// HEADER_BUILD_ID: perf has looked at the file, at the end of the recording.
+struct BuildIdRecord {
+  bool is_of_program = false;  ///< else of the kernel, its modules, or a guest
+  Bytes build_id;
+  std::string_view path;  ///< as in MMAP records
+};
+std::optional<BuildIdRecord> parse_build_id(const Record& record);
 
 struct CommRecord {
   std::uint32_t pid = 0, tid = 0;
@@ -76,9 +85,6 @@ struct TaskRecord {
   std::uint32_t tid = 0, parent_tid = 0;
 };
 std::optional<TaskRecord> parse_task(const Record& record);
-
-/// How many samples a LOST or LOST_SAMPLES record stands for.
-std::optional<std::uint64_t> parse_lost(const Record& record);
 
 /// Flags of a SYMBOL record.
 enum SymbolFlags : std::uint32_t {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "perf/event.h"
@@ -14,8 +16,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::size_t kMaxBeforeData = 256UL * 1024 * 1024;  // attrs and ids of a perf.data file
-constexpr std::size_t kMaxTrailing =
-    1024UL * 1024 * 1024;  // what follows a TRACING_DATA or AUXTRACE record
+constexpr std::size_t kMaxTrailing = 1024UL * 1024 * 1024;   // what follows a TRACING_DATA record
 constexpr std::uint64_t kFileHeaderBytes = 104;
 
 struct FileSection {
@@ -26,7 +27,9 @@ struct FileSection {
 struct FileHeader {  // after magic and size
   std::uint64_t attr_size;
   FileSection attrs, data, event_types;
+  std::uint64_t features[4];  // a bit for each section that stands behind the records
 };
+static_assert(kPipeHeaderBytes + sizeof(FileHeader) == kFileHeaderBytes);
 
 std::optional<Bytes> section_bytes(Bytes file, FileSection section) {
   ByteReader reader(file);
@@ -73,8 +76,35 @@ void StreamReader::read_file_header() {
   begin_ += header.data.offset;
   position_ = header.data.offset;
   // perf writes the size last: 0 is what a recording that was killed leaves.
-  if (header.data.size != 0)
+  if (header.data.size != 0) {
     data_end_ = header.data.offset + header.data.size;
+    add_build_id_records(*data_end_, header.features[0]);
+  }
+}
+
+/// At `features_at` there is a list of places, one for each bit of `features`.
+void StreamReader::add_build_id_records(std::uint64_t features_at, std::uint64_t features) {
+  constexpr std::uint64_t kBuildIds = 1U << 2;            // tools/perf: HEADER_BUILD_ID
+  constexpr std::uint64_t kMaxBytes = 4UL * 1024 * 1024;  // of some 40,000 files
+  const auto place = static_cast<std::uint64_t>(std::popcount(features & (kBuildIds - 1)));
+  FileSection section{};
+  const std::uint64_t at = features_at + place * sizeof section;
+  if ((features & kBuildIds) == 0 || at < features_at ||
+      input_.read_at(at, std::as_writable_bytes(std::span(&section, 1))) != sizeof section)
+    return;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(section.size, kMaxBytes)));
+  bytes.resize(input_.read_at(section.offset, bytes));
+  for (Bytes left(bytes); left.size() >= sizeof(perf_event_header);) {
+    perf_event_header header;
+    std::memcpy(&header, left.data(), sizeof header);
+    if (header.size < sizeof header || header.size > left.size())
+      return;
+    header.type = kRecordHeaderBuildId;  // perf leaves 0 there
+    std::vector<std::byte> record(left.begin(), left.begin() + header.size);
+    std::memcpy(record.data(), &header, sizeof header);
+    made_.push_back(std::move(record));
+    left = left.subspan(header.size);
+  }
 }
 
 void StreamReader::add_attr_records(Bytes before_data, std::uint64_t attr_size,
@@ -89,19 +119,32 @@ void StreamReader::add_attr_records(Bytes before_data, std::uint64_t attr_size,
     const auto ids = section_bytes(before_data, ids_at);
     ByteReader attr_reader(attr);
     const auto parsed = take_attr(attr_reader);
-    const std::size_t size =
-        sizeof(perf_event_header) + sizeof(perf_event_attr) + (ids ? ids->size() : 0);
-    if (!ids || !parsed || size > std::numeric_limits<std::uint16_t>::max())
+    if (!ids || !parsed)
       throw Error(input_.name() + ": not a sample stream: bad perf.data attributes");
-    perf_event_attr whole = *parsed;
-    whole.size = sizeof whole;
-    const perf_event_header header{kRecordHeaderAttr, 0, static_cast<std::uint16_t>(size)};
-    std::vector<std::byte> record(size);
-    std::memcpy(record.data(), &header, sizeof header);
-    std::memcpy(record.data() + sizeof header, &whole, sizeof whole);
-    std::copy(ids->begin(), ids->end(), record.begin() + sizeof header + sizeof whole);
-    made_.push_back(std::move(record));
+    add_event(*parsed, *ids);
   }
+}
+
+/// Makes the HEADER_ATTR records of an event: a second and third if one cannot hold all its ids,
+/// which perf writes one of for each thread and processor.
+void StreamReader::add_event(perf_event_attr attr, Bytes ids) {
+  attr.size = sizeof attr;
+  constexpr std::size_t kFixed = sizeof(perf_event_header) + sizeof attr;
+  constexpr std::size_t kMostIdBytes = (std::numeric_limits<std::uint16_t>::max() - kFixed) /
+                                       sizeof(std::uint64_t) * sizeof(std::uint64_t);
+  std::uint16_t misc = 0;
+  do {
+    const Bytes some = ids.first(std::min(ids.size(), kMostIdBytes));
+    ids = ids.subspan(some.size());
+    const perf_event_header header{kRecordHeaderAttr, misc,
+                                   static_cast<std::uint16_t>(kFixed + some.size())};
+    std::vector<std::byte> record(header.size);
+    std::memcpy(record.data(), &header, sizeof header);
+    std::memcpy(record.data() + sizeof header, &attr, sizeof attr);
+    std::copy(some.begin(), some.end(), record.begin() + kFixed);
+    made_.push_back(std::move(record));
+    misc = kMiscMoreIds;
+  } while (!ids.empty());
 }
 
 /// Makes `bytes` unread bytes available; false if the input ends before.
@@ -137,6 +180,51 @@ std::optional<Record> StreamReader::next() {
     made_.pop_front();
     return view_record(current_made_);
   }
+  for (;;) {
+    if (auto record = expanded_.next())
+      return record;
+    if (auto failed = note_if_not_expanded())
+      return failed;
+    const auto record = next_in_input();
+    if (!record) {
+      if (damage_.empty() && expanded_.has_part() && !expanded_.is_damaged())
+        note_damage(fmt::format("truncated at byte {}: a compressed record is cut", position_));
+      if (damage_.empty())
+        damage_ = expansion_damage_;
+      return std::nullopt;
+    }
+    if (!record->is_compressed())
+      return record;
+    compressed_at_ = position_ - record->bytes.size();
+    compressed_ = *record;
+    expanded_.begin(*record);
+  }
+}
+
+/// The compressed record at hand, if its end could not be expanded.
+std::optional<Record> StreamReader::note_if_not_expanded() {
+  const auto compressed = std::exchange(compressed_, std::nullopt);
+  if (!compressed || !expanded_.is_damaged())
+    return std::nullopt;
+  if (expansion_damage_.empty())
+    expansion_damage_ =
+        fmt::format("damaged at byte {}: compressed records cannot be expanded", compressed_at_);
+  return compressed;
+}
+
+/// The next record as it stands in the input, behind all AUXTRACE data.
+std::optional<Record> StreamReader::next_in_input() {
+  for (;;) {
+    const auto record = whole_record();
+    if (!record || record->type != kRecordAuxtrace)
+      return record;
+    ByteReader body(record->body());
+    if (!skip_aux(body.take<std::uint64_t>().value_or(0)))
+      return std::nullopt;
+  }
+}
+
+std::optional<Record> StreamReader::whole_record() {
   if (!damage_.empty() || (data_end_ && position_ >= *data_end_))
     return std::nullopt;
   if (!ensure(1)) {
@@ -158,22 +246,33 @@ std::optional<Record> StreamReader::next() {
   return view_record(bytes);
 }
 
+/// Moves over what follows an AUXTRACE record; false, and damage noted, if the input ends before.
+bool StreamReader::skip_aux(std::uint64_t bytes) {
+  while (bytes > 0) {
+    if (!ensure_or_note(1, "AUX data is cut"))
+      return false;
+    const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, unread().size()));
+    begin_ += here;
+    position_ += here;
+    aux_bytes_ += here;
+    bytes -= here;
+  }
+  return true;
+}
+
 /// Size of the record at hand with what follows it; nullopt, and damage noted, if it is impossible.
 std::optional<std::size_t> StreamReader::full_size(const perf_event_header& header) {
   if (header.size < sizeof header) {
     note_damage(fmt::format("damaged at byte {}: a record of {} bytes", position_, header.size));
     return std::nullopt;
   }
-  if (header.type != kRecordTracingData && header.type != kRecordAuxtrace)
+  if (header.type != kRecordTracingData)
     return header.size;
   if (!ensure_or_note(header.size, "a record is cut"))
     return std::nullopt;
   ByteReader body(unread().first(header.size).subspan(sizeof header));
-  std::uint64_t trailing = 0;
-  if (header.type == kRecordTracingData)
-    trailing = (std::uint64_t{body.take<std::uint32_t>().value_or(0)} + 7) / 8 * 8;
-  else
-    trailing = body.take<std::uint64_t>().value_or(0);
+  const std::uint64_t trailing =
+      (std::uint64_t{body.take<std::uint32_t>().value_or(0)} + 7) / 8 * 8;
   if (trailing > kMaxTrailing) {
     note_damage(
         fmt::format("damaged at byte {}: a record followed by {} bytes", position_, trailing));

@@ -49,6 +49,9 @@ class StreamWriter {
   void write_symbol(const SymbolRecord& symbol);
   void write_location(std::uint32_t pid, std::uint64_t address,
                       std::span<const std::uint64_t> symbol_ids);
+  /// LOST_SAMPLES: what a counter has lost in all, as perf tells it at the end.  `attr` says what
+  /// follows every record that is no sample, `id` is one of its event's.
+  void write_lost_samples(const perf_event_attr& attr, std::uint64_t id, std::uint64_t lost);
   /// Everything older than the last round's newest record has been written.
   void write_finished_round();
   /// A record as it came.

@@ -94,7 +94,11 @@ std::string unescape_path(std::string_view path) {
 }
 
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
-  const auto text = io::read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
+  auto text = io::read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
+  // The file of a first thread that has ended is empty; the others still say what is mapped.
+  for (const pid_t tid : text && text->empty() ? threads_of(pid) : std::vector<pid_t>{})
+    if (text && text->empty())
+      text = io::read_small_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxMapsBytes);
   if (!text)
     return false;
   std::string_view left = *text;

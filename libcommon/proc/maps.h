@@ -29,7 +29,8 @@ std::optional<MapsLine> parse_maps_line(std::string_view line);
 /// A path as it is in the file system: the kernel writes a newline in it as "\012" (proc(5)).
 std::string unescape_path(std::string_view path);
 
-/// Calls `on_map` for each mapping of a process; false if it is gone or not ours to read.
+/// Calls `on_map` for each mapping of a process, also if its first thread has ended; false if the
+/// process is gone or not ours to read.
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map);
 
 /// The threads of a process, in ascending order; empty if it is gone.

@@ -10,6 +10,9 @@ namespace pe::proc {
 bool MappedFile::is_anonymous() const noexcept {
   // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
   // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
+  // A memfd that carries a build id is a program run from memory, no JIT's.
+  if (!build_id.empty())
+    return false;
   const std::string_view name = path;
   return name.starts_with("//anon") || name.starts_with("[anon") || name == "[heap]" ||
          name == "[stack]" || name.starts_with("/memfd:") || name.starts_with("/dev/zero") ||

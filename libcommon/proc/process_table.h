@@ -18,6 +18,7 @@ namespace pe::proc {
 /// What is mapped, as far as it was recorded.
 struct MappedFile {
   std::string path;           ///< "/usr/bin/ls", "[vdso]", "//anon"; as its process sees it
+  std::uint64_t device = 0;   ///< as the kernel numbers it, stat(2) at times otherwise; 0 likewise
   std::uint64_t inode = 0;    ///< 0: not recorded
   std::string build_id = {};  ///< its bytes; empty: not recorded
 
@@ -82,7 +83,8 @@ class ProcessTable {
  private:
   struct FileHash {
     std::size_t operator()(const MappedFile& file) const noexcept {
-      return std::hash<std::string>()(file.path) ^ std::hash<std::uint64_t>()(file.inode);
+      return std::hash<std::string>()(file.path) ^ std::hash<std::uint64_t>()(file.inode) ^
+             std::hash<std::string>()(file.build_id);
     }
   };
   AddressSpace& writable_space(std::uint32_t pid);

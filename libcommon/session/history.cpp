@@ -10,10 +10,15 @@ MappingChange everything_of(std::uint32_t pid) {
   return {.pid = pid, .start = 0, .end = std::numeric_limits<std::uint64_t>::max()};
 }
 
+std::string text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 proc::MappedFile file_of(const perf::MmapRecord& map) {
   return {.path = std::string(map.path),
+          .device = map.device,
           .inode = map.inode,
-          .build_id = {reinterpret_cast<const char*>(map.build_id.data()), map.build_id.size()}};
+          .build_id = text_of(map.build_id)};
 }
 
 }  // namespace
@@ -29,6 +34,8 @@ bool History::apply(const perf::Record& record) {
       return apply_comm(record);
     case PERF_RECORD_FORK:
       return apply_fork(record);
+    case perf::kRecordHeaderBuildId:
+      return apply_build_id(record);
     case PERF_RECORD_EXIT:
       ended_ = perf::parse_task(record);
       return ended_.has_value();
@@ -49,10 +56,28 @@ bool History::apply_mmap(const perf::Record& record) {
   }
   if (!map->executable)
     return true;
-  processes_.map(map->pid, map->start, map->size, map->file_offset, file_of(*map));
+  proc::MappedFile file = file_of(*map);
+  if (const auto known = build_ids_.find(file.path);
+      file.build_id.empty() && known != build_ids_.end())
+    file.build_id = known->second;
+  processes_.map(map->pid, map->start, map->size, map->file_offset, file);
   const proc::Mapping* mapping = processes_.find(map->pid, map->start);
   if (mapping != nullptr)
     change_ = MappingChange{map->pid, map->start, map->start + map->size, mapping->file};
+  return true;
+}
+
+/// Holds for mappings that come after it.
+bool History::apply_build_id(const perf::Record& record) {
+  const auto known = perf::parse_build_id(record);
+  if (!known)
+    return false;
+  if (!known->is_of_program || known->build_id.empty())
+    return true;
+  const std::string build_id = text_of(known->build_id);
+  const auto [item, is_new] = build_ids_.try_emplace(std::string(known->path), build_id);
+  if (!is_new && item->second != build_id)
+    item->second.clear();  // two containers, say: the path does not tell which
   return true;
 }
 

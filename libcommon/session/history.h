@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <unordered_map>
 
 #include "perf/sample.h"
 #include "proc/process_table.h"
@@ -42,8 +44,11 @@ class History {
   bool apply_mmap(const perf::Record& record);
   bool apply_comm(const perf::Record& record);
   bool apply_fork(const perf::Record& record);
+  bool apply_build_id(const perf::Record& record);
 
   proc::ProcessTable processes_;
+  std::unordered_map<std::string, std::string>
+      build_ids_;  ///< by path; empty: of several files of that path
   std::optional<MappingChange> change_;
   std::optional<perf::TaskRecord> ended_;
   std::uint64_t kernel_start_ = 0;

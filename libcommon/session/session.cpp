@@ -26,9 +26,8 @@ bool Session::apply(const perf::Record& record) {
       return sample_.has_value();
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES: {
-      const auto lost = perf::parse_lost(record);
-      counts_.lost += lost.value_or(0);
-      return lost.has_value();
+      const auto* event = reader_.events().find(record);
+      return lost_.add(record, event == nullptr ? 0 : perf::time_of(record, event->attr));
     }
     case perf::kRecordCompressed:
     case perf::kRecordCompressed2:
@@ -41,8 +40,10 @@ bool Session::apply(const perf::Record& record) {
 
 Counts Session::counts() const {
   Counts counts = counts_;
+  counts.lost = lost_.count();
   counts.malformed_records += reader_.malformed_events();
   counts.out_of_order = reader_.late_records();
+  counts.skipped_aux_bytes = reader_.skipped_aux_bytes();
   return counts;
 }
 
@@ -57,6 +58,7 @@ std::string describe_losses(const Counts& counts) {
   add(counts.lost, "sample", " lost while recording");
   add(counts.malformed_records, "malformed record", " skipped");
   add(counts.skipped_records, "compressed record", " skipped");
+  add(counts.skipped_aux_bytes, "byte", " of AUX data skipped");
   add(counts.out_of_order, "record", " out of order");
   return text;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "io/input.h"
+#include "perf/lost_samples.h"
 #include "perf/ordered_reader.h"
 #include "session/history.h"
 
@@ -21,8 +22,9 @@ struct Counts {
   std::uint64_t lost = 0;     ///< samples that the recorder says it lost
   std::uint64_t malformed_records =
       0;                              ///< records, samples among them, that could not be understood
-  std::uint64_t skipped_records = 0;  ///< records of types that we cannot read (compressed ones)
-  std::uint64_t out_of_order = 0;     ///< records older than one handed out before them
+  std::uint64_t skipped_records = 0;  ///< compressed records that could not be expanded
+  std::uint64_t skipped_aux_bytes = 0;  ///< a processor's own trace, which we cannot read
+  std::uint64_t out_of_order = 0;       ///< records older than one handed out before them
 };
 
 class Session {
@@ -62,6 +64,7 @@ class Session {
   History history_;
   std::optional<perf::Sample> sample_;
   const perf::Event* event_ = nullptr;
+  perf::LostSamples lost_;
   Counts counts_;
 };
 

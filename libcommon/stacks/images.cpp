@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "stacks/images.h"
 
-#include "elf/image.h"
-#include "elf/vdso.h"
+#include <algorithm>
 
 namespace pe::stacks {
-namespace {
-
-elf::OpenResult open(const proc::Mapping& mapping, std::uint32_t pid, proc::FileMatch match) {
-  if (mapping.file->path == "[vdso]")
-    return elf::own_vdso();
-  auto opened = proc::open_mapped_file(static_cast<pid_t>(pid), mapping, match);
-  if (auto* file = std::get_if<io::RegularFile>(&opened))
-    return elf::Image::open(std::move(file->fd));
-  return elf::OpenFailure::kMissing;
-}
-
-}  // namespace
 
 std::uint32_t Images::number_of(const proc::Mapping& mapping, std::uint32_t pid) {
   const auto [item, is_new] =
@@ -28,11 +15,14 @@ std::uint32_t Images::number_of(const proc::Mapping& mapping, std::uint32_t pid)
 
 unwind::UnwindTable* Images::table(std::uint32_t number) {
   Image& image = images_[number];
-  if (!image.is_opened) {
+  if (!image.is_opened && left_bytes_ > 0) {
     image.is_opened = true;
-    const auto opened = open(image.mapping, image.pid, match_);
+    const auto opened =
+        binaries::open_mapped_image(static_cast<pid_t>(image.pid), image.mapping, match_, &cache_);
     if (const auto* elf = std::get_if<elf::Image>(&opened))
       image.table = std::make_unique<unwind::UnwindTable>(*elf);
+    if (image.table != nullptr)
+      left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
   }
   return image.table.get();
 }

@@ -1,6 +1,8 @@
 // The unwind tables of the files that processes have mapped.
 //
-// A file is opened when a stack first leads into its code, read once, and closed again.
+// A file is opened when a stack first leads into its code, read once, and closed again.  What a
+// hostile process can make us read by mapping ever more files is bounded: beyond kMaxTableBytes
+// files have no table, and stacks say that they ended there.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,20 +11,25 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proc/mapped_file.h"
+#include "binaries/build_id_cache.h"
+#include "binaries/mapped_image.h"
 #include "unwind/unwind_table.h"
 
 namespace pe::stacks {
 
 class Images {
  public:
-  explicit Images(proc::FileMatch match) : match_(match) {}
+  explicit Images(binaries::FileMatch match, std::size_t max_table_bytes = kMaxTableBytes)
+      : match_(match), left_bytes_(max_table_bytes) {}
 
   /// The number of a mapped file; `pid` is a process in which it may be found.
   std::uint32_t number_of(const proc::Mapping& mapping, std::uint32_t pid);
 
-  /// nullptr if the file cannot be had.
+  /// nullptr if the file cannot be had, or there is no room left for it.
   unwind::UnwindTable* table(std::uint32_t number);
+
+  /// Of sections of all files together, less than 50 MB on a machine with every compiler installed.
+  static constexpr std::size_t kMaxTableBytes = std::size_t{1} << 30;
 
  private:
   struct Image {
@@ -32,7 +39,9 @@ class Images {
     std::unique_ptr<unwind::UnwindTable> table;
   };
 
-  proc::FileMatch match_;
+  binaries::FileMatch match_;
+  binaries::BuildIdCache cache_ = binaries::BuildIdCache::of_user();
+  std::size_t left_bytes_;
   std::unordered_map<const proc::MappedFile*, std::uint32_t> numbers_;
   std::vector<Image> images_;
 };

@@ -55,7 +55,8 @@ void SampleUnwinder::follow() {
   if (space == spaces_.end())
     return;
   const proc::Mapping* mapping = history_.processes().find(change->pid, change->start);
-  if (change->mapped == nullptr || mapping == nullptr)
+  const bool is_too_large = space->second.size() >= proc::AddressSpace::kMaxMappings;
+  if (change->mapped == nullptr || mapping == nullptr || is_too_large)
     spaces_.erase(space);
   else
     add_mapping(space->second, *mapping, change->pid);
@@ -253,7 +254,6 @@ std::string SampleUnwinder::module_at(std::uint32_t pid, std::span<const Frame> 
 void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
   ++counts_.stacks;
   const auto frames = std::span(frames_).first(walked.result.frames);
-  counts_.frames += frames.size();
   for (const Frame frame : frames) {
     counts_.by_frame_pointer += frame.source() == FrameSource::kFramePointer ? 1 : 0;
     counts_.by_leaf += frame.source() == FrameSource::kLeaf ? 1 : 0;

@@ -36,7 +36,7 @@ struct MemoryRange {
 };
 
 struct UnwindOptions {
-  proc::FileMatch match = proc::FileMatch::kAny;
+  binaries::FileMatch match = binaries::FileMatch::kAny;
   bool may_continue = true;  ///< stacks whose copy was cut
   /// What is mapped around a thread's stack pointer; empty, or none, where that cannot be told.
   std::function<MemoryRange(std::uint32_t pid, std::uint64_t sp)> stack_at = nullptr;
@@ -72,7 +72,6 @@ class SampleUnwinder {
                                             const Behind& behind = {});
 
   [[nodiscard]] const StackCounts& counts() const noexcept { return counts_; }
-  [[nodiscard]] const unwind::Walker& walker() const noexcept { return walker_; }
 
   /// Deeper stacks are cut at the root.  A record holds twice as many.
   static constexpr std::size_t kMaxFrames = 4096;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/plural.h"
+
 namespace pe::stacks {
 namespace {
 
@@ -47,6 +49,10 @@ std::string describe(const StackCounts& counts) {
     text += fmt::format("; {} continued in the process's memory", counts.from_process);
   if (counts.from_earlier > 0)
     text += fmt::format("; {} continued as earlier stacks", counts.from_earlier);
+  if (counts.by_frame_pointer > 0)
+    text += fmt::format("; {} found by frame pointer", plural(counts.by_frame_pointer, "frame"));
+  if (counts.by_leaf > 0)
+    text += fmt::format("; {} guessed from the top of the stack", plural(counts.by_leaf, "frame"));
   text += describe_ends(counts);
   if (counts.cut > 0)
     text += fmt::format("; {} cut at {} KiB", counts.cut, (counts.cut_bytes + 1023) / 1024);

@@ -19,9 +19,8 @@ struct StackCounts {
   std::uint64_t cut = 0;               ///< incomplete because the copy ended
   std::uint64_t cut_bytes = 0;         ///< how large the copy was, of the last of them
   std::uint64_t foreign = 0;           ///< of programs of another word size: not walked
-  std::uint64_t frames = 0;            ///< of all stacks
-  std::uint64_t by_frame_pointer = 0;  ///< of them
-  std::uint64_t by_leaf = 0;           ///< of them
+  std::uint64_t by_frame_pointer = 0;  ///< frames whose callees no call frame information covers
+  std::uint64_t by_leaf = 0;           ///< the same, and no frame pointer either
   std::map<std::pair<std::string, unwind::Stop>, std::uint64_t> ended;  ///< others, by module
 };
 

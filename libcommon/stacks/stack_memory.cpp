@@ -66,23 +66,16 @@ void StackMemory::learn(const KnownStack& known, std::size_t fresh,
   }
 }
 
-const StackMemory::Caller* StackMemory::caller_of_last(const KnownStack& cut,
-                                                       const unwind::StackView& stack) const {
-  if (cut.frames.empty())
-    return nullptr;
-  const std::size_t last = cut.frames.size() - 1;
-  const auto edge = callers_.find(Place{cut.frames[last], cut.stack_pointers[last]});
-  return edge == callers_.end() || edge->second.body != body_of(cut, last, stack) ? nullptr
-                                                                                  : &edge->second;
-}
-
 std::size_t StackMemory::callers(const KnownStack& cut, const unwind::StackView& stack,
                                  std::span<unwind::Frame> out) const {
-  const Caller* edge = caller_of_last(cut, stack);
-  if (edge == nullptr)
+  if (cut.frames.empty())
+    return 0;
+  const std::size_t last = cut.frames.size() - 1;
+  const auto edge = callers_.find(Place{cut.frames[last], cut.stack_pointers[last]});
+  if (edge == callers_.end() || edge->second.body != body_of(cut, last, stack))
     return 0;
   std::size_t count = 0;
-  for (Place next = edge->place; next.sp != 0;) {
+  for (Place next = edge->second.place; next.sp != 0;) {
     // Stack pointers rise from caller to caller: no way to go round in a circle.
     const auto found = callers_.find(next);
     if (found == callers_.end() || count == out.size())

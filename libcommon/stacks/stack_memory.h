@@ -37,10 +37,6 @@ class StackMemory {
   /// the root, or 0 if they are not known, or more than `out` can hold.
   std::size_t callers(const KnownStack& cut, const unwind::StackView& stack,
                       std::span<unwind::Frame> out) const;
-  /// Is the caller of the outermost frame known?
-  [[nodiscard]] bool knows_caller(const KnownStack& cut, const unwind::StackView& stack) const {
-    return caller_of_last(cut, stack) != nullptr;
-  }
 
  private:
   struct Place {
@@ -55,8 +51,6 @@ class StackMemory {
     Place place;         ///< sp 0: there is none, the frame is the root
     std::uint64_t body;  ///< hash
   };
-  [[nodiscard]] const Caller* caller_of_last(const KnownStack& cut,
-                                             const unwind::StackView& stack) const;
 
   /// 60 bytes each: a few hundred different stacks of a deep recursion.
   static constexpr std::size_t kMaxFrames = 32'768;

@@ -88,7 +88,7 @@ class PageWriter {
   /// Frames come depth first, callers before callees, the root first.
   void frame(const Frame& frame);
   void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
-  /// The call tree for the script, in the form of flamesvg's embed.h; once, before end().
+  /// The call tree for the script, in the form of flame/embed.h; once, before end().
   void embed(std::string_view tree) { tree_ = tree; }
   /// Everything after the last frame.
   void end();

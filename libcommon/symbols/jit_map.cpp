@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/parse_number.h"
-#include "io/regular_file.h"
+#include "proc/root_file.h"
 
 namespace pe::symbols {
 namespace {
@@ -42,6 +42,18 @@ JitMapFailure failure_of(io::FileFailure failure) {
 
 }  // namespace
 
+std::variant<io::RegularFile, JitMapFailure> open_jit_file(const std::string& path, uid_t owner,
+                                                           pid_t root_of) {
+  auto opened = root_of != 0 ? proc::open_in_root(root_of, path, io::Links::kRefuse)
+                             : io::open_stored(path, io::Links::kRefuse);
+  if (const auto* failure = std::get_if<io::FileFailure>(&opened))
+    return failure_of(*failure);
+  auto& file = std::get<io::RegularFile>(opened);
+  if (file.owner != owner)
+    return JitMapFailure::kWrongOwner;
+  return std::move(file);
+}
+
 bool JitMap::add_line(std::string_view line) {
   const bool added = add_unfinished_line(line);
   bad_lines_ += added ? 0 : 1;
@@ -52,15 +64,20 @@ bool JitMap::add_unfinished_line(std::string_view line) {
   std::string_view name = line.substr(0, std::min(line.size(), kMaxLineBytes + 1));
   const auto start = take_hex(name);
   const auto size = start ? take_hex(name) : std::nullopt;
-  const bool is_entry = size && *size > 0 && *size <= kMaxEntryBytes &&
-                        *start <= std::numeric_limits<std::uint64_t>::max() - *size &&
-                        !name.empty() && line.size() <= kMaxLineBytes;
+  return size && line.size() <= kMaxLineBytes && add(*start, *size, name);
+}
+
+bool JitMap::add(std::uint64_t start, std::uint64_t size_bytes, std::string_view name) {
+  const bool is_entry = size_bytes > 0 && size_bytes <= kMaxEntryBytes &&
+                        start <= std::numeric_limits<std::uint64_t>::max() - size_bytes &&
+                        !name.empty();
   if (!is_entry || entries_.size() >= kMaxEntries || names_.size() + name.size() > kMaxNamesBytes)
     return false;
   entries_.push_back(
-      {*start, static_cast<std::uint32_t>(names_.size()), static_cast<std::uint32_t>(name.size())});
+      {start, static_cast<std::uint32_t>(names_.size()), static_cast<std::uint32_t>(name.size())});
   names_ += name;
-  cover(*start, *start + *size, static_cast<std::uint32_t>(entries_.size() - 1));
+  newest_end_ = start + size_bytes;
+  cover(start, start + size_bytes, static_cast<std::uint32_t>(entries_.size() - 1));
   return true;
 }
 
@@ -96,25 +113,24 @@ std::optional<JitSymbol> JitMap::find(std::uint64_t avma) const {
 
 void JitMap::clear() { *this = JitMap(); }
 
-std::variant<JitMapFile, JitMapFailure> JitMapFile::open(const std::string& path, uid_t owner) {
-  auto opened = io::open_regular(path, io::Links::kRefuse);
-  if (const auto* failure = std::get_if<io::FileFailure>(&opened))
-    return failure_of(*failure);
-  auto& file = std::get<io::RegularFile>(opened);
-  if (file.owner != owner)
-    return JitMapFailure::kWrongOwner;
-  JitMapFile map(std::move(file.fd));
+std::variant<JitMapFile, JitMapFailure> JitMapFile::open(const std::string& path, uid_t owner,
+                                                         pid_t root_of) {
+  auto opened = open_jit_file(path, owner, root_of);
+  if (const auto* failure = std::get_if<JitMapFailure>(&opened))
+    return *failure;
+  JitMapFile map(std::move(std::get<io::RegularFile>(opened).fd));
   map.refresh();
   return map;
 }
 
-bool JitMapFile::refresh() {
+bool JitMapFile::refresh(const OnCodeChange& on_change) {
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0)
     return false;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   is_cut_ = size > kMaxFileBytes;
   if (size < read_bytes_) {
+    on_change(0, std::numeric_limits<std::uint64_t>::max());
     map_.clear();
     line_.clear();
     line_is_too_long_ = false;
@@ -122,13 +138,13 @@ bool JitMapFile::refresh() {
   } else if (std::min(size, kMaxFileBytes) == read_bytes_) {
     return false;
   }
-  read_to(std::min(size, kMaxFileBytes));
+  read_to(std::min(size, kMaxFileBytes), on_change);
   return true;
 }
 
 /// A last line without a newline is an entry as it stands; once more of it
 /// comes, the whole replaces it, being newer.
-void JitMapFile::read_to(std::uint64_t size_bytes) {
+void JitMapFile::read_to(std::uint64_t size_bytes, const OnCodeChange& on_change) {
   std::string buffer;
   while (read_bytes_ < size_bytes) {
     constexpr std::uint64_t kBlockBytes = 256 * 1024;
@@ -137,13 +153,13 @@ void JitMapFile::read_to(std::uint64_t size_bytes) {
     if (n == 0)
       break;
     read_bytes_ += n;
-    add_lines(std::string_view(buffer).substr(0, n));
+    add_lines(std::string_view(buffer).substr(0, n), on_change);
   }
-  if (!line_.empty() && !line_is_too_long_)
-    map_.add_unfinished_line(line_);
+  if (!line_.empty() && !line_is_too_long_ && map_.add_unfinished_line(line_))
+    on_change(map_.newest().first, map_.newest().second);
 }
 
-void JitMapFile::add_lines(std::string_view text) {
+void JitMapFile::add_lines(std::string_view text, const OnCodeChange& on_change) {
   while (!text.empty()) {
     const std::size_t eol = text.find('\n');
     const std::string_view part = text.substr(0, eol);
@@ -153,7 +169,8 @@ void JitMapFile::add_lines(std::string_view text) {
       line_ += part;
     if (eol == std::string_view::npos)
       return;
-    map_.add_line(line_is_too_long_ ? std::string_view() : std::string_view(line_));
+    if (map_.add_line(line_is_too_long_ ? std::string_view() : std::string_view(line_)))
+      on_change(map_.newest().first, map_.newest().second);
     line_.clear();
     line_is_too_long_ = false;
   }

@@ -17,14 +17,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/fd.h"
+#include "io/regular_file.h"
 
 namespace pe::symbols {
 
@@ -34,6 +37,9 @@ struct JitSymbol {
   std::uint64_t offset;   ///< of the address looked up
 };
 
+/// Hears of addresses [start, end) that are called something else from now on.
+using OnCodeChange = std::function<void(std::uint64_t, std::uint64_t)>;
+
 /// The entries of a perf map, whatever they were read from.
 class JitMap {
  public:
@@ -41,6 +47,12 @@ class JitMap {
   bool add_line(std::string_view line);
   /// The same for a line that may not be complete yet: nothing is counted.
   bool add_unfinished_line(std::string_view line);
+  /// Adds an entry; false if it makes no sense or is one too many.
+  bool add(std::uint64_t start, std::uint64_t size_bytes, std::string_view name);
+  /// The addresses [start, end) of the entry added last; there must be one.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> newest() const noexcept {
+    return {entries_.back().start, newest_end_};
+  }
   /// The newest entry that covers `avma`.
   [[nodiscard]] std::optional<JitSymbol> find(std::uint64_t avma) const;
 
@@ -70,6 +82,7 @@ class JitMap {
   std::vector<Entry> entries_;             ///< in the order of their lines
   std::map<std::uint64_t, Range> ranges_;  ///< by begin, disjoint: what is newest where
   std::string names_;
+  std::uint64_t newest_end_ = 0;  ///< of the last entry
   std::uint64_t bad_lines_ = 0;
 };
 
@@ -82,15 +95,21 @@ enum class JitMapFailure {
   kUnreadable,
 };
 
+/// Opens what a JIT compiler has written, which must be a file of `owner`'s, and no link; below the
+/// root of the process `root_of`, unless that is 0.
+std::variant<io::RegularFile, JitMapFailure> open_jit_file(const std::string& path, uid_t owner,
+                                                           pid_t root_of);
+
 /// A perf map file, kept open and read as it grows.
 class JitMapFile {
  public:
   /// Opens and reads `path`, which must belong to `owner`, the user of the program it describes.
-  static std::variant<JitMapFile, JitMapFailure> open(const std::string& path, uid_t owner);
+  static std::variant<JitMapFile, JitMapFailure> open(const std::string& path, uid_t owner,
+                                                      pid_t root_of = 0);
 
   /// Reads what was appended since; all of it, if the file has become shorter.
   /// True if there was anything.  Costs one fstat(2) if not.
-  bool refresh();
+  bool refresh(const OnCodeChange& on_change = [](std::uint64_t, std::uint64_t) {});
 
   [[nodiscard]] const JitMap& map() const noexcept { return map_; }
   [[nodiscard]] std::optional<JitSymbol> find(std::uint64_t avma) const { return map_.find(avma); }
@@ -101,8 +120,8 @@ class JitMapFile {
 
  private:
   explicit JitMapFile(Fd fd) : fd_(std::move(fd)) {}
-  void read_to(std::uint64_t size_bytes);
-  void add_lines(std::string_view text);
+  void read_to(std::uint64_t size_bytes, const OnCodeChange& on_change);
+  void add_lines(std::string_view text, const OnCodeChange& on_change);
 
   Fd fd_;
   JitMap map_;

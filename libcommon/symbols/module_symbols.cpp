@@ -12,6 +12,8 @@ NoName reason_of(elf::OpenFailure failure) {
   switch (failure) {
     case elf::OpenFailure::kMissing:
       return NoName::kMissing;
+    case elf::OpenFailure::kOtherBuildId:
+      return NoName::kOtherBuildId;
     case elf::OpenFailure::kPermission:
       return NoName::kPermission;
     case elf::OpenFailure::kNotRegular:
@@ -39,10 +41,29 @@ ModuleSymbols::ModuleSymbols(elf::OpenResult opened) {
     image_ = std::move(std::get<elf::Image>(opened));
 }
 
+ModuleSymbols::ModuleSymbols(elf::OpenResult opened, std::string path, elf::DebugFinder& finder)
+    : ModuleSymbols(std::move(opened)) {
+  path_ = std::move(path);
+  finder_ = &finder;
+}
+
 const elf::SymbolTable& ModuleSymbols::table() {
   if (!table_)
-    table_ = image_ ? elf::SymbolTable(*image_) : elf::SymbolTable();
+    table_ = image_ ? read_table() : elf::SymbolTable();
   return *table_;
+}
+
+elf::SymbolTable ModuleSymbols::read_table() {
+  if (finder_ == nullptr || elf::has_symtab(*image_))
+    return elf::SymbolTable(*image_);
+  const std::uint64_t refusals = finder_->refusals();
+  if (const auto separate = finder_->separate(*image_, path_);
+      separate && elf::has_symtab(separate->image))
+    return {*image_, separate->image};
+  is_debug_file_refused_ = finder_->refusals() > refusals;
+  if (const auto mini = finder_->mini(*image_, path_))
+    return {*image_, *mini};
+  return elf::SymbolTable(*image_);
 }
 
 std::optional<FoundSymbol> ModuleSymbols::find(std::uint64_t file_offset) {
@@ -69,7 +90,10 @@ Bytes ModuleSymbols::build_id() const noexcept { return image_ ? image_->build_i
 NoName ModuleSymbols::why_unnamed() {
   if (!image_)
     return open_failure_;
-  if (!table().empty())
+  const bool is_empty = table().empty();
+  if (is_debug_file_refused_)
+    return NoName::kOtherDebugFile;
+  if (!is_empty)
     return NoName::kNotCovered;
   return table().is_damaged() ? NoName::kDamaged : NoName::kNoSymbols;
 }

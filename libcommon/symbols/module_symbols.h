@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/byte_reader.h"
+#include "elf/debug_file.h"
 #include "elf/image.h"
 #include "elf/symbol_table.h"
 
@@ -16,15 +17,17 @@ namespace pe::symbols {
 
 /// Why an address has no name.
 enum class NoName {
-  kMissing,      ///< no such file
-  kPermission,   ///< the file is not for us
-  kNotRegular,   ///< a folder, a FIFO, a device
-  kUnreadable,   ///< an I/O error, or no descriptors left
-  kNotElf,       ///< something else
-  kUnsupported,  ///< ELF of a kind that we do not read
-  kDamaged,      ///< ELF headers or symbol tables that make no sense
-  kNoSymbols,    ///< stripped of all symbols
-  kNotCovered,   ///< there are symbols, but none here
+  kMissing,         ///< no such file
+  kOtherBuildId,    ///< there is a file, but not the one that was recorded
+  kPermission,      ///< the file is not for us
+  kNotRegular,      ///< a folder, a FIFO, a device
+  kUnreadable,      ///< an I/O error, or no descriptors left
+  kNotElf,          ///< something else
+  kUnsupported,     ///< ELF of a kind that we do not read
+  kDamaged,         ///< ELF headers or symbol tables that make no sense
+  kNoSymbols,       ///< stripped of all symbols, and no debug file has them
+  kOtherDebugFile,  ///< stripped, and a debug file that lies there is of another build or damaged
+  kNotCovered,      ///< there are symbols, but none here
 };
 
 struct FoundSymbol {
@@ -41,6 +44,9 @@ class ModuleSymbols {
   explicit ModuleSymbols(const std::string& path);
   /// What elf::Image's functions made of a descriptor or of memory.
   explicit ModuleSymbols(elf::OpenResult opened);
+  /// The same, of the file `path`.  Where it is stripped, symbols come from its separate debug file
+  /// or its .gnu_debugdata as well.  `finder` must outlive it.
+  ModuleSymbols(elf::OpenResult opened, std::string path, elf::DebugFinder& finder);
 
   /// The function that the byte at `file_offset` is in.
   std::optional<FoundSymbol> find(std::uint64_t file_offset);
@@ -53,7 +59,7 @@ class ModuleSymbols {
   [[nodiscard]] Bytes build_id() const noexcept;
 
   /// What it means if a look-up found nothing: the same for every address of
-  /// this module, and kNotCovered if there are symbols at all.
+  /// this module, and normally kNotCovered if there are symbols at all.
   NoName why_unnamed();
 
   /// For unwinding and DWARF; nullptr if the file could not be opened.
@@ -66,8 +72,12 @@ class ModuleSymbols {
 
  private:
   const elf::SymbolTable& table();
+  elf::SymbolTable read_table();
 
   std::optional<elf::Image> image_;
+  std::string path_;
+  elf::DebugFinder* finder_ = nullptr;  ///< none: the image alone
+  bool is_debug_file_refused_ = false;
   NoName open_failure_ = NoName::kNotCovered;
   std::optional<elf::SymbolTable> table_;
   std::unordered_map<std::uint32_t, std::string> names_;  ///< by symbol index; nodes do not move

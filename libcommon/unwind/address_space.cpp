@@ -50,12 +50,6 @@ void AddressSpace::clear() {
   stamp_ = {};
 }
 
-AddressSpace AddressSpace::fork() const {
-  AddressSpace copy(images_);
-  copy.ranges_ = ranges_;  // without the stamp: from now on they map different things
-  return copy;
-}
-
 const CodeMapping* AddressSpace::find(std::uint64_t avma) const noexcept {
   return range_at(ranges_, avma);
 }

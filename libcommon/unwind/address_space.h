@@ -35,13 +35,12 @@ class AddressSpace {
  public:
   explicit AddressSpace(ImageSource images) : images_(std::move(images)) {}
 
-  /// A space with the same mappings and the same source of images, as fork(2) makes.
-  [[nodiscard]] AddressSpace fork() const;
-
   /// Maps code, replacing what was there.  Ignored if it ends before it starts.
   void map(const CodeMapping& mapping);
   /// Takes away what is mapped in [start, end): unmapped, or replaced by data.
   void unmap(std::uint64_t start_avma, std::uint64_t end_avma);
+  /// How many mappings there are.
+  [[nodiscard]] std::size_t size() const noexcept { return ranges_.size(); }
   /// Forgets everything, as execve(2) does.
   void clear();
 

@@ -105,7 +105,7 @@ std::optional<elf::SectionBytes> frames_by_header(const elf::Image& image,
                                                   const std::optional<elf::SectionBytes>& header) {
   const auto start = header ? read_eh_frame_header(*header) : std::nullopt;
   return start && start->frames_svma
-             ? image.loaded_bytes(*start->frames_svma, elf::Image::kMaxSectionBytes)
+             ? image.loaded_bytes(*start->frames_svma, CfiSection::kMaxFramesBytes)
              : std::nullopt;
 }
 
@@ -120,7 +120,7 @@ std::vector<CfiSection> CfiSection::all_of(const elf::Image& image) {
     sections.emplace_back(CfiFormat::kEhFrame, std::move(*frames), std::move(header));
   const elf::Section* debug = image.section(".debug_frame");
   auto content =
-      debug != nullptr ? elf::read_uncompressed(image, *debug, kMaxDebugFrameBytes) : std::nullopt;
+      debug != nullptr ? elf::read_uncompressed(image, *debug, kMaxFramesBytes) : std::nullopt;
   if (content)
     sections.emplace_back(CfiFormat::kDebugFrame, elf::SectionBytes{std::move(*content), 0});
   return sections;

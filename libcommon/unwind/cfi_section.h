@@ -80,8 +80,8 @@ class CfiSection {
   /// Programs that are longer are refused.  The longest of libLLVM is 20 KB; this bounds what a
   /// hostile table of overlapping entries can make us do for one address.
   static constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 20;
-  /// Uncompressed.  libLLVM's .eh_frame has 14 MB.
-  static constexpr std::uint64_t kMaxDebugFrameBytes = std::uint64_t{1} << 28;
+  /// Of a whole section, uncompressed.  libLLVM's .eh_frame has 14 MB.
+  static constexpr std::uint64_t kMaxFramesBytes = std::uint64_t{1} << 28;
 
  private:
   struct IndexEntry {

@@ -41,7 +41,8 @@ std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind r
   if (!is_code)
     return Stop::kBadReturnAddress;
   if (state.fp == 0)
-    return frame.source() == FrameSource::kFramePointer || is_of_described_image(space, frame)
+    return frame.source() == FrameSource::kFramePointer ||
+                   (!frame.is_exact() && is_of_described_image(space, frame))
                ? Stop::kEndOfStack
                : Stop::kNoUnwindInfo;
   const bool is_cut_off =

@@ -46,7 +46,7 @@ UnwindTable::UnwindTable(CfiSection section, std::vector<elf::Segment> segments)
 }
 
 void UnwindTable::add(CfiSection section) {
-  max_rows_ += section.size_bytes();
+  section_bytes_ += section.size_bytes();
   parts_.emplace_back(std::move(section));
 }
 
@@ -64,7 +64,7 @@ std::uint32_t UnwindTable::compile(const CfiSection& section, std::size_t fde_nu
     function = {fde->start_svma,
                 static_cast<std::uint32_t>(std::min(fde->bytes, kMaxFunctionBytes)), 0,
                 rows_.size()};
-    const bool is_whole = append_rows(*fde, section.data_svma(), max_rows_, rows_);
+    const bool is_whole = append_rows(*fde, section.data_svma(), section_bytes_, rows_);
     function.row_count = static_cast<std::uint32_t>(rows_.size() - function.first_row);
     ++(is_whole ? statistics_.functions_compiled : statistics_.functions_refused);
   } else {
@@ -155,7 +155,7 @@ FlatRules UnwindTable::flat_rules() const {
       flat.rows.push_back({static_cast<std::uint32_t>(offset), rule});
   };
   for (const Listed& listed : fdes) {
-    if (flat.rows.size() >= max_rows_)
+    if (flat.rows.size() >= section_bytes_)
       break;
     if (flat.functions == 0)
       flat.base_svma = listed.start_svma;
@@ -169,7 +169,7 @@ FlatRules UnwindTable::flat_rules() const {
     if (start > end)
       append(end, Rule(RuleKind::kNone));
     rows.clear();
-    append_rows(*fde, listed.section->data_svma(), max_rows_, rows);
+    append_rows(*fde, listed.section->data_svma(), section_bytes_, rows);
     for (const RuleRow& row : rows)
       append(start + row.offset, row.rule);
     end = start + fde->bytes;

@@ -57,6 +57,8 @@ class UnwindTable {
   /// Compiles every function, which the table itself does not keep.
   [[nodiscard]] FlatRules flat_rules() const;
 
+  /// Of the sections that it has read.
+  [[nodiscard]] std::size_t section_bytes() const noexcept { return section_bytes_; }
   /// Whether there is any unwind information.
   [[nodiscard]] bool has_rules() const noexcept { return fde_count() != 0; }
   /// Where a mapping of code from `file_offset` on was linked to; see elf::svma_of_code_mapping().
@@ -102,7 +104,7 @@ class UnwindTable {
   std::vector<elf::Segment> segments_;
   std::vector<Function> functions_;
   std::vector<RuleRow> rows_;
-  std::size_t max_rows_ = 0;
+  std::size_t section_bytes_ = 0;  ///< and the most rows that they can say
   Statistics statistics_;
 };
 

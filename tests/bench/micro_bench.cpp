@@ -1,6 +1,7 @@
 // What the inner loops cost, one at a time.  Run by scripts/bench.
 // SPDX-License-Identifier: MIT
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include <string>
 #include <vector>
@@ -65,6 +66,61 @@ void find_symbol(benchmark::State& state) {
     benchmark::DoNotOptimize(module.find_svma(places[i++ * 7919 % places.size()]));
 }
 BENCHMARK(find_symbol);
+
+constexpr const char* kLargeLibrary = "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1";
+
+std::uint64_t table_bytes(const pe::elf::Image& image) {
+  std::uint64_t bytes = 0;
+  for (const char* name : {".symtab", ".strtab", ".dynsym", ".dynstr"})
+    if (const auto* section = image.section(name))
+      bytes += section->bytes;
+  return bytes;
+}
+
+/// Reads the symbols of a library; "memory" is what that takes, "tables" what the file has.
+void load_symbols(benchmark::State& state, const char* path) {
+  const auto opened = pe::elf::Image::open(path);
+  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  if (image == nullptr)
+    return state.SkipWithError("no such library");
+  std::size_t memory = 0;
+  while (state.KeepRunning()) {
+    const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    pe::symbols::ModuleSymbols module(path);
+    module.find_svma(0);
+    memory = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+    benchmark::DoNotOptimize(module);
+  }
+  state.counters["memory"] = static_cast<double>(memory);
+  state.counters["tables"] = static_cast<double>(table_bytes(*image));
+}
+BENCHMARK_CAPTURE(load_symbols, libllvm, kLargeLibrary)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(load_symbols, own, "/proc/self/exe")->Unit(benchmark::kMillisecond);
+
+/// A million addresses all over a library's code, the demangling of what is met first included.
+void million_lookups(benchmark::State& state) {
+  const auto opened = pe::elf::Image::open(kLargeLibrary);
+  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto* code = image == nullptr ? nullptr : image->section(".text");
+  if (code == nullptr)
+    return state.SkipWithError("no such library");
+  constexpr std::uint64_t kLookups = 1'000'000;
+  std::uint64_t found = 0;
+  while (state.KeepRunning()) {
+    state.PauseTiming();
+    pe::symbols::ModuleSymbols module(kLargeLibrary);
+    module.find_svma(0);
+    state.ResumeTiming();
+    std::uint64_t random = 1;
+    found = 0;
+    for (std::uint64_t i = 0; i < kLookups; ++i) {
+      random = random * 6364136223846793005U + 1442695040888963407U;  // Knuth's generator
+      found += module.find_svma(code->svma + (random >> 16) % code->bytes) ? 1 : 0;
+    }
+  }
+  state.counters["found"] = static_cast<double>(found);
+}
+BENCHMARK(million_lookups)->Unit(benchmark::kMillisecond);
 
 void demangle(benchmark::State& state, const std::string& name) {
   while (state.KeepRunning())

@@ -60,6 +60,18 @@ export function draw(profile, ...options) {
   return run.stdout;
 }
 
+// Of two profiles, by flamediff.
+export function drawDiff(before, after, ...options) {
+  const files = [before, after].map((profile, i) => {
+    const file = join(folder, i === 0 ? 'before' : 'after');
+    writeFileSync(file, profile);
+    return file;
+  });
+  const run = spawnSync(process.env.FLAMEDIFF, [...options, ...files], { maxBuffer: 1 << 28 });
+  assert.equal(run.status, 0, String(run.stderr));
+  return run.stdout;
+}
+
 export function write(bytes, name = 'page.svg') {
   const file = join(folder, name);
   writeFileSync(file, bytes);

@@ -36,6 +36,13 @@ printf 'Thread 1 (LWP 5):\n#0  f () at x.c:1\n#1  0x0000000000401000 in main () 
 [ "$("$links/stackcollapse-gdb.pl" "$dir/gdb")" = 'main;f 1' ] || fail "gdb: $("$links/stackcollapse-gdb.pl" "$dir/gdb")"
 [ "$(echo 'a;b;b;c 2' | "$links/stackcollapse-recursive.pl")" = 'a;b;c 2' ] || fail 'recursive'
 
+echo 'a;0x1f 2' >"$dir/before"
+echo 'a;0x2f 8' >"$dir/after"
+[ "$("$links/difffolded.pl" -ns "$dir/before" "$dir/after")" = 'a;0x... 8 8' ] || fail 'difffolded'
+"$links/difffolded.pl" "$dir/before" >"$dir/out" 2>"$dir/err"
+status=$?
+[ $status = 2 ] || fail "difffolded.pl of one file: exit $status"
+
 "$links/flamegraph.pl" --name x >"$dir/out" 2>"$dir/err" </dev/null
 status=$?
 [ $status = 255 ] || fail "an ambiguous option: exit $status"

@@ -3,7 +3,7 @@
 thousands of addresses of C++ programs with debug information.
 
 eu-addr2line does not see what is inlined into functions of local classes (lambdas), nor a destructor
-into its deleting twin.  Both call the outermost function as DWARF does, without namespaces, and
+into its deleting twin.  Both call a function without linkage name as DWARF does, without what it stands in, and
 addr2line sometimes gives that one's name in the symbol table, or its file, to the innermost one: these
 are not compared.
 
@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 
-ADDRESSES = 2_000
+ADDRESSES = 5_000
 SAMPLE_TYPE = 1 | 2 | 4 | 0x20 | 1 << 16  # ip, tid, time, call chain, identifier
 ATTR_BYTES = 136
 PERF_CONTEXT_USER = 2**64 - 512
@@ -91,6 +91,11 @@ def demangled(names):
     return dict(zip(names, text.splitlines()))
 
 
+def is_same(our, their):
+    """Name, file and line: we also tell what a function of one file stands in."""
+    return our[1:] == their[1:] and (our[0] == their[0] or our[0].endswith("::" + their[0]))
+
+
 def compare(symbolize, program):
     segments = code_segments(program)
     random.seed(1)
@@ -110,7 +115,7 @@ def compare(symbolize, program):
         flags = [is_inlined for _, is_inlined, _, _ in ours[address]]
         if flags != [True] * (len(flags) - 1) + [False]:
             differ.append((address, our, flags))
-        elif our[:-1] != eu[:-1] or our[-1][1:] != eu[-1][1:]:
+        elif not all(map(is_same, our[:-1], eu[:-1])) or len(our) != len(eu) or our[-1][1:] != eu[-1][1:]:
             differ.append((address, our, eu))
     return known, inlined, not_as_addr2line(program, differ)
 
@@ -122,7 +127,7 @@ def not_as_addr2line(program, differ):
     left = []
     for address, our, eu in differ:
         their = [(plain[name], *place) for name, *place in told[address]]
-        if our[1:-1] != their[1:-1] or [frame[2] for frame in our] != [frame[2] for frame in their]:
+        if not all(map(is_same, our[1:-1], their[1:-1])) or [frame[2] for frame in our] != [frame[2] for frame in their]:
             left.append((hex(address), our, eu, their))
     return left
 

@@ -7,14 +7,18 @@ samples() { fold "$1" | awk '{ n += $NF } END { print n + 0 }'; }
 target=$!
 
 # A closed or full standard error costs messages, nothing else.
-pe-record -p $target -d 0.3 -o "$dir/closed.pe" 2>&-; expect 'status, standard error closed' 0 $?
+pe-record -F 997 -p $target -d 0.3 -o "$dir/closed.pe" 2>&-; expect 'status, standard error closed' 0 $?
 at_least 'samples, standard error closed' 10 "$(samples "$dir/closed.pe")"
-pe-record -p $target -d 0.3 -o "$dir/full.pe" 2>/dev/full; expect 'status, standard error full' 0 $?
+pe-record -F 997 -p $target -d 0.3 -o "$dir/full.pe" 2>/dev/full; expect 'status, standard error full' 0 $?
 at_least 'samples, standard error full' 10 "$(samples "$dir/full.pe")"
 expect 'stackfold, standard error closed' 'a;b 1' "$(printf 'a;b 1\nbad\n' | stackfold 2>&-)"
 printf 'a;b 1\nbad\n' | stackfold >/dev/null 2>/dev/full; expect 'stackfold, standard error full' 0 $?
 printf 'a;b 1\n' | stackfold >&- 2>"$dir/err"; expect 'standard output closed' 1 $?
 stackfold <&- >/dev/null 2>"$dir/err"; expect 'standard input closed' 1 $?
+
+# What a machine is short of is named.
+(ulimit -v 100000; seq 3000000 | sed 's/$/;x 1/' | stackfold >/dev/null 2>"$dir/err"); expect 'out of memory' 1 $?
+expect 'its message' 'stackfold: out of memory' "$(cat "$dir/err")"
 
 # Named twice is recorded once; a thread's number is no process's.
 # The CPU may be busy with others: 99 samples are those of a second that the target had.

@@ -84,10 +84,10 @@ program_of() {
   [ -x "$program" ] || { fail "$program is not built: no compiler for it?"; return 1; }
 }
 
-# check_cases LABEL STREAM SAMPLES CASE...
+# check_cases LABEL STREAM SAMPLES CASE...; after a failure, what pe-symbolize says of the stream
 check_cases() {
-  local case
-  fold "$2" >"$dir/$1.folded"
+  local case failed_before=$failed
+  pe-symbolize "$2" 2>"$dir/$1.closing" | stackfold >"$dir/$1.folded" 2>>"$dir/$1.closing"
   for case in "${@:4}"; do
     if [ "$case" = altstack ]; then
       check_altstack "$1" "$dir/$1.folded"
@@ -95,4 +95,5 @@ check_cases() {
       check_case "$1" "$dir/$1.folded" "$case" "$3"
     fi
   done
+  [ "$failed" = "$failed_before" ] || cat "$dir/$1.closing"
 }

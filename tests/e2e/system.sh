@@ -7,6 +7,13 @@ pe-record -F 997 -a -d 1 -o "$dir/a.pe" 2>"$dir/err"; expect status 0 $?
 fold "$dir/a.pe" >"$dir/a.folded"
 at_least 'the workload among everything, %' 20 "$(share '^workload;.*;main;work;' "$dir/a.folded")"
 
+# A command beside another target says how long that is recorded, and its status is the recorder's.
+pe-record -F 997 -a -o "$dir/a.pe" -- sh -c 'sleep 1; exit 7' 2>"$dir/err"; expect 'status of the command' 7 $?
+fold "$dir/a.pe" >"$dir/a.folded"
+at_least 'the workload while a command ran, %' 20 "$(share '^workload;.*;main;work;' "$dir/a.folded")"
+pe-record -F 997 -p $target -o "$dir/p.pe" -- "$PE_WORKLOAD" shares 0.5 2>"$dir/err"; expect 'status of the command' 0 $?
+expect 'processes seen' "$target" "$(perf script -F pid -G -i "$dir/p.pe" | tr -d ' ' | sort -u)"
+
 taskset -cp 1 $target >/dev/null
 pe-record -F 997 -C 1 -d 1 -o "$dir/c.pe" 2>/dev/null
 fold "$dir/c.pe" >"$dir/c.folded"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "calltree/tree_builder.h"
-#include "flamesvg/embed.h"
-#include "flamesvg/ticks.h"
+#include "flame/embed.h"
+#include "flame/ticks.h"
 #include "folded/folded_line.h"
 #include "support/unpacked_tree.h"
 
@@ -31,13 +31,12 @@ calltree::CallTree tree_of(std::string_view text) {
 void check(const calltree::CallTree& tree, std::uint64_t limit) {
   const std::vector<svg::Rgb> colors(tree.name_count(), svg::Rgb{1, 2, 3});
   const auto whole = tree.total(calltree::kRoot);
-  const auto embedded =
-      flamesvg::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
+  const auto embedded = flame::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
   if (embedded.bytes.empty())
     return;
   const auto back = testing::TreeUnpacker::unpack(embedded.bytes);
   // Rounding of the finest decimals may lose less than a tick a node.
-  const std::uint64_t wanted = flamesvg::Ticks(tree, whole).of(whole);
+  const std::uint64_t wanted = flame::Ticks(tree, whole).of(whole);
   if (back.whole != wanted || back.nodes[0].total > wanted ||
       wanted - back.nodes[0].total > tree.size())
     std::abort();

@@ -13,7 +13,8 @@ void check(std::string_view text, pe::folded::Columns columns) {
   if (!line)
     return;
   if (!text.starts_with(line->stack) ||
-      (line->stack.empty() && columns != pe::folded::Columns::kPerl))
+      (line->stack.empty() && columns != pe::folded::Columns::kPerl &&
+       columns != pe::folded::Columns::kPerlOne))
     std::abort();
   std::string printed;
   append_folded_line(printed, *line);
@@ -27,8 +28,8 @@ void check(std::string_view text, pe::folded::Columns columns) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  for (const auto columns :
-       {pe::folded::Columns::kOne, pe::folded::Columns::kTwo, pe::folded::Columns::kPerl})
+  using pe::folded::Columns;
+  for (const auto columns : {Columns::kOne, Columns::kTwo, Columns::kPerl, Columns::kPerlOne})
     check({data, size}, columns);
   return 0;
 }

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "support/cfi_builder.h"
+#include "support/jit_dump_builder.h"
 #include "support/stream_builder.h"
+#include "support/zstd_records.h"
 
 namespace {
 
@@ -42,6 +44,22 @@ std::string raw_stream() {
       .lost(8, 3)
       .round()
       .text();
+}
+
+/// The records of that, compressed in three pieces, one of which ends within a record.
+std::string compressed_stream() {
+  const std::string raw = raw_stream();
+  const std::size_t before = StreamBuilder().event().text().size();
+  const std::string_view records = std::string_view(raw).substr(before, raw.size() - before - 8);
+  std::string bytes = raw.substr(0, before);
+  pe::testing::CompressedStream stream;
+  // FINISHED_ROUND is perf's own, so never inside.
+  const std::size_t round = records.find(std::string_view("\x44\0\0\0\0\0\x08\0", 8));
+  bytes += stream.record(records.substr(0, 50));
+  bytes += stream.record(records.substr(50, round - 50));
+  bytes += records.substr(round, 8);
+  bytes += stream.record(records.substr(round + 8));
+  return bytes + std::string(records.substr(round, 8));
 }
 
 /// Two events, one in nanoseconds, names, inlined functions, and a name that is used again.
@@ -206,7 +224,21 @@ int main(int argc, char** argv) {
   for (const char* target : {"sample_stream", "stackfold_stream"}) {
     save(folder / target / "raw", raw_stream());
     save(folder / target / "named", named_stream());
+    save(folder / target / "compressed", compressed_stream());
   }
+  pe::testing::CompressedStream compressed;
+  const std::string records = raw_stream().substr(StreamBuilder().event().text().size());
+  save(folder / "expanded_records" / "two",
+       compressed.record(records.substr(0, 50)) + compressed.record(records.substr(50, 200)));
+  save(folder / "jit_dump" / "all-records",
+       pe::testing::JitDumpBuilder()
+           .lines(1, 0x1000, {{0x1000, 3, "a.js"}, {0x1008, 4, "\xff"}})
+           .load(1, 0x1000, 0x20, "LazyCompile:*hot a.js:3")
+           .move(0x10000, 0x1000, 0x2000, 0x20)
+           .load(0x100000, 0x1008, 0x20, "other")
+           .record(4, 0x100000, std::string(24, '\0'))
+           .record(3, 0x100000, "")
+           .text());
   save(folder / "copied_stacks" / "two", copied_stacks());
   save(folder / "event_attr" / "all-fields", attr_and_sample());
   save(folder / "maps_line" / "library",

@@ -2,6 +2,7 @@
 // program headers, compressed or not.
 // SPDX-License-Identifier: MIT
 #include "check_cfi.h"
+#include "unwind/function_ranges.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   using pe::testing::check;
@@ -17,6 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   check(sections.size() <= 2);
   for (const auto& section : sections)
     pe::testing::check_index(section);
+  const pe::unwind::FunctionRanges ranges(*image);
+  for (const auto& segment : image->segments()) {
+    const auto start = ranges.start_of(segment.svma);
+    check(!start || *start <= segment.svma);
+  }
   pe::unwind::UnwindTable table(*image);
   if (image->is_x86_64())
     pe::testing::check_rules(table, sections);

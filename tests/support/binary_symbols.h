@@ -15,7 +15,7 @@ namespace pe::testing {
 /// The image of a file, which must be one.
 inline elf::Image image_of(const std::string& path) {
   auto opened = elf::Image::open(path);
-  BOOST_REQUIRE(std::holds_alternative<elf::Image>(opened));
+  BOOST_REQUIRE_MESSAGE(std::holds_alternative<elf::Image>(opened), path);
   return std::move(std::get<elf::Image>(opened));
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compare the call chains of a sample stream with those that perf script printed of the same samples.
 
-usage: compare_chains.py STREAM SCRIPT    (SCRIPT: perf script --no-inline --ns -F tid,time,ip,dso)
+usage: compare_chains.py STREAM SCRIPT [fp]    (SCRIPT: perf script --no-inline --ns -F tid,time,ip,dso)
+fp: perf's chains are those of the kernel, not unwound by perf from copies of the stack
 
 Addresses are compared, not names: the user frames of both as (file, offset in it).  Prints how many samples are
     equal          frame by frame
@@ -13,12 +14,14 @@ and up to three examples of shorter and contradictory ones.
 
 What is known to differ, and is no difference:
   - In a stream every frame but the first of the user's is a return address, or an interrupted one plus 1; perf prints
-    one less than a return address, and an interrupted one as it is.  So ours minus 1 is compared.
+    one less than a return address that it found itself, and an interrupted one as it is.  So ours minus 1 is compared,
+    but for chains of the kernel.
   - perf ends a stack that it cannot follow in a frame that is no code: without a file ("[unknown]"), such as
-    ffffffffffffffff, or in data ("[heap]", "[stack]"): left away.
+    ffffffffffffffff, or in data ("[heap]", "[stack]"): left away.  So are, in chains of the kernel, ours outside of all
+    mappings: it reads return addresses wherever rbp points.
 perf stops at 127 frames; ours is longer then.
 
-Reads one event's samples; perf_event_open(2) has the order of their fields.
+Takes all samples for those of the first event; perf_event_open(2) has the order of their fields.
 """
 import collections
 import struct
@@ -55,13 +58,23 @@ def mapping(kind, body):
     return pid, (start, start + length, offset, cstring(body[64 if kind == MMAP2 else 32:]))
 
 
-def user_chain(sample_type, body):
+def bytes_of_read(read_format, body):
+    """How long the values of PERF_SAMPLE_READ are, at the start of body."""
+    times, per_value = bin(read_format & 3).count('1'), 1 + bin(read_format & 0x14).count('1')
+    if not read_format & 8:  # PERF_FORMAT_GROUP
+        return 8 * (times + per_value)
+    return 8 * (1 + times + struct.unpack_from('<Q', body)[0] * per_value)
+
+
+def user_chain(sample_type, read_format, body):
     """pid, tid, time and user addresses of a sample."""
     fields, at = {}, 0
     for bit in BEFORE_CHAIN:
         if sample_type & bit:
             fields[bit] = body[at:at + 8]
             at += 8
+    if sample_type & READ:
+        at += bytes_of_read(read_format, body[at:])
     count, = struct.unpack_from('<Q', body, at)
     chain, is_user = [], False
     for address in struct.unpack_from(f'<{count}Q', body, at + 8):
@@ -81,7 +94,7 @@ def place(maps, address):
     return '?', address
 
 
-def read_stream(path):
+def read_stream(path, is_exact):
     """(tid, time): the chains of these samples, each a list of (file, offset)."""
     maps, chains, sample_type = collections.defaultdict(list), collections.defaultdict(list), None
     with open(path, 'rb') as file:
@@ -89,16 +102,18 @@ def read_stream(path):
     for kind, body in records(stream):
         if kind == HEADER_ATTR and sample_type is None:
             sample_type, = struct.unpack_from('<Q', body, 24)
-            if sample_type & (TID | TIME | CALLCHAIN) != TID | TIME | CALLCHAIN or sample_type & READ:
+            read_format, = struct.unpack_from('<Q', body, 32)
+            if sample_type & (TID | TIME | CALLCHAIN) != TID | TIME | CALLCHAIN:
                 sys.exit(f'compare_chains: sample type {sample_type:#x}: not one with tid, time and call chain')
         elif kind in (MMAP, MMAP2):
             pid, entry = mapping(kind, body)
             if not entry[3].startswith(('//anon', '[stack')):
                 maps[pid].append(entry)
         elif kind == SAMPLE:
-            pid, tid, time, chain = user_chain(sample_type, body)
-            exact = chain[:1] + [address - 1 for address in chain[1:]]
-            chains[tid, time].append([place(maps[pid], address) for address in exact])
+            pid, tid, time, chain = user_chain(sample_type, read_format, body)
+            exact = chain if is_exact else chain[:1] + [address - 1 for address in chain[1:]]
+            places = [place(maps[pid], address) for address in exact]
+            chains[tid, time].append([at for at in places if at[0] != '?'] if is_exact else places)
     return chains
 
 
@@ -138,7 +153,7 @@ def show(kind, key, ours, perfs):
 
 
 def main():
-    ours, perfs = read_stream(sys.argv[1]), read_script(sys.argv[2])
+    ours, perfs = read_stream(sys.argv[1], sys.argv[3:] == ['fp']), read_script(sys.argv[2])
     counts, examples = collections.Counter(), collections.Counter()
     for key in sorted(ours.keys() | perfs.keys()):
         mine, theirs = ours.get(key, []), perfs.get(key, [])

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,8 @@ class StreamBuilder {
     attr.type = PERF_TYPE_SOFTWARE;
     attr.sample_type = kSampleType;
     attr.sample_id_all = 1;
+    attr.use_clockid = 1;
+    attr.clockid = CLOCK_MONOTONIC;
     writer_.write_attr(attr, std::vector{id});
     writer_.write_event_name(id, name);
     return *this;
@@ -72,14 +75,27 @@ class StreamBuilder {
   }
   StreamBuilder& map(std::uint64_t time_ns, std::uint32_t pid, std::uint64_t start,
                      std::uint64_t size, std::uint64_t file_offset, std::string_view path) {
+    return map_of_build_id(time_ns, pid, {start, size, file_offset}, path, "");
+  }
+  struct MadeMap {
+    std::uint64_t start, size, file_offset;
+  };
+  /// `build_id` has up to 20 bytes; empty: the record carries none.
+  StreamBuilder& map_of_build_id(std::uint64_t time_ns, std::uint32_t pid, const MadeMap& made,
+                                 std::string_view path, std::string_view build_id) {
     constexpr std::uint32_t kReadExec = 5;
-    builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
+    std::string identity(24, '\0');
+    identity[0] = static_cast<char>(build_id.size());
+    identity.replace(4, build_id.size(), build_id);
+    builder_
+        .begin(PERF_RECORD_MMAP2,
+               PERF_RECORD_MISC_USER | (build_id.empty() ? 0 : PERF_RECORD_MISC_MMAP_BUILD_ID))
         .add(pid)
         .add(pid)
-        .add(start)
-        .add(size)
-        .add(file_offset)
-        .add_bytes(std::string(24, '\0'))
+        .add(made.start)
+        .add(made.size)
+        .add(made.file_offset)
+        .add_bytes(identity)
         .add(kReadExec)
         .add(std::uint32_t{0})
         .add_string(path);

@@ -22,6 +22,11 @@ inline std::string test_binary(std::string_view name) {
   return std::string(folder) + "/" + std::string(name);
 }
 
+/// One of those whose debug information is in other files.
+inline std::string made(std::string_view name) {
+  return test_binary("debug_files/" + std::string(name));
+}
+
 inline std::vector<std::byte> bytes_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

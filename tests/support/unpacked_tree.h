@@ -1,4 +1,4 @@
-// Reads what flamesvg's embed.h describes, as the page's script does, and checks
+// Reads what flame/embed.h describes, as the page's script does, and checks
 // that it is whole: for tests.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -25,7 +25,12 @@ struct UnpackedTree {
     std::uint32_t parent = 0;
     std::uint64_t space = 0;
     std::optional<double> delta;
+    std::uint64_t before = 0, after = 0;
+    unsigned noise = 0;
+    double low = 0, high = 0;
   };
+  bool is_compared = false, dims_noise = false;
+  double largest_change = 0, whole_before = 0, whole_after = 0;
   double largest_delta = 0;
   std::uint64_t decimals = 0, whole = 0, smallest = 0, left_out = 0;
   std::vector<std::string> names;
@@ -102,15 +107,49 @@ class TreeUnpacker {
     const auto largest = is_differential ? number() : 0;
     const double delta_unit = is_differential ? std::pow(10.0, -static_cast<double>(number())) : 1;
     tree.largest_delta = static_cast<double>(largest) * delta_unit;
+    tree.is_compared = (flags & 4U) != 0;
+    if (tree.is_compared)
+      read_compared_head(tree);
     read_names(tree, names);
     read_nodes(tree, names);
     for (auto& node : tree.nodes)
       node.space = (flags & 2U) != 0 ? number() : 0;
     for (auto& node : tree.nodes)
       node.delta = is_differential ? delta(number(), delta_unit) : std::nullopt;
+    if (tree.is_compared)
+      read_compared(tree);
     link(tree);
     require(left_.empty());
     return tree;
+  }
+
+  void read_compared_head(UnpackedTree& tree) {
+    tree.dims_noise = number() == 1;
+    tree.largest_change = static_cast<double>(number()) * 1e-9;
+    const double unit = std::pow(10.0, -static_cast<double>(number()));
+    tree.whole_before = static_cast<double>(number()) * unit;
+    tree.whole_after = static_cast<double>(number()) * unit;
+  }
+
+  void read_compared(UnpackedTree& tree) {
+    for (auto& node : tree.nodes)
+      node.before = number();
+    for (auto& node : tree.nodes)
+      node.after = number();
+    for (auto& node : tree.nodes)
+      node.noise = static_cast<unsigned char>(take(1)[0]);
+    const auto end = [this] {
+      const auto code = number();
+      return (code % 2 == 0 ? static_cast<double>(code / 2) : -static_cast<double>(code / 2) - 1) *
+             1e-6;
+    };
+    for (auto& node : tree.nodes) {
+      require(node.noise <= 3);
+      if (node.noise == 0)
+        continue;
+      node.low = end();
+      node.high = end();
+    }
   }
 
   static std::optional<double> delta(std::uint64_t code, double unit) {

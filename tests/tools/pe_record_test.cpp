@@ -54,10 +54,9 @@ BOOST_AUTO_TEST_CASE(a_target_is_needed_and_one_is_enough) {
   BOOST_TEST(
       refusal({}) ==
       "no target: name one with --pid, --tid, --cpu, --all, --cgroup, or give a command to run");
-  BOOST_TEST(refusal({"-a", "-p", "1"}) ==
-             "choose one target: --pid/--tid, --all, --cgroup or a command");
-  BOOST_TEST(refusal({"-p", "1", "ls"}) ==
-             "choose one target: --pid/--tid, --all, --cgroup or a command");
+  BOOST_TEST(refusal({"-a", "-p", "1"}) == "choose one target: --pid/--tid, --all or --cgroup");
+  BOOST_TEST(refusal({"-a", "--cgroup", "x", "ls"}) ==
+             "choose one target: --pid/--tid, --all or --cgroup");
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {

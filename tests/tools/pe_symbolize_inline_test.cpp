@@ -51,9 +51,11 @@ bool has_line(const std::string& text, const std::string& line) {
 
 BOOST_AUTO_TEST_CASE(inlined_functions_are_frames_of_their_own) {
   const auto folded = fold({}, {});
-  BOOST_TEST(has_line(folded.text, "prog;box::outer;box::Box::middle;innermost"), folded.text);
+  BOOST_TEST(
+      has_line(folded.text, "prog;box::outer;box::Box::middle;(anonymous namespace)::innermost"),
+      folded.text);
   BOOST_TEST(has_line(fold({}, {"--annotate"}).text,
-                      "prog;box::outer;box::Box::middle_[i];innermost_[i]"));
+                      "prog;box::outer;box::Box::middle_[i];(anonymous namespace)::innermost_[i]"));
   BOOST_TEST(folded.err == "");
 }
 
@@ -65,7 +67,8 @@ BOOST_AUTO_TEST_CASE(without_them_only_functions_with_a_frame_are_left) {
 
 BOOST_AUTO_TEST_CASE(lines_are_told_if_asked_on_both_sides) {
   const std::string wanted =
-      "prog;box::outer:inlined.cpp:25;box::Box::middle:inlined.cpp:19;innermost:inlined.cpp:8";
+      "prog;box::outer:inlined.cpp:25;box::Box::middle:inlined.cpp:19;(anonymous "
+      "namespace)::innermost:inlined.cpp:8";
   BOOST_TEST(has_line(fold({"--lines"}, {"--srcline"}).text, wanted));
   BOOST_TEST(fold({"--lines"}, {}).text == fold({}, {}).text);
   BOOST_TEST(fold({}, {"--srcline"}).text == fold({}, {}).text);

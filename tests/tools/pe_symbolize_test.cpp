@@ -9,13 +9,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/quote.h"
 #include "pe-symbolize/resolver.h"
 #include "perf/stream_reader.h"
 #include "proc/maps.h"
 #include "stackfold/stackfold.h"
+#include "support/jit_dump_builder.h"
 #include "support/run_tool.h"
 #include "support/stream_builder.h"
 #include "support/temp_dir.h"
+#include "support/test_binary.h"
 
 using pe::testing::Result;
 using pe::testing::run_tool;
@@ -52,6 +55,12 @@ OwnCode own_code(std::uint64_t address) {
 
 const auto kFunction = reinterpret_cast<std::uint64_t>(&pe::pe_symbolize_main);
 
+/// A function whose name says a lot.
+template <typename T>
+[[gnu::noinline]] std::size_t takes(const T& value) {
+  return sizeof value;
+}
+
 StreamBuilder with_own_code(std::uint32_t pid) {
   const OwnCode code = own_code(kFunction);
   StreamBuilder stream;
@@ -81,6 +90,14 @@ BOOST_AUTO_TEST_CASE(names_a_function_of_a_mapped_program) {
   BOOST_TEST(folded(r) == "p;pe::pe_symbolize_main;pe::pe_symbolize_main 1\n");
   BOOST_TEST(r.err == "");
   BOOST_TEST(r.status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(names_are_simplified_if_asked) {
+  const auto address = reinterpret_cast<std::uint64_t>(&takes<std::string>);
+  StreamBuilder stream = with_own_code(1).sample({.chain = {kUser, address}});
+  BOOST_TEST(folded(symbolize(stream)).find("basic_string<char") != std::string::npos);
+  BOOST_TEST(folded(symbolize(stream, {"--simplify-names"})) ==
+             "p;(anonymous namespace)::takes<std::string> 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_return_address_behind_the_end_of_a_function_still_belongs_to_it) {
@@ -123,6 +140,63 @@ BOOST_AUTO_TEST_CASE(an_address_has_the_name_of_what_was_mapped_at_that_moment) 
              "that are gone\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_stripped_file_has_one_frame_a_function) {
+  const pe::testing::TempDir dir;
+  const OwnCode code = own_code(kFunction);
+  const std::string stripped = dir / "stripped";
+  pe::testing::output_of(fmt::format("strip --strip-all -o {} {}", stripped, code.path));
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "p").map(0, 1, code.start, code.size, code.file_offset, stripped);
+  stream.sample({.chain = {kUser, kFunction}}).sample({.chain = {kUser, kFunction + 5}});
+  const auto r = symbolize(stream);
+  const auto opened = pe::elf::Image::open(code.path);
+  const auto svma = std::get<pe::elf::Image>(opened).svma_of_file_offset(kFunction - code.start +
+                                                                         code.file_offset);
+  BOOST_TEST(folded(r) == fmt::format("p;stripped+{:#x} 2\n", svma.value()));
+}
+
+BOOST_AUTO_TEST_CASE(statistics_tell_of_each_module_and_reason_the_largest_first) {
+  auto stream = with_own_code(1);
+  stream.map(0, 1, 0x10000, 0x1000, 0, "/nonexistent/\x1blib.so");
+  for (const std::uint64_t address : {0x10010, 0x10020, 0x99999})
+    stream.sample({.chain = {kUser, address}});
+  stream.sample({.chain = {kUser, kFunction}});
+  const auto r = symbolize(stream, {"--stats", "-q"});
+  BOOST_TEST(r.err ==
+             "pe-symbolize:          4 100.0 %  all frames\n"
+             "pe-symbolize:          3  75.0 %  without a name\n"
+             "pe-symbolize:          2  50.0 %  /nonexistent/\\x1blib.so  in files that are gone\n"
+             "pe-symbolize:          1  25.0 %  -  outside of all code, as where code has no frame "
+             "pointers to follow\n");
+}
+
+BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refused) {
+  // As in two containers: the same path, different build ids; here is one of them.
+  const OwnCode code = own_code(kFunction);
+  const auto opened = pe::elf::Image::open(code.path);
+  const auto id = std::get<pe::elf::Image>(opened).build_id();
+  const std::string own(reinterpret_cast<const char*>(id.data()), id.size());
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "a").comm(0, 2, 2, "b");
+  stream.map_of_build_id(0, 1, {code.start, code.size, code.file_offset}, code.path, own);
+  stream.map_of_build_id(0, 2, {code.start, code.size, code.file_offset}, code.path,
+                         std::string(20, '\xab'));
+  stream.sample({.pid = 2, .tid = 2, .chain = {kUser, kFunction}});
+  stream.sample({.pid = 2, .tid = 2, .chain = {kUser, kFunction + 64}});
+  stream.sample({.chain = {kUser, kFunction}});
+  const auto r = symbolize(stream);
+  const std::string text = folded(r);
+  BOOST_TEST(text.starts_with("a;pe::pe_symbolize_main 1\nb;"));
+  BOOST_TEST(text.find("pe::", 10) == std::string::npos);
+  std::string hex;
+  for (int i = 0; i < 20; ++i)
+    hex += "ab";
+  BOOST_TEST(r.err.starts_with("pe-symbolize: " + pe::quoted(code.path) +
+                               ": its build id is not the recorded " + hex + ": not used\n"));
+  BOOST_TEST(r.err.ends_with(
+      "2 of 3 frames without a name (66.7 %): 2 in files whose build id differs\n"));
+}
+
 BOOST_AUTO_TEST_CASE(a_forked_process_is_named_from_its_parents_mappings) {
   auto stream = with_own_code(1);
   stream.fork(5, 2, 1).sample({.time_ns = 10, .pid = 2, .tid = 2, .chain = {kUser, kFunction}});
@@ -159,7 +233,48 @@ BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_perf_map) {
   BOOST_TEST(folded(r, {"--annotate"}) == "js;[unknown]_[j];LazyCompile:*hot x.js:1_[j] 1\n");
   BOOST_TEST(r.err ==
              "pe-symbolize: stdin: 1 sample; 1 of 2 frames without a name (50.0 %): 1 not in the "
-             "program's perf map\n");
+             "program's perf map or jitdump\n");
+}
+
+BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_jitdump_at_that_moment) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const pe::testing::TempDir dir;
+  const std::string path = dir.file("jit-1.dump", pe::testing::JitDumpBuilder()
+                                                      .load(10, 0x5000, 0x100, "early")
+                                                      .load(20, 0x5000, 0x100, "late")
+                                                      .record(0, 20, "nonsense")
+                                                      .text());
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.map(1, pid, 0x9000, 0x1000, 0, path);
+  for (const std::uint64_t time_ns : {5, 15, 19, 25})
+    stream.sample({.time_ns = time_ns, .pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
+  const auto r = symbolize(stream);
+  BOOST_TEST(folded(r, {"--annotate"}) == "js;[unknown]_[j] 1\njs;early_[j] 2\njs;late_[j] 1\n");
+  BOOST_TEST(r.err ==
+             "pe-symbolize: stdin: 4 samples; 1 of 4 frames without a name (25.0 %): 1 not in the "
+             "program's perf map or jitdump; 1 record of jitdumps not understood\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_perf_map_that_has_grown_names_what_had_no_name) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  std::ofstream(path) << "5000 100 first\n";
+  const pe::proc::MappedFile file{"//anon"};
+  const pe::proc::Mapping mapping{0x4000, 0x8000, 0, &file};
+  pe::symbolize::Resolver resolver([](const std::string&) {});
+  const auto names = [&] {
+    return resolver.user(pid, 0x5010, &mapping).functions.back().name + " " +
+           resolver.user(pid, 0x6010, &mapping).functions.back().name;
+  };
+  BOOST_TEST(names() == "first [unknown]");
+  std::ofstream(path, std::ios::app) << "5000 20 second\n6000 20 third\n7000 20 not asked\n";
+  std::string changes;
+  resolver.advance_jit(
+      pid, 1, [&](std::uint64_t start, std::uint64_t) { changes += fmt::format("{:x} ", start); });
+  std::filesystem::remove(path);
+  BOOST_TEST(changes == "5000 6000 ");
+  BOOST_TEST(names() == "second third");
 }
 
 BOOST_AUTO_TEST_CASE(lines_of_a_perf_map_that_make_no_sense_are_in_the_closing_line) {

@@ -47,7 +47,7 @@ bool has_line(const std::string& text, const std::string& line) {
 
 BOOST_AUTO_TEST_CASE(inlined_functions_become_frames) {
   const auto r = stackfold({"--inline"}, all_of_outer(test_binary("inlined"), 0, true));
-  BOOST_TEST(has_line(r.out, "prog;box::outer;box::Box::middle;innermost"));
+  BOOST_TEST(has_line(r.out, "prog;box::outer;box::Box::middle;(anonymous namespace)::innermost"));
   BOOST_TEST(r.err == "");
 }
 
@@ -55,8 +55,8 @@ BOOST_AUTO_TEST_CASE(a_program_loaded_anywhere_has_them_too) {
   constexpr std::uint64_t kBase = 0x555555554000;
   for (const bool with_offset : {true, false}) {
     const auto text = all_of_outer(test_binary("inlined_pie"), kBase, with_offset);
-    BOOST_TEST(
-        has_line(stackfold({"--inline"}, text).out, "prog;box::outer;box::Box::middle;innermost"));
+    BOOST_TEST(has_line(stackfold({"--inline"}, text).out,
+                        "prog;box::outer;box::Box::middle;(anonymous namespace)::innermost"));
   }
 }
 
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(context_adds_file_and_line) {
   const auto text = all_of_outer(test_binary("inlined"), 0, true);
   BOOST_TEST(has_line(stackfold({"--inline", "--context"}, text).out,
                       "prog;box::outer:inlined.cpp:25;box::Box::middle:inlined.cpp:19;"
-                      "innermost:inlined.cpp:8"));
+                      "(anonymous namespace)::innermost:inlined.cpp:8"));
   BOOST_TEST(stackfold({"--context"}, text).status == 2);
   BOOST_TEST(stackfold({"--compat", "--context"}, text).out == stackfold({"--compat"}, text).out);
 }
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(context_adds_file_and_line) {
 BOOST_AUTO_TEST_CASE(inlined_functions_are_marked_if_asked) {
   const auto text = all_of_outer(test_binary("inlined"), 0, true);
   BOOST_TEST(has_line(stackfold({"--inline", "--annotate"}, text).out,
-                      "prog;box::outer;box::Box::middle_[i];innermost_[i]"));
+                      "prog;box::outer;box::Box::middle_[i];(anonymous namespace)::innermost_[i]"));
 }
 
 BOOST_AUTO_TEST_CASE(a_caller_is_where_its_call_is_not_where_it_returns_to) {

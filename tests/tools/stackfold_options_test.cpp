@@ -35,6 +35,24 @@ BOOST_AUTO_TEST_CASE(recursion_becomes_one_frame_and_equal_stacks_are_merged) {
   BOOST_TEST(stackfold({"--recursive"}, kText).out == "prog;a 5\nprog;b 5\n");
 }
 
+BOOST_AUTO_TEST_CASE(frames_without_a_name_are_called_as_asked) {
+  using pe::perf::kSymbolUnresolved;
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "p").map(0, 1, 0x5000, 0x1000, 0, "/usr/lib/libx.so");
+  stream.symbol({.id = 1, .name = "main", .module = "/bin/p"});
+  stream.symbol({.id = 2, .flags = kSymbolUnresolved, .name = "p+0x10", .module = "/bin/p"});
+  stream.symbol({.id = 3, .flags = kSymbolUnresolved, .name = "[unknown]", .module = "//anon"});
+  stream.location(1, 0x1000, {1}).location(1, 0x1fff, {2}).location(1, 0x2fff, {3});
+  stream.sample({.chain = {0x1000, 0x2000, 0x3000, 0x5011}}).round();
+  const auto told = [&](const Words& args) { return stackfold(args, stream.text()).out; };
+  BOOST_TEST(told({}) == "p;libx.so+0x10;[unknown];p+0x10;main 1\n");
+  BOOST_TEST(told({"--unnamed", "place"}) == told({}));
+  BOOST_TEST(told({"--unnamed", "module"}) == "p;[libx.so];[unknown];[p];main 1\n");
+  BOOST_TEST(told({"--unnamed", "unknown"}) == "p;[unknown];main 1\n");
+  BOOST_TEST(stackfold({"--unnamed", "x"}, "").err ==
+             "stackfold: --unnamed: not one of place, module, unknown: 'x' (see --help)\n");
+}
+
 BOOST_AUTO_TEST_CASE(include_keeps_stacks_with_a_frame_that_matches_one_of_the_expressions) {
   const auto r = stackfold({"--include", "^fib$"}, kFolded);
   BOOST_TEST(r.out == "p;main;fib 2\np;main;fib;fib;fib 3\n");

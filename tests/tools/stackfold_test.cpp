@@ -166,6 +166,12 @@ BOOST_AUTO_TEST_CASE(a_stream_without_names_is_told) {
              "stackfold: stdin: no names are in it: put pe-symbolize in front\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_stream_without_source_lines_is_told_to_who_asks_for_them) {
+  BOOST_TEST(stackfold({"--srcline"}, annotated()).err ==
+             "stackfold: stdin: no lines in this stream: pe-symbolize --lines\n");
+  BOOST_TEST(stackfold({}, annotated()).err == "");
+}
+
 BOOST_AUTO_TEST_CASE(the_event_named_first_is_folded_even_if_another_happened_first) {
   auto stream = StreamBuilder();
   stream.event(5, "dummy:HG").event(7, "cycles").event(8, "page-faults").comm(0, 1, 1, "p");

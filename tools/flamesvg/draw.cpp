@@ -6,7 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "flamesvg/embed.h"
+#include "flame/embed.h"
+#include "flame/numbers.h"
+#include "flame/picture.h"
 #include "flamesvg/summary.h"
 #include "svg/page.h"
 
@@ -15,6 +17,8 @@ namespace {
 
 using calltree::CallTree;
 using calltree::kRoot;
+using flame::Box;
+using flame::grouped_count;
 
 /// flamegraph.pl knows no mark of libraries.
 std::string_view shown_name(std::string_view name, const Options& options) {
@@ -67,9 +71,7 @@ svg::PageStyle page_style(const CallTree* tree, const Options& options, std::uin
   svg::PageStyle style = options.page;
   style.geometry.levels = levels;
   style.factor = options.factor;
-  style.min_width = options.min_width.is_percent
-                        ? options.min_width.value / 100 * style.geometry.usable_width()
-                        : options.min_width.value;
+  style.min_width = options.min_width.pixels(style.geometry);
   style.is_timeline = options.order == Order::kInput;
   if (tree != nullptr && tree->is_differential() && !options.is_perl) {
     style.legend = svg::difference_legend();
@@ -82,86 +84,54 @@ svg::PageStyle page_style(const CallTree* tree, const Options& options, std::uin
   return style;
 }
 
-EmbeddedTree embed(const Picture& picture, const Painter& painter) {
+flame::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
   const CallTree& tree = picture.tree;
-  if (picture.options.embed_limit == 0)
-    return {};
   std::vector<svg::Rgb> colors;
   colors.reserve(tree.name_count());
   for (std::uint32_t name = 0; name < tree.name_count(); ++name)
     colors.push_back(painter.color_of_name(tree.name_text(name)));
-  EmbeddedTree embedded = embed_tree(tree, {.whole = picture.layout.boxes.front().count,
-                                            .limit = picture.options.embed_limit,
-                                            .colors = colors,
-                                            .negate = picture.options.negate});
-  // A tree without frames that are as wide as a pixel would make the picture poorer.
-  const double whole = picture.layout.boxes.front().count.as_double();
-  const double pixel = whole / picture.options.page.geometry.usable_width();
-  if (embedded.left_out > 0 && embedded.smallest.as_double() > pixel)
-    embedded.bytes.clear();
-  return embedded;
+  return flame::embed_for_page(tree, picture.layout,
+                               {.whole = picture.layout.boxes.front().count,
+                                .limit = picture.options.embed_limit,
+                                .colors = colors,
+                                .negate = picture.options.negate},
+                               picture.options.page.geometry.usable_width());
 }
 
-std::string left_out_text(const EmbeddedTree& embedded, const Options& options) {
-  if (embedded.left_out == 0 || embedded.bytes.empty())
-    return {};
-  return fmt::format(" {} frames counted fewer than {} {} are not in this file.",
-                     grouped_count({.whole = embedded.left_out}, 1),
-                     grouped_count(embedded.smallest, options.factor), options.page.count_name);
-}
+class Looks final : public flame::FrameLooks {
+ public:
+  Looks(const Picture& picture, Painter& painter)
+      : picture_(picture), painter_(painter), details_(picture) {}
+
+  svg::Rgb color(calltree::NodeId node) override { return painter_.paint(node); }
+  [[nodiscard]] std::string_view name(calltree::NodeId node) const override {
+    return shown_name(picture_.tree.name(node), picture_.options);
+  }
+  [[nodiscard]] std::string detail(const Box& box) const override { return details_.of(box); }
+  [[nodiscard]] const svg::FrameExtra* extra(calltree::NodeId node) const override {
+    return picture_.attributes.find(picture_.tree.name(node));
+  }
+
+ private:
+  const Picture& picture_;
+  Painter& painter_;
+  Details details_;
+};
 
 }  // namespace
 
-std::string grouped_count(folded::Count count, double factor) {
-  const bool is_exact = count.billionths == 0 && factor == 1;
-  std::string digits =
-      is_exact ? fmt::format("{}", count.whole) : fmt::format("{:.0f}", count.as_double() * factor);
-  for (std::size_t at = digits.size(); at > 3; at -= 3)
-    digits.insert(at - 3, 1, ',');
-  return digits;
-}
-
 Drawn draw(const Picture& picture, Painter& painter, io::Output& out) {
   const CallTree& tree = picture.tree;
-  const Layout& layout = picture.layout;
-  const EmbeddedTree embedded = embed(picture, painter);
-  svg::PageStyle style = page_style(&tree, picture.options, layout.levels);
+  const Options& options = picture.options;
+  const flame::EmbeddedTree embedded = embed(picture, painter);
+  svg::PageStyle style = page_style(&tree, options, picture.layout.levels);
   // The perl's picture has an element for each frame.
-  style.merges_narrow = !embedded.bytes.empty() && !picture.options.is_perl;
-  style.summary = summary_text(tree, layout.boxes.front().count, picture.options) +
-                  left_out_text(embedded, picture.options);
-
-  svg::PageWriter page(style, out);
-  page.begin();
-  const Details details(picture);
-  std::string start;
-  std::string count;
-  for (const Box& box : layout.boxes) {
-    const svg::Rgb fill = painter.paint(box.node);
-    if (page.is_narrow(box.left, box.right)) {
-      page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
-      continue;
-    }
-    const std::string_view name = tree.name(box.node);
-    const std::string detail = details.of(box);
-    start.clear();
-    append_count(start, box.start);
-    count.clear();
-    append_count(count, box.count);
-    page.frame({.name = box.node == kRoot ? "all" : shown_name(name, picture.options),
-                .detail = detail,
-                .fill = fill,
-                .depth = box.depth,
-                .left = box.left,
-                .right = box.right,
-                .start = start,
-                .count = count,
-                .extra = picture.attributes.find(name)});
-  }
-  page.embed(embedded.bytes);
-  page.end();
-  return {.replaced = page.replaced(),
-          .is_without_tree = picture.options.embed_limit > 0 && embedded.bytes.empty()};
+  style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
+  style.summary = summary_text(tree, picture.layout.boxes.front().count, options) +
+                  flame::left_out_text(embedded, options.factor, options.page.count_name);
+  Looks looks(picture, painter);
+  return {.replaced = flame::write_page(picture.layout, style, looks, embedded, out),
+          .is_without_tree = options.embed_limit > 0 && embedded.bytes.empty()};
 }
 
 void draw_error(std::string_view message, const Options& options, io::Output& out) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "flamesvg/layout.h"
+#include "flame/layout.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/painter.h"
 #include "io/output.h"
@@ -16,7 +16,7 @@ namespace pe::flamesvg {
 /// What a page is made of.
 struct Picture {
   const calltree::CallTree& tree;
-  const Layout& layout;
+  const flame::Layout& layout;
   const Options& options;
   const NameAttributes& attributes;
 };
@@ -31,8 +31,5 @@ Drawn draw(const Picture& picture, Painter& painter, io::Output& out);
 
 /// Writes a page that shows `message` alone.
 void draw_error(std::string_view message, const Options& options, io::Output& out);
-
-/// The count times `factor`, rounded, its digits in groups of three: "1,234".
-std::string grouped_count(folded::Count count, double factor);
 
 }  // namespace pe::flamesvg

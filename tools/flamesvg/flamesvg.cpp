@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/plural.h"
+#include "flame/layout.h"
 #include "flamesvg/draw.h"
-#include "flamesvg/layout.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
 #include "flamesvg/painter.h"
@@ -84,7 +84,11 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   report_input(profile, options, io);
   if (profile.tree.total(calltree::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
-  const flamesvg::Layout layout = flamesvg::lay_out(profile.tree, options);
+  const flame::Layout layout =
+      flame::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
+                                    .min_width = options.min_width,
+                                    .total = options.total,
+                                    .has_empty = options.is_perl});
   flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
   const flamesvg::Drawn drawn = flamesvg::draw(
       {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},

@@ -9,17 +9,11 @@
 #include <string_view>
 
 #include "cli/run.h"
+#include "flame/page_options.h"
 #include "folded/count.h"
 #include "svg/colors.h"
-#include "svg/page.h"
 
 namespace pe::flamesvg {
-
-/// Frames narrower than this are left out, and so is what is above them.
-struct MinWidth {
-  double value = 0.1;
-  bool is_percent = false;  ///< of the total; otherwise pixels
-};
 
 /// What the frame of --lost is called.
 inline constexpr std::string_view kLostName = "[lost]";
@@ -31,9 +25,7 @@ enum class Order {
   kInput,  ///< as the lines came: a flame chart
 };
 
-struct Options {
-  svg::PageStyle page;  ///< the geometry's levels are not known yet
-  MinWidth min_width;
+struct Options : flame::PageOptions {
   svg::Palette palette = svg::Palette::kHot;
   svg::Shade shade = svg::Shade::kBySum;
   std::uint64_t seed = 0;  ///< of colours by chance
@@ -47,10 +39,6 @@ struct Options {
   std::optional<std::uint32_t> max_depth;  ///< frames on each other, the root not counted
   std::optional<folded::Count> total;      ///< what the whole width stands for, if not the sum
   double factor = 1;                       ///< by which shown counts are multiplied
-  /// Base64 text that the embedded tree may take; 0: no tree, every frame is drawn.
-  std::uint64_t embed_limit = kDefaultEmbedLimit;
-
-  static constexpr std::uint64_t kDefaultEmbedLimit = 3 << 20;
 };
 
 void add_options(boost::program_options::options_description& options);

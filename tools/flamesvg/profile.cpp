@@ -7,8 +7,8 @@
 #include "calltree/neighbour_builder.h"
 #include "calltree/reshaper.h"
 #include "calltree/tree_builder.h"
-#include "flamesvg/ordered_stacks.h"
 #include "flamesvg/stack_text.h"
+#include "folded/ordered_stacks.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -85,11 +85,13 @@ CallTree in_input_order(Stacks& stacks, Differences differences) {
 
 /// Whole lines sorted and neighbours merged, as flamegraph.pl does it.
 CallTree in_perl_order(Stacks& stacks) {
-  OrderedStacks ordered;
+  folded::OrderedStacks ordered(folded::StackOrder::kLines);
   while (const auto line = stacks.next())
     ordered.add(*line);
   NeighbourBuilder builder(Differences::kPerl);
-  ordered.for_each([&](const FoldedLine& line) { stacks.add(line, builder); });
+  folded::OrderedStacks::Reader in_order(ordered);
+  while (const auto line = in_order.next())
+    stacks.add(*line, builder);
   return std::move(builder).finish();
 }
 

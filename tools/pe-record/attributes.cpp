@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "io/input.h"
+#include "perf/counter.h"
 #include "perf/tracepoint.h"
 #include "perf/user_copy.h"
 
@@ -92,6 +93,7 @@ perf_event_attr make_attr(const Options& options, const RingPlan& plan, const st
 void follow_tasks(perf_event_attr& attr) {
   attr.mmap = 1;
   attr.mmap2 = 1;
+  attr.build_id = perf::has_build_ids() ? 1 : 0;  // instead of the inode: a file's content
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;

@@ -98,10 +98,8 @@ bool Counters::open_all(const Target& target) {
   }
   for (const pid_t pid : target.processes)
     open_process(pid);
-  for (const pid_t tid : target.threads) {
+  for (const pid_t tid : target.threads)
     open_everywhere({.pid = tid});
-    ++threads_;
-  }
   return !rings_are_refused_;
 }
 
@@ -111,7 +109,6 @@ void Counters::forget_all() {
   ring_fds_.clear();
   events_.clear();
   notes_.clear();
-  threads_ = 0;
   rings_are_refused_ = false;
 }
 
@@ -131,8 +128,10 @@ void Counters::make_events(const Target& target) {
   follow_tasks(events_.front().attr);
   for (OpenedEvent& event : events_) {
     event.attr.inherit = target.processes.empty() ? 0 : 1;
-    event.attr.disabled = target.is_command ? 1 : 0;
-    event.attr.enable_on_exec = event.attr.disabled;
+    // Rings that nobody reads yet must not fill while hundreds of counters are being opened.
+    event.attr.disabled = 1;
+    event.attr.enable_on_exec = target.is_command ? 1 : 0;
+    event.attr.read_format = PERF_FORMAT_LOST;
   }
 }
 
@@ -148,7 +147,6 @@ void Counters::open_process(pid_t pid) {
         continue;
       open_everywhere({.pid = tid});
       found_more = true;
-      ++threads_;
     }
   }
   if (known.empty())
@@ -200,6 +198,10 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     event.attr.exclude_kernel = 1;
     event.attr.exclude_hv = 1;
     notes_.push_back(missing_right(1, "for kernel stacks") + "; recording user stacks only");
+    return true;
+  }
+  if (error == EINVAL && event.attr.read_format != 0) {
+    event.attr.read_format = 0;  // before Linux 6.0
     return true;
   }
   const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
@@ -258,6 +260,22 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
   if (error == EINVAL && options_.period)
     throw Error(fmt::format("--count: {}: refused by the kernel", *options_.period));
   throw_errno("perf_event_open: " + event.name, error);
+}
+
+std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
+  if (events_[event].attr.read_format == 0)
+    return std::nullopt;
+  std::uint64_t lost = 0;
+  for (const Counter& counter : counters_)
+    if (counter.event == event)
+      lost += perf::lost_of(counter.fd).value_or(0);
+  return lost;
+}
+
+void Counters::start() {
+  for (const Counter& counter : counters_)
+    if (events_[counter.event].attr.enable_on_exec == 0)
+      perf::enable(counter.fd);
 }
 
 void Counters::stop() {

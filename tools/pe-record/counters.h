@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,7 @@ struct Target {
 
 class Counters {
  public:
-  /// Opens everything; counting has begun where the target is running already.
-  /// Throws Error, naming the cure where a right is missing.
+  /// Opens everything.  Throws Error, naming the cure where a right is missing.
   Counters(const Options& options, const Target& target);
 
   /// A line for each thing that had to be done differently.
@@ -40,10 +40,12 @@ class Counters {
   [[nodiscard]] std::vector<perf::Ring>& rings() noexcept { return rings_; }
   /// One descriptor a ring, to poll.
   [[nodiscard]] const std::vector<int>& ring_fds() const noexcept { return ring_fds_; }
-  /// How much of each stack is copied, bytes; 0: nothing.
-  [[nodiscard]] std::uint32_t stack_bytes() const noexcept { return plan_.stack_bytes; }
-  [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+  /// What an event's counters have lost in all; nullopt if the kernel (before Linux 6.0) does not
+  /// say.
+  [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
 
+  /// Begins to count, all at about the same time; a command's exec does so itself.
+  void start();
   void stop();
 
  private:
@@ -72,7 +74,6 @@ class Counters {
   std::vector<int> ring_fds_;
   std::vector<std::pair<int, int>>
       ring_of_cpu_;  ///< CPU, descriptor of the counter that owns its ring
-  std::size_t threads_ = 0;
   RingPlan plan_;
   bool rings_are_refused_ = false;  ///< as larger than the lock limit
   bool is_default_event_ = false;

@@ -34,8 +34,6 @@ void Drain::pass(std::vector<perf::Ring>& rings) {
 void Drain::finish(std::vector<perf::Ring>& rings) {
   take(rings);
   write_until(std::numeric_limits<std::uint64_t>::max(), rings);
-  stream_.writer().write_finished_round();
-  stream_.writer().flush();
 }
 
 void Drain::take(std::vector<perf::Ring>& rings) {
@@ -61,7 +59,7 @@ void Drain::hold(const perf::Record& record, bool may_stay) {
       break;
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES:
-      passed_.lost += perf::parse_lost(record).value_or(0);
+      passed_.lost.add(record, perf::time_of(record, attr_));
       break;
     case PERF_RECORD_THROTTLE:
       ++passed_.throttled;

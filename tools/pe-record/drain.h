@@ -22,13 +22,14 @@
 #include "pe-record/recorded_stream.h"
 #include "perf/counter.h"
 #include "perf/held_records.h"
+#include "perf/lost_samples.h"
 
 namespace pe::record {
 
 /// What passed, for the closing line.
 struct Passed {
   std::uint64_t samples = 0;
-  std::uint64_t lost = 0;       ///< records that the kernel dropped because a ring was full
+  perf::LostSamples lost;       ///< dropped by the kernel because a ring was full
   std::uint64_t throttled = 0;  ///< times that the kernel paused a counter
   std::unordered_set<std::uint32_t> threads;
 };
@@ -42,7 +43,7 @@ class Drain {
   /// One pass over the rings; FINISHED_ROUND stands between what two passes have written.  What
   /// was written leaves our hands a few times a second.
   void pass(std::vector<perf::Ring>& rings);
-  /// The last pass: everything is written.
+  /// The last pass: everything is written, but for the end of the round.
   void finish(std::vector<perf::Ring>& rings);
 
   /// How soon the next pass should come, if stacks have just been so deep that the next sample

@@ -110,10 +110,12 @@ void read_targets(const cli::CommandLine& line, Options& options) {
     options.cgroup = *path;
   options.command = line.command;
   const int kinds = (options.pids.empty() && options.tids.empty() ? 0 : 1) +
-                    (options.all_processes ? 1 : 0) + (options.cgroup.empty() ? 0 : 1) +
-                    (options.command.empty() ? 0 : 1);
+                    (options.all_processes ? 1 : 0) + (options.cgroup.empty() ? 0 : 1);
   if (kinds > 1)
-    throw UsageError("choose one target: --pid/--tid, --all, --cgroup or a command");
+    throw UsageError("choose one target: --pid/--tid, --all or --cgroup");
+  options.records_command = kinds == 0 && !options.command.empty();
+  if (options.records_command)
+    return;
   if (kinds == 0 && options.cpus.empty())
     throw UsageError(
         "no target: name one with --pid, --tid, --cpu, --all, --cgroup, or give a command to run");
@@ -182,8 +184,8 @@ void add_options(po::options_description& options) {
       "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
-      "user-only", "leave out kernel frames")("kernel-only",
-                                              "only time in the kernel, only its frames")(
+      "no-cache", "keep no binaries in ~/.debug")("user-only", "leave out kernel frames")(
+      "kernel-only", "only time in the kernel, only its frames")(
       "mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")(
       "output,o", text("FILE"), "write the stream to FILE")("quiet,q",
                                                             "no progress, no closing line");
@@ -198,6 +200,7 @@ Options read_options(const cli::CommandLine& line) {
   if (const auto* value = line.text("duration"))
     options.duration_ns = duration_ns(*value);
   read_stacks(line, options);
+  options.may_keep_binaries = !line.has("no-cache");
   options.user_only = line.has("user-only");
   options.kernel_only = line.has("kernel-only");
   if (options.user_only && options.kernel_only)

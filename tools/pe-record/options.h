@@ -29,9 +29,10 @@ struct Options {
   std::vector<pid_t> pids;  ///< whole processes
   std::vector<pid_t> tids;  ///< single threads
   bool all_processes = false;
-  std::vector<int> cpus;  ///< empty: all that are online
-  std::string cgroup;     ///< a path, absolute or below the cgroup file system; empty: none
-  std::vector<std::string> command;
+  bool records_command = false;  ///< `command` is the target
+  std::vector<int> cpus;         ///< empty: all that are online
+  std::string cgroup;            ///< a path, absolute or below the cgroup file system; empty: none
+  std::vector<std::string> command;  ///< recorded while it runs
 
   std::vector<std::string> events;  ///< empty: cycles, or cpu-clock where there is no PMU
   std::uint64_t frequency_hz = 99;
@@ -42,6 +43,7 @@ struct Options {
   std::optional<std::uint32_t> stack_bytes;  ///< of each copy; nullopt: as the rings allow
   bool may_continue = true;                  ///< stacks that are deeper than their copy
   bool keep_stacks = false;                  ///< in the stream, instead of unwinding them
+  bool may_keep_binaries = true;             ///< in ~/.debug, those that would be gone later
   bool user_only = false;
   bool kernel_only = false;
   std::optional<std::size_t> ring_pages;  ///< a power of two; nullopt: what the lock limit allows

@@ -62,8 +62,9 @@ void check_targets(Options& options) {
   });
 }
 
+/// `child` is the command, if there is one.
 record::Target find_target(const Options& options, const cli::Child* child) {
-  if (child != nullptr)
+  if (options.records_command)
     return {.processes = {child->pid()}, .threads = {}, .is_command = true};
   return {.processes = options.pids, .threads = options.tids, .is_command = false};
 }
@@ -86,14 +87,30 @@ void write_head(record::RecordedStream& stream, const Counters& counters) {
   }
 }
 
-/// What was running before; returns how many processes could not be read.
-std::uint64_t write_running(record::RecordedStream& stream, const Counters& counters,
-                            const Options& options, const record::Target& target) {
-  record::Synthesizer synthesizer(stream, counters.events().front().attr.sample_type);
+/// What was lost, and the mark of a whole stream; returns what the counters say they have lost.
+std::uint64_t write_tail(record::RecordedStream& stream, const Counters& counters) {
+  perf::StreamWriter& writer = stream.writer();
+  std::uint64_t all_lost = 0;
+  for (std::size_t i = 0; i < counters.events().size(); ++i) {
+    const auto& event = counters.events()[i];
+    const std::uint64_t lost = counters.lost(i).value_or(0);
+    if (lost > 0 && !event.ids.empty())
+      writer.write_lost_samples(event.attr, event.ids.front(), lost);
+    all_lost += lost;
+  }
+  writer.write_finished_round();
+  writer.flush();
+  return all_lost;
+}
+
+/// What was running before; returns the processes that could not be read.
+std::vector<pid_t> write_running(record::RecordedStream& stream, const Counters& counters,
+                                 const Options& options, const record::Target& target) {
+  record::Synthesizer synthesizer(stream, counters.events().front().attr);
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)
-    return 0;  // everything of it will be recorded
+    return {};  // everything of it will be recorded
   if (options.all_processes || !options.cgroup.empty())
     processes = proc::all_processes();
   for (const pid_t tid : target.threads)
@@ -109,16 +126,23 @@ std::uint64_t write_running(record::RecordedStream& stream, const Counters& coun
 
 std::string closing_line(const record::Passed& passed, const record::RecordedStream& stream,
                          double cpu_seconds, double wall_seconds) {
-  std::string line = fmt::format(
-      "{}, {} lost, {} seen; own CPU {:.3f} s, {:.2f} % of {:.2f} s",
-      plural(passed.samples, "sample"), passed.lost, plural(passed.threads.size(), "thread"),
-      cpu_seconds, wall_seconds > 0 ? 100 * cpu_seconds / wall_seconds : 0.0, wall_seconds);
+  std::string line =
+      fmt::format("{}, {} lost, {} seen; own CPU {:.3f} s, {:.2f} % of {:.2f} s",
+                  plural(passed.samples, "sample"), passed.lost.count(),
+                  plural(passed.threads.size(), "thread"), cpu_seconds,
+                  wall_seconds > 0 ? 100 * cpu_seconds / wall_seconds : 0.0, wall_seconds);
   if (passed.throttled > 0)
     line += fmt::format("; throttled {}", plural(passed.throttled, "time"));
   if (const auto* unwinder = stream.unwinder())
     if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
       line += "; " + stacks;
   return line;
+}
+
+/// "; 2 binary files kept in ~/.debug", or nothing, for the closing line.
+std::string finish_keeping(record::RecordedStream& stream) {
+  const std::string kept = stream.keeper() != nullptr ? stream.keeper()->finish() : "";
+  return kept.empty() ? "" : fmt::format("; {}", kept);
 }
 
 /// The status to end with, once the recording is whole.
@@ -145,8 +169,6 @@ int record_target(const Options& options, cli::Io& io) {
   record::TargetWatch targets(child ? std::vector<pid_t>{} : target.processes, target.threads);
   const double cpu_before = own_cpu_seconds();
   Counters counters(options, target);
-  // From here on the kernel keeps everything that happens; what was before is read now.
-  const std::uint64_t began_ns = record::monotonic_ns();
   // Only now: a recording that cannot be made must not cost an older one its file.
   std::optional<io::FileOutput> file;
   if (writes_file(options))
@@ -159,7 +181,10 @@ int record_target(const Options& options, cli::Io& io) {
   const perf_event_attr& attr = counters.events().front().attr;
   record::RecordedStream stream(writer, attr, options);
   write_head(stream, counters);
-  const std::uint64_t unreadable = write_running(stream, counters, options, target);
+  // From here on the kernel keeps everything that happens; what was before is read now.
+  const std::uint64_t began_ns = record::monotonic_ns();
+  counters.start();
+  const std::vector<pid_t> unreadable = write_running(stream, counters, options, target);
   if (child)
     child->go();
   record::Drain drain(stream, attr);
@@ -180,12 +205,15 @@ int record_target(const Options& options, cli::Io& io) {
   counters.stop();
   const double wall_seconds = static_cast<double>(record::monotonic_ns() - began_ns) * 1e-9;
   drain.finish(counters.rings());
+  record::Passed passed = drain.passed();
+  passed.lost.add_counted(write_tail(stream, counters));
+  const std::string kept = finish_keeping(stream);
   progress.clear();
-  if (unreadable > 0)
-    say(io, fmt::format("{} could not be read in /proc: their frames will have no names",
-                        plural(unreadable, "process")));
+  if (!unreadable.empty())
+    say(io, fmt::format("{} could not be read in /proc (the first: {}): no names for their frames",
+                        plural(unreadable.size(), "process"), unreadable.front()));
   if (!options.quiet)
-    say(io, closing_line(drain.passed(), stream, own_cpu_seconds() - cpu_before, wall_seconds));
+    say(io, closing_line(passed, stream, own_cpu_seconds() - cpu_before, wall_seconds) + kept);
   return end_status(child ? &*child : nullptr, ended, io);
 }
 
@@ -199,7 +227,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 
 const cli::Tool kPeRecord{
     .name = "pe-record",
-    .synopsis = "[OPTION]... [-p PID | -t TID | -a | --cgroup PATH | [--] COMMAND...]",
+    .synopsis = "[OPTION]... [-p PID | -t TID | -a | --cgroup PATH] [[--] COMMAND...]",
     .summary = "Sample the call chains of running programs into a sample stream.",
     .add_options = record::add_options,
     .work = work,

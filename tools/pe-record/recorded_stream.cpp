@@ -9,26 +9,42 @@ RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr
                                const Options& options)
     : writer_(writer), attr_(attr) {
   if (perf::has_user_copy(attr) && !options.keep_stacks)
-    unwinder_.emplace(history_, stacks::UnwindOptions{.match = proc::FileMatch::kSameInode,
+    unwinder_.emplace(history_, stacks::UnwindOptions{.match = binaries::FileMatch::kSameInode,
                                                       .may_continue = options.may_continue,
                                                       .stack_at = mapping_at});
+  if (options.may_keep_binaries && attr.build_id != 0)
+    keeper_.emplace(binaries::BuildIdCache::of_user());
   continues_stacks_ = unwinder_ && options.may_continue;
 }
 
 perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
-  return unwinder_ ? perf::with_call_chain(attr) : attr;
+  perf_event_attr stated = unwinder_ ? perf::with_call_chain(attr) : attr;
+  stated.read_format = 0;  // no sample carries what a counter has counted
+  return stated;
 }
 
 void RecordedStream::write(const perf::Record& record) {
-  if (!unwinder_)
-    return writer_.write(record.bytes);
   if (behind_.take(record))
     return;
-  if (record.is_sample())
+  if (record.is_sample() && unwinder_)
     return write_unwound(record);
-  history_.apply(record);
-  unwinder_->follow();
+  follow(record);
   writer_.write(record.bytes);
+}
+
+/// Takes in what the record tells of processes.
+void RecordedStream::follow(const perf::Record& record) {
+  if (record.is_sample()) {
+    const auto sample = keeper_ ? perf::parse_sample(record, attr_) : std::nullopt;
+    if (sample)
+      keeper_->see(sample->pid, history_.processes());
+    return;
+  }
+  history_.apply(record);
+  if (unwinder_)
+    unwinder_->follow();
+  if (const auto& change = history_.mapping_change(); change && keeper_)
+    keeper_->follow(*change);
 }
 
 stacks::Behind RecordedStream::read_behind(const perf::Sample& sample) {
@@ -39,6 +55,8 @@ void RecordedStream::write_unwound(const perf::Record& record) {
   const auto sample = perf::parse_sample(record, attr_);
   if (!sample)
     return;  // the kernel writes none such
+  if (keeper_)
+    keeper_->see(sample->pid, history_.processes());
   const auto chain = unwinder_->call_chain(*sample, attr_, behind_.view());
   behind_.forget();
   std::size_t left_out = 0;  // never: our events carry nothing else that is large

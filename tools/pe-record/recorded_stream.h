@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "pe-record/binary_keeper.h"
 #include "pe-record/memory_behind.h"
 #include "pe-record/options.h"
 #include "perf/stream_writer.h"
@@ -30,6 +31,9 @@ class RecordedStream {
   /// the next call.
   stacks::Behind read_behind(const perf::Sample& sample);
 
+  /// Null if none are kept.
+  [[nodiscard]] BinaryKeeper* keeper() noexcept { return keeper_ ? &*keeper_ : nullptr; }
+
   [[nodiscard]] perf::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
   /// Null if stacks are not unwound here.
@@ -39,11 +43,13 @@ class RecordedStream {
 
  private:
   void write_unwound(const perf::Record& record);
+  void follow(const perf::Record& record);
 
   perf::StreamWriter& writer_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
   session::History history_;
+  std::optional<BinaryKeeper> keeper_;
   std::optional<stacks::SampleUnwinder> unwinder_;
   perf::RecordBuilder builder_;
   MemoryBehind memory_;  ///< for the sample that has just come

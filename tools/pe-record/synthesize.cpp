@@ -3,10 +3,15 @@
 
 #include <limits>
 
+#include "binaries/mapped_image.h"
 #include "proc/kernel_start.h"
-#include "proc/maps.h"
 
 namespace pe::record {
+namespace {
+
+constexpr std::size_t kMaxBuildIdBytes = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
+
+}  // namespace
 
 /// Adds the trailer (sample_id_all; perf_event_open(2)) and writes the record.
 void Synthesizer::finish(std::uint32_t pid, std::uint32_t tid) {
@@ -41,7 +46,7 @@ void Synthesizer::process(pid_t pid) {
     if (const auto name = proc::comm_of(pid, tid))
       comm(pid, tid, *name);
   if (!mappings(pid) && proc::status_of(pid))  // else it has ended meanwhile
-    ++unreadable_;
+    unreadable_.push_back(pid);
 }
 
 void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm) {
@@ -53,32 +58,68 @@ void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm) {
 
 /// false if the process is gone or not ours to read.
 bool Synthesizer::mappings(pid_t pid) {
-  const auto process = static_cast<std::uint32_t>(pid);
   return proc::for_each_mapping(pid, [&](const proc::MapsLine& map) {
-    if (!map.executable)
-      return;
-    constexpr std::uint32_t kProtRead = 1;
-    constexpr std::uint32_t kProtWrite = 2;
-    constexpr std::uint32_t kProtExec = 4;
-    constexpr std::uint32_t kMapShared = 1;
-    constexpr std::uint32_t kMapPrivate = 2;
-    const std::uint32_t prot =
-        (map.readable ? kProtRead : 0) | (map.writable ? kProtWrite : 0) | kProtExec;
-    builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
-        .add(process)
-        .add(process)
-        .add(map.start)
-        .add(map.end - map.start)
-        .add(map.file_offset)
-        .add(map.device_major)
+    if (map.executable)
+      mapping(pid, map);
+  });
+}
+
+void Synthesizer::mapping(pid_t pid, const proc::MapsLine& map) {
+  constexpr std::uint32_t kProtRead = 1;
+  constexpr std::uint32_t kProtWrite = 2;
+  constexpr std::uint32_t kProtExec = 4;
+  constexpr std::uint32_t kMapShared = 1;
+  constexpr std::uint32_t kMapPrivate = 2;
+  const auto process = static_cast<std::uint32_t>(pid);
+  const std::string& build_id = build_id_of(pid, map);
+  const std::uint16_t misc =
+      PERF_RECORD_MISC_USER | (build_id.empty() ? 0 : PERF_RECORD_MISC_MMAP_BUILD_ID);
+  builder_.begin(PERF_RECORD_MMAP2, misc)
+      .add(process)
+      .add(process)
+      .add(map.start)
+      .add(map.end - map.start)
+      .add(map.file_offset);
+  add_identity(build_id, map);
+  builder_.add((map.readable ? kProtRead : 0) | (map.writable ? kProtWrite : 0) | kProtExec)
+      .add(map.shared ? kMapShared : kMapPrivate)
+      .add_string(map.path.empty() ? "//anon" : proc::unescape_path(map.path));
+  finish(process, process);
+}
+
+/// A build id has the place of device, inode and generation (perf_event_open(2), "MMAP2").
+void Synthesizer::add_identity(std::string_view build_id, const proc::MapsLine& map) {
+  if (build_id.empty()) {
+    builder_.add(map.device_major)
         .add(map.device_minor)
         .add(map.inode)
-        .add(std::uint64_t{0})  // inode generation: /proc does not tell
-        .add(prot)
-        .add(map.shared ? kMapShared : kMapPrivate)
-        .add_string(map.path.empty() ? "//anon" : proc::unescape_path(map.path));
-    finish(process, process);
-  });
+        .add(std::uint64_t{0});  // inode generation: /proc does not tell
+    return;
+  }
+  std::string padded(build_id);
+  padded.resize(kMaxBuildIdBytes);
+  builder_.add(static_cast<std::uint8_t>(build_id.size()))
+      .add(std::uint8_t{0})
+      .add(std::uint16_t{0})
+      .add_bytes(padded);
+}
+
+/// Read from the file that is mapped; empty if it has none that a record can hold.
+const std::string& Synthesizer::build_id_of(pid_t pid, const proc::MapsLine& map) {
+  static const std::string none;
+  if (!with_build_ids_ || map.inode == 0)
+    return none;
+  const auto [item, is_new] =
+      build_ids_.try_emplace({map.device_major, map.device_minor, map.inode});
+  if (!is_new)
+    return item->second;
+  const proc::MappedFile file{.path = proc::unescape_path(map.path), .inode = map.inode};
+  const auto opened = binaries::open_mapped_image(pid, {map.start, map.end, map.file_offset, &file},
+                                                  binaries::FileMatch::kSameInode, nullptr);
+  if (const auto* image = std::get_if<elf::Image>(&opened))
+    if (const Bytes id = image->build_id(); id.size() <= kMaxBuildIdBytes)
+      item->second.assign(reinterpret_cast<const char*>(id.data()), id.size());
+  return item->second;
 }
 
 }  // namespace pe::record

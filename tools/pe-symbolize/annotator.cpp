@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/annotator.h"
 
+#include "symbols/simplify_name.h"
+
 namespace pe::symbolize {
 
 void Annotator::annotate(const session::Session& session, const perf::Sample& sample,
@@ -11,7 +13,7 @@ void Annotator::annotate(const session::Session& session, const perf::Sample& sa
         (entry.is_kernel ? kernel_ : named).try_emplace(entry.lookup_address);
     if (is_new)
       place->second = name(session, sample.pid, entry);
-    counts_.count(place->second);
+    counts_.count(place->second.unnamed, place->second.module);
   });
 }
 
@@ -32,8 +34,8 @@ Annotator::Named& Annotator::named_of(std::uint32_t pid) {
 }
 
 /// Resolves one address and writes what was found.
-Unnamed Annotator::name(const session::Session& session, std::uint32_t pid,
-                        const perf::CallChainEntry& entry) {
+Annotator::Place Annotator::name(const session::Session& session, std::uint32_t pid,
+                                 const perf::CallChainEntry& entry) {
   const Resolved resolved =
       entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
                       : resolver_.user(pid, entry.lookup_address,
@@ -42,21 +44,26 @@ Unnamed Annotator::name(const session::Session& session, std::uint32_t pid,
   for (const Function& function : resolved.functions)
     ids_.push_back(symbol_id(function, resolved.module));
   writer_.write_location(entry.is_kernel ? perf::kKernelPid : pid, entry.lookup_address, ids_);
-  return resolved.unnamed;
+  return {resolved.unnamed, counts_.module_number(resolved.module)};
 }
 
 /// The number of a function of a module; a new one is written as a SYMBOL first.
 std::uint64_t Annotator::symbol_id(const Function& function, const std::string& module) {
+  constexpr std::uint32_t kNotOfACompiler =
+      perf::kSymbolKernel | perf::kSymbolJit | perf::kSymbolUnresolved;
+  const bool is_simplified = simplify_ && (function.flags & kNotOfACompiler) == 0;
+  const std::string name = is_simplified ? symbols::simplify_name(function.name) : function.name;
   key_.assign(bytes_of(function.flags));
   key_.append(bytes_of(function.line));
-  for (const std::string& text : {function.name, module, function.file})
+  for (const std::string_view text :
+       {std::string_view(name), std::string_view(module), std::string_view(function.file)})
     key_.append(text).append(1, '\0');
   const auto [item, is_new] = symbol_ids_.try_emplace(key_, symbol_ids_.size() + 1);
   if (is_new)
     writer_.write_symbol({.id = item->second,
                           .flags = function.flags,
                           .line = function.line,
-                          .name = function.name,
+                          .name = name,
                           .module = module,
                           .file = function.file});
   return item->second;

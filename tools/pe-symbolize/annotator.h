@@ -18,9 +18,9 @@ namespace pe::symbolize {
 
 class Annotator {
  public:
-  /// `writer` and `resolver` must outlive this.
-  Annotator(perf::StreamWriter& writer, Resolver& resolver)
-      : writer_(writer), resolver_(resolver) {}
+  /// `writer` and `resolver` must outlive this.  `simplify`: symbols::simplify_name().
+  Annotator(perf::StreamWriter& writer, Resolver& resolver, bool simplify = false)
+      : writer_(writer), resolver_(resolver), simplify_(simplify) {}
 
   /// Names every frame of the sample that has not been named yet.
   void annotate(const session::Session& session, const perf::Sample& sample, std::uint16_t misc);
@@ -30,15 +30,20 @@ class Annotator {
   [[nodiscard]] const FrameCounts& counts() const noexcept { return counts_; }
 
  private:
-  using Named = boost::unordered_flat_map<std::uint64_t, Unnamed>;  ///< by look-up address
+  /// What became of an address.
+  struct Place {
+    Unnamed unnamed = Unnamed::kNone;
+    std::uint32_t module = 0;  ///< its number in counts_
+  };
+  using Named = boost::unordered_flat_map<std::uint64_t, Place>;  ///< by look-up address
 
   Named& named_of(std::uint32_t pid);
-  Unnamed name(const session::Session& session, std::uint32_t pid,
-               const perf::CallChainEntry& entry);
+  Place name(const session::Session& session, std::uint32_t pid, const perf::CallChainEntry& entry);
   std::uint64_t symbol_id(const Function& function, const std::string& module);
 
   perf::StreamWriter& writer_;
   Resolver& resolver_;
+  bool simplify_;
   Named kernel_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<Named>> processes_;
   std::unordered_map<std::string, std::uint64_t> symbol_ids_;

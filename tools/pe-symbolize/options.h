@@ -16,7 +16,9 @@ struct Detail {
 
 struct Options {
   Detail detail;
-  bool may_continue = true;  ///< stacks that are deeper than their copy
+  bool may_continue = true;      ///< stacks that are deeper than their copy
+  bool simplify_names = false;   ///< of functions of C++, Rust and D
+  bool with_statistics = false;  ///< of frames without a name
   bool quiet = false;
 };
 

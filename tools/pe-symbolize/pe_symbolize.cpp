@@ -3,12 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
+#include <limits>
+
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
+#include "cli/progress.h"
+#include "elf/debug_file.h"
 #include "pe-symbolize/annotator.h"
 #include "pe-symbolize/copied_stacks.h"
 #include "pe-symbolize/options.h"
+#include "symbols/debuginfod.h"
 
 namespace pe {
 namespace {
@@ -20,8 +26,8 @@ void say(cli::Io& io, const std::string& what) {
 }
 
 /// Keeps the names in step with the mappings.
-void follow(const Session& session, symbolize::Annotator& annotator,
-            symbolize::Resolver& resolver) {
+void follow_mappings(const Session& session, symbolize::Annotator& annotator,
+                     symbolize::Resolver& resolver) {
   const auto& change = session.mapping_change();
   if (!change)
     return;
@@ -30,15 +36,33 @@ void follow(const Session& session, symbolize::Annotator& annotator,
     resolver.forget_jit(change->pid);
   else if (change->mapped->is_anonymous())
     resolver.expect_jit(change->pid);
+  else
+    resolver.expect_jit_dump(change->pid, change->mapped->path);
+}
+
+/// Keeps the names in step with what the sampled process compiles.
+void follow_compiler(const Session& session, symbolize::Annotator& annotator,
+                     symbolize::Resolver& resolver) {
+  const std::uint32_t pid = session.sample()->pid;
+  const perf_event_attr& attr = session.event()->attr;
+  // Of times of another clock nothing can be told: the newest names count, as in a perf map.
+  const bool has_same_clock = attr.use_clockid != 0 && attr.clockid == CLOCK_MONOTONIC;
+  const std::uint64_t time_ns =
+      has_same_clock ? session.sample()->time_ns : std::numeric_limits<std::uint64_t>::max();
+  resolver.advance_jit(pid, time_ns, [&](std::uint64_t start, std::uint64_t end) {
+    annotator.forget({.pid = pid, .start = start, .end = end});
+  });
 }
 
 /// Passes every record on, names before the samples that need them.
 void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annotator& annotator,
                   symbolize::Resolver& resolver, symbolize::CopiedStacks& stacks) {
   while (const auto record = session.next()) {
-    if (record->is_ours())
-      continue;  // names of an earlier pass: ours replace them
-    follow(session, annotator, resolver);
+    if (record->is_ours() || record->is_compressed())
+      continue;  // names of an earlier pass, which ours replace; what could not be expanded
+    follow_mappings(session, annotator, resolver);
+    if (session.sample())
+      follow_compiler(session, annotator, resolver);
     const auto walked = stacks.walk(*record);
     if (walked.sample)
       annotator.annotate(session, *walked.sample, record->misc);
@@ -59,6 +83,42 @@ void report(const Session& session, const std::vector<std::string>& findings,
         fmt::format("{}: {}; {}", input.name(), plural(session.counts().samples, "sample"), text));
 }
 
+std::function<void(std::uint64_t, std::uint64_t)> shown_by(cli::Progress& progress) {
+  return [&progress](std::uint64_t bytes, std::uint64_t of_bytes) {
+    constexpr double kMegabyte = 1e6;
+    progress.show([&] {
+      const std::string whole =
+          of_bytes == 0 ? "" : fmt::format(" of {:.1f}", static_cast<double>(of_bytes) / kMegabyte);
+      return fmt::format("pe-symbolize: debug file: {:.1f}{} MB",
+                         static_cast<double>(bytes) / kMegabyte, whole);
+    });
+  };
+}
+
+/// Debug files of this machine and, where there are any, of servers.
+elf::DebugSearch search_with(symbols::Debuginfod* servers) {
+  elf::DebugSearch search;
+  if (servers != nullptr)
+    search.fetch = [servers](Bytes build_id) { return servers->debug_file(build_id); };
+  return search;
+}
+
+/// "debuginfod: 3 debug files, 1 request failed", for the closing line; empty if nothing failed.
+std::string describe(const symbols::Debuginfod* servers) {
+  if (servers == nullptr || servers->failed() == 0)
+    return {};
+  return fmt::format("debuginfod: {}, {} failed{}", plural(servers->found(), "debug file"),
+                     plural(servers->failed(), "request"),
+                     servers->has_given_up() ? ", given up" : "");
+}
+
+std::string describe_doubts(unsigned files) {
+  if (files == 0)
+    return {};
+  return fmt::format("{} taken by name, though of another inode than recorded: names may be wrong",
+                     plural(files, "file"));
+}
+
 int work(const cli::CommandLine& line, cli::Io& io) {
   const symbolize::Options options = symbolize::read_options(line);
   if (line.operands.size() > 1)
@@ -69,19 +129,27 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   Session session(input);
   perf::StreamWriter writer(io.out);
   writer.write_header();
-  symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail);
-  symbolize::Annotator annotator(writer, resolver);
+  cli::Progress progress(io.err, options.quiet);
+  const auto servers = symbols::Debuginfod::from_environment({.progress = shown_by(progress)});
+  symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
+                               "/proc/kallsyms", search_with(servers.get()));
+  symbolize::Annotator annotator(writer, resolver, options.simplify_names);
   symbolize::CopiedStacks stacks(session, options.may_continue);
   annotate_all(session, writer, annotator, resolver, stacks);
+  progress.clear();
   const std::string damage = session.damage();
   if (damage.empty())
     writer.write_finished_round();  // without it the next reader knows, too, that something is
                                     // missing
   writer.flush();
+  if (options.with_statistics)
+    for (const std::string& row : symbolize::table(annotator.counts()))
+      say(io, row);
   if (!options.quiet)
     report(session,
            {stacks.report(), symbolize::describe(annotator.counts()),
-            symbolize::describe(resolver.skipped_lines())},
+            describe_doubts(resolver.doubtful_files()),
+            symbolize::describe(resolver.skipped_lines()), describe(servers.get())},
            input, io);
   if (!damage.empty())
     say(io, input.name() + ": " + damage);

@@ -6,8 +6,9 @@
 
 #include "base/file_name.h"
 #include "base/plural.h"
+#include "base/quote.h"
+#include "binaries/mapped_image.h"
 #include "elf/library.h"
-#include "elf/vdso.h"
 #include "perf/sample.h"
 #include "proc/maps.h"
 #include "symbols/demangle.h"
@@ -29,6 +30,8 @@ std::string describe(const SkippedLines& skipped) {
   };
   add(skipped.perf_maps, "line", " of perf maps not understood");
   add(skipped.cut_perf_maps, "perf map", " too large, the end not read");
+  add(skipped.jit_dumps, "record", " of jitdumps not understood");
+  add(skipped.cut_jit_dumps, "jitdump", " too large, the end not read");
   add(skipped.kallsyms, "line", " of kernel symbols not understood");
   return text;
 }
@@ -42,10 +45,14 @@ void Resolver::forget_jit(std::uint32_t pid) {
 }
 
 void Resolver::add_skipped(const Jit& jit, SkippedLines& to) {
-  if (!jit.file)
-    return;
-  to.perf_maps += jit.file->map().bad_lines();
-  to.cut_perf_maps += jit.file->is_cut() ? 1 : 0;
+  if (jit.file) {
+    to.perf_maps += jit.file->map().bad_lines();
+    to.cut_perf_maps += jit.file->is_cut() ? 1 : 0;
+  }
+  if (jit.dump) {
+    to.jit_dumps += jit.dump->bad_records();
+    to.cut_jit_dumps += jit.dump->is_cut() ? 1 : 0;
+  }
 }
 
 SkippedLines Resolver::skipped_lines() const {
@@ -63,7 +70,7 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mappi
   const std::string& path = mapping->file->path;
   if (mapping->file->is_anonymous())
     return jit(pid, avma);
-  Module& module = module_of(path);
+  Module& module = module_of(pid, *mapping);
   const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
   const std::uint32_t flags = module.is_library ? perf::kSymbolLibrary : 0U;
   const auto svma = module.symbols->svma_of(file_offset);
@@ -79,9 +86,25 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const proc::Mappi
     outermost.name = found->name;
   if (!outermost.name.empty())
     return {std::move(functions), path, Unnamed::kNone};
-  outermost.name = fmt::format("{}+{:#x}", file_name(path), svma.value_or(file_offset));
+  outermost.name = place_name(module, pid, *mapping, file_offset);
   outermost.flags |= perf::kSymbolUnresolved;
   return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
+}
+
+/// "libc.so.6+0x27210".  One frame a function, not one an instruction, where its beginning is
+/// known.
+std::string Resolver::place_name(Module& module, std::uint32_t pid, const proc::Mapping& mapping,
+                                 std::uint64_t file_offset) const {
+  const auto svma = module.symbols->svma_of(file_offset);
+  if (module.is_stripped && !module.ranges) {
+    const auto opened = binaries::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                                    binaries::FileMatch::kAny, &cache_);
+    const auto* image = std::get_if<elf::Image>(&opened);
+    module.ranges = image != nullptr ? unwind::FunctionRanges(*image) : unwind::FunctionRanges();
+  }
+  const auto start = svma && module.ranges ? module.ranges->start_of(*svma) : std::nullopt;
+  return fmt::format("{}+{:#x}", file_name(mapping.file->path),
+                     start.value_or(svma.value_or(file_offset)));
 }
 
 /// As debug information has them; empty if it does not say.
@@ -106,22 +129,55 @@ std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma)
   return functions;
 }
 
-Resolver::Module& Resolver::module_of(const std::string& path) {
-  const auto [item, is_new] = modules_.try_emplace(path);
-  Module& module = item->second;
-  if (!is_new)
-    return module;
-  module.symbols = path == "[vdso]" ? std::make_unique<symbols::ModuleSymbols>(elf::own_vdso())
-                                    : std::make_unique<symbols::ModuleSymbols>(path);
+/// A file that was not found is looked for again where another process has it: the first may have
+/// ended already.
+Resolver::Module& Resolver::module_of(std::uint32_t pid, const proc::Mapping& mapping) {
+  auto& module = modules_[mapping.file];
+  constexpr unsigned kMaxAttempts = 16;
+  if (module && (module->symbols->image() != nullptr || module->tried_pid == pid ||
+                 module->attempts >= kMaxAttempts))
+    return *module;
+  const std::string& build_id = mapping.file->build_id;
+  if (const auto known = by_build_id_.find(build_id); known != by_build_id_.end()) {
+    module = known->second;
+    return *module;
+  }
+  if (!module)
+    module = std::make_shared<Module>();
+  open(*module, pid, mapping);
+  if (!build_id.empty() && module->symbols->image() != nullptr)
+    by_build_id_[build_id] = module;
+  return *module;
+}
+
+void Resolver::open(Module& module, std::uint32_t pid, const proc::Mapping& mapping) {
+  const std::string& path = mapping.file->path;
+  auto opened = binaries::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                            binaries::FileMatch::kAny, &cache_);
+  const auto* failure = std::get_if<elf::OpenFailure>(&opened);
+  if (failure != nullptr && *failure == elf::OpenFailure::kOtherBuildId && module.attempts == 0)
+    say_refused(*mapping.file);
+  if (const auto* found = std::get_if<elf::Image>(&opened))
+    doubtful_files_ += binaries::has_other_inode(*found, *mapping.file) ? 1 : 0;
+  module.symbols = std::make_unique<symbols::ModuleSymbols>(std::move(opened), path, debug_files_);
+  module.tried_pid = pid;
+  ++module.attempts;
   const elf::Image* image = module.symbols->image();
   module.is_library =
       image == nullptr ? path.find(".so") != std::string::npos : elf::is_shared_library(*image);
+  module.is_stripped = image != nullptr && image->section(".symtab") == nullptr;
   if (image != nullptr && (detail_.inlined || detail_.lines))
-    module.inlines = std::make_unique<dwarf::Inlines>(*image);
+    module.inlines = std::make_unique<dwarf::Inlines>(*image, path, debug_files_);
   if (module.inlines && module.inlines->is_empty())
     module.inlines.reset();
   module.symbols->release_file();
-  return module;
+}
+
+void Resolver::say_refused(const proc::MappedFile& file) {
+  constexpr unsigned kMost = 20;
+  if (refused_++ < kMost)
+    say_(fmt::format("{}: its build id is not the recorded {}: not used", quoted(file.path),
+                     binaries::hex(file.build_id)));
 }
 
 void Resolver::expect_jit(std::uint32_t pid) {
@@ -131,7 +187,8 @@ void Resolver::expect_jit(std::uint32_t pid) {
   Jit& jit = item->second;
   const auto status = proc::status_of(static_cast<pid_t>(pid));
   if (status) {
-    jit.path = fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, status->pid_in_namespace);
+    jit.path = fmt::format("/tmp/perf-{}.map", status->pid_in_namespace);
+    jit.root_of = static_cast<pid_t>(pid);
     jit.owner = status->effective_uid;
   } else {
     // Nobody can tell any more whose the process was: only our own files are trusted.
@@ -140,13 +197,62 @@ void Resolver::expect_jit(std::uint32_t pid) {
   }
 }
 
+void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
+  if (!symbols::is_jit_dump_name(path))
+    return;
+  expect_jit(pid);
+  Jit& jit = jits_[pid];
+  auto opened = symbols::JitDump::open(path, jit.owner, jit.root_of);
+  if (std::holds_alternative<symbols::JitMapFailure>(opened) && jit.root_of != 0)
+    opened = symbols::JitDump::open(path, jit.owner);  // the process has ended since
+  if (auto* dump = std::get_if<symbols::JitDump>(&opened)) {
+    jit.dump = std::make_unique<symbols::JitDump>(std::move(*dump));
+    jit.dump_path = path;
+  }
+}
+
+void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
+                           const symbols::OnCodeChange& on_change) {
+  const auto item = jits_.find(pid);
+  if (item == jits_.end())
+    return;
+  Jit& jit = item->second;
+  const auto forget = [&](std::uint64_t start, std::uint64_t end) {
+    const auto first = jit.asked.lower_bound(start), behind = jit.asked.lower_bound(end);
+    if (first == behind)
+      return;
+    jit.asked.erase(first, behind);
+    on_change(start, end);
+  };
+  if (jit.dump)
+    jit.dump->advance(time_ns, forget);
+  if (jit.file)
+    jit.file->refresh(forget);
+}
+
 Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
   expect_jit(pid);
   Jit& jit = jits_[pid];
+  jit.asked.insert(avma);
+  if (const auto found = jit.dump ? jit.dump->find(avma) : std::nullopt) {
+    Function function{.name = std::string(found->name), .flags = perf::kSymbolJit};
+    if (const auto place = detail_.lines ? jit.dump->line_of(avma) : std::nullopt) {
+      function.file = place->file;
+      function.line = place->line;
+    }
+    return {{std::move(function)}, jit.dump_path, Unnamed::kNone};
+  }
+  Resolved resolved = from_perf_map(jit, pid, avma);
+  if (jit.dump && resolved.unnamed == Unnamed::kNoMap)
+    return unknown(Unnamed::kNotInMap, jit.dump_path, perf::kSymbolJit);
+  return resolved;
+}
+
+Resolved Resolver::from_perf_map(Jit& jit, std::uint32_t pid, std::uint64_t avma) {
   const std::string module = fmt::format("/tmp/perf-{}.map", pid);
   if (!jit.file && !jit.is_opened) {
-    auto opened = symbols::JitMapFile::open(jit.path, jit.owner);
-    if (std::holds_alternative<symbols::JitMapFailure>(opened) && jit.path.starts_with("/proc/"))
+    auto opened = symbols::JitMapFile::open(jit.path, jit.owner, jit.root_of);
+    if (std::holds_alternative<symbols::JitMapFailure>(opened) && jit.root_of != 0)
       opened = symbols::JitMapFile::open(
           module, jit.owner);  // the process has ended, its file is still there
     if (auto* file = std::get_if<symbols::JitMapFile>(&opened))
@@ -156,9 +262,7 @@ Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
   }
   if (!jit.file)
     return unknown(Unnamed::kNoMap, "//anon");
-  auto found = jit.file->find(avma);
-  if (!found && jit.file->refresh())
-    found = jit.file->find(avma);
+  const auto found = jit.file->find(avma);
   if (!found)
     return unknown(Unnamed::kNotInMap, module, perf::kSymbolJit);
   return {{{std::string(found->name), perf::kSymbolJit}}, module, Unnamed::kNone};

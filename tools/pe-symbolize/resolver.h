@@ -1,7 +1,8 @@
 // From an address in a process, or in the kernel, to a name.
 //
 // Each module is opened once and its symbols are read when the first address
-// falls into it.  What cannot be read costs names, never the run.
+// falls into it.  What cannot be read costs names, never the run.  A module is
+// a file, not a path: two containers may have different files of one path.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,24 +12,29 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "binaries/build_id_cache.h"
 #include "dwarf/inlines.h"
+#include "elf/debug_file.h"
 #include "pe-symbolize/options.h"
 #include "pe-symbolize/unnamed.h"
 #include "proc/kallsyms.h"
 #include "proc/process_table.h"
+#include "symbols/jit_dump.h"
 #include "symbols/jit_map.h"
 #include "symbols/module_symbols.h"
+#include "unwind/function_ranges.h"
 
 namespace pe::symbolize {
 
 /// One function at an address.
 struct Function {
-  std::string name;         ///< "main", "libc.so.6+0x2a1b4", "[unknown]"
+  std::string name;         ///< "main", "libc.so.6+0x2a1b0", "[unknown]"
   std::uint32_t flags = 0;  ///< perf::SymbolFlags
   std::string file = {};    ///< of its source; empty where not asked for, or not known
   std::uint32_t line = 0;   ///< where control is in it; 0 likewise
@@ -38,8 +44,9 @@ struct Function {
 /// place.
 struct Resolved {
   std::vector<Function>
-      functions;       ///< the innermost inlined one first; the one that has a frame last
-  std::string module;  ///< path of the file, "[kernel.kallsyms]", "[vdso]", or the perf map's
+      functions;  ///< the innermost inlined one first; the one that has a frame last
+  std::string
+      module;  ///< path of the file, "[kernel.kallsyms]", "[vdso]", or the perf map's or jitdump's
   Unnamed unnamed;
 };
 
@@ -48,6 +55,8 @@ struct SkippedLines {
   std::uint64_t perf_maps = 0;
   std::uint64_t kallsyms = 0;
   std::uint64_t cut_perf_maps = 0;  ///< files that are too large: their end was not read
+  std::uint64_t jit_dumps = 0;      ///< records
+  std::uint64_t cut_jit_dumps = 0;
 };
 
 /// "3 lines of perf maps not understood", "1 perf map too large, the end not read", for the closing
@@ -59,8 +68,13 @@ class Resolver {
   using Say = std::function<void(const std::string&)>;
 
   /// `say` hears, once each, of what is missing for a whole class of frames.
-  explicit Resolver(Say say, Detail detail = {}, std::string kallsyms = "/proc/kallsyms")
-      : say_(std::move(say)), detail_(detail), kallsyms_(std::move(kallsyms)) {}
+  /// `search`: where separate debug files are.
+  explicit Resolver(Say say, Detail detail = {}, std::string kallsyms = "/proc/kallsyms",
+                    elf::DebugSearch search = {})
+      : say_(std::move(say)),
+        detail_(detail),
+        kallsyms_(std::move(kallsyms)),
+        debug_files_(std::move(search)) {}
 
   /// `mapping` is what was mapped at `avma`; null if nothing was.
   Resolved user(std::uint32_t pid, std::uint64_t avma, const proc::Mapping* mapping);
@@ -71,8 +85,19 @@ class Resolver {
   /// Code without a file was mapped into the process: whom its perf map must
   /// belong to, and what it is called, is asked while the process is there.
   void expect_jit(std::uint32_t pid);
+  /// The process has mapped `path`: if that is a jitdump, its names count from now on.
+  void expect_jit_dump(std::uint32_t pid, const std::string& path);
+  /// Brings the names of the process's jitdump to a moment, in CLOCK_MONOTONIC, and those of its
+  /// perf map to this one.  `on_change` hears of ranges that were asked about and are called
+  /// something else now.
+  void advance_jit(std::uint32_t pid, std::uint64_t time_ns,
+                   const symbols::OnCodeChange& on_change);
   /// The number belongs to another program now.
   void forget_jit(std::uint32_t pid);
+
+  /// Files that were taken by their name alone: without a build id, and of another inode than the
+  /// one that was recorded.
+  [[nodiscard]] unsigned doubtful_files() const noexcept { return doubtful_files_; }
 
   /// Of all that was read so far.
   [[nodiscard]] SkippedLines skipped_lines() const;
@@ -80,26 +105,44 @@ class Resolver {
  private:
   struct Module {
     std::unique_ptr<symbols::ModuleSymbols> symbols;
-    std::unique_ptr<dwarf::Inlines> inlines;  ///< null: not wanted, or no debug information
+    std::unique_ptr<dwarf::Inlines> inlines;       ///< null: not wanted, or no debug information
+    bool is_stripped = false;                      ///< but for what it exports
+    std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once it was asked for
     bool is_library = false;
+    std::uint32_t tried_pid = 0;  ///< where it was last looked for
+    unsigned attempts = 0;
   };
   struct Jit {
-    std::string path;
+    std::string path;   ///< of the perf map
+    pid_t root_of = 0;  ///< below whose root it is; 0: ours, for the process has ended
     uid_t owner = 0;
     bool is_opened = false;
     std::unique_ptr<symbols::JitMapFile> file;  ///< null: there is none that we may read
+    std::unique_ptr<symbols::JitDump> dump;     ///< the same
+    std::string dump_path;                      ///< as the process calls it
+    std::set<std::uint64_t> asked;              ///< addresses looked up
   };
 
   static void add_skipped(const Jit& jit, SkippedLines& to);
-  Module& module_of(const std::string& path);
+  Module& module_of(std::uint32_t pid, const proc::Mapping& mapping);
+  std::string place_name(Module& module, std::uint32_t pid, const proc::Mapping& mapping,
+                         std::uint64_t file_offset) const;
+  void open(Module& module, std::uint32_t pid, const proc::Mapping& mapping);
+  void say_refused(const proc::MappedFile& file);
   std::vector<Function> functions_at(Module& module, std::uint64_t svma) const;
   Resolved jit(std::uint32_t pid, std::uint64_t avma);
+  static Resolved from_perf_map(Jit& jit, std::uint32_t pid, std::uint64_t avma);
   void load_kernel(std::uint64_t recorded_start);
 
   Say say_;
   Detail detail_;
   std::string kallsyms_;  ///< path
-  std::unordered_map<std::string, Module> modules_;
+  binaries::BuildIdCache cache_ = binaries::BuildIdCache::of_user();
+  elf::DebugFinder debug_files_;  ///< must outlive modules_
+  std::unordered_map<const proc::MappedFile*, std::shared_ptr<Module>> modules_;
+  std::unordered_map<std::string, std::shared_ptr<Module>> by_build_id_;  ///< those opened
+  unsigned refused_ = 0;  ///< files told of whose build id differs
+  unsigned doubtful_files_ = 0;
   std::unordered_map<std::uint32_t, Jit> jits_;
   SkippedLines skipped_of_forgotten_;  ///< of perf maps that are no longer in jits_
   std::optional<proc::Kallsyms> kernel_;

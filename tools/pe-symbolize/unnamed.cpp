@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/plural.h"
+#include "base/quote.h"
 
 namespace pe::symbolize {
 
@@ -16,9 +18,9 @@ const char* describe(Unnamed reason) {
     case Unnamed::kNotMapped:
       return "outside of all code, as where code has no frame pointers to follow";
     case Unnamed::kNoMap:
-      return "made at run time, without a readable perf map";
+      return "made at run time, without a readable perf map or jitdump";
     case Unnamed::kNotInMap:
-      return "not in the program's perf map";
+      return "not in the program's perf map or jitdump";
     case Unnamed::kKernelHidden:
       return "in the kernel, whose symbols are hidden";
     case Unnamed::kOtherKernel:
@@ -27,6 +29,8 @@ const char* describe(Unnamed reason) {
       return "in the kernel, not in /proc/kallsyms";
     case Unnamed::kFileMissing:
       return "in files that are gone";
+    case Unnamed::kBuildIdDiffers:
+      return "in files whose build id differs";
     case Unnamed::kFileDenied:
       return "in files that may not be read";
     case Unnamed::kFileUnusable:
@@ -43,9 +47,12 @@ Unnamed reason_of(symbols::NoName why) {
   switch (why) {
     case symbols::NoName::kMissing:
       return Unnamed::kFileMissing;
+    case symbols::NoName::kOtherBuildId:
+      return Unnamed::kBuildIdDiffers;
     case symbols::NoName::kPermission:
       return Unnamed::kFileDenied;
     case symbols::NoName::kNoSymbols:
+    case symbols::NoName::kOtherDebugFile:
       return Unnamed::kStripped;
     case symbols::NoName::kNotCovered:
       return Unnamed::kNotCovered;
@@ -59,22 +66,62 @@ Unnamed reason_of(symbols::NoName why) {
   return Unnamed::kFileUnusable;
 }
 
+std::vector<FrameCounts::Row> FrameCounts::rows() const {
+  std::vector<Row> rows;
+  rows.reserve(modules_.size());
+  for (const Module& module : modules_)
+    for (std::size_t reason = 1; reason < kUnnamedReasons; ++reason)
+      if (module.by_reason[reason] > 0)
+        rows.push_back({*module.name, static_cast<Unnamed>(reason), module.by_reason[reason]});
+  std::ranges::sort(rows, [](const Row& a, const Row& b) {
+    return std::tie(b.frames, a.module, a.reason) < std::tie(a.frames, b.module, b.reason);
+  });
+  return rows;
+}
+
+namespace {
+
+double percent_of(std::uint64_t part, const FrameCounts& counts) {
+  constexpr double kPercent = 100;
+  return counts.frames() == 0
+             ? 0
+             : kPercent * static_cast<double>(part) / static_cast<double>(counts.frames());
+}
+
+}  // namespace
+
 std::string describe(const FrameCounts& counts) {
   if (counts.unnamed() == 0)
     return {};
-  constexpr double kPercent = 100;
-  std::string text = fmt::format(
-      "{} of {} without a name ({:.1f} %)", counts.unnamed(), plural(counts.frames, "frame"),
-      kPercent * static_cast<double>(counts.unnamed()) / static_cast<double>(counts.frames));
+  std::string text =
+      fmt::format("{} of {} without a name ({:.1f} %)", counts.unnamed(),
+                  plural(counts.frames(), "frame"), percent_of(counts.unnamed(), counts));
   const char* separator = ": ";
   for (std::size_t reason = 1; reason < kUnnamedReasons; ++reason) {
-    if (counts.by_reason[reason] == 0)
+    if (counts.by_reason()[reason] == 0)
       continue;
-    text += fmt::format("{}{} {}", separator, counts.by_reason[reason],
+    text += fmt::format("{}{} {}", separator, counts.by_reason()[reason],
                         describe(static_cast<Unnamed>(reason)));
     separator = ", ";
   }
   return text;
+}
+
+std::vector<std::string> table(const FrameCounts& counts) {
+  const auto line = [&](std::uint64_t frames, std::string_view module, std::string_view what) {
+    return fmt::format("{:>10} {:>5.1f} %  {}  {}", frames, percent_of(frames, counts), module,
+                       what);
+  };
+  const std::vector<FrameCounts::Row> rows = counts.rows();
+  std::vector<std::string> lines{line(counts.frames(), "all frames", ""),
+                                 line(counts.unnamed(), "without a name", "")};
+  for (std::string& head : lines)
+    head.resize(head.find_last_not_of(' ') + 1);
+  lines.reserve(rows.size() + lines.size());
+  for (const FrameCounts::Row& row : rows)
+    lines.push_back(
+        line(row.frames, row.module.empty() ? "-" : printable(row.module), describe(row.reason)));
+  return lines;
 }
 
 }  // namespace pe::symbolize

@@ -5,6 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "symbols/module_symbols.h"
 
@@ -13,38 +16,74 @@ namespace pe::symbolize {
 enum class Unnamed : std::uint8_t {
   kNone,          ///< it has one
   kNotMapped,     ///< nothing was mapped at the address
-  kNoMap,         ///< code made at run time, and no perf map that we may read
-  kNotInMap,      ///< a perf map, but no entry
+  kNoMap,         ///< code made at run time, and no perf map or jitdump that we may read
+  kNotInMap,      ///< one of these, but no entry
   kKernelHidden,  ///< /proc/kallsyms is restricted or missing
   kOtherKernel,   ///< recorded under a kernel that is not running here
   kNotInKernel,   ///< no kernel symbol covers it
   kFileMissing,
+  kBuildIdDiffers,  ///< the file has been replaced since the recording
   kFileDenied,
   kFileUnusable,  ///< not ELF, damaged, not a regular file
   kStripped,      ///< no symbols at all
   kNotCovered,    ///< symbols, but none here
 };
-inline constexpr std::size_t kUnnamedReasons = 12;
+inline constexpr std::size_t kUnnamedReasons = 13;
 
 /// "stripped of symbols", for the closing line.
 const char* describe(Unnamed reason);
 
 Unnamed reason_of(symbols::NoName why);
 
-/// Frames, and those without a name by reason.
-struct FrameCounts {
-  std::uint64_t frames = 0;
-  std::array<std::uint64_t, kUnnamedReasons> by_reason{};
+using ByReason = std::array<std::uint64_t, kUnnamedReasons>;
 
-  void count(Unnamed reason) {
-    ++frames;
-    ++by_reason[static_cast<std::size_t>(reason)];
+/// Frames, and those without a name by reason and by module.
+class FrameCounts {
+ public:
+  /// The number under which frames of a module are counted.
+  std::uint32_t module_number(const std::string& module) {
+    const auto [item, is_new] =
+        numbers_.try_emplace(module, static_cast<std::uint32_t>(modules_.size()));
+    if (is_new)
+      modules_.push_back({&item->first, {}});
+    return item->second;
   }
-  [[nodiscard]] std::uint64_t unnamed() const { return frames - by_reason[0]; }
+  void count(Unnamed reason, std::uint32_t module) {
+    ++frames_;
+    const auto index = static_cast<std::size_t>(reason);
+    ++by_reason_[index];
+    ++modules_[module].by_reason[index];
+  }
+
+  /// How many frames of a module have no name for one reason.
+  struct Row {
+    std::string_view module;
+    Unnamed reason;
+    std::uint64_t frames;
+  };
+  /// The largest first.
+  [[nodiscard]] std::vector<Row> rows() const;
+
+  [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
+  [[nodiscard]] const ByReason& by_reason() const noexcept { return by_reason_; }
+  [[nodiscard]] std::uint64_t unnamed() const noexcept { return frames_ - by_reason_[0]; }
+
+ private:
+  struct Module {
+    const std::string* name;  ///< in numbers_, whose nodes do not move
+    ByReason by_reason;
+  };
+  std::uint64_t frames_ = 0;
+  ByReason by_reason_{};
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<Module> modules_;
 };
 
 /// "120 of 4000 frames without a name (3.0 %): 100 stripped of symbols, 20 not mapped"; empty if
 /// all have one.
 std::string describe(const FrameCounts& counts);
+
+/// The lines of a table: frames, their share of all, module, reason.
+std::vector<std::string> table(const FrameCounts& counts);
 
 }  // namespace pe::symbolize

@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "base/file_name.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
+
 void Locations::add_symbol(const perf::SymbolRecord& symbol) {
-  std::string text = frame_text(symbol.name, symbol.flags, marks_);
+  const bool is_unnamed = (symbol.flags & perf::kSymbolUnresolved) != 0;
+  std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags)
+                                : frame_text(symbol.name, symbol.flags, marks_);
+  has_lines_ = has_lines_ || symbol.line > 0;
   if (with_source_ && symbol.line > 0)
     text += source_text(symbol.file, symbol.line);
   frame_of_symbol_[symbol.id] = texts_.intern(text);
@@ -70,18 +75,33 @@ Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
   return *last_process_;
 }
 
+/// A frame of which only the place is known, "libc.so.6+0x1f", the way it was asked for.
+std::string Locations::unnamed(std::string_view place, std::string_view module,
+                               std::uint32_t flags) const {
+  std::string text;
+  if (unnamed_ == UnnamedText::kPlace)
+    text = place;
+  else if (unnamed_ == UnnamedText::kModule && module.starts_with('['))
+    text = module;  // "[kernel.kallsyms]", "[vdso]"
+  else if (unnamed_ == UnnamedText::kModule && module.starts_with('/') &&
+           !module.starts_with("//") && (flags & perf::kSymbolJit) == 0)
+    text = fmt::format("[{}]", file_name(module));
+  return frame_text(text, flags, marks_);  // "[unknown]" where that is empty
+}
+
 FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
                            const proc::ProcessTable& processes) {
   has_made_up_ = true;
   if (entry.is_kernel)
-    return texts_.intern(frame_text(fmt::format("[kernel]+{:#x}", entry.lookup_address),
-                                    perf::kSymbolKernel, marks_));
+    return texts_.intern(unnamed(fmt::format("[kernel]+{:#x}", entry.lookup_address),
+                                 "[kernel.kallsyms]", perf::kSymbolKernel));
   const proc::Mapping* mapping = processes.find(pid, entry.lookup_address);
   if (mapping == nullptr)
     return texts_.intern("[unknown]");
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
   const std::uint32_t flags = perf::kSymbolUnresolved | module_flags(mapping->file->path);
-  return texts_.intern(frame_text(unnamed_text(mapping->file->path, file_offset), flags, marks_));
+  const std::string& path = mapping->file->path;
+  return texts_.intern(unnamed(unnamed_text(path, file_offset), path, flags));
 }
 
 }  // namespace pe::fold

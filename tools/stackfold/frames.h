@@ -26,7 +26,10 @@ class Locations {
  public:
   /// `texts` must outlive this.
   Locations(folded::FrameTable& texts, const Options& options)
-      : texts_(texts), marks_(options.marks), with_source_(options.with_source) {}
+      : texts_(texts),
+        marks_(options.marks),
+        unnamed_(options.unnamed),
+        with_source_(options.with_source) {}
 
   void add_symbol(const perf::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
@@ -38,6 +41,8 @@ class Locations {
                                 const proc::ProcessTable& processes);
   /// Was a frame made of a module and an offset, because no name was there?
   [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
+  /// Did a symbol tell a source line?
+  [[nodiscard]] bool has_lines() const noexcept { return has_lines_; }
   /// Frames made from mappings in [start, end) of `pid` hold no longer.
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
@@ -51,11 +56,14 @@ class Locations {
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
 
   ByAddress& of_process(std::uint32_t pid);
+  [[nodiscard]] std::string unnamed(std::string_view place, std::string_view module,
+                                    std::uint32_t flags) const;
   FrameId make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
                   const proc::ProcessTable& processes);
 
   folded::FrameTable& texts_;
   Marks marks_;
+  UnnamedText unnamed_;
   bool with_source_;
   boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
@@ -63,6 +71,7 @@ class Locations {
   ByAddress* last_process_ =
       nullptr;  ///< of last_pid_: most frames are of the same process as the one before
   bool has_made_up_ = false;
+  bool has_lines_ = false;
   std::vector<FrameId> pool_;  ///< the frames of places that have several
 };
 

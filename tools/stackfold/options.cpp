@@ -53,8 +53,29 @@ void add_options(po::options_description& options) {
       "inline", "show functions inlined into perf script's frames")(
       "context", "with --inline: add file and line to names")(
       "srcline", "add source lines to names, where the input has them")(
+      "unnamed", text("HOW"), "call frames of a stream: place, module, unknown")(
       "weight", text("HOW"), "weigh by samples or by period");
 }
+
+namespace {
+
+UnnamedText read_unnamed(const std::string& how) {
+  if (how == "place")
+    return UnnamedText::kPlace;
+  if (how == "module")
+    return UnnamedText::kModule;
+  if (how == "unknown")
+    return UnnamedText::kUnknown;
+  throw UsageError(fmt::format("--unnamed: not one of place, module, unknown: '{}'", how));
+}
+
+Weight read_weight(const std::string& how) {
+  if (how != "samples" && how != "period")
+    throw UsageError(fmt::format("--weight: not one of samples, period: '{}'", how));
+  return how == "samples" ? Weight::kSamples : Weight::kPeriod;
+}
+
+}  // namespace
 
 Options read_options(const cli::CommandLine& line) {
   Options options;
@@ -89,11 +110,10 @@ Options read_options(const cli::CommandLine& line) {
   options.is_recursive = line.has("recursive");
   options.include = line.texts("include");
   options.exclude = line.texts("exclude");
-  if (const auto* how = line.text("weight")) {
-    if (*how != "samples" && *how != "period")
-      throw UsageError(fmt::format("--weight: not one of samples, period: '{}'", *how));
-    options.weight = *how == "samples" ? Weight::kSamples : Weight::kPeriod;
-  }
+  if (const auto* how = line.text("unnamed"))
+    options.unnamed = read_unnamed(*how);
+  if (const auto* how = line.text("weight"))
+    options.weight = read_weight(*how);
   return options;
 }
 

@@ -26,6 +26,13 @@ struct Marks {
   bool library = false;  ///< _[l]
 };
 
+/// How a frame without a name is called.
+enum class UnnamedText {
+  kPlace,    ///< "libc.so.6+0x1f"
+  kModule,   ///< "[libc.so.6]"
+  kUnknown,  ///< "[unknown]"
+};
+
 /// How the frame at the root is called.
 enum class RootName { kComm, kCommPid, kCommPidTid };
 
@@ -40,6 +47,7 @@ struct Options {
   bool with_source = false;      ///< perf script prints a source line behind each frame
   bool all_events = false;       ///< every event, its name as root frame
   Marks marks;
+  UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
   std::optional<std::string> event;  ///< nullopt: the first one that a sample is of

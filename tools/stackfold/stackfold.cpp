@@ -65,6 +65,8 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
                         missing));
   if (report.is_nameless)
     say(io, input.name() + ": no names are in it: put pe-symbolize in front");
+  if (options.with_source && report.is_lineless)
+    say(io, input.name() + ": no lines in this stream: pe-symbolize --lines");
   if (!report.damage.empty())
     say(io, input.name() + ": " + report.damage);
   return report.damage.empty();
@@ -152,11 +154,9 @@ void write_refined(const folded::FoldedCounts& counts, fold::Refiner& refiner, c
   refined.write(io.out);
   if (left_out.stacks == 0)
     return;
-  std::string count, of;
-  folded::append_count(count, left_out.count);
-  folded::append_count(of, left_out.of);
   say(io, fmt::format("--include, --exclude: {} of {} left out: a count of {} of {}",
-                      left_out.stacks, plural(counts.size(), "different stack"), count, of));
+                      left_out.stacks, plural(counts.size(), "different stack"),
+                      folded::to_text(left_out.count), folded::to_text(left_out.of)));
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {

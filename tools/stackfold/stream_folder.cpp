@@ -24,6 +24,7 @@ StreamReport StreamFolder::fold() {
   report_.counts = session_.counts();
   report_.damage = session_.damage();
   report_.is_nameless = !has_names_ && locations_.has_made_up();
+  report_.is_lineless = has_names_ && !locations_.has_lines();
   for (const perf::Event& event : session_.events().all())
     report_.events.push_back(event.name);
   return report_;

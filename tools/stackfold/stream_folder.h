@@ -21,6 +21,7 @@ struct StreamReport : SampleChoice {
   std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
   std::vector<std::string> events;      ///< all that the stream declares
   bool is_nameless = false;             ///< addresses, but not one name for them
+  bool is_lineless = false;             ///< names, but not one source line for them
   std::string damage;                   ///< empty, or how the input ended badly
 };
 

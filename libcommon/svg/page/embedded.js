@@ -1,5 +1,5 @@
 // Reads the tree that the file carries.  The form is described in
-// tools/flamesvg/embed.h; what does not fit it throws.
+// libcommon/flame/embed.h; what does not fit it throws.
 // SPDX-License-Identifier: MIT
 
 function embeddedText() {
@@ -107,14 +107,42 @@ function readDifferences(tree, reader, perOne) {
   }
 }
 
+function zigzag(number) {
+  return number % 2 === 1 ? -(number + 1) / 2 : number / 2;
+}
+
+function readComparedHead(tree, reader) {
+  tree.compared = new Compared(tree.size);
+  tree.compared.dimsNoise = reader.number() === 1;
+  tree.largestDelta = reader.number() / 1e9;
+  const perOne = 10 ** reader.number();
+  tree.compared.wholeBefore = reader.number() / perOne;
+  tree.compared.wholeAfter = reader.number() / perOne;
+}
+
+function readCompared(tree, reader) {
+  const { compared } = tree;
+  for (const counts of [compared.before, compared.after])
+    for (let node = 0; node < tree.size; ++node)
+      counts[node] = reader.number();
+  compared.noise = reader.take(tree.size);
+  for (let node = 0; node < tree.size; ++node)
+    if (compared.noise[node] !== Noise.UNKNOWN) {
+      compared.low[node] = zigzag(reader.number()) / 1e6;
+      compared.high[node] = zigzag(reader.number()) / 1e6;
+    }
+  tree.delta = new Float64Array(tree.size).map((_, node) => compared.change(node, tree.perOne));
+}
+
 function unpackedTree(bytes) {
   const reader = new PackedReader(bytes);
   if (reader.number() !== 1)
     throw new Error('the embedded tree has a form that this script does not know');
   const flags = reader.number();
-  if (flags > 3)
+  if (flags > 7)
     throw new Error('the embedded tree has parts that this script does not know');
   const isDifferential = (flags & 1) !== 0;
+  const isCompared = (flags & 4) !== 0;
   const perOne = 10 ** reader.number();
   const names = reader.number();
   const size = reader.number();
@@ -128,11 +156,15 @@ function unpackedTree(bytes) {
   const largest = isDifferential ? reader.number() : 0;
   const deltasPerOne = isDifferential ? 10 ** reader.number() : 1;
   tree.largestDelta = largest / deltasPerOne;
+  if (isCompared)
+    readComparedHead(tree, reader);
   readNames(tree, reader, names);
   readNodes(tree, reader, names, (flags & 2) !== 0);
   tree.total[0] = Math.max(tree.total[0], whole);
   if (isDifferential)
     readDifferences(tree, reader, deltasPerOne);
+  if (isCompared)
+    readCompared(tree, reader);
   return tree;
 }
 

@@ -42,6 +42,8 @@ function describe(node) {
   const tree = view.tree;
   if (tree.titles !== null)
     return tree.titles[node];
+  if (tree.compared !== null && !tree.isGap(node))
+    return tree.nameOf(node) + ' (' + comparedText(tree, node) + ')';
   if (node === 0)
     return 'all (' + countText(tree.total[0]) + ', 100%' + deltaText(tree, 0) + ')';
   const name = tree.isGap(node) ?

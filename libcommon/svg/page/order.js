@@ -28,6 +28,7 @@ function leftHeavy(tree) {
   const heavy = Object.assign(new Tree(tree.size), {
     names: tree.names, colors: tree.colors, perOne: tree.perOne, smallest: tree.smallest, leftOut: tree.leftOut,
     largestDelta: tree.largestDelta, original: order,
+    compared: tree.compared && tree.compared.inOrder(order),
     delta: tree.delta && tree.delta.map((_, at) => tree.delta[order[at]]),
     groups: tree.groups && tree.groups.map((_, at) => tree.groups[order[at]]),
     titles: tree.titles && tree.titles.map((_, at) => tree.titles[order[at]]),

@@ -124,6 +124,7 @@ function drawLabel(entry, node, x, y, width) {
 
 function classOf(node, isDark) {
   return (isDark ? 'dark ' : '') + (view.tree.isGap(node) ? 'gap ' : '') + (isMatch(node) ? 'match ' : '') +
+    comparedClass(view.tree, node) +
     (node < view.zoomed && isOnPath(node) ? 'above' : '');
 }
 

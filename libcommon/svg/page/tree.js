@@ -14,6 +14,7 @@ class Tree {
     this.start = new Float64Array(size);  // counts left of it
     this.delta = null;  // how much it grew since another profile, NaN: not known
     this.largestDelta = 0;
+    this.compared = null;  // what each counted in two profiles
 
     this.names = [];
     this.colors = [];  // of each name, 0xRRGGBB
@@ -88,8 +89,11 @@ class Tree {
   // 0xRRGGBB.  Differences: white at 0, growth red, shrinking blue; frames that only
   // divide stacks have none.
   colorOf(node) {
+    if (this.compared !== null && !this.isGap(node) && this.compared.isDimmed(node))
+      return 0xdcdcdc;
     const color = this.colors[this.name[node]];
-    const delta = this.delta === null || this.isGap(node) ? NaN : this.delta[node];
+    const change = this.delta === null || this.isGap(node) ? NaN : this.delta[node];
+    const delta = this.compared === null ? change : this.compared.shade(node, change, this.largestDelta);
     const name = this.names[this.name[node]];
     if (Number.isNaN(delta) || name === '-' || name === '--')
       return color;

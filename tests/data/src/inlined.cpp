@@ -32,4 +32,29 @@ extern "C" __attribute__((noinline)) int plain(int x) {
   return y + 1;
 }
 
-int main(int argc, char**) { return (box::outer(argc) + plain(argc)) & 1; }
+namespace box::inner {
+namespace {
+
+struct Local {
+  struct Deeper {
+    __attribute__((always_inline)) static int in_class(int x) {
+      volatile int z = x;  // line 41
+      return z;
+    }
+  };
+};
+
+__attribute__((noinline)) int in_lambda(int x) {
+  const auto lambda = [](int y) __attribute__((always_inline)) {
+    volatile int z = y;  // line 49
+    return z;
+  };
+  return lambda(x) + Local::Deeper::in_class(x);  // line 52
+}
+
+}  // namespace
+}  // namespace box::inner
+
+int main(int argc, char**) {
+  return (box::outer(argc) + plain(argc) + box::inner::in_lambda(argc)) & 1;
+}

@@ -66,9 +66,24 @@ BOOST_AUTO_TEST_SUITE(inlines)
 
 BOOST_AUTO_TEST_CASE(inlined_functions_come_innermost_first_with_their_lines) {
   for (const char* program : {"inlined", "inlined_pie"})
-    BOOST_TEST(has_address(test_image(program), "_ZN3box5outerEi",
-                           "innermost@inlined.cpp:8 _ZNK3box3Box6middleEi@inlined.cpp:19 "
-                           "_ZN3box5outerEi@inlined.cpp:25 "));
+    BOOST_TEST(has_address(
+        test_image(program), "_ZN3box5outerEi",
+        "(anonymous namespace)::innermost@inlined.cpp:8 _ZNK3box3Box6middleEi@inlined.cpp:19 "
+        "_ZN3box5outerEi@inlined.cpp:25 "));
+}
+
+BOOST_AUTO_TEST_CASE(functions_without_linkage_name_are_called_with_what_they_stand_in) {
+  const std::string in_lambda = "box::inner::(anonymous namespace)::in_lambda";
+  const std::string symbol = "_ZN3box5inner12_GLOBAL__N_19in_lambdaEi";
+  for (const char* program : {"inlined", "inlined_pie"}) {
+    BOOST_TEST(
+        has_address(test_image(program), symbol,
+                    "box::inner::(anonymous namespace)::Local::Deeper::in_class@inlined.cpp:41 " +
+                        in_lambda + "@inlined.cpp:52 "));
+    BOOST_TEST(has_address(
+        test_image(program), symbol,
+        in_lambda + "::{lambda}::operator()@inlined.cpp:49 " + in_lambda + "@inlined.cpp:52 "));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_function_with_nothing_inlined_is_alone_with_its_line) {

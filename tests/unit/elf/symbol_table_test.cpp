@@ -9,30 +9,24 @@
 #include <sstream>
 #include <string>
 
+#include "support/binary_symbols.h"
 #include "support/test_binary.h"
 
 namespace {
 
 using pe::elf::Image;
 using pe::elf::SymbolTable;
+using pe::testing::image_of;
 using pe::testing::output_of;
 using pe::testing::test_binary;
 
-Image open_image(const std::string& path) {
-  auto result = Image::open(path);
-  BOOST_REQUIRE(std::holds_alternative<Image>(result));
-  return std::move(std::get<Image>(result));
-}
-
-SymbolTable table_of(std::string_view name) { return SymbolTable(open_image(test_binary(name))); }
+SymbolTable table_of(std::string_view name) { return SymbolTable(image_of(test_binary(name))); }
 
 /// What is at an offset of the section that labels.S fills; "-" for nothing.
 class Labels {
  public:
   explicit Labels(const char* name)
-      : image_(open_image(test_binary(name))),
-        table_(image_),
-        svma_(image_.section(".text")->svma) {}
+      : image_(image_of(test_binary(name))), table_(image_), svma_(image_.section(".text")->svma) {}
 
   std::string at(std::uint64_t offset) const {
     const auto symbol = table_.find(svma_ + offset);
@@ -145,7 +139,7 @@ BOOST_AUTO_TEST_CASE(an_ifunc_names_its_resolver) {
 BOOST_AUTO_TEST_CASE(every_address_that_nm_names_in_code_is_found_under_one_of_its_names) {
   for (const std::string& path :
        {test_binary("libfunctions.so"), test_binary("labels.so"), std::string("/proc/self/exe")}) {
-    const SymbolTable table(open_image(path));
+    const SymbolTable table(image_of(path));
     const auto expected = names_by_address(output_of(fmt::format(
         "nm $(readlink -f {}) | awk '$2 ~ /^[tTWi]$/ && $3 != \"data_start\" {{print $1, $3}}'",
         path == "/proc/self/exe" ? fmt::format("/proc/{}/exe", ::getpid()) : path)));
@@ -162,7 +156,7 @@ BOOST_AUTO_TEST_CASE(plt_stubs_are_named_as_objdump_does) {
   for (const std::string& path :
        {test_binary("libfunctions.so"), test_binary("libfunctions_ibt.so"),
         std::string("/bin/bash"), std::string("/lib/x86_64-linux-gnu/libc.so.6")}) {
-    const SymbolTable table(open_image(path));
+    const SymbolTable table(image_of(path));
     const auto expected = names_by_address(
         output_of("objdump -d -j .plt -j .plt.sec -j .plt.got " + path +
                   " 2>/dev/null | sed -n 's/^\\([0-9a-f]*\\) <\\(.*@plt\\)>:$/\\1 \\2/p'; true"));
@@ -189,8 +183,8 @@ BOOST_AUTO_TEST_CASE(a_stripped_library_still_has_what_it_exports) {
 
 BOOST_AUTO_TEST_CASE(a_separate_debug_file_gives_the_rest) {
   const SymbolTable full = table_of("libfunctions.so");
-  const SymbolTable both(open_image(test_binary("functions_stripped.so")),
-                         open_image(test_binary("functions_debug.so")));
+  const SymbolTable both(image_of(test_binary("functions_stripped.so")),
+                         image_of(test_binary("functions_debug.so")));
   BOOST_REQUIRE(both.size() == full.size());
   for (std::uint32_t i = 0; i < full.size(); ++i)
     BOOST_TEST(both.at(i).name == full.at(i).name);
@@ -205,7 +199,7 @@ BOOST_AUTO_TEST_CASE(an_image_without_symbols_has_none) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_stays_below_twice_the_tables_of_the_file) {
-  const Image image = open_image("/proc/self/exe");
+  const Image image = image_of("/proc/self/exe");
   const SymbolTable table(image);
   std::uint64_t file_bytes = 0;
   for (const char* name : {".symtab", ".strtab", ".dynsym", ".dynstr"})

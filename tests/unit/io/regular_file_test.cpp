@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "io/regular_file.h"
 
+#include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,11 +43,37 @@ BOOST_AUTO_TEST_CASE(a_fifo_without_a_writer_does_not_block) {
   BOOST_CHECK(failure_of(fifo) == FileFailure::kNotRegular);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_file_is_not_even_opened) {
+  const pe::testing::TempDir dir;
+  const std::string fifo = dir / "fifo";
+  BOOST_REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const pe::Fd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  BOOST_REQUIRE(::inotify_add_watch(watch.get(), fifo.c_str(), IN_OPEN) >= 0);
+  std::array<char, 256> events;
+  BOOST_CHECK(failure_of(fifo) == FileFailure::kNotRegular);
+  BOOST_TEST(::read(watch.get(), events.data(), events.size()) == -1);
+  // It would have been seen.
+  const pe::Fd opened(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  BOOST_TEST(::read(watch.get(), events.data(), events.size()) > 0);
+}
+
 BOOST_AUTO_TEST_CASE(only_files_are_opened) {
   BOOST_CHECK(failure_of("/") == FileFailure::kNotRegular);
   BOOST_CHECK(failure_of("/dev/null") == FileFailure::kNotRegular);
   BOOST_CHECK(failure_of("/nonexistent/file") == FileFailure::kMissing);
   BOOST_CHECK(failure_of("/dev/null/file") == FileFailure::kMissing);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_kernel_makes_up_is_no_stored_file) {
+  const pe::testing::TempDir dir;
+  for (const char* path : {"/proc/self/status", "/proc/version", "/sys/kernel/notes"}) {
+    const auto opened = pe::io::open_stored(path);
+    BOOST_REQUIRE(std::holds_alternative<FileFailure>(opened));
+    BOOST_CHECK(std::get<FileFailure>(opened) == FileFailure::kNotRegular);
+  }
+  BOOST_CHECK(std::holds_alternative<pe::io::RegularFile>(open_regular("/proc/version")));
+  for (const std::string& path : {std::string("/proc/self/exe"), dir.file("a", "1")})
+    BOOST_CHECK(std::holds_alternative<pe::io::RegularFile>(pe::io::open_stored(path)));
 }
 
 BOOST_AUTO_TEST_CASE(follows_links_only_where_allowed) {

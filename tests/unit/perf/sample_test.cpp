@@ -96,6 +96,45 @@ BOOST_AUTO_TEST_CASE(finds_every_field_of_a_rich_sample) {
   BOOST_TEST(time_of(record_of(bytes), rich_attr()) == 99u);
 }
 
+/// Every other field of perf_event_open(2), before and behind the stack.
+BOOST_AUTO_TEST_CASE(fields_of_no_use_are_stepped_over) {
+  perf_event_attr attr{};
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_READ |
+                     PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |
+                     PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |
+                     PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |
+                     PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE | PERF_SAMPLE_AUX;
+  attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST;
+  constexpr std::uint64_t kBranchCounters = 1U << 19;  // of Linux 6.8
+  attr.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX | kBranchCounters;
+  attr.sample_regs_user = 1;
+  attr.sample_regs_intr = 1;
+  RecordBuilder builder;
+  builder.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+  const auto add = [&](std::initializer_list<std::uint64_t> fields) {
+    for (const std::uint64_t field : fields)
+      builder.add(field);
+  };
+  add({7, 0x1000, u64(13) << 32 | 12, 99, 0xadd2, 7, 8});
+  add({1000, 2000, 3});                           // read: value, time, lost
+  add({1, 5, 0x10, 0x20, 0, 77});                 // branches: one, index, from, to, flags, counter
+  add({PERF_SAMPLE_REGS_ABI_64, 0xb0});           // registers
+  add({16, 0x5a, 0x5b, 8});                       // 16 bytes of stack, 8 of them used
+  add({1, 2, 3, PERF_SAMPLE_REGS_ABI_64, 0xb1});  // weight, source, transaction, registers
+  add({4, 5, 4096, 4096, 0});                     // address, cgroup, pages, AUX of no bytes
+  const std::string bytes(builder.finish());
+  const auto sample = parse_sample(record_of(bytes), attr);
+  BOOST_REQUIRE(sample.has_value());
+  BOOST_TEST(sample->tid == 13u);
+  BOOST_TEST(sample->time_ns == 99u);
+  BOOST_TEST(sample->user_regs[0] == 0xb0u);
+  BOOST_REQUIRE(sample->user_stack.size() == 8u);
+  BOOST_TEST(U64View(sample->user_stack)[0] == 0x5au);
+  BOOST_TEST(sample->user_part.end == bytes.size() - 10 * 8);
+  BOOST_TEST(time_of(record_of(bytes), attr) == 99u);
+}
+
 BOOST_AUTO_TEST_CASE(every_cut_of_a_sample_is_refused) {
   const std::string bytes = rich_sample(8, 8);
   for (std::size_t size = sizeof(perf_event_header); size < bytes.size(); ++size)

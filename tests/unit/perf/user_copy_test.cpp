@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_held_sample_keeps_its_stack_and_not_what_was_reserved_for
     BOOST_TEST(record.bytes.size() - again->user_part.end == 8u);
     const std::string_view text(reinterpret_cast<const char*>(record.bytes.data()),
                                 record.bytes.size());
-    BOOST_TEST((copied > 47 || text.find('\xee') == text.npos), "leaks what the room held");
+    BOOST_TEST((text.find('\xee') == text.npos), "leaks what the room held");
   }
 }
 

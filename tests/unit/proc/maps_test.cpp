@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "proc/maps.h"
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <thread>
 
 using pe::proc::parse_maps_line;
 
@@ -59,6 +63,25 @@ BOOST_AUTO_TEST_CASE(finds_this_very_program) {
   BOOST_TEST(status->effective_uid == ::geteuid());
   BOOST_TEST(status->state == 'R');
   BOOST_TEST(status->pid_in_namespace == ::getpid());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_whose_first_thread_has_ended_is_still_mapped) {
+  const pid_t child = ::fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child == 0) {
+    std::thread(::pause).detach();
+    ::syscall(SYS_exit, 0);  // of this thread only
+  }
+  while (pe::proc::status_of(child).value().state != 'Z')
+    std::this_thread::yield();
+  const auto address = reinterpret_cast<std::uint64_t>(&parse_maps_line);
+  bool found = false;
+  BOOST_TEST(pe::proc::for_each_mapping(child, [&](const pe::proc::MapsLine& map) {
+    found = found || (map.start <= address && address < map.end);
+  }));
+  BOOST_TEST(found);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_is_gone_is_no_error) {

@@ -225,6 +225,28 @@ BOOST_AUTO_TEST_CASE(memory_that_ends_in_another_place_than_the_thread_began_is_
   BOOST_TEST(process.counts().from_process == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(another_place_that_is_found_twice_is_a_stack_of_its_own) {
+  const Caught caught = caught_deep();
+  OwnProcess process;
+  process.chain(testing::sample_of(caught, kWhole));
+  Caught coroutine = caught;
+  for (std::size_t i = kCut / 8; i < coroutine.stack.size(); ++i)
+    coroutine.stack[i] = 0;  // which ends a stack
+  const std::string cut = testing::sample_of(coroutine, kCut);
+  process.chain(cut, behind_cut(coroutine));
+  process.chain(cut, behind_cut(coroutine));
+  BOOST_TEST(process.counts().from_process == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_stack_itself_is_believed_before_an_earlier_one) {
+  const Caught caught = caught_deep();
+  OwnProcess process;
+  process.chain(testing::sample_of(caught, kWhole));
+  process.chain(testing::sample_of(caught, kCut), behind_cut(caught));
+  BOOST_TEST(process.counts().from_process == 1u);
+  BOOST_TEST(process.counts().from_earlier == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_copy_that_reaches_the_root_needs_no_memory) {
   const Caught caught = caught_deep();
   OwnProcess process;

@@ -130,6 +130,24 @@ BOOST_AUTO_TEST_CASE(reads_what_is_appended) {
   BOOST_TEST(file.map().bad_lines() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_appended_is_told) {
+  const TempDir dir;
+  const std::string path = dir.file("perf-1.map", "1000 10 a\n");
+  JitMapFile file = opened(path);
+  std::string changes;
+  const auto on_change = [&](std::uint64_t start, std::uint64_t end) {
+    changes += fmt::format("{:x}-{:x} ", start, end);
+  };
+  append(path, "1008 10 b\nnonsense\n2000 8 c");
+  BOOST_TEST(file.refresh(on_change));
+  BOOST_TEST(changes == "1008-1018 2000-2008 ");
+  BOOST_TEST(!file.refresh(on_change));
+  std::filesystem::resize_file(path, 10);
+  changes.clear();
+  BOOST_TEST(file.refresh(on_change));
+  BOOST_TEST(changes == "0-ffffffffffffffff 1000-1010 ");
+}
+
 BOOST_AUTO_TEST_CASE(a_line_that_is_still_being_written_is_completed) {
   const TempDir dir;
   const std::string path = dir.file("perf-1.map", "1000 10 a\n20");

@@ -6,6 +6,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <ctime>
+#include <filesystem>
 #include <string>
 
 #include "elf/vdso.h"
@@ -81,6 +82,47 @@ BOOST_AUTO_TEST_CASE(names_stay_when_the_file_is_released) {
   const std::uint64_t svma = svma_of_name(test_binary("libfunctions.so"), "weak_function");
   BOOST_TEST(module.find_svma(svma)->name == "weak_function");
   BOOST_TEST(module.build_id().size() == 20U);
+}
+
+BOOST_AUTO_TEST_CASE(static_functions_of_a_stripped_program_are_named_by_its_debug_file) {
+  const auto address =
+      svma_of_name(test_binary("debug_files/whole5"), "_ZN12_GLOBAL__N_114only_in_symtabEi");
+  for (const char* name : {"stripped5", "without-id", "mini"}) {
+    const std::string path = test_binary("debug_files/") + name;
+    BOOST_TEST(!ModuleSymbols(path).find_svma(address));
+    pe::elf::DebugFinder finder;
+    ModuleSymbols module(pe::elf::Image::open(path), path, finder);
+    const auto found = module.find_svma(address + 1);
+    BOOST_REQUIRE_MESSAGE(found, path);
+    BOOST_TEST(found->name == "(anonymous namespace)::only_in_symtab");
+    BOOST_TEST(found->offset == 1U);
+    BOOST_CHECK(module.why_unnamed() == NoName::kNotCovered);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_debug_file_of_another_build_is_told) {
+  const pe::testing::TempDir dir;
+  std::filesystem::copy(test_binary("debug_files/stripped5"), dir / "program");
+  std::filesystem::copy(test_binary("debug_files/whole4"), dir / "stripped5.debug");
+  pe::elf::DebugFinder finder;
+  for (int i = 0; i < 2; ++i) {
+    ModuleSymbols module(pe::elf::Image::open(dir / "program"), dir / "program", finder);
+    BOOST_CHECK(module.why_unnamed() == NoName::kOtherDebugFile);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_c_library_calls_main_from_a_function_with_a_name) {  // by libc6-dbg
+  const std::string path = output_of("ldd '" + test_binary("debug_files/whole5") +
+                                     "' | awk '$1 == \"libc.so.6\" {printf \"%s\", $3}'");
+  pe::elf::DebugFinder finder;
+  ModuleSymbols module(pe::elf::Image::open(path), path, finder);
+  bool found = false;
+  for (const auto& segment : module.image()->segments())
+    for (std::uint64_t at = 0; segment.executable && at < segment.file_bytes; at += 16) {
+      const auto symbol = module.find_svma(segment.svma + at);
+      found = found || (symbol && symbol->name == "__libc_start_call_main");
+    }
+  BOOST_TEST(found);
 }
 
 BOOST_AUTO_TEST_CASE(the_vdso_has_names) {

@@ -94,15 +94,4 @@ BOOST_AUTO_TEST_CASE(mappings_that_end_before_they_start_are_ignored) {
   BOOST_CHECK(space.find(0x2fff) == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way) {
-  FakeCode code({""});
-  AddressSpace parent = code.space();
-  AddressSpace child = parent.fork();
-  child.clear();
-  child.map(bare(0x1000, 0x2000));
-  BOOST_CHECK(kind_at(parent, kFakeCode) == RuleKind::kStackPointer);
-  BOOST_CHECK(parent.find(0x1000) == nullptr);
-  BOOST_CHECK(child.find(kFakeCode) == nullptr);
-}
-
 BOOST_AUTO_TEST_SUITE_END()

@@ -278,6 +278,46 @@ BOOST_AUTO_TEST_CASE(a_frame_pointer_of_zero_without_rules_is_the_end) {
   BOOST_CHECK(walked.stop == Stop::kEndOfStack);
 }
 
+BOOST_AUTO_TEST_CASE(a_frame_pointer_of_zero_is_no_end_where_it_may_hold_anything) {
+  // Of a function that was interrupted, and of code that nothing says how to walk.
+  BOOST_CHECK(walk(kBare, {1, 2, 3}, 0).stop == Stop::kNoUnwindInfo);
+  const Words words = {kBare + 9, 1, 2};
+  BOOST_CHECK(walk(kBare, words, 0).stop == Stop::kEndOfStack);
+  FakeCode undescribed;
+  AddressSpace other = undescribed.space();
+  const auto start = [](std::uint64_t fp) {
+    return WalkStart{Registers(FrameState{kBare, kFakeStack, fp})};
+  };
+  const Walked guessed = pe::testing::walk(walker, other, start(0), words);
+  BOOST_CHECK((guessed.addresses() == Addresses{kBare, kBare + 9}));
+  BOOST_CHECK(guessed.stop == Stop::kNoUnwindInfo);
+  // It can be believed if a chain of frame pointers has led to it.
+  const Walked chained = pe::testing::walk(walker, other, start(slot(1)), {1, 0, kBare + 9});
+  BOOST_CHECK((chained.addresses() == Addresses{kBare, kBare + 9}));
+  BOOST_CHECK(chained.stop == Stop::kEndOfStack);
+}
+
+BOOST_AUTO_TEST_CASE(tables_that_cost_more_than_any_stack_is_worth_end_it) {
+  const std::string switches = code({DW_CFA_expression, 7, 2, DW_OP_breg7, 8, DW_CFA_expression, 16,
+                                     2, DW_OP_breg7, 16, DW_CFA_def_cfa_offset, 0});
+  Words words;
+  constexpr std::size_t kFrames = 60;
+  for (std::size_t i = 0; i < kFrames; ++i)
+    words.insert(words.end(), {0, slot(3 * (i + 1)), kFakeCode + 4});
+  const auto walk_with = [&](std::size_t instructions) {
+    FakeCode fake({std::string(instructions, static_cast<char>(DW_CFA_nop)) + switches});
+    AddressSpace costly = fake.space();
+    const WalkStart start{Registers(FrameState{kFakeCode, kFakeStack, 0})};
+    const Walked walked = pe::testing::walk(walker, costly, start, words, nullptr, kFrames);
+    BOOST_CHECK(pe::testing::walk_slowly(costly, start, words, kFrames) == walked);
+    return walked;
+  };
+  BOOST_TEST(walk_with(100).frames.size() == kFrames);
+  const Walked dear = walk_with(200'000);
+  BOOST_TEST(dear.frames.size() < 12U);
+  BOOST_CHECK(dear.stop == Stop::kNoUnwindInfo);
+}
+
 BOOST_AUTO_TEST_CASE(a_frame_pointer_above_the_copy_was_cut_off) {
   BOOST_CHECK(walk(kBare, {1, 2, 3}, slot(100)).stop == Stop::kStackNotCaptured);
   BOOST_CHECK(walk(kBare, {1, 2, 3}, slot(100) << 8).stop == Stop::kNoUnwindInfo);

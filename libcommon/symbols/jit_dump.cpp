@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/jit_dump.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "base/file_name.h"
+
+namespace pe::symbols {
+namespace {
+
+struct Header {
+  std::uint32_t magic, version, size, machine, pad, pid;
+  std::uint64_t time_ns, flags;
+};
+constexpr std::uint32_t kMagic = 0x4a695444;
+constexpr std::uint64_t kOtherClock = 1;  // JITDUMP_FLAGS_ARCH_TIMESTAMP
+
+enum RecordType : std::uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2 };
+
+// What is read of a record: all but code, which a load ends in.
+constexpr std::size_t kMaxNameBytes = 16UL * 1024;
+constexpr std::size_t kMaxLoadBytes = 64 + kMaxNameBytes;
+constexpr std::size_t kMaxDebugInfoBytes = 16UL * 1024 * 1024;
+constexpr std::size_t kWindowBytes = 128UL * 1024;
+
+constexpr std::string_view kSameFile = "\xff";  // tools/perf/util/jitdump.h, debug_entry_next
+
+struct CodePlace {
+  std::uint32_t pid, tid;
+  std::uint64_t vma;
+};
+
+}  // namespace
+
+bool is_jit_dump_name(std::string_view path) {
+  std::string_view name = file_name(path);
+  constexpr std::string_view kBefore = "jit-", kBehind = ".dump";
+  if (!path.starts_with('/') || !name.starts_with(kBefore) || !name.ends_with(kBehind) ||
+      name.size() <= kBefore.size() + kBehind.size())
+    return false;
+  name.remove_prefix(kBefore.size());
+  name.remove_suffix(kBehind.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::variant<JitDump, JitMapFailure> JitDump::open(const std::string& path, uid_t owner,
+                                                   pid_t root_of) {
+  auto opened = open_jit_file(path, owner, root_of);
+  if (const auto* failure = std::get_if<JitMapFailure>(&opened))
+    return *failure;
+  return check(std::move(std::get<io::RegularFile>(opened)));
+}
+
+std::variant<JitDump, JitMapFailure> JitDump::check(io::RegularFile file) {
+  JitDump dump(std::move(file.fd));
+  if (!dump.read_header())
+    return JitMapFailure::kUnreadable;
+  return dump;
+}
+
+bool JitDump::read_header() {
+  size_ = sizeof(Header);
+  const auto header = ByteReader(bytes_at(0, sizeof(Header))).take<Header>();
+  if (!header || header->magic != kMagic || header->size < sizeof(Header))
+    return false;
+  has_other_clock_ = (header->flags & kOtherClock) != 0;
+  position_ = header->size;
+  return true;
+}
+
+/// At most `size` bytes of the file, fewer at its end.  Valid until the next call.
+Bytes JitDump::bytes_at(std::uint64_t offset, std::size_t size) {
+  const std::uint64_t window_end = window_at_ + window_.size();
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - std::min(size_, offset)));
+  if (offset < window_at_ || offset > window_end || size > window_end - offset) {
+    const std::uint64_t left = size_ - std::min(size_, offset);
+    window_.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(left, std::max(size, kWindowBytes))));
+    window_.resize(io::read_at(fd_, offset, window_));
+    window_at_ = offset;
+  }
+  const Bytes from_here = Bytes(window_).subspan(static_cast<std::size_t>(offset - window_at_));
+  return from_here.first(std::min(size, from_here.size()));
+}
+
+/// The start of the record at position_; nullopt as long as its end is not written.
+std::optional<JitDump::Prefix> JitDump::next_prefix() {
+  const auto prefix = ByteReader(bytes_at(position_, sizeof(Prefix))).take<Prefix>();
+  if (!prefix)
+    return std::nullopt;
+  is_damaged_ = prefix->size < sizeof(Prefix);
+  bad_records_ += is_damaged_ ? 1 : 0;
+  return is_damaged_ || prefix->size > size_ - position_ ? std::nullopt : prefix;
+}
+
+void JitDump::advance(std::uint64_t time_ns, const OnCodeChange& on_change) {
+  if (has_other_clock_)
+    time_ns = std::numeric_limits<std::uint64_t>::max();
+  while (!is_damaged_) {
+    if (!next_) {
+      next_ = next_prefix();
+      struct stat status {};
+      if (!next_ && !is_damaged_ && ::fstat(fd_.get(), &status) == 0 &&
+          std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes) > size_) {
+        is_cut_ = static_cast<std::uint64_t>(status.st_size) > kMaxFileBytes;
+        size_ = std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes);
+        next_ = next_prefix();
+      }
+    }
+    if (!next_ || next_->time_ns > time_ns)
+      return;
+    const Prefix due = *std::exchange(next_, std::nullopt);
+    take_in(due, on_change);
+    position_ += due.size;
+  }
+}
+
+void JitDump::take_in(const Prefix& prefix, const OnCodeChange& on_change) {
+  const std::size_t limit = prefix.type == kDebugInfo ? kMaxDebugInfoBytes : kMaxLoadBytes;
+  ByteReader record(bytes_at(position_, std::min<std::size_t>(prefix.size, limit)));
+  bool is_understood = record.skip(sizeof(Prefix));
+  if (prefix.type == kLoad)
+    is_understood = is_understood && load(record, on_change);
+  else if (prefix.type == kMove)
+    is_understood = is_understood && move(record, on_change);
+  else if (prefix.type == kDebugInfo)
+    is_understood = is_understood && take_lines(record);
+  bad_records_ += is_understood ? 0 : 1;
+}
+
+bool JitDump::load(ByteReader record, const OnCodeChange& on_change) {
+  const auto place = record.take<CodePlace>();
+  const auto code = record.take<std::uint64_t>();
+  const auto size = record.take<std::uint64_t>();
+  const auto index = record.take<std::uint64_t>();
+  const auto name = record.take_string();
+  auto lines = std::exchange(next_lines_, {});
+  if (!place || !code || !size || !index || !name)
+    return false;
+  if (*size == 0)
+    return true;  // a function without code
+  if (!map_.add(*code, *size, *name))
+    return false;
+  forget_lines(*code, *size);
+  if (lines_of_next_load_ == *code && !lines.empty()) {
+    line_count_ += lines.size();
+    lines_[*code] = std::move(lines);
+  }
+  on_change(*code, *code + *size);
+  return true;
+}
+
+/// The code keeps its name and lines, elsewhere.  Its old place keeps the name until it is used
+/// again: whatever was sampled there since was not this.
+bool JitDump::move(ByteReader record, const OnCodeChange& on_change) {
+  const auto place = record.take<CodePlace>();
+  const auto from = record.take<std::uint64_t>();
+  const auto to = record.take<std::uint64_t>();
+  const auto size = record.take<std::uint64_t>();
+  const auto moved = from ? map_.find(*from) : std::nullopt;
+  if (!place || !from || !to || !size || !moved || moved->offset != 0 ||
+      !map_.add(*to, *size, std::string(moved->name)))
+    return false;
+  std::vector<Line> lines;
+  if (const auto old = lines_.find(*from); old != lines_.end()) {
+    lines = std::move(old->second);
+    line_count_ -= lines.size();
+    lines_.erase(old);
+  }
+  forget_lines(*to, *size);
+  for (Line& line : lines)
+    line.avma += *to - *from;  // may wrap around, as unsigned numbers do
+  if (!lines.empty()) {
+    line_count_ += lines.size();
+    lines_[*to] = std::move(lines);
+  }
+  on_change(*to, *to + *size);
+  return true;
+}
+
+bool JitDump::take_lines(ByteReader record) {
+  next_lines_.clear();
+  const auto code = record.take<std::uint64_t>();
+  const auto count = record.take<std::uint64_t>();
+  constexpr std::size_t kLeastEntryBytes = 17;
+  if (!code || !count || *count > record.left().size() / kLeastEntryBytes ||
+      *count > kMaxLines - line_count_)
+    return false;
+  next_lines_.reserve(static_cast<std::size_t>(*count));
+  std::string_view last_name;
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    const auto avma = record.take<std::uint64_t>();
+    const auto line = record.take<std::uint32_t>();
+    const auto column = record.take<std::uint32_t>();
+    const auto name = record.take_string();
+    if (name && *name != kSameFile)
+      last_name = *name;
+    const auto file = file_number(last_name);
+    if (!avma || !line || !column || !name || !file) {
+      next_lines_.clear();
+      return false;
+    }
+    next_lines_.push_back({*avma, *line, *file});
+  }
+  std::stable_sort(next_lines_.begin(), next_lines_.end(),
+                   [](const Line& a, const Line& b) { return a.avma < b.avma; });
+  lines_of_next_load_ = *code;
+  return true;
+}
+
+std::optional<std::uint32_t> JitDump::file_number(std::string_view name) {
+  const auto known = file_numbers_.find(std::string(name));
+  if (known != file_numbers_.end())
+    return known->second;
+  constexpr std::size_t kEntryBytes = 64;  // beside the name itself, about
+  if (name.size() + kEntryBytes > kMaxFilesBytes - files_bytes_)
+    return std::nullopt;
+  files_bytes_ += name.size() + kEntryBytes;
+  const auto number = static_cast<std::uint32_t>(files_.size());
+  files_.push_back(&file_numbers_.emplace(name, number).first->first);
+  return number;
+}
+
+/// Other code is there now.
+void JitDump::forget_lines(std::uint64_t start, std::uint64_t size_bytes) {
+  const auto begin = lines_.lower_bound(start);
+  auto end = begin;
+  for (; end != lines_.end() && end->first - start < size_bytes; ++end)
+    line_count_ -= end->second.size();
+  lines_.erase(begin, end);
+}
+
+std::optional<JitLine> JitDump::line_of(std::uint64_t avma) const {
+  const auto symbol = map_.find(avma);
+  const auto found = symbol ? lines_.find(symbol->start) : lines_.end();
+  if (found == lines_.end())
+    return std::nullopt;
+  const std::vector<Line>& lines = found->second;
+  const auto behind =
+      std::upper_bound(lines.begin(), lines.end(), avma,
+                       [](std::uint64_t a, const Line& line) { return a < line.avma; });
+  if (behind == lines.begin())
+    return std::nullopt;
+  const Line& line = *std::prev(behind);
+  return JitLine{*files_[line.file], line.line};
+}
+
+}  // namespace pe::symbols

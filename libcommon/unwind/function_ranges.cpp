@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/function_ranges.h"
+
+#include "unwind/architecture.h"
+
+namespace pe::unwind {
+
+FunctionRanges::FunctionRanges(const elf::Image& image) {
+  if (architecture::is_supported(image))
+    sections_ = CfiSection::all_of(image);
+}
+
+std::optional<std::uint64_t> FunctionRanges::start_of(std::uint64_t svma) const noexcept {
+  for (const CfiSection& section : sections_) {
+    const auto number = section.find(svma);
+    const auto fde = number ? section.fde(*number) : std::nullopt;
+    if (fde && fde->covers(svma))
+      return fde->start_svma;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pe::unwind

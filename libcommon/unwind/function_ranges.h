@@ -1,0 +1,30 @@
+// Where an image's functions begin, by its unwind information: what is left to tell them apart once
+// the symbols have been stripped.
+//
+// A part that the compiler has put elsewhere (".cold") is a function of its own here.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "elf/image.h"
+#include "unwind/cfi_section.h"
+
+namespace pe::unwind {
+
+class FunctionRanges {
+ public:
+  FunctionRanges() = default;
+  /// Reads the sections (14 MB of libLLVM, 4 ms) and does not need the image afterwards.
+  explicit FunctionRanges(const elf::Image& image);
+
+  /// The first address (svma) of the function that `svma` is in; nullopt if none covers it.
+  [[nodiscard]] std::optional<std::uint64_t> start_of(std::uint64_t svma) const noexcept;
+
+ private:
+  std::vector<CfiSection> sections_;
+};
+
+}  // namespace pe::unwind

@@ -1,0 +1,166 @@
+#!/bin/bash
+# Messages, options, texts: what every command of profile_run needs.
+# shellcheck disable=SC2034,SC2154 # names of other parts of the script
+
+# Lines for people: control characters, which steer terminals, and what is no UTF-8 are not shown.
+shown_lines() {
+  iconv -f UTF-8 -t UTF-8 -c 2>/dev/null | tr '\001-\011\013-\037\177' '?' | sed 's/\xc2[\x80-\x9f]/?/g'
+}
+
+# A text in one line.
+shown() { printf '%s\n' "${1//$'\n'/?}" | shown_lines; }
+
+# What a command prints, as a file, whole or not at all.  Devices, pipes and what a link points to are written in
+# place, and only a file that is made here is ever removed.
+write_file() (  # FILE COMMAND [ARGUMENT]...
+  file=$1
+  shift
+  place=beside
+  if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ]; }; then
+    place=there
+    new=$(mktemp)
+  else
+    new=$(mktemp -- "$(dirname -- "$file")/.new-XXXXXX")
+  fi || exit
+  trap 'rm -f -- "$new"' EXIT
+  "$@" >"$new" || exit
+  if [ "$place" = there ]; then
+    cat -- "$new" >"$file"
+  else
+    chmod -- =rw "$new" && mv -fT -- "$new" "$file"
+  fi
+)
+
+# A program with the user's own locale and path.
+as_user() {  # PROGRAM ARGUMENT...
+  (
+    if [ -n "$users_locale" ]; then LC_ALL=$users_locale; else unset LC_ALL; fi
+    program=$(command -v -- "$1") || { say "$1: not found"; exit 127; }
+    shift
+    PATH=$users_path
+    exec "$program" "$@"
+  )
+}
+
+say() { printf 'profile_run: %s\n' "$(shown "$1")" >&2; }
+die() { say "$1"; exit "${2:-1}"; }
+usage_error() { die "$1 (see --help)" 2; }
+
+# Succeeds if what was printed could be written; a full disk must not look like success.
+flush() { exit $?; }
+
+need() {  # TOOL WHAT-FOR
+  command -v "$1" >/dev/null || die "$1 is not installed, which $2 needs"
+}
+
+# A JSON string.  Bytes that are no UTF-8 are left out.
+json_text() {
+  local text code out='' i
+  text=$(printf '%s' "$1" | iconv -f UTF-8 -t UTF-8 -c 2>/dev/null; printf x)
+  text=${text%x}
+  for ((i = 0; i < ${#text}; i++)); do
+    case ${text:i:1} in
+      '"') out+='\"' ;;
+      \\) out+="\\\\" ;;
+      [[:cntrl:]]) printf -v code '\\u%04x' "'${text:i:1}" && out+=$code ;;
+      *) out+=${text:i:1} ;;
+    esac
+  done
+  printf '"%s"' "$out"
+}
+
+# Text of an XML element or attribute.  XML cannot have U+FFFE and U+FFFF.
+xml_text() {
+  shown "$1" | sed 's/\xef\xbf[\xbe\xbf]/?/g; s/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g'
+}
+
+# A figure as JSON has it, without zeros before it; nothing if it is none.
+plain_number() {
+  [[ $1 =~ ^0*([0-9]{1,15}(\.[0-9]{1,9})?)$ ]] || return 0
+  printf '%s' "${BASH_REMATCH[1]}"
+}
+
+is_count() { [[ $1 =~ ^(0|[1-9][0-9]{0,8})$ ]]; }
+is_decimal() { [[ $1 =~ ^[0-9]{1,9}(\.[0-9]{1,9})?$ ]]; }
+is_percent() { [[ $1 =~ ^[0-9]{1,3}(\.[0-9]{1,9})?%?$ ]]; }
+
+check() {  # TEST OPTION VALUE WHAT
+  "$1" "$3" || usage_error "$2: not $4: '$3'"
+}
+
+is_mode() {
+  case $1 in default | quick | detailed | system | offcpu | heap | hotcold) ;; *) return 1 ;; esac
+}
+
+# Splits at blanks and tabs into the array `words`: no quotes, no patterns, no variables.
+split_words() {
+  local IFS=$' \t'
+  set -f
+  # shellcheck disable=SC2206 # this is the splitting
+  words=($1)
+  set +f
+}
+
+output=profiles workload=() pid='' duration='' mode='' run=latest baseline='' before='' after=latest
+top=20 svg='' fail_over=5% summary='' rate=1 interval=60 keep=168 limits=() alert=() operands=() rest=()
+has_mode='' has_rest=''
+
+# The value of the option at hand into `value`.
+take_value() {  # OPTION ARGUMENT...
+  [ $# -ge 2 ] || usage_error "$1: a value is missing"
+  value=$2
+}
+
+# A path that no program takes for an option, into `path`.
+set_path() {
+  path=$1
+  case $path in -*) path=./$path ;; esac
+}
+
+set_option() {  # OPTION VALUE
+  local path
+  case $1 in
+    --output) [ -n "$2" ] || usage_error '--output: no folder'; set_path "$2"; output=$path ;;
+    --workload) split_words "$2"; workload=("${words[@]}")
+      [ ${#workload[@]} -gt 0 ] || usage_error '--workload: no program' ;;
+    --pid) check is_count "$1" "$2" 'a process'; pid=$2 ;;
+    --duration) check is_decimal "$1" "$2" 'a number of seconds'; duration=$(plain_number "$2") ;;
+    --mode) check is_mode "$1" "$2" 'one of default, quick, detailed, system, offcpu, heap, hotcold'
+      mode=$2 has_mode=yes ;;
+    --run) run=$2 ;;
+    --baseline) baseline=$2 ;;
+    --before) before=$2 ;;
+    --after) after=$2 ;;
+    --top) check is_count "$1" "$2" 'a number of functions'; top=$2 ;;
+    --svg) set_path "$2"; svg=$path ;;
+    --fail-over) check is_percent "$1" "$2" 'a percentage'; fail_over=${2%\%}% ;;
+    --summary) set_path "$2"; summary=$path ;;
+    --rate) check is_count "$1" "$2" 'a number of samples a second'; rate=$2 ;;
+    --interval) check is_decimal "$1" "$2" 'a number of seconds'; interval=$2 ;;
+    --keep) check is_count "$1" "$2" 'a number of hours'; keep=$2 ;;
+    --limit) if ! [[ $2 == ?*=* ]] || ! is_percent "${2##*=}"; then usage_error "--limit: not FUNCTION=PERCENT: '$2'"; fi
+      limits+=("${2%\%}") ;;
+    --alert) split_words "$2"; alert=("${words[@]}") ;;
+    *) usage_error "unrecognised option '$1'" ;;
+  esac
+}
+
+parse_options() {
+  local option value
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --) shift; rest=("$@") has_rest=yes; break ;;
+      -h | --help) help; flush ;;
+      --*=*) set_option "${1%%=*}" "${1#*=}" ;;
+      --*) option=$1; take_value "$@"; shift; set_option "$option" "$value" ;;
+      -?*) usage_error "unrecognised option '$1'" ;;
+      *) operands+=("$1") ;;
+    esac
+    shift
+  done
+  if [ "$command" = trend ]; then
+    [ ${#operands[@]} -eq 1 ] || usage_error 'trend: needs one function'
+  elif [ ${#operands[@]} -gt 0 ]; then
+    usage_error "$command: what is '${operands[0]}'? A program goes behind --"
+  fi
+}

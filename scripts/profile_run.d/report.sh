@@ -1,0 +1,78 @@
+#!/bin/bash
+# What a run tells: its report, its hot spots, its picture.
+# shellcheck disable=SC2154 # names of other parts of the script
+
+columns=120  # of a report's lines: names of C++ have hundreds; the folded text has them whole
+
+# Of the run in `draft`, by what capture has found out.
+write_report() {
+  local stacks=$draft/stacks.folded
+  printf 'Profile of %s\n\n' "$(shown "$what")"
+  printf '%-12s %s\n' 'date' "${stamp:0:10} ${stamp:11:2}:${stamp:14:2}:${stamp:17:2} UTC"
+  printf '%-12s %s s (asked for: %s)%s\n' 'duration' "$took" \
+    "$([[ $seconds =~ ^0*(\.0*)?$ ]] && printf 'until it ends' || printf '%s s' "$seconds")" "${interrupted:+, interrupted}"
+  printf '%-12s %s, %s Hz, %s\n' 'mode' "$mode" "$hz" "$event"
+  printf '%-12s %s, %s lost\n' 'samples' "$samples" "$lost"
+  printf '%-12s %s\n' 'symbols' "$(FRAMES=$frames UNNAMED=$unnamed SAMPLES=$samples awk 'BEGIN {
+    frames = ENVIRON["FRAMES"]; unnamed = ENVIRON["UNNAMED"]
+    if (frames > 0) printf "%.1f %% of %d frames have a name\n", 100 * (frames - unnamed) / frames, frames
+    else print (ENVIRON["SAMPLES"] + 0 > 0 ? "every frame has a name" : "-") }')"
+  [ ${#workload[@]} -eq 0 ] || printf '%-12s exit status %s\n' 'program' "$status"
+  printf '%-12s %s\n' 'machine' "$(uname -srm)"
+  printf '\nHOT SPOTS\n\n'
+  stacktop --columns "$columns" -n "$top" -- "$stacks" 2>/dev/null
+  printf '\nWHAT THEY CALL (lines of 1 %% and more)\n\n'
+  stacktop --columns "$columns" --tree --self -n 5 --percent-limit 1 --max-depth 8 -- "$stacks" 2>/dev/null
+  printf '\nWHERE THE TIME IS, FROM THE ROOT (lines of 2 %% and more)\n\n'
+  stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$stacks" 2>/dev/null
+  write_comparison
+  if grep -vq -e '^pe-record: [0-9]' "$draft/messages.txt"; then
+    printf '\nMESSAGES\n\n'
+    grep -v -e '^pe-record: [0-9]' "$draft/messages.txt" | shown_lines
+  fi
+  return 0
+}
+
+write_comparison() {
+  printf '\nAGAINST THE BASELINE\n\n'
+  if [ -z "$baseline_folder" ]; then
+    echo 'There is no earlier run of this workload and mode, and none was named.'
+  elif ! command -v flamediff >/dev/null; then
+    printf 'flamediff is not installed, which compares; the baseline would be %s.\n' "$(shown "$(run_name "$baseline_folder")")"
+  else
+    printf 'Baseline: %s\n\n' "$(shown "$(run_name "$baseline_folder")")"
+    flamediff --text --only-significant --top 10 -- "$baseline_folder/stacks.folded" "$draft/stacks.folded" 2>&1 ||
+      echo 'They could not be compared.'
+  fi
+}
+
+run_analyze() {
+  find_run "$run" --run
+  local width=()
+  [ -t 1 ] || width=(--columns "$columns")  # a terminal has its own
+  as_user stacktop "${width[@]}" -n "$top" --hints -- "$found/stacks.folded" || exit
+  printf '\n'
+  as_user stacktop "${width[@]}" --tree --self -n "$((top < 5 ? top : 5))" --percent-limit 1 --max-depth 8 -- "$found/stacks.folded"
+}
+
+# Is this option among those that follow --?
+is_given() {  # OPTION
+  local argument
+  for argument in "${rest[@]}"; do
+    case $argument in "$1" | "$1"=*) return 0 ;; esac
+  done
+  return 1
+}
+
+# The options that follow -- are flamesvg's, and come before ours.
+run_flamegraph() {
+  need flamesvg flamegraph
+  find_run "$run" --run
+  local file=${svg:-$found/flame.svg}
+  local ours=()
+  is_given --colors || ours+=(--colors kind)
+  is_given --title || ours+=(--title "$(meta "$found" workload)")
+  write_file "$file" flamesvg "${ours[@]}" "${rest[@]}" "$found/stacks.folded" || die "$file: not drawn"
+  printf '%s\n' "$file"
+  flush
+}

@@ -1,0 +1,118 @@
+#!/bin/bash
+# Profiling without end: a folded file an hour, the oldest removed, alerts.
+# shellcheck disable=SC2154 # names of other parts of the script
+
+# Once for each file and function, on standard error, and by the user's program, which gets the function, its
+# share, the limit and the file as arguments: no shell sees them.
+raise_alert() {  # FUNCTION SHARE LIMIT FILE WHY
+  [ -z "${alerted["$4|$1"]-}" ] || return 0
+  alerted["$4|$1"]=yes
+  say "alert: $1: $5, in $4"
+  # What it leaves running must not keep the folder.
+  [ ${#alert[@]} -eq 0 ] || (exec {lock}<&-; as_user "${alert[@]}" "$1" "$2" "$3" "$4") ||
+    say "--alert: ${alert[0]}: exit status $?"
+}
+
+# What is true at every look is said at the first: messages that differ in numbers alone are the same.
+say_once() {  # MESSAGE
+  local key="said ${1//[0-9]/}"
+  [ -z "${already["$key"]-}" ] || return 0
+  already["$key"]=yes
+  say "$1"
+}
+
+# The recorder's messages, each once.
+pass_messages() {  # FILE
+  local message
+  while IFS= read -r message; do say_once "$message"; done <"$1"
+}
+
+check_limits() {  # FILE
+  local limit function share found
+  for limit in "${limits[@]}"; do
+    function=${limit%=*}
+    read -r _ share found < <(share_of "$function" "$1")
+    [ "$share" != - ] || continue
+    if [ "$found" = 0 ]; then
+      say_once "--limit $limit%: no function of this name in what was recorded so far"
+      continue
+    fi
+    SHARE=$share LIMIT=${limit##*=} awk 'BEGIN { exit !(ENVIRON["SHARE"] + 0 > ENVIRON["LIMIT"] + 0) }' || continue
+    raise_alert "$function" "$share" "${limit##*=}" "$1" "$share % of the samples, the limit is ${limit##*=} %"
+  done
+}
+
+# What grew since the hour before, or beside a baseline, beyond noise.
+check_growth() {  # FILE BEFORE
+  local status=0 said
+  [ -n "$2" ] && command -v flamediff >/dev/null || return 0
+  said=$(flamediff --text --top 1 --fail-over "$fail_over" -- "$2" "$1" 2>&1 >/dev/null) || status=$?
+  [ "$status" -eq 3 ] || return 0
+  said=$(grep -m 1 ' grew from ' <<<"$said")
+  said=${said#flamediff: --fail-over: }
+  raise_alert growth "$said" "$fail_over" "$1" "$said"
+}
+
+# Adds a chunk to the file of its hour.
+add_chunk() {  # FILE CHUNK
+  if [ -f "$1" ]; then
+    write_file "$1" stackfold -- "$1" "$2"
+  else
+    mv -f -- "$2" "$1"
+  fi || die "$1: cannot be written"
+}
+
+remove_oldest() {
+  local files=("$1"/[0-9][0-9][0-9][0-9]-*Z.folded) i
+  [ "$keep" -gt 0 ] || return 0
+  for ((i = 0; i < ${#files[@]} - keep; i++)); do rm -f -- "${files[i]}"; done
+}
+
+# The file of the hour before `file`, if there is one.
+hour_before() {  # FOLDER FILE
+  local other previous=''
+  for other in "$1"/[0-9][0-9][0-9][0-9]-*Z.folded; do
+    [ "$other" != "$2" ] || break
+    previous=$other
+  done
+  [ ! -f "$previous" ] || printf '%s' "$previous"
+}
+
+scratch=  # a folder for what is being recorded; it goes at the end
+lock=  # a descriptor: of two that watch in one folder each would write over what the other adds
+
+run_watch() {
+  need pe-record watch
+  need flock watch
+  [ -z "${workload[*]}$has_rest" ] || usage_error 'watch: takes --pid, or watches the whole system'
+  [ -z "$has_mode" ] || [ "$mode" = system ] || usage_error 'watch: has no modes'
+  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk
+  declare -A alerted=() already=()
+  [ -z "$pid" ] || target=(-p "$pid")
+  [ -z "$baseline" ] || { find_run "$baseline" --baseline; compared=$found/stacks.folded; }
+  mkdir -p -- "$folder" || die "$folder: cannot be made"
+  exec {lock}<"$folder"
+  flock -n "$lock" || die "$folder: another profile_run watches here; give one of them another --output"
+  scratch=$(mktemp -d -- "$folder/.chunk-XXXXXX") || die "$folder: cannot be written"
+  chunk=$scratch/chunk
+  [ -z "$duration" ] || end=$(awk -v now="$(date +%s)" -v more="$duration" 'BEGIN { printf "%.0f\n", now + more }')
+  stop=
+  trap 'rm -rf -- "$scratch"' EXIT
+  trap 'stop=yes' INT TERM HUP
+  while [ -z "$stop" ]; do
+    file=$folder/$(date -u +%Y-%m-%dT%HZ).folded
+    recorded=0
+    pe-record -q -F "$rate" -d "$interval" -o "$chunk.pe" "${target[@]}" 2>"$chunk.said" || recorded=$?
+    pass_messages "$chunk.said"
+    [ "$recorded" -eq 0 ] || die "pe-record: exit status $recorded"
+    pe-symbolize "$chunk.pe" 2>/dev/null | stackfold --annotate 2>/dev/null >"$chunk"
+    add_chunk "$file" "$chunk"
+    remove_oldest "$folder"
+    check_limits "$file"
+    check_growth "$file" "${compared:-$(hour_before "$folder" "$file")}"
+    [ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || break
+    [ -z "$end" ] || [ "$(date +%s)" -lt "$end" ] || break
+  done
+  say "wrote to $folder"
+  exit 0
+}

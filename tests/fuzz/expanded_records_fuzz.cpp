@@ -1,0 +1,46 @@
+// Any bytes as compressed records: what they expand to is whole records of the kernel's types,
+// within the bounds, and the same however it is asked for; after damage nothing more comes.
+// SPDX-License-Identifier: MIT
+#include <cstdlib>
+
+#include "perf/expanded_records.h"
+
+namespace {
+
+/// A COMPRESSED or COMPRESSED2 record of what `data` begins with.
+std::optional<pe::perf::Record> take_compressed(pe::ByteReader& reader) {
+  const auto header = pe::ByteReader(reader.left()).take<perf_event_header>();
+  if (!header || header->size < sizeof *header)
+    return std::nullopt;
+  const auto bytes = reader.take_bytes(header->size);
+  if (!bytes)
+    return std::nullopt;
+  pe::perf::Record record = pe::perf::view_record(*bytes);
+  record.type = header->type % 2 == 0 ? pe::perf::kRecordCompressed2 : pe::perf::kRecordCompressed;
+  return record;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  pe::ByteReader reader(std::as_bytes(std::span(data, size)));
+  pe::perf::ExpandedRecords expanded;
+  while (const auto compressed = take_compressed(reader)) {
+    const bool was_damaged = expanded.is_damaged();
+    expanded.begin(*compressed);
+    std::size_t bytes = 0;
+    while (const auto record = expanded.next()) {
+      perf_event_header header;
+      std::memcpy(&header, record->bytes.data(), sizeof header);
+      bytes += record->bytes.size();
+      constexpr std::size_t kOfTheOneBefore = 65536;
+      if (was_damaged || record->type >= pe::perf::kRecordFirstOfPerf ||
+          header.size != record->bytes.size() ||
+          bytes > pe::perf::ExpandedRecords::kMaxBytesOfOne + kOfTheOneBefore)
+        std::abort();
+    }
+    if (expanded.next())
+      std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,77 @@
+// Two profiles of any text: counts of the root are those of the lines, the page ends as it should,
+// what is more than noise has an interval beside 0, and folded lines read back.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flamediff/comparison.h"
+#include "flamediff/flamediff.h"
+#include "folded/folded_line.h"
+#include "support/run_tool.h"
+
+using namespace pe;
+
+namespace {
+
+void require(bool condition) {
+  if (!condition)
+    std::abort();
+}
+
+void add_lines(std::string_view text, std::size_t side, calltree::TreeBuilder& builder,
+               folded::Count& total) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (const auto line = folded::parse_folded_line(text.substr(0, end))) {
+      builder.add_to(side, line->stack, line->count);
+      static_cast<void>(total.add(line->count));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+void check_comparison(std::string_view before, std::string_view after, bool is_absolute) {
+  calltree::TreeBuilder builder;
+  folded::Count totals[2];
+  add_lines(before, 0, builder, totals[0]);
+  add_lines(after, 1, builder, totals[1]);
+  const auto all = std::move(builder).finish_union(2);
+  flamediff::Options options;
+  options.before = options.after = {"x"};
+  options.is_absolute = is_absolute;
+  const auto comparison = flamediff::compare(all, options);
+  if (!all.tree.saturated())
+    require(comparison.totals.before == totals[0] && comparison.totals.after == totals[1]);
+  for (const stats::Change& change : comparison.nodes.changes) {
+    require(change.interval.low <= change.interval.high);
+    if (change.noise == stats::Noise::kBeyond)
+      require(change.interval.low >= 0 || change.interval.high <= 0);
+  }
+}
+
+void check_tool(const std::string& before, const std::string& after, const char* mode) {
+  const Fd first = testing::memory_file(before);
+  const Fd second = testing::memory_file(after);
+  const auto path = [](const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); };
+  const auto r = testing::run_tool(flamediff_main, {mode, path(first), path(second)});
+  require(r.status == 0 || r.status == 2);
+  if (mode == std::string_view("--inverted"))
+    require(r.out.ends_with("</svg>\n"));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  const std::string_view text(data, size);
+  const auto middle = std::min(text.find('\0'), size);
+  const std::string before(text.substr(0, middle));
+  const std::string after(text.substr(std::min(middle + 1, size)));
+  check_comparison(before, after, size % 2 == 0);
+  for (const char* mode : {"--folded", "--text", "--inverted"})
+    check_tool(before, after, mode);
+  return 0;
+}

@@ -1,0 +1,39 @@
+// Any name: its simpler form is never longer, its own simpler form, and pairs the brackets that the
+// name pairs.
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <cstdlib>
+
+#include "symbols/demangle.h"
+#include "symbols/simplify_name.h"
+
+namespace {
+
+/// How many more open than close, by kind; `<` and `>` also stand for themselves.
+std::array<long, 3> balance(std::string_view name) {
+  constexpr std::string_view kOpen = "([{", kClose = ")]}";
+  std::array<long, 3> sums{};
+  for (const char c : name) {
+    if (const auto at = kOpen.find(c); at != std::string_view::npos)
+      ++sums.at(at);
+    if (const auto at = kClose.find(c); at != std::string_view::npos)
+      --sums.at(at);
+  }
+  return sums;
+}
+
+void check(const std::string& name) {
+  const std::string simple = pe::symbols::simplify_name(name);
+  if (simple.size() > name.size() || simple.empty() != name.empty() ||
+      balance(simple) != balance(name) || pe::symbols::simplify_name(simple) != simple)
+    std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  const std::string name(data, size);
+  check(name);
+  check(pe::symbols::demangle("_Z" + name));
+  return 0;
+}

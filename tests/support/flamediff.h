@@ -1,0 +1,37 @@
+// flamediff, in this process, on profiles given as text.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flamediff/flamediff.h"
+#include "support/run_tool.h"
+#include "support/temp_dir.h"
+
+namespace pe::testing {
+
+/// Options, then the two profiles as files.
+inline Result flamediff(std::vector<std::string> args, std::string_view before,
+                        std::string_view after) {
+  const TempDir dir;
+  args.push_back(dir.file("before", before));
+  args.push_back(dir.file("after", after));
+  return run_tool(flamediff_main, args);
+}
+
+/// The same with several profiles a side.
+inline Result flamediff_runs(std::vector<std::string> args, const std::vector<std::string>& before,
+                             const std::vector<std::string>& after) {
+  const TempDir dir;
+  args.emplace_back("--runs");
+  for (const std::string& profile : before)
+    args.push_back(dir.file("before" + std::to_string(args.size()), profile));
+  args.emplace_back("--");
+  for (const std::string& profile : after)
+    args.push_back(dir.file("after" + std::to_string(args.size()), profile));
+  return run_tool(flamediff_main, args);
+}
+
+}  // namespace pe::testing

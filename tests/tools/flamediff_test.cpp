@@ -1,0 +1,449 @@
+// Pictures, tables and exit statuses of comparisons.
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <boost/test/unit_test.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/flamediff.h"
+#include "support/svg_frames.h"
+
+using pe::testing::contains;
+using pe::testing::drawn;
+using pe::testing::flamediff;
+using pe::testing::flamediff_runs;
+using pe::testing::Rect;
+using pe::testing::rects_of;
+using pe::testing::TempDir;
+
+BOOST_AUTO_TEST_SUITE(flamediff_tool)
+
+namespace {
+
+const std::string kBefore = "main;parse 300\nmain;run 500\nmain;old;deep 200\n";
+const std::string kAfter = "main;parse 300\nmain;run 1400\nmain;fresh 300\n";
+
+/// The first frame of that name.
+Rect frame_of(const std::string& svg, std::string_view name) {
+  for (const Rect& r : rects_of(svg))
+    if (r.title.starts_with(fmt::format("{} (", name)))
+      return r;
+  BOOST_FAIL("no frame " << name);
+  return {};
+}
+
+std::string fill_of(const std::string& svg, std::string_view name) {
+  std::string_view left = svg;
+  pe::testing::take_between(left, fmt::format("<title>{} (", name), "<rect");
+  return pe::testing::take_between(left, "fill=\"", "\"");
+}
+
+/// The line of a table that ends in this function.
+std::string row_of(const std::string& table, std::string_view function) {
+  std::string_view left = table;
+  while (!left.empty()) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    if (line.ends_with(fmt::format("  {}", function)))
+      return std::string(line);
+    left.remove_prefix(std::min(left.size(), line.size() + 1));
+  }
+  return {};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_frame_has_both_counts_both_shares_and_the_change) {
+  const auto r = flamediff({}, kBefore, kAfter);
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err.empty());
+  BOOST_TEST(frame_of(r.out, "all").title == "all (before 1,000 samples, after 2,000)");
+  BOOST_TEST(
+      frame_of(r.out, "run")
+          .title.starts_with("run (before 500 samples, 50.00%; after 1,400, 70.00%; +20.00% (+"));
+  BOOST_TEST(frame_of(r.out, "run").title.ends_with("), more than noise)"));
+  BOOST_TEST(
+      frame_of(r.out, "parse")
+          .title.starts_with("parse (before 300 samples, 30.00%; after 300, 15.00%; -15.00% ("));
+}
+
+BOOST_AUTO_TEST_CASE(callers_have_the_change_of_all_below_them) {
+  const auto r = flamediff({}, "a;b 100\na;c 100\nd 200\n", "a;b 150\na;c 150\nd 100\n");
+  BOOST_TEST(contains(frame_of(r.out, "a").title, "before 200 samples, 50.00%; after 300, 75.00%"));
+  BOOST_TEST(contains(frame_of(r.out, "a").title, "+25.00%"));
+  BOOST_TEST(fill_of(r.out, "d") == "rgb(0,0,255)");
+  BOOST_TEST(fill_of(r.out, "a") == "rgb(255,0,0)");
+  BOOST_TEST(fill_of(r.out, "b") == "rgb(255,105,105)");
+  BOOST_TEST(fill_of(r.out, "all") == "rgb(255,255,255)");
+}
+
+BOOST_AUTO_TEST_CASE(new_and_vanished_frames_are_marked) {
+  const auto r = flamediff({}, kBefore, kAfter);
+  BOOST_TEST(contains(frame_of(r.out, "fresh").title, "after 300, 15.00%; new, +15.00%"));
+  BOOST_TEST(contains(frame_of(r.out, "deep").title, "after 0, 0.00%; gone, -20.00%"));
+  BOOST_TEST(contains(r.out, "<g class=\"new\" data-at="));
+  BOOST_TEST(contains(r.out, "<g class=\"dark gone\" data-at="));
+}
+
+BOOST_AUTO_TEST_CASE(vanished_stacks_stand_aside_when_widths_are_those_after) {
+  const auto r = flamediff({"--width", "1220"}, kBefore, kAfter);
+  BOOST_TEST(frame_of(r.out, "main").width == 1000.0);
+  BOOST_TEST(frame_of(r.out, "run").width == 700.0);
+  BOOST_TEST(frame_of(r.out, "[vanished]").width == 200.0);
+  BOOST_TEST(frame_of(r.out, "deep").depth == 4);
+  BOOST_TEST(frame_of(r.out, "deep").width == 200.0);
+  BOOST_TEST(
+      contains(frame_of(r.out, "[vanished]").title,
+               "before 200 samples, 20.00%; after 0, 0.00%; gone, -20.00%, noise not known"));
+}
+
+BOOST_AUTO_TEST_CASE(widths_are_those_before_or_of_both) {
+  const auto before = flamediff({"--width", "1170", "--width-from", "before"}, kBefore, kAfter);
+  BOOST_TEST(frame_of(before.out, "main").width == 1000.0);
+  BOOST_TEST(frame_of(before.out, "deep").width == 200.0);
+  BOOST_TEST(frame_of(before.out, "deep").depth == 3);
+  BOOST_TEST(frame_of(before.out, "[new]").width == 150.0);
+  const auto both = flamediff({"--width", "1020", "--width-from", "both"}, kBefore, kAfter);
+  BOOST_TEST(frame_of(both.out, "main").width == 1000.0);
+  BOOST_TEST(frame_of(both.out, "run").width == 600.0);
+  BOOST_TEST(frame_of(both.out, "deep").width == 100.0);
+  BOOST_TEST(frame_of(both.out, "fresh").width == 75.0);
+  BOOST_TEST(!contains(both.out, "[vanished]"));
+}
+
+BOOST_AUTO_TEST_CASE(absolute_counts_are_compared_as_they_are) {
+  const auto r = flamediff({"--absolute"}, "a 1000\nb 1000\n", "a 1000\nb 2000\n");
+  BOOST_TEST(contains(frame_of(r.out, "a").title,
+                      "before 1,000 samples, 50.00%; after 1,000, 50.00%; 0.00%"));
+  BOOST_TEST(contains(frame_of(r.out, "b").title, "after 2,000, 100.00%; +50.00% (+4"));
+  BOOST_TEST(contains(frame_of(r.out, "all").title, "after 3,000, 150.00%; +50.00%"));
+  const auto shares = flamediff({}, "a 1000\nb 1000\n", "a 1000\nb 2000\n");
+  BOOST_TEST(contains(frame_of(shares.out, "a").title, "-16.67%"));
+}
+
+BOOST_AUTO_TEST_CASE(what_may_be_noise_is_dimmed_on_request) {
+  const auto r =
+      flamediff({"--only-significant"}, "a 500\nb 300\nc 200\n", "a 500\nb 100\nc 400\n");
+  BOOST_TEST(fill_of(r.out, "a") == "rgb(220,220,220)");
+  BOOST_TEST(fill_of(r.out, "c") == "rgb(255,0,0)");
+  BOOST_TEST(contains(r.out, "<g class=\"dim\" data-at="));
+}
+
+BOOST_AUTO_TEST_CASE(builds_compare_in_spite_of_what_compilers_add) {
+  const std::string before = "main;f.isra.0;v<int>::g 10\nmain;lib+0x12 5\n";
+  const std::string after = "main;f.cold;v<long>::g 10\nmain;lib+0x99 5\n";
+  const auto r = flamediff({}, before, after);
+  BOOST_TEST(
+      contains(frame_of(r.out, "v&lt;...&gt;::g").title, "before 10 samples, 66.67%; after 10"));
+  BOOST_TEST(contains(frame_of(r.out, "lib+0x...").title, "before 5 samples, 33.33%; after 5"));
+  BOOST_TEST(contains(flamediff({"--no-strip"}, before, after).out, "f.isra.0 (before 10"));
+  BOOST_TEST(contains(flamediff({"--strip", "^v.*::", "--strip", "[0-9]"}, before, after).out,
+                      "<title>g (before 10"));
+}
+
+BOOST_AUTO_TEST_CASE(one_operand_is_compared_with_standard_input) {
+  const TempDir dir;
+  const auto r = pe::testing::run_tool(pe::flamediff_main, {dir.file("a", "x 10\n")}, "x 20\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.out, "x (before 10 samples, 100.00%; after 20, 100.00%"));
+  BOOST_TEST(contains(r.out, "after: stdin, 20 samples</text>"));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused) {
+  const auto refused = [](const std::vector<std::string>& args, const std::string& why) {
+    const auto r = pe::testing::run_tool(pe::flamediff_main, args);
+    BOOST_TEST(r.status == 2);
+    BOOST_TEST(r.out.empty());
+    BOOST_TEST(r.err == "flamediff: " + why + " (see --help)\n");
+  };
+  refused({}, "two profiles are needed");
+  refused({"-", "-"}, "-: standard input can be read only once");
+  refused({"a", "b", "c"}, "more than two profiles: --runs A1 A2 -- B1 B2 compares runs");
+  refused({"--runs", "a", "b"}, "--runs: profiles before, --, profiles after");
+  refused({"--runs", "a", "--", "b", "-o", "x"},
+          "'-o': no such profile; options stand before the --");
+  refused({"--folded", "--text", "a", "b"}, "--folded and --text: choose one");
+  refused({"--folded", "--runs", "a", "--", "b"}, "--runs: not with --folded");
+  refused({"-n", "a", "b"}, "--normalize: only with --folded");
+  refused({"--width-from", "left", "a", "b"},
+          "--width-from: not one of before, after, both: 'left'");
+  refused({"--fail-over", "-1", "a", "b"}, "--fail-over: not a percentage: '-1'");
+  refused({"--period", "x", "a", "b"}, "--period: not a whole number: 'x'");
+  refused({"--strip", "(", "a", "b"}, "--strip: not a regular expression: '(': missing ): (");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_its_own_is_written_when_there_is_a_result) {
+  const TempDir dir;
+  const std::string file = dir.file("out", "as it was");
+  const auto failed =
+      pe::testing::run_tool(pe::flamediff_main, {"-o", file, dir / "absent", dir / "absent"});
+  BOOST_TEST(failed.status == 1);
+  std::ifstream kept(file);
+  BOOST_TEST(std::string(std::istreambuf_iterator<char>(kept), {}) == "as it was");
+  const auto r = flamediff({"-o", file}, kBefore, kAfter);
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.out.empty());
+  std::ifstream written(file);
+  BOOST_TEST(std::string(std::istreambuf_iterator<char>(written), {}).ends_with("</svg>\n"));
+}
+
+BOOST_AUTO_TEST_CASE(malformed_lines_are_counted_for_each_file) {
+  const auto r = flamediff({}, "x\na 100\n-4\n", "a 100\nneg -4\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.err, "flamediff: ignored 2 lines that are not \"stack count\"; first: "));
+  BOOST_TEST(contains(r.err, "before:1: 'x'\n"));
+  BOOST_TEST(contains(r.err, "after:2: 'neg -4'\n"));
+  BOOST_TEST(contains(r.out, "a (before 100 samples, 100.00%; after 100, 100.00%"));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_profile_makes_everything_new_or_vanished) {
+  const auto fresh = flamediff({}, "", kAfter);
+  BOOST_TEST(fresh.status == 0);
+  BOOST_TEST(contains(fresh.err, "flamediff: the profile before is empty\n"));
+  BOOST_TEST(
+      contains(frame_of(fresh.out, "main").title,
+               "before 0 samples, 0.00%; after 2,000, 100.00%; new, +100.00%, noise not known"));
+  const auto gone = flamediff({}, kBefore, "");
+  BOOST_TEST(gone.status == 0);
+  BOOST_TEST(contains(frame_of(gone.out, "deep").title, "gone, -20.00%"));
+  BOOST_TEST(frame_of(gone.out, "[vanished]").width == 1180.0);
+  for (const char* mode : {"--text", "--absolute"})
+    BOOST_TEST(flamediff({mode}, "", kAfter).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(two_empty_profiles_give_a_page_that_says_so) {
+  const auto r = flamediff({}, "", "a 0\n");
+  BOOST_TEST(r.status == 2);
+  BOOST_TEST(r.err == "flamediff: no stack with a count in either profile\n");
+  BOOST_TEST(r.out.ends_with("</svg>\n"));
+  BOOST_TEST(flamediff({"--text"}, "", "").status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(single_samples_are_too_rare_to_tell) {
+  const auto r = flamediff({}, "a 1\n", "b 1\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(frame_of(r.out, "b").title, "new, +100.00% ("));
+  BOOST_TEST(contains(frame_of(r.out, "b").title, "too rare to tell"));
+  BOOST_TEST(contains(frame_of(r.out, "a").title, "too rare to tell"));
+}
+
+BOOST_AUTO_TEST_CASE(the_table_has_functions_that_got_worse_and_better) {
+  const auto r = flamediff({"--text"}, kBefore, kAfter);
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.out.starts_with(
+      "before: 1,000 samples; after: 2,000 samples; percentages of each\nnoise: of drawing"));
+  const std::string run = row_of(r.out, "run");
+  BOOST_TEST(run.starts_with("  50.00%   70.00%  +20.00%  "));
+  BOOST_TEST(contains(run, " sure    50.00%   70.00%  +20.00% sure   run"));
+  BOOST_TEST(contains(row_of(r.out, "old"), " 20.00%    0.00%  -20.00%"));
+  BOOST_TEST(row_of(r.out, "main").empty());  // 100 % of both
+  BOOST_TEST(r.out.find("got worse") < r.out.find("  run"));
+  BOOST_TEST(r.out.find("  run") < r.out.find("got better"));
+  BOOST_TEST(r.out.find("got better") < r.out.find("  parse"));
+}
+
+BOOST_AUTO_TEST_CASE(recursion_counts_once_in_the_table) {
+  const auto r = flamediff({"--text"}, "f;g;f 50\nx 50\n", "f;g;f 80\nx 20\n");
+  BOOST_TEST(row_of(r.out, "f").starts_with("  50.00%   80.00%  +30.00%"));
+}
+
+BOOST_AUTO_TEST_CASE(tables_are_cut_and_say_so) {
+  std::string before = "x 1000\n";
+  std::string after = "x 1000\n";
+  for (int i = 0; i < 30; ++i)
+    after += fmt::format("f{} 10\n", i);
+  const auto cut = flamediff({"--text", "--top", "5"}, before, after);
+  BOOST_TEST(contains(cut.out, "  and 25 more (--top)\n"));
+  const auto all = flamediff({"--text", "--top", "0"}, before, after);
+  BOOST_TEST(contains(all.out, "  f29\n"));
+}
+
+BOOST_AUTO_TEST_CASE(growth_beyond_noise_and_the_limit_fails) {
+  const auto grown = flamediff({"--text", "--fail-over", "5%"}, kBefore, kAfter);
+  BOOST_TEST(grown.status == 3);
+  BOOST_TEST(
+      contains(grown.err, "flamediff: --fail-over: run grew from 50.00% to 70.00% (+20.00%, "));
+  BOOST_TEST(contains(grown.err, "fresh grew from 0.00% to 15.00%"));
+  BOOST_TEST(!contains(grown.err, "parse"));
+  BOOST_TEST(contains(grown.out, "got worse"));
+  BOOST_TEST(flamediff({"--fail-over", "25"}, kBefore, kAfter).status == 0);
+  // As much, and yet perhaps nothing.
+  const auto noise = flamediff({"--fail-over", "5%"}, "a 10\nb 10\n", "a 14\nb 6\n");
+  BOOST_TEST(noise.status == 0);
+  BOOST_TEST(noise.err ==
+             "flamediff: a grew from 50.00% to 70.00%, which so few samples cannot tell from noise "
+             "(20 and 20): record longer, or several runs (--runs)\n");
+  BOOST_TEST(flamediff({"--fail-over", "25%"}, "a 10\nb 10\n", "a 14\nb 6\n").err.empty());
+}
+
+BOOST_AUTO_TEST_CASE(growth_that_may_be_noise_is_counted_and_the_most_of_it_named) {
+  const auto r = flamediff({"--text", "--fail-over", "2"}, "m;a 10\nm;b 10\nm;c 20\n",
+                           "m;a 12\nm;b 14\nm;c 14\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.err,
+                      "flamediff: 2 functions grew by more than 2%, most of all b grew from "
+                      "25.00% to 35.00%, which so few samples cannot tell from noise (40 and 40)"));
+  const auto runs = flamediff_runs({"--text", "--fail-over", "2"}, {"a 10\nb 10\n", "a 9\nb 11\n"},
+                                   {"a 12\nb 8\n", "a 13\nb 7\n"});
+  BOOST_TEST(runs.status == 0);
+  BOOST_TEST(contains(runs.err, "which so few runs cannot tell from noise: "));
+}
+
+BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_where_a_profile_is_empty) {
+  const auto refused = [](const pe::testing::Result& r, const std::string& side) {
+    BOOST_TEST(r.status == 1);
+    BOOST_TEST(contains(r.err, fmt::format("flamediff: --fail-over: the profile {} is empty, so "
+                                           "nothing can be compared\n",
+                                           side)));
+    BOOST_TEST(!contains(r.err, "do not look like samples"));
+    BOOST_TEST(contains(r.out, "one profile is empty"));
+  };
+  refused(flamediff({"--text", "--fail-over", "2%"}, kBefore, ""), "after");
+  refused(flamediff({"--text", "--fail-over", "2%"}, "", kAfter), "before");
+  refused(flamediff_runs({"--text", "--fail-over", "2%"}, {kBefore, kBefore}, {"", ""}), "after");
+  refused(flamediff_runs({"--fail-over", "2%"}, {"", ""}, {kAfter, kAfter}), "before");
+}
+
+BOOST_AUTO_TEST_CASE(empty_runs_tell_nothing_of_what_runs_differ_by) {
+  const auto r =
+      flamediff_runs({"--text", "--fail-over", "2%", "--period", "0"}, {kBefore, ""}, {kAfter});
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(contains(r.err, "cannot tell growth from noise"));
+}
+
+BOOST_AUTO_TEST_CASE(a_renamed_program_is_compared_with_itself) {
+  const std::string message =
+      "flamediff: all stacks stand on 'a' before and on 'a2' after: compared as one frame "
+      "(--no-strip: as two)\n";
+  const std::string before = "a;main;f 100\na;main;g 100\n";
+  const std::string after = "a2;main;f 150\na2;main;g 50\n";
+  const auto r = flamediff({}, before, after);
+  BOOST_TEST(r.err == message);
+  BOOST_TEST(
+      frame_of(r.out, "a2").title.starts_with("a2 (before 200 samples, 100.00%; after 200,"));
+  BOOST_TEST(
+      frame_of(r.out, "f").title.starts_with("f (before 100 samples, 50.00%; after 150, 75.00%;"));
+  BOOST_TEST(!contains(r.out, "[vanished]"));
+  const auto runs = flamediff_runs({"--text"}, {before, before}, {after, after});
+  BOOST_TEST(runs.err == message);
+  BOOST_TEST(row_of(runs.out, "f").starts_with("  50.00%   75.00%"));
+  const auto apart = flamediff({"--no-strip"}, before, after);
+  BOOST_TEST(apart.err.empty());
+  BOOST_TEST(contains(apart.out, "[vanished]"));
+}
+
+BOOST_AUTO_TEST_CASE(several_programs_on_a_side_are_not_joined) {
+  for (const char* after : {"b;f 10\nc;f 10\n", "b 10\n", "a;f 10\n", "b;f 0\n"})
+    BOOST_TEST(!contains(flamediff({"--text"}, "a;f 10\n", after).err, "compared as one"));
+}
+
+BOOST_AUTO_TEST_CASE(the_subtitle_says_how_much_is_certain) {
+  const auto subtitle = [](const std::string& svg) {
+    std::string_view left = svg;
+    pe::testing::take_between(left, "</style>", "id=\"subtitle\"");
+    return pe::testing::take_between(left, ">", "</text>");
+  };
+  BOOST_TEST(subtitle(flamediff({}, "a 10\nb 10\n", "a 14\nb 6\n").out)
+                 .starts_with("no frame changed by more than noise; before: "));
+  BOOST_TEST(subtitle(flamediff({}, "a 400\nb 600\n", "a 600\nb 400\n").out)
+                 .starts_with("2 frames changed by more than noise; before: "));
+  BOOST_TEST(subtitle(flamediff({"--period", "0"}, kBefore, kAfter).out)
+                 .starts_with("noise not known: the counts do not look like samples; before: "));
+  BOOST_TEST(subtitle(flamediff({}, kBefore, "").out)
+                 .starts_with("noise not known: one profile is empty; before: "));
+}
+
+BOOST_AUTO_TEST_CASE(what_may_be_noise_is_no_more_than_a_tint) {
+  const auto same = flamediff({}, "a 10\nb 10\n", "a 14\nb 6\n");
+  BOOST_TEST(fill_of(same.out, "a") == "rgb(255,170,170)");
+  BOOST_TEST(fill_of(same.out, "b") == "rgb(170,170,255)");
+  // Of 1,000 samples, 20 % of one is sure, and 0.3 % of the other is not.
+  const auto mixed = flamediff({}, "a 400\nb 590\nc 10\n", "a 600\nb 387\nc 13\n");
+  BOOST_TEST(fill_of(mixed.out, "a") == "rgb(255,3,3)");
+  BOOST_TEST(fill_of(mixed.out, "b") == "rgb(0,0,255)");
+  BOOST_TEST(fill_of(mixed.out, "c") == "rgb(255,206,206)");
+  BOOST_TEST(fill_of(flamediff({"--period", "0"}, "a 10\nb 10\n", "a 14\nb 6\n").out, "a") ==
+             "rgb(255,0,0)");
+}
+
+BOOST_AUTO_TEST_CASE(intervals_of_runs_end_at_what_is_possible) {
+  const auto r = flamediff_runs({"--text"}, {"a 900\nb 100\n", "a 100\nb 900\n"},
+                                {"a 100\nb 900\n", "a 950\nb 50\n"});
+  BOOST_TEST(contains(row_of(r.out, "a"), "-100.00% .. +100.00%"));
+}
+
+BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_without_samples) {
+  const auto r = flamediff({"--fail-over", "5%", "--countname", "ms"}, kBefore, kAfter);
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(
+      contains(r.err, "--fail-over: cannot tell growth from noise; give --period or --runs"));
+  BOOST_TEST(flamediff({"--fail-over", "5%", "--countname", "ms", "--period", "1"}, kBefore, kAfter)
+                 .status == 3);
+}
+
+BOOST_AUTO_TEST_CASE(weights_that_are_no_samples_are_not_taken_for_them) {
+  std::string before;
+  std::string after;
+  std::string periods;
+  for (int i = 0; i < 40; ++i) {
+    before += fmt::format("main;f{} {}\n", i, 1'000'003 + i * 7919);
+    after += fmt::format("main;f{} {}\n", i, 1'000'003 + (i % 7) * 104'729);
+    periods += fmt::format("main;f{} {}\n", i, 250'000 * (i + 1));
+  }
+  const auto weights = flamediff({"--text"}, before, after);
+  BOOST_TEST(contains(weights.out, "noise: not known"));
+  BOOST_TEST(contains(weights.err, "do not look like samples"));
+  BOOST_TEST(contains(row_of(weights.out, "f6"), " ? "));
+  BOOST_TEST(contains(flamediff({"--text"}, periods, periods).out, "(a sample is 250000 counts)"));
+  BOOST_TEST(contains(flamediff({"--text"}, "a 1.5\n", "a 2.5\n").out, "noise: not known"));
+  BOOST_TEST(
+      contains(flamediff({"--text", "--period", "1"}, before, after).out, "noise: of drawing"));
+}
+
+BOOST_AUTO_TEST_CASE(runs_tell_what_runs_differ_by) {
+  const std::vector<std::string> steady = {"a 500\nb 500\n", "a 505\nb 495\n", "a 495\nb 505\n"};
+  const std::vector<std::string> wild = {"a 600\nb 400\n", "a 900\nb 100\n", "a 400\nb 600\n"};
+  const std::vector<std::string> more = {"a 600\nb 400\n", "a 605\nb 395\n", "a 595\nb 405\n"};
+  BOOST_TEST(contains(row_of(flamediff_runs({"--text"}, steady, more).out, "a"), " sure "));
+  BOOST_TEST(contains(row_of(flamediff_runs({"--text"}, steady, wild).out, "a"), " noise "));
+  BOOST_TEST(
+      contains(flamediff_runs({}, steady, more).out, "before: 3 runs, 3,000 samples; after:"));
+  BOOST_TEST(flamediff_runs({"--fail-over", "5%", "--text"}, steady, more).status == 3);
+  BOOST_TEST(contains(flamediff_runs({"--text", "--absolute"}, steady, {more[0], more[1]}).out,
+                      "percentages of what was counted before"));
+}
+
+BOOST_AUTO_TEST_CASE(same_input_same_bytes) {
+  BOOST_TEST((flamediff({"--subtitle", "x"}, kBefore, kAfter).out ==
+              flamediff({"--subtitle", "x"}, kBefore, kAfter).out));
+}
+
+BOOST_AUTO_TEST_CASE(names_cannot_become_markup) {
+  const auto r = flamediff({"--no-strip"}, "<script>\"&;x 100\n", "]]>;y 100\n");
+  BOOST_TEST(!contains(r.out, "<script>\""));
+  BOOST_TEST(contains(r.out, "&lt;script&gt;"));
+  BOOST_TEST(!contains(flamediff({"--text"}, "a 1\n", "\x1b[31m 100\n").out, "\x1b"));
+}
+
+BOOST_AUTO_TEST_CASE(deep_stacks_and_huge_counts_pass) {
+  std::string deep = "f";
+  for (int i = 0; i < 100'000; ++i)
+    deep += ";f";
+  BOOST_TEST(flamediff({"--embed", "all"}, deep + " 10\n", deep + ";g 20\n").status == 0);
+  const auto huge = flamediff({"--period", "1"}, "a 18446744073709551615\nb 18446744073709551615\n",
+                              "a 18446744073709551615\n");
+  BOOST_TEST(huge.status == 0);
+  BOOST_TEST(contains(huge.err, "more than 64 bits hold"));
+}
+
+BOOST_AUTO_TEST_CASE(counts_of_wholly_different_profiles_are_conserved) {
+  const auto r = flamediff({"--width-from", "both"}, "a;b 30\nc 10\n", "d;e 7\nf 1\n");
+  BOOST_TEST(contains(frame_of(r.out, "all").title, "before 40 samples, after 8)"));
+  BOOST_TEST(frame_of(r.out, "a").width + frame_of(r.out, "c").width + frame_of(r.out, "d").width +
+                     frame_of(r.out, "f").width ==
+                 1180.0,
+             boost::test_tools::tolerance(0.001));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

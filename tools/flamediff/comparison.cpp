@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "flamediff/comparison.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+
+namespace pe::flamediff {
+namespace {
+
+using calltree::kRoot;
+using calltree::NodeId;
+using calltree::ProfileUnion;
+
+/// Counts of every run, by node or by function.
+using CountColumns = std::vector<std::span<const Count>>;
+
+/// What own counts say about the unit that they are in.
+struct Unit {
+  std::uint64_t divisor = 0;  ///< the greatest common one
+  double total = 0;
+  std::uint64_t stacks = 0, small = 0;
+  bool has_fractions = false;
+};
+
+Unit unit_of(const ProfileUnion& all) {
+  Unit unit;
+  for (const auto& profile : all.profiles) {
+    for (const Count count : profile.self) {
+      if (count.is_zero())
+        continue;
+      ++unit.stacks;
+      unit.has_fractions = unit.has_fractions || count.billionths != 0;
+      unit.total += count.as_double();
+      if (unit.divisor != 1)
+        unit.divisor = std::gcd(unit.divisor, count.whole);
+    }
+  }
+  constexpr std::uint64_t kSmall = 10;  // samples
+  for (const auto& profile : all.profiles)
+    for (const Count count : profile.self)
+      unit.small +=
+          !count.is_zero() && count.whole / std::max<std::uint64_t>(1, unit.divisor) < kSmall;
+  return unit;
+}
+
+/// How many counts a sample has; 0: they are not samples, or that cannot be told.
+///
+/// Heuristics.  A common divisor of many counts is a sampling period; one of a few may be chance,
+/// unless it is large.  Microseconds and bytes have no divisor, are many, and hardly any stack has
+/// less than ten of them, where samples leave a long tail of stacks seen once or twice.  Short
+/// times in microseconds, less than kSurelySamples of them, are taken for samples; --countname and
+/// --period tell what they are.
+std::uint64_t counts_per_sample(const ProfileUnion& all, const Options& options) {
+  constexpr std::uint64_t kManyStacks = 16;
+  constexpr std::uint64_t kLargePeriod = 10'000;
+  constexpr double kSurelySamples = 100'000;
+  constexpr std::uint64_t kOneSmallIn = 20;
+  if (options.period)
+    return *options.period;
+  const Unit unit = unit_of(all);
+  if (options.has_unit || unit.has_fractions)
+    return 0;
+  const bool is_period = unit.stacks >= kManyStacks || unit.divisor >= kLargePeriod;
+  const std::uint64_t period = is_period ? std::max<std::uint64_t>(1, unit.divisor) : 1;
+  const bool is_plausible = unit.total / static_cast<double>(period) <= kSurelySamples ||
+                            unit.small * kOneSmallIn >= unit.stacks;
+  return is_plausible ? period : 0;
+}
+
+std::vector<Sides> sides_of(const CountColumns& columns, std::size_t runs_before) {
+  std::vector<Sides> sides(columns.front().size());
+  for (std::size_t run = 0; run < columns.size(); ++run)
+    for (std::size_t i = 0; i < sides.size(); ++i)
+      static_cast<void>(
+          (run < runs_before ? sides[i].before : sides[i].after).add(columns[run][i]));
+  return sides;
+}
+
+class Judging {
+ public:
+  Judging(const ProfileUnion& all, std::size_t runs_before, const Comparison& comparison,
+          bool is_absolute)
+      : all_(all),
+        runs_before_(runs_before),
+        // Intervals of counts a run become shares of the first side's.
+        scale_(is_absolute && comparison.wholes.before > 0
+                   ? static_cast<double>(runs_before) / comparison.wholes.before
+                   : 1) {
+    experiment_.counts_per_sample = static_cast<double>(comparison.counts_per_sample);
+    experiment_.is_absolute = is_absolute;
+    for (std::size_t run = 0; run < all.profiles.size(); ++run)
+      (run < runs_before ? experiment_.before : experiment_.after)
+          .push_back(all.profiles[run].total[kRoot].as_double());
+    if (is_absolute && comparison.counts_per_sample > 0)
+      scale_ *= static_cast<double>(comparison.counts_per_sample);
+  }
+
+  /// `same_as(i)`: an index below `i` whose counts are the same because they are of the same
+  /// samples, or `i`.
+  template <typename SameAs>
+  [[nodiscard]] Compared judge(const CountColumns& columns, SameAs same_as) const {
+    stats::NoiseJudge judge(experiment_);
+    std::vector<double> counts(columns.size());
+    Compared compared{.sides = sides_of(columns, runs_before_), .changes = {}};
+    for (std::size_t i = 0; i < compared.sides.size(); ++i) {
+      if (const std::size_t same = same_as(i); same != i) {
+        judge.add_same_as(same);
+        continue;
+      }
+      for (std::size_t run = 0; run < columns.size(); ++run)
+        counts[run] = columns[run][i].as_double();
+      judge.add(counts);
+    }
+    compared.changes = judge.judge();
+    for (stats::Change& change : compared.changes)
+      change.interval = {change.interval.low * scale_, change.interval.high * scale_};
+    return compared;
+  }
+
+  [[nodiscard]] Compared judge_nodes() const {
+    CountColumns totals;
+    for (const auto& profile : all_.profiles)
+      totals.emplace_back(profile.total);
+    const calltree::CallTree& tree = all_.tree;
+    return judge(totals, [&](std::size_t i) -> std::size_t {
+      const NodeId above = tree.parent(static_cast<NodeId>(i));
+      const bool is_same = std::ranges::all_of(
+          totals, [&](const auto& column) { return column[i] == column[above]; });
+      return is_same ? above : i;
+    });
+  }
+
+ private:
+  const ProfileUnion& all_;
+  std::size_t runs_before_;
+  double scale_;
+  stats::Experiment experiment_;
+};
+
+Wholes wholes_of(const Sides& totals, const Options& options) {
+  Wholes wholes{.before = totals.before.as_double(), .after = totals.after.as_double()};
+  if (!options.is_absolute)
+    return wholes;
+  const double runs =
+      static_cast<double>(options.after.size()) / static_cast<double>(options.before.size());
+  if (wholes.before > 0)
+    wholes.after = wholes.before * runs;
+  else
+    wholes.before = wholes.after / runs;
+  return wholes;
+}
+
+}  // namespace
+
+Comparison compare(const ProfileUnion& all, const Options& options) {
+  const std::size_t runs_before = options.before.size();
+  Comparison comparison;
+  CountColumns self;
+  for (const auto& profile : all.profiles)
+    self.emplace_back(profile.self);
+  comparison.self_of_nodes.sides = sides_of(self, runs_before);
+  comparison.has_runs = std::ranges::count_if(all.profiles, [](const auto& profile) {
+                          return !profile.total[kRoot].is_zero();
+                        }) > 2;
+  comparison.counts_per_sample = counts_per_sample(all, options);
+  CountColumns totals;
+  for (const auto& profile : all.profiles)
+    totals.push_back(std::span(profile.total).first(1));
+  comparison.totals = sides_of(totals, runs_before).front();
+  comparison.wholes = wholes_of(comparison.totals, options);
+
+  const Judging judging(all, runs_before, comparison, options.is_absolute);
+  if (options.output == Output::kPicture)
+    comparison.nodes = judging.judge_nodes();
+  if (options.output == Output::kPicture && !options.fail_over)
+    return comparison;
+  std::vector<calltree::FunctionCounts> functions;
+  functions.reserve(all.profiles.size());
+  for (const auto& profile : all.profiles)
+    functions.push_back(calltree::function_counts(all.tree, profile.self, profile.total));
+  const auto itself = [](std::size_t i) { return i; };
+  CountColumns of_functions;
+  CountColumns self_of_functions;
+  for (const auto& counts : functions) {
+    of_functions.emplace_back(counts.total);
+    self_of_functions.emplace_back(counts.self);
+  }
+  comparison.functions = judging.judge(of_functions, itself);
+  comparison.self_of_functions = judging.judge(self_of_functions, itself);
+  return comparison;
+}
+
+}  // namespace pe::flamediff

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "flamediff/folded_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "folded/folded_reader.h"
+#include "folded/frame_rewriter.h"
+#include "folded/ordered_stacks.h"
+
+namespace pe::flamediff {
+namespace {
+
+using folded::Columns;
+using folded::Count;
+using folded::FoldedLine;
+using folded::OrderedStacks;
+using folded::StackOrder;
+
+/// One of the two files.
+class Side {
+ public:
+  Side(const std::vector<std::string>& file, const Options& options, cli::Io& io) {
+    folded::FoldedReader reader(file, io.in_fd,
+                                options.is_perl ? Columns::kPerlOne : Columns::kOne);
+    while (const auto line = reader.next())
+      add(*line, options.strips_hex);
+    const folded::MalformedLines& malformed = reader.malformed();
+    if (malformed.count > 0) {
+      io.err.write(fmt::format("flamediff: {}\n", malformed.describe()));
+      io.err.flush();
+    }
+    // The script counts such lines as a stack without frames.
+    if (options.is_perl && (malformed.count > 0 || malformed.has_blank))
+      stacks_.add({.stack = {}, .count = {}, .before = {}});
+  }
+
+  /// Goes to the first stack; nothing may be added then.
+  void begin() {
+    reader_.emplace(stacks_);
+    next_ = reader_->next();
+  }
+  /// nullopt behind the last.
+  [[nodiscard]] const std::optional<FoldedLine>& next() const { return next_; }
+  /// The sum of all lines of `stack`, if they come next.
+  Count take(std::string_view stack) {
+    Count sum;
+    while (next_ && next_->stack == stack) {
+      static_cast<void>(sum.add(next_->count));  // one that does not fit stays at the largest
+      next_ = reader_->next();
+    }
+    return sum;
+  }
+
+  [[nodiscard]] Count total() const { return total_; }
+
+ private:
+  void add(const FoldedLine& line, bool strips_hex) {
+    static_cast<void>(total_.add(line.count));
+    if (!strips_hex)
+      return stacks_.add(line);
+    const std::string stripped = folded::without_hex_numbers(line.stack);
+    stacks_.add({.stack = stripped, .count = line.count, .before = {}});
+  }
+
+  OrderedStacks stacks_{StackOrder::kStacks};
+  std::optional<OrderedStacks::Reader> reader_;
+  std::optional<FoldedLine> next_;
+  Count total_;
+};
+
+/// As the script: in binary fractions, and what remains of a sample is cut off.
+Count scaled(Count count, double from, double to) {
+  if (!(from > 0))
+    return {};
+  const double scaled = std::floor(count.as_double() * to / from);
+  constexpr double kLargest = 18446744073709549568.0;  // that a double has below 2^64
+  return {.whole = static_cast<std::uint64_t>(std::min(scaled, kLargest))};
+}
+
+}  // namespace
+
+void write_folded(const Options& options, cli::Io& io, Target& target) {
+  Side before(options.before, options, io);
+  Side after(options.after, options, io);
+  before.begin();
+  after.begin();
+  const double from = before.total().as_double();
+  const double to = after.total().as_double();
+  std::string stack;
+  std::string block;
+  io::Output& out = target.open();
+  while (before.next() || after.next()) {
+    const bool is_first =
+        !after.next() || (before.next() && before.next()->stack <= after.next()->stack);
+    stack = is_first ? before.next()->stack : after.next()->stack;
+    Count counted = before.take(stack);
+    if (options.normalizes)
+      counted = scaled(counted, from, to);
+    folded::append_folded_line(block,
+                               {.stack = stack, .count = after.take(stack), .before = counted});
+    constexpr std::size_t kBlockBytes = 64UL * 1024;
+    if (block.size() >= kBlockBytes) {
+      out.write(block);
+      block.clear();
+    }
+  }
+  out.write(block);
+}
+
+}  // namespace pe::flamediff

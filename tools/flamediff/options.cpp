@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "flamediff/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/parse_decimal.h"
+#include "base/parse_number.h"
+#include "base/quote.h"
+#include "svg/colors.h"
+
+namespace pe::flamediff {
+namespace {
+
+namespace po = boost::program_options;
+
+using flame::refuse;
+
+std::uint64_t read_whole(const cli::CommandLine& line, const char* option, std::uint64_t fallback) {
+  const auto* text = line.text(option);
+  if (text == nullptr)
+    return fallback;
+  const auto number = parse_number<std::uint64_t>(*text);
+  if (!number)
+    refuse(option, "not a whole number", *text);
+  return *number;
+}
+
+WidthFrom read_width_from(const cli::CommandLine& line) {
+  const auto* text = line.text("width-from");
+  if (text == nullptr || *text == "after")
+    return WidthFrom::kAfter;
+  if (*text == "before")
+    return WidthFrom::kBefore;
+  if (*text != "both")
+    refuse("width-from", "not one of before, after, both", *text);
+  return WidthFrom::kBoth;
+}
+
+std::optional<double> read_fail_over(const cli::CommandLine& line) {
+  const auto* text = line.text("fail-over");
+  if (text == nullptr)
+    return std::nullopt;
+  std::string_view number = *text;
+  if (number.ends_with('%'))
+    number.remove_suffix(1);
+  const auto value = parse_decimal(number);
+  if (!value || *value < 0)
+    refuse("fail-over", "not a percentage", *text);
+  return value;
+}
+
+/// Of what stands behind --.  A file may be called as an option; what is no file was meant as one.
+void refuse_options(const std::vector<std::string>& operands) {
+  std::error_code ignored;
+  for (const std::string& operand : operands)
+    if (operand.size() > 1 && operand[0] == '-' && !std::filesystem::exists(operand, ignored))
+      throw UsageError(
+          fmt::format("{}: no such profile; options stand before the --", pe::quoted(operand)));
+}
+
+/// The files of both sides.
+void read_operands(const cli::CommandLine& line, Options& options) {
+  options.before = line.operands;
+  options.after = line.second_operands;
+  if (!line.has("runs")) {
+    std::vector<std::string> files = line.operands;
+    files.insert(files.end(), line.second_operands.begin(), line.second_operands.end());
+    if (files.size() == 1 && !options.is_perl)
+      files.emplace_back("-");
+    if (options.is_perl && files.size() > 2)  // the script does not look at them
+      files.resize(2);
+    if (files.size() != 2)
+      throw UsageError(files.empty()
+                           ? "two profiles are needed"
+                           : "more than two profiles: --runs A1 A2 -- B1 B2 compares runs");
+    options.before = {files[0]};
+    options.after = {files[1]};
+  } else {
+    refuse_options(options.after);
+  }
+  if (options.before.empty() || options.after.empty())
+    throw UsageError("--runs: profiles before, --, profiles after");
+  const auto from_stdin =
+      std::ranges::count(options.before, "-") + std::ranges::count(options.after, "-");
+  if (from_stdin > 1)
+    throw UsageError("-: standard input can be read only once");
+}
+
+void read_output(const cli::CommandLine& line, Options& options) {
+  if (line.has("folded") && line.has("text"))
+    throw UsageError("--folded and --text: choose one");
+  options.output = line.has("folded") ? Output::kFolded
+                   : line.has("text") ? Output::kText
+                                      : Output::kPicture;
+  options.normalizes = line.has("normalize");
+  options.strips_hex = line.has("strip-hex");
+  if (options.output != Output::kFolded) {
+    for (const char* option : {"normalize", "strip-hex", "compat"})
+      if (line.has(option))
+        throw UsageError(fmt::format("--{}: only with --folded", option));
+    return;
+  }
+  for (const char* option : {"runs", "fail-over", "strip", "absolute", "only-significant"})
+    if (line.has(option))
+      throw UsageError(fmt::format("--{}: not with --folded", option));
+}
+
+}  // namespace
+
+void add_options(po::options_description& options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options.add_options()                                                                   //
+      ("output,o", text("FILE"), "write to FILE, not to standard output")                 //
+      ("text", "print a table of functions that got worse and better")                    //
+      ("folded", "print \"stack before after\", as difffolded.pl")                        //
+      ("normalize,n", "with --folded: scale the first to the second's total")             //
+      ("strip-hex,s", "with --folded: 0x... for hexadecimal numbers")                     //
+      ("compat", "with --folded: quirks of difffolded.pl included")                       //
+      ("fail-over", text("N%"), "exit 3 if a share grew by more, beyond noise")           //
+      ("runs", "several profiles a side: --runs A1 A2 -- B1 B2")                          //
+      ("period", text("N"), "counts of one sample; 0: not samples (default: found out)")  //
+      ("absolute", "compare counts, not shares of each profile")                          //
+      ("only-significant", "dim, or leave out, what may be noise")                        //
+      ("width-from", text("SIDE"), "widths of before, after (default) or both")           //
+      ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
+       "cut what matches out of names (repeatable)")                      //
+      ("no-strip", "keep addresses, template arguments, .cold in names")  //
+      ("top", text("N"), "rows of each table; 0: all (default 20)");
+  flame::add_page_options(options);
+}
+
+Options read_options(const cli::CommandLine& line) {
+  Options options;
+  static_cast<flame::PageOptions&>(options) = flame::read_page_options(
+      line, "Differential Flame Graph", svg::default_background(svg::Palette::kBlack));
+  options.is_perl = line.has("compat");
+  read_output(line, options);
+  read_operands(line, options);
+  flame::read_text(line, "output", options.output_file);
+  options.width_from = read_width_from(line);
+  options.is_absolute = line.has("absolute");
+  options.is_only_significant = line.has("only-significant");
+  options.cuts_build_details = !line.has("no-strip");
+  options.strip = line.texts("strip");
+  options.fail_over = read_fail_over(line);
+  if (line.has("period"))
+    options.period = read_whole(line, "period", 0);
+  options.has_unit = options.page.count_name != "samples";
+  options.top = read_whole(line, "top", options.top);
+  return options;
+}
+
+}  // namespace pe::flamediff

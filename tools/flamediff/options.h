@@ -1,0 +1,49 @@
+// What the command line means, checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run.h"
+#include "flame/page_options.h"
+
+namespace pe::flamediff {
+
+enum class Output { kPicture, kFolded, kText };
+
+/// Which profile the widths of frames are of.
+enum class WidthFrom {
+  kBefore,
+  kAfter,
+  kBoth,  ///< the mean of both shares
+};
+
+struct Options : flame::PageOptions {
+  /// Files: one a run.
+  std::vector<std::string> before, after;
+  std::string output_file;  ///< empty: standard output
+  Output output = Output::kPicture;
+  WidthFrom width_from = WidthFrom::kAfter;
+  bool is_absolute = false;          ///< counts are compared as they are
+  bool is_only_significant = false;  ///< what is not beyond noise is dimmed, or left out
+  bool is_perl = false;              ///< --compat: quirks of difffolded.pl included
+  bool normalizes = false;           ///< --folded -n
+  bool strips_hex = false;           ///< --folded -s
+  bool cuts_build_details = true;
+  std::vector<std::string> strip;       ///< regular expressions
+  std::optional<double> fail_over;      ///< percent by which a share may grow
+  std::optional<std::uint64_t> period;  ///< counts of a sample; 0: counts are not samples
+  bool has_unit = false;                ///< --countname says that counts are something else
+  std::uint64_t top = 20;               ///< rows of each table; 0: all
+};
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::flamediff

@@ -1,0 +1,13 @@
+// The script that flamediff stands in for.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+
+#include "cli/getopt_long.h"
+
+namespace pe::flamediff {
+
+extern const std::span<const cli::PerlName> kPerlNames;
+
+}  // namespace pe::flamediff

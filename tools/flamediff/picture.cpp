@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+#include "flamediff/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/plural.h"
+#include "calltree/weigher.h"
+#include "flame/compared.h"
+#include "flame/numbers.h"
+#include "flame/picture.h"
+#include "flamediff/change_text.h"
+
+namespace pe::flamediff {
+namespace {
+
+using calltree::CallTree;
+using calltree::kRoot;
+using calltree::NodeId;
+using calltree::WeighedTree;
+using flame::ComparedNodes;
+using stats::Noise;
+
+constexpr svg::Rgb kDimmed{0xdc, 0xdc, 0xdc};
+
+/// Counts of one side made comparable with those of the other.
+class Scale {
+ public:
+  explicit Scale(double factor) : factor_(factor) {
+    // Three decimals of what the smallest count becomes; the page stays small.
+    const double digits = 3 - std::floor(std::log10(factor));
+    decimals_ = std::pow(10.0, std::clamp(digits, 0.0, 9.0));
+  }
+
+  [[nodiscard]] Count operator()(Count count) const {
+    if (factor_ == 1)
+      return count;
+    const double scaled = std::min(count.as_double() * factor_, 1.8e19);  // fits 64 bits
+    const double whole = std::floor(scaled);
+    const double rest = std::round((scaled - whole) * decimals_) / decimals_;
+    const double billionths = std::min(rest * Count::kOne, Count::kOne - 1.0);
+    return {.whole = static_cast<std::uint64_t>(whole),
+            .billionths = static_cast<std::uint32_t>(std::llround(billionths))};
+  }
+
+ private:
+  double factor_;
+  double decimals_;  ///< 10 to their power
+};
+
+double ratio(double to, double from) { return to > 0 && from > 0 ? to / from : 1; }
+
+/// What frames are wide by, in counts of the side that `options` chooses.
+calltree::Weights weights_of(const Comparison& comparison, const Options& options) {
+  const Wholes& wholes = comparison.wholes;
+  const bool is_before = options.width_from == WidthFrom::kBefore;
+  const double half = options.width_from == WidthFrom::kBoth ? 0.5 : 1;
+  const Scale of_before(half * (is_before ? 1 : ratio(wholes.after, wholes.before)));
+  const Scale of_after(half * (is_before ? ratio(wholes.before, wholes.after) : 1));
+  const auto& self = comparison.self_of_nodes.sides;
+  const auto& totals = comparison.nodes.sides;
+  calltree::Weights weights{.self = std::vector<Count>(self.size()),
+                            .aside = std::vector<Count>(self.size()),
+                            .aside_name = is_before ? "[new]" : "[vanished]"};
+  for (std::size_t node = 0; node < self.size(); ++node) {
+    Count& width = weights.self[node];
+    if (options.width_from == WidthFrom::kBoth) {
+      width = of_before(self[node].before);
+      static_cast<void>(width.add(of_after(self[node].after)));
+      continue;
+    }
+    width = is_before ? self[node].before : self[node].after;
+    const bool is_unseen = (is_before ? totals[node].before : totals[node].after).is_zero();
+    if (is_unseen)
+      weights.aside[node] = is_before ? of_after(self[node].after) : of_before(self[node].before);
+  }
+  return weights;
+}
+
+/// The frame that stands for all that stands aside.
+void describe_aside(const WeighedTree& weighed, const Comparison& comparison, bool is_before,
+                    ComparedNodes& nodes) {
+  if (weighed.aside == kRoot)
+    return;
+  Sides sum;
+  for (std::size_t node = 0; node < comparison.self_of_nodes.sides.size(); ++node) {
+    const Sides& total = comparison.nodes.sides[node];
+    const Sides& self = comparison.self_of_nodes.sides[node];
+    if (is_before && total.before.is_zero())
+      static_cast<void>(sum.after.add(self.after));
+    if (!is_before && total.after.is_zero())
+      static_cast<void>(sum.before.add(self.before));
+  }
+  nodes.before[weighed.aside] = sum.before;
+  nodes.after[weighed.aside] = sum.after;
+  nodes.changes[weighed.aside] = {};
+}
+
+/// Of frames that changed for sure, if there are any: all colours are for them then.
+double largest_change(const WeighedTree& weighed, const ComparedNodes& nodes) {
+  double sure = 0;
+  double any = 0;
+  for (NodeId node = kRoot + 1; node < weighed.origin.size(); ++node) {
+    if (node == weighed.aside)
+      continue;
+    const double change = std::abs(nodes.change(node));
+    any = std::max(any, change);
+    if (nodes.changes[node].noise == Noise::kBeyond)
+      sure = std::max(sure, change);
+  }
+  return sure > 0 ? sure : any;
+}
+
+ComparedNodes compared_nodes(const WeighedTree& weighed, const Comparison& comparison,
+                             const Options& options) {
+  ComparedNodes nodes;
+  nodes.whole_before = comparison.wholes.before;
+  nodes.whole_after = comparison.wholes.after;
+  nodes.dims_noise = options.is_only_significant;
+  const std::size_t size = weighed.origin.size();
+  nodes.before.reserve(size);
+  nodes.after.reserve(size);
+  nodes.changes.reserve(size);
+  for (const NodeId origin : weighed.origin) {
+    nodes.before.push_back(comparison.nodes.sides[origin].before);
+    nodes.after.push_back(comparison.nodes.sides[origin].after);
+    nodes.changes.push_back(comparison.nodes.changes[origin]);
+  }
+  nodes.largest = largest_change(weighed, nodes);
+  describe_aside(weighed, comparison, options.width_from == WidthFrom::kBefore, nodes);
+  return nodes;
+}
+
+/// As the script of the page says it: svg/page/compared.js.
+class Looks final : public flame::FrameLooks {
+ public:
+  Looks(const CallTree& tree, const ComparedNodes& nodes, const std::string& unit)
+      : tree_(tree), nodes_(nodes), unit_(unit) {
+    const auto set_class = [](svg::FrameExtra& extra, const char* name) {
+      extra.group.push_back({.name = "class", .value = name});
+    };
+    set_class(new_, "new");
+    set_class(gone_, "gone");
+    set_class(dim_, "dim");
+    set_class(new_and_dim_, "new dim");
+    set_class(gone_and_dim_, "gone dim");
+  }
+
+  svg::Rgb color(NodeId node) override {
+    return is_dim(node) ? kDimmed : svg::difference_color(nodes_.shade(node), nodes_.largest);
+  }
+  [[nodiscard]] std::string_view name(NodeId node) const override {
+    return svg::without_mark(tree_.name(node));
+  }
+  [[nodiscard]] std::string detail(const flame::Box& box) const override {
+    const NodeId node = box.node;
+    const std::string before = flame::grouped_count(nodes_.before[node], 1);
+    const std::string after = flame::grouped_count(nodes_.after[node], 1);
+    if (node == kRoot && nodes_.change(node) == 0)  // all of each
+      return fmt::format("before {} {}, after {}", before, unit_, after);
+    const stats::Change& change = nodes_.changes[node];
+    const auto rounded = [](double share) { return std::round(share * 1e6) / 1e6; };
+    const std::string interval =
+        change.noise == Noise::kUnknown
+            ? ""
+            : fmt::format(" ({} to {})", signed_percent(rounded(change.interval.low)),
+                          signed_percent(rounded(change.interval.high)));
+    const std::string_view mark = is_new(node) ? "new, " : is_gone(node) ? "gone, " : "";
+    return fmt::format("before {} {}, {}; after {}, {}; {}{}{}, {}", before, unit_,
+                       percent(nodes_.share_before(node)), after, percent(nodes_.share_after(node)),
+                       mark, signed_percent(nodes_.change(node)), interval,
+                       noise_text(change.noise));
+  }
+  [[nodiscard]] const svg::FrameExtra* extra(NodeId node) const override {
+    if (is_new(node))
+      return is_dim(node) ? &new_and_dim_ : &new_;
+    if (is_gone(node))
+      return is_dim(node) ? &gone_and_dim_ : &gone_;
+    return is_dim(node) ? &dim_ : nullptr;
+  }
+
+ private:
+  [[nodiscard]] bool is_new(NodeId node) const {
+    return nodes_.before[node].is_zero() && !nodes_.after[node].is_zero();
+  }
+  [[nodiscard]] bool is_gone(NodeId node) const {
+    return nodes_.after[node].is_zero() && !nodes_.before[node].is_zero();
+  }
+  [[nodiscard]] bool is_dim(NodeId node) const {
+    return nodes_.dims_noise && nodes_.changes[node].noise != Noise::kBeyond;
+  }
+  static std::string_view noise_text(Noise noise) {
+    switch (noise) {
+      case Noise::kUnknown:
+        return "noise not known";
+      case Noise::kTooRare:
+        return "too rare to tell";
+      case Noise::kWithin:
+        return "may be noise";
+      case Noise::kBeyond:
+        break;
+    }
+    return "more than noise";
+  }
+
+  const CallTree& tree_;
+  const ComparedNodes& nodes_;
+  const std::string& unit_;
+  svg::FrameExtra new_, gone_, dim_, new_and_dim_, gone_and_dim_;
+};
+
+std::string side_text(std::string_view side, const std::vector<std::string>& files, Count total,
+                      const std::string& unit) {
+  const std::string name = files.size() == 1 ? files[0] : plural(files.size(), "run");
+  return fmt::format("{}: {}, {} {}", side, name == "-" ? "stdin" : name,
+                     flame::grouped_count(total, 1), unit);
+}
+
+/// How many frames changed for sure: what a picture full of colours does not show.
+std::string certainty_text(const ComparedNodes& nodes, const Comparison& comparison) {
+  if (!comparison.knows_noise())
+    return fmt::format("noise not known: {}", why_noise_is_unknown(comparison));
+  const auto beyond = static_cast<std::uint64_t>(
+      std::ranges::count(nodes.changes, Noise::kBeyond, &stats::Change::noise));
+  return fmt::format("{} changed by more than noise",
+                     beyond == 0 ? "no frame" : plural(beyond, "frame"));
+}
+
+svg::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comparison,
+                          const Options& options) {
+  svg::PageStyle style = options.page;
+  style.min_width = options.min_width.pixels(style.geometry);
+  style.legend = svg::difference_legend();
+  style.legend.push_back({.color = {0xb0, 0x00, 0x20}, .meaning = "framed: new"});
+  style.legend.push_back({.color = {0x1a, 0x3f, 0xb0}, .meaning = "dashed: vanished"});
+  if (options.is_only_significant)
+    style.legend.push_back({.color = kDimmed, .meaning = "may be noise"});
+  style.geometry.has_legend = true;
+  if (style.subtitle.empty())
+    style.subtitle =
+        fmt::format("{}; {}; {}", certainty_text(nodes, comparison),
+                    side_text("before", options.before, comparison.totals.before, style.count_name),
+                    side_text("after", options.after, comparison.totals.after, style.count_name));
+  style.geometry.has_subtitle = true;
+  return style;
+}
+
+/// In a sentence, what changed most: of what is known to have changed, if noise is known.
+std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
+                       const Comparison& comparison, const std::string& unit) {
+  return fmt::format(
+      "{} {} before, {} after, {}. Red frames grew, blue ones shrank, with all that stands on "
+      "them; "
+      "{}.",
+      flame::grouped_count(comparison.totals.before, 1), unit,
+      flame::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
+      certainty_text(nodes, comparison));
+}
+
+}  // namespace
+
+void draw(const CallTree& tree, const Comparison& comparison, const Options& options, cli::Io& io,
+          io::Output& out) {
+  const WeighedTree weighed = calltree::Weigher::weigh(tree, weights_of(comparison, options));
+  const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
+  svg::PageStyle style = page_style(nodes, comparison, options);
+  const double usable_width = style.geometry.usable_width();
+  const flame::Layout layout = flame::lay_out(
+      weighed.tree, {.usable_width = usable_width, .min_width = options.min_width, .total = {}});
+  const std::vector<svg::Rgb> colors(weighed.tree.name_count(), svg::Rgb{255, 255, 255});
+  const flame::EmbeddedTree embedded = flame::embed_for_page(weighed.tree, layout,
+                                                             {.whole = layout.boxes.front().count,
+                                                              .limit = options.embed_limit,
+                                                              .colors = colors,
+                                                              .compared = &nodes},
+                                                             usable_width);
+  style.geometry.levels = layout.levels;
+  style.merges_narrow = !embedded.bytes.empty();
+  style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
+                  flame::left_out_text(embedded, 1, style.count_name);
+  Looks looks(weighed.tree, nodes, style.count_name);
+  const std::uint64_t replaced = flame::write_page(layout, style, looks, embedded, out);
+  if (replaced > 0)
+    io.err.write(fmt::format("flamediff: replaced {} that XML cannot hold\n",
+                             plural(replaced, "character")));
+  if (options.embed_limit > 0 && embedded.bytes.empty())
+    io.err.write(
+        "flamediff: --embed: too small for the frames that are drawn: the page has no tree to zoom "
+        "into\n");
+  io.err.flush();
+}
+
+void draw_error(std::string_view message, const Options& options, io::Output& out) {
+  svg::PageWriter(options.page, out).error_page(message);
+}
+
+}  // namespace pe::flamediff

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "flamediff/profiles.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/quote.h"
+#include "folded/folded_reader.h"
+#include "folded/frame_rewriter.h"
+
+namespace pe::flamediff {
+namespace {
+
+using calltree::kRoot;
+using calltree::NodeId;
+using calltree::ProfileUnion;
+
+/// The one frame that all of a side's stacks stand on, none being the frame itself; or kRoot.
+NodeId only_outermost(const ProfileUnion& all, std::size_t first, std::size_t last) {
+  NodeId only = kRoot;
+  for (std::size_t i = first; i < last; ++i) {
+    const calltree::CountColumn& profile = all.profiles[i];
+    if (!profile.self[kRoot].is_zero())
+      return kRoot;
+    for (NodeId node = kRoot + 1; node < all.tree.size(); node = all.tree.subtree_end(node)) {
+      if (profile.total[node].is_zero())
+        continue;
+      if ((only != kRoot && only != node) || profile.self[node] == profile.total[node])
+        return kRoot;
+      only = node;
+    }
+  }
+  return only;
+}
+
+/// The same with frames outermost called `name`.  Like reading all of it once more.
+ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
+  const calltree::CallTree& tree = all.tree;
+  calltree::TreeBuilder builder;
+  std::string stack;
+  std::vector<std::size_t> ends(tree.size());  // of each node's stack
+  for (NodeId node = kRoot + 1; node < tree.size(); ++node) {
+    const NodeId above = tree.parent(node);
+    stack.resize(ends[above]);
+    if (above != kRoot)
+      stack += ';';
+    stack += above == kRoot ? name : tree.name(node);
+    ends[node] = stack.size();
+    for (std::size_t i = 0; i < all.profiles.size(); ++i)
+      if (const folded::Count count = all.profiles[i].self[node]; !count.is_zero())
+        builder.add_to(i, stack, count);
+  }
+  return std::move(builder).finish_union(all.profiles.size());
+}
+
+/// A program that was called otherwise is no other program.
+void join_outermost(std::size_t runs_before, Profiles& profiles) {
+  const calltree::CallTree& tree = profiles.all.tree;
+  const NodeId before = only_outermost(profiles.all, 0, runs_before);
+  const NodeId after = only_outermost(profiles.all, runs_before, profiles.all.profiles.size());
+  if (before == kRoot || after == kRoot || before == after || tree.saturated())
+    return;
+  profiles.messages.push_back(fmt::format(
+      "all stacks stand on {} before and on {} after: compared as one frame (--no-strip: "
+      "as two)",
+      quoted(tree.name(before)), quoted(tree.name(after))));
+  const std::string name(tree.name(after));
+  profiles.all = with_outermost(profiles.all, name);
+}
+
+}  // namespace
+
+Profiles read_profiles(const Options& options, int stdin_fd) {
+  const folded::FrameRewriter rewriter("strip", options.strip, options.cuts_build_details);
+  calltree::TreeBuilder::Rename rename;
+  if (!rewriter.is_empty())
+    rename = [&rewriter](std::string_view frame) { return rewriter.rewrite(frame); };
+  calltree::TreeBuilder builder(rename);
+  Profiles profiles;
+  std::vector<std::string> files = options.before;
+  files.insert(files.end(), options.after.begin(), options.after.end());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    folded::FoldedReader reader(std::span<const std::string>(files).subspan(i, 1), stdin_fd);
+    while (const auto line = reader.next())
+      builder.add_to(i, line->stack, line->count);
+    if (reader.malformed().count > 0)
+      profiles.messages.push_back(reader.malformed().describe());
+  }
+  profiles.all = std::move(builder).finish_union(files.size());
+  if (options.cuts_build_details)
+    join_outermost(options.before.size(), profiles);
+  return profiles;
+}
+
+}  // namespace pe::flamediff

@@ -1,0 +1,32 @@
+// Where the result goes: a file that is not touched before there is a result, or standard output.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "io/output.h"
+
+namespace pe::flamediff {
+
+class Target {
+ public:
+  /// `file`: empty for `standard`.  Both must outlive the target.
+  Target(const std::string& file, io::Output& standard) : name_(file), standard_(standard) {}
+
+  /// Throws Error if the file cannot be created.
+  io::Output& open() {
+    if (name_.empty())
+      return standard_;
+    if (!file_)
+      file_.emplace(name_);
+    return *file_;
+  }
+
+ private:
+  const std::string& name_;
+  io::Output& standard_;
+  std::optional<io::FileOutput> file_;
+};
+
+}  // namespace pe::flamediff

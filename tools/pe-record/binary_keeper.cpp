@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/binary_keeper.h"
+
+#include <utility>
+
+#include "base/plural.h"
+#include "binaries/mapped_image.h"
+
+namespace pe::record {
+
+BinaryKeeper::BinaryKeeper(binaries::BuildIdCache cache) : cache_(std::move(cache)) {}
+
+BinaryKeeper::~BinaryKeeper() { stop(); }
+
+void BinaryKeeper::follow(const session::MappingChange& change) {
+  // Code that a JIT maps is none of ours, and may come a thousand times a second.
+  if (change.mapped == nullptr || !change.mapped->build_id.empty())
+    seen_.erase(change.pid);
+}
+
+void BinaryKeeper::see(std::uint32_t pid, const proc::ProcessTable& processes) {
+  if (!seen_.insert(pid).second)
+    return;
+  if (const auto* space = processes.space(pid))
+    for (const auto& [start, mapping] : space->all())
+      if (!mapping.file->build_id.empty() && !offered_.contains(mapping.file))
+        offer(pid, mapping);
+}
+
+void BinaryKeeper::offer(std::uint32_t pid, const proc::Mapping& mapping) {
+  if (build_ids_.contains(mapping.file->build_id)) {
+    offered_.insert(mapping.file);
+    return;
+  }
+  if (auto image = binaries::open_here(mapping)) {
+    offered_.insert(mapping.file);
+    if (here_.size() < kMaxHeld)
+      here_.push_back({mapping, std::move(*image)});
+    return;
+  }
+  // One that its process no longer has is looked for again in the next that has mapped it.
+  auto opened = binaries::open_from_process(static_cast<pid_t>(pid), mapping);
+  if (auto* image = std::get_if<elf::Image>(&opened)) {
+    offered_.insert(mapping.file);
+    keep(*mapping.file, std::move(*image));
+  }
+}
+
+void BinaryKeeper::keep(const proc::MappedFile& file, elf::Image image) {
+  build_ids_.insert(file.build_id);
+  const std::uint64_t bytes = image.size_bytes();
+  if (bytes > binaries::BuildIdCache::kMaxFileBytes || bytes > kMaxBytes - bytes_)
+    return count(binaries::BuildIdCache::Kept::kTooLarge);
+  bytes_ += bytes;
+  enqueue({binaries::without_deleted(file.path), file.build_id, std::move(image)});
+}
+
+void BinaryKeeper::enqueue(Job job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.push_back(std::move(job));
+  if (!worker_.joinable())
+    worker_ = std::thread([this] { work(); });
+  changed_.notify_one();
+}
+
+void BinaryKeeper::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_finished_ || !jobs_.empty(); });
+    if (jobs_.empty())
+      return;
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    const auto kept = cache_.keep(job.path, job.build_id, job.image.fd());
+    count(kept);
+    lock.lock();
+  }
+}
+
+void BinaryKeeper::count(binaries::BuildIdCache::Kept kept) {
+  using Kept = binaries::BuildIdCache::Kept;
+  const std::lock_guard lock(mutex_);
+  counts_.kept += kept == Kept::kYes ? 1 : 0;
+  counts_.too_large += kept == Kept::kTooLarge ? 1 : 0;
+  counts_.failed += kept == Kept::kChanged || kept == Kept::kNotWritten ? 1 : 0;
+  counts_.failed += kept == Kept::kNotOurs ? 1 : 0;
+  counts_.is_refused = counts_.is_refused || kept == Kept::kNotOurs;
+}
+
+void BinaryKeeper::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_finished_ = true;
+  }
+  changed_.notify_one();
+  if (worker_.joinable())
+    worker_.join();
+}
+
+std::string BinaryKeeper::finish() {
+  for (Seen& seen : here_)
+    if (!build_ids_.contains(seen.mapping.file->build_id) && !binaries::open_here(seen.mapping))
+      keep(*seen.mapping.file, std::move(seen.image));
+  stop();
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view what) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + plural(count, "binary file") + std::string(what);
+  };
+  add(counts_.kept, " kept in ~/.debug");
+  add(counts_.too_large, " too large to keep");
+  add(counts_.failed, counts_.is_refused
+                          ? " not kept (~/.debug is a link, or others may write there)"
+                          : " not kept (~/.debug cannot be written)");
+  return text;
+}
+
+}  // namespace pe::record

@@ -1,0 +1,86 @@
+// Keeps, in perf's build-id cache, the binaries of sampled processes that will not be found by
+// their path later: deleted or replaced ones, those of containers, those run from memory.
+//
+// A process's binaries are looked at when it is first sampled, and again when it has mapped more.
+// Copies are made by a thread of their own, so that the rings are emptied meanwhile.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "binaries/build_id_cache.h"
+#include "session/history.h"
+
+namespace pe::record {
+
+class BinaryKeeper {
+ public:
+  explicit BinaryKeeper(binaries::BuildIdCache cache);
+  ~BinaryKeeper();
+  BinaryKeeper(const BinaryKeeper&) = delete;
+  BinaryKeeper& operator=(const BinaryKeeper&) = delete;
+  BinaryKeeper(BinaryKeeper&&) = delete;
+  BinaryKeeper& operator=(BinaryKeeper&&) = delete;
+
+  /// Takes in a change to what a process has mapped.
+  void follow(const session::MappingChange& change);
+  /// A sample of `pid`.
+  void see(std::uint32_t pid, const proc::ProcessTable& processes);
+
+  /// Looks for what has been deleted or replaced meanwhile, waits for the copies and tells of them: "2 binary
+  /// files kept in ~/.debug"; empty if there was nothing to keep.
+  std::string finish();
+
+  /// How many files are held open; others are not kept if they lose their path later.
+  static constexpr std::size_t kMaxHeld = 2'048;
+  /// What one recording keeps at most.
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
+
+ private:
+  struct Job {
+    std::string path, build_id;
+    elf::Image image;
+  };
+  struct Counts {
+    std::uint64_t kept = 0;
+    std::uint64_t too_large = 0;
+    std::uint64_t failed = 0;
+    bool is_refused = false;  ///< the cache's folder is not for us to write
+  };
+
+  void offer(std::uint32_t pid, const proc::Mapping& mapping);
+  void keep(const proc::MappedFile& file, elf::Image image);
+  void enqueue(Job job);
+  void work();
+  void count(binaries::BuildIdCache::Kept kept);
+  void stop();
+
+  binaries::BuildIdCache cache_;
+  std::unordered_set<std::uint32_t> seen_;               ///< processes without news since
+  std::unordered_set<const proc::MappedFile*> offered_;  ///< and found or kept
+  std::unordered_set<std::string> build_ids_;            ///< of all jobs
+  struct Seen {
+    proc::Mapping mapping;
+    elf::Image image;
+  };
+  /// Found by their path when they were first seen, and held open: they may lose it, and their
+  /// process be gone, before the recording ends.
+  std::vector<Seen> here_;
+  std::uint64_t bytes_ = 0;
+
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool is_finished_ = false;
+  Counts counts_;
+  std::thread worker_;  ///< started with the first job
+};
+
+}  // namespace pe::record

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "stacktop/frame_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "svg/utf8.h"
+
+namespace pe::stacktop {
+namespace {
+
+/// C0 and C1 control characters, DEL, line and paragraph separators, and the marks that turn the
+/// direction of writing (Unicode Standard Annex 9), by which a name could look like another.
+bool is_dangerous(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x200e && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x61c;
+}
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+/// The byte at which the column `column` begins.
+std::size_t byte_of_column(std::string_view text, std::size_t column) {
+  std::size_t at = 0;
+  for (; at < text.size(); ++at)
+    if (!is_continuation(text[at]) && column-- == 0)
+      break;
+  return at;
+}
+
+}  // namespace
+
+std::string shown(std::string_view name) {
+  if (name.empty())
+    return "[no name]";
+  std::string out;
+  out.reserve(name.size());
+  while (!name.empty()) {
+    const auto [value, size] = svg::first_code_point(name);
+    const bool is_invalid = size == 1 && static_cast<unsigned char>(name[0]) >= 0x80;
+    if (is_invalid || is_dangerous(value))
+      for (const char c : name.substr(0, size))
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += name.substr(0, size);
+    name.remove_prefix(size);
+  }
+  return out;
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
+}
+
+std::string shortened(std::string_view text, std::size_t columns) {
+  constexpr std::string_view kCut = "...";
+  const std::size_t size = columns_of(text);
+  if (size <= columns)
+    return std::string(text);
+  if (columns <= kCut.size())
+    return std::string(kCut.substr(0, columns));
+  const std::size_t kept = columns - kCut.size();
+  const std::size_t front = (kept + 1) / 2;
+  std::string out(text.substr(0, byte_of_column(text, front)));
+  out += kCut;
+  out += text.substr(byte_of_column(text, size - (kept - front)));
+  return out;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const auto [value, size] = svg::first_code_point(text);
+    const std::string_view bytes = text.substr(0, size);
+    if (value == '"' || value == '\\') {
+      out += '\\';
+      out += bytes;
+    } else if (value < 0x20 || value == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(value));
+    } else if (value == svg::kReplacement) {
+      out += "\\ufffd";
+    } else {
+      out += bytes;
+    }
+    text.remove_prefix(size);
+  }
+  return out + '"';
+}
+
+}  // namespace pe::stacktop

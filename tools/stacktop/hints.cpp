@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "stacktop/hints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/characters.h"
+#include "base/quote.h"
+#include "svg/colors.h"
+
+namespace pe::stacktop {
+
+/// One file, line by line.
+class Hints::FileParser {
+ public:
+  FileParser(Hints& hints, std::string_view name) : hints_(hints), name_(name) {}
+
+  void parse(std::string_view text) {
+    while (!text.empty()) {
+      const auto end = std::min(text.find('\n'), text.size());
+      ++number_;
+      take(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    finish_rule();
+  }
+
+ private:
+  void take(std::string_view line) {
+    while (!line.empty() && is_space(line.back()))
+      line.remove_suffix(1);
+    if (line.empty() || line.front() == '#')
+      return;
+    if (is_blank(line.front()))
+      take_text(line);
+    else
+      take_expression(line);
+  }
+
+  void take_expression(std::string_view line) {
+    if (!rule_.text.empty())
+      finish_rule();
+    if (first_expression_.empty()) {
+      first_expression_ = line;
+      first_number_ = number_;
+    }
+    std::string why;
+    if (auto expression = folded::Expression::parse(line, why))
+      rule_.expressions.push_back(std::move(*expression));
+    else
+      ignore(number_, "not a regular expression", line);
+  }
+
+  void take_text(std::string_view line) {
+    line.remove_prefix(line.find_first_not_of(" \t"));
+    if (first_expression_.empty()) {
+      ignore(number_, "no expression above it", line);
+      return;
+    }
+    if (!rule_.text.empty())
+      rule_.text += ' ';
+    rule_.text += line;
+  }
+
+  void finish_rule() {
+    if (rule_.text.empty() && !first_expression_.empty())
+      ignore(first_number_, "no text below it", first_expression_);
+    else if (!rule_.expressions.empty())
+      hints_.hints_.push_back(std::move(rule_));
+    rule_ = {};
+    first_expression_ = {};
+  }
+
+  void ignore(std::uint64_t number, std::string_view why, std::string_view line) {
+    if (hints_.ignored_++ == 0)
+      hints_.first_ignored_ = fmt::format("{}:{}: {}: {}", name_, number, why, quoted(line));
+  }
+
+  Hints& hints_;
+  std::string_view name_;
+  std::uint64_t number_ = 0;
+  Hint rule_;                          ///< at hand
+  std::string_view first_expression_;  ///< of it, also if it is none; empty before the first
+  std::uint64_t first_number_ = 0;
+};
+
+void Hints::add(std::string_view text, std::string_view name) {
+  FileParser(*this, name).parse(text);
+}
+
+std::size_t Hints::find(std::string_view function) const {
+  const std::string_view name = svg::without_mark(function);
+  const auto found = std::find_if(hints_.begin(), hints_.end(), [name](const Hint& hint) {
+    return std::any_of(
+        hint.expressions.begin(), hint.expressions.end(),
+        [name](const folded::Expression& expression) { return expression.matches(name); });
+  });
+  return static_cast<std::size_t>(found - hints_.begin());
+}
+
+}  // namespace pe::stacktop

@@ -1,0 +1,41 @@
+// What the command line means, checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run.h"
+#include "stacktop/groups.h"
+#include "stacktop/hierarchy.h"
+
+namespace pe::stacktop {
+
+enum class Format { kText, kJson, kTsv };
+enum class When { kAuto, kAlways, kNever };
+
+struct Options {
+  std::optional<std::size_t> top = 20;        ///< lines, or hierarchies; nullopt: all
+  bool sort_by_total = false;                 ///< otherwise by self
+  std::optional<By> by;                       ///< otherwise functions
+  std::optional<std::string> function;        ///< whose neighbours are shown
+  Direction direction = Direction::kCallees;  ///< of them, and of hierarchies
+  bool is_hierarchy = false;
+  double least_share = 0;  ///< of the whole; lines below are left out
+  std::uint32_t max_levels = 128;
+  std::optional<std::size_t> columns;  ///< of a line of text; nullopt: as the terminal has
+  Format format = Format::kText;
+  When color = When::kAuto;
+  bool has_hints = false;
+  std::vector<std::string> hint_files;
+};
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::stacktop

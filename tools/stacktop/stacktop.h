@@ -1,0 +1,17 @@
+// stacktop: tables of the hot spots in folded stacks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/run.h"
+
+namespace pe {
+
+extern const cli::Tool kStacktop;
+
+/// The whole tool, for tests: arguments without argv[0], exit status back.
+int stacktop_main(std::span<const std::string> args, cli::Io& io);
+
+}  // namespace pe

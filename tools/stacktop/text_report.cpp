@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "stacktop/text_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include "stacktop/frame_text.h"
+
+namespace pe::stacktop {
+namespace {
+
+using calltree::Count;
+
+constexpr std::size_t kBarColumns = 10;
+constexpr std::string_view kBold = "\033[1m";
+constexpr std::string_view kDim = "\033[2m";
+constexpr std::string_view kRed = "\033[31m";
+constexpr std::string_view kYellow = "\033[33m";
+constexpr std::string_view kPlain = "\033[0m";
+
+std::string percent_text(Count part, Count all) {
+  return fmt::format("{:.2f}%", percent_of(part, all));
+}
+
+/// `share` of the columns, to an eighth of one where blocks can be shown; with blanks up to the
+/// end.
+std::string bar(double share, bool is_utf8) {
+  constexpr std::string_view kEighths[] = {"",       "\u258F", "\u258E", "\u258D",
+                                           "\u258C", "\u258B", "\u258A", "\u2589"};
+  const auto eighths =
+      static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarColumns * 8));
+  std::size_t columns = eighths / 8;
+  std::string out;
+  for (std::size_t i = 0; i < columns; ++i)
+    out += is_utf8 ? "\u2588" : "#";
+  if (is_utf8 && eighths % 8 != 0) {
+    out += kEighths[eighths % 8];
+    ++columns;
+  }
+  return out + std::string(kBarColumns - columns, ' ');
+}
+
+class TextWriter {
+ public:
+  TextWriter(const Report& report, const Look& look, io::Output& out)
+      : report_(report), look_(look), out_(out) {}
+
+  void write() {
+    measure();
+    write_functions();
+    write_heading();
+    for (std::size_t i = 0; i < report_.lines.size(); ++i) {
+      if (report_.is_hierarchy && i > 0 && report_.lines[i].depth == 0)
+        put("\n");
+      write_line(report_.lines[i]);
+    }
+    write_left_out();
+    if (report_.hints != nullptr)
+      write_hints();
+  }
+
+ private:
+  void put(std::string_view text) { out_.write(text); }
+
+  std::string colored(std::string_view color, const std::string& text) const {
+    return look_.has_color && !color.empty() ? fmt::format("{}{}{}", color, text, kPlain) : text;
+  }
+
+  void measure() {
+    for (const Line& line : report_.lines) {
+      self_columns_ = std::max(self_columns_, folded::to_text(line.sums.self).size());
+      total_columns_ = std::max(total_columns_, folded::to_text(line.sums.total).size());
+    }
+  }
+
+  /// Whose callers or callees follow.
+  void write_functions() {
+    if (report_.functions.empty())
+      return;
+    constexpr std::size_t kShown = 5;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(kShown, report_.functions.size()); ++i)
+      names += fmt::format("{}{}", i == 0 ? "" : ", ", shown(report_.functions[i]));
+    if (report_.functions.size() > kShown)
+      names += fmt::format(" and {} more", report_.functions.size() - kShown);
+    const Sums& sums = report_.of_functions;
+    put(fmt::format("{} of {}\ntotal {} ({}), self {} ({})\n\n", report_.view, names,
+                    folded::to_text(sums.total), percent_text(sums.total, report_.all),
+                    folded::to_text(sums.self), percent_text(sums.self, report_.all)));
+  }
+
+  void write_heading() {
+    std::string text;
+    if (report_.has_self)
+      text += fmt::format("{:>7} {:>{}} ", "self %", "self", self_columns_);
+    text += fmt::format("{:>7} {:>{}}  ", "total %", "total", total_columns_);
+    if (look_.has_bars)
+      text += std::string(kBarColumns + 1, ' ');
+    text += report_.heading;
+    put(fmt::format("{}\n", colored(kBold, text)));
+  }
+
+  [[nodiscard]] std::string_view color_of(double percent) const {
+    constexpr double kHot = 10;
+    constexpr double kWarm = 2;
+    if (percent >= kHot)
+      return kRed;
+    return percent >= kWarm ? kYellow : "";
+  }
+
+  [[nodiscard]] std::string percent_column(Count count, bool is_sorted_by) const {
+    const std::string text = fmt::format("{:>7}", percent_text(count, report_.all));
+    return is_sorted_by ? colored(color_of(percent_of(count, report_.all)), text) : text;
+  }
+
+  void write_line(const Line& line) {
+    std::string text;
+    std::size_t columns = 7 + 1 + total_columns_ + 2;
+    if (report_.has_self) {
+      text += fmt::format("{} {:>{}} ", percent_column(line.sums.self, !report_.is_sorted_by_total),
+                          folded::to_text(line.sums.self), self_columns_);
+      columns += 7 + 1 + self_columns_ + 1;
+    }
+    text += fmt::format("{} {:>{}}  ", percent_column(line.sums.total, report_.is_sorted_by_total),
+                        folded::to_text(line.sums.total), total_columns_);
+    if (look_.has_bars) {
+      const Count count = report_.is_sorted_by_total ? line.sums.total : line.sums.self;
+      text += bar(percent_of(count, report_.all) / 100, look_.is_utf8);
+      text += ' ';
+      columns += kBarColumns + 1;
+    }
+    text += line.branch;
+    text += fitting(shown(line.name), columns + line.branch.size());
+    text += '\n';
+    put(text);
+  }
+
+  /// `name`, so that it ends with the line if `before` columns stand before it.
+  [[nodiscard]] std::string fitting(const std::string& name, std::size_t before) const {
+    constexpr std::size_t kLeast = 12;  // less says nothing; rather a second line
+    if (!look_.columns)
+      return name;
+    return shortened(name, std::max(kLeast, *look_.columns - std::min(*look_.columns, before)));
+  }
+
+  void write_left_out() {
+    if (report_.left_out == 0 || report_.is_hierarchy)
+      return;
+    put(colored(kDim, fmt::format("({} more {}{}: {} {})", report_.left_out, report_.heading,
+                                  report_.left_out == 1 ? "" : "s",
+                                  percent_text(report_.left_out_count, report_.all),
+                                  report_.has_self ? "self" : "in total")) +
+        "\n");
+  }
+
+  void write_hints() {
+    std::vector<std::size_t> order;  // as their first functions come
+    for (const Line& line : report_.lines)
+      if (line.hint && std::find(order.begin(), order.end(), *line.hint) == order.end())
+        order.push_back(*line.hint);
+    if (order.empty()) {
+      put("\nNo hint is known for these functions.\n");
+      return;
+    }
+    put(fmt::format("\n{}\n", colored(kBold,
+                                      "Hints, by the functions' names alone: what is usually done. "
+                                      "Measure before and after.")));
+    for (const std::size_t hint : order)
+      write_hint(hint);
+  }
+
+  void write_hint(std::size_t hint) {
+    constexpr std::size_t kShown = 4;
+    std::vector<std::string_view> names;
+    for (const Line& line : report_.lines)
+      if (line.hint == hint && std::find(names.begin(), names.end(), line.name) == names.end())
+        names.push_back(line.name);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+      text += fmt::format("{}{}", i == 0 ? "" : ", ", shortened(shown(names[i]), 40));
+    if (names.size() > kShown)
+      text += fmt::format(" and {} more", names.size() - kShown);
+    put(fmt::format("  {}\n", text));
+    write_wrapped(shown((*report_.hints)[hint].text));
+  }
+
+  void write_wrapped(std::string_view text) {
+    constexpr std::string_view kIndent = "      ";
+    constexpr std::size_t kColumns = 80;
+    const std::size_t columns = std::min(kColumns, look_.columns.value_or(kColumns));
+    std::string line;
+    while (!text.empty()) {
+      const std::string_view word = text.substr(0, text.find(' '));
+      if (!line.empty() && kIndent.size() + columns_of(line) + 1 + columns_of(word) > columns) {
+        put(fmt::format("{}{}\n", kIndent, line));
+        line.clear();
+      }
+      line += line.empty() ? "" : " ";
+      line += word;
+      text.remove_prefix(std::min(text.size(), word.size() + 1));
+    }
+    put(fmt::format("{}{}\n", kIndent, line));
+  }
+
+  const Report& report_;
+  const Look& look_;
+  io::Output& out_;
+  std::size_t self_columns_ = 4, total_columns_ = 5;  // at least those of their headings
+};
+
+}  // namespace
+
+void write_text(const Report& report, const Look& look, io::Output& out) {
+  TextWriter(report, look, out).write();
+}
+
+}  // namespace pe::stacktop
