@@ -34,8 +34,8 @@ class BinaryKeeper {
   /// A sample of `pid`.
   void see(std::uint32_t pid, const proc::ProcessTable& processes);
 
-  /// Looks for what has been deleted or replaced meanwhile, waits for the copies and tells of them: "2 binary
-  /// files kept in ~/.debug"; empty if there was nothing to keep.
+  /// Looks for what has been deleted or replaced meanwhile, waits for the copies and tells of them:
+  /// "2 binary files kept in ~/.debug"; empty if there was nothing to keep.
   std::string finish();
 
   /// How many files are held open; others are not kept if they lose their path later.
