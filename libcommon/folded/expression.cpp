@@ -23,6 +23,8 @@ Expression::Expression(Expression&&) noexcept = default;
 Expression& Expression::operator=(Expression&&) noexcept = default;
 Expression::~Expression() = default;
 
+std::size_t Expression::size() const { return static_cast<std::size_t>(compiled_->ProgramSize()); }
+
 bool Expression::matches(std::string_view text) const {
   return re2::RE2::PartialMatch({text.data(), text.size()}, *compiled_);
 }

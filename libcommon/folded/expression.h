@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ class Expression {
   Expression& operator=(Expression&&) noexcept;
   ~Expression();
 
+  /// How large its program is, in instructions: what it takes to keep, and in memory to match.
+  [[nodiscard]] std::size_t size() const;
   /// Anywhere in `text`?
   [[nodiscard]] bool matches(std::string_view text) const;
 

@@ -152,9 +152,9 @@ find_baseline() {
   # The last run of the same kind.
   read_runs
   local i wanted
-  wanted=$(json_text "$what")
+  wanted=$(program_of "$(json_text "$what")")
   for ((i = ${#runs[@]} - 1; i >= 0; i--)); do
-    if [ "\"$(meta "${runs[i]}" workload)\"" = "$wanted" ] && [ "$(meta "${runs[i]}" mode)" = "$mode" ]; then
+    if [ "$(program_of "$(meta "${runs[i]}" workload)")" = "$wanted" ] && [ "$(meta "${runs[i]}" mode)" = "$mode" ]; then
       baseline_folder=${runs[i]}
       return
     fi

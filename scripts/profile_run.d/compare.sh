@@ -41,7 +41,7 @@ write_summary() {  # FIRST SECOND VERDICT-FILE STATUS
   printf '\n### Worse and better\n\n'
   flamediff --text --only-significant --top "$top" -- "$1/stacks.folded" "$2/stacks.folded" 2>&1 | shown_lines | as_block
   printf '\n### Hot spots now\n\n'
-  stacktop -n "$top" -- "$2/stacks.folded" 2>&1 | as_block
+  stacktop --columns "$columns" -n "$top" -- "$2/stacks.folded" 2>&1 | as_block
 }
 
 # A cell of a table: nothing in it means anything to Markdown or HTML.

@@ -32,11 +32,17 @@ find_run() {  # RUN OPTION
   read_runs
   local count=${#runs[@]}
   case $1 in
-    latest | previous)
-      local back=1
+    latest | previous)  # of those with samples
+      local back=1 folder
       [ "$1" = latest ] || back=2
-      [ "$count" -ge "$back" ] || die "$2: no $1 run in '$output'"
-      found=${runs[count - back]}
+      found=
+      for ((count--; count >= 0; count--)); do
+        folder=${runs[count]}
+        [ -s "$folder/stacks.folded" ] || continue
+        back=$((back - 1))
+        [ "$back" -gt 0 ] || { found=$folder; break; }
+      done
+      [ -n "$found" ] || die "$2: no $1 run with samples in '$output'"
       ;;
     */*) found=${1%/} ;;
     *)
@@ -54,6 +60,9 @@ run_name() { basename -- "$1"; }
 meta() {  # RUN KEY
   sed -n "s/^  \"$2\": \(.*[^,]\),\{0,1\}\$/\1/p" -- "$1/meta.json" 2>/dev/null | head -n 1 | sed 's/^"\(.*\)"$/\1/'
 }
+
+# What a workload ran, whatever the number of its process was: "process 12 (nginx)" and "process 13 (nginx)" are the same.
+program_of() { sed 's/^"\{0,1\}process [0-9]* //; s/^"//; s/"$//' <<<"$1"; }  # WORKLOAD
 
 # A number of a run's meta.json, or "-": the file may hold anything.
 figure() {  # RUN KEY
@@ -85,5 +94,8 @@ run_list() {
     printf '%-22s %-9s %9s %6s %8s  %s\n' "$(shown "$(run_name "$folder")")" "$(shown "$(meta "$folder" mode)")" "$(figure "$folder" samples)" \
       "$(figure "$folder" lost)" "$(figure "$folder" seconds)" "$(shown "$(meta "$folder" workload)")"
   done
+  local drafts
+  drafts=$(find "$output" -maxdepth 1 -name '.capture-*' -type d 2>/dev/null | wc -l)
+  [ "$drafts" -eq 0 ] || say "not finished: $drafts capture$([ "$drafts" -eq 1 ] || echo s), $output/.capture-*: going on, or ended before a run was written"
   flush
 }

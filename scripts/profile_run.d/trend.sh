@@ -104,10 +104,23 @@ trend_svg() {  # TITLE
     }'
 }
 
+# Of `runs`, those of the same program as the run $1 stay; how many do not is in `others`.
+keep_same_program() {  # RUN
+  local wanted folder same=()
+  wanted=$(program_of "$(meta "$1" workload)")
+  for folder in "${runs[@]}"; do
+    [ "$(program_of "$(meta "$folder" workload)")" != "$wanted" ] || same+=("$folder")
+  done
+  others=$((${#runs[@]} - ${#same[@]}))
+  runs=("${same[@]}")
+}
+
 run_trend() {
-  local function=${operands[0]} folder rows='' told file shares near
+  local function=${operands[0]} folder rows='' told file shares near others
+  find_run "$run" trend
   read_runs
-  [ ${#runs[@]} -gt 0 ] || die "trend: no runs in '$output'"
+  keep_same_program "$found"
+  [ ${#runs[@]} -gt 0 ] || die "trend: no such run in '$output': '$run'"
   for folder in "${runs[@]}"; do
     shares=$(share_of "$function" "$folder/stacks.folded")
     rows+="$(run_name "$folder" | tr -d '[:space:]' | shown_lines) $(figure "$folder" samples) $shares"$'\n'
@@ -115,7 +128,7 @@ run_trend() {
   rows=${rows%$'\n'}
   if ! awk '$5 > 0 { found = 1 } END { exit !found }' <<<"$rows"; then
     near=$(near_names "$function" "${runs[-1]}/stacks.folded")
-    die "trend: no run has a function '$function'${near:+; the last has $near}"
+    die "trend: no run of $(shown "$(meta "$found" workload)") has a function '$function'${near:+; the last has $near}"
   fi
   told=$(awk '$4 != "-"' <<<"$rows")  # runs without samples have no share
   printf 'share of %s in %d run%s\n\n' "$(shown "$function")" "${#runs[@]}" "$([ ${#runs[@]} -eq 1 ] || echo s)"
@@ -127,5 +140,6 @@ run_trend() {
   file=${svg:-$output/trend.svg}
   write_file "$file" trend_svg "Share of $function" <<<"$told" || die "$file: not drawn"
   printf '\n%s\n' "$file"
+  [ "$others" -eq 0 ] || say "$others run$([ "$others" -eq 1 ] || echo s) of other programs left out; --run chooses the program"
   flush
 }

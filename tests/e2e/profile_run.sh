@@ -81,7 +81,7 @@ expect 'ci of what grew' 3 $?
 has 'who grew' grew "$dir/err"
 has summary '## Profile: functions grew' "$dir/summary.md"
 for name in "${names[@]}"; do
-  in_runs trend "$name" --svg "$dir/trend.svg" >>"$dir/summary.md" 2>&1
+  in_runs trend "$name" --run "$slow" --svg "$dir/trend.svg" >>"$dir/summary.md" 2>&1
   xmllint --noout "$dir/trend.svg" || fail "trend of $name: not well-formed"
 done
 { in_runs list; in_runs analyze --run "$slow"; in_runs diff --before "$fast" --after "$slow"; } >>"$dir/summary.md" 2>&1
@@ -108,6 +108,22 @@ expect 'trend, no samples' '- -' "$(awk '/^2000/ { print $3, $4 }' "$dir/out")"
 has 'trend, no samples' 'total 30.00 to 30.00 %' "$dir/out"
 xmllint --noout "$clones/trend.svg" || fail 'trend of clones: not well-formed'
 pr trend --output "$clones" Work::thirteen 2>"$dir/err" && fail 'trend: a name that is nearly right'
+mkdir "$clones/2002-01-01T00-00-00Z"
+sed 's/^  "workload": .*/  "workload": "other",/' "$first/meta.json" >"$clones/2002-01-01T00-00-00Z/meta.json"
+echo 'main;app::Work::thirty 5' >"$clones/2002-01-01T00-00-00Z/stacks.folded"
+pr trend --output "$clones" app::Work::thirty >"$dir/out" 2>"$dir/other"
+expect 'trend, of the last program' 'share of app::Work::thirty in 1 run' "$(head -n 1 "$dir/out")"
+has 'trend, other programs' '3 runs of other programs left out' "$dir/other"
+pr trend --output "$clones" --run 2001-01-01T00-00-00Z app::Work::thirty >"$dir/out" 2>/dev/null
+expect 'trend, of one program' 'share of app::Work::thirty in 3 runs' "$(head -n 1 "$dir/out")"
+rm -r "$clones/2002-01-01T00-00-00Z"
+mv "$clones/2000-01-01T00-00-00Z" "$clones/2003-01-01T00-00-00Z"
+pr analyze --output "$clones" | grep -q Work::thirty || fail 'the latest run is one without samples'
+mv "$clones/2003-01-01T00-00-00Z" "$clones/2000-01-01T00-00-00Z"
+mkdir "$clones/.capture-1"
+pr list --output "$clones" 2>"$dir/out2" >"$dir/out"
+has 'list, drafts' 'not finished: 1 capture,' "$dir/out2"
+rmdir "$clones/.capture-1"
 has 'near names' 'the last has app::Work::thirty' "$dir/err"
 pr analyze --output "$clones" >"$dir/out"
 has 'long names' '::end' "$dir/out"
@@ -193,7 +209,7 @@ usage 'only one of them' capture --pid 1 -- true
 usage '--baseline is missing' ci
 usage 'A program goes behind --' capture true
 pr analyze --output "$dir/none" 2>"$dir/err"; expect 'no runs' 1 $?
-has 'no runs' "no latest run in '$dir/none'" "$dir/err"
+has 'no runs' "no latest run with samples in '$dir/none'" "$dir/err"
 pr --help >/dev/full 2>/dev/null && fail 'a full disk looks like success'
 [ -z "$(find "$dir" -name 'pwned*')" ] || fail 'a name was run'
 finish

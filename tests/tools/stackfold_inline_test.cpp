@@ -116,6 +116,15 @@ BOOST_AUTO_TEST_CASE(source_lines_follow_their_frames) {
              "stackfold: ignored 1 unknown line; first: stdin:3: '  a.c:1'\n");
 }
 
+BOOST_AUTO_TEST_CASE(modules_of_the_text_go_before_names) {
+  const std::string text = sample(
+      "\t1f a+0x1 ([kernel.kallsyms])\n\t2f b->c (/lib/x;y.so)\n\t3f d (/tmp/perf-1.map)\n"
+      "\t4f [unknown] (/lib/x.so)\n\t5f e ([vdso])\n\t6f f ([unknown])\n\t7f g (inlined)\n"
+      "\t8f h ([ext4])\n");
+  BOOST_TEST(stackfold({"--modules"}, text).out ==
+             "prog;[ext4]`h;g;f;[vdso]`e;[x.so];[jit]`d;x:y.so`b;x:y.so`c_[i];[kernel]`a 5\n");
+}
+
 BOOST_AUTO_TEST_CASE(source_lines_of_samples_left_out_are_no_unknown_lines) {
   const std::string other = "prog  12/34 [000] 1.0: 5 faults: \n\t1f b (/x)\n  b.c:1\n\n";
   const auto r = stackfold({"--srcline"}, sample("\t1f a (/x)\n  a.c:1\n") + other);
@@ -144,7 +153,7 @@ BOOST_AUTO_TEST_CASE(compat_takes_any_line_behind_a_frame_for_its_source) {
 }
 
 BOOST_AUTO_TEST_CASE(inputs_without_frame_lines_refuse_these_options) {
-  for (const char* option : {"--inline", "--srcline"}) {
+  for (const char* option : {"--inline", "--srcline", "--modules"}) {
     const auto r = stackfold({option}, "a;b 1\n");
     BOOST_TEST(r.status == 1);
     BOOST_TEST(r.err ==

@@ -75,6 +75,19 @@ BOOST_AUTO_TEST_CASE(marks_frames_by_kind) {
              "my_prog;LazyCompile:x:y_[j] 1\nmy_prog;main;tiny;f;sys_read 1\n");
 }
 
+BOOST_AUTO_TEST_CASE(modules_go_before_names) {
+  auto stream = annotated();
+  stream.sample({.chain = {kKernel, 0xff00, kUser, 0x200, 0x100}})
+      .sample({.chain = {kUser, 0x300}});
+  BOOST_TEST(stackfold({"--modules"}, stream).out ==
+             "my_prog;[jit]`LazyCompile:x:y 1\n"
+             "my_prog;p`main;p`tiny;l.so`f;[kernel]`sys_read 1\n");
+  BOOST_TEST(stackfold({"--modules", "--all"}, stream).out ==
+             "my_prog;[jit]`LazyCompile:x:y_[j] 1\n"
+             "my_prog;p`main;p`tiny;l.so`f;[kernel]`sys_read_[k] 1\n");
+  BOOST_TEST(stackfold({"--modules", "--compat"}, stream).status == 2);
+}
+
 BOOST_AUTO_TEST_CASE(names_processes_and_threads_in_the_root_frame) {
   auto stream = annotated();
   stream.sample({.pid = 1, .tid = 4, .chain = {kUser, 0x200}});

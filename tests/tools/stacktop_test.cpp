@@ -166,13 +166,19 @@ BOOST_AUTO_TEST_CASE(stacks_of_100000_frames_are_no_deeper_than_others) {
   const std::string deep = "x;" + frames("f", 100'000) + " 5\n";
   for (const std::vector<std::string>& args :
        std::vector<std::vector<std::string>>{{"--total"},
-                                             {"--tree", "--max-depth", "4294967295", "-n", "1"},
+                                             {"--tree", "--max-depth", "10000", "-n", "1"},
                                              {"--callers", "f", "--tree"},
                                              {"--callees", "f", "--tree"}}) {
     const auto r = stacktop(args, deep);
     BOOST_TEST(r.status == 0);
     BOOST_TEST(contains(r.out, "100.00%"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(trees_have_a_greatest_depth) {
+  const auto r = stacktop({"--tree", "--max-depth", "10001"}, "a 1\n");
+  BOOST_TEST(r.status == 2);
+  BOOST_TEST(contains(r.err, "not a number of frames from 1 to 10000"));
 }
 
 BOOST_AUTO_TEST_CASE(groups_are_told_instead_of_functions) {

@@ -36,6 +36,17 @@ std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& 
   return text;
 }
 
+std::string module_text(std::string_view module, bool is_jit) {
+  if (is_jit)
+    return "[jit]`";
+  if (module.ends_with("vmlinux") || module == "[kernel.kallsyms]" || module == "[kernel]")
+    return "[kernel]`";
+  const bool is_named = module.starts_with('[') && module != "[unknown]";
+  if (!is_named && (!module.starts_with('/') || module.starts_with("//")))
+    return {};
+  return clean_name(file_name(module)) + '`';
+}
+
 std::string source_text(std::string_view file, std::uint32_t line) {
   return ":" + clean_name(fmt::format("{}:{}", file_name(file), line));
 }

@@ -17,6 +17,10 @@ std::string clean_name(std::string_view name);
 /// The cleaned name with the suffix of its kind; `flags` as in perf::SymbolFlags.
 std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks);
 
+/// What --modules puts before a name, as DTrace has it: "libc.so.6`", "[kernel]`", "[jit]`";
+/// nothing where `module` is a path of no file and no word in brackets.
+std::string module_text(std::string_view module, bool is_jit);
+
 /// What is added for the line of a source: ":sort.c:71".
 std::string source_text(std::string_view file, std::uint32_t line);
 

@@ -10,8 +10,7 @@ namespace pe::fold {
 
 void Locations::add_symbol(const perf::SymbolRecord& symbol) {
   const bool is_unnamed = (symbol.flags & perf::kSymbolUnresolved) != 0;
-  std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags)
-                                : frame_text(symbol.name, symbol.flags, marks_);
+  std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags) : named(symbol);
   has_lines_ = has_lines_ || symbol.line > 0;
   if (with_source_ && symbol.line > 0)
     text += source_text(symbol.file, symbol.line);
@@ -73,6 +72,13 @@ Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
     last_process_ = process.get();
   }
   return *last_process_;
+}
+
+std::string Locations::named(const perf::SymbolRecord& symbol) const {
+  std::string text = frame_text(symbol.name, symbol.flags, marks_);
+  if (with_modules_)
+    text.insert(0, module_text(symbol.module, (symbol.flags & perf::kSymbolJit) != 0));
+  return text;
 }
 
 /// A frame of which only the place is known, "libc.so.6+0x1f", the way it was asked for.

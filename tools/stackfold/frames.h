@@ -29,6 +29,7 @@ class Locations {
       : texts_(texts),
         marks_(options.marks),
         unnamed_(options.unnamed),
+        with_modules_(options.with_modules),
         with_source_(options.with_source) {}
 
   void add_symbol(const perf::SymbolRecord& symbol);
@@ -56,6 +57,7 @@ class Locations {
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
 
   ByAddress& of_process(std::uint32_t pid);
+  [[nodiscard]] std::string named(const perf::SymbolRecord& symbol) const;
   [[nodiscard]] std::string unnamed(std::string_view place, std::string_view module,
                                     std::uint32_t flags) const;
   FrameId make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
@@ -64,6 +66,7 @@ class Locations {
   folded::FrameTable& texts_;
   Marks marks_;
   UnnamedText unnamed_;
+  bool with_modules_;
   bool with_source_;
   boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;

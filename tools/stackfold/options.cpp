@@ -53,6 +53,7 @@ void add_options(po::options_description& options) {
       "inline", "show functions inlined into perf script's frames")(
       "context", "with --inline: add file and line to names")(
       "srcline", "add source lines to names, where the input has them")(
+      "modules", "put the module before each name: libc.so.6`read")(
       "unnamed", text("HOW"), "call frames of a stream: place, module, unknown")(
       "weight", text("HOW"), "weigh by samples or by period");
 }
@@ -91,6 +92,9 @@ Options read_options(const cli::CommandLine& line) {
   options.with_inlined = line.has("inline");
   options.with_context = line.has("context");
   options.with_source = line.has("srcline");
+  options.with_modules = line.has("modules");
+  if (options.with_modules && options.is_perl)
+    throw UsageError("--modules: not with --compat");
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");

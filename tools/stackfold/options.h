@@ -44,6 +44,7 @@ struct Options {
   bool with_addresses = false;   ///< "[unknown <pc>]"
   bool with_inlined = false;     ///< frames for what DWARF says was inlined
   bool with_context = false;     ///< file and line behind those
+  bool with_modules = false;     ///< "libc.so.6`read"
   bool with_source = false;      ///< perf script prints a source line behind each frame
   bool all_events = false;       ///< every event, its name as root frame
   Marks marks;

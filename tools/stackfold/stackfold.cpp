@@ -129,9 +129,12 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
       throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
     return;  // what pe-symbolize --lines has told
   }
-  if (!format.has_frame_lines && (options.with_inlined || options.with_source))
+  if (!format.has_frame_lines &&
+      (options.with_inlined || options.with_source || options.with_modules))
     throw Error(fmt::format("{}: --{}: only for the text of perf script", input,
-                            options.with_inlined ? "inline" : "srcline"));
+                            options.with_inlined  ? "inline"
+                            : options.with_source ? "srcline"
+                                                  : "modules"));
 }
 
 /// false if the input was damaged, or nothing of any known form.

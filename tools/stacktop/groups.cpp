@@ -77,12 +77,12 @@ std::optional<std::string_view> module_of(std::string_view frame) {
     return "[jit]";
   const bool is_library = frame.ends_with("_[l]");
   const std::string_view text = svg::without_mark(frame);
+  if (const auto tick = text.find('`'); tick != kNone && tick > 0)
+    return text.substr(0, tick);
   if (const auto module = module_of_offset(text); !module.empty())
     return module;
   if (const auto module = module_in_brackets(text); !module.empty())
     return module;
-  if (const auto tick = text.find('`'); tick != kNone && tick > 0)
-    return text.substr(0, tick);
   return is_library ? "[library]" : kNoModule;
 }
 

@@ -46,11 +46,21 @@ class Hints::FileParser {
       first_expression_ = line;
       first_number_ = number_;
     }
+    if (hints_.expressions_ == kMostExpressions || hints_.instructions_ > kMostInstructions) {
+      ignore(number_, "too many expressions before it", line);
+      return;
+    }
+    ++hints_.expressions_;
     std::string why;
     if (auto expression = folded::Expression::parse(line, why))
-      rule_.expressions.push_back(std::move(*expression));
+      take_parsed(std::move(*expression));
     else
       ignore(number_, "not a regular expression", line);
+  }
+
+  void take_parsed(folded::Expression expression) {
+    hints_.instructions_ += expression.size();
+    rule_.expressions.push_back(std::move(expression));
   }
 
   void take_text(std::string_view line) {

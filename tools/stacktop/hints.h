@@ -38,8 +38,8 @@ class Hints {
   [[nodiscard]] const Hint& operator[](std::size_t index) const { return hints_[index]; }
   [[nodiscard]] std::size_t size() const noexcept { return hints_.size(); }
 
-  /// Lines that were stepped over: no expression, an expression without text, a text without
-  /// expression.
+  /// Lines that were stepped over: one too many, no expression, an expression without text, a text
+  /// without expression.
   [[nodiscard]] std::uint64_t ignored() const noexcept { return ignored_; }
   /// "FILE:LINE: why: 'text'" of the first of them.
   [[nodiscard]] const std::string& first_ignored() const noexcept { return first_ignored_; }
@@ -47,7 +47,13 @@ class Hints {
  private:
   class FileParser;
 
+  /// Each expression takes some KB, and some MB at most when it is matched.
+  static constexpr std::size_t kMostExpressions = 4096;
+  static constexpr std::size_t kMostInstructions = 1'000'000;
+
   std::vector<Hint> hints_;
+  std::size_t expressions_ = 0;   ///< seen, those that are none among them
+  std::size_t instructions_ = 0;  ///< of all of them
   std::uint64_t ignored_ = 0;
   std::string first_ignored_;
 };

@@ -16,6 +16,9 @@ namespace {
 
 namespace po = boost::program_options;
 
+/// A line of a hierarchy is as long as it is deep: of more, one function could fill a disk.
+constexpr std::uint32_t kMostLevels = 10'000;
+
 [[noreturn]] void refuse(const char* option, std::string_view expected, const std::string& text) {
   throw UsageError(fmt::format("--{}: {}: '{}'", option, expected, text));
 }
@@ -86,8 +89,8 @@ void read_limits(const cli::CommandLine& line, Options& options) {
   }
   if (const std::string* text = line.text("max-depth")) {
     const auto levels = parse_number<std::uint32_t>(*text);
-    if (!levels || *levels == 0)
-      refuse("max-depth", "not a number of frames", *text);
+    if (!levels || *levels == 0 || *levels > kMostLevels)
+      refuse("max-depth", fmt::format("not a number of frames from 1 to {}", kMostLevels), *text);
     options.max_levels = *levels;
   }
   if (const std::string* text = line.text("columns")) {

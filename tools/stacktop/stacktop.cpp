@@ -84,7 +84,7 @@ void report_modules(const Report& report, cli::Io& io) {
                    [](const stacktop::Line& line) { return line.name == stacktop::kNoModule; });
   if (unknown != report.lines.end())
     warn(io, fmt::format("--by module: {:.1f} % of the counts end in frames whose text does not "
-                         "tell their module; stackfold --annotate tells kernel, JIT and library",
+                         "tell their module; stackfold --modules puts it there",
                          stacktop::percent_of(unknown->sums.self, report.all)));
 }
 

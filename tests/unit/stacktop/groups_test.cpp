@@ -28,6 +28,8 @@ BOOST_AUTO_TEST_CASE(a_module_is_what_the_text_of_a_frame_tells) {
   BOOST_TEST(module_of("[libc.so.6 <7f12a0b3>]").value() == "libc.so.6");
   BOOST_TEST(module_of("nf_hook [nf_tables]").value() == "nf_tables");
   BOOST_TEST(module_of("libc.so.1`malloc").value() == "libc.so.1");
+  BOOST_TEST(module_of("[kernel]`schedule").value() == "[kernel]");
+  BOOST_TEST(module_of("[jit]`a[0]").value() == "[jit]");
   BOOST_TEST(module_of("[unknown]").value() == "[unknown]");
   BOOST_TEST(module_of("schedule_[k]").value() == "[kernel]");
   BOOST_TEST(module_of("Main.run_[j]").value() == "[jit]");

@@ -64,6 +64,20 @@ BOOST_AUTO_TEST_CASE(a_wrong_expression_leaves_the_others_of_its_rule) {
   BOOST_TEST(hints.first_ignored() == "f:1: not a regular expression: 'a('");
 }
 
+BOOST_AUTO_TEST_CASE(expressions_are_bounded_in_number_and_in_size) {
+  Hints many;
+  for (int i = 0; i < 4100; ++i)
+    many.add("a\n  x\n", "f");
+  BOOST_TEST(many.size() == 4096U);
+  BOOST_TEST(many.ignored() == 4U);
+  BOOST_TEST(many.first_ignored() == "f:1: too many expressions before it: 'a'");
+  Hints large;
+  for (int i = 0; i < 200; ++i)
+    large.add("(\\pL{50}){3}\n  x\n", "f");
+  BOOST_TEST(large.size() < 200U);
+  BOOST_TEST(large.ignored() > 0U);
+}
+
 BOOST_AUTO_TEST_CASE(an_expression_without_text_is_told_by_its_own_line) {
   Hints hints;
   hints.add("a\n  x\nb\nc\n", "f");

@@ -60,6 +60,10 @@ std::string mark_of(std::string_view module, const FrameRules& rules) {
   return rules.marks.library && looks_like_library(module) ? "_[l]" : "";
 }
 
+std::string prefix_of(std::string_view module, const FrameRules& rules) {
+  return rules.with_modules ? module_text(module, is_jit(module, rules.is_perl)) : std::string();
+}
+
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   const auto first = std::find_if_not(line.begin(), line.end(), is_space);
   line.remove_prefix(static_cast<std::size_t>(first - line.begin()));
@@ -131,6 +135,8 @@ std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rul
       text = clean_name(text);
       if (text == "[unknown]" && !is_unknown)
         continue;  // nothing is left of it
+      if (!is_unknown)
+        text.insert(0, prefix_of(frame.module, rules));
     }
     text += frames.empty() ? mark_of(frame.module, rules) : "_[i]";
     frames.push_back(std::move(text));

@@ -39,12 +39,16 @@ std::string_view without_offset(std::string_view function);
 struct FrameRules {
   Marks marks;
   bool with_addresses = false;  ///< --addrs: "[unknown <pc>]"
+  bool with_modules = false;    ///< --modules: "module`name"
   bool is_perl = false;         ///< exactly as stackcollapse-perf.pl
   bool is_java = false;         ///< the thread is a Java one: a leading L is none of a name
 };
 
 /// The suffix that a frame of `module` gets.
 std::string mark_of(std::string_view module, const FrameRules& rules);
+
+/// What it gets before its name.
+std::string prefix_of(std::string_view module, const FrameRules& rules);
 
 /// The frames that a line stands for, outermost first: none if it is to be left
 /// out, several for a chain of inlined functions "a->b->c".

@@ -25,6 +25,7 @@ PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& 
       options_(options),
       rules_{.marks = options.marks,
              .with_addresses = options.with_addresses,
+             .with_modules = options.with_modules,
              .is_perl = options.is_perl} {
   if (options.with_inlined)
     uninliner_.emplace(rules_, options.with_context);

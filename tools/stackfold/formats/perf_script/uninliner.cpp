@@ -44,7 +44,8 @@ std::vector<std::string> Uninliner::find(const PerfFrame& frame, bool is_return)
   for (const dwarf::SourceFrame& source : sources) {
     const bool is_inlined = !texts.empty();
     const std::string inlined_mark = rules_.marks.inlined ? "_[i]" : "";
-    texts.push_back(text_of(source, is_inlined ? inlined_mark : mark_of(frame.module, rules_)));
+    texts.push_back(prefix_of(frame.module, rules_) +
+                    text_of(source, is_inlined ? inlined_mark : mark_of(frame.module, rules_)));
   }
   return texts;
 }
