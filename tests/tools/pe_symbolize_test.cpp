@@ -256,6 +256,24 @@ BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_jitdump_at_that_mo
              "program's perf map or jitdump; 1 record of jitdumps not understood\n");
 }
 
+BOOST_AUTO_TEST_CASE(lines_of_code_without_a_file_are_its_jitdumps) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const pe::testing::TempDir dir;
+  const std::string path =
+      dir.file("jit-1.dump", pe::testing::JitDumpBuilder()
+                                 .lines(10, 0x5000, {{0x5000, 3, "a/x.js"}, {0x5020, 4, "a/x.js"}})
+                                 .load(10, 0x5000, 0x100, "hot")
+                                 .text());
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.map(1, pid, 0x9000, 0x1000, 0, path);
+  for (const std::uint64_t address : {0x5010, 0x5020})
+    stream.sample({.time_ns = 15, .pid = pid, .tid = pid, .chain = {kUser, address}});
+  BOOST_TEST(folded(symbolize(stream, {"--lines"}), {"--srcline"}) ==
+             "js;hot:x.js:3 1\njs;hot:x.js:4 1\n");
+  BOOST_TEST(folded(symbolize(stream), {"--srcline"}) == "js;hot 2\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_perf_map_that_has_grown_names_what_had_no_name) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
