@@ -36,6 +36,7 @@ constexpr PaletteName kPalettes[] = {
     {"orange", Palette::kOrange},
     {"kind", Palette::kKind},
     {"colorblind", Palette::kColorblind},
+    {"hotcold", Palette::kHotCold},
 };
 
 /// Each in [0, 1]: how far a colour lies along its palette's ranges.
@@ -245,6 +246,10 @@ std::vector<LegendEntry> difference_legend() {
 }
 
 std::vector<LegendEntry> legend_of(Palette palette) {
+  constexpr Position kMiddle{.v1 = 0.5, .v2 = 0.5, .v3 = 0.5};
+  if (palette == Palette::kHotCold)
+    return {{.color = plain_color(Palette::kHot, kMiddle), .meaning = "on CPU"},
+            {.color = plain_color(Palette::kIo, kMiddle), .meaning = "waiting"}};
   if (!has_meaning(palette))
     return {};
   constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
@@ -252,7 +257,6 @@ std::vector<LegendEntry> legend_of(Palette palette) {
       {NameKind::kLibrary, "library"}, {NameKind::kJit, "JIT"},
       {NameKind::kKernel, "kernel"},   {NameKind::kUnresolved, "unresolved"},
   };
-  constexpr Position kMiddle{.v1 = 0.5, .v2 = 0.5, .v3 = 0.5};
   std::vector<LegendEntry> legend;
   for (const auto& [kind, meaning] : kMeanings)
     legend.push_back({.color = meaning_color(palette, kind, kMiddle), .meaning = meaning});
@@ -305,7 +309,7 @@ std::string_view without_mark(std::string_view name) {
   if (name.size() < kMarkSize || name[name.size() - 4] != '_' || name[name.size() - 3] != '[' ||
       name.back() != ']')
     return name;
-  constexpr std::string_view kMarks = "kijlw";
+  constexpr std::string_view kMarks = "kijlwo";
   if (kMarks.find(name[name.size() - 2]) == std::string_view::npos)
     return name;
   return name.substr(0, name.size() - kMarkSize);

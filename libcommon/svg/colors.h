@@ -3,7 +3,8 @@
 //
 // The palettes and their numbers are those of flamegraph.pl; `kind` is ours.
 // Marks at the end of a name say what code it is: _[k] kernel, _[j] compiled
-// while running (JIT), _[i] inlined, _[l] shared library, _[w] waker.
+// while running (JIT), _[i] inlined, _[l] shared library, _[w] waker,
+// _[o] waiting (off-CPU).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -38,6 +39,7 @@ enum class Palette {
   kOrange,
   kKind,        ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
   kBlack,       ///< of flamegraph.pl for palettes that it does not know; has no name
+  kHotCold,     ///< by mark: what waits blue, the rest hot
   kColorblind,  ///< by mark as well, in colours that people tell apart who see few
 };
 
@@ -76,7 +78,7 @@ struct LegendEntry {
 };
 /// Of differences.
 std::vector<LegendEntry> difference_legend();
-/// Empty unless the palette's colours have meanings: `kind` and `colorblind`.
+/// Empty unless the palette's colours have meanings: `kind`, `colorblind` and `hotcold`.
 std::vector<LegendEntry> legend_of(Palette palette);
 
 /// The one that goes with the palette.

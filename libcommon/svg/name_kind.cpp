@@ -104,6 +104,8 @@ Palette hue_of_name(Palette palette, std::string_view name) {
       return Palette::kAqua;
     case Palette::kChain:
       return name.ends_with("_[w]") ? Palette::kAqua : Palette::kBlue;
+    case Palette::kHotCold:
+      return name.ends_with("_[o]") ? Palette::kIo : Palette::kHot;
     default:
       return palette;
   }

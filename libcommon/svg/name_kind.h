@@ -16,7 +16,7 @@ enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kUnresolved };
 /// Unresolved are "[...]", bare hexadecimal numbers and "module+0x...", whatever their mark.
 NameKind kind_of_name(std::string_view name);
 
-/// For palettes that look at names (java, js, perl, wakeup, chain), the plain
+/// For palettes that look at names (java, js, perl, wakeup, chain, hotcold), the plain
 /// palette that `name` gets; any other palette is returned as it is.
 Palette hue_of_name(Palette palette, std::string_view name);
 

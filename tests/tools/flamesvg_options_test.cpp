@@ -83,7 +83,16 @@ BOOST_AUTO_TEST_CASE(the_summary_of_a_reversed_picture_names_what_ran) {
   BOOST_TEST(contains(r.out, "Largest by themselves: hot 80.00%, main 20.00%."));
 }
 
-BOOST_AUTO_TEST_CASE(the_perl_shows_the_mark_of_libraries) {
+BOOST_AUTO_TEST_CASE(waiting_is_cold_and_the_rest_hot) {
+  const auto r = flamesvg({"--colors", "hotcold"}, "work 100\nsleep_[o] 100\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.out, "<title>sleep (100 samples, 50.00%)"));
+  for (const char* meaning : {"on CPU", "waiting"})
+    BOOST_TEST(contains(r.out, meaning));
+}
+
+BOOST_AUTO_TEST_CASE(the_perl_shows_the_marks_of_libraries_and_of_waiting) {
+  BOOST_TEST(contains(flamesvg({"--compat"}, "read_[o] 100\n").out, "<title>read_[o] (100"));
   BOOST_TEST(contains(flamesvg({"--compat"}, "read_[l] 100\n").out, "<title>read_[l] (100"));
   BOOST_TEST(contains(flamesvg({}, "read_[l] 100\n").out, "<title>read (100"));
 }

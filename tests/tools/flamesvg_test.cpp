@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
           "--bgcolors: not one of yellow, blue, green, grey, #rrggbb: 'url(x)'");
   refused({"--colors", "neon"},
           "--colors: not one of hot, mem, io, wakeup, chain, java, js, perl, red, green, blue, "
-          "aqua, yellow, purple, orange, kind, colorblind: 'neon'");
+          "aqua, yellow, purple, orange, kind, colorblind, hotcold: 'neon'");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,9 +20,10 @@ using calltree::kRoot;
 using flame::Box;
 using flame::grouped_count;
 
-/// flamegraph.pl knows no mark of libraries.
+/// flamegraph.pl knows no marks of libraries and of waiting.
 std::string_view shown_name(std::string_view name, const Options& options) {
-  return options.is_perl && name.ends_with("_[l]") ? name : svg::without_mark(name);
+  const bool is_unknown_to_perl = name.ends_with("_[l]") || name.ends_with("_[o]");
+  return options.is_perl && is_unknown_to_perl ? name : svg::without_mark(name);
 }
 
 /// "1,234 samples, 12.34%", and what changed: "; +1.23%".

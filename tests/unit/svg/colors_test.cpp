@@ -137,8 +137,16 @@ BOOST_AUTO_TEST_CASE(kind_tells_the_code_by_mark_and_shape) {
   BOOST_TEST((kind_of_name("memcpy_[l]") == NameKind::kLibrary));
 }
 
+BOOST_AUTO_TEST_CASE(what_waits_is_blue) {
+  const auto waiting = frame_color(Palette::kHotCold, Shade::kBySum, "read_[o]");
+  const auto running = frame_color(Palette::kHotCold, Shade::kBySum, "read");
+  BOOST_TEST(waiting.b > waiting.r);
+  BOOST_TEST(running.r > running.b);
+  BOOST_TEST(pe::svg::legend_of(Palette::kHotCold).size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(marks_are_not_shown) {
-  for (const char* name : {"f_[k]", "f_[j]", "f_[i]", "f_[w]", "f_[l]"})
+  for (const char* name : {"f_[k]", "f_[j]", "f_[i]", "f_[w]", "f_[l]", "f_[o]"})
     BOOST_TEST(without_mark(name) == "f");
   for (const char* name : {"f", "f_[x]", "f[k]", "_[k", ""})
     BOOST_TEST(without_mark(name) == name);
