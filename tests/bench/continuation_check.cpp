@@ -22,12 +22,12 @@
 #include "base/parse_number.h"
 #include "cli/child.h"
 #include "cli/stop_signals.h"
-#include "pe-record/counters.h"
-#include "pe-record/deep_pace.h"
-#include "pe-record/drain.h"
-#include "pe-record/memory_behind.h"
-#include "pe-record/watch.h"
 #include "perf/held_records.h"
+#include "recording/counters.h"
+#include "recording/deep_pace.h"
+#include "recording/drain.h"
+#include "recording/memory_behind.h"
+#include "recording/watch.h"
 #include "session/session.h"
 #include "stacks/sample_unwinder.h"
 
@@ -197,7 +197,7 @@ class LiveCheck {
   LiveCheck(const perf_event_attr& attr, std::size_t cut_bytes, bool is_verbose)
       : attr_(attr),
         pace_(attr),
-        check_(history_, cut_bytes, is_verbose, {.stack_at = record::mapping_at}) {}
+        check_(history_, cut_bytes, is_verbose, {.stack_at = recording::mapping_at}) {}
 
   /// Takes what is in the rings, and checks what was taken before `until_ns`.
   void pass(std::vector<perf::Ring>& rings, std::uint64_t until_ns) {
@@ -208,7 +208,7 @@ class LiveCheck {
       see(next->record);
   }
   [[nodiscard]] std::optional<std::uint64_t> wait_ns() const {
-    return pace_.wait_ns(record::monotonic_ns());
+    return pace_.wait_ns(recording::monotonic_ns());
   }
   [[nodiscard]] const Check& check() const noexcept { return check_; }
 
@@ -218,7 +218,7 @@ class LiveCheck {
     if (sample && sample->has_user_copy()) {
       const perf::Sample cut = check_.cut(*sample);
       if (const auto behind = memory_.read(cut, attr_, check_.checked()); !behind.bytes.empty())
-        record::hold(behind, sample->time_ns, held_);
+        recording::hold(behind, sample->time_ns, held_);
       pace_.see(cut);
     }
     held_.hold(perf::time_of(record, attr_), {record.bytes});
@@ -239,33 +239,33 @@ class LiveCheck {
   perf_event_attr attr_;
   session::History history_;
   perf::HeldRecords held_;
-  record::DeepPace pace_;
-  record::MemoryBehind memory_;
+  recording::DeepPace pace_;
+  recording::MemoryBehind memory_;
   Check check_;
-  record::KeptBehind behind_;
+  recording::KeptBehind behind_;
 };
 
 void check_command(const std::vector<std::string>& command, std::size_t cut_bytes,
                    bool is_verbose) {
-  record::Options options;
+  recording::Request wanted;
   constexpr std::uint64_t kHz = 997;
-  options.frequency_hz = kHz;
+  wanted.frequency_hz = kHz;
   cli::StopSignals signals;
   cli::Child child = cli::Child::start(command, STDERR_FILENO);
-  const record::Target target{.processes = {child.pid()}, .threads = {}, .is_command = true};
-  record::Counters counters(options, target);
+  const recording::Target target{.processes = {child.pid()}, .is_command = true};
+  recording::Counters counters(wanted, target);
   LiveCheck live(counters.events().front().attr, cut_bytes, is_verbose);
-  record::TargetWatch targets({}, {});
+  recording::TargetWatch targets({}, {});
   child.go();
   std::uint64_t last_pass_ns = 0;
-  const record::WatchRequest request{.signals = signals,
-                                     .child = &child,
-                                     .targets = targets,
-                                     .ring_fds = counters.ring_fds(),
-                                     .reader_fd = -1,
-                                     .duration_ns = std::nullopt};
-  record::watch(request, [&] {
-    const std::uint64_t now_ns = record::monotonic_ns();
+  const recording::WatchRequest request{.signals = signals,
+                                        .child = &child,
+                                        .targets = targets,
+                                        .ring_fds = counters.ring_fds(),
+                                        .reader_fd = -1,
+                                        .duration_ns = std::nullopt};
+  recording::watch(request, [&] {
+    const std::uint64_t now_ns = recording::monotonic_ns();
     live.pass(counters.rings(), last_pass_ns);
     last_pass_ns = now_ns;
     return live.wait_ns();

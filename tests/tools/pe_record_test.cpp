@@ -3,7 +3,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "pe-record/options.h"
 #include "session/session.h"
 #include "support/run_tool.h"
 
@@ -77,14 +76,6 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
              "--call-graph: not one of auto, dwarf, fp, none: 'magic'");
   BOOST_TEST(refusal({"--user-only", "--kernel-only", "-a"}) ==
              "--user-only and --kernel-only exclude each other");
-}
-
-BOOST_AUTO_TEST_CASE(cpu_lists_are_as_the_kernel_writes_them) {
-  using pe::record::parse_cpu_list;
-  BOOST_TEST(parse_cpu_list("0").value() == std::vector<int>{0});
-  BOOST_TEST(parse_cpu_list("0-2,8").value() == (std::vector<int>{0, 1, 2, 8}));
-  for (const char* text : {"", ",", "1,", "a", "1-", "-1", "2-1", "99999999"})
-    BOOST_TEST(!parse_cpu_list(text).has_value(), "accepted '" << text << "'");
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_named) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/deep_pace.h"
+#include "recording/deep_pace.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
 
 using pe::perf::Sample;
-using pe::record::DeepPace;
+using pe::recording::DeepPace;
 
 BOOST_AUTO_TEST_SUITE(deep_pace)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/ring_plan.h"
+#include "recording/ring_plan.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include "perf/user_copy.h"
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
@@ -15,15 +15,15 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kSmallPages = 128;
 
 /// As much as fits, if there is to be room for a twentieth of a second.
-std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Options& options) {
-  if (!copies_stacks(options))
+std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
+  if (!copies_stacks(request))
     return 0;
-  if (options.stack_bytes)
-    return *options.stack_bytes;
+  if (request.stack_bytes)
+    return *request.stack_bytes;
   constexpr std::uint64_t kPerSecond = 20;
   constexpr std::uint64_t kFewest = 16;
   constexpr std::uint64_t kMost = 128;
-  const std::uint64_t rate = options.period ? 0 : options.frequency_hz;
+  const std::uint64_t rate = request.period ? 0 : request.frequency_hz;
   const std::size_t samples = std::clamp(rate / kPerSecond, kFewest, kMost);
   return static_cast<std::uint32_t>(
       std::min<std::size_t>(ring_bytes / samples / 8 * 8, kMaxStackBytes));
@@ -32,22 +32,22 @@ std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Options& options) {
 /// With stack copies, we are woken often enough to find the rest of a deep stack in the process
 /// while it still stands, all CPUs together every 10 ms.  Without, half a ring may fill: a tenth
 /// of the cost of a wake-up for each sample.
-std::uint32_t watermark_for(const RingPlan& plan, const Options& options, std::size_t cpus) {
+std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::size_t cpus) {
   const std::size_t half = plan.ring_bytes() / 2;
   constexpr std::uint64_t kWakeUps = 100;
   constexpr std::uint64_t kRestOfSample = 256;
   std::size_t bytes = half;
-  if (plan.stack_bytes > 0 && !options.period)
-    bytes = std::max<std::uint64_t>(1, options.frequency_hz * cpus / kWakeUps) *
+  if (plan.stack_bytes > 0 && !request.period)
+    bytes = std::max<std::uint64_t>(1, request.frequency_hz * cpus / kWakeUps) *
             (plan.stack_bytes + kRestOfSample);
   return static_cast<std::uint32_t>(
       std::min<std::size_t>(std::min(bytes, half), std::numeric_limits<std::uint32_t>::max()));
 }
 
-RingPlan plan_of(std::size_t pages, const Options& options, std::size_t cpus) {
+RingPlan plan_of(std::size_t pages, const Request& request, std::size_t cpus) {
   RingPlan plan{.pages = pages, .stack_bytes = 0, .watermark_bytes = 0};
-  plan.stack_bytes = stack_bytes_for(plan.ring_bytes(), options);
-  plan.watermark_bytes = watermark_for(plan, options, cpus);
+  plan.stack_bytes = stack_bytes_for(plan.ring_bytes(), request);
+  plan.watermark_bytes = watermark_for(plan, request, cpus);
   return plan;
 }
 
@@ -55,28 +55,28 @@ RingPlan plan_of(std::size_t pages, const Options& options, std::size_t cpus) {
 
 std::size_t RingPlan::ring_bytes() const noexcept { return pages * kPageBytes; }
 
-bool copies_stacks(const Options& options) noexcept {
+bool copies_stacks(const Request& request) noexcept {
   const bool is_wanted =
-      options.call_graph == CallGraph::kAuto || options.call_graph == CallGraph::kDwarf;
-  return is_wanted && !options.kernel_only && perf::wanted_user_regs() != 0;
+      request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
+  return is_wanted && !request.kernel_only && perf::wanted_user_regs() != 0;
 }
 
-RingPlan first_plan(const Options& options, std::size_t cpus) {
+RingPlan first_plan(const Request& request, std::size_t cpus) {
   std::size_t pages = kSmallPages;
-  if (copies_stacks(options)) {
+  if (copies_stacks(request)) {
     constexpr std::size_t kLargePages = 4096;   // 16 MiB
     constexpr std::size_t kAllPages = 131'072;  // 512 MiB on all CPUs together
     const std::size_t most = std::bit_floor(kAllPages / std::max<std::size_t>(1, cpus));
     pages = std::clamp(most, kSmallPages, kLargePages);
   }
-  return plan_of(options.ring_pages.value_or(pages), options, cpus);
+  return plan_of(request.ring_pages.value_or(pages), request, cpus);
 }
 
-std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Options& options,
+std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Request& request,
                                      std::size_t cpus) {
-  if (options.ring_pages || plan.pages <= kSmallPages)
+  if (request.ring_pages || plan.pages <= kSmallPages)
     return std::nullopt;
-  return plan_of(plan.pages / 2, options, cpus);
+  return plan_of(plan.pages / 2, request, cpus);
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/watch.h"
+#include "recording/watch.h"
 
 #include <poll.h>
 #include <sys/syscall.h>
@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <span>
 
-#include "pe-record/drain.h"
+#include "cli/run.h"
 #include "proc/maps.h"
+#include "recording/drain.h"
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 constexpr std::uint64_t kWakeNs = 250'000'000;
@@ -100,4 +101,15 @@ Ended watch(const WatchRequest& request,
   }
 }
 
-}  // namespace pe::record
+int end_status(cli::Child* child, Ended ended, const std::function<void(const std::string&)>& say) {
+  if (child == nullptr)
+    return cli::kOk;
+  if (ended == Ended::kTarget)
+    return child->poll_status().value_or(cli::kOk);
+  constexpr int kPatienceMs = 2000;
+  if (!child->terminate(kPatienceMs))
+    say("the command did not end on SIGTERM within 2 s: killed");
+  return cli::kOk;
+}
+
+}  // namespace pe::recording

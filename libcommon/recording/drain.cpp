@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/drain.h"
+#include "recording/drain.h"
 
 #include <ctime>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "perf/user_copy.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 std::uint64_t monotonic_ns() {
   timespec now{};
@@ -72,7 +72,7 @@ void Drain::hold(const perf::Record& record, bool may_stay) {
 
 void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay) {
   if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
-    record::hold(behind, sample.time_ns, held_);
+    recording::hold(behind, sample.time_ns, held_);
   pace_.see(sample);
   // The next pass will write it, if it is older than this one.
   if (may_stay && stream_.unwinder() != nullptr && sample.time_ns <= pass_began_ns_)
@@ -100,4 +100,4 @@ void Drain::write_until(std::uint64_t time_ns, std::vector<perf::Ring>& rings) {
   }
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/memory_behind.h"
+#include "recording/memory_behind.h"
 
 #include <algorithm>
 
 #include "proc/maps.h"
 #include "proc/memory.h"
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 /// The type of such a record, which stays among ourselves.
@@ -64,4 +64,4 @@ bool KeptBehind::take(const perf::Record& record) {
   return true;
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "pe-record/options.h"
-#include "pe-record/ring_plan.h"
 #include "perf/counter.h"
 #include "perf/event.h"
+#include "recording/request.h"
+#include "recording/ring_plan.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 /// One event as it was really opened.
 struct OpenedEvent {
@@ -22,17 +22,10 @@ struct OpenedEvent {
   std::vector<std::uint64_t> ids;  ///< of all its counters
 };
 
-/// Whom to count.
-struct Target {
-  std::vector<pid_t> processes;  ///< all their threads, and what they start
-  std::vector<pid_t> threads;    ///< just these
-  bool is_command = false;       ///< processes[0] is held before its exec
-};
-
 class Counters {
  public:
   /// Opens everything.  Throws Error, naming the cure where a right is missing.
-  Counters(const Options& options, const Target& target);
+  Counters(Request request, Target target);
 
   /// A line for each thing that had to be done differently.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
@@ -56,8 +49,8 @@ class Counters {
   };
 
   void check_cpus() const;
-  void make_events(const Target& target);
-  bool open_all(const Target& target);
+  void make_events();
+  bool open_all();
   void forget_all();
   void open_everywhere(const perf::CounterPlace& place);
   bool open_one(std::size_t event, perf::CounterPlace place);
@@ -66,14 +59,13 @@ class Counters {
   void attach_to_ring(Fd counter, std::size_t event, int cpu);
   [[noreturn]] void refuse(const OpenedEvent& event, int error) const;
 
-  const Options& options_;
+  Request request_;
+  Target target_;
   std::vector<int> cpus_;
   std::vector<OpenedEvent> events_;
   std::vector<Counter> counters_;
   std::vector<perf::Ring> rings_;
   std::vector<int> ring_fds_;
-  std::vector<std::pair<int, int>>
-      ring_of_cpu_;  ///< CPU, descriptor of the counter that owns its ring
   RingPlan plan_;
   bool rings_are_refused_ = false;  ///< as larger than the lock limit
   bool is_default_event_ = false;
@@ -83,4 +75,4 @@ class Counters {
 /// The CPUs that are online, from /sys/devices/system/cpu/online.
 std::vector<int> online_cpus();
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -12,10 +12,10 @@
 #include <string>
 #include <tuple>
 
-#include "pe-record/recorded_stream.h"
 #include "proc/maps.h"
+#include "recording/recorded_stream.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 class Synthesizer {
  public:
@@ -50,4 +50,4 @@ class Synthesizer {
   std::vector<pid_t> unreadable_;
 };
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -18,13 +18,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "pe-record/deep_pace.h"
-#include "pe-record/recorded_stream.h"
 #include "perf/counter.h"
 #include "perf/held_records.h"
 #include "perf/lost_samples.h"
+#include "recording/deep_pace.h"
+#include "recording/recorded_stream.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 /// What passed, for the closing line.
 struct Passed {
@@ -74,4 +74,4 @@ class Drain {
 /// CLOCK_MONOTONIC, the clock of the samples.
 std::uint64_t monotonic_ns();
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -8,7 +8,7 @@
 
 #include "perf/sample.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 class DeepPace {
  public:
@@ -26,4 +26,4 @@ class DeepPace {
   std::uint64_t last_deep_ns_ = 0;  ///< of the last whose copy was nearly full
 };
 
-}  // namespace pe::record
+}  // namespace pe::recording

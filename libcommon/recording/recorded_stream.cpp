@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/recorded_stream.h"
+#include "recording/recorded_stream.h"
 
 #include "perf/user_copy.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr,
-                               const Options& options)
+                               const Request& request)
     : writer_(writer), attr_(attr) {
-  if (perf::has_user_copy(attr) && !options.keep_stacks)
+  if (perf::has_user_copy(attr) && !request.keep_stacks)
     unwinder_.emplace(history_, stacks::UnwindOptions{.match = binaries::FileMatch::kSameInode,
-                                                      .may_continue = options.may_continue,
+                                                      .may_continue = request.may_continue,
                                                       .stack_at = mapping_at});
-  if (options.may_keep_binaries && attr.build_id != 0)
+  if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(binaries::BuildIdCache::of_user());
-  continues_stacks_ = unwinder_ && options.may_continue;
+  continues_stacks_ = unwinder_ && request.may_continue;
 }
 
 perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
@@ -64,4 +64,4 @@ void RecordedStream::write_unwound(const perf::Record& record) {
   writer_.write(std::as_bytes(std::span(text)));
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/synthesize.h"
+#include "recording/synthesize.h"
 
 #include <limits>
 
 #include "binaries/mapped_image.h"
 #include "proc/kernel_start.h"
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 constexpr std::size_t kMaxBuildIdBytes = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
@@ -122,4 +122,4 @@ const std::string& Synthesizer::build_id_of(pid_t pid, const proc::MapsLine& map
   return item->second;
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

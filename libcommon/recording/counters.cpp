@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/counters.h"
+#include "recording/counters.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,15 +10,16 @@
 #include <cerrno>
 #include <ctime>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
-#include "base/parse_number.h"
 #include "io/input.h"
-#include "pe-record/attributes.h"
 #include "perf/user_copy.h"
 #include "proc/maps.h"
+#include "recording/attributes.h"
+#include "recording/target_options.h"
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 /// A counter for each thread and CPU: as many descriptors as we may have.
@@ -62,14 +63,16 @@ std::vector<int> online_cpus() {
   return counted;
 }
 
-Counters::Counters(const Options& options, const Target& target)
-    : options_(options), cpus_(options.cpus.empty() ? online_cpus() : options.cpus) {
+Counters::Counters(Request request, Target target)
+    : request_(std::move(request)),
+      target_(std::move(target)),
+      cpus_(target_.cpus.empty() ? online_cpus() : target_.cpus) {
   raise_descriptor_limit();
   check_cpus();
-  plan_ = first_plan(options, cpus_.size());
+  plan_ = first_plan(request_, cpus_.size());
   const std::uint32_t wanted_bytes = plan_.stack_bytes;
-  while (!open_all(target)) {
-    const auto smaller = smaller_plan(plan_, options, cpus_.size());
+  while (!open_all()) {
+    const auto smaller = smaller_plan(plan_, request_, cpus_.size());
     if (!smaller)
       throw Error(
           fmt::format("--mmap-pages: {} pages a CPU are over the lock limit; fewer, or raise "
@@ -88,17 +91,17 @@ Counters::Counters(const Options& options, const Target& target)
 }
 
 /// false if the rings are over the lock limit.
-bool Counters::open_all(const Target& target) {
-  make_events(target);
-  if (!options_.cgroup.empty()) {
-    const Fd cgroup = open_cgroup(options_.cgroup);
+bool Counters::open_all() {
+  make_events();
+  if (!target_.cgroup.empty()) {
+    const Fd cgroup = open_cgroup(target_.cgroup);
     open_everywhere({.pid = cgroup.get(), .is_cgroup = true});
-  } else if (options_.all_processes) {
+  } else if (target_.is_everything) {
     open_everywhere({.pid = -1});
   }
-  for (const pid_t pid : target.processes)
+  for (const pid_t pid : target_.processes)
     open_process(pid);
-  for (const pid_t tid : target.threads)
+  for (const pid_t tid : target_.threads)
     open_everywhere({.pid = tid});
   return !rings_are_refused_;
 }
@@ -114,23 +117,23 @@ void Counters::forget_all() {
 
 void Counters::check_cpus() const {
   const std::vector<int> online = online_cpus();
-  for (const int cpu : options_.cpus)
+  for (const int cpu : target_.cpus)
     if (std::find(online.begin(), online.end(), cpu) == online.end())
       throw Error(fmt::format("--cpu: {}: no such CPU is online", cpu));
 }
 
-void Counters::make_events(const Target& target) {
-  is_default_event_ = options_.events.empty();
+void Counters::make_events() {
+  is_default_event_ = request_.events.empty();
   const std::vector<std::string> names =
-      is_default_event_ ? std::vector<std::string>{"cycles"} : options_.events;
+      is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
-    events_.push_back({make_attr(options_, plan_, name, notes_), name, {}});
+    events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
   follow_tasks(events_.front().attr);
   for (OpenedEvent& event : events_) {
-    event.attr.inherit = target.processes.empty() ? 0 : 1;
+    event.attr.inherit = target_.processes.empty() ? 0 : 1;
     // Rings that nobody reads yet must not fill while hundreds of counters are being opened.
     event.attr.disabled = 1;
-    event.attr.enable_on_exec = target.is_command ? 1 : 0;
+    event.attr.enable_on_exec = target_.is_command ? 1 : 0;
     event.attr.read_format = PERF_FORMAT_LOST;
   }
 }
@@ -172,7 +175,7 @@ bool Counters::open_one(std::size_t event, perf::CounterPlace place) {
     }
     if (error == ESRCH && !place.is_cgroup)
       return false;
-    if (error == ENODEV && options_.cpus.empty() && perf::is_software(events_[event].attr))
+    if (error == ENODEV && target_.cpus.empty() && perf::is_software(events_[event].attr))
       return true;  // the CPU went offline meanwhile
     if (!adapt(events_[event], error))
       refuse(events_[event], error);
@@ -191,8 +194,7 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     return true;
   }
   const bool is_denied = error == EACCES || error == EPERM;
-  const bool wants_everything =
-      options_.all_processes || !options_.cgroup.empty() || options_.kernel_only;
+  const bool wants_everything = target_.is_wide() || request_.kernel_only;
   if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
       !perf::is_tracepoint(event.attr)) {
     event.attr.exclude_kernel = 1;
@@ -205,10 +207,10 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     return true;
   }
   const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
-  if (is_unsupported && options_.call_graph == CallGraph::kAuto &&
+  if (is_unsupported && request_.call_graph == CallGraph::kAuto &&
       perf::has_user_copy(event.attr)) {
     for (OpenedEvent& other : events_)  // all have the same layout
-      use_frame_pointers(other.attr, options_);
+      use_frame_pointers(other.attr, request_);
     notes_.emplace_back("no copies of stacks here: call chains by frame pointers");
     return true;
   }
@@ -238,17 +240,17 @@ void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {
-  if (error == EBADF && !options_.cgroup.empty())
+  if (error == EBADF && !target_.cgroup.empty())
     throw Error(
-        fmt::format("--cgroup: {}: not a control group that counts events", options_.cgroup));
+        fmt::format("--cgroup: {}: not a control group that counts events", target_.cgroup));
   if (error == EACCES || error == EPERM) {
-    if (options_.all_processes || !options_.cgroup.empty())
+    if (target_.is_wide())
       throw Error(missing_right(0, "to record other processes"));
     if (perf::is_tracepoint(event.attr))
       throw Error(missing_right(-1, "for tracepoints"));
-    if (!options_.kernel_only && perf_event_paranoid() <= 2)
+    if (!request_.kernel_only && perf_event_paranoid() <= 2)
       throw Error("the target belongs to another user: need CAP_PERFMON, or root");
-    throw Error(missing_right(options_.kernel_only ? 1 : 2, "to record a process of one's own"));
+    throw Error(missing_right(request_.kernel_only ? 1 : 2, "to record a process of one's own"));
   }
   if (error == EMFILE || error == ENFILE)
     throw Error(
@@ -257,8 +259,8 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
                     counters_.size()));
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
     throw Error(fmt::format("--event: {}: not available on this machine", event.name));
-  if (error == EINVAL && options_.period)
-    throw Error(fmt::format("--count: {}: refused by the kernel", *options_.period));
+  if (error == EINVAL && request_.period)
+    throw Error(fmt::format("--count: {}: refused by the kernel", *request_.period));
   throw_errno("perf_event_open: " + event.name, error);
 }
 
@@ -283,4 +285,4 @@ void Counters::stop() {
     perf::disable(counter.fd);
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "pe-record/options.h"
+#include "recording/request.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 struct RingPlan {
   std::size_t pages = 0;              ///< of each CPU's ring, a power of two
@@ -23,12 +23,12 @@ struct RingPlan {
 };
 
 /// What we would like to have on `cpus` CPUs.
-RingPlan first_plan(const Options& options, std::size_t cpus);
+RingPlan first_plan(const Request& request, std::size_t cpus);
 /// The same with rings half as large; nullopt if that makes no sense, or the user chose their size.
-std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Options& options,
+std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Request& request,
                                      std::size_t cpus);
 
 /// Are stacks copied at all?
-bool copies_stacks(const Options& options) noexcept;
+bool copies_stacks(const Request& request) noexcept;
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/attributes.h"
+#include "recording/attributes.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "perf/tracepoint.h"
 #include "perf/user_copy.h"
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 constexpr std::size_t kMaxSysctlBytes = 64;
@@ -24,19 +24,19 @@ std::string sysctl_text(const char* path) {
   return text;
 }
 
-void set_rate(perf_event_attr& attr, const Options& options, std::vector<std::string>& notes) {
-  if (options.period || (perf::is_tracepoint(attr) && !options.frequency_was_given)) {
-    attr.sample_period = options.period.value_or(1);  // every pass of a tracepoint, as perf does
+void set_rate(perf_event_attr& attr, const Request& request, std::vector<std::string>& notes) {
+  if (request.period || (perf::is_tracepoint(attr) && !request.frequency_was_given)) {
+    attr.sample_period = request.period.value_or(1);  // every pass of a tracepoint, as perf does
     return;
   }
   attr.freq = 1;
-  attr.sample_freq = options.frequency_hz;
+  attr.sample_freq = request.frequency_hz;
   const auto most =
       parse_number<std::uint64_t>(sysctl_text("/proc/sys/kernel/perf_event_max_sample_rate"));
-  if (most && options.frequency_hz > *most) {
+  if (most && request.frequency_hz > *most) {
     notes.push_back(
         fmt::format("{} Hz is over kernel.perf_event_max_sample_rate: sampling at {} Hz",
-                    options.frequency_hz, *most));
+                    request.frequency_hz, *most));
     attr.sample_freq = *most;
   }
   constexpr std::uint64_t kCheapHz = 1000;
@@ -45,32 +45,32 @@ void set_rate(perf_event_attr& attr, const Options& options, std::vector<std::st
                                 attr.sample_freq, kCheapHz));
 }
 
-void set_what_to_keep(perf_event_attr& attr, const Options& options, const RingPlan& plan) {
+void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingPlan& plan) {
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
   attr.sample_id_all = 1;
-  if (options.call_graph != CallGraph::kNone)
-    use_frame_pointers(attr, options);
+  if (request.call_graph != CallGraph::kNone)
+    use_frame_pointers(attr, request);
   if (plan.stack_bytes > 0) {
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr.sample_regs_user = perf::wanted_user_regs();
     attr.sample_stack_user = plan.stack_bytes;
     attr.exclude_callchain_user = 1;
   }
-  attr.exclude_user = options.kernel_only ? 1 : 0;
+  attr.exclude_user = request.kernel_only ? 1 : 0;
 }
 
 }  // namespace
 
-void use_frame_pointers(perf_event_attr& attr, const Options& options) {
+void use_frame_pointers(perf_event_attr& attr, const Request& request) {
   attr = perf::with_call_chain(attr);
   // Without kernel frames the time spent in the kernel still counts, for the
   // user code that called it; without user frames only time in the kernel can.
-  attr.exclude_callchain_kernel = options.user_only ? 1 : 0;
-  attr.exclude_callchain_user = options.kernel_only ? 1 : 0;
+  attr.exclude_callchain_kernel = request.user_only ? 1 : 0;
+  attr.exclude_callchain_user = request.kernel_only ? 1 : 0;
 }
 
-perf_event_attr make_attr(const Options& options, const RingPlan& plan, const std::string& event,
+perf_event_attr make_attr(const Request& request, const RingPlan& plan, const std::string& event,
                           std::vector<std::string>& notes) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -80,8 +80,8 @@ perf_event_attr make_attr(const Options& options, const RingPlan& plan, const st
   } else if (!perf::set_event(attr, event)) {
     throw UsageError(fmt::format("--event: no such event: '{}'", event));
   }
-  set_rate(attr, options, notes);
-  set_what_to_keep(attr, options, plan);
+  set_rate(attr, request, notes);
+  set_what_to_keep(attr, request, plan);
   // The clock that eBPF programs read too, so that on- and off-CPU time can be laid side by side.
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
@@ -112,4 +112,4 @@ std::string missing_right(int needed_level, std::string_view purpose) {
                      sysctl_text("/proc/sys/kernel/perf_event_paranoid"), needed_level, purpose);
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -18,7 +18,7 @@
 #include "binaries/build_id_cache.h"
 #include "session/history.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 class BinaryKeeper {
  public:
@@ -83,4 +83,4 @@ class BinaryKeeper {
   std::thread worker_;  ///< started with the first job
 };
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -12,7 +12,7 @@
 #include "perf/held_records.h"
 #include "stacks/sample_unwinder.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 class MemoryBehind {
  public:
@@ -44,4 +44,4 @@ class KeptBehind {
   std::size_t agreed_ = 0;
 };
 
-}  // namespace pe::record
+}  // namespace pe::recording

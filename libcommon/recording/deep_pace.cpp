@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/deep_pace.h"
+#include "recording/deep_pace.h"
 
 #include <algorithm>
 
-namespace pe::record {
+namespace pe::recording {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -40,4 +40,4 @@ std::optional<std::uint64_t> DeepPace::wait_ns(std::uint64_t now_ns) const noexc
   return std::clamp((now_ns - last_ns_) / kShare, kSoonNs, kLateNs);
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

@@ -6,19 +6,19 @@
 #include <string_view>
 #include <vector>
 
-#include "pe-record/options.h"
-#include "pe-record/ring_plan.h"
 #include "perf/event.h"
+#include "recording/request.h"
+#include "recording/ring_plan.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 /// The attr of an event by name; `notes` gets a line where the rate had to be lowered.  Throws
 /// Error or UsageError.
-perf_event_attr make_attr(const Options& options, const RingPlan& plan, const std::string& event,
+perf_event_attr make_attr(const Request& request, const RingPlan& plan, const std::string& event,
                           std::vector<std::string>& notes);
 
 /// Asks for no copies of stacks, but for call chains by frame pointers.
-void use_frame_pointers(perf_event_attr& attr, const Options& options);
+void use_frame_pointers(perf_event_attr& attr, const Request& request);
 
 /// Lets this event's counters also tell of mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);
@@ -29,4 +29,4 @@ int perf_event_paranoid();
 /// "perf_event_paranoid is 3; need 1 or CAP_PERFMON <purpose>".
 std::string missing_right(int needed_level, std::string_view purpose);
 
-}  // namespace pe::record
+}  // namespace pe::recording

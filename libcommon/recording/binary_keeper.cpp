@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/binary_keeper.h"
+#include "recording/binary_keeper.h"
 
 #include <utility>
 
 #include "base/plural.h"
 #include "binaries/mapped_image.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 BinaryKeeper::BinaryKeeper(binaries::BuildIdCache cache) : cache_(std::move(cache)) {}
 
@@ -116,4 +116,4 @@ std::string BinaryKeeper::finish() {
   return text;
 }
 
-}  // namespace pe::record
+}  // namespace pe::recording

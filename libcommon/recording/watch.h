@@ -8,13 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "cli/child.h"
 #include "cli/stop_signals.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 enum class Ended { kSignal, kDuration, kTarget, kReaderGone };
 
@@ -51,4 +52,8 @@ struct WatchRequest {
 Ended watch(const WatchRequest& request,
             const std::function<std::optional<std::uint64_t>()>& on_wake);
 
-}  // namespace pe::record
+/// The status to end with, once the recording is whole; a command that still runs is asked to end.
+/// `say` is called where it does not.
+int end_status(cli::Child* child, Ended ended, const std::function<void(const std::string&)>& say);
+
+}  // namespace pe::recording

@@ -5,20 +5,20 @@
 
 #include <optional>
 
-#include "pe-record/binary_keeper.h"
-#include "pe-record/memory_behind.h"
-#include "pe-record/options.h"
 #include "perf/stream_writer.h"
+#include "recording/binary_keeper.h"
+#include "recording/memory_behind.h"
+#include "recording/request.h"
 #include "session/history.h"
 #include "stacks/sample_unwinder.h"
 
-namespace pe::record {
+namespace pe::recording {
 
 class RecordedStream {
  public:
   /// `attr` is what the kernel was asked for, the layout of all records.  `writer` must outlive
   /// this.
-  RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Options& options);
+  RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Request& request);
 
   /// The attr as the stream should state it.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
@@ -56,4 +56,4 @@ class RecordedStream {
   KeptBehind behind_;    ///< for the next sample to be written
 };
 
-}  // namespace pe::record
+}  // namespace pe::recording

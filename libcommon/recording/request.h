@@ -1,0 +1,56 @@
+// What a tool wants to have recorded, and of whom.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pe::recording {
+
+/// How call chains are found.
+enum class CallGraph {
+  kAuto,           ///< kDwarf where the kernel gives registers and stacks, else kFramePointers
+  kDwarf,          ///< from copies of the stack, by call frame information
+  kFramePointers,  ///< by the kernel
+  kNone,
+};
+
+/// The most of a stack that the kernel can be asked for: the size of a record has 16 bits.
+inline constexpr std::uint32_t kMaxStackBytes = 65'528;
+
+/// Whom to record: one of single processes and threads, a control group, or everything.
+struct Target {
+  std::vector<pid_t> processes = {};  ///< all their threads, and what they start
+  std::vector<pid_t> threads = {};    ///< just these
+  std::string cgroup = {};  ///< a path, absolute or below the cgroup file system, or empty
+  bool is_everything = false;
+  std::vector<int> cpus = {};  ///< only while it runs on these; empty: all that are online
+  bool is_command = false;     ///< processes[0] is held before its exec
+
+  /// Does it reach beyond single processes?
+  [[nodiscard]] bool is_wide() const noexcept { return is_everything || !cgroup.empty(); }
+};
+
+/// What to record.
+struct Request {
+  std::vector<std::string> events = {};  ///< empty: cycles, or cpu-clock where there is no PMU
+  std::uint64_t frequency_hz = 99;
+  bool frequency_was_given = false;          ///< else a tracepoint's every pass is taken
+  std::optional<std::uint64_t> period = {};  ///< instead of a frequency
+  CallGraph call_graph = CallGraph::kAuto;
+  std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
+  bool may_continue = true;                       ///< stacks that are deeper than their copy
+  bool keep_stacks = false;                       ///< in the stream, instead of unwinding them
+  bool may_keep_binaries = true;                  ///< in ~/.debug, those that would be gone later
+  bool user_only = false;
+  bool kernel_only = false;
+  /// Of each CPU's ring, a power of two; nullopt: what the lock limit allows.
+  std::optional<std::size_t> ring_pages = {};
+};
+
+}  // namespace pe::recording

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "recording/whole_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "proc/maps.h"
+#include "recording/synthesize.h"
+
+namespace pe::recording {
+
+void write_head(RecordedStream& stream, const Counters& counters) {
+  perf::StreamWriter& writer = stream.writer();
+  writer.write_header();
+  for (const auto& event : counters.events()) {
+    // An attr record holds some 8,000 ids.  Where there is one event, its readers do not look at
+    // them.
+    constexpr std::size_t kMaxIds = 7'500;
+    if (counters.events().size() > 1 && event.ids.size() > kMaxIds)
+      throw Error(fmt::format(
+          "--event: {} counters are too many to tell several events apart: record one at a time",
+          event.ids.size()));
+    const std::span ids(event.ids);
+    writer.write_attr(stream.stated(event.attr), ids.first(std::min(ids.size(), kMaxIds)));
+    if (!event.ids.empty())
+      writer.write_event_name(event.ids.front(), event.name);
+  }
+}
+
+std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counters,
+                                 const Target& target) {
+  Synthesizer synthesizer(stream, counters.events().front().attr);
+  synthesizer.kernel();
+  std::vector<pid_t> processes = target.processes;
+  if (target.is_command)
+    return {};  // everything of it will be recorded
+  if (target.is_wide())
+    processes = proc::all_processes();
+  for (const pid_t tid : target.threads)
+    if (const auto status = proc::status_of(tid))
+      processes.push_back(status->pid);
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+  for (const pid_t pid : processes)
+    synthesizer.process(pid);
+  stream.writer().flush();
+  return synthesizer.unreadable_processes();
+}
+
+std::uint64_t write_tail(RecordedStream& stream, const Counters& counters) {
+  perf::StreamWriter& writer = stream.writer();
+  std::uint64_t all_lost = 0;
+  for (std::size_t i = 0; i < counters.events().size(); ++i) {
+    const auto& event = counters.events()[i];
+    const std::uint64_t lost = counters.lost(i).value_or(0);
+    if (lost > 0 && !event.ids.empty())
+      writer.write_lost_samples(event.attr, event.ids.front(), lost);
+    all_lost += lost;
+  }
+  writer.write_finished_round();
+  writer.flush();
+  return all_lost;
+}
+
+std::string describe_unreadable(const std::vector<pid_t>& processes) {
+  return fmt::format("{} could not be read in /proc (the first: {}): no names for their frames",
+                     plural(processes.size(), "process"), processes.front());
+}
+
+}  // namespace pe::recording

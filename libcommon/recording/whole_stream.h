@@ -1,0 +1,29 @@
+// What stands around the records of a recording: the head of the stream, what was running before,
+// what was lost, and the mark of a whole stream.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "recording/counters.h"
+#include "recording/recorded_stream.h"
+
+namespace pe::recording {
+
+/// The stream's header and its events.  Throws Error where there are too many counters to tell
+/// several events apart.
+void write_head(RecordedStream& stream, const Counters& counters);
+
+/// What was running before; returns the processes that could not be read.
+std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counters,
+                                 const Target& target);
+
+/// What was lost, and the mark of a whole stream; returns what the counters say they have lost.
+std::uint64_t write_tail(RecordedStream& stream, const Counters& counters);
+
+/// "3 processes could not be read in /proc (the first: 7): no names for their frames", of what
+/// write_running() returned.
+std::string describe_unreadable(const std::vector<pid_t>& processes);
+
+}  // namespace pe::recording
