@@ -19,7 +19,8 @@ grep -Eq ' sure  +[0-9.]+% .*  hash$' "$dir/table" || fail "hash is not sure: $(
 flamediff "$dir/fast.folded" "$dir/slow.folded" | grep -q '<title>hash (before .*more than noise)' ||
   fail 'hash is no more than noise in the picture'
 
-# Twenty comparisons of the program with itself: one alarm in them would be chance, several would be lies.
+# Twenty comparisons of the program with itself.  4 % of comparisons may raise an alarm by design: six or more of
+# twenty do in one of 10,000 runs of this test, while without correction for many functions eight are usual.
 alarms=0
 record 0 "$PE_AB" 0.4
 for i in $(seq 1 20); do
@@ -30,5 +31,5 @@ for i in $(seq 1 20); do
     cat "$dir/table"
   fi
 done
-at_least 'comparisons of the program with itself without an alarm, of 20' 19 $((20 - alarms))
+at_least 'comparisons of the program with itself without an alarm, of 20' 15 $((20 - alarms))
 finish
