@@ -34,6 +34,10 @@ enum RecordType : std::uint32_t {
 /// In the misc field of a HEADER_ATTR of ours: its ids are more of those of the one before.
 inline constexpr std::uint16_t kMiscMoreIds = 1;
 
+/// In the misc field of a sample whose event is in nanoseconds: the wait had not ended when the
+/// recording did.
+inline constexpr std::uint16_t kMiscUnfinished = 1U << 13;
+
 /// What an EVENT_UPDATE record tells; tools/perf: enum event_update_type.
 enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
 

@@ -20,9 +20,12 @@ bool skip_read(ByteReader& reader, std::uint64_t format) {
   return count && reader.skip(times, 8) && reader.skip(*count, 8 * per_value);
 }
 
-bool skip_raw(ByteReader& reader) {
+bool take_raw(ByteReader& reader, Sample& sample) {
   const auto size = reader.take<std::uint32_t>();
-  return size && reader.skip(*size);
+  const auto raw = size ? reader.take_bytes(*size) : std::nullopt;
+  if (raw)
+    sample.raw = *raw;
+  return raw.has_value();
 }
 
 bool skip_branch_stack(ByteReader& reader, std::uint64_t branch_type) {
@@ -106,7 +109,7 @@ std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& 
   if (has(PERF_SAMPLE_CALLCHAIN) && !take_callchain(reader, sample))
     return std::nullopt;
   sample.callchain_part.end = position();
-  if ((has(PERF_SAMPLE_RAW) && !skip_raw(reader)) ||
+  if ((has(PERF_SAMPLE_RAW) && !take_raw(reader, sample)) ||
       (has(PERF_SAMPLE_BRANCH_STACK) && !skip_branch_stack(reader, attr.branch_sample_type)))
     return std::nullopt;
   sample.user_part.begin = position();
@@ -222,6 +225,24 @@ std::optional<TaskRecord> parse_task(const Record& record) {
   if (!pid || !parent_pid || !tid || !parent_tid)
     return std::nullopt;
   return TaskRecord{*pid, *parent_pid, *tid, *parent_tid};
+}
+
+std::optional<SwitchRecord> parse_switch(const Record& record, const perf_event_attr& attr) {
+  constexpr std::uint64_t kNeeded = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  constexpr std::uint64_t kTrailer =
+      kNeeded | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+  const auto words = static_cast<std::size_t>(std::popcount(attr.sample_type & kTrailer));
+  const Bytes body = record.body();
+  if ((attr.sample_type & kNeeded) != kNeeded || attr.sample_id_all == 0 || body.size() / 8 < words)
+    return std::nullopt;
+  ByteReader reader(body.last(8 * words));
+  SwitchRecord change;
+  change.pid = reader.take<std::uint32_t>().value_or(0);
+  change.tid = reader.take<std::uint32_t>().value_or(0);
+  change.time_ns = reader.take<std::uint64_t>().value_or(0);
+  change.is_out = (record.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
+  change.is_preempted = (record.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+  return change;
 }
 
 std::optional<SymbolRecord> parse_symbol(const Record& record) {

@@ -28,6 +28,7 @@ struct Sample {
   std::uint64_t period = 1;
   bool has_callchain = false;
   U64View callchain;                   ///< leaf first, with PERF_CONTEXT_* marks
+  Bytes raw;                           ///< what a tracepoint tells; tracefs has its layout
   std::uint64_t user_regs_abi = 0;     ///< PERF_SAMPLE_REGS_ABI_*; 0: no registers
   U64View user_regs;                   ///< those in attr.sample_regs_user, by rising number
   Bytes user_stack;                    ///< from the stack pointer up; only what was copied
@@ -85,6 +86,16 @@ struct TaskRecord {
   std::uint32_t tid = 0, parent_tid = 0;
 };
 std::optional<TaskRecord> parse_task(const Record& record);
+
+/// SWITCH and SWITCH_CPU_WIDE: a thread begins to run, or ceases.
+struct SwitchRecord {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint64_t time_ns = 0;
+  bool is_out = false;
+  bool is_preempted = false;  ///< out, and ready to run on
+};
+/// `attr` says what follows every record: TID and TIME are needed.
+std::optional<SwitchRecord> parse_switch(const Record& record, const perf_event_attr& attr);
 
 /// Flags of a SYMBOL record.
 enum SymbolFlags : std::uint32_t {

@@ -61,6 +61,15 @@ void StreamWriter::write_event_name(std::uint64_t id, std::string_view name) {
                  .finish());
 }
 
+void StreamWriter::write_event_unit(std::uint64_t id, std::string_view unit) {
+  out_.write(builder_.begin(kRecordEventUpdate)
+                 .add(std::uint64_t{kUpdateUnit})
+                 .add(id)
+                 .add_string(unit)
+                 .pad()
+                 .finish());
+}
+
 void StreamWriter::write_symbol(const SymbolRecord& symbol) {
   out_.write(builder_.begin(kRecordSymbol)
                  .add(symbol.id)

@@ -51,6 +51,8 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
   attr.sample_id_all = 1;
   if (request.call_graph != CallGraph::kNone)
     use_frame_pointers(attr, request);
+  if (request.with_raw_data)
+    attr.sample_type |= PERF_SAMPLE_RAW;
   if (plan.stack_bytes > 0) {
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr.sample_regs_user = perf::wanted_user_regs();
@@ -87,6 +89,26 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
   attr.clockid = CLOCK_MONOTONIC;
   attr.watermark = 1;
   attr.wakeup_watermark = plan.watermark_bytes;
+  return attr;
+}
+
+perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan) {
+  constexpr std::uint64_t kInTrailers =
+      PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.sample_type = sampling.sample_type & kInTrailers;
+  attr.sample_id_all = 1;
+  attr.context_switch = 1;
+  // Nothing of the kernel is told, so that users may have it of their own processes.
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.use_clockid = sampling.use_clockid;
+  attr.clockid = sampling.clockid;
+  attr.watermark = 1;
+  attr.wakeup_watermark = static_cast<std::uint32_t>(plan.switch_ring_bytes() / 2);
   return attr;
 }
 

@@ -20,6 +20,10 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
 /// Asks for no copies of stacks, but for call chains by frame pointers.
 void use_frame_pointers(perf_event_attr& attr, const Request& request);
 
+/// The attr of an event that never samples, but tells when threads begin and cease to run; what
+/// follows its records is as with `sampling`.
+perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan);
+
 /// Lets this event's counters also tell of mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);
 

@@ -128,7 +128,12 @@ void Counters::make_events() {
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
     events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
-  follow_tasks(events_.front().attr);
+  if (request_.with_switches)
+    events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
+                       .name = "dummy",
+                       .ids = {},
+                       .has_own_rings = true});
+  follow_tasks(request_.with_switches ? events_.back().attr : events_.front().attr);
   for (OpenedEvent& event : events_) {
     event.attr.inherit = target_.processes.empty() ? 0 : 1;
     // Rings that nobody reads yet must not fill while hundreds of counters are being opened.
@@ -160,7 +165,9 @@ void Counters::open_process(pid_t pid) {
 void Counters::open_everywhere(const perf::CounterPlace& place) {
   for (const int cpu : cpus_)
     for (std::size_t event = 0; event < events_.size(); ++event)
-      if (rings_are_refused_ || !open_one(event, {place.pid, cpu, place.is_cgroup}))
+      if (events_[event].is_denied)
+        continue;
+      else if (rings_are_refused_ || !open_one(event, {place.pid, cpu, place.is_cgroup}))
         return;
 }
 
@@ -179,6 +186,8 @@ bool Counters::open_one(std::size_t event, perf::CounterPlace place) {
       return true;  // the CPU went offline meanwhile
     if (!adapt(events_[event], error))
       refuse(events_[event], error);
+    if (events_[event].is_denied)
+      return true;
   }
 }
 
@@ -197,6 +206,11 @@ bool Counters::adapt(OpenedEvent& event, int error) {
   const bool wants_everything = target_.is_wide() || request_.kernel_only;
   if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
       !perf::is_tracepoint(event.attr)) {
+    if (request_.with_switches) {  // happens in the kernel only
+      event.is_denied = true;
+      notes_.push_back(missing_right(1, "for stacks") + "; times of each thread only");
+      return true;
+    }
     event.attr.exclude_kernel = 1;
     event.attr.exclude_hv = 1;
     notes_.push_back(missing_right(1, "for kernel stacks") + "; recording user stacks only");
@@ -220,14 +234,16 @@ bool Counters::adapt(OpenedEvent& event, int error) {
 void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
   if (const auto id = perf::id_of(counter))
     events_[event].ids.push_back(*id);
-  const auto owner = std::find_if(counters_.begin(), counters_.end(),
-                                  [cpu](const Counter& other) { return other.cpu == cpu; });
+  const auto owner = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& other) {
+    return other.cpu == cpu && events_[other.event].has_own_rings == events_[event].has_own_rings;
+  });
   int error = 0;
   if (owner != counters_.end()) {
     if (!perf::share_ring(counter, owner->fd, error))
       throw_errno("sharing a ring", error);
   } else {
-    auto ring = perf::Ring::map(counter, plan_.pages, error);
+    auto ring = perf::Ring::map(
+        counter, events_[event].has_own_rings ? plan_.switch_pages() : plan_.pages, error);
     rings_are_refused_ = !ring && error == EPERM;
     if (rings_are_refused_)
       return;
@@ -274,15 +290,33 @@ std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
   return lost;
 }
 
+perf_event_attr Counters::layout() const {
+  perf_event_attr layout = events_.front().attr;
+  const perf_event_attr& follows = events_.back().attr;
+  if (request_.with_switches) {
+    layout.mmap = follows.mmap;
+    layout.mmap2 = follows.mmap2;
+    layout.build_id = follows.build_id;
+    layout.comm = follows.comm;
+    layout.comm_exec = follows.comm_exec;
+    layout.task = follows.task;
+  }
+  return layout;
+}
+
+/// One event after the other, so that no switch is told whose sample could not yet be taken.
 void Counters::start() {
-  for (const Counter& counter : counters_)
-    if (events_[counter.event].attr.enable_on_exec == 0)
-      perf::enable(counter.fd);
+  for (std::size_t event = 0; event < events_.size(); ++event)
+    for (const Counter& counter : counters_)
+      if (counter.event == event && events_[event].attr.enable_on_exec == 0)
+        perf::enable(counter.fd);
 }
 
 void Counters::stop() {
-  for (const Counter& counter : counters_)
-    perf::disable(counter.fd);
+  for (std::size_t event = events_.size(); event-- > 0;)
+    for (const Counter& counter : counters_)
+      if (counter.event == event)
+        perf::disable(counter.fd);
 }
 
 }  // namespace pe::recording

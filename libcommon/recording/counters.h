@@ -20,6 +20,8 @@ struct OpenedEvent {
   perf_event_attr attr{};
   std::string name;
   std::vector<std::uint64_t> ids;  ///< of all its counters
+  bool has_own_rings = false;      ///< apart from the other events'
+  bool is_denied = false;          ///< not opened: the right to it is missing
 };
 
 class Counters {
@@ -30,6 +32,8 @@ class Counters {
   /// A line for each thing that had to be done differently.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
   [[nodiscard]] const std::vector<OpenedEvent>& events() const noexcept { return events_; }
+  /// How records are laid out that RecordedStream and Drain see, and what they tell of processes.
+  [[nodiscard]] perf_event_attr layout() const;
   [[nodiscard]] std::vector<perf::Ring>& rings() noexcept { return rings_; }
   /// One descriptor a ring, to poll.
   [[nodiscard]] const std::vector<int>& ring_fds() const noexcept { return ring_fds_; }

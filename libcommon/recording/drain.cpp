@@ -37,18 +37,23 @@ void Drain::finish(std::vector<perf::Ring>& rings) {
 }
 
 void Drain::take(std::vector<perf::Ring>& rings) {
-  for (perf::Ring& ring : rings) {
+  last_ns_.resize(rings.size());
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    perf::Ring& ring = rings[i];
     if (held_.bytes() >= kMaxHeldBytes)
       return;
-    ring.look(
-        [&](const perf::Record& record, bool stays) { hold(record, stays && ring.is_roomy()); });
+    ring.look([&](const perf::Record& record, bool stays) {
+      hold(record, stays && ring.is_roomy(), last_ns_[i]);
+    });
   }
   if (held_.in_place() == 0)
     for (perf::Ring& ring : rings)
       ring.give_back(ring.seen());
 }
 
-void Drain::hold(const perf::Record& record, bool may_stay) {
+void Drain::hold(const perf::Record& record, bool may_stay, std::uint64_t& last_ns) {
+  const std::uint64_t time_ns = perf::time_of(record, attr_);
+  const std::uint64_t before_ns = std::exchange(last_ns, time_ns);
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
       ++passed_.samples;
@@ -59,7 +64,9 @@ void Drain::hold(const perf::Record& record, bool may_stay) {
       break;
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES:
-      passed_.lost.add(record, perf::time_of(record, attr_));
+      passed_.lost.add(record, time_ns);
+      if (tells_losses_early_)
+        return held_.hold(before_ns, {record.bytes});
       break;
     case PERF_RECORD_THROTTLE:
       ++passed_.throttled;
@@ -67,7 +74,7 @@ void Drain::hold(const perf::Record& record, bool may_stay) {
     default:
       break;
   }
-  held_.hold(perf::time_of(record, attr_), {record.bytes});
+  held_.hold(time_ns, {record.bytes});
 }
 
 void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay) {

@@ -40,6 +40,10 @@ class Drain {
   Drain(RecordedStream& stream, const perf_event_attr& attr)
       : stream_(stream), attr_(attr), pace_(attr) {}
 
+  /// From now on a loss (PERF_RECORD_LOST) comes before everything that happened since its ring was
+  /// full, not when the kernel told it, which is when there was room again.
+  void tell_losses_early() noexcept { tells_losses_early_ = true; }
+
   /// One pass over the rings; FINISHED_ROUND stands between what two passes have written.  What
   /// was written leaves our hands a few times a second.
   void pass(std::vector<perf::Ring>& rings);
@@ -50,13 +54,16 @@ class Drain {
   /// should be seen at once; in nanoseconds.
   [[nodiscard]] std::optional<std::uint64_t> urgency_ns() const;
 
+  /// All that is older has been handed on.
+  [[nodiscard]] std::uint64_t written_until_ns() const noexcept { return last_pass_began_ns_; }
+
   [[nodiscard]] const Passed& passed() const noexcept { return passed_; }
 
  private:
   static constexpr std::size_t kMaxHeldBytes = 256UL * 1024 * 1024;
 
   void take(std::vector<perf::Ring>& rings);
-  void hold(const perf::Record& record, bool may_stay);
+  void hold(const perf::Record& record, bool may_stay, std::uint64_t& last_ns);
   void hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay);
   void write_until(std::uint64_t time_ns, std::vector<perf::Ring>& rings);
 
@@ -68,6 +75,8 @@ class Drain {
   std::uint64_t pass_began_ns_ = 0, last_pass_began_ns_ = 0;
   std::vector<std::uint64_t> seen_by_last_pass_;  ///< of each ring
   bool round_is_open_ = false;
+  bool tells_losses_early_ = false;
+  std::vector<std::uint64_t> last_ns_;  ///< of each ring, when its last record was written
   Passed passed_;
 };
 

@@ -29,7 +29,7 @@ void RecordedStream::write(const perf::Record& record) {
   if (record.is_sample() && unwinder_)
     return write_unwound(record);
   follow(record);
-  writer_.write(record.bytes);
+  finish(record);
 }
 
 /// Takes in what the record tells of processes.
@@ -61,7 +61,14 @@ void RecordedStream::write_unwound(const perf::Record& record) {
   behind_.forget();
   std::size_t left_out = 0;  // never: our events carry nothing else that is large
   const auto text = perf::replace_user_copy(record, *sample, chain, builder_, left_out);
-  writer_.write(std::as_bytes(std::span(text)));
+  finish(perf::view_record(std::as_bytes(std::span(text))));
+}
+
+void RecordedStream::finish(const perf::Record& record) {
+  if (pass_on_)
+    pass_on_(record);
+  else
+    writer_.write(record.bytes);
 }
 
 }  // namespace pe::recording

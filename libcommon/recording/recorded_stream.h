@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "perf/stream_writer.h"
 #include "recording/binary_keeper.h"
@@ -20,10 +22,15 @@ class RecordedStream {
   /// this.
   RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Request& request);
 
+  /// Takes finished records, in order of time, laid out as stated().
+  using PassOn = std::function<void(const perf::Record&)>;
+  /// From now on they go there instead of into the stream.
+  void pass_on_to(PassOn pass_on) { pass_on_ = std::move(pass_on); }
+
   /// The attr as the stream should state it.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
 
-  /// Writes a record, in order of time.
+  /// Writes a record or passes it on, in order of time.
   void write(const perf::Record& record);
 
   /// For a sample that has just come: what follows its copy of the stack in the process, if it may
@@ -45,7 +52,10 @@ class RecordedStream {
   void write_unwound(const perf::Record& record);
   void follow(const perf::Record& record);
 
+  void finish(const perf::Record& record);
+
   perf::StreamWriter& writer_;
+  PassOn pass_on_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
   session::History history_;

@@ -49,6 +49,10 @@ struct Request {
   bool may_keep_binaries = true;                  ///< in ~/.debug, those that would be gone later
   bool user_only = false;
   bool kernel_only = false;
+  /// Also when threads begin and cease to run (PERF_RECORD_SWITCH), and with that what becomes of
+  /// processes, in rings of their own: that samples find no room does not touch these.
+  bool with_switches = false;
+  bool with_raw_data = false;  ///< what a tracepoint tells besides
   /// Of each CPU's ring, a power of two; nullopt: what the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
 };

@@ -40,6 +40,10 @@ std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::s
   if (plan.stack_bytes > 0 && !request.period)
     bytes = std::max<std::uint64_t>(1, request.frequency_hz * cpus / kWakeUps) *
             (plan.stack_bytes + kRestOfSample);
+  // A waiting thread's stack stands: a look soon after finds what its copy lacks.
+  constexpr std::uint64_t kSwitches = 64;
+  if (plan.stack_bytes > 0 && request.with_switches)
+    bytes = kSwitches * (plan.stack_bytes + kRestOfSample);
   return static_cast<std::uint32_t>(
       std::min<std::size_t>(std::min(bytes, half), std::numeric_limits<std::uint32_t>::max()));
 }
@@ -55,6 +59,10 @@ RingPlan plan_of(std::size_t pages, const Request& request, std::size_t cpus) {
 
 std::size_t RingPlan::ring_bytes() const noexcept { return pages * kPageBytes; }
 
+std::size_t RingPlan::switch_pages() const noexcept { return std::max<std::size_t>(1, pages / 4); }
+
+std::size_t RingPlan::switch_ring_bytes() const noexcept { return switch_pages() * kPageBytes; }
+
 bool copies_stacks(const Request& request) noexcept {
   const bool is_wanted =
       request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
@@ -63,11 +71,13 @@ bool copies_stacks(const Request& request) noexcept {
 
 RingPlan first_plan(const Request& request, std::size_t cpus) {
   std::size_t pages = kSmallPages;
-  if (copies_stacks(request)) {
+  if (copies_stacks(request) || request.with_switches) {
     constexpr std::size_t kLargePages = 4096;   // 16 MiB
     constexpr std::size_t kAllPages = 131'072;  // 512 MiB on all CPUs together
     const std::size_t most = std::bit_floor(kAllPages / std::max<std::size_t>(1, cpus));
-    pages = std::clamp(most, kSmallPages, kLargePages);
+    // Threads that hand work to each other switch 100,000 times a second.
+    const std::size_t wanted = request.with_switches ? 2 * kLargePages : kLargePages;
+    pages = std::clamp(most, kSmallPages, wanted);
   }
   return plan_of(request.ring_pages.value_or(pages), request, cpus);
 }

@@ -20,6 +20,10 @@ struct RingPlan {
   std::uint32_t watermark_bytes = 0;  ///< of a ring, that wake us
 
   [[nodiscard]] std::size_t ring_bytes() const noexcept;
+  /// Of the rings of PERF_RECORD_SWITCH, where they are separate (Request::with_switches): a
+  /// quarter, which holds some hundred times as many switches as the other holds samples.
+  [[nodiscard]] std::size_t switch_pages() const noexcept;
+  [[nodiscard]] std::size_t switch_ring_bytes() const noexcept;
 };
 
 /// What we would like to have on `cpus` CPUs.

@@ -33,7 +33,7 @@ void write_head(RecordedStream& stream, const Counters& counters) {
 
 std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counters,
                                  const Target& target) {
-  Synthesizer synthesizer(stream, counters.events().front().attr);
+  Synthesizer synthesizer(stream, counters.layout());
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)

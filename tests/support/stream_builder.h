@@ -23,6 +23,7 @@ struct MadeSample {
   std::vector<std::uint64_t> chain = {};  ///< leaf first, user addresses; marks may be among them
   std::uint64_t id = 7;
   std::uint64_t period = 1;
+  std::uint16_t misc = 0;  ///< besides whose address the sample's is
 };
 
 class StreamBuilder {
@@ -49,7 +50,7 @@ class StreamBuilder {
     return finish();
   }
   StreamBuilder& sample(const MadeSample& made) {
-    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER | made.misc)
         .add(made.id)
         .add(made.chain.empty() ? std::uint64_t{0} : made.chain.front())
         .add(made.pid)

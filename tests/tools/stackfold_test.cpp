@@ -201,6 +201,17 @@ BOOST_AUTO_TEST_CASE(weights_are_the_period_where_the_event_has_a_unit) {
   BOOST_TEST(stackfold({"--weight", "period"}, stream).out == "p 3500\n");
 }
 
+BOOST_AUTO_TEST_CASE(waits_that_had_not_ended_are_marked) {
+  auto stream = StreamBuilder();
+  stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 1, .period = 2000});
+  stream.sample({.time_ns = 2, .period = 3000, .misc = pe::perf::kMiscUnfinished});
+  BOOST_TEST(stackfold({}, stream).out == "p 2\np;[still waiting] 3\n");
+  auto other = StreamBuilder();  // of an event that does not tell times, the bit tells nothing
+  other.event().comm(0, 1, 1, "p").sample({.misc = pe::perf::kMiscUnfinished});
+  BOOST_TEST(stackfold({}, other).out == "p 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(losses_are_in_the_closing_line) {
   const auto stream = StreamBuilder().event().comm(0, 1, 1, "p").sample({}).lost(5, 3);
   const auto r = stackfold({}, stream);

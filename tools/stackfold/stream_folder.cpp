@@ -66,6 +66,8 @@ void StreamFolder::take_sample(std::uint16_t misc) {
   if (!is_chosen(sample, event))
     return;
   leaf_first_.clear();
+  if ((misc & perf::kMiscUnfinished) != 0 && event.unit == "ns")
+    leaf_first_.push_back(counts_.frames().intern("[still waiting]"));
   perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
     const auto frames = locations_.find(sample.pid, entry, session_.processes());
     // Code without frame pointers leads the kernel through data: towers of nothing, of which one

@@ -202,4 +202,35 @@ BOOST_AUTO_TEST_CASE(a_sample_without_chain_has_its_instruction_as_only_frame) {
   BOOST_TEST(frames == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_switch_tells_who_and_when_in_what_follows_it) {
+  perf_event_attr attr{};
+  attr.sample_id_all = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+  RecordBuilder builder;
+  const auto made = [&](std::uint32_t type, std::uint16_t misc) {
+    builder.begin(type, misc);
+    if (type == PERF_RECORD_SWITCH_CPU_WIDE)
+      builder.add(std::uint32_t{1}).add(std::uint32_t{2});  // who runs next, or ran before
+    builder.add(std::uint32_t{12}).add(std::uint32_t{13}).add(u64(99)).add(u64(3)).add(u64(7));
+    return record_of(builder.finish());
+  };
+  for (const std::uint32_t type : {PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE}) {
+    const auto in = parse_switch(made(type, 0), attr);
+    BOOST_REQUIRE(in.has_value());
+    BOOST_TEST(in->pid == 12u);
+    BOOST_TEST(in->tid == 13u);
+    BOOST_TEST(in->time_ns == 99u);
+    BOOST_TEST(!in->is_out);
+    BOOST_TEST(parse_switch(made(type, PERF_RECORD_MISC_SWITCH_OUT), attr)->is_out);
+    BOOST_TEST(!parse_switch(made(type, PERF_RECORD_MISC_SWITCH_OUT), attr)->is_preempted);
+    constexpr std::uint16_t kMadeWay =
+        PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    BOOST_TEST(parse_switch(made(type, kMadeWay), attr)->is_preempted);
+  }
+  builder.begin(PERF_RECORD_SWITCH).add(u64(1));
+  BOOST_TEST(!parse_switch(record_of(builder.finish()), attr).has_value());
+  attr.sample_id_all = 0;
+  BOOST_TEST(!parse_switch(made(PERF_RECORD_SWITCH, 0), attr).has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/wait_writer.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "session/session.h"
+#include "support/memory_input.h"
+
+using pe::offcpu::Stack;
+using pe::offcpu::WaitWriter;
+
+BOOST_AUTO_TEST_SUITE(wait_writer)
+
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kId = 7;
+
+struct Written {
+  Written() {
+    stream.write_header();
+    stream.write_attr(pe::offcpu::wait_attr({}), std::vector{kId});
+  }
+  /// A wait of thread 5 that ended at `end_ns`.
+  void add(std::uint64_t end_ns, std::uint64_t length_ns, std::uint64_t address,
+           bool is_unfinished = false) {
+    const Stack stack{.ip = address, .misc = PERF_RECORD_MISC_KERNEL, .chain = {address, 2}};
+    waits.add({4, 5, end_ns, length_ns, stack, is_unfinished});
+  }
+  /// What a reader sees: "time:period@address", with "+" if unfinished.
+  std::string read() {
+    stream.write_finished_round();
+    auto input = pe::testing::memory_input(out.text);
+    pe::session::Session session(input);
+    std::string text;
+    while (const auto record = session.next())
+      if (const auto& sample = session.sample())
+        text += (text.empty() ? "" : " ") + std::to_string(sample->time_ns / kMillisecond) + ":" +
+                std::to_string(sample->period) + "@" + std::to_string(sample->callchain[0]) +
+                ((record->misc & pe::perf::kMiscUnfinished) != 0 ? "+" : "");
+    BOOST_TEST(session.damage() == "");
+    return text;
+  }
+
+  pe::io::StringOutput out;
+  pe::perf::StreamWriter stream{out};
+  WaitWriter waits{stream, kId};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(waits_in_one_place_within_10_ms_are_one_sample) {
+  Written w;
+  w.add(1 * kMillisecond, 10, 100);
+  w.add(2 * kMillisecond, 20, 200);
+  w.add(3 * kMillisecond, 30, 100);
+  w.add(12 * kMillisecond, 40, 100);
+  w.waits.flush(15 * kMillisecond);
+  BOOST_TEST(w.read() == "11:40@100 11:20@200 15:40@100");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_held_is_written_when_its_time_has_come) {
+  Written w;
+  w.add(1 * kMillisecond, 10, 100);
+  const std::size_t before = w.out.text.size();
+  w.waits.reach(10 * kMillisecond);
+  BOOST_TEST(w.out.text.size() == before);
+  w.waits.reach(11 * kMillisecond);
+  BOOST_TEST(w.read() == "11:10@100");
+}
+
+BOOST_AUTO_TEST_CASE(waits_that_have_not_ended_stand_alone) {
+  Written w;
+  w.add(1 * kMillisecond, 10, 100);
+  w.add(1 * kMillisecond, 20, 100, true);
+  w.waits.flush(2 * kMillisecond);
+  BOOST_TEST(w.read() == "2:10@100 2:20@100+");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

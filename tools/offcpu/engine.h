@@ -1,0 +1,54 @@
+// Where waits come from: what offcpu's main path needs of an engine.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/output.h"
+#include "offcpu/options.h"
+#include "offcpu/wait_tracker.h"
+
+namespace pe::offcpu {
+
+class Engine {
+ public:
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  Engine(Engine&&) = delete;
+  Engine& operator=(Engine&&) = delete;
+  virtual ~Engine() = default;
+
+  /// A line for each thing that had to be done differently.
+  [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
+  /// Begins to record, and writes the stream's head and what was running before.  A command has
+  /// not begun its program yet.  `out` must outlive this.
+  virtual void begin(io::Output& out) = 0;
+  /// What to poll(2).
+  [[nodiscard]] virtual const std::vector<int>& fds() const = 0;
+  /// Takes in what has come; returns how soon it should be called again, in nanoseconds, if that
+  /// matters.
+  virtual std::optional<std::uint64_t> pass() = 0;
+  /// Stops recording.
+  virtual void stop() = 0;
+  /// Writes the rest.
+  virtual void finish() = 0;
+
+  [[nodiscard]] virtual const WaitCounts& counts() const = 0;
+  [[nodiscard]] virtual std::size_t threads() const = 0;
+  /// Samples and other records that found no room.
+  [[nodiscard]] virtual std::uint64_t lost() const = 0;
+  /// What else there is to say in the closing line, each part behind "; ".
+  [[nodiscard]] virtual std::string remarks() = 0;
+  /// What should be said even with --quiet, or empty.
+  [[nodiscard]] virtual std::string problem() const = 0;
+};
+
+/// Opens the engine that `options` ask for; `target` is known by now.  Throws Error.
+std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target);
+
+}  // namespace pe::offcpu

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/options.h"
+
+#include <fmt/format.h>
+
+#include <boost/program_options/value_semantic.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "recording/target_options.h"
+
+namespace pe::offcpu {
+namespace {
+
+namespace po = boost::program_options;
+
+po::typed_value<std::string>* text(const char* name) {
+  return po::value<std::string>()->value_name(name);
+}
+
+std::optional<std::uint64_t> microseconds(const cli::CommandLine& line, const char* option) {
+  const auto* value = line.text(option);
+  if (value == nullptr)
+    return std::nullopt;
+  constexpr std::uint64_t kNsPerUs = 1000;
+  const auto number = parse_number<std::uint64_t>(*value);
+  if (!number || *number > std::numeric_limits<std::uint64_t>::max() / kNsPerUs)
+    throw UsageError(fmt::format("--{}: not a number of microseconds: '{}'", option, *value));
+  return *number * kNsPerUs;
+}
+
+/// "S,D" or "SD".
+std::string states(const std::string& list) {
+  constexpr std::string_view kKnown = "RSDTtIP";
+  std::string letters;
+  for (const char letter : list) {
+    if (letter == ',')
+      continue;
+    if (kKnown.find(letter) == kKnown.npos)
+      throw UsageError(fmt::format("--state: not one of R, S, D, T, t, I, P: '{}'",
+                                   std::string_view(&letter, 1)));
+    letters += letter;
+  }
+  if (letters.empty())
+    throw UsageError(fmt::format("--state: no states: '{}'", list));
+  return letters;
+}
+
+void read_choice(const cli::CommandLine& line, Choice& choice) {
+  choice.min_ns = microseconds(line, "min-us").value_or(choice.min_ns);
+  choice.max_ns = microseconds(line, "max-us").value_or(choice.max_ns);
+  if (choice.min_ns > choice.max_ns)
+    throw UsageError("--min-us is more than --max-us");
+  if (const auto* list = line.text("state"))
+    choice.states = states(*list);
+  choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
+}
+
+/// There is one engine so far.
+void check_engine(const cli::CommandLine& line) {
+  const auto* engine = line.text("engine");
+  if (engine != nullptr && *engine != "auto" && *engine != "perf" && *engine != "bpf")
+    throw UsageError(fmt::format("--engine: not one of auto, perf, bpf: '{}'", *engine));
+  if (engine != nullptr && *engine == "bpf")
+    throw UsageError("--engine: bpf is not built in yet");
+  if (line.has("wakers"))
+    throw UsageError(
+        "--wakers: the perf engine does not know who wakes a thread, and bpf is not built in yet");
+}
+
+recording::Request read_request(const cli::CommandLine& line, const Choice& choice) {
+  recording::Request request;
+  // A copy costs the switching thread time, and the ring room: what is missing of a deeper stack is
+  // read from its process, where it stands as long as the thread waits.
+  constexpr std::uint32_t kStackBytes = 8 * 1024;
+  request.events = {choice.states.empty() ? "context-switches" : "sched:sched_switch"};
+  request.period = 1;
+  request.with_switches = true;
+  request.with_raw_data = !choice.states.empty();
+  request.stack_bytes = recording::read_stack_bytes(line).value_or(kStackBytes);
+  request.may_keep_binaries = !line.has("no-cache");
+  request.user_only = line.has("user-only");
+  request.kernel_only = line.has("kernel-only");
+  if (request.user_only && request.kernel_only)
+    throw UsageError("--user-only and --kernel-only exclude each other");
+  request.ring_pages = recording::read_ring_pages(line);
+  return request;
+}
+
+}  // namespace
+
+void add_options(po::options_description& options) {
+  options.add_options()("pid,p", text("PID[,PID]"), "record all threads of these processes")(
+      "tid,t", text("TID[,TID]"), "record these threads")("all,a", "record the whole system")(
+      "cgroup", text("PATH"), "record a control group")("duration,d", text("SECONDS"),
+                                                        "stop after SECONDS")(
+      "min-us", text("US"), "leave out waits shorter than US microseconds")(
+      "max-us", text("US"), "leave out longer ones")(
+      "state", text("STATE[,STATE]"), "only waits in these states, letters as in ps: S, D")(
+      "preempted", "also threads that had to make way")(
+      "wakers", "who ended each wait (not built in yet)")("user-only", "leave out kernel frames")(
+      "kernel-only", "only kernel frames")("stack-size", text("BYTES"),
+                                           "of each stack copied (default 8192)")(
+      "engine", text("ENGINE"), "auto (default), perf, bpf")(
+      "no-cache", "keep no binaries in ~/.debug")("mmap-pages,m", text("PAGES"),
+                                                  "size of each CPU's ring, a power of two")(
+      "output,o", text("FILE"), "write the stream to FILE")("quiet,q",
+                                                            "no progress, no closing line");
+}
+
+Options read_options(const cli::CommandLine& line) {
+  Options options;
+  options.target = recording::read_target(line, "--pid, --tid, --all, --cgroup");
+  options.command = line.command;
+  options.duration_ns = recording::read_duration(line);
+  read_choice(line, options.choice);
+  check_engine(line);
+  options.request = read_request(line, options.choice);
+  if (const auto* path = line.text("output"))
+    options.output = *path;
+  options.quiet = line.has("quiet");
+  return options;
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,40 @@
+// offcpu's options: as typed, then checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run.h"
+#include "recording/request.h"
+
+namespace pe::offcpu {
+
+/// Which waits are wanted.
+struct Choice {
+  std::uint64_t min_ns = 0, max_ns = std::numeric_limits<std::uint64_t>::max();
+  /// Letters as ps(1) has them: "SD"; empty: all.
+  std::string states = {};
+  bool with_preempted = false;  ///< those of threads that were ready to run on, too
+};
+
+struct Options {
+  recording::Target target;
+  recording::Request request;
+  Choice choice;
+  std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
+  std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
+  std::string output;                        ///< empty: standard output
+  bool quiet = false;
+};
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::offcpu

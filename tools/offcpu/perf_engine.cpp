@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/perf_engine.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <string_view>
+
+#include "base/byte_reader.h"
+#include "base/plural.h"
+#include "recording/whole_stream.h"
+
+namespace pe::offcpu {
+namespace {
+
+constexpr const char* kSwitchTracepoint = "sched:sched_switch";
+
+}  // namespace
+
+PerfEngine::Recording::Recording(io::Output& out, const PerfEngine& engine)
+    : writer(out),
+      stream(writer, engine.layout_, engine.request_),
+      drain(stream, engine.layout_),
+      waits(writer, engine.first_id()) {}
+
+PerfEngine::PerfEngine(const Options& options, const recording::Target& target)
+    : request_(options.request),
+      target_(target),
+      counters_(options.request, target),
+      layout_(counters_.layout()),
+      unwound_(layout_),
+      tracker_(options.choice, [this](const Wait& wait) { recording_->waits.add(wait); }) {
+  if (!options.choice.states.empty())
+    state_field_ = perf::tracepoint_field(kSwitchTracepoint, "prev_state");
+}
+
+std::uint64_t PerfEngine::first_id() const {
+  for (const auto& event : counters_.events())
+    if (!event.ids.empty())
+      return event.ids.front();
+  return 0;
+}
+
+void PerfEngine::begin(io::Output& out) {
+  recording_.emplace(out, *this);
+  recording_->stream.pass_on_to([this](const perf::Record& record) { take(record); });
+  recording_->drain.tell_losses_early();
+  unwound_ = recording_->stream.stated(layout_);
+  write_head();
+  counters_.start();
+  unreadable_ = recording::write_running(recording_->stream, counters_, target_);
+}
+
+void PerfEngine::write_head() {
+  perf::StreamWriter& writer = recording_->writer;
+  writer.write_header();
+  // One event, so that no reader looks at ids.
+  writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
+  writer.write_event_name(first_id(), "offcpu");
+  writer.write_event_unit(first_id(), "ns");
+}
+
+std::optional<std::uint64_t> PerfEngine::pass() {
+  recording_->drain.pass(counters_.rings());
+  recording_->waits.reach(recording_->drain.written_until_ns());
+  return recording_->drain.urgency_ns();
+}
+
+void PerfEngine::stop() {
+  counters_.stop();
+  stopped_ns_ = recording::monotonic_ns();
+}
+
+void PerfEngine::finish() {
+  recording_->drain.finish(counters_.rings());
+  tracker_.finish(stopped_ns_);
+  recording_->waits.flush(stopped_ns_);
+  for (std::size_t i = 0; i < counters_.events().size(); ++i)
+    counted_lost_ += counters_.lost(i).value_or(0);
+  if (lost() > 0)
+    recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
+  recording_->writer.write_finished_round();
+  recording_->writer.flush();
+}
+
+void PerfEngine::take(const perf::Record& record) {
+  recording_->waits.reach(perf::time_of(record, record.is_sample() ? unwound_ : layout_));
+  switch (record.type) {
+    case PERF_RECORD_SAMPLE:
+      return take_sample(record);
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+      if (const auto change = perf::parse_switch(record, layout_))
+        tracker_.switched(*change);
+      return;
+    case PERF_RECORD_LOST:
+      return take_loss(record);
+    default:
+      return take_change(record);
+  }
+}
+
+void PerfEngine::take_sample(const perf::Record& record) {
+  if (const auto sample = perf::parse_sample(record, unwound_))
+    tracker_.sample(*sample, record.misc, state_of(*sample));
+}
+
+/// The state that the tracepoint tells (linux/sched.h, TASK_*; include/trace/events/sched.h).
+char PerfEngine::state_of(const perf::Sample& sample) const {
+  if (state_field_.size != sizeof(std::uint64_t))
+    return '?';
+  ByteReader reader(sample.raw);
+  if (!reader.skip(state_field_.offset))
+    return '?';
+  constexpr std::string_view kLetters = "SDTtXZPI";
+  constexpr std::uint64_t kReported = 0xff;
+  const std::uint64_t state = reader.take<std::uint64_t>().value_or(0) & kReported;
+  return state == 0 ? 'R' : kLetters[static_cast<std::size_t>(std::countr_zero(state))];
+}
+
+/// A lost sample costs a stack, a lost switch makes lengths doubtful.
+void PerfEngine::take_loss(const perf::Record& record) {
+  ByteReader reader(record.body());
+  const std::uint64_t id = reader.take<std::uint64_t>().value_or(0);
+  const auto& sampling = counters_.events().front().ids;
+  if (std::find(sampling.begin(), sampling.end(), id) == sampling.end())
+    tracker_.lost_switches(perf::time_of(record, layout_));
+}
+
+/// Everything else goes into the stream, behind the waits before it.
+void PerfEngine::take_change(const perf::Record& record) {
+  recording_->waits.flush(perf::time_of(record, layout_));
+  if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
+    if (const auto task = perf::parse_task(record))
+      record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid) : tracker_.ended(task->tid);
+  } else if (record.type == PERF_RECORD_COMM) {
+    if (const auto comm = perf::parse_comm(record); comm && comm->is_exec)
+      tracker_.began_program(comm->tid);
+  }
+  recording_->writer.write(record.bytes);
+}
+
+std::uint64_t PerfEngine::lost() const {
+  return std::max(counted_lost_, recording_ ? recording_->drain.passed().lost.count() : 0);
+}
+
+std::string PerfEngine::remarks() {
+  std::string text;
+  if (const auto* unwinder = recording_->stream.unwinder())
+    if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
+      text += "; " + stacks;
+  if (auto* keeper = recording_->stream.keeper())
+    if (const std::string kept = keeper->finish(); !kept.empty())
+      text += "; " + kept;
+  return text;
+}
+
+std::string PerfEngine::problem() const {
+  return unreadable_.empty() ? "" : recording::describe_unreadable(unreadable_);
+}
+
+std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target) {
+  return std::make_unique<PerfEngine>(options, target);
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,67 @@
+// Waits from the kernel's counters: a sample with registers and stack each time that a thread
+// ceases to run (context-switches, or the tracepoint sched:sched_switch where states are wanted),
+// and records that tell when it ceased to run and ran again.
+//
+// The sample comes before the record of the same switch (kernel/sched/core.c, __schedule();
+// perf_event_task_sched_out()).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "offcpu/engine.h"
+#include "offcpu/wait_writer.h"
+#include "perf/tracepoint.h"
+#include "recording/counters.h"
+#include "recording/drain.h"
+#include "recording/recorded_stream.h"
+
+namespace pe::offcpu {
+
+class PerfEngine final : public Engine {
+ public:
+  PerfEngine(const Options& options, const recording::Target& target);
+
+  [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
+  void begin(io::Output& out) override;
+  [[nodiscard]] const std::vector<int>& fds() const override { return counters_.ring_fds(); }
+  std::optional<std::uint64_t> pass() override;
+  void stop() override;
+  void finish() override;
+  [[nodiscard]] const WaitCounts& counts() const override { return tracker_.counts(); }
+  [[nodiscard]] std::size_t threads() const override { return tracker_.threads(); }
+  [[nodiscard]] std::uint64_t lost() const override;
+  [[nodiscard]] std::string remarks() override;
+  [[nodiscard]] std::string problem() const override;
+
+ private:
+  /// What exists once it is known where the stream goes.
+  struct Recording {
+    Recording(io::Output& out, const PerfEngine& engine);
+
+    perf::StreamWriter writer;
+    recording::RecordedStream stream;
+    recording::Drain drain;
+    WaitWriter waits;
+  };
+
+  void write_head();
+  void take(const perf::Record& record);
+  void take_sample(const perf::Record& record);
+  void take_loss(const perf::Record& record);
+  void take_change(const perf::Record& record);
+  [[nodiscard]] std::uint64_t first_id() const;
+  [[nodiscard]] char state_of(const perf::Sample& sample) const;
+
+  recording::Request request_;
+  recording::Target target_;
+  recording::Counters counters_;
+  perf_event_attr layout_;             ///< of the kernel's records
+  perf_event_attr unwound_;            ///< of samples once their stacks are walked
+  perf::TracepointField state_field_;  ///< empty: states are not recorded
+  WaitTracker tracker_;
+  std::optional<Recording> recording_;
+  std::vector<pid_t> unreadable_;
+  std::uint64_t stopped_ns_ = 0;
+  std::uint64_t counted_lost_ = 0;
+};
+
+}  // namespace pe::offcpu

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/wait_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pe::offcpu {
+namespace {
+
+/// The idle thread of a CPU, or one that is gone already: the kernel has no number for it.
+bool is_nobody(std::uint32_t tid) { return tid == 0 || tid == 0xffffffff; }
+
+}  // namespace
+
+WaitTracker::WaitTracker(Choice choice, OnWait on_wait)
+    : choice_(std::move(choice)), on_wait_(std::move(on_wait)) {}
+
+void WaitTracker::sample(const perf::Sample& sample, std::uint16_t misc, char state) {
+  if (is_nobody(sample.tid))
+    return;
+  Thread& thread = threads_[sample.tid];
+  thread.has_stack = true;
+  thread.state = state;
+  thread.stack.ip = sample.ip;
+  thread.stack.misc = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  thread.stack.cpu = sample.cpu;
+  thread.stack.chain.resize(sample.callchain.size());
+  for (std::size_t i = 0; i < thread.stack.chain.size(); ++i)
+    thread.stack.chain[i] = sample.callchain[i];
+}
+
+void WaitTracker::switched(const perf::SwitchRecord& change) {
+  if (is_nobody(change.tid))
+    return;
+  Thread& thread = threads_[change.tid];
+  if (thread.phase == Phase::kEnded)
+    return;  // it ceases to run for the last time
+  if (change.is_out) {
+    counts_.dropped += thread.phase == Phase::kWaiting ? 1 : 0;
+    begin_wait(thread, change);
+    return;
+  }
+  counts_.began_before += thread.phase == Phase::kUnknown ? 1 : 0;
+  counts_.dropped += thread.phase == Phase::kRunning ? 1 : 0;
+  if (thread.phase == Phase::kWaiting)
+    end_wait(thread, change.tid, change.time_ns, false);
+  thread.phase = Phase::kRunning;
+  thread.has_stack = false;
+}
+
+void WaitTracker::begin_wait(Thread& thread, const perf::SwitchRecord& change) {
+  thread.phase = Phase::kWaiting;
+  thread.pid = change.pid;
+  thread.out_ns = change.time_ns;
+  thread.is_preempted = change.is_preempted;
+  thread.is_doubtful = change.time_ns <= doubtful_until_ns_;
+  if (!std::exchange(thread.has_stack, false)) {
+    thread.stack.chain.clear();
+    thread.state = '?';
+  }
+}
+
+bool WaitTracker::is_chosen(const Thread& thread, std::uint64_t length_ns) const {
+  if (length_ns < choice_.min_ns || length_ns > choice_.max_ns)
+    return false;
+  if (!choice_.states.empty())
+    return choice_.states.find(thread.is_preempted ? 'R' : thread.state) != std::string::npos;
+  return choice_.with_preempted || !thread.is_preempted;
+}
+
+void WaitTracker::end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_ns,
+                           bool is_unfinished) {
+  thread.phase = Phase::kRunning;
+  thread.has_stack = false;
+  const std::uint64_t length_ns = end_ns - std::min(end_ns, thread.out_ns);
+  if (thread.is_doubtful) {
+    ++counts_.dropped;
+  } else if (is_chosen(thread, length_ns)) {
+    ++counts_.waits;
+    counts_.total_ns += length_ns;
+    counts_.unfinished += is_unfinished ? 1 : 0;
+    counts_.stackless += thread.stack.chain.empty() ? 1 : 0;
+    on_wait_({thread.pid, tid, end_ns, length_ns, thread.stack, is_unfinished});
+  }
+}
+
+void WaitTracker::forked(std::uint32_t tid) { threads_[tid] = {.phase = Phase::kNew, .stack = {}}; }
+
+void WaitTracker::ended(std::uint32_t tid) {
+  threads_[tid] = {.phase = Phase::kEnded, .stack = {}};
+}
+
+/// A thread that is not the first takes the first one's number, which has ended.
+void WaitTracker::began_program(std::uint32_t tid) {
+  threads_[tid] = {.phase = Phase::kRunning, .stack = {}};
+}
+
+void WaitTracker::lost_switches(std::uint64_t until_ns) {
+  doubtful_until_ns_ = std::max(doubtful_until_ns_, until_ns);
+  for (auto& [tid, thread] : threads_)
+    thread.is_doubtful = true;  // begin_wait() knows better, once it has passed
+}
+
+void WaitTracker::finish(std::uint64_t end_ns) {
+  std::vector<std::uint32_t> waiting;
+  for (const auto& [tid, thread] : threads_)
+    if (thread.phase == Phase::kWaiting)
+      waiting.push_back(tid);
+  std::sort(waiting.begin(), waiting.end());
+  for (const std::uint32_t tid : waiting)
+    end_wait(threads_[tid], tid, end_ns, true);
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,90 @@
+// From switches of threads, in order of time, to waits: how long each was, and on which stack.
+//
+// A wait lasts from the record that tells that a thread has ceased to run to the one that tells
+// that it runs again.  Its stack is that of the sample right before the first.  Where records were
+// lost, a wait that may be two is dropped, and counted.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "offcpu/options.h"
+#include "perf/sample.h"
+
+namespace pe::offcpu {
+
+/// Where a thread was when it ceased to run.
+struct Stack {
+  std::uint64_t ip = 0;
+  std::uint16_t misc = 0;  ///< of the sample: whose address `ip` is
+  std::uint32_t cpu = 0;
+  std::vector<std::uint64_t> chain = {};  ///< as in the sample; empty: not known
+};
+
+struct Wait {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint64_t end_ns = 0;
+  std::uint64_t length_ns = 0;
+  const Stack& stack;          ///< dies when the receiver returns
+  bool is_unfinished = false;  ///< it was cut off by the end of the recording
+};
+
+struct WaitCounts {
+  std::uint64_t waits = 0;         ///< handed on
+  std::uint64_t total_ns = 0;      ///< of these
+  std::uint64_t unfinished = 0;    ///< of these
+  std::uint64_t stackless = 0;     ///< of these: their stack was lost
+  std::uint64_t dropped = 0;       ///< their beginning or end was lost
+  std::uint64_t began_before = 0;  ///< the recording, so that neither length nor stack is known
+};
+
+class WaitTracker {
+ public:
+  using OnWait = std::function<void(const Wait&)>;
+  WaitTracker(Choice choice, OnWait on_wait);
+
+  /// A thread is about to cease to run.  `state` is its letter in ps(1); '?': not known.
+  void sample(const perf::Sample& sample, std::uint16_t misc, char state);
+  void switched(const perf::SwitchRecord& change);
+  /// Threads that begin, end, or begin another program.
+  void forked(std::uint32_t tid);
+  void ended(std::uint32_t tid);
+  void began_program(std::uint32_t tid);
+  /// Switches up to `until_ns` may be missing.
+  void lost_switches(std::uint64_t until_ns);
+  /// Hands on the waits that have not ended.
+  void finish(std::uint64_t end_ns);
+
+  [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
+  /// How many threads were seen.
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
+
+ private:
+  enum class Phase : std::uint8_t { kUnknown, kNew, kRunning, kWaiting, kEnded };
+  struct Thread {
+    Phase phase = Phase::kUnknown;
+    bool has_stack = false;    ///< of its last sample, until it runs again
+    bool is_doubtful = false;  ///< switches of the wait may be missing
+    bool is_preempted = false;
+    char state = '?';
+    std::uint32_t pid = 0;
+    std::uint64_t out_ns = 0;
+    Stack stack;
+  };
+
+  void begin_wait(Thread& thread, const perf::SwitchRecord& change);
+  void end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_ns, bool is_unfinished);
+  [[nodiscard]] bool is_chosen(const Thread& thread, std::uint64_t length_ns) const;
+
+  Choice choice_;
+  OnWait on_wait_;
+  std::unordered_map<std::uint32_t, Thread> threads_;  ///< by tid
+  std::uint64_t doubtful_until_ns_ = 0;
+  WaitCounts counts_;
+};
+
+}  // namespace pe::offcpu
