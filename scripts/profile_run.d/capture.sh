@@ -1,24 +1,10 @@
 #!/bin/bash
 # Recording: from a workload to a folder that has everything.
-# shellcheck disable=SC2154 # names of other parts of the script
+# shellcheck disable=SC2034,SC2154 # names of other parts of the script
 
 draft=  # the run that is being made
 
-# What the mode stands for, into hz, seconds and target.
-read_mode() {
-  case $mode in
-    '' | default) mode=default hz=99 seconds=10 ;;
-    quick) hz=99 seconds=5 ;;
-    detailed) hz=997 seconds=20 ;;
-    system) hz=99 seconds=10 ;;
-    offcpu) die '--mode offcpu: the tool offcpu, which records what threads wait for, is not there yet' ;;
-    heap) die '--mode heap: the tool malloctrace, which records allocations, is not there yet' ;;
-    hotcold) die '--mode hotcold: the tool offcpu, whose stacks are half of it, is not there yet' ;;
-  esac
-  seconds=${duration:-$seconds}
-}
-
-# What is to be recorded, as arguments of pe-record in `target` and as text in `what`.
+# What is to be recorded, as arguments of a recorder in `target` and as text in `what`.
 read_target() {
   if [ ${#rest[@]} -gt 0 ]; then
     [ ${#workload[@]} -eq 0 ] || usage_error '--workload, --: only one of them'
@@ -60,23 +46,24 @@ keep_apart() {
   done
 }
 
-# How many samples, lost ones and seconds the recorder told; and what the others did.
+# The draft's own name is of no use to a reader of messages, nor that of a picture that moves yet.
+clean_messages() {
+  local messages
+  messages=$(head -c 65536 -- "$draft/messages.txt" | tr -d '\0' | grep -v '^hotcold: .*/flame\.svg$')
+  printf '%s' "${messages:+${messages//"$draft/"/}$'\n'}" >"$draft/messages.txt"
+}
+
+# What the tools told of the recording, and of names.
 read_messages() {
-  local closing named
-  closing=$(grep '^pe-record: [0-9]* samples\?, [0-9]* lost' "$draft/messages.txt" | tail -n 1)
-  samples='' lost='' took=''
-  if [[ $closing =~ ^pe-record:\ ([0-9]+)\ samples?,\ ([0-9]+)\ lost.*\ %\ of\ ([0-9.]+)\ s(;|$) ]]; then
-    samples=$(plain_number "${BASH_REMATCH[1]}") lost=$(plain_number "${BASH_REMATCH[2]}") took=$(plain_number "${BASH_REMATCH[3]}")
-  fi
+  local named
+  read_closing_lines
   named=$(grep '^pe-symbolize: .* frames without a name' "$draft/messages.txt" | tail -n 1)
   unnamed=$(plain_number "$(sed -n 's/.*; \([0-9]*\) of [0-9]* frames without a name.*/\1/p' <<<"$named")")
   frames=$(plain_number "$(sed -n 's/.* of \([0-9]*\) frames without a name.*/\1/p' <<<"$named")")
   event=cycles
   ! grep -q 'sampling cpu-clock' "$draft/messages.txt" || event=cpu-clock
-  # The draft's own name is of no use to a reader.
-  local messages
-  messages=$(head -c 65536 -- "$draft/messages.txt" | tr -d '\0')
-  printf '%s\n' "${messages//"$draft/"/}" >"$draft/messages.txt" || return
+  case $recorder in offcpu) event=offcpu ;; hotcold) event=cpu-clock,offcpu ;; esac
+  clean_messages || return
   counted=$(awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$draft/stacks.folded")
   samples=${samples:-$counted} lost=${lost:-0} took=${took:-0} unnamed=${unnamed:-0}
 }
@@ -101,6 +88,7 @@ write_meta() {  # STAMP
   "event": "$event",
   "seconds_asked": $seconds,
   "seconds": $took,
+  "unit": "$(unit_of "$mode" | grep . || echo samples)",
   "samples": $samples,
   "lost": $lost,
   "frames": ${frames:-null},
@@ -119,27 +107,17 @@ record() {
   [[ $seconds =~ ^0*(\.0*)?$ ]] || limit=(-d "$seconds")
   interrupted=
   trap 'interrupted=true' INT TERM HUP
-  as_user pe-record -F "$hz" "${limit[@]}" -o "$draft/raw.pe" "${target[@]}" 2>"$draft/messages.txt"
+  run_recorder "${limit[@]}" 2>"$draft/messages.txt"
   status=$?
   trap '' INT TERM HUP
-  head -c 65536 -- "$draft/messages.txt" | shown_lines >&2
+  clean_messages
+  shown_lines <"$draft/messages.txt" >&2
 }
 
 # Succeeds if what was made of a stream could be written.  A damaged stream, status 1, is read as far as it goes, and
 # what is missing is in the messages; a full disk meets the program behind the pipe.
 were_written() {  # STATUS-OF-READER STATUS-OF-WRITER
   [ "$1" -le 1 ] && [ "$2" -eq 0 ]
-}
-
-# Everything that is made of the stream.
-derive() {
-  pe-symbolize "$draft/raw.pe" 2>>"$draft/messages.txt" | gzip -1 >"$draft/named.pe.gz"
-  were_written "${PIPESTATUS[@]}" || return
-  gzip -dc -- "$draft/named.pe.gz" | stackfold --annotate - 2>>"$draft/messages.txt" | cat >"$draft/stacks.folded"
-  were_written "${PIPESTATUS[@]:1}" || return
-  # A profile without stacks gets a page that says so, and status 2.
-  flamesvg --colors kind --title "$(shown "$what")" --subtitle "$1, $mode" "$draft/stacks.folded" \
-    >"$draft/flame.svg" 2>>"$draft/messages.txt" || [ $? -eq 2 ]
 }
 
 find_baseline() {
@@ -166,6 +144,7 @@ capture() {
   read_mode
   read_target
   need pe-record capture
+  [ "$recorder" = pe-record ] || need offcpu "--mode $mode"
   need stackfold capture
   find_baseline
   mkdir -p -- "$output" || die "$output: cannot be made" 1
@@ -175,19 +154,22 @@ capture() {
   mkdir -- "$draft" || die "$draft: cannot be made"
   trap '[ -z "$draft" ] || rm -rf -- "$draft"' EXIT
   record
-  if [ ! -s "$draft/raw.pe" ]; then
+  local streams raw=()
+  read -ra streams < <(raw_streams)
+  raw=("${streams[@]/%/.pe}")
+  if [ ! -s "$draft/${raw[0]}" ]; then
     [ "$status" -ne 0 ] || status=125
     die 'nothing was recorded' "$status"
   fi
-  [ ${#workload[@]} -gt 0 ] || [ "$status" -eq 0 ] || say "pe-record: exit status $status"
+  [ ${#workload[@]} -gt 0 ] || [ "$status" -eq 0 ] || say "$recorder: exit status $status"
   if ! { derive "$stamp" && read_messages && write_meta "$stamp" | cat >"$draft/meta.json" &&
     write_report | cat >"$draft/report.txt"; }; then
     local kept=$draft
     draft=
-    rm -f -- "$kept"/{named.pe.gz,stacks.folded,flame.svg,meta.json,report.txt}
-    die "the run could not be written; what was recorded is kept in $kept/raw.pe" 125
+    rm -f -- "$kept"/{{named,oncpu,offcpu}.pe.gz,stacks.folded,flame.svg,meta.json,report.txt}
+    die "the run could not be written; what was recorded is kept in $kept/${raw[0]}" 125
   fi
-  rm -f -- "$draft/raw.pe"
+  rm -f -- "${raw[@]/#/$draft/}"
   keep_run "$stamp"
   trap - INT TERM HUP
 }

@@ -9,9 +9,10 @@ run_diff() {
   local first=$found second
   find_run "$after" --after
   second=$found
+  read_look "$(meta "$second" mode)"
   local file=${svg:-$second/diff-$(run_name "$first").svg}
-  flamediff -o "$file" -- "$first/stacks.folded" "$second/stacks.folded" || die "$file: not drawn"
-  flamediff --text --top "$top" -- "$first/stacks.folded" "$second/stacks.folded" || exit
+  flamediff "${counted[@]}" -o "$file" -- "$first/stacks.folded" "$second/stacks.folded" || die "$file: not drawn"
+  flamediff --text "${counted[@]}" --top "$top" -- "$first/stacks.folded" "$second/stacks.folded" || exit
   printf '\n%s\n' "$file"
   flush
 }
@@ -39,7 +40,7 @@ write_summary() {  # FIRST SECOND VERDICT-FILE STATUS
     shown_lines <"$3" | as_block
   fi
   printf '\n### Worse and better\n\n'
-  flamediff --text --only-significant --top "$top" -- "$1/stacks.folded" "$2/stacks.folded" 2>&1 | shown_lines | as_block
+  flamediff --text "${counted[@]}" --only-significant --top "$top" -- "$1/stacks.folded" "$2/stacks.folded" 2>&1 | shown_lines | as_block
   printf '\n### Hot spots now\n\n'
   stacktop --columns "$columns" -n "$top" -- "$2/stacks.folded" 2>&1 | as_block
 }
@@ -65,7 +66,8 @@ run_ci() {
   fi
   said=$(mktemp) || die 'no temporary file'
   trap 'rm -f -- "$said"' EXIT
-  flamediff --text --top 1 --fail-over "$fail_over" -- "$first/stacks.folded" "$second/stacks.folded" >/dev/null 2>"$said" || grown=$?
+  read_look "$(meta "$second" mode)"
+  flamediff --text "${counted[@]}" --top 1 --fail-over "$fail_over" -- "$first/stacks.folded" "$second/stacks.folded" >/dev/null 2>"$said" || grown=$?
   if [ -n "$summary" ]; then
     write_summary "$first" "$second" "$said" "$grown" >>"$summary" || die "$summary: cannot be written"
   else

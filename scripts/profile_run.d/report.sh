@@ -7,11 +7,15 @@ columns=120  # of a report's lines: names of C++ have hundreds; the folded text 
 # Of the run in `draft`, by what capture has found out.
 write_report() {
   local stacks=$draft/stacks.folded
+  if [ -n "$(unit_of "$mode")" ]; then
+    stacks=$draft/.waits.folded
+    without_scheduler <"$draft/stacks.folded" >"$stacks" || return
+  fi
   printf 'Profile of %s\n\n' "$(shown "$what")"
   printf '%-12s %s\n' 'date' "${stamp:0:10} ${stamp:11:2}:${stamp:14:2}:${stamp:17:2} UTC"
   printf '%-12s %s s (asked for: %s)%s\n' 'duration' "$took" \
     "$([[ $seconds =~ ^0*(\.0*)?$ ]] && printf 'until it ends' || printf '%s s' "$seconds")" "${interrupted:+, interrupted}"
-  printf '%-12s %s, %s Hz, %s\n' 'mode' "$mode" "$hz" "$event"
+  printf '%-12s %s, %s%s\n' 'mode' "$mode" "$([ "$hz" -eq 0 ] || echo "$hz Hz, ")" "$event"
   printf '%-12s %s, %s lost\n' 'samples' "$samples" "$lost"
   printf '%-12s %s\n' 'symbols' "$(FRAMES=$frames UNNAMED=$unnamed SAMPLES=$samples awk 'BEGIN {
     frames = ENVIRON["FRAMES"]; unnamed = ENVIRON["UNNAMED"]
@@ -19,16 +23,22 @@ write_report() {
     else print (ENVIRON["SAMPLES"] + 0 > 0 ? "every frame has a name" : "-") }')"
   [ ${#workload[@]} -eq 0 ] || printf '%-12s exit status %s\n' 'program' "$status"
   printf '%-12s %s\n' 'machine' "$(uname -srm)"
+  case $mode in
+    offcpu) printf '%-12s %s\n' 'counts' 'microseconds waited' ;;
+    hotcold) printf '%-12s %s\n' 'counts' 'microseconds on CPU, and, of frames with the mark _[o], waited' ;;
+  esac
   printf '\nHOT SPOTS\n\n'
   stacktop --columns "$columns" -n "$top" -- "$stacks" 2>/dev/null
   printf '\nWHAT THEY CALL (lines of 1 %% and more)\n\n'
   stacktop --columns "$columns" --tree --self -n 5 --percent-limit 1 --max-depth 8 -- "$stacks" 2>/dev/null
   printf '\nWHERE THE TIME IS, FROM THE ROOT (lines of 2 %% and more)\n\n'
   stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$stacks" 2>/dev/null
+  [ "$stacks" = "$draft/stacks.folded" ] || rm -f -- "$stacks"
   write_comparison
-  if grep -vq -e '^pe-record: [0-9]' "$draft/messages.txt"; then
+  local closing='^(pe-record|offcpu): [0-9]'
+  if grep -vqE "$closing" "$draft/messages.txt"; then
     printf '\nMESSAGES\n\n'
-    grep -v -e '^pe-record: [0-9]' "$draft/messages.txt" | shown_lines
+    grep -vE "$closing" "$draft/messages.txt" | shown_lines
   fi
   return 0
 }
@@ -41,7 +51,10 @@ write_comparison() {
     printf 'flamediff is not installed, which compares; the baseline would be %s.\n' "$(shown "$(run_name "$baseline_folder")")"
   else
     printf 'Baseline: %s\n\n' "$(shown "$(run_name "$baseline_folder")")"
-    flamediff --text --only-significant --top 10 -- "$baseline_folder/stacks.folded" "$draft/stacks.folded" 2>&1 ||
+    read_look "$mode"
+    local only=(--only-significant)
+    [ ${#counted[@]} -eq 0 ] || only=()  # where noise is not known, all
+    flamediff --text "${counted[@]}" "${only[@]}" --top 10 -- "$baseline_folder/stacks.folded" "$draft/stacks.folded" 2>&1 ||
       echo 'They could not be compared.'
   fi
 }
@@ -69,8 +82,9 @@ run_flamegraph() {
   need flamesvg flamegraph
   find_run "$run" --run
   local file=${svg:-$found/flame.svg}
-  local ours=()
-  is_given --colors || ours+=(--colors kind)
+  local ours=() look
+  read_look "$(meta "$found" mode)"
+  is_given --colors || ours+=("${look[@]}")
   is_given --title || ours+=(--title "$(meta "$found" workload)")
   write_file "$file" flamesvg "${ours[@]}" "${rest[@]}" "$found/stacks.folded" || die "$file: not drawn"
   printf '%s\n' "$file"

@@ -1,0 +1,87 @@
+#!/bin/bash
+# What a mode stands for: recorder, rate and time, and how what it counts is folded and drawn.
+# shellcheck disable=SC2034,SC2154 # names of other parts of the script
+
+# What the mode says of the recording: into hz, seconds and recorder.
+read_mode() {
+  recorder=pe-record hz=99 seconds=10
+  case $mode in
+    '' | default) mode=default ;;
+    quick) seconds=5 ;;
+    detailed) hz=997 seconds=20 ;;
+    system) ;;
+    offcpu) recorder=offcpu hz=0 ;;
+    heap) die '--mode heap: the tool malloctrace, which records allocations, is not there yet' ;;
+    hotcold) recorder=hotcold ;;
+  esac
+  seconds=${duration:-$seconds}
+}
+
+# What counts are where they are no samples; of a time, no comparison knows its noise.
+unit_of() {  # MODE
+  case $1 in offcpu | hotcold) echo us ;; esac
+}
+
+# Options of flamesvg for a mode's picture, into `look`; those of flamediff for its counts, into `counted`.
+read_look() {  # MODE
+  local unit
+  unit=$(unit_of "$1")
+  counted=(${unit:+--countname "$unit"})
+  case $1 in
+    offcpu) look=(--colors io "${counted[@]}") ;;
+    hotcold) look=(--colors hotcold "${counted[@]}") ;;
+    *) look=(--colors kind) ;;
+  esac
+}
+
+# Every thread waits in the scheduler; who called it tells more.  Folded text in, folded text out.
+without_scheduler() { sed -E 's/(;_*(schedule|preempt_schedule|io_schedule|finish_task_switch)[a-z_.]*(_\[[a-z]\])?)+ ([0-9]+)$/ \4/'; }
+
+# The recording itself, into the folder of the draft: raw.pe, or hotcold's on.pe and off.pe and its folded text.
+run_recorder() {  # LIMIT...
+  case $recorder in
+    offcpu) as_user offcpu "$@" -o "$draft/raw.pe" "${target[@]}" ;;
+    hotcold) as_user "$here/hotcold" "$@" -F "$hz" --keep "$draft" "$draft/flame.svg" "${target[@]}" ;;
+    *) as_user pe-record -F "$hz" "$@" -o "$draft/raw.pe" "${target[@]}" ;;
+  esac
+}
+
+# Which streams a recorder leaves in the folder of the draft.
+raw_streams() {
+  if [ "$recorder" = hotcold ]; then echo on off; else echo raw; fi
+}
+
+# What a stream with names is called in a run.
+named_as() {  # STREAM
+  case $1 in on) echo oncpu.pe.gz ;; off) echo offcpu.pe.gz ;; *) echo named.pe.gz ;; esac
+}
+
+# Streams with names, folded text and the picture.
+derive() {  # STAMP
+  local stream
+  for stream in $(raw_streams); do
+    pe-symbolize "$draft/$stream.pe" 2>>"$draft/messages.txt" | gzip -1 >"$draft/$(named_as "$stream")"
+    were_written "${PIPESTATUS[@]}" || return
+  done
+  if [ "$recorder" != hotcold ]; then  # which folds itself
+    gzip -dc -- "$draft/named.pe.gz" | stackfold --annotate - 2>>"$draft/messages.txt" | cat >"$draft/stacks.folded"
+    were_written "${PIPESTATUS[@]:1}" || return
+  fi
+  # A profile without stacks gets a page that says so, and status 2.
+  read_look "$mode"
+  flamesvg "${look[@]}" --title "$(shown "$what")" --subtitle "$1, $mode" "$draft/stacks.folded" \
+    >"$draft/flame.svg" 2>>"$draft/messages.txt" || [ $? -eq 2 ]
+}
+
+# How many samples, lost ones and seconds the recorders told, into samples, lost and took; of two, the samples of the
+# first and what both lost.
+read_closing_lines() {
+  local line
+  samples='' lost='' took=''
+  while IFS= read -r line; do
+    if [[ $line =~ ^(pe-record|offcpu):\ ([0-9]+)\ (samples?|waits?),\ .*\ %\ of\ ([0-9.]+)\ s(;|$) ]]; then
+      samples=${samples:-$(plain_number "${BASH_REMATCH[2]}")} took=${took:-$(plain_number "${BASH_REMATCH[4]}")}
+      [[ $line =~ ,\ ([0-9]+)\ lost ]] && lost=$((${lost:-0} + $(plain_number "${BASH_REMATCH[1]}")))
+    fi
+  done < <(grep -E '^(pe-record|offcpu): [0-9]+ (samples?|waits?), ' "$draft/messages.txt" | tail -n 2)
+}

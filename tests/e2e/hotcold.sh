@@ -1,0 +1,57 @@
+#!/bin/bash
+# Running and waiting of one program in one picture, and as runs that are kept.
+. "$(dirname "$0")/lib.sh"
+cat >"$dir/mixed" <<'PY'
+import os, sys, time
+def work(ms):
+    end = time.process_time() + ms / 1000
+    while time.process_time() < end: pass
+def rest(ms):
+    time.sleep(ms / 1000)
+for _ in range(4):
+    work(100)
+    rest(150)
+sys.exit(int(sys.argv[1]))
+PY
+command -v python3 >/dev/null || skip 'python3 is not installed'
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')  # no script that finds it
+# The sum in milliseconds of the stacks that match, or do not.
+waiting() { awk '/nanosleep[^;]*_\[o\]/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
+running() { awk '!/_\[o\] / { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
+check() {  # LABEL FOLDED
+  at_least "$1: ms waiting" 600 "$(waiting "$2")"
+  at_least "$1: ms running" 350 "$(running "$2")"  # samples at 499 Hz of 400 ms and the start
+}
+
+mkdir "$dir/kept"
+"$PE_SCRIPTS/hotcold" -F 499 --keep "$dir/kept" "$dir/a.svg" -- "$python" "$dir/mixed" 3 2>"$dir/err"
+expect 'status of the command' 3 $?
+check command "$dir/kept/stacks.folded"
+xmllint --noout "$dir/a.svg" || fail 'not well-formed'
+for text in 'on CPU' 'waiting' ' us, '; do grep -q "$text" "$dir/a.svg" || fail "not in the picture: $text"; done
+expect 'what is kept' 'off.pe on.pe stacks.folded' "$(cd "$dir/kept" && echo *)"
+[ "$failed" = 0 ] || cat "$dir/err"
+
+"$python" "$dir/mixed" 0 &
+"$PE_SCRIPTS/hotcold" -d 0.3 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?
+xmllint --noout "$dir/b.svg" || fail 'a process: not well-formed'
+wait
+timeout -s INT 1.5 "$PE_SCRIPTS/hotcold" "$dir/c.svg" -- sleep 60 2>"$dir/err"
+xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
+"$PE_SCRIPTS/hotcold" "$dir/d.svg" -- "$dir/none" 2>/dev/null; expect 'a command that is not there' 127 $?
+"$PE_SCRIPTS/hotcold" "$dir/d.svg" 2>/dev/null; expect 'no command' 2 $?
+"$PE_SCRIPTS/hotcold" "$dir/e.svg" -p 999999999 2>/dev/null; expect 'no such process' 125 $?
+[ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'
+
+# Kept: one run a mode, whose report names what waits, not the scheduler.
+for mode in offcpu hotcold; do
+  run=$("$PE_SCRIPTS/profile_run" capture --mode $mode --output "$dir/runs" -- "$python" "$dir/mixed" 0 2>"$dir/err") || fail "$mode: $(cat "$dir/err")"
+  at_least "$mode: ms waiting" 600 "$(awk '/nanosleep/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$run/stacks.folded")"
+  grep -q '^counts  *microseconds' "$run/report.txt" || fail "$mode: no unit in the report"
+  grep -qE '^ *[0-9.]+% .* schedule' "$run/report.txt" && fail "$mode: the scheduler is a hot spot"
+  grep -q '"unit": "us"' "$run/meta.json" || fail "$mode: no unit in $run/meta.json"
+  xmllint --noout "$run/flame.svg" || fail "$mode: not well-formed"
+done
+expect 'streams of hotcold' 'offcpu.pe.gz oncpu.pe.gz' "$(cd "$run" && echo o*.gz)"
+"$PE_SCRIPTS/profile_run" diff --output "$dir/runs" --before "$run" --after "$run" >"$dir/out" 2>&1 || fail "diff of times: $(cat "$dir/out")"
+finish
