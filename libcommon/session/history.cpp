@@ -98,8 +98,10 @@ bool History::apply_fork(const perf::Record& record) {
   if (!task)
     return false;
   processes_.fork(task->parent_pid, task->parent_tid, task->pid, task->tid);
-  if (task->pid != task->parent_pid)
+  if (task->pid != task->parent_pid) {
     change_ = everything_of(task->pid);
+    change_->forked_from = task->parent_pid;
+  }
   return true;
 }
 

@@ -21,6 +21,7 @@ struct MappingChange {
   std::uint32_t pid = 0;
   std::uint64_t start = 0, end = 0;          ///< avma
   const proc::MappedFile* mapped = nullptr;  ///< null: another program (exec), or a new process
+  std::uint32_t forked_from = 0;             ///< of a new process: its parent's pid
 };
 
 class History {

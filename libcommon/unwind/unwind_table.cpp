@@ -10,24 +10,47 @@ namespace {
 
 constexpr std::uint64_t kMaxFunctionBytes = std::numeric_limits<std::uint32_t>::max();
 
+struct RuleCoder {
+  using Row = RuleRow;
+  [[nodiscard]] Rule none() const { return Rule(RuleKind::kNone); }
+  [[nodiscard]] Rule code_of(const CfiRow& row, bool is_signal_frame) const {
+    return architecture::rule_of(row, is_signal_frame);
+  }
+};
+
+struct ForeignCoder {
+  using Row = CodedRow;
+  const RowCoder& code;
+  std::uint32_t code_of_none;
+
+  [[nodiscard]] std::uint32_t none() const { return code_of_none; }
+  [[nodiscard]] std::uint32_t code_of(const CfiRow& row, bool is_signal_frame) const {
+    return code(row, is_signal_frame);
+  }
+};
+
+Rule code_in(const RuleRow& row) { return row.rule; }
+std::uint32_t code_in(const CodedRow& row) { return row.code; }
+
 /// Appends the rows of `fde`, offsets counted from its start, until there are `max_rows`.  False
 /// if it could not be run to its end; what was appended holds, up to a last row of kNone.
-bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows,
-                 std::vector<RuleRow>& rows) {
+template <typename Coder>
+bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows, const Coder& coder,
+                 std::vector<typename Coder::Row>& rows) {
   const std::size_t first = rows.size();
-  const auto append = [&](std::uint64_t offset, Rule rule) {
-    if (rows.size() == first || rows.back().rule != rule)
-      rows.push_back({static_cast<std::uint32_t>(offset), rule});
+  const auto append = [&](std::uint64_t offset, auto code) {
+    if (rows.size() == first || code_in(rows.back()) != code)
+      rows.push_back({static_cast<std::uint32_t>(offset), code});
   };
   CfiProgram program(fde, data_svma);
   std::uint64_t end = 0;
   while (rows.size() < max_rows && program.next()) {
-    append(program.from(), architecture::rule_of(program.row(), fde.cie.is_signal_frame));
+    append(program.from(), coder.code_of(program.row(), fde.cie.is_signal_frame));
     end = program.to();
   }
   if (end == fde.bytes)
     return true;
-  append(end, Rule(RuleKind::kNone));
+  append(end, coder.none());
   return false;
 }
 
@@ -64,7 +87,8 @@ std::uint32_t UnwindTable::compile(const CfiSection& section, std::size_t fde_nu
     function = {fde->start_svma,
                 static_cast<std::uint32_t>(std::min(fde->bytes, kMaxFunctionBytes)), 0,
                 rows_.size()};
-    const bool is_whole = append_rows(*fde, section.data_svma(), section_bytes_, rows_);
+    const bool is_whole =
+        append_rows(*fde, section.data_svma(), section_bytes_, RuleCoder(), rows_);
     function.row_count = static_cast<std::uint32_t>(rows_.size() - function.first_row);
     ++(is_whole ? statistics_.functions_compiled : statistics_.functions_refused);
   } else {
@@ -144,18 +168,22 @@ std::vector<UnwindTable::Listed> UnwindTable::list_fdes() const {
   return fdes;
 }
 
-FlatRules UnwindTable::flat_rules() const {
-  FlatRules flat;
+template <typename Coder>
+FlatRows<typename Coder::Row> UnwindTable::flatten(const Coder& coder, std::size_t max_rows) const {
+  using Row = typename Coder::Row;
+  FlatRows<Row> flat;
   const std::vector<Listed> fdes = list_fdes();
   flat.left_out = fde_count();
-  std::vector<RuleRow> rows;
+  std::vector<Row> rows;
   std::uint64_t end = 0;  // of the code that has rules, from the base
-  const auto append = [&flat](std::uint64_t offset, Rule rule) {
-    if (flat.rows.empty() || flat.rows.back().rule != rule)
-      flat.rows.push_back({static_cast<std::uint32_t>(offset), rule});
+  // Honest entries do not overlap; each interprets its CIE's instructions too.
+  std::size_t left_bytes = 8 * section_bytes_;
+  const auto append = [&flat](std::uint64_t offset, auto code) {
+    if (flat.rows.empty() || code_in(flat.rows.back()) != code)
+      flat.rows.push_back({static_cast<std::uint32_t>(offset), code});
   };
   for (const Listed& listed : fdes) {
-    if (flat.rows.size() >= section_bytes_)
+    if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0)
       break;
     if (flat.functions == 0)
       flat.base_svma = listed.start_svma;
@@ -164,19 +192,28 @@ FlatRules UnwindTable::flat_rules() const {
     // An overlap belongs to the function that came first.
     if (start < end || start > kMaxFunctionBytes || fde->bytes > kMaxFunctionBytes - start)
       continue;
+    left_bytes -=
+        std::min(left_bytes, fde->instructions.left().size() + fde->cie.instructions.size());
     ++flat.functions;
     --flat.left_out;
     if (start > end)
-      append(end, Rule(RuleKind::kNone));
+      append(end, coder.none());
     rows.clear();
-    append_rows(*fde, listed.section->data_svma(), section_bytes_, rows);
-    for (const RuleRow& row : rows)
-      append(start + row.offset, row.rule);
+    append_rows(*fde, listed.section->data_svma(), section_bytes_, coder, rows);
+    for (const Row& row : rows)
+      append(start + row.offset, code_in(row));
     end = start + fde->bytes;
   }
   if (!flat.rows.empty())
-    append(end, Rule(RuleKind::kNone));
+    append(end, coder.none());
   return flat;
+}
+
+FlatRules UnwindTable::flat_rules() const { return flatten(RuleCoder(), section_bytes_); }
+
+FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none,
+                                  std::size_t max_rows) const {
+  return flatten(ForeignCoder{code_of, none}, max_rows);
 }
 
 std::optional<std::uint64_t> UnwindTable::svma_of_mapping(

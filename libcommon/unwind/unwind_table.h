@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -23,15 +24,31 @@
 
 namespace pe::unwind {
 
-/// All rules of an image in one sorted array; a row holds until the next one, the last for ever.
-/// Code that no FDE covers has rows of kNone.
-struct FlatRules {
+/// All rows of an image in one sorted array; a row holds until the next one, the last for ever.
+template <typename Row>
+struct FlatRows {
   std::uint64_t base_svma = 0;  ///< what the rows' offsets count from
-  std::vector<RuleRow> rows;
+  std::vector<Row> rows = {};
   std::size_t functions = 0;
-  /// Functions 4 GiB or more after the first, those that overlap another, and unreadable ones.
+  /// Functions 4 GiB or more after the first, those that overlap another, unreadable ones, and
+  /// those that a hostile section has beyond what its size allows.
   std::size_t left_out = 0;
 };
+
+/// Code that no FDE covers has rows of kNone.
+using FlatRules = FlatRows<RuleRow>;
+
+/// As RuleRow, of what somebody else makes of rows.
+struct CodedRow {
+  std::uint32_t offset;
+  std::uint32_t code;
+
+  constexpr bool operator==(const CodedRow&) const noexcept = default;
+};
+using FlatCodes = FlatRows<CodedRow>;
+
+/// For a row, and whether its CIE is of signal frames.
+using RowCoder = std::function<std::uint32_t(const CfiRow& row, bool is_signal_frame)>;
 
 class UnwindTable {
  public:
@@ -56,6 +73,11 @@ class UnwindTable {
 
   /// Compiles every function, which the table itself does not keep.
   [[nodiscard]] FlatRules flat_rules() const;
+  /// The same with another's codes, `none` where no FDE says anything: for unwinders that know
+  /// other rules.  Rows that follow each other and have one code are merged.  Stops soon after
+  /// `max_rows`.
+  [[nodiscard]] FlatCodes flat_codes(const RowCoder& code_of, std::uint32_t none,
+                                     std::size_t max_rows) const;
 
   /// Of the sections that it has read.
   [[nodiscard]] std::size_t section_bytes() const noexcept { return section_bytes_; }
@@ -99,6 +121,9 @@ class UnwindTable {
   const Function* function_at(std::uint64_t svma);
   std::uint32_t compile(const CfiSection& section, std::size_t fde_number);
   [[nodiscard]] std::vector<Listed> list_fdes() const;
+  template <typename Coder>
+  [[nodiscard]] FlatRows<typename Coder::Row> flatten(const Coder& coder,
+                                                      std::size_t max_rows) const;
 
   std::vector<Part> parts_;  ///< the first that covers an address has its rule
   std::vector<elf::Segment> segments_;

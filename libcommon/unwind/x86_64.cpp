@@ -6,6 +6,7 @@
 
 #include "elf/image.h"
 #include "unwind/cfi_program.h"
+#include "unwind/simple_expression.h"
 
 namespace pe::unwind::x86_64 {
 namespace {
@@ -54,16 +55,13 @@ std::optional<Rule> plt_rule(const CfiRow& row) noexcept {
 /// gcc's realigned stacks: the CFA was saved near the frame pointer, and the caller's frame
 /// pointer is what the frame pointer points at: breg6 (rbp) -8n, deref; breg6 0.
 std::optional<Rule> realigned_rule(const CfiRow& row) noexcept {
-  const Bytes cfa = row.cfa.expression;
   const RegisterRule& saved = row.registers[kFramePointer];
-  if (cfa.size() < 3 || byte_at(cfa, 0) != DW_OP_breg6 ||
-      byte_at(cfa, cfa.size() - 1) != DW_OP_deref || saved.kind != Kind::kExpression ||
-      saved.expression.size() != 2 || byte_at(saved.expression, 0) != DW_OP_breg6 ||
-      byte_at(saved.expression, 1) != 0)
+  const auto cfa = simple_expression(row.cfa.expression);
+  constexpr SimpleExpression kFramePointerItself{.register_number = kFramePointer};
+  if (!cfa || cfa->register_number != kFramePointer || !cfa->is_load || cfa->addend != 0 ||
+      saved.kind != Kind::kExpression || simple_expression(saved.expression) != kFramePointerItself)
     return std::nullopt;
-  ByteReader in(cfa.subspan(1, cfa.size() - 2));
-  const auto offset = read_sleb128(in);
-  const auto words = offset && in.empty() ? words_below(*offset, Rule::kMaxCfaWords) : std::nullopt;
+  const auto words = words_below(cfa->offset, Rule::kMaxCfaWords);
   return words ? std::optional(Rule(RuleKind::kRealigned, *words)) : std::nullopt;
 }
 

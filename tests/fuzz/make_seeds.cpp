@@ -250,7 +250,8 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < programs().size(); ++i)
     save(folder / "cfi_program" / ("program-" + std::to_string(i)),
          code({0, 1, 12, 8, 40}) + programs()[i]);
-  save(folder / "unwind_image" / "without-sections", image());
+  for (const char* target : {"unwind_image", "kernel_tables"})
+    save(folder / target / "without-sections", image());
   save(folder / "walker" / "calls", walk());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   return 0;

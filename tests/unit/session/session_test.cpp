@@ -116,6 +116,21 @@ BOOST_AUTO_TEST_CASE(a_change_of_mappings_says_what_it_covers) {
   BOOST_TEST(seen);
 }
 
+BOOST_AUTO_TEST_CASE(a_new_process_is_told_from_a_new_program) {
+  auto input = memory_input(
+      StreamBuilder().event().comm(1, 3, 3, "old").fork(2, 4, 3).comm(3, 4, 4, "new", true).text());
+  Session session(input);
+  std::vector<std::uint32_t> parents;
+  while (session.next()) {
+    if (const auto& change = session.mapping_change()) {
+      BOOST_TEST(change->pid == 4u);
+      BOOST_CHECK(change->mapped == nullptr);
+      parents.push_back(change->forked_from);
+    }
+  }
+  BOOST_CHECK((parents == std::vector<std::uint32_t>{3, 0}));
+}
+
 BOOST_AUTO_TEST_CASE(everything_missing_is_counted) {
   const std::string short_comm(pe::bytes_of(perf_event_header{PERF_RECORD_COMM, 0, 8}));
   const std::string compressed =

@@ -137,6 +137,48 @@ BOOST_AUTO_TEST_CASE(flat_rules_are_the_rules) {
       BOOST_REQUIRE(table.rule(flat.base_svma + at) == flat.rows[i].rule);
 }
 
+BOOST_AUTO_TEST_CASE(flat_codes_are_what_another_makes_of_the_rows) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  // Two rows of CFA = rbx + 8 and r12 + 8, which no rule can express: one of kGeneral.
+  builder.fde(0x1000, 0x20,
+              code({DW_CFA_advance_loc | 4, DW_CFA_def_cfa, 3, 8, DW_CFA_advance_loc | 4,
+                    DW_CFA_def_cfa_register, 12}));
+  builder.fde(0x1040, 0x10);
+  const UnwindTable table = table_of(builder);
+  BOOST_TEST(table.flat_rules().rows.size() == 5U);
+  const FlatCodes flat = table.flat_codes(
+      [](const CfiRow& row, bool) { return static_cast<std::uint32_t>(row.cfa.register_number); },
+      99, 100);
+  const std::vector<CodedRow> expected = {{0, 7},     {4, 3},    {8, 12},
+                                          {0x20, 99}, {0x40, 7}, {0x50, 99}};
+  BOOST_CHECK(flat.rows == expected);
+  BOOST_TEST(flat.base_svma == 0x1000U);
+}
+
+// An entry that all functions share, and each of them interprets: what that takes is bounded.
+BOOST_AUTO_TEST_CASE(flat_rules_do_no_more_than_the_section_is_worth) {
+  constexpr std::size_t kFunctions = 300;
+  CfiBuilder builder(0x20000);
+  builder.cie({.instructions = pe::testing::usual_start() + std::string(4'000, '\0')});
+  for (std::size_t i = 0; i < kFunctions; ++i)
+    builder.fde(0x1000 + 0x10 * i, 0x10);
+  const FlatRules flat = table_of(builder).flat_rules();
+  BOOST_TEST(flat.functions > 0U);
+  BOOST_TEST(flat.functions < kFunctions);
+  BOOST_TEST(flat.functions + flat.left_out == kFunctions);
+}
+
+BOOST_AUTO_TEST_CASE(flat_codes_stop_at_as_many_rows_as_are_wanted) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  for (std::uint64_t i = 0; i < 10; ++i)
+    builder.fde(0x1000 + 0x20 * i, 0x10);
+  const FlatCodes flat = table_of(builder).flat_codes([](const CfiRow&, bool) { return 1U; }, 0, 4);
+  BOOST_TEST(flat.functions == 3U);
+  BOOST_TEST(flat.left_out == 7U);
+}
+
 BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
   const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
   const auto frames = image.section_bytes(".eh_frame");

@@ -1,0 +1,104 @@
+// The kernel's unwinder as an object: loads its programs, attaches them, reads what they found.
+//
+// Needs Linux 6.1 (bpf_loop, task storage, maps that grow in any context), BTF, root or CAP_BPF and
+// CAP_PERFMON, and the first pid namespace, whose ids the kernel's programs see.
+//
+// Every limit is counted, see Counts.  Costs: tests/bench/README.md.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel_unwind/records.h"
+#include "kernel_unwind/table_store.h"
+
+namespace pe::kernel_unwind {
+
+/// The machine does not let us: another engine is to be used.  What it says is why.
+class Unavailable : public Error {
+  using Error::Error;
+};
+
+enum class Program : std::uint8_t {
+  kOnSample,  ///< on a counter's samples
+  kOnSwitch,  ///< on switches of tasks: sums of the time off the CPU
+};
+
+struct LoadOptions {
+  Program program = Program::kOnSample;
+  bool with_kernel_stacks = false;   ///< 1.2 us more a switch
+  bool with_kernel_threads = false;  ///< switches of them: they have no user stack
+  bool only_targets = false;         ///< only add_target()'s processes, and those they fork
+  PassOn pass_on = kPassNothing;     ///< samples that come with a copy
+  bool with_reuse = true;            ///< of each thread's last stacks
+  bool check_reuse = false;          ///< walks anew nevertheless, and counts what differs
+  std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: times that are counted
+  /// Bit 0: preempted; otherwise TASK_... of include/linux/sched.h shifted left by one.
+  std::uint32_t states = ~std::uint32_t{0};
+  std::size_t stack_bytes = std::size_t{64} << 20;  ///< for all different stacks
+  std::size_t ring_bytes = std::size_t{8} << 20;    ///< a power of two
+  std::uint32_t max_sums = 1U << 18;
+};
+
+/// One of the different stacks.
+struct StackOfKernel {
+  std::span<const std::uint64_t> frames;  ///< the innermost first; see records.h
+  StackStop stop = kStopEndOfStack;
+  bool is_kernel = false;
+};
+
+/// A record of the ring.  All views die when the call returns.
+struct Sample {
+  const SampleRecord& record;
+  StackOfKernel stack;  ///< the user's, wherever it stood; no frames if there is none
+  /// Of kRecordPassedOn: by DWARF number, and the memory from the stack pointer on.
+  std::span<const std::uint64_t> registers;
+  std::span<const std::byte> memory;
+};
+
+class BpfObject : public TableStore {
+ public:
+  /// A counter opened by perf::open_counter(); what inherits it inherits the program.  It then
+  /// writes no samples to its own ring, only other records.  Whether it counts is not changed.
+  /// Throws Error.  `cookie` comes with each record.
+  virtual void attach_to_counter(int counter, std::uint64_t cookie) = 0;
+  /// From now on switches are counted.  Throws Error.
+  virtual void attach_to_switches() = 0;
+  /// Ends all that attach_...() began.
+  virtual void detach() = 0;
+
+  /// False if there are too many.
+  virtual bool add_target(std::uint32_t tgid) = 0;
+
+  /// To poll(2) for samples.
+  [[nodiscard]] virtual int ring_fd() const = 0;
+  /// Calls `on_sample` for all that have come; returns how many.
+  virtual std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) = 0;
+
+  struct KeyedSum {
+    SumKey key;
+    Sum sum;
+  };
+  /// Since attaching: of switches that have ended.  While switches go on, sums that are new
+  /// meanwhile may be missing.  Throws Error.
+  virtual std::vector<KeyedSum> read_sums() = 0;
+  /// The threads that are off their CPUs now and were counted leaving.  Throws Error.
+  virtual std::vector<Outstanding> read_outstanding() = 0;
+  /// A stack by its number; empty for 0, and for what is no stack's number.  The frames live as
+  /// long as this object.
+  [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;
+  /// All CPUs' together.
+  [[nodiscard]] virtual Counts counts() const = 0;
+};
+
+/// Throws Unavailable (built without eBPF, no BTF, not permitted, another pid namespace), or Error
+/// with what the kernel's verifier said.
+std::unique_ptr<BpfObject> load(const LoadOptions& options);
+
+}  // namespace pe::kernel_unwind

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "kernel_unwind/kernel_rule.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "unwind/simple_expression.h"
+
+namespace pe::kernel_unwind {
+namespace {
+
+using unwind::CfiRow;
+using unwind::RegisterRule;
+using unwind::SimpleExpression;
+using unwind::architecture::kFramePointer;
+using unwind::architecture::kInstructionPointer;
+using unwind::architecture::kStackPointer;
+using unwind::architecture::kWordBytes;
+
+constexpr RuleEntry kUnsupported{
+    .kind = kRuleUnsupported, .base = 0, .frame_pointer_slot = 0, .offset = 0};
+
+RuleEntry entry(RuleEntryKind kind, std::int64_t offset = 0, std::uint16_t slot = 0,
+                unsigned base = 0) noexcept {
+  if (offset < std::numeric_limits<std::int32_t>::min() ||
+      offset > std::numeric_limits<std::int32_t>::max())
+    return kUnsupported;
+  return {.kind = static_cast<std::uint8_t>(kind),
+          .base = static_cast<std::uint8_t>(base),
+          .frame_pointer_slot = slot,
+          .offset = static_cast<std::int32_t>(offset)};
+}
+
+/// Is a register saved at `offset` from the stack pointer, by an expression?
+bool is_saved_at(const RegisterRule& rule, std::int64_t offset) noexcept {
+  return rule.kind == RegisterRule::Kind::kExpression &&
+         unwind::simple_expression(rule.expression) ==
+             SimpleExpression{.register_number = kStackPointer, .offset = offset};
+}
+
+/// Of what rt_sigreturn(2) restores: only frames of the kernel's own layout.
+RuleEntry entry_of_signal_frame(const CfiRow& row) noexcept {
+  const RegisterRule& sp = row.registers[kStackPointer];
+  const bool has_cfa =
+      row.cfa.is_expression &&
+      unwind::simple_expression(row.cfa.expression) ==
+          SimpleExpression{
+              .register_number = kStackPointer, .offset = kSignalStackPointer, .is_load = true};
+  const bool has_sp = sp.kind == RegisterRule::Kind::kSameValue ||  // that is the CFA then
+                      is_saved_at(sp, kSignalStackPointer);
+  return has_cfa && has_sp &&
+                 is_saved_at(row.registers[kInstructionPointer], kSignalInstructionPointer) &&
+                 is_saved_at(row.registers[kFramePointer], kSignalFramePointer)
+             ? entry(kRuleSignal)
+             : kUnsupported;
+}
+
+/// RuleEntry::frame_pointer_slot; nullopt if the caller's frame pointer is anywhere else.
+std::optional<std::uint16_t> frame_pointer_place(const RegisterRule& rule) noexcept {
+  switch (rule.kind) {
+    case RegisterRule::Kind::kSameValue:
+    case RegisterRule::Kind::kUndefined:  // the register is no worse than any other value
+      return std::uint16_t{kFramePointerKept};
+    case RegisterRule::Kind::kOffset: {
+      constexpr std::int64_t kWord = kWordBytes;
+      if (rule.offset >= 0 || rule.offset % kWord != 0 ||
+          rule.offset < -kWord * std::int64_t{kMaxFramePointerSlot})
+        return std::nullopt;
+      return static_cast<std::uint16_t>(-rule.offset / kWord);
+    }
+    case RegisterRule::Kind::kExpression:
+      if (unwind::simple_expression(rule.expression) ==
+          SimpleExpression{.register_number = kFramePointer})
+        return std::uint16_t{kFramePointerAtItself};
+      return std::nullopt;
+    case RegisterRule::Kind::kValueOffset:
+    case RegisterRule::Kind::kRegister:
+    case RegisterRule::Kind::kValue:
+      break;
+  }
+  return std::nullopt;
+}
+
+RuleEntry entry_of_register(const unwind::CfaRule& cfa, std::uint16_t slot) noexcept {
+  if (cfa.register_number == kStackPointer)
+    return entry(kRuleStackPointer, cfa.offset, slot);
+  if (cfa.register_number == kFramePointer)
+    return entry(kRuleFramePointer, cfa.offset, slot);
+  if (cfa.register_number >= kInstructionPointer)
+    return kUnsupported;
+  return entry(kRuleRegister, cfa.offset, slot, static_cast<unsigned>(cfa.register_number));
+}
+
+RuleEntry entry_of_load(const SimpleExpression& load, std::uint16_t slot) noexcept {
+  constexpr std::uint64_t kMaxWords = std::numeric_limits<std::uint8_t>::max();
+  const bool is_known =
+      load.register_number == kStackPointer || load.register_number == kFramePointer;
+  if (!load.is_load || !is_known || load.addend % kWordBytes != 0 ||
+      load.addend / kWordBytes > kMaxWords)
+    return kUnsupported;
+  return entry(load.register_number == kStackPointer ? kRuleLoadStack : kRuleRealigned, load.offset,
+               slot, static_cast<unsigned>(load.addend / kWordBytes));
+}
+
+RuleEntry entry_of_general_row(const CfiRow& row) noexcept {
+  const RegisterRule& return_address = row.registers[kInstructionPointer];
+  const auto slot = frame_pointer_place(row.registers[kFramePointer]);
+  const bool is_return_address_below_cfa =
+      return_address.kind == RegisterRule::Kind::kOffset &&
+      return_address.offset == -static_cast<std::int64_t>(kWordBytes);
+  if (!slot || !is_return_address_below_cfa ||
+      row.registers[kStackPointer].kind != RegisterRule::Kind::kSameValue)
+    return kUnsupported;
+  if (!row.cfa.is_expression)
+    return entry_of_register(row.cfa, *slot);
+  const auto load = unwind::simple_expression(row.cfa.expression);
+  return load ? entry_of_load(*load, *slot) : kUnsupported;
+}
+
+std::string text_of_slot(std::uint16_t slot) {
+  if (slot == kFramePointerKept)
+    return "";
+  return slot == kFramePointerAtItself ? " fp=*fp" : fmt::format(" fp=cfa-{}", kWordBytes * slot);
+}
+
+}  // namespace
+
+RuleEntry entry_of(unwind::Rule rule) noexcept {
+  const std::int64_t bytes = static_cast<std::int64_t>(kWordBytes) * rule.cfa_words();
+  const auto slot = static_cast<std::uint16_t>(rule.frame_pointer_slot());
+  switch (rule.kind()) {
+    case unwind::RuleKind::kStackPointer:
+      return entry(kRuleStackPointer, bytes, slot);
+    case unwind::RuleKind::kFramePointer:
+      return entry(kRuleFramePointer, bytes, slot);
+    case unwind::RuleKind::kPlt:
+      return entry(kRulePlt, rule.cfa_words());
+    case unwind::RuleKind::kRealigned:
+      return entry(kRuleRealigned, -bytes, kFramePointerAtItself);
+    case unwind::RuleKind::kEnd:
+      return entry(kRuleEnd);
+    case unwind::RuleKind::kNone:
+      return entry(kRuleNone);
+    case unwind::RuleKind::kGeneral:
+    case unwind::RuleKind::kNotExecutable:
+      break;
+  }
+  return kUnsupported;
+}
+
+RuleEntry entry_of(const CfiRow& row, bool is_signal_frame) noexcept {
+  const unwind::Rule rule = unwind::architecture::rule_of(row, is_signal_frame);
+  if (rule.kind() != unwind::RuleKind::kGeneral)
+    return entry_of(rule);
+  return is_signal_frame ? entry_of_signal_frame(row) : entry_of_general_row(row);
+}
+
+std::string to_string(const RuleEntry& entry) {
+  const std::string slot = text_of_slot(entry.frame_pointer_slot);
+  const std::uint64_t addend = kWordBytes * entry.base;
+  switch (entry.kind) {
+    case kRuleNone:
+      return "none";
+    case kRuleStackPointer:
+      return fmt::format("cfa=sp{:+}{}", entry.offset, slot);
+    case kRuleFramePointer:
+      return fmt::format("cfa=fp{:+}{}", entry.offset, slot);
+    case kRulePlt:
+      return fmt::format("plt {}", entry.offset);
+    case kRuleRealigned:
+      return fmt::format("cfa=*(fp{:+})+{}{}", entry.offset, addend, slot);
+    case kRuleEnd:
+      return "end";
+    case kRuleRegister:
+      return fmt::format("cfa=r{}{:+}{}", entry.base, entry.offset, slot);
+    case kRuleLoadStack:
+      return fmt::format("cfa=*(sp{:+})+{}{}", entry.offset, addend, slot);
+    case kRuleSignal:
+      return "signal";
+    default:
+      return "unsupported";
+  }
+}
+
+}  // namespace pe::kernel_unwind

@@ -1,0 +1,81 @@
+// The kernel's types that its unwinder reads, and of them the fields: offsets are put in when it is
+// loaded (CO-RE), from the running kernel's BTF.  Instead of a generated vmlinux.h.
+//
+// Fields as of Linux 5.18 to 6.18: include/linux/sched.h, arch/x86/include/asm/ptrace.h.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Names that libbpf's headers expect, of include/uapi/asm-generic/int-ll64.h and linux/types.h.
+typedef uint8_t __u8;
+typedef uint16_t __u16;
+typedef uint32_t __u32;
+typedef uint64_t __u64;
+typedef int32_t __s32;
+typedef int64_t __s64;
+typedef uint16_t __be16;
+typedef uint32_t __be32;
+typedef uint32_t __wsum;
+
+// include/uapi/linux/bpf.h
+enum {
+  BPF_MAP_TYPE_HASH = 1,
+  BPF_MAP_TYPE_ARRAY = 2,
+  BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+  BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+  BPF_MAP_TYPE_RINGBUF = 27,
+  BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY, BPF_NOEXIST };
+enum { BPF_F_NO_PREALLOC = 1 << 0, BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 << 0 };
+
+// include/linux/sched.h
+enum { PF_EXITING = 0x4, PF_KTHREAD = 0x200000 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+typedef struct {
+  int counter;
+} atomic_t;
+
+struct signal_struct {
+  atomic_t live;
+};
+
+struct task_struct {
+  unsigned int flags;
+  struct mm_struct* mm;
+  int pid;
+  int tgid;
+  struct signal_struct* signal;
+};
+
+struct pt_regs {
+  unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+  unsigned long ip, cs, flags, sp, ss;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+  struct seq_file* seq;
+};
+
+struct bpf_iter__task {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
+};
+
+#pragma clang attribute pop
+
+/// include/uapi/linux/bpf_perf_event.h: the same in every kernel, where accesses are converted.
+struct bpf_perf_event_data {
+  uint64_t regs[21];  ///< struct pt_regs
+  uint64_t sample_period;
+  uint64_t addr;
+};

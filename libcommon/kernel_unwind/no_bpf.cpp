@@ -1,0 +1,11 @@
+// In place of bpf_object.cpp where eBPF programs could not be compiled.
+// SPDX-License-Identifier: MIT
+#include "kernel_unwind/bpf_object.h"
+
+namespace pe::kernel_unwind {
+
+std::unique_ptr<BpfObject> load(const LoadOptions& /*options*/) {
+  throw Unavailable("eBPF: this program was built without it");
+}
+
+}  // namespace pe::kernel_unwind

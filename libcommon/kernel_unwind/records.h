@@ -1,0 +1,122 @@
+// What the kernel's unwinder writes and user space reads: stacks, samples, sums, counts.  C and
+// C++.
+//
+// Stacks stand once each in an array of 64-byte blocks; a stack's number is that of its first.
+//
+//     word 0      bits 0-15 how many frames, 16-23 StackStop, bit 24 whether it is a kernel stack
+//     words 1...  the frames, the innermost first: of user stacks as in unwind::Frame
+//
+// Two stacks never have the same number: a hash only finds the one to compare with.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "kernel_unwind/layout.h"
+
+#ifdef __cplusplus
+namespace pe::kernel_unwind {
+#endif
+
+enum {
+  kMaxFrames = 4096,
+  kBlockWords = 8,
+  kPassedStackBytes = 32768,
+  kPassedRegisters = 17,
+};
+
+/// Why a stack has no more frames.  The first six are unwind::Stop's, with its numbers.
+enum StackStop {
+  kStopEndOfStack,
+  kStopNoUnwindInfo,
+  kStopNotReadable,  ///< the stack's memory is not there, or not in core
+  kStopNoProgress,
+  kStopBadReturnAddress,
+  kStopTooDeep,
+  kStopUnsupported,     ///< a row that only user space can follow
+  kStopUnknownProcess,  ///< no mappings of it are known (yet); one frame
+  kStopStaleMappings,   ///< those known are from before its last exec; one frame
+  kStopChanged,         ///< its mappings were changed while it was walked; one frame
+  kStopUnmapped,        ///< an address in no mapping that is known: perhaps too new, or left out
+  kStopNot64Bit,        ///< a 32-bit process; one frame
+  kStopCount,
+};
+
+enum { kHeaderStopShift = 16, kHeaderStopMask = 0xff, kHeaderKernel = 1 << 24 };
+
+struct StackBlock {
+  uint64_t words[kBlockWords];
+};
+
+enum RecordKind {
+  kRecordSample,      ///< a SampleRecord alone
+  kRecordWholeStack,  ///< ... and its user stack, as words: there was no room for another
+  kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
+};
+
+/// Which samples come with registers and a piece of the stack.
+enum PassOn {
+  kPassNothing,
+  kPassUnfinished,  ///< those whose stack the kernel could not walk to its end
+  kPassAll,
+};
+
+/// One sample of the counter, in the ring.
+struct SampleRecord {
+  uint32_t kind;  ///< RecordKind
+  uint32_t cpu;
+  uint64_t time_ns;  ///< CLOCK_MONOTONIC
+  uint32_t tgid, tid;
+  uint32_t user_stack;    ///< 0: none, or it comes with the record
+  uint32_t kernel_stack;  ///< 0: none, or no room
+  uint64_t ip;            ///< what was interrupted, in the kernel perhaps
+  uint64_t period;
+  uint64_t cookie;  ///< given when attaching
+  uint32_t is_kernel_mode;
+  /// Of what follows: words of the stack, or bytes of the stack's piece, which begins at the stack
+  /// pointer.
+  uint32_t length;
+};
+
+/// What is told apart by sums of switches.
+struct SumKey {
+  uint32_t tgid, tid;
+  uint32_t user_stack;  ///< 0: a kernel thread, or no room
+  uint32_t kernel_stack;
+  uint32_t state;  ///< TASK_... of include/linux/sched.h below 256; 0: was preempted, or yielded
+  uint32_t zero;
+};
+
+struct Sum {
+  uint64_t ns;
+  uint64_t count;
+};
+
+/// A thread that is off its CPU.
+struct Outstanding {
+  struct SumKey key;
+  uint64_t since_ns;  ///< CLOCK_MONOTONIC
+};
+
+/// Of one CPU, since loading.
+struct Counts {
+  uint64_t stacks;             ///< user stacks asked for
+  uint64_t reused;             ///< ... that were the thread's last ones still
+  uint64_t frames;             ///< of the others
+  uint64_t stops[kStopCount];  ///< of the others
+  uint64_t no_storage;         ///< threads that could not be remembered
+  uint64_t stacks_full;        ///< stacks that had no room
+  uint64_t sums_full;          ///< switches that had no room
+  uint64_t sums_full_ns;       ///< their time
+  /// Threads that left a CPU for the second time, without having been seen to come back to one
+  /// (tracing may be off there), and the time between, an unknown part of which they ran.
+  uint64_t missed;
+  uint64_t missed_ns;
+  uint64_t ring_full;     ///< samples that had no room
+  uint64_t execs_full;    ///< execs that could not be remembered: mappings may be stale
+  uint64_t targets_full;  ///< forked processes that could not be followed
+  uint64_t wrong_reuse;   ///< with check_reuse only: reused, and walked anew another
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(SampleRecord) == 64 && sizeof(SumKey) == 24 && sizeof(Outstanding) == 32);
+}  // namespace pe::kernel_unwind
+#endif

@@ -1,0 +1,236 @@
+// Takes the current thread's stacks: from its last ones, if their words still stand, or by walking.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "kernel_unwind/numbers.bpf.h"
+#include "kernel_unwind/walk.bpf.h"
+
+/// arch/x86/include/asm/segment.h, and Xen's: the code segment of 32-bit programs.
+enum { kUser32Cs = 0x23, kXenUser32Cs = 0xe023 };
+
+/// What ProcessMappings::of_kernel says.
+enum { kNotChecked, kChecked };
+
+struct Comparison {
+  const struct Scratch* scratch;
+  const struct History* history;
+  uint32_t is_other;
+};
+
+static long compare_words(uint32_t i, struct Comparison* comparison) {
+  uint32_t first = i * 8;
+  KEEP(first);
+  first &= kHistoryWords - 8;
+  const struct History* history = comparison->history;
+  uint64_t difference = 0;
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const uint64_t word =
+        comparison->scratch->window[history->places[first + k] & (kWindowWords - 1)];
+    difference |= word ^ history->values[first + k];
+  }
+  if (difference)
+    comparison->is_other = 1;
+  return difference != 0;
+}
+
+/// Whether the memory is as it was.  `read_bytes` is how much of it is in the window.
+static __always_inline bool stands_still(struct Scratch* scratch, const struct History* history,
+                                         uint32_t* read_bytes) {
+  uint32_t bytes = history->span_bytes;
+  KEEP(bytes);
+  if (bytes > sizeof scratch->window)
+    return false;
+  if (bytes > *read_bytes) {
+    if (bpf_probe_read_user(scratch->window, bytes, (const void*)history->sp))
+      return false;
+    *read_bytes = bytes;
+  }
+  struct Comparison comparison = {.scratch = scratch, .history = history};
+  bpf_loop(history->steps, compare_words, &comparison, 0);
+  return !comparison.is_other;
+}
+
+/// Whether the mappings are of the program that the process runs.
+static __always_inline bool is_up_to_date(struct ProcessMappings* process, uint32_t tgid) {
+  if (process->of_kernel == kChecked)
+    return true;
+  const struct ExecTimes* times = bpf_map_lookup_elem(&execs, &tgid);
+  if (times && process->exec_ns < times->exec_ns)
+    return false;
+  process->of_kernel = kChecked;
+  return true;
+}
+
+static __always_inline void start_walk(struct Scratch* scratch, const struct pt_regs* regs) {
+  scratch->window_bytes = 0;
+  scratch->next_window_bytes = kFirstWindowBytes;
+  scratch->ip = regs->ip;
+  scratch->sp = scratch->start_sp = regs->sp;
+  scratch->fp = regs->bp;
+  scratch->fp_at = kInStartRegister;
+  scratch->hash = 0;
+  scratch->max_place = 0;
+  scratch->registers_at = (uint64_t)regs;
+  scratch->mapping_bytes = 0;
+  scratch->mapping_start = 0;
+  scratch->mapping_index = PE_NO_TABLE;
+  scratch->count = 0;
+  scratch->is_exact = 1;
+  scratch->source = kByCfi;
+  scratch->uses_fp = 0;
+  scratch->places_read = 0;
+  scratch->is_unique = 0;
+  scratch->is_kernel_frame = 0;
+}
+
+/// In the place of the oldest, the stack that was walked and has a number.
+static __always_inline void remember(struct ThreadState* thread, const struct Scratch* scratch,
+                                     const struct pt_regs* regs, uint64_t generation,
+                                     uint32_t number) {
+  uint32_t read = scratch->places_read;
+  KEEP(read);
+  if (scratch->stop != kStopEndOfStack || scratch->is_unique || read > kMaxHistoryWords ||
+      read == 0 || scratch->max_place >= kWindowWords)
+    return;
+  struct History* history = &thread->histories[thread->next_history & (kHistories - 1)];
+  ++thread->next_history;
+  __builtin_memcpy(history->places, scratch->places, sizeof history->places);
+  __builtin_memcpy(history->values, scratch->values, sizeof history->values);
+  // Filled up to whole steps with the first word.
+  const uint16_t place = scratch->places[0];
+  const uint64_t value = scratch->values[0];
+#pragma unroll
+  for (int k = 0; k < 7; ++k) {
+    uint32_t at = read + k;
+    KEEP(at);
+    at &= kHistoryWords - 1;
+    history->places[at] = place;
+    history->values[at] = value;
+  }
+  history->ip = regs->ip;
+  history->sp = regs->sp;
+  history->fp = regs->bp;
+  history->uses_fp = scratch->uses_fp;
+  history->span_bytes = (scratch->max_place + 1) * 8;
+  history->steps = (read + 7) / 8;
+  history->stack = number;
+  history->generation = generation;
+}
+
+/// The frames become the first alone.
+static __always_inline void only_first_frame(struct Scratch* scratch, const struct pt_regs* regs,
+                                             enum StackStop why) {
+  start_walk(scratch, regs);
+  put_frame(scratch);
+  scratch->stop = why;
+}
+
+static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMappings* process,
+                                       const struct pt_regs* regs, uint32_t tgid) {
+  const uint32_t zero = 0;
+  struct RuleTable* table = bpf_map_lookup_elem(&rules, &zero);
+  if (!process || !table)
+    return only_first_frame(scratch, regs, kStopUnknownProcess);
+  const uint64_t code_segment = regs->cs;
+  if (code_segment == kUser32Cs || code_segment == kXenUser32Cs)
+    return only_first_frame(scratch, regs, kStopNot64Bit);
+  if (!is_up_to_date(process, tgid))
+    return only_first_frame(scratch, regs, kStopStaleMappings);
+  const uint64_t generation = *(volatile uint64_t*)&process->generation;
+  start_walk(scratch, regs);
+  scratch->stop = kStopTooDeep;
+  struct Walk walk = {.scratch = scratch, .process = process, .rules = table};
+  bpf_loop(kMaxFrames + 1, step, &walk, 0);
+  if (*(volatile uint64_t*)&process->generation != generation)
+    only_first_frame(scratch, regs, kStopChanged);
+}
+
+static __always_inline bool begins_alike(const struct History* history, const struct pt_regs* regs,
+                                         uint64_t generation) {
+  return history->generation == generation && generation != 0 && history->ip == regs->ip &&
+         history->sp == regs->sp && (!history->uses_fp || history->fp == regs->bp);
+}
+
+/// The thread's stack if it is one of its last ones; 0 if it is not.  All are tried, because a
+/// thread may make its system calls at one address with one stack pointer from different callers.
+static __always_inline uint32_t find_again(struct Scratch* scratch, struct ThreadState* thread,
+                                           struct ProcessMappings* process,
+                                           const struct pt_regs* regs, uint32_t tgid) {
+  if (!process || !is_up_to_date(process, tgid))
+    return 0;
+  const uint64_t generation = process->generation;
+  uint32_t read_bytes = 0;
+#pragma unroll
+  for (int i = 0; i < kHistories; ++i) {
+    const struct History* history = &thread->histories[i];
+    if (begins_alike(history, regs, generation) && stands_still(scratch, history, &read_bytes))
+      return history->stack;
+  }
+  return 0;
+}
+
+/// The number of the current thread's user stack; 0 if there was no room for it, and then it is in
+/// the scratch.  There `stop` is how it ends, whatever way it was found.
+static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct ThreadState* thread,
+                                                struct Counts* counted, uint32_t tgid) {
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
+  ++counted->stacks;
+  uint32_t reusable = 0;
+  if (thread && with_reuse)
+    reusable = find_again(scratch, thread, process, regs, tgid);
+  if (reusable && !check_reuse) {
+    ++counted->reused;
+    scratch->stop = kStopEndOfStack;
+    return reusable;
+  }
+  const uint64_t generation = process ? process->generation : 0;
+  walk_stack(scratch, process, regs, tgid);
+  uint32_t why = scratch->stop;
+  KEEP(why);
+  if (why < kStopCount)
+    ++counted->stops[why];
+  counted->frames += scratch->count;
+  const uint32_t number = number_stack(scratch);
+  if (!number)
+    ++counted->stacks_full;
+  if (check_reuse && reusable) {
+    ++counted->reused;
+    if (number != reusable)
+      ++counted->wrong_reuse;
+  }
+  if (thread && with_reuse && number && !reusable)
+    remember(thread, scratch, regs, generation, number);
+  return number;
+}
+
+static long hash_kernel_frame(uint32_t i, struct Blocks* of) {
+  struct Scratch* scratch = of->scratch;
+  uint32_t place = i + 1;
+  KEEP(place);
+  if (place >= kMaxFrames)
+    return 1;
+  const uint64_t hash = (scratch->hash ^ scratch->words[place]) * 0x9e3779b97f4a7c15ULL;
+  scratch->hash = hash ^ hash >> 29;
+  return 0;
+}
+
+/// The number of the kernel's stack; 0 if there is none, or no room.  Overwrites the scratch.
+static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch* scratch,
+                                                  struct Counts* counted) {
+  enum { kMaxKernelFrames = 127 };  // kernel.perf_event_max_stack's default
+  const long bytes = bpf_get_stack(context, &scratch->words[1], kMaxKernelFrames * 8, 0);
+  if (bytes <= 0)
+    return 0;
+  scratch->count = bytes / 8;
+  scratch->hash = 1;
+  scratch->stop = kStopEndOfStack;
+  scratch->is_kernel_frame = 1;
+  struct Blocks of = {.scratch = scratch};
+  bpf_loop(scratch->count, hash_kernel_frame, &of, 0);
+  const uint32_t number = number_stack(scratch);
+  if (!number)
+    ++counted->stacks_full;
+  return number;
+}

@@ -1,0 +1,278 @@
+// The programs: on a counter's samples, on switches of tasks, and on processes' beginnings and
+// ends. SPDX-License-Identifier: MIT
+#include "kernel_unwind/take.bpf.h"
+
+char program_license[] SEC("license") = "Dual MIT/GPL";
+
+static __always_inline struct Counts* counts_of_cpu(void) {
+  const uint32_t zero = 0;
+  return bpf_map_lookup_elem(&counts, &zero);
+}
+
+static __always_inline struct Scratch* scratch_of_cpu(uint32_t use) {
+  const uint32_t number = bpf_get_smp_processor_id() * kScratchesOfCpu + use;
+  return bpf_map_lookup_elem(&scratches, &number);
+}
+
+static __always_inline bool is_target(uint32_t tgid) {
+  return !only_targets || bpf_map_lookup_elem(&targets, &tgid);
+}
+
+// --- Samples ----------------------------------------------------------------------------------
+
+struct Pages {
+  struct Scratch* scratch;
+  uint32_t bytes;
+};
+
+/// Copies the next page of the stack, or up to a page's end.
+static long copy_page(uint32_t i, struct Pages* pages) {
+  enum { kPage = 4096 };
+  uint32_t at = i * kPage;
+  KEEP(at);
+  if (at > kPassedStackBytes - kPage)
+    return 1;
+  struct Scratch* scratch = pages->scratch;
+  const uint64_t from = scratch->start_sp + at;
+  if (!bpf_probe_read_user(&scratch->passed_stack[at], kPage, (const void*)from)) {
+    pages->bytes = at + kPage;
+    return 0;
+  }
+  uint32_t rest = kPage - (from & (kPage - 1));
+  KEEP(rest);
+  if (rest <= kPage && !bpf_probe_read_user(&scratch->passed_stack[at], rest, (const void*)from))
+    pages->bytes = at + rest;
+  return 1;
+}
+
+/// Sends the sample with what user space needs to walk the stack by itself.
+__attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
+  if (!scratch)
+    return -1;
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
+  scratch->start_sp = regs->sp;
+  struct Pages pages = {.scratch = scratch};
+  bpf_loop(kPassedStackBytes / 4096, copy_page, &pages, 0);
+  const uint64_t registers = (uint64_t)regs;
+#pragma unroll
+  for (int number = 0; number < 16; ++number)
+    bpf_probe_read_kernel(&scratch->passed_registers[number], 8,
+                          (const void*)(registers + 8ULL * kPlacesInPtRegs[number]));
+  bpf_probe_read_kernel(&scratch->passed_registers[16], 8, (const void*)(registers + 8ULL * 16));
+  scratch->passed = scratch->record;
+  scratch->passed.kind = kRecordPassedOn;
+  uint32_t bytes = pages.bytes;
+  scratch->passed.length = bytes;
+  bytes += sizeof scratch->passed + sizeof scratch->passed_registers;
+  KEEP(bytes);
+  if (bytes > sizeof scratch->passed + sizeof scratch->passed_registers + kPassedStackBytes)
+    return -1;
+  return bpf_ringbuf_output(&ring, &scratch->passed, bytes, 0);
+}
+
+/// Sends the sample with the stack that had no room.
+static __always_inline long send_whole(struct Scratch* scratch) {
+  uint32_t words = scratch->count + 1;
+  KEEP(words);
+  if (words > kMaxFrames + 1)
+    return -1;
+  scratch->record.kind = kRecordWholeStack;
+  scratch->record.length = words;
+  return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + words * 8, 0);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data* context) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  const uint32_t tgid = task->tgid;
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfSample);
+  if (tgid == 0 || !counted || !scratch || !is_target(tgid))
+    return 0;
+  struct SampleRecord* record = &scratch->record;
+  record->kind = kRecordSample;
+  record->cpu = bpf_get_smp_processor_id();
+  record->time_ns = bpf_ktime_get_ns();
+  record->tgid = tgid;
+  record->tid = task->pid;
+  record->ip = context->regs[16];
+  record->period = context->sample_period;
+  record->cookie = bpf_get_attach_cookie(context);
+  record->is_kernel_mode = (context->regs[17] & 3) == 0;
+  record->length = 0;
+  record->kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
+  record->user_stack = 0;
+  long error;
+  if (!task->mm || (task->flags & PF_KTHREAD)) {
+    error = bpf_ringbuf_output(&ring, record, sizeof *record, 0);
+  } else {
+    struct ThreadState* thread =
+        with_reuse ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
+    if (with_reuse && !thread)
+      ++counted->no_storage;
+    record->user_stack = take_user_stack(scratch, thread, counted, tgid);
+    if (pass_on == kPassAll || (pass_on == kPassUnfinished && scratch->stop != kStopEndOfStack))
+      error = send_with_copy(scratch);
+    else if (!record->user_stack)
+      error = send_whole(scratch);
+    else
+      error = bpf_ringbuf_output(&ring, record, sizeof *record, 0);
+  }
+  if (error)
+    ++counted->ring_full;
+  return 0;  // no record in the counter's own buffer
+}
+
+// --- Switches ---------------------------------------------------------------------------------
+
+/// include/linux/sched.h: TASK_DEAD; states from TASK_NOLOAD on only tell variants apart.
+enum { kTaskDead = 0x80, kTaskStates = 0xff };
+
+static __always_inline bool is_wanted_state(uint32_t state) {
+  return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
+}
+
+/// Of a task that leaves its CPU, which is the current one still.
+static __always_inline void leave(void* context, struct task_struct* task, uint32_t state,
+                                  uint64_t now) {
+  const uint32_t tgid = task->tgid;
+  if (tgid == 0 || (state & kTaskDead) || !is_wanted_state(state))
+    return;
+  const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfSwitch);
+  if (!counted || !scratch || (!is_user && !with_kernel_threads))
+    return;
+  // Only targets' threads are remembered, so those are not looked for again.
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  if (!thread) {
+    if (!is_target(tgid))
+      return;
+    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  }
+  if (!thread) {
+    ++counted->no_storage;
+    return;
+  }
+  if (thread->since_ns) {
+    ++counted->missed;
+    counted->missed_ns += now - thread->since_ns;
+  }
+  thread->key.tgid = tgid;
+  thread->key.tid = task->pid;
+  thread->key.state = state;
+  thread->key.kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
+  thread->key.user_stack = is_user ? take_user_stack(scratch, thread, counted, tgid) : 0;
+  thread->since_ns = now;
+}
+
+static __always_inline void add(const struct SumKey* key, uint64_t ns) {
+  const struct Sum one = {.ns = ns, .count = 1};
+  struct Sum* sum = bpf_map_lookup_elem(&sums, key);
+  if (!sum) {
+    if (!bpf_map_update_elem(&sums, key, &one, BPF_NOEXIST))
+      return;
+    sum = bpf_map_lookup_elem(&sums, key);  // another CPU was first
+  }
+  if (sum) {
+    __sync_fetch_and_add(&sum->ns, ns);
+    __sync_fetch_and_add(&sum->count, 1);
+    return;
+  }
+  struct Counts* counted = counts_of_cpu();
+  if (counted) {
+    ++counted->sums_full;
+    counted->sums_full_ns += ns;
+  }
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_struct* next,
+             unsigned int prev_state) {
+  const uint64_t now = bpf_ktime_get_ns();
+  leave(ctx, prev, preempt ? 0 : prev_state & kTaskStates, now);
+  if (next->tgid == 0 || (!next->mm && !with_kernel_threads))
+    return 0;
+  struct ThreadState* thread = bpf_task_storage_get(&threads, next, 0, 0);
+  if (!thread || !thread->since_ns)
+    return 0;
+  const uint64_t ns = now - thread->since_ns;
+  thread->since_ns = 0;
+  if (ns >= min_ns && ns <= max_ns)
+    add(&thread->key, ns);
+  return 0;
+}
+
+/// Writes those that are off their CPUs.
+SEC("iter/task")
+int on_each_task(struct bpf_iter__task* context) {
+  struct task_struct* task = context->task;
+  if (!task)
+    return 0;
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  if (!thread || !thread->since_ns || (task->flags & PF_EXITING))
+    return 0;
+  struct Outstanding outstanding = {.key = thread->key, .since_ns = thread->since_ns};
+  if (outstanding.since_ns)
+    bpf_seq_write(context->meta->seq, &outstanding, sizeof outstanding);
+  return 0;
+}
+
+// --- Processes --------------------------------------------------------------------------------
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct* task) {
+  const uint32_t tgid = task->tgid;
+  struct ExecTimes* times = bpf_map_lookup_elem(&execs, &tgid);
+  const uint64_t now = bpf_ktime_get_ns();
+  if (times) {
+    times->renamed_ns = now;
+    return 0;
+  }
+  const struct ExecTimes first = {.renamed_ns = now};
+  struct Counts* counted = counts_of_cpu();
+  if (bpf_map_update_elem(&execs, &tgid, &first, BPF_NOEXIST) && counted)
+    ++counted->execs_full;
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct* task) {
+  const uint32_t tgid = task->tgid;
+  struct ExecTimes* times = bpf_map_lookup_elem(&execs, &tgid);
+  if (times)
+    times->exec_ns = times->renamed_ns;
+  else
+    bpf_map_delete_elem(&processes, &tgid);
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
+  if (process)
+    process->of_kernel = kNotChecked;
+  return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
+  const uint32_t tgid = child->tgid;
+  const uint32_t parent_tgid = parent->tgid;
+  if (tgid == parent_tgid)
+    return 0;
+  struct Counts* counted = counts_of_cpu();
+  if (only_targets && bpf_map_lookup_elem(&targets, &parent_tgid) &&
+      bpf_map_update_elem(&targets, &tgid, &tgid, BPF_ANY) && counted)
+    ++counted->targets_full;
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &parent_tgid);
+  if (process && is_up_to_date(process, parent_tgid))
+    bpf_map_update_elem(&processes, &tgid, process, BPF_NOEXIST);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct* task) {
+  const uint32_t tgid = task->tgid;
+  if (task->signal->live.counter != 0)
+    return 0;
+  bpf_map_delete_elem(&processes, &tgid);
+  bpf_map_delete_elem(&execs, &tgid);
+  bpf_map_delete_elem(&targets, &tgid);
+  return 0;
+}

@@ -1,0 +1,134 @@
+// Runs off_cpu, has the kernel sum up its time off the CPU, and writes both beside each other.
+//
+// Usage: kernel_sums [--no-reuse|--check-reuse|--kernel-stacks|--no-room|--min-us=N] COMMAND...
+// Writes lines:
+//
+//     thread TID WALL_NS CPU_NS SWITCHES   as the program measured
+//     sums TID NS SWITCHES                 as the kernel did, in the same code
+//     incomplete N                         of these switches: whose stack does not reach its end
+//     in_kernel N                          of them: with the kernel's stack
+//     outstanding N NS                     threads off their CPUs at the end; since when
+//     missed N NS                          switches back to a CPU that were not seen, and the most
+//     time
+//                                          that they were off it
+//     reused, wrong_reuse, lost, walked    of the whole run
+//
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/parse_number.h"
+#include "kernel_unwind/bpf_object.h"
+#include "support/handshake.h"
+#include "support/live_tables.h"
+
+namespace {
+
+using namespace pe;
+namespace ku = kernel_unwind;
+
+struct Total {
+  std::uint64_t ns = 0, switches = 0;
+};
+
+bool leads_through(const ku::StackOfKernel& stack, std::uint64_t start, std::uint64_t end) {
+  for (const std::uint64_t frame : stack.frames) {
+    const std::uint64_t avma = frame & 0x1fff'ffff'ffff'ffff;
+    if (avma > start && avma <= end)
+      return true;
+  }
+  return false;
+}
+
+void print_sums(ku::BpfObject& object, const std::string& text, std::uint32_t pid) {
+  unsigned long long start = 0, end = 0;
+  std::sscanf(text.c_str(), "code %llx %llx", &start, &end);
+  std::map<std::uint32_t, Total> totals;
+  std::uint64_t incomplete = 0, with_kernel_stack = 0;
+  for (const auto& [key, sum] : object.read_sums()) {
+    const auto stack = object.stack(key.user_stack);
+    const bool is_whole = stack.stop == ku::kStopEndOfStack && !stack.frames.empty();
+    if (key.tgid != pid || (is_whole && !leads_through(stack, start, end)))
+      continue;
+    totals[key.tid].ns += sum.ns;
+    totals[key.tid].switches += sum.count;
+    const auto in_kernel = object.stack(key.kernel_stack);
+    with_kernel_stack += in_kernel.is_kernel && in_kernel.frames.size() > 1 ? sum.count : 0;
+    if (is_whole)
+      continue;
+    incomplete += sum.count;
+    fmt::print("# {} times, end {}:", sum.count, static_cast<int>(stack.stop));
+    for (const std::uint64_t frame : stack.frames)
+      fmt::print(" {:x}", frame);
+    fmt::print("\n");
+  }
+  for (const auto& [tid, total] : totals)
+    fmt::print("sums {} {} {}\n", tid, total.ns, total.switches);
+  fmt::print("incomplete {}\nin_kernel {}\n", incomplete, with_kernel_stack);
+  const std::uint64_t now = testing::now_ns();
+  std::uint64_t outstanding = 0, ns = 0;
+  for (const auto& thread : object.read_outstanding())
+    if (thread.key.tgid == pid) {
+      ++outstanding;
+      ns += now - thread.since_ns;
+    }
+  fmt::print("outstanding {} {}\n", outstanding, ns);
+}
+
+void run(const ku::LoadOptions& options, const std::vector<std::string>& command) {
+  const auto object = ku::load(options);
+  testing::HandshakenChild child(command);
+  const auto pid = static_cast<std::uint32_t>(child.pid());
+  if (!object->add_target(pid))
+    throw Error("no room for a target");
+  testing::LiveTables live(child.pid(), *object);
+  child.start();
+  live.update();
+  object->attach_to_switches();
+  const std::string text = child.work();
+  fmt::print("{}", text);
+  print_sums(*object, text, pid);
+  object->detach();
+  const auto counts = object->counts();
+  fmt::print("reused {}\nwrong_reuse {}\nlost {}\nmissed {} {}\nwalked {}\n", counts.reused,
+             counts.wrong_reuse, counts.sums_full + counts.stacks_full + counts.no_storage,
+             counts.missed, counts.missed_ns, counts.stacks - counts.reused);
+  if (const int status = child.finish(); status != 0)
+    throw Error(fmt::format("the command's status is {}", status));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    ku::LoadOptions options{.program = ku::Program::kOnSwitch, .only_targets = true};
+    int first = 1;
+    for (; first < argc && argv[first][0] == '-'; ++first) {
+      const std::string_view option = argv[first];
+      constexpr std::string_view kMinimum = "--min-us=";
+      options.with_reuse = options.with_reuse && option != "--no-reuse";
+      options.check_reuse = options.check_reuse || option == "--check-reuse";
+      options.with_kernel_stacks = options.with_kernel_stacks || option == "--kernel-stacks";
+      if (option == "--no-room")
+        options.stack_bytes = sizeof(ku::StackBlock);
+      if (option.starts_with(kMinimum))
+        options.min_ns =
+            1000 * parse_number<std::uint32_t>(option.substr(kMinimum.size())).value_or(0);
+    }
+    run(options, {argv + first, argv + argc});
+  } catch (const ku::Unavailable& error) {
+    fmt::print("skipped: {}\n", error.what());
+    return 77;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "kernel_sums: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
