@@ -61,6 +61,7 @@ class WaitTracker {
   void finish(std::uint64_t end_ns);
 
   [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] bool has_seen(std::uint32_t tid) const { return threads_.contains(tid); }
   /// How many threads were seen.
   [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
 
