@@ -21,6 +21,7 @@ sleep 100 & sleeper=$!
 sleep 0.2
 offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 0 $?
 expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
+grep -q '; 1 thread not switched once' "$dir/err" || fail "closing line: $(cat "$dir/err")"
 kill -STOP $sleeper
 offcpu -p $sleeper -d 1 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!
 until grep -q . "$dir/p.pe" 2>/dev/null; do sleep 0.05; done

@@ -26,6 +26,12 @@ Totals read_all(pe::session::Session& session) {
     if (is_made(*record))
       continue;
     ++totals.records;
+    if (const auto& events = session.events().all(); !events.empty()) {
+      constexpr std::size_t kLeastBytes = 16;  // who, and when
+      const auto change = pe::perf::parse_switch(*record, events.front().attr);
+      if (change && record->body().size() < kLeastBytes)
+        std::abort();
+    }
     totals.bytes += record->bytes.size();
     if (!session.sample())
       continue;

@@ -49,6 +49,7 @@ std::string closing_line(Engine& engine, const recording::OwnCost& cost) {
   add(counts.unfinished, "still waiting");
   add(counts.began_before, "that had begun before left out");
   add(counts.stackless, "without a stack");
+  add(counts.stateless, "left out whose state was lost");
   add(counts.dropped, "dropped where records were lost");
   return line + engine.remarks();
 }

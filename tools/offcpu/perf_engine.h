@@ -48,6 +48,7 @@ class PerfEngine final : public Engine {
   void take_sample(const perf::Record& record);
   void take_loss(const perf::Record& record);
   void take_change(const perf::Record& record);
+  void count_silent_threads();
   [[nodiscard]] std::uint64_t first_id() const;
   [[nodiscard]] char state_of(const perf::Sample& sample) const;
 
@@ -62,6 +63,7 @@ class PerfEngine final : public Engine {
   std::vector<pid_t> unreadable_;
   std::uint64_t stopped_ns_ = 0;
   std::uint64_t counted_lost_ = 0;
+  std::uint64_t silent_threads_ = 0;  ///< of the targets: nothing was told of them
 };
 
 }  // namespace pe::offcpu

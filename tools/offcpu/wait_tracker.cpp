@@ -75,6 +75,8 @@ void WaitTracker::end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_
   const std::uint64_t length_ns = end_ns - std::min(end_ns, thread.out_ns);
   if (thread.is_doubtful) {
     ++counts_.dropped;
+  } else if (!choice_.states.empty() && thread.state == '?' && !thread.is_preempted) {
+    ++counts_.stateless;
   } else if (is_chosen(thread, length_ns)) {
     ++counts_.waits;
     counts_.total_ns += length_ns;

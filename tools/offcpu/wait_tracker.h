@@ -38,6 +38,7 @@ struct WaitCounts {
   std::uint64_t total_ns = 0;      ///< of these
   std::uint64_t unfinished = 0;    ///< of these
   std::uint64_t stackless = 0;     ///< of these: their stack was lost
+  std::uint64_t stateless = 0;     ///< left out: states were asked for, and it was lost
   std::uint64_t dropped = 0;       ///< their beginning or end was lost
   std::uint64_t began_before = 0;  ///< the recording, so that neither length nor stack is known
 };
@@ -60,6 +61,7 @@ class WaitTracker {
   void finish(std::uint64_t end_ns);
 
   [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] bool has_seen(std::uint32_t tid) const { return threads_.contains(tid); }
   /// How many threads were seen.
   [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
 

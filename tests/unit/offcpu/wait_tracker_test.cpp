@@ -88,6 +88,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_states_are_chosen) {
     t.in(7, 100 + static_cast<std::uint64_t>(length));
   }
   BOOST_TEST(t.text == "7:5@1 7:10@1");
+  BOOST_TEST(t.tracker.counts().stateless == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_goes_on_until_the_recording_ends) {
