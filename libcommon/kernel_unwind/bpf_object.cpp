@@ -87,6 +87,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   const auto blocks = static_cast<std::uint32_t>(
       std::min(options.stack_bytes / sizeof(StackBlock), std::size_t{1} << 30));
   settings.stack_blocks = blocks;
+  settings.wakeup_bytes = options.wakeup_bytes;
   const auto cpus = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
   const bool is_of_switches = options.program == Program::kOnSwitch;
   bpf_map__set_max_entries(skeleton.maps.scratches, cpus * 2);
@@ -121,6 +122,7 @@ class LoadedObject final : public BpfObject {
   void forget_process(std::uint32_t tgid) override;
 
   void attach_to_counter(int counter, std::uint64_t cookie) override;
+  void pause(bool is_paused) override { skeleton_->bss->is_paused = is_paused ? 1 : 0; }
   void attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
   bool add_target(std::uint32_t tgid) override;
@@ -231,13 +233,22 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
   const auto rest = bytes.subspan(sizeof(SampleRecord));
   const std::span<const std::uint64_t> words(reinterpret_cast<const std::uint64_t*>(rest.data()),
                                              rest.size() / sizeof(std::uint64_t));
-  Sample sample{*record, stack(record->user_stack), {}, {}};
+  Sample sample{*record, stack(record->user_stack), stack(record->kernel_stack)};
+  std::size_t end = 0;  // in words, of what came before the kernel's frames
   if (record->kind == kRecordWholeStack) {
-    sample.stack = view_stack(words);
+    end = std::min<std::size_t>(record->length, words.size());
+    sample.stack = view_stack(words.first(end));
   } else if (record->kind == kRecordPassedOn && words.size() >= kPassedRegisters) {
     sample.registers = words.first(kPassedRegisters);
     sample.memory = rest.subspan(sample.registers.size_bytes());
+    sample.memory =
+        sample.memory.first(std::min<std::size_t>(record->length, sample.memory.size()));
+    end = kPassedRegisters + sample.memory.size() / sizeof(std::uint64_t);
   }
+  if (record->kernel_frames != 0)
+    sample.kernel_stack = {
+        words.subspan(end).first(std::min<std::size_t>(record->kernel_frames, words.size() - end)),
+        kStopEndOfStack, true};
   (*on_sample_)(sample);
 }
 
@@ -319,7 +330,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
   if (const int error = unwinder__load(skeleton.get()); error != 0) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)
-      throw Unavailable(problem);
+      throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
     throw Error(problem + last_lines(log));
   }
   return std::make_unique<LoadedObject>(std::move(skeleton));

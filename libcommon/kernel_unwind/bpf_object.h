@@ -41,8 +41,10 @@ struct LoadOptions {
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: times that are counted
   /// Bit 0: preempted; otherwise TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};
-  std::size_t stack_bytes = std::size_t{64} << 20;  ///< for all different stacks
-  std::size_t ring_bytes = std::size_t{8} << 20;    ///< a power of two
+  /// For all different stacks; 0: with samples, each comes with its own.
+  std::size_t stack_bytes = std::size_t{64} << 20;
+  std::size_t ring_bytes = std::size_t{8} << 20;  ///< a power of two
+  std::size_t wakeup_bytes = 0;                   ///< in the ring, that wake its reader; 0: any
   std::uint32_t max_sums = 1U << 18;
 };
 
@@ -56,18 +58,21 @@ struct StackOfKernel {
 /// A record of the ring.  All views die when the call returns.
 struct Sample {
   const SampleRecord& record;
-  StackOfKernel stack;  ///< the user's, wherever it stood; no frames if there is none
+  StackOfKernel stack;              ///< the user's, wherever it stood; no frames if there is none
+  StackOfKernel kernel_stack = {};  ///< likewise
   /// Of kRecordPassedOn: by DWARF number, and the memory from the stack pointer on.
-  std::span<const std::uint64_t> registers;
-  std::span<const std::byte> memory;
+  std::span<const std::uint64_t> registers = {};
+  std::span<const std::byte> memory = {};
 };
 
 class BpfObject : public TableStore {
  public:
   /// A counter opened by perf::open_counter(); what inherits it inherits the program.  It then
   /// writes no samples to its own ring, only other records.  Whether it counts is not changed.
-  /// Throws Error.  `cookie` comes with each record.
+  /// Throws Error.  `cookie`, not 0, comes with each record.
   virtual void attach_to_counter(int counter, std::uint64_t cookie) = 0;
+  /// Whether samples are ignored; at first they are not.
+  virtual void pause(bool is_paused) = 0;
   /// From now on switches are counted.  Throws Error.
   virtual void attach_to_switches() = 0;
   /// Ends all that attach_...() began.

@@ -31,6 +31,8 @@ enum {
 enum { BPF_ANY, BPF_NOEXIST };
 enum { BPF_F_NO_PREALLOC = 1 << 0, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 << 0 };
+enum { BPF_RB_NO_WAKEUP = 1 << 0, BPF_RB_FORCE_WAKEUP = 1 << 1 };
+enum { BPF_RB_AVAIL_DATA };
 
 // include/linux/sched.h
 enum { PF_EXITING = 0x4, PF_KTHREAD = 0x200000 };
@@ -58,6 +60,16 @@ struct task_struct {
 struct pt_regs {
   unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
   unsigned long ip, cs, flags, sp, ss;
+};
+
+// include/linux/perf_event.h
+struct perf_event {
+  struct perf_event* parent;
+  uint64_t bpf_cookie;
+};
+
+struct bpf_perf_event_data_kern {
+  struct perf_event* event;
 };
 
 struct seq_file;

@@ -34,9 +34,12 @@ const volatile uint32_t check_reuse = 0;
 const volatile uint64_t min_ns = 0;
 const volatile uint64_t max_ns = ~0ULL;
 const volatile uint32_t state_mask = ~0U;  ///< bit 0: preempted; others as TASK_... shifted by one
-const volatile uint32_t stack_blocks = 0;  ///< of the map `stacks`
+const volatile uint32_t stack_blocks =
+    0;  ///< of the map `stacks`; 0: stacks come with their samples
+const volatile uint64_t wakeup_bytes = 0;  ///< in the ring, that wake its reader; 0: any
 
 uint64_t next_stack_block = 1;  ///< 0 is no stack
+uint32_t is_paused = 0;         ///< samples are ignored
 
 // What user space writes; see layout.h.
 struct Chunk {
@@ -185,10 +188,12 @@ struct Scratch {
   uint16_t places[kHistoryWords];
   uint64_t values[kHistoryWords];
   struct SampleRecord record;
-  uint64_t words[kMaxFrames + 2 * kBlockWords];  ///< right after the record: sent together
+  /// Right after the record: sent together, with the kernel's frames behind.
+  uint64_t words[kMaxFrames + 2 * kBlockWords + kMaxKernelFrames];
   struct SampleRecord passed;
   uint64_t passed_registers[kPassedRegisters];
-  uint8_t passed_stack[kPassedStackBytes];
+  uint8_t passed_stack[kPassedStackBytes + kMaxKernelFrames * 8];
+  uint64_t kernel_frames[kMaxKernelFrames];
 };
 /// Two for each CPU: a sample may interrupt a switch.
 enum { kOfSwitch, kOfSample, kScratchesOfCpu };

@@ -21,6 +21,7 @@ enum {
   kBlockWords = 8,
   kPassedStackBytes = 32768,
   kPassedRegisters = 17,
+  kMaxKernelFrames = 127,  ///< kernel.perf_event_max_stack's default
 };
 
 /// Why a stack has no more frames.  The first six are unwind::Stop's, with its numbers.
@@ -48,14 +49,16 @@ struct StackBlock {
 
 enum RecordKind {
   kRecordSample,      ///< a SampleRecord alone
-  kRecordWholeStack,  ///< ... and its user stack, as words: there was no room for another
+  kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
 };
 
 /// Which samples come with registers and a piece of the stack.
 enum PassOn {
   kPassNothing,
-  kPassUnfinished,  ///< those whose stack the kernel could not walk to its end
+  /// Those whose stack the kernel could not walk to its end, but for ends that are the same for
+  /// everybody: kStopTooDeep, kStopNotReadable.
+  kPassUnfinished,
   kPassAll,
 };
 
@@ -74,6 +77,9 @@ struct SampleRecord {
   /// Of what follows: words of the stack, or bytes of the stack's piece, which begins at the stack
   /// pointer.
   uint32_t length;
+  /// Of what follows that: frames of the kernel's stack, where they do not have a number.
+  uint32_t kernel_frames;
+  uint32_t stop;  ///< StackStop of the user's stack, if there is one
 };
 
 /// What is told apart by sums of switches.
@@ -117,6 +123,6 @@ struct Counts {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(SampleRecord) == 64 && sizeof(SumKey) == 24 && sizeof(Outstanding) == 32);
+static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 24 && sizeof(Outstanding) == 32);
 }  // namespace pe::kernel_unwind
 #endif

@@ -193,7 +193,7 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
     ++counted->stops[why];
   counted->frames += scratch->count;
   const uint32_t number = number_stack(scratch);
-  if (!number)
+  if (!number && stack_blocks)
     ++counted->stacks_full;
   if (check_reuse && reusable) {
     ++counted->reused;
@@ -219,7 +219,6 @@ static long hash_kernel_frame(uint32_t i, struct Blocks* of) {
 /// The number of the kernel's stack; 0 if there is none, or no room.  Overwrites the scratch.
 static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch* scratch,
                                                   struct Counts* counted) {
-  enum { kMaxKernelFrames = 127 };  // kernel.perf_event_max_stack's default
   const long bytes = bpf_get_stack(context, &scratch->words[1], kMaxKernelFrames * 8, 0);
   if (bytes <= 0)
     return 0;
@@ -233,4 +232,11 @@ static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch*
   if (!number)
     ++counted->stacks_full;
   return number;
+}
+
+/// The frames of the kernel's stack, to be sent with the sample; how many.
+static __always_inline uint32_t read_kernel_stack(void* context, struct Scratch* scratch) {
+  const long bytes =
+      bpf_get_stack(context, scratch->kernel_frames, sizeof scratch->kernel_frames, 0);
+  return bytes > 0 ? (uint32_t)bytes / 8 : 0;
 }

@@ -45,6 +45,24 @@ static long copy_page(uint32_t i, struct Pages* pages) {
   return 1;
 }
 
+/// Whether the ring's reader is to be woken.
+static __always_inline uint64_t wakeup(void) {
+  if (!wakeup_bytes)
+    return 0;
+  return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP
+                                                                     : BPF_RB_NO_WAKEUP;
+}
+
+/// Puts the kernel's frames behind what is sent; their bytes.
+static __always_inline uint32_t append_kernel_frames(struct Scratch* scratch, uint32_t count,
+                                                     void* behind) {
+  KEEP(count);
+  if (count == 0 || count > kMaxKernelFrames ||
+      bpf_probe_read_kernel(behind, count * 8, scratch->kernel_frames))
+    return 0;
+  return count * 8;
+}
+
 /// Sends the sample with what user space needs to walk the stack by itself.
 __attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
   if (!scratch)
@@ -61,13 +79,19 @@ __attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
   bpf_probe_read_kernel(&scratch->passed_registers[16], 8, (const void*)(registers + 8ULL * 16));
   scratch->passed = scratch->record;
   scratch->passed.kind = kRecordPassedOn;
-  uint32_t bytes = pages.bytes;
+  uint32_t bytes = pages.bytes & ~7U;
+  KEEP(bytes);
+  if (bytes > kPassedStackBytes)
+    return -1;
   scratch->passed.length = bytes;
+  bytes +=
+      append_kernel_frames(scratch, scratch->passed.kernel_frames, &scratch->passed_stack[bytes]);
   bytes += sizeof scratch->passed + sizeof scratch->passed_registers;
   KEEP(bytes);
-  if (bytes > sizeof scratch->passed + sizeof scratch->passed_registers + kPassedStackBytes)
+  if (bytes >
+      sizeof scratch->passed + sizeof scratch->passed_registers + sizeof scratch->passed_stack)
     return -1;
-  return bpf_ringbuf_output(&ring, &scratch->passed, bytes, 0);
+  return bpf_ringbuf_output(&ring, &scratch->passed, bytes, wakeup());
 }
 
 /// Sends the sample with the stack that had no room.
@@ -78,7 +102,22 @@ static __always_inline long send_whole(struct Scratch* scratch) {
     return -1;
   scratch->record.kind = kRecordWholeStack;
   scratch->record.length = words;
-  return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + words * 8, 0);
+  uint32_t bytes = words * 8 + append_kernel_frames(scratch, scratch->record.kernel_frames,
+                                                    &scratch->words[words]);
+  KEEP(bytes);
+  if (bytes > sizeof scratch->words)
+    return -1;
+  return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + bytes, wakeup());
+}
+
+/// What was given with the counter, or with the one that this one is inherited from, for the
+/// kernel does not hand it down (as of Linux 6.18).
+static __always_inline uint64_t cookie_of(struct bpf_perf_event_data* context) {
+  const uint64_t cookie = bpf_get_attach_cookie(context);
+  if (cookie)
+    return cookie;
+  const struct bpf_perf_event_data_kern* of_kernel = (const void*)context;
+  return BPF_CORE_READ(of_kernel, event, parent, bpf_cookie);
 }
 
 SEC("perf_event")
@@ -87,7 +126,7 @@ int on_sample(struct bpf_perf_event_data* context) {
   const uint32_t tgid = task->tgid;
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfSample);
-  if (tgid == 0 || !counted || !scratch || !is_target(tgid))
+  if (is_paused || tgid == 0 || !counted || !scratch || !is_target(tgid))
     return 0;
   struct SampleRecord* record = &scratch->record;
   record->kind = kRecordSample;
@@ -97,26 +136,35 @@ int on_sample(struct bpf_perf_event_data* context) {
   record->tid = task->pid;
   record->ip = context->regs[16];
   record->period = context->sample_period;
-  record->cookie = bpf_get_attach_cookie(context);
+  record->cookie = cookie_of(context);
   record->is_kernel_mode = (context->regs[17] & 3) == 0;
   record->length = 0;
-  record->kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
+  record->kernel_stack =
+      with_kernel_stacks && stack_blocks ? take_kernel_stack(context, scratch, counted) : 0;
+  record->kernel_frames =
+      with_kernel_stacks && !stack_blocks ? read_kernel_stack(context, scratch) : 0;
   record->user_stack = 0;
+  record->stop = kStopEndOfStack;
   long error;
   if (!task->mm || (task->flags & PF_KTHREAD)) {
-    error = bpf_ringbuf_output(&ring, record, sizeof *record, 0);
+    scratch->count = 0;
+    scratch->words[0] = 0;
+    error = send_whole(scratch);
   } else {
     struct ThreadState* thread =
         with_reuse ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
     if (with_reuse && !thread)
       ++counted->no_storage;
     record->user_stack = take_user_stack(scratch, thread, counted, tgid);
-    if (pass_on == kPassAll || (pass_on == kPassUnfinished && scratch->stop != kStopEndOfStack))
+    const uint32_t why = scratch->stop;
+    record->stop = why;
+    if (pass_on == kPassAll || (pass_on == kPassUnfinished && why != kStopEndOfStack &&
+                                why != kStopTooDeep && why != kStopNotReadable))
       error = send_with_copy(scratch);
     else if (!record->user_stack)
       error = send_whole(scratch);
     else
-      error = bpf_ringbuf_output(&ring, record, sizeof *record, 0);
+      error = bpf_ringbuf_output(&ring, record, sizeof *record, wakeup());
   }
   if (error)
     ++counted->ring_full;

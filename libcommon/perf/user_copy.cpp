@@ -47,6 +47,18 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
   }
 }
 
+void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask,
+                   std::span<const std::uint64_t> values) {
+  builder.add(abi);
+  for (; abi != PERF_SAMPLE_REGS_ABI_NONE && mask != 0; mask &= mask - 1) {
+    const auto number = static_cast<std::size_t>(std::countr_zero(mask));
+    const int dwarf_number = number < kDwarfNumbers.size() ? kDwarfNumbers[number] : -1;
+    const bool is_known =
+        dwarf_number >= 0 && static_cast<std::size_t>(dwarf_number) < values.size();
+    builder.add(is_known ? values[static_cast<std::size_t>(dwarf_number)] : std::uint64_t{0});
+  }
+}
+
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
   constexpr int kInstructionPointer = 16;
   const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);
@@ -60,6 +72,14 @@ std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) n
 bool has_user_copy(const perf_event_attr& attr) noexcept {
   constexpr std::uint64_t kBoth = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   return (attr.sample_type & kBoth) == kBoth;
+}
+
+perf_event_attr without_stacks(perf_event_attr attr) noexcept {
+  attr.sample_type &=
+      ~std::uint64_t{PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER};
+  attr.sample_regs_user = 0;
+  attr.sample_stack_user = 0;
+  return attr;
 }
 
 perf_event_attr with_call_chain(perf_event_attr attr) noexcept {

@@ -24,8 +24,16 @@ std::uint64_t wanted_user_regs() noexcept;
 void for_each_register(const Sample& sample, std::uint64_t mask,
                        const std::function<void(unsigned, std::uint64_t)>& on_register);
 
+/// Adds what a sample has of registers (PERF_SAMPLE_REGS_USER) for an event with that `mask`:
+/// `values` by DWARF number, 0 for those that it has not.
+void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask,
+                   std::span<const std::uint64_t> values);
+
 /// Where the program was, also if it is of another word size; nullopt if that was not asked for.
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept;
+
+/// The attr without all that samples have of stacks.
+perf_event_attr without_stacks(perf_event_attr attr) noexcept;
 
 /// The attr of such samples once they have call chains instead.
 perf_event_attr with_call_chain(perf_event_attr attr) noexcept;

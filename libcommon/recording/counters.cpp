@@ -63,9 +63,10 @@ std::vector<int> online_cpus() {
   return counted;
 }
 
-Counters::Counters(Request request, Target target)
+Counters::Counters(Request request, Target target, BpfEngine* engine)
     : request_(std::move(request)),
       target_(std::move(target)),
+      engine_(engine),
       cpus_(target_.cpus.empty() ? online_cpus() : target_.cpus) {
   raise_descriptor_limit();
   check_cpus();
@@ -175,7 +176,9 @@ void Counters::open_everywhere(const perf::CounterPlace& place) {
 bool Counters::open_one(std::size_t event, perf::CounterPlace place) {
   for (;;) {
     int error = 0;
-    Fd counter = perf::open_counter(events_[event].attr, place, error);
+    const perf_event_attr& attr = events_[event].attr;
+    Fd counter =
+        perf::open_counter(engine_ != nullptr ? perf::without_stacks(attr) : attr, place, error);
     if (counter) {
       attach_to_ring(std::move(counter), event, place.cpu);
       return true;
@@ -221,7 +224,7 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     return true;
   }
   const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
-  if (is_unsupported && request_.call_graph == CallGraph::kAuto &&
+  if (is_unsupported && engine_ == nullptr && request_.call_graph == CallGraph::kAuto &&
       perf::has_user_copy(event.attr)) {
     for (OpenedEvent& other : events_)  // all have the same layout
       use_frame_pointers(other.attr, request_);
@@ -232,8 +235,11 @@ bool Counters::adapt(OpenedEvent& event, int error) {
 }
 
 void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
-  if (const auto id = perf::id_of(counter))
+  if (const auto id = perf::id_of(counter)) {
     events_[event].ids.push_back(*id);
+    if (engine_ != nullptr)
+      engine_->attach(counter, *id);
+  }
   const auto owner = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& other) {
     return other.cpu == cpu && events_[other.event].has_own_rings == events_[event].has_own_rings;
   });

@@ -10,6 +10,7 @@
 
 #include "perf/counter.h"
 #include "perf/event.h"
+#include "recording/bpf_engine.h"
 #include "recording/request.h"
 #include "recording/ring_plan.h"
 
@@ -17,6 +18,7 @@ namespace pe::recording {
 
 /// One event as it was really opened.
 struct OpenedEvent {
+  /// Of its samples, whoever walks their stacks.
   perf_event_attr attr{};
   std::string name;
   std::vector<std::uint64_t> ids;  ///< of all its counters
@@ -26,8 +28,9 @@ struct OpenedEvent {
 
 class Counters {
  public:
-  /// Opens everything.  Throws Error, naming the cure where a right is missing.
-  Counters(Request request, Target target);
+  /// Opens everything.  Throws Error, naming the cure where a right is missing.  Of an `engine`,
+  /// if it is not null, the counters' samples become; it must outlive this.
+  Counters(Request request, Target target, BpfEngine* engine = nullptr);
 
   /// A line for each thing that had to be done differently.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
@@ -65,6 +68,7 @@ class Counters {
 
   Request request_;
   Target target_;
+  BpfEngine* engine_;
   std::vector<int> cpus_;
   std::vector<OpenedEvent> events_;
   std::vector<Counter> counters_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/drain.h"
 
+#include <algorithm>
 #include <ctime>
 #include <limits>
 #include <utility>
@@ -16,7 +17,18 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+/// Between passes at least this much, where rings wake us with every record.
+void Drain::pause() const {
+  constexpr std::uint64_t kLeastNs = 2'000'000;
+  const std::uint64_t passed_ns = monotonic_ns() - pass_began_ns_;
+  if (engine_ == nullptr || passed_ns >= kLeastNs)
+    return;
+  const timespec rest{0, static_cast<long>(kLeastNs - passed_ns)};
+  ::nanosleep(&rest, nullptr);
+}
+
 void Drain::pass(std::vector<perf::Ring>& rings) {
+  pause();
   last_pass_began_ns_ = std::exchange(pass_began_ns_, monotonic_ns());
   take(rings);
   write_until(last_pass_began_ns_, rings);
@@ -24,6 +36,8 @@ void Drain::pass(std::vector<perf::Ring>& rings) {
   seen_by_last_pass_.resize(rings.size());
   for (std::size_t i = 0; i < rings.size(); ++i)
     rings[i].give_back(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
+  if (engine_ != nullptr)
+    engine_->catch_up(stream_, last_pass_began_ns_);
   constexpr std::uint64_t kFlushNs = 200'000'000;
   if (pass_began_ns_ - last_flush_ns_ >= kFlushNs) {
     stream_.writer().flush();
@@ -46,6 +60,9 @@ void Drain::take(std::vector<perf::Ring>& rings) {
       hold(record, stays && ring.is_roomy(), last_ns_[i]);
     });
   }
+  std::uint64_t ignored_ns = 0;  // losses are told by rings only
+  if (engine_ != nullptr && held_.bytes() < kMaxHeldBytes)
+    engine_->take(stream_, [&](const perf::Record& record) { hold(record, false, ignored_ns); });
   if (held_.in_place() == 0)
     for (perf::Ring& ring : rings)
       ring.give_back(ring.seen());
@@ -74,6 +91,7 @@ void Drain::hold(const perf::Record& record, bool may_stay, std::uint64_t& last_
     default:
       break;
   }
+  last_change_ns_ = std::max(last_change_ns_, time_ns);
   held_.hold(time_ns, {record.bytes});
 }
 
@@ -89,6 +107,11 @@ void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample, 
 }
 
 std::optional<std::uint64_t> Drain::urgency_ns() const {
+  if (engine_ != nullptr) {
+    constexpr std::uint64_t kSoonNs = 4'000'000;
+    const bool is_behind = last_change_ns_ > last_pass_began_ns_ || engine_->is_behind();
+    return is_behind ? std::optional(kSoonNs) : std::nullopt;
+  }
   return stream_.continues_stacks() ? pace_.wait_ns(monotonic_ns()) : std::nullopt;
 }
 

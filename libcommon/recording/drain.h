@@ -21,6 +21,7 @@
 #include "perf/counter.h"
 #include "perf/held_records.h"
 #include "perf/lost_samples.h"
+#include "recording/bpf_engine.h"
 #include "recording/deep_pace.h"
 #include "recording/recorded_stream.h"
 
@@ -36,9 +37,10 @@ struct Passed {
 
 class Drain {
  public:
-  /// All events share `attr`'s layout.  `stream` must outlive this.
-  Drain(RecordedStream& stream, const perf_event_attr& attr)
-      : stream_(stream), attr_(attr), pace_(attr) {}
+  /// All events share `attr`'s layout.  `stream` must outlive this; and `engine`, if samples come
+  /// from there, not from the rings.
+  Drain(RecordedStream& stream, const perf_event_attr& attr, BpfEngine* engine = nullptr)
+      : stream_(stream), attr_(attr), engine_(engine), pace_(attr) {}
 
   /// From now on a loss (PERF_RECORD_LOST) comes before everything that happened since its ring was
   /// full, not when the kernel told it, which is when there was room again.
@@ -50,8 +52,8 @@ class Drain {
   /// The last pass: everything is written, but for the end of the round.
   void finish(std::vector<perf::Ring>& rings);
 
-  /// How soon the next pass should come, if stacks have just been so deep that the next sample
-  /// should be seen at once; in nanoseconds.
+  /// How soon the next pass should come, in nanoseconds: if stacks have just been so deep that the
+  /// next sample should be seen at once, or if the engine's tables lag behind.
   [[nodiscard]] std::optional<std::uint64_t> urgency_ns() const;
 
   /// All that is older has been handed on.
@@ -62,6 +64,7 @@ class Drain {
  private:
   static constexpr std::size_t kMaxHeldBytes = 256UL * 1024 * 1024;
 
+  void pause() const;
   void take(std::vector<perf::Ring>& rings);
   void hold(const perf::Record& record, bool may_stay, std::uint64_t& last_ns);
   void hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay);
@@ -69,7 +72,9 @@ class Drain {
 
   RecordedStream& stream_;
   perf_event_attr attr_;
+  BpfEngine* engine_;
   perf::HeldRecords held_;
+  std::uint64_t last_change_ns_ = 0;  ///< of the newest record that is no sample
   DeepPace pace_;
   std::uint64_t last_flush_ns_ = 0;
   std::uint64_t pass_began_ns_ = 0, last_pass_began_ns_ = 0;

@@ -7,7 +7,6 @@
 #include "recording/drain.h"
 
 namespace pe::recording {
-namespace {
 
 double own_cpu_seconds() {
   rusage usage{};
@@ -16,8 +15,6 @@ double own_cpu_seconds() {
   return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * kMicrosecond;
 }
-
-}  // namespace
 
 OwnCost::OwnCost() : cpu_before_(own_cpu_seconds()) {}
 

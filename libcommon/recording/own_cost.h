@@ -7,6 +7,9 @@
 
 namespace pe::recording {
 
+/// CPU time of this process up to now, user and system, in seconds.
+double own_cpu_seconds();
+
 class OwnCost {
  public:
   /// Of this process, from here on.

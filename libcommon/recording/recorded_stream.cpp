@@ -6,7 +6,7 @@
 namespace pe::recording {
 
 RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr,
-                               const Request& request)
+                               const Request& request, kernel_unwind::TableStore* tables)
     : writer_(writer), attr_(attr) {
   if (perf::has_user_copy(attr) && !request.keep_stacks)
     unwinder_.emplace(history_, stacks::UnwindOptions{.match = binaries::FileMatch::kSameInode,
@@ -14,6 +14,8 @@ RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr
                                                       .stack_at = mapping_at});
   if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(binaries::BuildIdCache::of_user());
+  if (tables != nullptr)
+    tables_.emplace(history_, *tables, binaries::FileMatch::kSameInode);
   continues_stacks_ = unwinder_ && request.may_continue;
 }
 
@@ -43,6 +45,8 @@ void RecordedStream::follow(const perf::Record& record) {
   history_.apply(record);
   if (unwinder_)
     unwinder_->follow();
+  if (tables_)
+    tables_->follow(perf::time_of(record, attr_));
   if (const auto& change = history_.mapping_change(); change && keeper_)
     keeper_->follow(*change);
 }

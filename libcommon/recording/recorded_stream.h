@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "kernel_unwind/code_tables.h"
+#include "kernel_unwind/table_store.h"
 #include "perf/stream_writer.h"
 #include "recording/binary_keeper.h"
 #include "recording/memory_behind.h"
@@ -19,8 +21,10 @@ namespace pe::recording {
 class RecordedStream {
  public:
   /// `attr` is what the kernel was asked for, the layout of all records.  `writer` must outlive
-  /// this.
-  RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Request& request);
+  /// this.  `tables`, where the kernel walks stacks, is what it needs for that, kept up to date
+  /// with the stream; it must outlive this, too.
+  RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Request& request,
+                 kernel_unwind::TableStore* tables = nullptr);
 
   /// Takes finished records, in order of time, laid out as stated().
   using PassOn = std::function<void(const perf::Record&)>;
@@ -29,6 +33,9 @@ class RecordedStream {
 
   /// The attr as the stream should state it.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
+
+  /// What the kernel was asked for.
+  [[nodiscard]] const perf_event_attr& layout() const noexcept { return attr_; }
 
   /// Writes a record or passes it on, in order of time.
   void write(const perf::Record& record);
@@ -41,9 +48,17 @@ class RecordedStream {
   /// Null if none are kept.
   [[nodiscard]] BinaryKeeper* keeper() noexcept { return keeper_ ? &*keeper_ : nullptr; }
 
+  /// Null if the kernel does not walk stacks.
+  [[nodiscard]] kernel_unwind::CodeTables* tables() noexcept {
+    return tables_ ? &*tables_ : nullptr;
+  }
+
   [[nodiscard]] perf::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
   /// Null if stacks are not unwound here.
+  [[nodiscard]] stacks::SampleUnwinder* unwinder() noexcept {
+    return unwinder_ ? &*unwinder_ : nullptr;
+  }
   [[nodiscard]] const stacks::SampleUnwinder* unwinder() const noexcept {
     return unwinder_ ? &*unwinder_ : nullptr;
   }
@@ -61,6 +76,7 @@ class RecordedStream {
   session::History history_;
   std::optional<BinaryKeeper> keeper_;
   std::optional<stacks::SampleUnwinder> unwinder_;
+  std::optional<kernel_unwind::CodeTables> tables_;
   perf::RecordBuilder builder_;
   MemoryBehind memory_;  ///< for the sample that has just come
   KeptBehind behind_;    ///< for the next sample to be written

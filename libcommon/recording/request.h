@@ -20,6 +20,13 @@ enum class CallGraph {
   kNone,
 };
 
+/// Who walks stacks, of kAuto and kDwarf.
+enum class Engine {
+  kAuto,  ///< kBpf where it can be had, else kPerf
+  kPerf,  ///< we, copies that the kernel makes of them
+  kBpf,   ///< the kernel, by an eBPF program
+};
+
 /// The most of a stack that the kernel can be asked for: the size of a record has 16 bits.
 inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 
@@ -43,6 +50,7 @@ struct Request {
   bool frequency_was_given = false;          ///< else a tracepoint's every pass is taken
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency
   CallGraph call_graph = CallGraph::kAuto;
+  Engine engine = Engine::kPerf;
   std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
   bool may_continue = true;                       ///< stacks that are deeper than their copy
   bool keep_stacks = false;                       ///< in the stream, instead of unwinding them

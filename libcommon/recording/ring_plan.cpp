@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "kernel_unwind/records.h"
 #include "perf/user_copy.h"
 
 namespace pe::recording {
@@ -18,6 +19,8 @@ constexpr std::size_t kSmallPages = 128;
 std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
   if (!copies_stacks(request))
     return 0;
+  if (request.engine == Engine::kBpf)
+    return kernel_unwind::kPassedStackBytes;
   if (request.stack_bytes)
     return *request.stack_bytes;
   constexpr std::uint64_t kPerSecond = 20;
@@ -32,7 +35,12 @@ std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
 /// With stack copies, we are woken often enough to find the rest of a deep stack in the process
 /// while it still stands, all CPUs together every 10 ms.  Without, half a ring may fill: a tenth
 /// of the cost of a wake-up for each sample.
+///
+/// Where the kernel walks stacks, there are no samples in these rings, and what else there is has
+/// to be known at once: new mappings.
 std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::size_t cpus) {
+  if (request.engine == Engine::kBpf)
+    return 1;
   const std::size_t half = plan.ring_bytes() / 2;
   constexpr std::uint64_t kWakeUps = 100;
   constexpr std::uint64_t kRestOfSample = 256;
@@ -71,6 +79,8 @@ bool copies_stacks(const Request& request) noexcept {
 
 RingPlan first_plan(const Request& request, std::size_t cpus) {
   std::size_t pages = kSmallPages;
+  if (request.engine == Engine::kBpf)
+    return plan_of(pages, request, cpus);
   if (copies_stacks(request) || request.with_switches) {
     constexpr std::size_t kLargePages = 4096;   // 16 MiB
     constexpr std::size_t kAllPages = 131'072;  // 512 MiB on all CPUs together

@@ -51,12 +51,14 @@ std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counter
   return synthesizer.unreadable_processes();
 }
 
-std::uint64_t write_tail(RecordedStream& stream, const Counters& counters) {
+std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
+                         std::uint64_t lost_by_engine) {
   perf::StreamWriter& writer = stream.writer();
   std::uint64_t all_lost = 0;
   for (std::size_t i = 0; i < counters.events().size(); ++i) {
     const auto& event = counters.events()[i];
-    const std::uint64_t lost = counters.lost(i).value_or(0);
+    const bool is_first = i == 0;
+    const std::uint64_t lost = counters.lost(i).value_or(0) + (is_first ? lost_by_engine : 0);
     if (lost > 0 && !event.ids.empty())
       writer.write_lost_samples(event.attr, event.ids.front(), lost);
     all_lost += lost;

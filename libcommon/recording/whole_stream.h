@@ -19,8 +19,10 @@ void write_head(RecordedStream& stream, const Counters& counters);
 std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counters,
                                  const Target& target);
 
-/// What was lost, and the mark of a whole stream; returns what the counters say they have lost.
-std::uint64_t write_tail(RecordedStream& stream, const Counters& counters);
+/// What was lost, and the mark of a whole stream; returns what the counters say they have lost, and
+/// the engine that takes their samples, all told as the first event's.
+std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
+                         std::uint64_t lost_by_engine = 0);
 
 /// "3 processes could not be read in /proc (the first: 7): no names for their frames", of what
 /// write_running() returned.

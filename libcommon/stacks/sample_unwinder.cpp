@@ -251,13 +251,25 @@ std::string SampleUnwinder::module_at(std::uint32_t pid, std::span<const Frame> 
   return mapping->file->is_anonymous() ? "[anon]" : std::string(file_name(mapping->file->path));
 }
 
-void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
+void SampleUnwinder::count_frames(std::span<const Frame> frames) {
   ++counts_.stacks;
-  const auto frames = std::span(frames_).first(walked.result.frames);
   for (const Frame frame : frames) {
     counts_.by_frame_pointer += frame.source() == FrameSource::kFramePointer ? 1 : 0;
     counts_.by_leaf += frame.source() == FrameSource::kLeaf ? 1 : 0;
   }
+}
+
+void SampleUnwinder::count_walked(std::uint32_t pid, std::span<const Frame> frames, Stop stop) {
+  count_frames(frames);
+  if (stop == Stop::kEndOfStack)
+    ++counts_.complete;
+  else
+    ++counts_.ended[{module_at(pid, frames), stop}];
+}
+
+void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
+  const auto frames = std::span(frames_).first(walked.result.frames);
+  count_frames(frames);
   const Stop stop = walked.result.stop;
   if (stop == Stop::kEndOfStack) {
     ++counts_.complete;
@@ -269,15 +281,13 @@ void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
   }
 }
 
-/// The marks and addresses of the program's part.  Call chains hold return addresses: of what a
-/// signal interrupted, one more than the instruction's own, as who reads them takes one away.
+/// The marks and addresses of the program's part.
 void SampleUnwinder::add_frames(const Walked& walked) {
   chain_.push_back(PERF_CONTEXT_USER);
   for (std::size_t i = 0; i < walked.result.frames; ++i) {
     if (i != 0 && i == walked.continued_from)
       chain_.push_back(PERF_CONTEXT_USER);
-    const Frame frame = frames_[i];
-    chain_.push_back(frame.address() + (i > 0 && frame.is_exact() ? 1 : 0));
+    chain_.push_back(chain_address(frames_[i], i == 0));
   }
 }
 

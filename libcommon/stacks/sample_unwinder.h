@@ -48,6 +48,13 @@ struct Behind {
   std::size_t agreed_bytes = 0;  ///< of the copy's end, that were the same when they were read
 };
 
+/// A frame as call chains have it: `is_first`, the innermost of its stack, as it is; others are
+/// return addresses, and of what a signal interrupted one more than the instruction's own, as who
+/// reads them takes one away.
+constexpr std::uint64_t chain_address(unwind::Frame frame, bool is_first) noexcept {
+  return frame.address() + (!is_first && frame.is_exact() ? 1 : 0);
+}
+
 class SampleUnwinder {
  public:
   /// `history` must outlive this.
@@ -70,6 +77,9 @@ class SampleUnwinder {
   /// call.
   std::span<const std::uint64_t> call_chain(const perf::Sample& sample, const perf_event_attr& attr,
                                             const Behind& behind = {});
+
+  /// Counts a stack that was walked elsewhere; `pid` is its process.
+  void count_walked(std::uint32_t pid, std::span<const unwind::Frame> frames, unwind::Stop stop);
 
   [[nodiscard]] const StackCounts& counts() const noexcept { return counts_; }
 
@@ -104,6 +114,7 @@ class SampleUnwinder {
   bool continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
   std::string module_at(std::uint32_t pid, std::span<const unwind::Frame> frames) const;
+  void count_frames(std::span<const unwind::Frame> frames);
   void count(const perf::Sample& sample, const Walked& walked);
   void add_frames(const Walked& walked);
 

@@ -78,6 +78,27 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
              "--user-only and --kernel-only exclude each other");
 }
 
+BOOST_AUTO_TEST_CASE(the_engine_bpf_copies_no_stacks) {
+  BOOST_TEST(refusal({"--engine", "magic", "-a"}) ==
+             "--engine: not one of auto, perf, bpf: 'magic'");
+  BOOST_TEST(refusal({"--engine", "bpf", "--stack-size", "8192", "-a"}) ==
+             "--engine bpf copies no stacks: not with --stack-size");
+  BOOST_TEST(refusal({"--engine", "bpf", "--keep-stacks", "-a"}) ==
+             "--engine bpf copies no stacks: not with --keep-stacks");
+  BOOST_TEST(refusal({"--engine", "bpf", "--kernel-only", "-a"}) ==
+             "--engine bpf walks stacks of programs: not with --kernel-only");
+  BOOST_TEST(refusal({"--engine", "bpf", "--call-graph", "fp", "-a"}) ==
+             "--engine bpf needs --call-graph auto or dwarf");
+  BOOST_TEST(refusal({"--engine", "bpf", "-e", "sched:sched_switch", "-a"}) ==
+             "--engine bpf cannot sample tracepoints: 'sched:sched_switch'");
+}
+
+BOOST_AUTO_TEST_CASE(the_engine_auto_takes_the_other_for_what_bpf_does_not_do) {
+  const auto r = record({"--engine", "auto", "--call-graph", "fp", "--", "true"});
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err.find("the kernel does not walk stacks here") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_named) {
   const auto r = record({"-p", "4194303"});
   BOOST_TEST(r.status == 1);

@@ -6,6 +6,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
+#include "perf/tracepoint.h"
 #include "recording/target_options.h"
 
 namespace pe::record {
@@ -29,6 +30,38 @@ CallGraph call_graph(const std::string& value) {
   if (value == "none")
     return CallGraph::kNone;
   throw UsageError(fmt::format("--call-graph: not one of auto, dwarf, fp, none: '{}'", value));
+}
+
+recording::Engine engine(const std::string& value) {
+  if (value == "auto")
+    return recording::Engine::kAuto;
+  if (value == "perf")
+    return recording::Engine::kPerf;
+  if (value == "bpf")
+    return recording::Engine::kBpf;
+  throw UsageError(fmt::format("--engine: not one of auto, perf, bpf: '{}'", value));
+}
+
+/// What the engine bpf does not do: an error where it was asked for, else a reason for the other.
+void read_engine(const cli::CommandLine& line, recording::Request& request) {
+  if (const auto* value = line.text("engine"))
+    request.engine = engine(*value);
+  std::string problem;
+  for (const char* option : {"stack-size", "keep-stacks"})
+    if (line.has(option))
+      problem = fmt::format("--engine bpf copies no stacks: not with --{}", option);
+  if (request.kernel_only)
+    problem = "--engine bpf walks stacks of programs: not with --kernel-only";
+  if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
+    problem = "--engine bpf needs --call-graph auto or dwarf";
+  for (const std::string& event : request.events)
+    if (perf::is_tracepoint_name(event))
+      problem = fmt::format("--engine bpf cannot sample tracepoints: '{}'", event);
+  if (problem.empty())
+    return;
+  if (request.engine == recording::Engine::kBpf)
+    throw UsageError(problem);
+  request.engine = recording::Engine::kPerf;
 }
 
 void read_rate(const cli::CommandLine& line, recording::Request& request) {
@@ -68,6 +101,7 @@ void add_options(po::options_description& options) {
       "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
                                                            "record call chains (the default)")(
       "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
+      "engine", text("NAME"), "who walks stacks: perf (default), bpf, auto")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
       "no-cache", "keep no binaries in ~/.debug")("user-only", "leave out kernel frames")(
@@ -92,6 +126,7 @@ Options read_options(const cli::CommandLine& line) {
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)
     throw UsageError("--user-only and --kernel-only exclude each other");
+  read_engine(line, request);
   request.ring_pages = recording::read_ring_pages(line);
   if (const auto* path = line.text("output"))
     options.output = *path;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/stop_signals.h"
 #include "pe-record/options.h"
+#include "recording/bpf_engine.h"
 #include "recording/counters.h"
 #include "recording/drain.h"
 #include "recording/own_cost.h"
@@ -25,8 +27,10 @@ namespace pe {
 namespace {
 
 using record::Options;
+using recording::BpfEngine;
 using recording::Counters;
 using recording::Ended;
+using recording::Engine;
 
 void say(cli::Io& io, const std::string& what) {
   io.err.write("pe-record: " + printable(what) + "\n");
@@ -56,72 +60,137 @@ std::string finish_keeping(recording::RecordedStream& stream) {
   return kept.empty() ? "" : fmt::format("; {}", kept);
 }
 
-int record_target(Options& options, cli::Io& io) {
-  if (!writes_file(options) && io.out.is_terminal())
-    throw UsageError(
-        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
-  cli::StopSignals signals;
-  std::optional<cli::Child> child;
+/// The engine bpf if it was asked for, or can be had; the request then says which one it is.
+std::unique_ptr<BpfEngine> choose_engine(Options& options, cli::Io& io) {
+  recording::Request& request = options.request;
+  if (request.engine == Engine::kPerf)
+    return nullptr;
+  const std::vector<int>& cpus = options.target.cpus;
+  try {
+    auto engine = std::make_unique<BpfEngine>(
+        request, cpus.empty() ? recording::online_cpus().size() : cpus.size());
+    request.engine = Engine::kBpf;
+    return engine;
+  } catch (const Error& error) {
+    if (request.engine == Engine::kBpf)
+      throw Error(fmt::format("--engine bpf: {}", error.what()));
+    if (!options.quiet)
+      say(io, fmt::format("the kernel does not walk stacks here ({}): copying them", error.what()));
+    request.engine = Engine::kPerf;
+    return nullptr;
+  }
+}
+
+/// What takes part in a recording, in the order in which it is set up.
+class Recording {
+ public:
+  Recording(Options& options, cli::Io& io);
+
+  /// Until something ends it; returns the status.
+  int run();
+
+ private:
+  Ended watch();
+  void finish();
+  [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
+
+  recording::OwnCost cost_;
+  const Options& options_;
+  cli::Io& io_;
+  cli::StopSignals signals_;
+  std::unique_ptr<BpfEngine> engine_;
+  std::optional<cli::Child> child_;
+  recording::Target target_;
+  std::optional<recording::TargetWatch> watched_;
+  std::optional<Counters> counters_;
+  std::optional<io::FileOutput> file_;
+  io::Output* out_ = nullptr;
+  std::optional<perf::StreamWriter> writer_;
+  std::optional<recording::RecordedStream> stream_;
+  std::optional<recording::Drain> drain_;
+  std::vector<pid_t> unreadable_;
+};
+
+Recording::Recording(Options& options, cli::Io& io)
+    : options_(options), io_(io), engine_(choose_engine(options, io)), target_(options.target) {
   if (!options.command.empty())
-    child.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
-  recording::Target& target = options.target;
-  if (target.is_command)
-    target.processes = {child->pid()};
-  recording::TargetWatch targets(child ? std::vector<pid_t>{} : target.processes, target.threads);
-  recording::OwnCost cost;
-  Counters counters(options.request, target);
+    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
+  if (target_.is_command)
+    target_.processes = {child_->pid()};
+  watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
+  counters_.emplace(options.request, target_, engine_.get());
   // Only now: a recording that cannot be made must not cost an older one its file.
-  std::optional<io::FileOutput> file;
   if (writes_file(options))
-    file.emplace(options.output);
-  io::Output& out = file ? *file : io.out;
-  for (const std::string& note : counters.notes())
+    file_.emplace(options.output);
+  out_ = file_ ? &*file_ : &io.out;
+  for (const std::string& note : counters_->notes())
     if (!options.quiet)
       say(io, note);
-  perf::StreamWriter writer(out);
-  const perf_event_attr& attr = counters.events().front().attr;
-  recording::RecordedStream stream(writer, attr, options.request);
-  write_head(stream, counters);
+  writer_.emplace(*out_);
+  const perf_event_attr& attr = counters_->events().front().attr;
+  stream_.emplace(*writer_, attr, options.request, engine_ ? &engine_->tables() : nullptr);
+  drain_.emplace(*stream_, attr, engine_.get());
+}
+
+int Recording::run() {
+  write_head(*stream_, *counters_);
   // From here on the kernel keeps everything that happens; what was before is read now.
-  cost.begin_wall();
-  counters.start();
-  const std::vector<pid_t> unreadable = write_running(stream, counters, target);
-  if (child)
-    child->go();
-  recording::Drain drain(stream, attr);
-  cli::Progress progress(io.err, options.quiet);
-  const recording::WatchRequest request{.signals = signals,
-                                        .child = child ? &*child : nullptr,
-                                        .targets = targets,
-                                        .ring_fds = counters.ring_fds(),
-                                        .reader_fd = out.fd(),
-                                        .duration_ns = options.duration_ns};
-  const Ended ended = recording::watch(request, [&] {
-    drain.pass(counters.rings());
-    progress.show([&] { return "pe-record: " + plural(drain.passed().samples, "sample"); });
-    return drain.urgency_ns();
-  });
+  cost_.begin_wall();
+  const std::uint64_t read_ns = recording::monotonic_ns();
+  counters_->start();
+  unreadable_ = write_running(*stream_, *counters_, target_);
+  if (engine_)
+    engine_->begin(*stream_, target_, read_ns);
+  if (child_)
+    child_->go();
+  const Ended ended = watch();
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
-  counters.stop();
-  cost.end_wall();
-  drain.finish(counters.rings());
-  recording::Passed passed = drain.passed();
-  passed.lost.add_counted(write_tail(stream, counters));
-  const std::string kept = finish_keeping(stream);
+  counters_->stop();
+  cost_.end_wall();
+  finish();
+  return recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
+}
+
+Ended Recording::watch() {
+  cli::Progress progress(io_.err, options_.quiet);
+  std::vector<int> ring_fds = counters_->ring_fds();
+  if (engine_)
+    ring_fds.push_back(engine_->ring_fd());
+  const recording::WatchRequest request{.signals = signals_,
+                                        .child = child(),
+                                        .targets = *watched_,
+                                        .ring_fds = ring_fds,
+                                        .reader_fd = out_->fd(),
+                                        .duration_ns = options_.duration_ns};
+  const Ended ended = recording::watch(request, [&] {
+    drain_->pass(counters_->rings());
+    progress.show([&] { return "pe-record: " + plural(drain_->passed().samples, "sample"); });
+    return drain_->urgency_ns();
+  });
   progress.clear();
-  if (!unreadable.empty())
-    say(io, recording::describe_unreadable(unreadable));
-  if (!options.quiet)
-    say(io, closing_line(passed, stream, cost) + kept);
-  return recording::end_status(child ? &*child : nullptr, ended,
-                               [&io](const std::string& what) { say(io, what); });
+  return ended;
+}
+
+void Recording::finish() {
+  drain_->finish(counters_->rings());
+  recording::Passed passed = drain_->passed();
+  passed.lost.add_counted(write_tail(*stream_, *counters_, engine_ ? engine_->lost() : 0));
+  const std::string of_engine = engine_ ? engine_->describe(*stream_) : "";
+  const std::string kept = finish_keeping(*stream_);
+  if (!unreadable_.empty())
+    say(io_, recording::describe_unreadable(unreadable_));
+  if (!options_.quiet)
+    say(io_, closing_line(passed, *stream_, cost_) + of_engine + kept);
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
   Options options = record::read_options(line);
   recording::tidy(options.target);
-  return record_target(options, io);
+  if (!writes_file(options) && io.out.is_terminal())
+    throw UsageError(
+        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
+  return Recording(options, io).run();
 }
 
 }  // namespace

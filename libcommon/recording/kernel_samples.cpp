@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "recording/kernel_samples.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+
+#include "perf/user_copy.h"
+#include "stacks/sample_unwinder.h"
+
+namespace pe::recording {
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+perf::Record KernelSamples::record_of(const kernel_unwind::Sample& sample) {
+  const auto& taken = sample.record;
+  const std::uint16_t misc =
+      taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+  builder_.begin(PERF_RECORD_SAMPLE, misc)
+      .add(taken.cookie)
+      .add(taken.ip)
+      .add(taken.tgid)
+      .add(taken.tid)
+      .add(taken.time_ns)
+      .add(taken.cpu)
+      .add(std::uint32_t{0})
+      .add(taken.period);
+  add_call_chain(sample);
+  add_copy(sample);
+  return perf::view_record(std::as_bytes(std::span(builder_.finish())));
+}
+
+void KernelSamples::add_call_chain(const kernel_unwind::Sample& sample) {
+  chain_.clear();
+  frames_.clear();
+  if (!sample.kernel_stack.frames.empty())
+    chain_.push_back(PERF_CONTEXT_KERNEL);
+  chain_.insert(chain_.end(), sample.kernel_stack.frames.begin(), sample.kernel_stack.frames.end());
+  if (sample.registers.empty() && !sample.stack.frames.empty()) {
+    chain_.push_back(PERF_CONTEXT_USER);
+    for (const std::uint64_t bits : sample.stack.frames) {
+      const auto frame = std::bit_cast<unwind::Frame>(bits);
+      chain_.push_back(stacks::chain_address(frame, frames_.empty()));
+      frames_.push_back(frame);
+    }
+  }
+  builder_.add(std::uint64_t{chain_.size()}).add_bytes(text_of(std::as_bytes(std::span(chain_))));
+}
+
+void KernelSamples::add_copy(const kernel_unwind::Sample& sample) {
+  if (sample.registers.empty()) {
+    builder_.add(std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE}).add(std::uint64_t{0});
+    return;
+  }
+  const std::uint64_t abi = sample.record.stop == kernel_unwind::kStopNot64Bit
+                                ? PERF_SAMPLE_REGS_ABI_32
+                                : PERF_SAMPLE_REGS_ABI_64;
+  perf::add_user_regs(builder_, abi, attr_.sample_regs_user, sample.registers);
+  // A word more than was copied: it stays visible that the stack could not be read any further.
+  const std::uint64_t copied = sample.memory.size() / kWordBytes * kWordBytes;
+  const std::uint64_t size = copied < attr_.sample_stack_user ? copied + kWordBytes : copied;
+  constexpr std::array<std::byte, kWordBytes> kZeros{};
+  builder_.add(size)
+      .add_bytes(text_of(sample.memory.first(copied)))
+      .add_bytes(text_of(Bytes(kZeros).first(size - copied)))
+      .add(copied);
+}
+
+}  // namespace pe::recording
