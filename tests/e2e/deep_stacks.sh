@@ -10,9 +10,9 @@ check_cases continued "$dir/deep.pe" 1200 deep=320
 grep -Eq '[0-9]{3,} continued in' "$dir/err" || fail "no word about continued stacks: $(cat "$dir/err")"
 
 # No copy reaches over pages that were never written; where the thread's root is known (alloca), the rest is read.
-pe-record -F 997 -o "$dir/unwritten.pe" -- "$program" 300 alloca unwritten=48 2>"$dir/err" || fail "$(cat "$dir/err")"
+pe-record -F 997 -o "$dir/unwritten.pe" -- "$program" 1500 alloca unwritten=48 2>"$dir/err" || fail "$(cat "$dir/err")"
 [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
-check_cases 'over unwritten pages' "$dir/unwritten.pe" 180 alloca unwritten=48
+check_cases 'over unwritten pages' "$dir/unwritten.pe" 900 alloca unwritten=48
 
 pe-record --no-continue -F 997 -o "$dir/cut.pe" -- "$program" 300 deep=320 2>"$dir/err" || fail "$(cat "$dir/err")"
 [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
