@@ -78,6 +78,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.only_targets = options.only_targets ? 1 : 0;
   settings.with_kernel_stacks = options.with_kernel_stacks ? 1 : 0;
   settings.with_kernel_threads = options.with_kernel_threads ? 1 : 0;
+  settings.with_user_stacks = options.with_user_stacks ? 1 : 0;
   settings.pass_on = options.pass_on;
   settings.with_reuse = options.with_reuse ? 1 : 0;
   settings.check_reuse = options.check_reuse ? 1 : 0;
@@ -94,7 +95,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
   bpf_map__set_max_entries(skeleton.maps.sums, is_of_switches ? options.max_sums : 1);
-  if (!is_of_switches)
+  if (!is_of_switches || options.pass_on != kPassNothing)
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
   bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
@@ -146,6 +147,7 @@ class LoadedObject final : public BpfObject {
   std::vector<Fd> counter_links_;
   std::unique_ptr<ring_buffer, RingDeleter> ring_;
   const std::function<void(const Sample&)>* on_sample_ = nullptr;  ///< while samples are read
+  std::size_t samples_read_ = 0, bytes_read_ = 0;                  ///< by read_samples()
 };
 
 LoadedObject::LoadedObject(Skeleton skeleton)
@@ -222,8 +224,12 @@ void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie) {
 void LoadedObject::attach_to_switches() { attached_.push_back(attach(skeleton_->progs.on_switch)); }
 
 int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {
-  static_cast<const LoadedObject*>(self)->take_record({static_cast<const std::byte*>(data), bytes});
-  return 0;
+  auto& object = *static_cast<LoadedObject*>(self);
+  object.take_record({static_cast<const std::byte*>(data), bytes});
+  ++object.samples_read_;
+  object.bytes_read_ += bytes;
+  constexpr int kEnough = -1;
+  return object.bytes_read_ < bpf_map__max_entries(object.skeleton_->maps.ring) ? 0 : kEnough;
 }
 
 void LoadedObject::take_record(std::span<const std::byte> bytes) const {
@@ -254,9 +260,10 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
 
 std::size_t LoadedObject::read_samples(const std::function<void(const Sample&)>& on_sample) {
   on_sample_ = &on_sample;
-  const int read = ring_buffer__consume(ring_.get());
+  samples_read_ = bytes_read_ = 0;
+  ring_buffer__consume(ring_.get());
   on_sample_ = nullptr;
-  return static_cast<std::size_t>(std::max(read, 0));
+  return samples_read_;
 }
 
 std::vector<BpfObject::KeyedSum> LoadedObject::read_sums() {

@@ -34,8 +34,9 @@ struct LoadOptions {
   Program program = Program::kOnSample;
   bool with_kernel_stacks = false;   ///< 1.2 us more a switch
   bool with_kernel_threads = false;  ///< switches of them: they have no user stack
+  bool with_user_stacks = true;      ///< of switches
   bool only_targets = false;         ///< only add_target()'s processes, and those they fork
-  PassOn pass_on = kPassNothing;     ///< samples that come with a copy
+  PassOn pass_on = kPassNothing;     ///< samples, and switches, that come with a copy
   bool with_reuse = true;            ///< of each thread's last stacks
   bool check_reuse = false;          ///< walks anew nevertheless, and counts what differs
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: times that are counted
@@ -83,7 +84,8 @@ class BpfObject : public TableStore {
 
   /// To poll(2) for samples.
   [[nodiscard]] virtual int ring_fd() const = 0;
-  /// Calls `on_sample` for all that have come; returns how many.
+  /// Calls `on_sample` for all that have come, but no more than the ring holds at once: more may be
+  /// coming all the time.  Returns how many.
   virtual std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) = 0;
 
   struct KeyedSum {

@@ -49,11 +49,17 @@ struct signal_struct {
   atomic_t live;
 };
 
+struct sched_entity {
+  uint64_t sum_exec_runtime;
+};
+
 struct task_struct {
+  struct sched_entity se;
   unsigned int flags;
   struct mm_struct* mm;
   int pid;
   int tgid;
+  uint32_t self_exec_id;
   struct signal_struct* signal;
 };
 

@@ -28,6 +28,7 @@ enum {
 const volatile uint32_t only_targets = 0;
 const volatile uint32_t with_kernel_stacks = 0;
 const volatile uint32_t with_kernel_threads = 0;
+const volatile uint32_t with_user_stacks = 1;  ///< of switches
 const volatile uint32_t pass_on = kPassNothing;
 const volatile uint32_t with_reuse = 1;
 const volatile uint32_t check_reuse = 0;
@@ -151,8 +152,10 @@ struct History {
 
 struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
+  uint64_t ran_ns;    ///< on CPUs, until then
   struct SumKey key;
   uint32_t next_history;  ///< to be replaced
+  uint32_t is_passed_on;  ///< what it left its CPU with
   struct History histories[kHistories];
 };
 struct {

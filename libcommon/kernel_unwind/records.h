@@ -51,18 +51,21 @@ enum RecordKind {
   kRecordSample,      ///< a SampleRecord alone
   kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
+  kRecordWaitEnded,   ///< alone: see SampleRecord::cookie
 };
 
-/// Which samples come with registers and a piece of the stack.
+/// Which samples, and switches, come with registers and a piece of the stack.
 enum PassOn {
   kPassNothing,
   /// Those whose stack the kernel could not walk to its end, but for ends that are the same for
-  /// everybody: kStopTooDeep, kStopNotReadable.
+  /// everybody: kStopTooDeep, kStopNotReadable; of switches, those only that user space may know
+  /// more of.
   kPassUnfinished,
   kPassAll,
 };
 
-/// One sample of the counter, in the ring.
+/// One sample of the counter, or a switch that is passed on, in the ring.  Such a switch is in no
+/// sum: a record tells that the thread runs again, unless that is not within the wanted time.
 struct SampleRecord {
   uint32_t kind;  ///< RecordKind
   uint32_t cpu;
@@ -72,7 +75,9 @@ struct SampleRecord {
   uint32_t kernel_stack;  ///< 0: none, or no room
   uint64_t ip;            ///< what was interrupted, in the kernel perhaps
   uint64_t period;
-  uint64_t cookie;  ///< given when attaching
+  /// Given when attaching.  Of kRecordWaitEnded: time_ns of the kRecordPassedOn of the same thread,
+  /// since when it was off its CPU, for `period` ns.
+  uint64_t cookie;
   uint32_t is_kernel_mode;
   /// Of what follows: words of the stack, or bytes of the stack's piece, which begins at the stack
   /// pointer.
@@ -87,13 +92,16 @@ struct SumKey {
   uint32_t tgid, tid;
   uint32_t user_stack;  ///< 0: a kernel thread, or no room
   uint32_t kernel_stack;
-  uint32_t state;  ///< TASK_... of include/linux/sched.h below 256; 0: was preempted, or yielded
-  uint32_t zero;
+  /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: was preempted, or
+  /// yielded.
+  uint32_t state;
+  uint32_t program;  ///< another one with each program that the process executes
 };
 
 struct Sum {
   uint64_t ns;
   uint64_t count;
+  uint64_t last_ns;  ///< CLOCK_MONOTONIC, when the last of them was over
 };
 
 /// A thread that is off its CPU.
@@ -113,10 +121,11 @@ struct Counts {
   uint64_t sums_full;          ///< switches that had no room
   uint64_t sums_full_ns;       ///< their time
   /// Threads that left a CPU for the second time, without having been seen to come back to one
-  /// (tracing may be off there), and the time between, an unknown part of which they ran.
+  /// (tracing may be off there).  They are taken to have done so once, as long ago as they have run
+  /// since; how long they were off it by that.
   uint64_t missed;
   uint64_t missed_ns;
-  uint64_t ring_full;     ///< samples that had no room
+  uint64_t ring_full;     ///< samples that had no room, and switches that could not be passed on
   uint64_t execs_full;    ///< execs that could not be remembered: mappings may be stale
   uint64_t targets_full;  ///< forked processes that could not be followed
   uint64_t wrong_reuse;   ///< with check_reuse only: reused, and walked anew another

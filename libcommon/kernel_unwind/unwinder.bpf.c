@@ -173,49 +173,56 @@ int on_sample(struct bpf_perf_event_data* context) {
 
 // --- Switches ---------------------------------------------------------------------------------
 
-/// include/linux/sched.h: TASK_DEAD; states from TASK_NOLOAD on only tell variants apart.
-enum { kTaskDead = 0x80, kTaskStates = 0xff };
+/// include/linux/sched.h: TASK_DEAD, TASK_IDLE; TASK_REPORT_IDLE, which is the same as TASK_DEAD.
+enum {
+  kTaskUninterruptible = 0x2,
+  kTaskDead = 0x80,
+  kTaskReportIdle = 0x80,
+  kTaskStates = 0xff,
+  kTaskIdle = 0x402
+};
+
+/// As ps(1) and the tracepoint tell it: states from TASK_NOLOAD on are variants of others
+/// (include/linux/sched.h, __task_state_index()).
+static __always_inline uint32_t told_state(uint32_t state) {
+  if ((state & kTaskIdle) == kTaskIdle)
+    return kTaskReportIdle;
+  return state && !(state & kTaskStates) ? kTaskUninterruptible : state & kTaskStates;
+}
 
 static __always_inline bool is_wanted_state(uint32_t state) {
   return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
 }
 
-/// Of a task that leaves its CPU, which is the current one still.
-static __always_inline void leave(void* context, struct task_struct* task, uint32_t state,
-                                  uint64_t now) {
-  const uint32_t tgid = task->tgid;
-  if (tgid == 0 || (state & kTaskDead) || !is_wanted_state(state))
-    return;
-  const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
-  struct Counts* counted = counts_of_cpu();
-  struct Scratch* scratch = scratch_of_cpu(kOfSwitch);
-  if (!counted || !scratch || (!is_user && !with_kernel_threads))
-    return;
-  // Only targets' threads are remembered, so those are not looked for again.
-  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  if (!thread) {
-    if (!is_target(tgid))
-      return;
-    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  }
-  if (!thread) {
-    ++counted->no_storage;
-    return;
-  }
-  if (thread->since_ns) {
-    ++counted->missed;
-    counted->missed_ns += now - thread->since_ns;
-  }
-  thread->key.tgid = tgid;
-  thread->key.tid = task->pid;
-  thread->key.state = state;
-  thread->key.kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
-  thread->key.user_stack = is_user ? take_user_stack(scratch, thread, counted, tgid) : 0;
-  thread->since_ns = now;
+/// Whether user space, which has seen the records of mappings by the time that it reads the ring,
+/// and can follow all that call frame information says, may come further.
+static __always_inline bool is_for_user_space(uint32_t stop) {
+  return stop == kStopBadReturnAddress || (stop >= kStopUnsupported && stop <= kStopUnmapped);
 }
 
-static __always_inline void add(const struct SumKey* key, uint64_t ns) {
-  const struct Sum one = {.ns = ns, .count = 1};
+/// 0: there was no room.
+static __always_inline uint32_t pass_switch_on(struct Scratch* scratch,
+                                               const struct ThreadState* thread,
+                                               struct Counts* counted, uint64_t now) {
+  struct SampleRecord* record = &scratch->record;
+  record->cpu = bpf_get_smp_processor_id();
+  record->time_ns = now;
+  record->tgid = thread->key.tgid;
+  record->tid = thread->key.tid;
+  record->user_stack = thread->key.user_stack;
+  record->kernel_stack = thread->key.kernel_stack;
+  record->ip = 0;
+  record->period = 0;
+  record->cookie = 0;
+  record->is_kernel_mode = 0;
+  if (!send_with_copy(scratch))
+    return 1;
+  ++counted->ring_full;
+  return 0;
+}
+
+static __always_inline void add(const struct SumKey* key, uint64_t ns, uint64_t now) {
+  const struct Sum one = {.ns = ns, .count = 1, .last_ns = now};
   struct Sum* sum = bpf_map_lookup_elem(&sums, key);
   if (!sum) {
     if (!bpf_map_update_elem(&sums, key, &one, BPF_NOEXIST))
@@ -225,6 +232,7 @@ static __always_inline void add(const struct SumKey* key, uint64_t ns) {
   if (sum) {
     __sync_fetch_and_add(&sum->ns, ns);
     __sync_fetch_and_add(&sum->count, 1);
+    sum->last_ns = now;
     return;
   }
   struct Counts* counted = counts_of_cpu();
@@ -234,20 +242,101 @@ static __always_inline void add(const struct SumKey* key, uint64_t ns) {
   }
 }
 
+/// Of a switch that was passed on; false if there was no room.
+static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t since_ns,
+                                     uint64_t now) {
+  const struct SampleRecord end = {.kind = kRecordWaitEnded,
+                                   .time_ns = now,
+                                   .tgid = thread->key.tgid,
+                                   .tid = thread->key.tid,
+                                   .user_stack = thread->key.user_stack,
+                                   .kernel_stack = thread->key.kernel_stack,
+                                   .period = now - since_ns,
+                                   .cookie = since_ns};
+  return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
+}
+
+static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
+  const uint64_t since_ns = thread->since_ns;
+  const uint64_t ns = now - since_ns;
+  thread->since_ns = 0;
+  if (ns < min_ns || ns > max_ns)
+    return;
+  if (pass_on == kPassUnfinished && thread->is_passed_on && tell_end(thread, since_ns, now))
+    return;
+  add(&thread->key, ns, now);
+}
+
+/// Of a task that leaves its CPU and was not seen to come back to one (tracing may be off there):
+/// it did so as long ago as it has run since.
+static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t ran_ns,
+                                            uint64_t now) {
+  uint64_t since_then = ran_ns - thread->ran_ns;
+  const uint64_t most = now - thread->since_ns;
+  if (since_then > most)
+    since_then = most;
+  struct Counts* counted = counts_of_cpu();
+  if (counted) {
+    ++counted->missed;
+    counted->missed_ns += most - since_then;
+  }
+  end_wait(thread, now - since_then);
+}
+
+/// Of a task that leaves its CPU, which is the current one still.
+static __always_inline void leave(void* context, struct task_struct* task, uint32_t state,
+                                  uint64_t now) {
+  const uint32_t tgid = task->tgid;
+  if (tgid == 0)
+    return;
+  // Only targets' threads are remembered, so those are not looked for again.
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  const uint64_t ran_ns = task->se.sum_exec_runtime;
+  if (thread && thread->since_ns)
+    end_unseen_wait(thread, ran_ns, now);
+  if ((state & kTaskDead) || !is_wanted_state(told_state(state)))
+    return;
+  const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfSwitch);
+  if (!counted || !scratch || (!is_user && !with_kernel_threads))
+    return;
+  if (!thread) {
+    if (!is_target(tgid))
+      return;
+    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  }
+  if (!thread) {
+    ++counted->no_storage;
+    return;
+  }
+  thread->key.tgid = tgid;
+  thread->key.tid = task->pid;
+  thread->key.state = told_state(state);
+  thread->ran_ns = ran_ns;
+  thread->key.kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
+  thread->key.program = task->self_exec_id;
+  thread->key.user_stack = 0;
+  thread->is_passed_on = 0;
+  if (is_user && with_user_stacks) {
+    thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
+    if (pass_on == kPassUnfinished && is_for_user_space(scratch->stop))
+      thread->is_passed_on = pass_switch_on(scratch, thread, counted, now);
+  }
+  thread->since_ns = now;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_struct* next,
              unsigned int prev_state) {
   const uint64_t now = bpf_ktime_get_ns();
-  leave(ctx, prev, preempt ? 0 : prev_state & kTaskStates, now);
+  leave(ctx, prev, preempt ? 0 : prev_state, now);
   if (next->tgid == 0 || (!next->mm && !with_kernel_threads))
     return 0;
   struct ThreadState* thread = bpf_task_storage_get(&threads, next, 0, 0);
   if (!thread || !thread->since_ns)
     return 0;
-  const uint64_t ns = now - thread->since_ns;
-  thread->since_ns = 0;
-  if (ns >= min_ns && ns <= max_ns)
-    add(&thread->key, ns);
+  end_wait(thread, now);
   return 0;
 }
 

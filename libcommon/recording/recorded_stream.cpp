@@ -30,6 +30,8 @@ void RecordedStream::write(const perf::Record& record) {
     return;
   if (record.is_sample() && unwinder_)
     return write_unwound(record);
+  if (before_ && !record.is_sample())
+    before_(record);
   follow(record);
   finish(record);
 }

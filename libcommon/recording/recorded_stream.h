@@ -31,6 +31,9 @@ class RecordedStream {
   /// From now on they go there instead of into the stream.
   void pass_on_to(PassOn pass_on) { pass_on_ = std::move(pass_on); }
 
+  /// From now on called with each record that is no sample, before what it says is taken in.
+  void call_before(PassOn before) { before_ = std::move(before); }
+
   /// The attr as the stream should state it.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
 
@@ -45,6 +48,8 @@ class RecordedStream {
   /// the next call.
   stacks::Behind read_behind(const perf::Sample& sample);
 
+  /// Right when a record is passed on: what that has changed is what the history's last change is.
+  [[nodiscard]] const session::History& history() const noexcept { return history_; }
   /// Null if none are kept.
   [[nodiscard]] BinaryKeeper* keeper() noexcept { return keeper_ ? &*keeper_ : nullptr; }
 
@@ -70,7 +75,7 @@ class RecordedStream {
   void finish(const perf::Record& record);
 
   perf::StreamWriter& writer_;
-  PassOn pass_on_;
+  PassOn pass_on_, before_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
   session::History history_;

@@ -61,6 +61,7 @@ struct Request {
   /// processes, in rings of their own: that samples find no room does not touch these.
   bool with_switches = false;
   bool with_raw_data = false;  ///< what a tracepoint tells besides
+  bool wakes_at_once = false;  ///< each record wakes who polls its ring
   /// Of each CPU's ring, a power of two; nullopt: what the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
 };

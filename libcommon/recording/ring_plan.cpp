@@ -39,7 +39,7 @@ std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
 /// Where the kernel walks stacks, there are no samples in these rings, and what else there is has
 /// to be known at once: new mappings.
 std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::size_t cpus) {
-  if (request.engine == Engine::kBpf)
+  if (request.engine == Engine::kBpf || request.wakes_at_once)
     return 1;
   const std::size_t half = plan.ring_bytes() / 2;
   constexpr std::uint64_t kWakeUps = 100;

@@ -36,7 +36,12 @@ expect 'what is kept' 'off.pe on.pe stacks.folded' "$(cd "$dir/kept" && echo *)"
 "$PE_SCRIPTS/hotcold" -d 0.3 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?
 xmllint --noout "$dir/b.svg" || fail 'a process: not well-formed'
 wait
-timeout -s INT 1.5 "$PE_SCRIPTS/hotcold" "$dir/c.svg" -- sleep 60 2>"$dir/err"
+mkdir "$dir/interrupted"
+setsid env --default-signal=INT,QUIT "$PE_SCRIPTS/hotcold" --keep "$dir/interrupted" "$dir/c.svg" -- sleep 60 2>"$dir/err" & group=$!
+until [ -s "$dir/interrupted/on.pe" ] && [ -s "$dir/interrupted/off.pe" ]; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
+sleep 0.3
+kill -INT -- -$group
+wait $group
 xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
 "$PE_SCRIPTS/hotcold" "$dir/d.svg" -- "$dir/none" 2>/dev/null; expect 'a command that is not there' 127 $?
 "$PE_SCRIPTS/hotcold" "$dir/d.svg" 2>/dev/null; expect 'no command' 2 $?

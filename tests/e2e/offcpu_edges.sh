@@ -10,55 +10,78 @@ waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 
 # count WHAT FILE: "12 WHAT" in a closing line, or 0
 count() { grep -oE "[0-9]+ $1" "$2" | cut -d' ' -f1 | grep . || echo 0; }
 
-# A wait that a signal ends lasts until then, and is no longer going on.
-offcpu -o "$dir/k.pe" -- "$PE_WAITS" killed >/dev/null 2>"$dir/err"; expect 'killed: status' 0 $?
-fold "$dir/k.pe" >"$dir/k.folded"
-at_least 'killed while it waited' 390000 "$(waited ';main;[^;]*killed_case;wait_in_read;' "$dir/k.folded")"
-expect 'killed, and still waiting' 0 "$(waited 'still waiting' "$dir/k.folded")"
+# Without rights to eBPF, or without its compiler, there is one engine.
+offcpu -q --engine bpf -o "$dir/try.pe" -- true 2>/dev/null && engines='perf bpf' || engines=perf
 
-# One that goes on counts up to the end, with a mark.
-sleep 100 & sleeper=$!
-sleep 0.2
-offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 0 $?
-expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
-grep -q '; 1 thread not switched once' "$dir/err" || fail "closing line: $(cat "$dir/err")"
-kill -STOP $sleeper
-offcpu -p $sleeper -d 1 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!
-until grep -q . "$dir/p.pe" 2>/dev/null; do sleep 0.05; done
-sleep 0.1
-kill -CONT $sleeper
-wait $recorder; expect 'still waiting: status' 0 $?
-kill $sleeper
-fold "$dir/p.pe" >"$dir/p.folded"
-grep -q ';\[still waiting\] [0-9]*$' "$dir/p.folded" || fail "no mark: $(cat "$dir/p.folded" "$dir/err")"
-grep -q '; 1 still waiting' "$dir/err" || fail "closing line: $(cat "$dir/err")"
-grep -q '; 1 that had begun before left out' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+run_engine() {  # with $engine
+  local failed_before=$failed
+  engine_offcpu() { offcpu --engine "$engine" "$@"; }
+  # A wait that a signal ends lasts until then, and is no longer going on.
+  engine_offcpu -o "$dir/k.pe" -- "$PE_WAITS" killed >/dev/null 2>"$dir/err"; expect 'killed: status' 0 $?
+  fold "$dir/k.pe" >"$dir/k.folded"
+  at_least 'killed while it waited' 390000 "$(waited ';main;[^;]*killed_case;wait_in_read;' "$dir/k.folded")"
+  expect 'killed, and still waiting' 0 "$(waited 'still waiting' "$dir/k.folded")"
 
-# Another program, begun by a thread that is not the first, which it becomes.
-offcpu -o "$dir/e.pe" -- "$PE_WAITS" exec >"$dir/said" 2>"$dir/err"; expect 'exec: status' 0 $?
-fold "$dir/e.pe" >"$dir/e.folded"
-at_least 'after exec' 400000 "$(waited '^exe;.*;main;[^;]*nanosleep_case;wait_in_nanosleep;' "$dir/e.folded")"
-expect 'exec, records dropped' 0 "$(count 'dropped where' "$dir/err")"
+  # One that goes on counts up to the end, with a mark.
+  sleep 100 & sleeper=$!
+  sleep 0.2
+  engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 0 $?
+  expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
+  [ "$engine" != perf ] || grep -q '; 1 thread not switched once' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  kill -STOP $sleeper
+  engine_offcpu -p $sleeper -d 3 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!
+  until grep -q . "$dir/p.pe" 2>/dev/null; do sleep 0.05; done
+  sleep 1
+  kill -CONT $sleeper
+  wait $recorder; expect 'still waiting: status' 0 $?
+  kill $sleeper
+  fold "$dir/p.pe" >"$dir/p.folded"
+  grep -q ';\[still waiting\] [0-9]*$' "$dir/p.folded" || fail "no mark: $(cat "$dir/p.folded" "$dir/err")"
+  grep -q '; 1 still waiting' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  [ "$engine" != perf ] || grep -q '; 1 that had begun before left out' "$dir/err" || fail "closing line: $(cat "$dir/err")"
 
-# As fast as it goes: every stack that is missing is counted, and the times stay right.
-offcpu --preempted -o "$dir/f.pe" -- "$PE_WAITS" pingpong >"$dir/said" 2>"$dir/err"; expect 'pingpong: status' 0 $?
-fold "$dir/f.pe" >"$dir/f.folded" 2>"$dir/err.fold"
-said=$(awk '$1 == "pingpong" { print $2 }' "$dir/said") switches=$(awk '$1 == "switches" { print $2 }' "$dir/said")
-within 'pingpong: waits, as the kernel counts them' "$switches" \
-  $(($(count waits "$dir/err") + $(count 'dropped where' "$dir/err"))) $((switches / 100 + 10))
-at_least 'pingpong: microseconds, both processes wait no longer than they live' \
-  "$(waited '^waits[; ]' "$dir/f.folded")" $((2 * said + 100000))
-stackless=$(count 'without a stack' "$dir/err")
-[ "$stackless" = 0 ] || at_least 'samples lost' "$stackless" "$(count lost "$dir/err")"
-[ "$(count lost "$dir/err")" = 0 ] || grep -q 'samples lost while recording' <(fold "$dir/f.pe" 2>&1 >/dev/null) || fail 'losses are not in the stream'
+  # Another program, begun by a thread that is not the first, which it becomes.
+  engine_offcpu -o "$dir/e.pe" -- "$PE_WAITS" exec >"$dir/said" 2>"$dir/err"; expect 'exec: status' 0 $?
+  fold "$dir/e.pe" >"$dir/e.folded"
+  at_least 'after exec' 400000 "$(waited '^exe;.*;main;[^;]*nanosleep_case;wait_in_nanosleep;' "$dir/e.folded")"
+  expect 'exec, records dropped' 0 "$(count 'dropped where' "$dir/err")"
 
-# The whole system, among it a thread that waits.
-"$PE_WAITS" nanosleep nanosleep nanosleep >/dev/null & program=$!
-offcpu -a --min-us 20000 -d 0.5 -o "$dir/a.pe" 2>"$dir/err"; expect 'whole system: status' 0 $?
-wait $program
-fold "$dir/a.pe" >"$dir/a.folded"
-at_least 'a program in the whole system' 100000 "$(waited '^waits;.*;main;.*;wait_in_nanosleep;' "$dir/a.folded")"
-expect 'idle threads' 0 "$(waited '^swapper' "$dir/a.folded")"
+  # As fast as it goes: every stack that is missing is counted, and the times stay right.
+  engine_offcpu --preempted -o "$dir/f.pe" -- "$PE_WAITS" pingpong >"$dir/said" 2>"$dir/err"; expect 'pingpong: status' 0 $?
+  fold "$dir/f.pe" >"$dir/f.folded" 2>"$dir/err.fold"
+  said=$(awk '$1 == "pingpong" { print $2 }' "$dir/said") switches=$(awk '$1 == "switches" { print $2 }' "$dir/said")
+  within 'pingpong: waits, as the kernel counts them' "$switches" \
+    $(($(count waits "$dir/err") + $(count 'dropped where' "$dir/err"))) $((switches / 100 + 10))
+  at_least 'pingpong: microseconds, both processes wait no longer than they live' \
+    "$(waited '^waits[; ]' "$dir/f.folded")" $((2 * said + 100000))
+  stackless=$(count 'without a stack' "$dir/err")
+  [ "$stackless" = 0 ] || at_least 'samples lost' "$stackless" "$(count lost "$dir/err")"
+  [ "$(count lost "$dir/err")" = 0 ] || grep -q 'samples lost while recording' <(fold "$dir/f.pe" 2>&1 >/dev/null) || fail 'losses are not in the stream'
+
+  # The whole system, among it a thread that waits.
+  "$PE_WAITS" nanosleep nanosleep nanosleep >/dev/null & program=$!
+  engine_offcpu -a --min-us 20000 -d 0.5 -o "$dir/a.pe" 2>"$dir/err"; expect 'whole system: status' 0 $?
+  wait $program
+  fold "$dir/a.pe" >"$dir/a.folded"
+  at_least 'a program in the whole system' 100000 "$(waited '^waits;.*;main;.*;wait_in_nanosleep;' "$dir/a.folded")"
+  expect 'idle threads' 0 "$(waited '^swapper' "$dir/a.folded")"
+  [ "$failed" = "$failed_before" ] || echo "that was the $engine engine"
+}
+for engine in $engines; do run_engine; done
+
+# One thread of several: none of the others'.
+for engine in $engines; do
+  "$PE_WAITS" read read read read read read read read >/dev/null & program=$!
+  sleep 0.2
+  offcpu --engine "$engine" -t $program -d 0.4 -o "$dir/t.pe" 2>"$dir/err"; expect "$engine: one thread: status" 0 $?
+  kill $program; wait $program 2>/dev/null
+  expect "$engine: waits of another thread" 0 "$(waited ';[^;]*write_slowly;' <(fold "$dir/t.pe"))"
+  at_least "$engine: one thread waits" 100000 "$(waited ';main;' <(fold "$dir/t.pe"))"
+done
+
+# What an engine cannot record it leaves to the other, or says so.
+offcpu --engine bpf --cgroup / -d 0.1 -o "$dir/c.pe" 2>"$dir/err"; expect 'control group by eBPF: status' 1 $?
+expect 'control group by eBPF' 'offcpu: --engine bpf: control groups are for the perf engine' "$(cat "$dir/err")"
 
 # Without rights: own processes' times, no stacks, and that is said.
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
@@ -73,4 +96,6 @@ expect 'threads without stacks' 'waits' "$(grep -v ';' "$dir/n.folded" | sed 's/
 at_least 'time, as nobody' 400000 "$(waited '^waits ' "$dir/n.folded")"
 nobody "$dir/offcpu" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system as nobody' 1 $?
 expect 'its message' 'offcpu: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
+nobody "$dir/offcpu" --engine bpf -o "$dir/w/b.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'eBPF as nobody' 125 $?
+grep -q '^offcpu: --engine bpf: eBPF: ' "$dir/err" || fail "eBPF as nobody: $(cat "$dir/err")"
 finish

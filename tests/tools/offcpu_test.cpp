@@ -70,12 +70,15 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
-  BOOST_TEST(offcpu_refusal({"-a", "--engine", "bpf"}) == "--engine: bpf is not built in yet");
   BOOST_TEST(offcpu_refusal({"-a", "--engine", "magic"}) ==
              "--engine: not one of auto, perf, bpf: 'magic'");
-  BOOST_TEST(offcpu_refusal({"-a", "--wakers"}) ==
-             "--wakers: the perf engine does not know who wakes a thread, and bpf is not built in "
-             "yet");
+  BOOST_TEST(offcpu_refusal({"-a", "--wakers"}) == "--wakers: not built in yet");
+}
+
+BOOST_AUTO_TEST_CASE(the_bpf_engine_refuses_what_it_cannot_record) {
+  const auto r = offcpu({"--engine", "bpf", "--cgroup", "/", "-d", "0.1"});
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.err == "offcpu: --engine bpf: control groups are for the perf engine\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_told) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,7 +49,9 @@ class Engine {
   [[nodiscard]] virtual std::string problem() const = 0;
 };
 
-/// Opens the engine that `options` ask for; `target` is known by now.  Throws Error.
-std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target);
+/// Opens the engine that `options` ask for; `target` is known by now.  `note` gets a line where
+/// another one than usual had to be taken.  Throws Error.
+std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
+                                    const std::function<void(const std::string&)>& note);
 
 }  // namespace pe::offcpu

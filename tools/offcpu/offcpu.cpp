@@ -67,15 +67,18 @@ int record_target(Options& options, cli::Io& io) {
     target.processes = {child->pid()};
   recording::TargetWatch targets(child ? std::vector<pid_t>{} : target.processes, target.threads);
   recording::OwnCost cost;
-  const auto engine = make_engine(options, target);
+  const auto note = [&](const std::string& what) {
+    if (!options.quiet)
+      say(io, what);
+  };
+  const auto engine = make_engine(options, target, note);
   // Only now: a recording that cannot be made must not cost an older one its file.
   std::optional<io::FileOutput> file;
   if (writes_file(options))
     file.emplace(options.output);
   io::Output& out = file ? *file : io.out;
-  for (const std::string& note : engine->notes())
-    if (!options.quiet)
-      say(io, note);
+  for (const std::string& what : engine->notes())
+    note(what);
   cost.begin_wall();
   engine->begin(out);
   if (child)

@@ -57,16 +57,17 @@ void read_choice(const cli::CommandLine& line, Choice& choice) {
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
 }
 
-/// There is one engine so far.
-void check_engine(const cli::CommandLine& line) {
-  const auto* engine = line.text("engine");
-  if (engine != nullptr && *engine != "auto" && *engine != "perf" && *engine != "bpf")
-    throw UsageError(fmt::format("--engine: not one of auto, perf, bpf: '{}'", *engine));
-  if (engine != nullptr && *engine == "bpf")
-    throw UsageError("--engine: bpf is not built in yet");
+EngineChoice read_engine(const cli::CommandLine& line) {
   if (line.has("wakers"))
-    throw UsageError(
-        "--wakers: the perf engine does not know who wakes a thread, and bpf is not built in yet");
+    throw UsageError("--wakers: not built in yet");
+  const auto* engine = line.text("engine");
+  if (engine == nullptr || *engine == "auto")
+    return EngineChoice::kAuto;
+  if (*engine == "perf")
+    return EngineChoice::kPerf;
+  if (*engine != "bpf")
+    throw UsageError(fmt::format("--engine: not one of auto, perf, bpf: '{}'", *engine));
+  return EngineChoice::kBpf;
 }
 
 recording::Request read_request(const cli::CommandLine& line, const Choice& choice) {
@@ -115,7 +116,7 @@ Options read_options(const cli::CommandLine& line) {
   options.command = line.command;
   options.duration_ns = recording::read_duration(line);
   read_choice(line, options.choice);
-  check_engine(line);
+  options.engine = read_engine(line);
   options.request = read_request(line, options.choice);
   if (const auto* path = line.text("output"))
     options.output = *path;

@@ -22,10 +22,13 @@ struct Choice {
   bool with_preempted = false;  ///< those of threads that were ready to run on, too
 };
 
+enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
+
 struct Options {
   recording::Target target;
   recording::Request request;
   Choice choice;
+  EngineChoice engine = EngineChoice::kAuto;
   std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
   std::string output;                        ///< empty: standard output

@@ -176,8 +176,4 @@ std::string PerfEngine::problem() const {
   return unreadable_.empty() ? "" : recording::describe_unreadable(unreadable_);
 }
 
-std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target) {
-  return std::make_unique<PerfEngine>(options, target);
-}
-
 }  // namespace pe::offcpu

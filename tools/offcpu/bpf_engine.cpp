@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/bpf_engine.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "proc/maps.h"
+#include "recording/whole_stream.h"
+
+namespace pe::offcpu {
+namespace {
+
+namespace ku = kernel_unwind;
+
+constexpr std::uint64_t kReadEveryNs = 1'000'000'000;
+
+/// As LoadOptions::states has them.
+std::uint32_t state_mask(const Choice& choice) {
+  constexpr std::uint32_t kPreempted = 1;
+  if (choice.states.empty())
+    return choice.with_preempted ? ~std::uint32_t{0} : ~kPreempted;
+  constexpr std::string_view kLetters = "RSDTtXZPI";
+  std::uint32_t mask = 0;
+  for (const char letter : choice.states)
+    mask |= std::uint32_t{1} << kLetters.find(letter);
+  return mask;
+}
+
+/// Only what becomes of processes.
+recording::Request side_request(const recording::Request& asked) {
+  recording::Request request;
+  request.events = {"dummy"};
+  request.period = 1;
+  request.call_graph = recording::CallGraph::kNone;
+  request.may_keep_binaries = asked.may_keep_binaries;
+  request.ring_pages = asked.ring_pages;
+  request.wakes_at_once = true;
+  return request;
+}
+
+/// A thread's process may be changed by all its threads.
+recording::Target whole_processes(const recording::Target& target) {
+  recording::Target whole = target;
+  for (const pid_t tid : std::exchange(whole.threads, {}))
+    if (const auto status = proc::status_of(tid))
+      whole.processes.push_back(status->pid);
+  std::sort(whole.processes.begin(), whole.processes.end());
+  whole.processes.erase(std::unique(whole.processes.begin(), whole.processes.end()),
+                        whole.processes.end());
+  if (whole.processes.empty() && !whole.is_wide())
+    throw Error("no such process or thread");
+  return whole;
+}
+
+}  // namespace
+
+BpfEngine::Recording::Recording(io::Output& out, BpfEngine& engine)
+    : writer(out),
+      stream(writer, engine.layout_, engine.request_),
+      drain(stream, engine.layout_),
+      waits(writer, engine.first_id()),
+      tables(stream.history(), *engine.object_, binaries::FileMatch::kSameInode),
+      passed(stream, engine.layout_, engine.first_id(), engine.chains_) {}
+
+std::string BpfEngine::why_unable(const recording::Target& target) {
+  if (!target.cgroup.empty())
+    return "control groups are for the perf engine";
+  if (!target.threads.empty() && !target.processes.empty())
+    return "processes and threads at once are for the perf engine";
+  return {};
+}
+
+BpfEngine::Object BpfEngine::load(const Options& options, const recording::Target& target) {
+  return ku::load({.program = ku::Program::kOnSwitch,
+                   .with_kernel_stacks = !options.request.user_only,
+                   .with_kernel_threads = target.is_everything,
+                   .with_user_stacks = !options.request.kernel_only,
+                   .only_targets = !target.is_everything,
+                   .pass_on = ku::kPassUnfinished,
+                   .min_ns = options.choice.min_ns,
+                   .max_ns = options.choice.max_ns,
+                   .states = state_mask(options.choice),
+                   .ring_bytes = std::size_t{32} << 20});
+}
+
+BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Object object)
+    : choice_(options.choice),
+      request_(side_request(options.request)),
+      target_(whole_processes(target)),
+      only_threads_(target.threads.begin(), target.threads.end()),
+      object_(std::move(object)),
+      counters_(request_, target_),
+      fds_(counters_.ring_fds()),
+      layout_(passed_layout(counters_.layout())),
+      unwound_(layout_),
+      has_begun_(!target.is_command) {
+  fds_.push_back(object_->ring_fd());
+}
+
+std::uint64_t BpfEngine::first_id() const {
+  for (const auto& event : counters_.events())
+    if (!event.ids.empty())
+      return event.ids.front();
+  return 0;
+}
+
+void BpfEngine::begin(io::Output& out) {
+  recording_.emplace(out, *this);
+  recording_->stream.pass_on_to([this](const perf::Record& record) { take(record); });
+  // What was passed on before is walked as things were then.
+  recording_->stream.call_before(
+      [this](const perf::Record& record) { walk_passed(perf::time_of(record, layout_)); });
+  unwound_ = recording_->stream.stated(layout_);
+  write_head();
+  counters_.start();
+  add_targets();
+  unreadable_ = recording::write_running(recording_->stream, counters_, target_);
+  recording_->tables.publish();
+  object_->attach_to_switches();
+  next_reading_ns_ = recording::monotonic_ns() + kReadEveryNs;
+}
+
+void BpfEngine::write_head() {
+  perf::StreamWriter& writer = recording_->writer;
+  writer.write_header();
+  // One event, so that no reader looks at ids.
+  writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
+  writer.write_event_name(first_id(), "offcpu");
+  writer.write_event_unit(first_id(), "ns");
+}
+
+/// Before their mappings are read.
+void BpfEngine::add_targets() {
+  const std::uint64_t now_ns = recording::monotonic_ns();
+  const std::vector<pid_t> processes =
+      target_.is_everything ? proc::all_processes() : target_.processes;
+  for (const pid_t pid : processes) {
+    const auto tgid = static_cast<std::uint32_t>(pid);
+    if (!target_.is_everything && !object_->add_target(tgid))
+      throw Error("too many processes for the bpf engine");
+    recording_->tables.add_target(tgid, now_ns);
+  }
+}
+
+/// All that has happened until now.
+void BpfEngine::take_in() {
+  // The second pass hands on what is older than the first.
+  const auto follow = [this] {
+    recording_->drain.pass(counters_.rings());
+    recording_->drain.pass(counters_.rings());
+  };
+  // The sooner the kernel knows new code, the fewer stacks it passes on.
+  follow();
+  recording_->tables.publish();
+  read_ring();
+  follow();
+  walk_passed(recording_->drain.written_until_ns());
+  recording_->tables.publish();
+}
+
+std::optional<std::uint64_t> BpfEngine::pass() {
+  take_in();
+  const std::uint64_t now_ns = recording::monotonic_ns();
+  constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
+  if (now_ns < next_reading_ns_ && records_.bytes() < kMaxHeldBytes)
+    return std::nullopt;
+  read_sums();
+  take_in();
+  write_until(now_ns);
+  // Reading very many sums must not become all that we do.
+  constexpr std::uint64_t kRest = 20;
+  const std::uint64_t read_ns = recording::monotonic_ns();
+  next_reading_ns_ = read_ns + std::max(kReadEveryNs, kRest * (read_ns - now_ns));
+  return std::nullopt;
+}
+
+/// Before the records of processes: those that are older are there then.
+void BpfEngine::read_ring() {
+  object_->read_samples([this](const ku::Sample& sample) {
+    recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
+  });
+}
+
+void BpfEngine::stop() {
+  stopped_ns_ = recording::monotonic_ns();
+  object_->detach();
+  counters_.stop();
+}
+
+void BpfEngine::finish() {
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  read_ring();
+  recording_->drain.finish(counters_.rings());
+  walk_passed(kAll);
+  read_sums();
+  add_unfinished();
+  write_until(kAll);
+  recording_->waits.flush(stopped_ns_);
+  for (std::size_t i = 0; i < counters_.events().size(); ++i)
+    counted_lost_ += counters_.lost(i).value_or(0);
+  if (lost() > 0)
+    recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
+  recording_->writer.write_finished_round();
+  recording_->writer.flush();
+}
+
+/// A record of a process, or a switch passed on, in the order of time.
+void BpfEngine::take(const perf::Record& record) {
+  if (record.is_sample()) {
+    if (const auto sample = perf::parse_sample(record, unwound_))
+      recording_->passed.take(*sample, record.misc);
+    return;
+  }
+  const std::uint64_t time_ns = perf::time_of(record, layout_);
+  recording_->tables.follow(time_ns);
+  if (const auto& ended = recording_->stream.history().ended_thread())
+    recording_->passed.forget(ended->tid);
+  records_.hold(time_ns, {record.bytes});
+}
+
+void BpfEngine::walk_passed(std::uint64_t until_ns) {
+  recording_->passed.walk_until(until_ns, [this](const Wait& wait) {
+    if (!is_wanted(wait.tid))
+      return;
+    see(wait.pid, wait.tid);
+    late_.push_back({wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack});
+  });
+}
+
+bool BpfEngine::is_wanted(std::uint32_t tid) const {
+  return only_threads_.empty() || only_threads_.contains(tid);
+}
+
+void BpfEngine::see(std::uint32_t pid, std::uint32_t tid) {
+  threads_seen_.insert(tid);
+  if (auto* keeper = recording_->stream.keeper())
+    keeper->see(pid, recording_->stream.history().processes());
+}
+
+void BpfEngine::read_sums() {
+  for (const auto& [key, sum] : increases_.take(object_->read_sums())) {
+    if (!is_wanted(key.tid))
+      continue;
+    see(key.tgid, key.tid);
+    if (key.user_stack != 0)
+      stacks_.add(object_->stack(key.user_stack), sum.count);
+    late_.push_back({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count, stack_of(key)});
+  }
+}
+
+Stack BpfEngine::stack_of(const ku::SumKey& key) {
+  Stack stack;
+  chains_.add_kernel_part(object_->stack(key.kernel_stack), stack.chain);
+  stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+  ChainWriter::add_user_part(object_->stack(key.user_stack), stack.chain);
+  stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
+  return stack;
+}
+
+void BpfEngine::add_unfinished() {
+  for (const auto& [key, since_ns] : object_->read_outstanding()) {
+    const std::uint64_t length_ns = stopped_ns_ - std::min(stopped_ns_, since_ns);
+    if (!is_wanted(key.tid) || length_ns < choice_.min_ns || length_ns > choice_.max_ns)
+      continue;
+    see(key.tgid, key.tid);
+    const Stack* passed = recording_->passed.stack_since(key.tid, since_ns);
+    if (passed == nullptr && key.user_stack != 0)
+      stacks_.add(object_->stack(key.user_stack), 1);
+    late_.push_back({stopped_ns_, key.tgid, key.tid, length_ns, 1,
+                     passed != nullptr ? *passed : stack_of(key), true});
+  }
+}
+
+/// Everything up to then has come.
+void BpfEngine::write_until(std::uint64_t until_ns) {
+  std::stable_sort(late_.begin(), late_.end(), [](const Late& a, const Late& b) {
+    return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.tid < b.tid;
+  });
+  std::size_t done = 0;
+  const auto write_waits = [&](std::uint64_t to_ns) {
+    for (; done < late_.size() && late_[done].end_ns < to_ns; ++done)
+      write_wait(late_[done]);
+  };
+  records_.make_ready(until_ns);
+  while (const auto next = records_.next()) {
+    write_waits(next->time_ns);
+    write_record(next->time_ns, next->record);
+  }
+  write_waits(until_ns);
+  late_.erase(late_.begin(), late_.begin() + static_cast<std::ptrdiff_t>(done));
+  if (until_ns < stopped_ns_ || stopped_ns_ == 0)
+    recording_->waits.reach(until_ns);
+  written_until_ns_ = until_ns;
+}
+
+void BpfEngine::write_record(std::uint64_t time_ns, const perf::Record& record) {
+  recording_->waits.flush(time_ns);
+  if (record.type == PERF_RECORD_COMM) {
+    const auto comm = perf::parse_comm(record);
+    has_begun_ = has_begun_ || (comm && comm->is_exec);
+  }
+  recording_->writer.write(record.bytes);
+}
+
+void BpfEngine::write_wait(const Late& late) {
+  if (!has_begun_)
+    return;
+  counts_.waits += late.count;
+  counts_.total_ns += late.length_ns;
+  counts_.unfinished += late.is_unfinished ? 1 : 0;
+  counts_.stackless += late.stack.chain.empty() ? late.count : 0;
+  // A sum may be read whose last wait ended right before the reading before.
+  recording_->waits.add({late.pid, late.tid, std::max(late.end_ns, written_until_ns_),
+                         late.length_ns, late.stack, late.is_unfinished});
+}
+
+std::uint64_t BpfEngine::lost() const {
+  return std::max(counted_lost_, recording_ ? recording_->drain.passed().lost.count() : 0) +
+         object_->counts().sums_full;
+}
+
+std::string BpfEngine::remarks() {
+  std::string text;
+  const auto* unwinder = recording_->stream.unwinder();
+  if (const std::string stacks =
+          stacks_.describe(unwinder != nullptr ? unwinder->counts() : stacks::StackCounts{});
+      !stacks.empty())
+    text += "; " + stacks;
+  text += describe_losses(object_->counts());
+  if (const std::string tables = ku::describe_losses(recording_->tables.statistics());
+      !tables.empty())
+    text += "; " + tables;
+  if (auto* keeper = recording_->stream.keeper())
+    if (const std::string kept = keeper->finish(); !kept.empty())
+      text += "; " + kept;
+  return text;
+}
+
+std::string BpfEngine::problem() const {
+  return unreadable_.empty() ? "" : recording::describe_unreadable(unreadable_);
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,119 @@
+// Waits from eBPF programs in the kernel: they walk stacks and sum up, by thread and stack, for how
+// long threads were off their CPUs; here sums are read each second and become samples.
+//
+// Counters that count nothing tell what becomes of processes, so that the kernel's unwind tables
+// are kept up to date (kernel_unwind/code_tables.h).  That takes some milliseconds for new code:
+// stacks that the kernel cannot walk meanwhile come as copies, and are walked here
+// (passed_switches.h).
+//
+// A sum becomes one sample, at the end of its last wait.  Records of processes are held back until
+// the sums of before have been read, so that the stream is in the order of time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "kernel_unwind/bpf_object.h"
+#include "kernel_unwind/code_tables.h"
+#include "offcpu/chain_writer.h"
+#include "offcpu/engine.h"
+#include "offcpu/kernel_stack_counts.h"
+#include "offcpu/passed_switches.h"
+#include "offcpu/sum_increases.h"
+#include "offcpu/wait_writer.h"
+#include "perf/held_records.h"
+#include "recording/counters.h"
+#include "recording/drain.h"
+#include "recording/recorded_stream.h"
+
+namespace pe::offcpu {
+
+class BpfEngine final : public Engine {
+ public:
+  using Object = std::unique_ptr<kernel_unwind::BpfObject>;
+
+  /// What of the target this engine cannot record; empty if nothing.
+  static std::string why_unable(const recording::Target& target);
+  /// Throws kernel_unwind::Unavailable, or Error.
+  static Object load(const Options& options, const recording::Target& target);
+  /// Throws Error.
+  BpfEngine(const Options& options, const recording::Target& target, Object object);
+
+  [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
+  void begin(io::Output& out) override;
+  [[nodiscard]] const std::vector<int>& fds() const override { return fds_; }
+  std::optional<std::uint64_t> pass() override;
+  void stop() override;
+  void finish() override;
+  [[nodiscard]] const WaitCounts& counts() const override { return counts_; }
+  [[nodiscard]] std::size_t threads() const override { return threads_seen_.size(); }
+  [[nodiscard]] std::uint64_t lost() const override;
+  [[nodiscard]] std::string remarks() override;
+  [[nodiscard]] std::string problem() const override;
+
+ private:
+  /// What exists once it is known where the stream goes.
+  struct Recording {
+    Recording(io::Output& out, BpfEngine& engine);
+
+    perf::StreamWriter writer;
+    recording::RecordedStream stream;
+    recording::Drain drain;
+    WaitWriter waits;
+    kernel_unwind::CodeTables tables;
+    PassedSwitches passed;
+  };
+  /// Waits of a thread on a stack, to be written in the order of time.
+  struct Late {
+    std::uint64_t end_ns;
+    std::uint32_t pid, tid;
+    std::uint64_t length_ns, count;
+    Stack stack;
+    bool is_unfinished = false;
+  };
+
+  void write_head();
+  void add_targets();
+  void read_ring();
+  void take_in();
+  void take(const perf::Record& record);
+  void walk_passed(std::uint64_t until_ns);
+  void read_sums();
+  void add_unfinished();
+  [[nodiscard]] Stack stack_of(const kernel_unwind::SumKey& key);
+  [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
+  void see(std::uint32_t pid, std::uint32_t tid);
+  void write_until(std::uint64_t until_ns);
+  void write_record(std::uint64_t time_ns, const perf::Record& record);
+  void write_wait(const Late& late);
+  [[nodiscard]] std::uint64_t first_id() const;
+
+  Choice choice_;
+  recording::Request request_;
+  recording::Target target_;  ///< whole processes in place of threads
+  std::unordered_set<std::uint32_t> only_threads_;
+  Object object_;
+  recording::Counters counters_;
+  std::vector<int> fds_;
+  perf_event_attr layout_;   ///< of the kernel's records, and of switches passed on
+  perf_event_attr unwound_;  ///< of samples once their stacks are walked
+  ChainWriter chains_;
+  SumIncreases increases_;
+  perf::HeldRecords records_;  ///< held back
+  std::vector<Late> late_;
+  std::uint64_t next_reading_ns_ = 0, written_until_ns_ = 0, stopped_ns_ = 0;
+  /// Of a command: its program has begun; what the child did before is our own doing.
+  bool has_begun_;
+  WaitCounts counts_;
+  KernelStackCounts stacks_;
+  std::unordered_set<std::uint32_t> threads_seen_;
+  std::vector<pid_t> unreadable_;
+  std::uint64_t counted_lost_ = 0;
+  std::optional<Recording> recording_;  ///< uses what stands above
+};
+
+}  // namespace pe::offcpu

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/engine.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "offcpu/bpf_engine.h"
+#include "offcpu/perf_engine.h"
+
+namespace pe::offcpu {
+
+std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
+                                    const std::function<void(const std::string&)>& note) {
+  if (options.engine == EngineChoice::kPerf)
+    return std::make_unique<PerfEngine>(options, target);
+  const bool is_wanted = options.engine == EngineChoice::kBpf;
+  const std::string unable = BpfEngine::why_unable(target);
+  if (is_wanted && !unable.empty())
+    throw Error(fmt::format("--engine bpf: {}", unable));
+  if (unable.empty()) {
+    std::unique_ptr<kernel_unwind::BpfObject> object;
+    try {
+      object = BpfEngine::load(options, target);
+    } catch (const kernel_unwind::Unavailable& error) {
+      if (is_wanted)
+        throw Error(fmt::format("--engine bpf: {}", error.what()));
+    } catch (const Error& error) {
+      if (is_wanted)
+        throw;
+      note(fmt::format("the bpf engine does not work here, taking perf: {}", error.what()));
+    }
+    if (object)
+      return std::make_unique<BpfEngine>(options, target, std::move(object));
+  }
+  return std::make_unique<PerfEngine>(options, target);
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/passed_switches.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "perf/user_copy.h"
+
+namespace pe::offcpu {
+namespace {
+
+std::string_view text_of(std::span<const std::uint64_t> numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
+}
+
+}  // namespace
+
+perf_event_attr passed_layout(const perf_event_attr& layout) {
+  perf_event_attr attr = layout;
+  attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_regs_user = perf::wanted_user_regs();
+  attr.sample_stack_user = kernel_unwind::kPassedStackBytes;
+  return attr;
+}
+
+/// Its fields: linux/perf_event.h, PERF_RECORD_SAMPLE.
+void PassedSwitches::hold(const kernel_unwind::Sample& sample,
+                          const kernel_unwind::StackOfKernel& kernel_stack) {
+  const auto& record = sample.record;
+  if (record.kind == kernel_unwind::kRecordWaitEnded) {
+    held_.push_back({record.time_ns, record, {}});
+    return;
+  }
+  if (sample.registers.empty())
+    return;
+  chain_.clear();
+  chains_.add_kernel_part(kernel_stack, chain_);
+  const bool in_kernel = !chain_.empty();
+  // What was copied, filled up to whole words.
+  const std::size_t room = (sample.memory.size() + 7) / 8 * 8;
+  builder_.begin(PERF_RECORD_SAMPLE, in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER)
+      .add(id_)
+      .add(in_kernel ? chain_[1] : sample.registers.back())
+      .add(record.tgid)
+      .add(record.tid)
+      .add(record.time_ns)
+      .add(record.cpu)
+      .add(std::uint32_t{0})
+      .add(std::uint64_t{1})
+      .add(std::uint64_t{chain_.size()})
+      .add_bytes(text_of(chain_));
+  perf::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, layout_.sample_regs_user,
+                      sample.registers);
+  builder_.add(std::uint64_t{room});
+  builder_.add_bytes({reinterpret_cast<const char*>(sample.memory.data()), sample.memory.size()});
+  builder_.add_bytes(std::string(room - sample.memory.size(), '\0'));
+  if (room > 0)
+    builder_.add(std::uint64_t{sample.memory.size()});
+  held_.push_back({record.time_ns, record, std::string(builder_.finish())});
+}
+
+void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
+  // The ring is ordered by when room was reserved, right after the time was taken.
+  std::stable_sort(held_.begin(), held_.end(),
+                   [](const Held& a, const Held& b) { return a.time_ns < b.time_ns; });
+  std::size_t done = 0;
+  for (; done < held_.size() && held_[done].time_ns <= until_ns; ++done) {
+    const Held& held = held_[done];
+    if (held.sample.empty())
+      end_wait(held.record, on_wait);
+    else
+      stream_.write(perf::view_record(std::as_bytes(std::span(held.sample))));
+  }
+  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+void PassedSwitches::take(const perf::Sample& sample, std::uint16_t misc) {
+  Waiting& waiting = waiting_[sample.tid];
+  waiting.since_ns = sample.time_ns;
+  waiting.stack = {.ip = sample.ip, .misc = misc, .cpu = sample.cpu};
+  waiting.stack.chain.resize(sample.callchain.size());
+  for (std::size_t i = 0; i < waiting.stack.chain.size(); ++i)
+    waiting.stack.chain[i] = sample.callchain[i];
+}
+
+const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_ns) const {
+  const auto waiting = waiting_.find(tid);
+  return waiting != waiting_.end() && waiting->second.since_ns == since_ns ? &waiting->second.stack
+                                                                           : nullptr;
+}
+
+void PassedSwitches::end_wait(const kernel_unwind::SampleRecord& record,
+                              const OnWait& on_wait) const {
+  const Stack none;
+  const Stack* stack = stack_since(record.tid, record.cookie);
+  on_wait(
+      {record.tgid, record.tid, record.time_ns, record.period, stack != nullptr ? *stack : none});
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,69 @@
+// Switches whose stack the kernel could not walk: as samples with registers and a copy of the
+// stack, which user space walks, and the ends of their waits.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kernel_unwind/bpf_object.h"
+#include "offcpu/chain_writer.h"
+#include "offcpu/wait_tracker.h"
+#include "perf/sample.h"
+#include "perf/stream_writer.h"
+#include "recording/recorded_stream.h"
+
+namespace pe::offcpu {
+
+/// `layout` for samples that carry what such a switch does.
+perf_event_attr passed_layout(const perf_event_attr& layout);
+
+class PassedSwitches {
+ public:
+  /// What goes on when a thread runs again.
+  using OnWait = std::function<void(const Wait&)>;
+  /// `stream`, which walks samples laid out as `layout` (passed_layout()), and `chains` must
+  /// outlive this.
+  PassedSwitches(recording::RecordedStream& stream, const perf_event_attr& layout, std::uint64_t id,
+                 ChainWriter& chains)
+      : stream_(stream), layout_(layout), id_(id), chains_(chains) {}
+
+  /// What the ring has, and the stack in the kernel that it names: copied, to be walked later.
+  void hold(const kernel_unwind::Sample& sample, const kernel_unwind::StackOfKernel& kernel_stack);
+  /// Walks what is not younger than `until_ns`, and tells of waits that have ended.
+  void walk_until(std::uint64_t until_ns, const OnWait& on_wait);
+  /// A sample that was walked: what it says stands until the thread's next.
+  void take(const perf::Sample& sample, std::uint16_t misc);
+  /// The stack of the thread that waits since then; null if its stack was not passed on.
+  [[nodiscard]] const Stack* stack_since(std::uint32_t tid, std::uint64_t since_ns) const;
+  /// The thread has ended.
+  void forget(std::uint32_t tid) { waiting_.erase(tid); }
+
+ private:
+  struct Held {
+    std::uint64_t time_ns;
+    kernel_unwind::SampleRecord record;
+    std::string sample;  ///< empty: the end of a wait
+  };
+  struct Waiting {
+    std::uint64_t since_ns = 0;
+    Stack stack;
+  };
+
+  void end_wait(const kernel_unwind::SampleRecord& record, const OnWait& on_wait) const;
+
+  recording::RecordedStream& stream_;
+  perf_event_attr layout_;
+  std::uint64_t id_;
+  ChainWriter& chains_;
+  perf::RecordBuilder builder_;
+  std::vector<std::uint64_t> chain_;
+  std::vector<Held> held_;
+  std::unordered_map<std::uint32_t, Waiting> waiting_;  ///< by tid
+};
+
+}  // namespace pe::offcpu

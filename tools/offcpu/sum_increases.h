@@ -1,0 +1,36 @@
+// By how much the kernel's sums have grown since they were last read.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/hash_bytes.h"
+#include "kernel_unwind/bpf_object.h"
+
+namespace pe::offcpu {
+
+class SumIncreases {
+ public:
+  using KeyedSum = kernel_unwind::BpfObject::KeyedSum;
+
+  /// Those that have grown, by how much, in the order of the end of their last wait.  `sums` are
+  /// all that there are.
+  std::vector<KeyedSum> take(std::span<const KeyedSum> sums);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const kernel_unwind::SumKey& key) const noexcept {
+      return hash_bytes({reinterpret_cast<const char*>(&key), sizeof key});
+    }
+  };
+  struct Same {
+    bool operator()(const kernel_unwind::SumKey& a, const kernel_unwind::SumKey& b) const noexcept;
+  };
+
+  boost::unordered_flat_map<kernel_unwind::SumKey, kernel_unwind::Sum, Hash, Same> known_;
+};
+
+}  // namespace pe::offcpu
