@@ -147,15 +147,16 @@ void BpfEngine::add_targets() {
 
 /// All that has happened until now.
 void BpfEngine::take_in() {
-  // The second pass hands on what is older than the first.
+  // The second pass hands on what is older than the first; switches that are older still are there
+  // by then, and are walked before a process forgets its mappings.
   const auto follow = [this] {
     recording_->drain.pass(counters_.rings());
+    read_ring();
     recording_->drain.pass(counters_.rings());
   };
   // The sooner the kernel knows new code, the fewer stacks it passes on.
   follow();
   recording_->tables.publish();
-  read_ring();
   follow();
   walk_passed(recording_->drain.written_until_ns());
   recording_->tables.publish();
