@@ -17,10 +17,11 @@ field() { awk -v name="$1" -v n="$2" '$1 == name { print $n }' "$dir/out"; }
 # Wall-clock time less CPU time is what a thread was off its CPU.  It cannot look at both clocks, and at the
 # number of its switches, at once: hence two switches, and a millisecond.  A virtual machine may hide switches
 # from its own helpers from us: those are counted.
+# Where the machine as a whole stands still amid a switch, that time is the thread's on its CPU and off it: what
+# does not agree is measured again.
 # A thread that runs much may be off its CPU for less than that, because the processor itself was taken away or
 # interrupted.  Of two threads on one CPU, though, one is always off it.
-check_threads() {  # LABEL THREADS
-  expect "$1: threads" "$2" "$(field sums 2 | wc -l)"
+compare_threads() {  # LABEL THREADS
   awk -v label="$1" -v threads="$2" '
     $1 == "thread" { wall[$2] = $3; off[$2] = $3 - $4; switches[$2] = $5 }
     $1 == "sums" { sum[$2] = $3; counted[$2] = $4 }
@@ -38,8 +39,19 @@ check_threads() {  # LABEL THREADS
       }
       if (threads == 2 && all + missed_ns < 0.995 * shortest - 1e6)
         print label ": " all " ns, and " missed_ns " missed, of " shortest
-    }' "$dir/out" >"$dir/wrong"
-  [ ! -s "$dir/wrong" ] || fail "$(cat "$dir/wrong")"
+    }' "$dir/out"
+}
+
+run_threads() {  # LABEL THREADS ARGUMENTS...
+  local wrong said=''
+  for _ in 1 2 3; do
+    run "${@:3}"
+    wrong=$(compare_threads "$1" "$2")
+    [ -n "$wrong" ] || break
+    said+=$wrong$'\n'
+  done
+  [ -z "$wrong" ] || fail "three times: $said"
+  expect "$1: threads" "$2" "$(field sums 2 | wc -l)"
   # The dynamic linker's own entry keeps its CFA in a register that the kernel does not follow.
   at_least "$1: complete stacks, of 10,000" 9999 "$(awk '$1 == "incomplete" { i = $2 } $1 == "sums" { n += $4 }
     END { print n ? 1e4 * (1 - i / n) : 0 }' "$dir/out")"
@@ -47,17 +59,14 @@ check_threads() {  # LABEL THREADS
   expect "$1: wrong reuse" 0 "$(field wrong_reuse 2)"
 }
 
-run "$PE_KERNEL/off_cpu" sleep 40 10
-check_threads sleep 1
+run_threads sleep 1 "$PE_KERNEL/off_cpu" sleep 40 10
 at_least 'sleep: stacks taken from the last ones' 35 "$(field reused 2)"
 for option in '' --no-reuse --check-reuse; do
   # shellcheck disable=SC2086 # none, or one
-  run $option "$PE_KERNEL/off_cpu" ping_pong 100000
-  check_threads "ping_pong $option" 2
+  run_threads "ping_pong $option" 2 $option "$PE_KERNEL/off_cpu" ping_pong 100000
 done
 
-run --kernel-stacks "$PE_KERNEL/off_cpu" sleep 20 10
-check_threads 'kernel stacks' 1
+run_threads 'kernel stacks' 1 --kernel-stacks "$PE_KERNEL/off_cpu" sleep 20 10
 expect 'switches with the stack in the kernel' "$(field sums 4)" "$(field in_kernel 2)"
 
 # Without room for stacks each one is counted, and the time still is.
