@@ -9,14 +9,6 @@
 #include "perf/user_copy.h"
 
 namespace pe::offcpu {
-namespace {
-
-std::string_view text_of(std::span<const std::uint64_t> numbers) {
-  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
-}
-
-}  // namespace
-
 perf_event_attr passed_layout(const perf_event_attr& layout) {
   perf_event_attr attr = layout;
   attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;

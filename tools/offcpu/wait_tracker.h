@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +17,11 @@
 #include "perf/sample.h"
 
 namespace pe::offcpu {
+
+/// Numbers as a record holds them.
+inline std::string_view text_of(std::span<const std::uint64_t> numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
+}
 
 /// Where a thread was when it ceased to run.
 struct Stack {

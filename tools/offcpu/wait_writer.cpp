@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint64_t kTogetherNs = 10'000'000;
 
-std::string_view text_of(std::span<const std::uint64_t> numbers) {
-  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
-}
-
 std::uint64_t hash_of(const Wait& wait, std::uint16_t misc) {
   const std::array<std::uint64_t, 2> whose{std::uint64_t{wait.pid} << 32U | wait.tid, misc};
   return hash_bytes(text_of(wait.stack.chain), hash_bytes(text_of(whose)));
