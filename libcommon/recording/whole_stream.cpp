@@ -68,6 +68,11 @@ std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
   return all_lost;
 }
 
+std::string finish_keeping(RecordedStream& stream) {
+  const std::string kept = stream.keeper() != nullptr ? stream.keeper()->finish() : "";
+  return kept.empty() ? "" : "; " + kept;
+}
+
 std::string describe_unreadable(const std::vector<pid_t>& processes) {
   return fmt::format("{} could not be read in /proc (the first: {}): no names for their frames",
                      plural(processes.size(), "process"), processes.front());

@@ -24,6 +24,10 @@ std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counter
 std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
                          std::uint64_t lost_by_engine = 0);
 
+/// Waits for the copies of binaries that would be gone later: "; 2 binary files kept in ~/.debug",
+/// or nothing, for the closing line.
+std::string finish_keeping(RecordedStream& stream);
+
 /// "3 processes could not be read in /proc (the first: 7): no names for their frames", of what
 /// write_running() returned.
 std::string describe_unreadable(const std::vector<pid_t>& processes);

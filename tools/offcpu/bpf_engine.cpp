@@ -334,10 +334,7 @@ std::string BpfEngine::remarks() {
   if (const std::string tables = ku::describe_losses(recording_->tables.statistics());
       !tables.empty())
     text += "; " + tables;
-  if (auto* keeper = recording_->stream.keeper())
-    if (const std::string kept = keeper->finish(); !kept.empty())
-      text += "; " + kept;
-  return text;
+  return text + recording::finish_keeping(recording_->stream);
 }
 
 std::string BpfEngine::problem() const {

@@ -166,10 +166,7 @@ std::string PerfEngine::remarks() {
   if (const auto* unwinder = recording_->stream.unwinder())
     if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
       text += "; " + stacks;
-  if (auto* keeper = recording_->stream.keeper())
-    if (const std::string kept = keeper->finish(); !kept.empty())
-      text += "; " + kept;
-  return text;
+  return text + recording::finish_keeping(recording_->stream);
 }
 
 std::string PerfEngine::problem() const {

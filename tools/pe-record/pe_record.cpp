@@ -54,12 +54,6 @@ std::string closing_line(const recording::Passed& passed, const recording::Recor
   return line;
 }
 
-/// "; 2 binary files kept in ~/.debug", or nothing, for the closing line.
-std::string finish_keeping(recording::RecordedStream& stream) {
-  const std::string kept = stream.keeper() != nullptr ? stream.keeper()->finish() : "";
-  return kept.empty() ? "" : fmt::format("; {}", kept);
-}
-
 /// The engine bpf if it was asked for, or can be had; the request then says which one it is.
 std::unique_ptr<BpfEngine> choose_engine(Options& options, cli::Io& io) {
   recording::Request& request = options.request;
@@ -177,7 +171,7 @@ void Recording::finish() {
   recording::Passed passed = drain_->passed();
   passed.lost.add_counted(write_tail(*stream_, *counters_, engine_ ? engine_->lost() : 0));
   const std::string of_engine = engine_ ? engine_->describe(*stream_) : "";
-  const std::string kept = finish_keeping(*stream_);
+  const std::string kept = recording::finish_keeping(*stream_);
   if (!unreadable_.empty())
     say(io_, recording::describe_unreadable(unreadable_));
   if (!options_.quiet)
