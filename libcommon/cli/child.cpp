@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -34,7 +36,8 @@ void unblock_signals() {
 }
 
 /// The child's side: nothing here allocates, for other threads may have held a lock at the fork.
-[[noreturn]] void become(char* const* argv, int stdout_fd, int go_fd, int error_fd) {
+[[noreturn]] void become(char* const* argv, char* const* environment, int stdout_fd, int go_fd,
+                         int error_fd) {
   char go = 0;
   ssize_t n;
   do
@@ -45,10 +48,34 @@ void unblock_signals() {
   if (stdout_fd >= 0)
     ::dup2(stdout_fd, STDOUT_FILENO);
   unblock_signals();
-  ::execvp(argv[0], argv);
+  ::execvpe(argv[0], argv, environment);
   const int code = errno;
   (void)!::write(error_fd, &code, sizeof code);
   ::_exit(code == ENOENT ? kCommandNotFound : kCannotExecute);
+}
+
+/// The words as exec(2) wants them; they live as long as `words`.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Ours, with `changes` in place of what has their names.
+std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
+  std::vector<std::string> all = changes;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const auto has_name_of = [&](std::string_view change) {
+      return text.starts_with(change.substr(0, change.find('=') + 1));
+    };
+    if (std::none_of(changes.begin(), changes.end(), has_name_of))
+      all.emplace_back(text);
+  }
+  return all;
 }
 
 int shell_status(int wait_status) {
@@ -64,21 +91,20 @@ Child::Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name)
       error_pipe_(std::move(error_pipe)),
       name_(std::move(name)) {}
 
-Child Child::start(const std::vector<std::string>& command, int stdout_fd) {
+Child Child::start(const std::vector<std::string>& command, int stdout_fd,
+                   const std::vector<std::string>& environment) {
   auto [go_read, go_write] = make_pipe();
   auto [error_read, error_write] = make_pipe();
   std::vector<std::string> words = command;  // execvp(3) wants them writable
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words)
-    argv.push_back(word.data());
-  argv.push_back(nullptr);
+  std::vector<char*> argv = pointers_to(words);
+  std::vector<std::string> settings = environment_with(environment);
+  std::vector<char*> envp = pointers_to(settings);
   const pid_t pid = ::fork();
   if (pid < 0)
     throw_errno("fork", errno);
   if (pid == 0) {
     go_write.close();
-    become(argv.data(), stdout_fd, go_read.get(), error_write.get());
+    become(argv.data(), envp.data(), stdout_fd, go_read.get(), error_write.get());
   }
   return {pid, std::move(go_write), std::move(error_read), command.front()};
 }

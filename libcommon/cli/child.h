@@ -16,8 +16,9 @@ class Child {
  public:
   /// Forks; the child waits until go() and then begins with no signal blocked or
   /// ignored by us.  Its standard output is `stdout_fd` where that is not
-  /// negative.  Throws Error.
-  static Child start(const std::vector<std::string>& command, int stdout_fd);
+  /// negative.  `environment` ("NAME=VALUE") replaces or adds to ours.  Throws Error.
+  static Child start(const std::vector<std::string>& command, int stdout_fd,
+                     const std::vector<std::string>& environment = {});
 
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

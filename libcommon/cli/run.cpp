@@ -75,6 +75,15 @@ bool open_standard_descriptors() {
 
 void ignore_signal(int /*signal*/) {}
 
+/// So that what hits the limit of a file's size (setrlimit(2)) fails as on a full disk, with a
+/// message.  Not ignored, which commands that we run would inherit.
+void let_writes_fail() {
+  struct sigaction fail {};
+  fail.sa_handler = ignore_signal;
+  fail.sa_flags = SA_RESTART;
+  ::sigaction(SIGXFSZ, &fail, nullptr);
+}
+
 void let_one_interrupt_pass() {
   struct stat in {};
   if (::fstat(STDIN_FILENO, &in) != 0 || !S_ISFIFO(in.st_mode))
@@ -133,6 +142,7 @@ int run_main(const Tool& tool, int argc, char** argv) {
     return kFailure;
   if (!tool.runs_command)
     let_one_interrupt_pass();
+  let_writes_fail();
   io::FdOutput out(STDOUT_FILENO, "stdout");
   io::MessageOutput err(STDERR_FILENO);
   Io io{STDIN_FILENO, out, err};

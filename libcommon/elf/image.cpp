@@ -118,6 +118,7 @@ class HeaderReader {
       GElf_Phdr header;
       if (gelf_getphdr(elf_.get(), static_cast<int>(i), &header) == nullptr)
         return false;
+      image_.has_interpreter_ = image_.has_interpreter_ || header.p_type == PT_INTERP;
       if (header.p_type == PT_NOTE)
         notes_.push_back({header.p_offset, header.p_filesz, header.p_align});
       constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();

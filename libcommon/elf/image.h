@@ -135,6 +135,8 @@ class Image {
   [[nodiscard]] std::uint16_t type() const noexcept { return type_; }        ///< ET_...
   [[nodiscard]] bool is_64_bit() const noexcept { return is_64_bit_; }
   [[nodiscard]] bool is_x86_64() const noexcept;
+  /// Does it ask for a dynamic linker (PT_INTERP)?  A static program does not.
+  [[nodiscard]] bool has_interpreter() const noexcept { return has_interpreter_; }
   /// Is it always loaded where it was linked to (ET_EXEC)?
   [[nodiscard]] bool is_program_at_fixed_address() const noexcept;
   /// Of the file when it was opened, or of the memory.
@@ -161,7 +163,7 @@ class Image {
   std::vector<std::byte> memory_;
   std::uint64_t size_bytes_;
   std::uint16_t machine_ = 0, type_ = 0;
-  bool is_64_bit_ = false;
+  bool is_64_bit_ = false, has_interpreter_ = false;
   std::vector<Segment> segments_;
   std::optional<Segment> eh_frame_header_;
   std::vector<Section> sections_;

@@ -67,6 +67,27 @@ void MessageOutput::flush() {
 
 bool MessageOutput::is_terminal() const noexcept { return ::isatty(fd_) == 1; }
 
+void HeldOutput::write(std::string_view bytes) {
+  if (is_held_)
+    held_ += bytes;
+  else
+    out_.write(bytes);
+}
+
+void HeldOutput::flush() {
+  if (!is_held_)
+    out_.flush();
+}
+
+void HeldOutput::release() {
+  if (!is_held_)
+    return;
+  is_held_ = false;
+  out_.write(held_);
+  std::string().swap(held_);
+  out_.flush();
+}
+
 FileOutput::FileOutput(const std::string& path) : fd_(create_file(path)), out_(fd_.get(), path) {}
 
 }  // namespace pe::io

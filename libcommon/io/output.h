@@ -72,6 +72,25 @@ class FileOutput final : public Output {
   FdOutput out_;
 };
 
+/// Passes on, but nothing before release(): for a stream whose head tells its reader that
+/// something is ready.
+class HeldOutput final : public Output {
+ public:
+  /// `out` must outlive this.
+  explicit HeldOutput(Output& out) : out_(out) {}
+  void write(std::string_view bytes) override;
+  void flush() override;
+  [[nodiscard]] bool is_terminal() const noexcept override { return out_.is_terminal(); }
+  [[nodiscard]] int fd() const noexcept override { return out_.fd(); }
+  /// Writes what has been held, and flushes; the first time.
+  void release();
+
+ private:
+  Output& out_;
+  bool is_held_ = true;
+  std::string held_;
+};
+
 /// Keeps everything; for tests.
 class StringOutput final : public Output {
  public:

@@ -9,15 +9,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "kernel_unwind/mapped_memory.h"
+#include "kernel_unwind/verifier_log.h"
 
 namespace pe::kernel_unwind {
 namespace {
@@ -37,20 +38,6 @@ using Link = std::unique_ptr<bpf_link, LinkDeleter>;
 struct RingDeleter {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
-
-/// The end of what the verifier said, which is where it gave up.
-std::string last_lines(std::string_view log) {
-  constexpr std::size_t kLines = 30;
-  log = log.substr(0, log.find('\0'));
-  std::size_t start = log.size();
-  for (std::size_t lines = 0; start != 0 && lines <= kLines; ++lines) {
-    const auto newline = log.rfind('\n', start - 1);
-    if (newline == std::string_view::npos)
-      return std::string(log);
-    start = newline;
-  }
-  return std::string(log.substr(start));
-}
 
 /// Ids of tasks are as the first namespace has them (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 void refuse_other_namespaces() {
@@ -91,7 +78,8 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.wakeup_bytes = options.wakeup_bytes;
   const auto cpus = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
   const bool is_of_switches = options.program == Program::kOnSwitch;
-  bpf_map__set_max_entries(skeleton.maps.scratches, cpus * 2);
+  constexpr std::uint32_t kScratchesOfCpu = 3;
+  bpf_map__set_max_entries(skeleton.maps.scratches, cpus * kScratchesOfCpu);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
   bpf_map__set_max_entries(skeleton.maps.sums, is_of_switches ? options.max_sums : 1);
@@ -99,6 +87,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
   bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
+  bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.with_wakers);
   bpf_program__set_autoload(skeleton.progs.on_each_task, is_of_switches);
 }
 
@@ -133,10 +122,14 @@ class LoadedObject final : public BpfObject {
   std::vector<KeyedSum> read_sums() override;
   std::vector<Outstanding> read_outstanding() override;
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
+  [[nodiscard]] std::optional<Waker> waker(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
 
  private:
+  /// Of what is mapped somewhere, after it has been written.
+  void tell_change() { std::atomic_ref(skeleton_->bss->changes_told).fetch_add(1); }
   static Link attach(const bpf_program* program);
+  [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
   static int on_record(void* self, void* data, std::size_t bytes);
   void take_record(std::span<const std::byte> bytes) const;
 
@@ -197,12 +190,15 @@ std::span<RuleEntry> LoadedObject::rules() {
 }
 
 bool LoadedObject::set_process(std::uint32_t tgid, const ProcessMappings& mappings) {
-  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &tgid, &mappings, BPF_ANY) ==
-         0;
+  const int error =
+      bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &tgid, &mappings, BPF_ANY);
+  tell_change();
+  return error == 0;
 }
 
 void LoadedObject::forget_process(std::uint32_t tgid) {
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.processes), &tgid);
+  tell_change();
 }
 
 bool LoadedObject::add_target(std::uint32_t tgid) {
@@ -221,7 +217,12 @@ void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie) {
   counter_links_.push_back(std::move(link));
 }
 
-void LoadedObject::attach_to_switches() { attached_.push_back(attach(skeleton_->progs.on_switch)); }
+void LoadedObject::attach_to_switches() {
+  const auto& programs = skeleton_->progs;
+  attached_.push_back(attach(programs.on_switch));
+  if (bpf_program__autoload(programs.on_waking))
+    attached_.push_back(attach(programs.on_waking));
+}
 
 int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {
   auto& object = *static_cast<LoadedObject*>(self);
@@ -306,11 +307,27 @@ std::vector<Outstanding> LoadedObject::read_outstanding() {
   }
 }
 
-StackOfKernel LoadedObject::stack(std::uint32_t number) const {
+/// From its header on; empty for 0 and what is beyond the last block.
+std::span<const std::uint64_t> LoadedObject::words_of(std::uint32_t number) const {
   const std::span<const std::uint64_t> words(static_cast<const std::uint64_t*>(stacks_.start()),
                                              stacks_.bytes() / sizeof(std::uint64_t));
   const std::size_t first = std::size_t{number} * kBlockWords;
-  return number == 0 || first >= words.size() ? StackOfKernel{} : view_stack(words.subspan(first));
+  return number == 0 || first >= words.size() ? std::span<const std::uint64_t>{}
+                                              : words.subspan(first);
+}
+
+StackOfKernel LoadedObject::stack(std::uint32_t number) const {
+  const auto words = words_of(number);
+  return words.empty() || (words.front() & kHeaderWaker) != 0 ? StackOfKernel{} : view_stack(words);
+}
+
+std::optional<Waker> LoadedObject::waker(std::uint32_t number) const {
+  const auto words = words_of(number);
+  if (words.empty() || (words.front() & kHeaderWaker) == 0)
+    return std::nullopt;
+  const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32U); };
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  return Waker{high(words[1]), low(words[1]), high(words[2]), low(words[2])};
 }
 
 Counts LoadedObject::counts() const {
@@ -338,7 +355,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)
       throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
-    throw Error(problem + last_lines(log));
+    throw Error(problem + told_by_verifier(log));
   }
   return std::make_unique<LoadedObject>(std::move(skeleton));
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct LoadOptions {
   Program program = Program::kOnSample;
   bool with_kernel_stacks = false;   ///< 1.2 us more a switch
   bool with_kernel_threads = false;  ///< switches of them: they have no user stack
-  bool with_user_stacks = true;      ///< of switches
+  bool with_user_stacks = true;      ///< of switches, and wakers
+  bool with_wakers = false;          ///< of switches: who ended each wait
   bool only_targets = false;         ///< only add_target()'s processes, and those they fork
   PassOn pass_on = kPassNothing;     ///< samples, and switches, that come with a copy
   bool with_reuse = true;            ///< of each thread's last stacks
@@ -64,6 +66,12 @@ struct Sample {
   /// Of kRecordPassedOn: by DWARF number, and the memory from the stack pointer on.
   std::span<const std::uint64_t> registers = {};
   std::span<const std::byte> memory = {};
+};
+
+/// Who ended a wait, or was interrupted by that.
+struct Waker {
+  std::uint32_t tgid = 0, tid = 0;  ///< 0: the idle task
+  std::uint32_t user_stack = 0, kernel_stack = 0;
 };
 
 class BpfObject : public TableStore {
@@ -100,6 +108,8 @@ class BpfObject : public TableStore {
   /// A stack by its number; empty for 0, and for what is no stack's number.  The frames live as
   /// long as this object.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;
+  /// A waker by its number; nullopt for 0, and for what is no waker's number.
+  [[nodiscard]] virtual std::optional<Waker> waker(std::uint32_t number) const = 0;
   /// All CPUs' together.
   [[nodiscard]] virtual Counts counts() const = 0;
 };

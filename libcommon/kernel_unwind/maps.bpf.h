@@ -28,7 +28,7 @@ enum {
 const volatile uint32_t only_targets = 0;
 const volatile uint32_t with_kernel_stacks = 0;
 const volatile uint32_t with_kernel_threads = 0;
-const volatile uint32_t with_user_stacks = 1;  ///< of switches
+const volatile uint32_t with_user_stacks = 1;  ///< of switches, and wakers
 const volatile uint32_t pass_on = kPassNothing;
 const volatile uint32_t with_reuse = 1;
 const volatile uint32_t check_reuse = 0;
@@ -41,6 +41,10 @@ const volatile uint64_t wakeup_bytes = 0;  ///< in the ring, that wake its reade
 
 uint64_t next_stack_block = 1;  ///< 0 is no stack
 uint32_t is_paused = 0;         ///< samples are ignored
+/// How often what is mapped has changed anywhere, told by user space and noticed here: while both
+/// stand, threads need not look for their process.
+uint64_t changes_told = 0;
+uint64_t changes_seen = 0;
 
 // What user space writes; see layout.h.
 struct Chunk {
@@ -154,8 +158,11 @@ struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
   uint64_t ran_ns;    ///< on CPUs, until then
   struct SumKey key;
+  uint64_t changes;       ///< when `generation` was found, and one more; 0: never
+  uint64_t generation;    ///< of its process's mappings; 0: they are not to be used
   uint32_t next_history;  ///< to be replaced
   uint32_t is_passed_on;  ///< what it left its CPU with
+  uint32_t waker;         ///< the last one's number, since it came to a CPU; see records.h
   struct History histories[kHistories];
 };
 struct {
@@ -186,8 +193,8 @@ struct Scratch {
   uint32_t source;    ///< unwind::FrameSource of it
   uint32_t uses_fp;
   uint32_t places_read;
-  uint32_t is_unique;  ///< depends on what is not compared
-  uint32_t is_kernel_frame;
+  uint32_t is_unique;    ///< depends on what is not compared
+  uint32_t header_bits;  ///< kHeaderKernel, kHeaderWaker
   uint16_t places[kHistoryWords];
   uint64_t values[kHistoryWords];
   struct SampleRecord record;
@@ -198,8 +205,8 @@ struct Scratch {
   uint8_t passed_stack[kPassedStackBytes + kMaxKernelFrames * 8];
   uint64_t kernel_frames[kMaxKernelFrames];
 };
-/// Two for each CPU: a sample may interrupt a switch.
-enum { kOfSwitch, kOfSample, kScratchesOfCpu };
+/// For each CPU: a sample may interrupt a switch, or the waking of a task.
+enum { kOfSwitch, kOfSample, kOfWaking, kScratchesOfCpu };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, kScratchesOfCpu);

@@ -70,8 +70,7 @@ __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
   KEEP(count);
   if (count > kMaxFrames)
     count = kMaxFrames;
-  scratch->words[0] = count | (uint64_t)scratch->stop << kHeaderStopShift |
-                      (scratch->is_kernel_frame ? kHeaderKernel : 0);
+  scratch->words[0] = count | (uint64_t)scratch->stop << kHeaderStopShift | scratch->header_bits;
 #pragma unroll
   for (int k = 1; k < kBlockWords; ++k)
     scratch->words[count + k] = 0;

@@ -6,6 +6,12 @@
 //     word 0      bits 0-15 how many frames, 16-23 StackStop, bit 24 whether it is a kernel stack
 //     words 1...  the frames, the innermost first: of user stacks as in unwind::Frame
 //
+// So do wakers: who ended a wait.  They have bit 25 of word 0, and two words for frames:
+//
+//     word 1      tgid << 32 | tid: of the current thread, which may have been interrupted by who
+//                 wakes; 0: the idle task was
+//     word 2      number of the user stack << 32 | number of the kernel stack
+//
 // Two stacks never have the same number: a hash only finds the one to compare with.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -41,7 +47,12 @@ enum StackStop {
   kStopCount,
 };
 
-enum { kHeaderStopShift = 16, kHeaderStopMask = 0xff, kHeaderKernel = 1 << 24 };
+enum {
+  kHeaderStopShift = 16,
+  kHeaderStopMask = 0xff,
+  kHeaderKernel = 1 << 24,
+  kHeaderWaker = 1 << 25
+};
 
 struct StackBlock {
   uint64_t words[kBlockWords];
@@ -76,7 +87,7 @@ struct SampleRecord {
   uint64_t ip;            ///< what was interrupted, in the kernel perhaps
   uint64_t period;
   /// Given when attaching.  Of kRecordWaitEnded: time_ns of the kRecordPassedOn of the same thread,
-  /// since when it was off its CPU, for `period` ns.
+  /// since when it was off its CPU, for `period` ns; `ip` is the number of the waker.
   uint64_t cookie;
   uint32_t is_kernel_mode;
   /// Of what follows: words of the stack, or bytes of the stack's piece, which begins at the stack
@@ -92,10 +103,11 @@ struct SumKey {
   uint32_t tgid, tid;
   uint32_t user_stack;  ///< 0: a kernel thread, or no room
   uint32_t kernel_stack;
+  uint32_t waker;  ///< 0: none was seen, or no room
   /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: was preempted, or
   /// yielded.
-  uint32_t state;
-  uint32_t program;  ///< another one with each program that the process executes
+  uint32_t state : 8;
+  uint32_t program : 24;  ///< another one with each program that the process executes
 };
 
 struct Sum {

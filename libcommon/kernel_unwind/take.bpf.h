@@ -81,7 +81,7 @@ static __always_inline void start_walk(struct Scratch* scratch, const struct pt_
   scratch->uses_fp = 0;
   scratch->places_read = 0;
   scratch->is_unique = 0;
-  scratch->is_kernel_frame = 0;
+  scratch->header_bits = 0;
 }
 
 /// In the place of the oldest, the stack that was walked and has a number.
@@ -146,6 +146,18 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
     only_first_frame(scratch, regs, kStopChanged);
 }
 
+/// Of the mappings of the thread's process; 0 if they are not known, or not up to date.
+static __always_inline uint64_t generation_of(struct ThreadState* thread, uint32_t tgid) {
+  const uint64_t changes =
+      *(volatile uint64_t*)&changes_told + *(volatile uint64_t*)&changes_seen + 1;
+  if (thread->changes == changes)
+    return thread->generation;
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
+  thread->generation = process && is_up_to_date(process, tgid) ? process->generation : 0;
+  thread->changes = changes;
+  return thread->generation;
+}
+
 static __always_inline bool begins_alike(const struct History* history, const struct pt_regs* regs,
                                          uint64_t generation) {
   return history->generation == generation && generation != 0 && history->ip == regs->ip &&
@@ -155,11 +167,8 @@ static __always_inline bool begins_alike(const struct History* history, const st
 /// The thread's stack if it is one of its last ones; 0 if it is not.  All are tried, because a
 /// thread may make its system calls at one address with one stack pointer from different callers.
 static __always_inline uint32_t find_again(struct Scratch* scratch, struct ThreadState* thread,
-                                           struct ProcessMappings* process,
                                            const struct pt_regs* regs, uint32_t tgid) {
-  if (!process || !is_up_to_date(process, tgid))
-    return 0;
-  const uint64_t generation = process->generation;
+  const uint64_t generation = generation_of(thread, tgid);
   uint32_t read_bytes = 0;
 #pragma unroll
   for (int i = 0; i < kHistories; ++i) {
@@ -175,16 +184,16 @@ static __always_inline uint32_t find_again(struct Scratch* scratch, struct Threa
 static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct ThreadState* thread,
                                                 struct Counts* counted, uint32_t tgid) {
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
-  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
   ++counted->stacks;
   uint32_t reusable = 0;
   if (thread && with_reuse)
-    reusable = find_again(scratch, thread, process, regs, tgid);
+    reusable = find_again(scratch, thread, regs, tgid);
   if (reusable && !check_reuse) {
     ++counted->reused;
     scratch->stop = kStopEndOfStack;
     return reusable;
   }
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
   const uint64_t generation = process ? process->generation : 0;
   walk_stack(scratch, process, regs, tgid);
   uint32_t why = scratch->stop;
@@ -225,7 +234,7 @@ static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch*
   scratch->count = bytes / 8;
   scratch->hash = 1;
   scratch->stop = kStopEndOfStack;
-  scratch->is_kernel_frame = 1;
+  scratch->header_bits = kHeaderKernel;
   struct Blocks of = {.scratch = scratch};
   bpf_loop(scratch->count, hash_kernel_frame, &of, 0);
   const uint32_t number = number_stack(scratch);

@@ -1,6 +1,7 @@
 // The programs: on a counter's samples, on switches of tasks, and on processes' beginnings and
 // ends. SPDX-License-Identifier: MIT
 #include "kernel_unwind/take.bpf.h"
+#include "kernel_unwind/wakers.bpf.h"
 
 char program_license[] SEC("license") = "Dual MIT/GPL";
 
@@ -227,11 +228,10 @@ static __always_inline void add(const struct SumKey* key, uint64_t ns, uint64_t 
   if (!sum) {
     if (!bpf_map_update_elem(&sums, key, &one, BPF_NOEXIST))
       return;
-    sum = bpf_map_lookup_elem(&sums, key);  // another CPU was first
   }
-  if (sum) {
-    __sync_fetch_and_add(&sum->ns, ns);
-    __sync_fetch_and_add(&sum->count, 1);
+  if (sum) {  // the thread's own, of which only one wait ends at a time
+    sum->ns += ns;
+    ++sum->count;
     sum->last_ns = now;
     return;
   }
@@ -251,6 +251,7 @@ static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t 
                                    .tid = thread->key.tid,
                                    .user_stack = thread->key.user_stack,
                                    .kernel_stack = thread->key.kernel_stack,
+                                   .ip = thread->key.waker,
                                    .period = now - since_ns,
                                    .cookie = since_ns};
   return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
@@ -260,6 +261,8 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
   const uint64_t since_ns = thread->since_ns;
   const uint64_t ns = now - since_ns;
   thread->since_ns = 0;
+  thread->key.waker = thread->key.state ? thread->waker : 0;
+  thread->waker = 0;
   if (ns < min_ns || ns > max_ns)
     return;
   if (pass_on == kPassUnfinished && thread->is_passed_on && tell_end(thread, since_ns, now))
@@ -317,6 +320,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->key.kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
   thread->key.program = task->self_exec_id;
   thread->key.user_stack = 0;
+  thread->key.waker = 0;
   thread->is_passed_on = 0;
   if (is_user && with_user_stacks) {
     thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
@@ -337,6 +341,17 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   if (!thread || !thread->since_ns)
     return 0;
   end_wait(thread, now);
+  return 0;
+}
+
+/// A waker may be seen before its task has left its CPU, which it is about to.
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct* task) {
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfWaking);
+  if (thread && counted && scratch && task->pid != 0)
+    thread->waker = take_waker(ctx, scratch, counted);
   return 0;
 }
 
@@ -384,6 +399,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
   if (process)
     process->of_kernel = kNotChecked;
+  __sync_fetch_and_add(&changes_seen, 1);
   return 0;
 }
 

@@ -17,8 +17,8 @@ struct Event {
   perf_event_attr attr{};
   std::vector<std::uint64_t> ids;
   std::string name;  ///< from the stream, or made from the attr; never empty
-  std::string
-      unit;  ///< what a sample's period is in, if the stream says: "ns", "bytes"; perf: "msec"
+  /// What a sample's period is in, if the stream says: "ns", "bytes", "allocations"; perf: "msec".
+  std::string unit;
 };
 
 /// All events of a stream, found by the id that its records carry.

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "base/byte_reader.h"
 
@@ -33,6 +34,10 @@ enum RecordType : std::uint32_t {
 
 /// In the misc field of a HEADER_ATTR of ours: its ids are more of those of the one before.
 inline constexpr std::uint16_t kMiscMoreIds = 1;
+
+/// The name of the event whose samples tell who ended the wait of the next sample, if that has the
+/// same time; pid and tid 0: an interrupt.
+inline constexpr std::string_view kWakerEvent = "offcpu-waker";
 
 /// In the misc field of a sample whose event is in nanoseconds: the wait had not ended when the
 /// recording did.

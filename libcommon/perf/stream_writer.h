@@ -46,7 +46,7 @@ class StreamWriter {
   void write_attr(const perf_event_attr& attr, std::span<const std::uint64_t> ids);
   /// EVENT_UPDATE, name: how perf and stackfold call the event.
   void write_event_name(std::uint64_t id, std::string_view name);
-  /// EVENT_UPDATE, unit: "ns" or "bytes" where the period of a sample is its weight.
+  /// EVENT_UPDATE, unit: "ns", "bytes" or "allocations" where the period of a sample is its weight.
   void write_event_unit(std::uint64_t id, std::string_view unit);
   void write_symbol(const SymbolRecord& symbol);
   void write_location(std::uint32_t pid, std::uint64_t address,

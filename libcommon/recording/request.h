@@ -61,7 +61,9 @@ struct Request {
   /// processes, in rings of their own: that samples find no room does not touch these.
   bool with_switches = false;
   bool with_raw_data = false;  ///< what a tracepoint tells besides
-  bool wakes_at_once = false;  ///< each record wakes who polls its ring
+  /// Each record wakes who polls its ring: there are no samples in it, and what else there is, new
+  /// mappings, has to be known at once.
+  bool wakes_at_once = false;
   /// Of each CPU's ring, a power of two; nullopt: what the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
 };

@@ -35,11 +35,8 @@ std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
 /// With stack copies, we are woken often enough to find the rest of a deep stack in the process
 /// while it still stands, all CPUs together every 10 ms.  Without, half a ring may fill: a tenth
 /// of the cost of a wake-up for each sample.
-///
-/// Where the kernel walks stacks, there are no samples in these rings, and what else there is has
-/// to be known at once: new mappings.
 std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::size_t cpus) {
-  if (request.engine == Engine::kBpf || request.wakes_at_once)
+  if (request.wakes_at_once)
     return 1;
   const std::size_t half = plan.ring_bytes() / 2;
   constexpr std::uint64_t kWakeUps = 100;

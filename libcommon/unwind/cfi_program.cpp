@@ -31,10 +31,11 @@ std::optional<std::uint64_t> take_delta(ByteReader& in) noexcept {
 
 }  // namespace
 
-CfiProgram::CfiProgram(const Fde& fde, std::uint64_t data_svma)
+CfiProgram::CfiProgram(const Fde& fde, std::uint64_t data_svma, std::span<CfiRow> room)
     : fde_(fde),
       data_svma_(data_svma),
       in_(fde.instructions),
+      room_(room),
       is_damaged_(fde.cie.return_address_register != architecture::kInstructionPointer),
       is_finished_(is_damaged_) {
   if (!is_damaged_ && !run_initial_instructions())
@@ -240,18 +241,20 @@ CfiProgram::After CfiProgram::restore(std::optional<std::uint64_t> number) {
 }
 
 CfiProgram::After CfiProgram::remember_state() {
-  if (remembered_.size() == kMaxRememberedStates)
+  if (room_.empty()) {
+    own_room_.resize(kMaxRememberedStates);
+    room_ = own_room_;
+  }
+  if (remembered_ == room_.size())
     return After::kBad;
-  remembered_.reserve(kMaxRememberedStates);
-  remembered_.push_back(current_);
+  room_[remembered_++] = current_;
   return After::kGoOn;
 }
 
 CfiProgram::After CfiProgram::restore_state() {
-  if (remembered_.empty())
+  if (remembered_ == 0)
     return After::kBad;
-  current_ = remembered_.back();
-  remembered_.pop_back();
+  current_ = room_[--remembered_];
   return After::kGoOn;
 }
 

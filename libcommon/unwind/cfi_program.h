@@ -10,11 +10,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/byte_reader.h"
 #include "unwind/architecture.h"
-#include "unwind/cfi_section.h"
+#include "unwind/cfi_entries.h"
 
 namespace pe::unwind {
 
@@ -49,7 +50,8 @@ struct CfiRow {
 class CfiProgram {
  public:
   /// `data_svma` is what DW_EH_PE_datarel counts from.  Borrows from the FDE's section.
-  explicit CfiProgram(const Fde& fde, std::uint64_t data_svma = 0);
+  /// Remembered states are kept in `room`, if there is one, and then nothing is ever allocated.
+  explicit CfiProgram(const Fde& fde, std::uint64_t data_svma = 0, std::span<CfiRow> room = {});
 
   /// Goes to the next row; false at the end of the table.  Rows without code are left out.
   bool next();
@@ -84,7 +86,9 @@ class CfiProgram {
   std::uint64_t data_svma_;
   AddressedReader in_;
   CfiRow current_, initial_;
-  std::vector<CfiRow> remembered_;
+  std::span<CfiRow> room_;  ///< given, or own_room_ when it is needed
+  std::vector<CfiRow> own_room_;
+  std::size_t remembered_ = 0;  ///< of the rows of room_
   std::uint64_t location_ = 0;  ///< where the code begins that the next instructions are about
   std::uint64_t from_ = 0, to_ = 0;
   bool is_damaged_, is_finished_;

@@ -1,10 +1,7 @@
 // The call frame information of one ELF image: which entry (FDE) covers an address, and what it
 // says before its program is run.
 //
-// An .eh_frame or .debug_frame section is a row of entries {length, id, ...}.  A CIE holds what
-// many functions share: the version, an augmentation string (z R P L S B are understood, others
-// only behind a z, whose size lets us step over them), alignment factors, the program's beginning.
-// An FDE names its CIE, a range of code, and the rest of the program.
+// What its entries look like: cfi_entries.h.
 //
 // .eh_frame_hdr has a table {function, FDE}, sorted, which is searched where it stands if it is
 // of the one encoding that linkers write (datarel, 4 bytes).  Otherwise one scan of the entries
@@ -25,31 +22,10 @@
 
 #include "base/byte_reader.h"
 #include "elf/image.h"
-#include "unwind/pointer_encoding.h"
+#include "unwind/cfi_entries.h"
+#include "unwind/eh_frame_header.h"
 
 namespace pe::unwind {
-
-enum class CfiFormat { kEhFrame, kDebugFrame };
-
-struct Cie {
-  std::uint64_t code_alignment;
-  std::int64_t data_alignment;
-  std::uint64_t return_address_register;
-  std::uint8_t pointer_encoding;  ///< of the addresses in its FDEs: 'R'
-  bool has_augmentation_data;     ///< 'z'
-  bool is_signal_frame;           ///< 'S': the caller was interrupted, not calling
-  Bytes instructions;
-};
-
-/// Borrows from its section.
-struct Fde {
-  Cie cie;
-  std::uint64_t start_svma;
-  std::uint64_t bytes;  ///< of code; neither 0 nor past the end of the address space
-  AddressedReader instructions;
-
-  [[nodiscard]] bool covers(std::uint64_t svma) const noexcept { return svma - start_svma < bytes; }
-};
 
 class CfiSection {
  public:
@@ -77,9 +53,6 @@ class CfiSection {
   /// What DW_EH_PE_datarel counts from.
   [[nodiscard]] std::uint64_t data_svma() const noexcept { return data_svma_; }
 
-  /// Programs that are longer are refused.  The longest of libLLVM is 20 KB; this bounds what a
-  /// hostile table of overlapping entries can make us do for one address.
-  static constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 20;
   /// Of a whole section, uncompressed.  libLLVM's .eh_frame has 14 MB.
   static constexpr std::uint64_t kMaxFramesBytes = std::uint64_t{1} << 28;
 
@@ -88,20 +61,13 @@ class CfiSection {
     std::uint64_t start_svma;
     std::uint64_t offset;  ///< of the FDE in the section
   };
-  struct Entry {  ///< an entry of either sort, cut to its length
-    std::uint64_t offset;
-    std::uint64_t id_offset;  ///< of the field that tells CIE from FDE
-    std::uint64_t id;
-    bool is_dwarf64;
-    AddressedReader body;
-  };
 
-  [[nodiscard]] AddressedReader reader_at(std::uint64_t offset) const noexcept;
-  [[nodiscard]] std::optional<Entry> entry_at(std::uint64_t offset) const noexcept;
-  [[nodiscard]] bool is_cie(const Entry& entry) const noexcept;
-  [[nodiscard]] std::uint64_t cie_offset(const Entry& fde) const noexcept;
-  [[nodiscard]] std::optional<Cie> cie_at(std::uint64_t offset) const noexcept;
-  [[nodiscard]] std::optional<Fde> parse_fde(const Entry& entry, const Cie& cie) const noexcept;
+  [[nodiscard]] CfiEntries entries() const noexcept {
+    return {format_, Bytes(section_.bytes), section_.svma, data_svma_};
+  }
+  [[nodiscard]] SearchTable search_table() const noexcept {
+    return {Bytes(search_table_), data_svma_};
+  }
   void find_search_table(const elf::SectionBytes& header);
   void scan();
 

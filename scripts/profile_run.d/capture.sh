@@ -18,6 +18,7 @@ read_target() {
     [ "$given" -eq 0 ] || usage_error '--mode system: records everything, not --workload or --pid'
     target=(-a) what='the whole system'
   elif [ -n "$pid" ]; then
+    [ "$mode" != heap ] || usage_error '--mode heap: traces a program that it starts, not --pid'
     target=(-p "$pid") what="process $pid ($(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | head -c 200))"
     what=${what/ )/)}
   elif [ ${#workload[@]} -gt 0 ]; then
@@ -62,7 +63,7 @@ read_messages() {
   frames=$(plain_number "$(sed -n 's/.* of \([0-9]*\) frames without a name.*/\1/p' <<<"$named")")
   event=cycles
   ! grep -q 'sampling cpu-clock' "$draft/messages.txt" || event=cpu-clock
-  case $recorder in offcpu) event=offcpu ;; hotcold) event=cpu-clock,offcpu ;; esac
+  case $recorder in malloctrace) event=alloc-bytes ;; offcpu) event=offcpu ;; hotcold) event=cpu-clock,offcpu ;; esac
   clean_messages || return
   counted=$(awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$draft/stacks.folded")
   samples=${samples:-$counted} lost=${lost:-0} took=${took:-0} unnamed=${unnamed:-0}
@@ -144,7 +145,11 @@ capture() {
   read_mode
   read_target
   need pe-record capture
-  [ "$recorder" = pe-record ] || need offcpu "--mode $mode"
+  case $recorder in
+    pe-record) ;;
+    malloctrace) need malloctrace "--mode $mode" ;;
+    *) need offcpu "--mode $mode" ;;
+  esac
   need stackfold capture
   find_baseline
   mkdir -p -- "$output" || die "$output: cannot be made" 1

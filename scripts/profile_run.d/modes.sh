@@ -11,7 +11,7 @@ read_mode() {
     detailed) hz=997 seconds=20 ;;
     system) ;;
     offcpu) recorder=offcpu hz=0 ;;
-    heap) die '--mode heap: the tool malloctrace, which records allocations, is not there yet' ;;
+    heap) recorder=malloctrace hz=0 seconds=0 ;;
     hotcold) recorder=hotcold ;;
   esac
   seconds=${duration:-$seconds}
@@ -19,7 +19,7 @@ read_mode() {
 
 # What counts are where they are no samples; of a time, no comparison knows its noise.
 unit_of() {  # MODE
-  case $1 in offcpu | hotcold) echo us ;; esac
+  case $1 in offcpu | hotcold) echo us ;; heap) echo bytes ;; esac
 }
 
 # Options of flamesvg for a mode's picture, into `look`; those of flamediff for its counts, into `counted`.
@@ -29,6 +29,7 @@ read_look() {  # MODE
   counted=(${unit:+--countname "$unit"})
   case $1 in
     offcpu) look=(--colors io "${counted[@]}") ;;
+    heap) look=(--colors mem "${counted[@]}") ;;
     hotcold) look=(--colors hotcold "${counted[@]}") ;;
     *) look=(--colors kind) ;;
   esac
@@ -41,9 +42,17 @@ without_scheduler() { sed -E 's/(;_*(schedule|preempt_schedule|io_schedule|finis
 run_recorder() {  # LIMIT...
   case $recorder in
     offcpu) as_user offcpu "$@" -o "$draft/raw.pe" "${target[@]}" ;;
+    malloctrace) run_malloctrace ;;
     hotcold) as_user "$here/hotcold" "$@" -F "$hz" --keep "$draft" "$draft/flame.svg" "${target[@]}" ;;
     *) as_user pe-record -F "$hz" "$@" -o "$draft/raw.pe" "${target[@]}" ;;
   esac
+}
+
+# It has no time to end at, only that of its program: SIGINT ends both.
+run_malloctrace() {
+  local limit=()
+  [[ $seconds =~ ^0*(\.0*)?$ ]] || limit=(timeout --foreground --preserve-status -s INT "$seconds")
+  as_user "${limit[@]}" "$(command -v malloctrace)" -o "$draft/raw.pe" "${target[@]}"
 }
 
 # Which streams a recorder leaves in the folder of the draft.
@@ -79,9 +88,9 @@ read_closing_lines() {
   local line
   samples='' lost='' took=''
   while IFS= read -r line; do
-    if [[ $line =~ ^(pe-record|offcpu):\ ([0-9]+)\ (samples?|waits?),\ .*\ %\ of\ ([0-9.]+)\ s(;|$) ]]; then
+    if [[ $line =~ ^(pe-record|offcpu|malloctrace):\ ([0-9]+)\ (samples?|waits?|allocations?),\ .*\ %\ of\ ([0-9.]+)\ s(;|$) ]]; then
       samples=${samples:-$(plain_number "${BASH_REMATCH[2]}")} took=${took:-$(plain_number "${BASH_REMATCH[4]}")}
       [[ $line =~ ,\ ([0-9]+)\ lost ]] && lost=$((${lost:-0} + $(plain_number "${BASH_REMATCH[1]}")))
     fi
-  done < <(grep -E '^(pe-record|offcpu): [0-9]+ (samples?|waits?), ' "$draft/messages.txt" | tail -n 2)
+  done < <(grep -E '^(pe-record|offcpu|malloctrace): [0-9]+ (samples?|waits?|allocations?), ' "$draft/messages.txt" | tail -n 2)
 }

@@ -24,6 +24,7 @@ write_report() {
   [ ${#workload[@]} -eq 0 ] || printf '%-12s exit status %s\n' 'program' "$status"
   printf '%-12s %s\n' 'machine' "$(uname -srm)"
   case $mode in
+    heap) printf '%-12s %s\n' 'counts' 'bytes allocated' ;;
     offcpu) printf '%-12s %s\n' 'counts' 'microseconds waited' ;;
     hotcold) printf '%-12s %s\n' 'counts' 'microseconds on CPU, and, of frames with the mark _[o], waited' ;;
   esac
@@ -31,11 +32,11 @@ write_report() {
   stacktop --columns "$columns" -n "$top" -- "$stacks" 2>/dev/null
   printf '\nWHAT THEY CALL (lines of 1 %% and more)\n\n'
   stacktop --columns "$columns" --tree --self -n 5 --percent-limit 1 --max-depth 8 -- "$stacks" 2>/dev/null
-  printf '\nWHERE THE TIME IS, FROM THE ROOT (lines of 2 %% and more)\n\n'
+  printf '\nWHERE THE %s, FROM THE ROOT (lines of 2 %% and more)\n\n' "$([ "$mode" = heap ] && echo 'BYTES ARE' || echo 'TIME IS')"
   stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$stacks" 2>/dev/null
   [ "$stacks" = "$draft/stacks.folded" ] || rm -f -- "$stacks"
   write_comparison
-  local closing='^(pe-record|offcpu): [0-9]'
+  local closing='^(pe-record|offcpu|malloctrace): [0-9]'
   if grep -vqE "$closing" "$draft/messages.txt"; then
     printf '\nMESSAGES\n\n'
     grep -vE "$closing" "$draft/messages.txt" | shown_lines

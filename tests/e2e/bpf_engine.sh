@@ -18,7 +18,7 @@ check_build() {  # BUILD CASE...
   grep -q ' 0 lost, ' "$dir/err" || fail "$build: $(cat "$dir/err")"
   check_cases "$build" "$dir/$build.pe" $((ms * 6 / 10)) "${@:2}"
 }
-check_build o2 alloca realigned signal exception plt thread=2 recursion recursion=1500 memcpy qsort vdso syscall tail noreturn
+check_build o2 alloca realigned signal exception plt lazy thread=2 recursion recursion=1500 memcpy qsort vdso syscall tail noreturn
 check_build o0 alloca realigned signal exception thread=1 qsort
 check_build o3 realigned signal exception plt memcpy
 check_build clang alloca realigned signal exception thread=1 noreturn

@@ -12,7 +12,7 @@ check_build() {  # BUILD CASE...
   check_cases "$build" "$dir/$build.pe" $((ms * 6 / 10)) "${@:2}"
 }
 
-check_build o2 alloca realigned signal altstack exception plt thread=1 recursion recursion=1000 memcpy qsort vdso syscall tail noreturn
+check_build o2 alloca realigned signal altstack exception plt lazy thread=1 recursion recursion=1000 memcpy qsort vdso syscall tail noreturn
 check_build o0 alloca realigned signal exception plt thread=1 qsort tail noreturn
 check_build o3 realigned signal exception plt thread=1 memcpy qsort tail
 check_build fp alloca realigned signal exception plt memcpy qsort vdso syscall

@@ -44,6 +44,18 @@ kill -INT -- -$group
 wait $group
 xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
 "$PE_SCRIPTS/hotcold" "$dir/d.svg" -- "$dir/none" 2>/dev/null; expect 'a command that is not there' 127 $?
+# The very first wait: the command begins when both recorders record.
+for _ in 1 2 3; do
+  "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sleep 0.3 2>"$dir/err"; expect 'sleep' 0 $?
+  at_least 'seconds of the first wait' 0.3 "$(sed -n 's/^offcpu: .* waits*, \([0-9.]*\) s in all.*/\1/p' "$dir/err")"
+done
+# What a signal ends is told as offcpu does, and not by the shell.
+"$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sh -c 'kill -SEGV $$' 2>"$dir/err"; expect 'a crash' 139 $?
+expect 'lines that no tool has written' '' "$(grep -vE '^[a-z-]+: ' "$dir/err")"
+"$PE_SCRIPTS/hotcold" -d 0.2 "$dir/first.svg" -- sleep 60 2>"$dir/err"; expect 'a command that outlives the time' 0 $?
+for wrong in 0 0.0 x -1 1e3; do
+  "$PE_SCRIPTS/hotcold" -d "$wrong" "$dir/d.svg" -- true 2>/dev/null; expect "duration $wrong" 2 $?
+done
 "$PE_SCRIPTS/hotcold" "$dir/d.svg" 2>/dev/null; expect 'no command' 2 $?
 "$PE_SCRIPTS/hotcold" "$dir/e.svg" -p 999999999 2>/dev/null; expect 'no such process' 125 $?
 [ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'

@@ -74,6 +74,19 @@ run --no-room "$PE_KERNEL/off_cpu" sleep 20 10
 at_least 'no room: stacks lost' 20 "$(field lost 2)"
 at_least 'no room: switches' 20 $(($(field sums 4) + $(field missed 2)))
 
+# Without room for sums each switch is counted, with its time: the first thread's sum takes the only place.
+run --max-sums=1 "$PE_KERNEL/off_cpu" ping_pong 20000
+counted=$(field sums 4 | awk '{ n += $1 } END { print n + 0 }')
+at_least 'no room: switches without a sum' 9000 "$(field sums_full 2)"
+at_least 'no room: switches in all' 19900 $((counted + $(field sums_full 2) + $(field missed 2)))
+at_least 'no room: ns of all' "$(awk '$1 == "thread" { printf "%d", 0.98 * ($3 - $4) - 2e6; exit }' "$dir/out")" "$(field sums_full 3)"
+
+# Switches that the kernel could not walk, and that could not be handed on to be walked, are in the sums all the same.
+run --no-tables "$PE_KERNEL/off_cpu" sleep 20 10
+at_least 'not handed on' 20 "$(field ring_full 2)"
+at_least 'not handed on: switches' 20 $(($(field sums 4) + $(field missed 2)))
+expect 'not handed on: incomplete stacks' "$(field sums 4)" "$(field incomplete 2)"
+
 # Shorter times are left out: a thread sleeps for longer than it waits for anything else.
 run --min-us=9000 "$PE_KERNEL/off_cpu" sleep 20 10
 at_least 'minimum: sleeps' 20 $(($(field sums 4) + $(field missed 2)))

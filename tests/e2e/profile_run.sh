@@ -190,9 +190,15 @@ PATH=$dir/bin:$PATH pr watch --output "$dir/u" --pid $$ --interval 0.3 --duratio
 expect 'a message of every look' 1 "$(grep -c 'could not be read' "$dir/again")"
 expect 'what an alert gets' 'first fifty 20' "$(awk 'NR == 1 || NR == 2 || NR == 4' "$dir/alarm.log" | paste -sd' ')"
 
-# What is not there yet, and what is wrong.
-pr capture --mode heap -- true 2>"$dir/err"; expect '--mode heap' 1 $?
-has '--mode heap' 'is not there yet' "$dir/err"
+# The bytes that a program allocates, until it ends.
+heap=$(pr capture --output "$dir/heap" --mode heap -- "$PE_WORKLOAD" shares 0.1 2>"$dir/err"); expect '--mode heap' 0 $?
+is_whole 'a run of the heap' "$heap"
+expect 'unit of the heap' bytes "$(member "$heap" unit)"
+expect 'event of the heap' alloc-bytes "$(member "$heap" event)"
+at_least 'allocations' 1 "$(member "$heap" samples)"
+has 'report of the heap' 'bytes allocated' "$heap/report.txt"
+
+# What is wrong.
 usage() {  # MESSAGE ARGUMENT...
   "$PE_SCRIPTS/profile_run" "${@:2}" >"$dir/out" 2>"$dir/err"; expect "status of ${*:2}" 2 $?
   has "${*:2}" "$1" "$dir/err"

@@ -26,6 +26,7 @@ path_of() {
     signal) echo 'signal_case;interrupted_(within|first);[^;]+;handle_signal;spin' ;;
     exception) echo 'exception_case[ ;.]' ;;
     plt) echo 'plt_case(;call_tiny_often)?(;[^;]+)? ' ;;
+    lazy) echo 'lazy_case;lazy_entry ' ;;
     thread*) echo "(pthread_root|([^;]+;)*std_thread_root);$(frames descend "${1#thread=}")spin" ;;
     recursion) echo "recursion_case;$(frames dive 20)spin" ;;
     recursion=*) echo "recursion_case;$(frames dive "${1#recursion=}")spin" ;;

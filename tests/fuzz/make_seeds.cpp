@@ -9,9 +9,11 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/cfi_builder.h"
+#include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
 #include "support/stream_builder.h"
 #include "support/zstd_records.h"
@@ -213,6 +215,37 @@ std::string walk() {
   return bytes;
 }
 
+/// What a traced process shares, as heap_fuzz reads it: the header, then each section behind its
+/// length.
+std::string shared_heap() {
+  pe::testing::HeapBuilder b;
+  b.header.peak_version = 1;
+  const auto module = b.module(0x1000, 0x9000, "/bin/prog");
+  const auto main = b.code(0x1010, module), f = b.code(0x2010, module), g = b.code(0x3010);
+  b.site_of({main, f, g}, {.allocated_bytes = 100, .allocated_count = 2, .live_bytes = 50});
+  b.site_of({main, g}, {.wide = b.wide({.allocated_bytes = 1UL << 40, .peak_bytes = 7})});
+  b.thread(0, 1).sums[0] = pe::testing::HeapTotals{.allocated_bytes = 3}.of_thread(1);
+  const pe::Fd fd = b.build();
+  const auto bytes_at = [&](std::uint64_t at, std::size_t size) {
+    std::string bytes(size, '\0');
+    if (::pread(fd.get(), bytes.data(), size, static_cast<off_t>(at)) != static_cast<ssize_t>(size))
+      bytes.clear();
+    return bytes;
+  };
+  std::string seed = bytes_at(0, sizeof(pe::heap::Header));
+  for (const auto [at, size] : {std::pair{pe::heap::kModulesAt, sizeof(pe::heap::Module)},
+                                std::pair{pe::heap::kCodesAt, 4 * sizeof(pe::heap::Code)},
+                                std::pair{pe::heap::kWordsAt, 12 * sizeof(std::uint32_t)},
+                                std::pair{pe::heap::kSitesAt, 3 * sizeof(pe::heap::SiteTotals)},
+                                std::pair{pe::heap::kWidesAt, 2 * sizeof(pe::heap::WideTotals)},
+                                std::pair{pe::heap::kThreadsAt, 2 * sizeof(pe::heap::ThreadSum)}}) {
+    const auto length = static_cast<std::uint16_t>(size);
+    seed.append(reinterpret_cast<const char*>(&length), sizeof length);
+    seed += bytes_at(at, size);
+  }
+  return seed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -253,6 +286,7 @@ int main(int argc, char** argv) {
   for (const char* target : {"unwind_image", "kernel_tables"})
     save(folder / target / "without-sections", image());
   save(folder / "walker" / "calls", walk());
+  save(folder / "heap" / "two-sites", shared_heap());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   return 0;
 }

@@ -1,6 +1,8 @@
 // Runs off_cpu, has the kernel sum up its time off the CPU, and writes both beside each other.
 //
-// Usage: kernel_sums [--no-reuse|--check-reuse|--kernel-stacks|--no-room|--min-us=N] COMMAND...
+// Usage: kernel_sums [--no-reuse|--check-reuse|--kernel-stacks|--no-room|--max-sums=N|--no-tables|
+//                     --min-us=N] COMMAND...
+// --no-tables: the kernel knows no mappings, and has no room to hand on what it cannot walk.
 // Writes lines:
 //
 //     thread TID WALL_NS CPU_NS SWITCHES   as the program measured
@@ -11,6 +13,8 @@
 //     missed N NS                          switches back to a CPU that were not seen, and the most
 //     time
 //                                          that they were off it
+//     sums_full N NS                       switches without room for their sum, and their time
+//     ring_full N                          switches that could not be handed on
 //     reused, wrong_reuse, lost, walked    of the whole run
 //
 // SPDX-License-Identifier: MIT
@@ -82,6 +86,14 @@ void print_sums(ku::BpfObject& object, const std::string& text, std::uint32_t pi
   fmt::print("outstanding {} {}\n", outstanding, ns);
 }
 
+void print_counts(const ku::Counts& counts) {
+  fmt::print("sums_full {} {}\nring_full {}\n", counts.sums_full, counts.sums_full_ns,
+             counts.ring_full);
+  fmt::print("reused {}\nwrong_reuse {}\nlost {}\nmissed {} {}\nwalked {}\n", counts.reused,
+             counts.wrong_reuse, counts.sums_full + counts.stacks_full + counts.no_storage,
+             counts.missed, counts.missed_ns, counts.stacks - counts.reused);
+}
+
 void run(const ku::LoadOptions& options, const std::vector<std::string>& command) {
   const auto object = ku::load(options);
   testing::HandshakenChild child(command);
@@ -90,16 +102,14 @@ void run(const ku::LoadOptions& options, const std::vector<std::string>& command
     throw Error("no room for a target");
   testing::LiveTables live(child.pid(), *object);
   child.start();
-  live.update();
+  if (options.pass_on == ku::kPassNothing)
+    live.update();
   object->attach_to_switches();
   const std::string text = child.work();
   fmt::print("{}", text);
   print_sums(*object, text, pid);
   object->detach();
-  const auto counts = object->counts();
-  fmt::print("reused {}\nwrong_reuse {}\nlost {}\nmissed {} {}\nwalked {}\n", counts.reused,
-             counts.wrong_reuse, counts.sums_full + counts.stacks_full + counts.no_storage,
-             counts.missed, counts.missed_ns, counts.stacks - counts.reused);
+  print_counts(object->counts());
   if (const int status = child.finish(); status != 0)
     throw Error(fmt::format("the command's status is {}", status));
 }
@@ -112,12 +122,18 @@ int main(int argc, char** argv) {
     int first = 1;
     for (; first < argc && argv[first][0] == '-'; ++first) {
       const std::string_view option = argv[first];
-      constexpr std::string_view kMinimum = "--min-us=";
+      constexpr std::string_view kMinimum = "--min-us=", kMostSums = "--max-sums=";
       options.with_reuse = options.with_reuse && option != "--no-reuse";
       options.check_reuse = options.check_reuse || option == "--check-reuse";
       options.with_kernel_stacks = options.with_kernel_stacks || option == "--kernel-stacks";
       if (option == "--no-room")
         options.stack_bytes = sizeof(ku::StackBlock);
+      if (option.starts_with(kMostSums))
+        options.max_sums = parse_number<std::uint32_t>(option.substr(kMostSums.size())).value_or(1);
+      if (option == "--no-tables") {
+        options.pass_on = ku::kPassUnfinished;
+        options.ring_bytes = 4096;  // less than one copy of a stack
+      }
       if (option.starts_with(kMinimum))
         options.min_ns =
             1000 * parse_number<std::uint32_t>(option.substr(kMinimum.size())).value_or(0);

@@ -72,7 +72,8 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
 BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
   BOOST_TEST(offcpu_refusal({"-a", "--engine", "magic"}) ==
              "--engine: not one of auto, perf, bpf: 'magic'");
-  BOOST_TEST(offcpu_refusal({"-a", "--wakers"}) == "--wakers: not built in yet");
+  BOOST_TEST(offcpu_refusal({"-a", "--wakers", "--engine", "perf"}) ==
+             "--wakers needs --engine bpf");
 }
 
 BOOST_AUTO_TEST_CASE(the_bpf_engine_refuses_what_it_cannot_record) {

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/quote.h"
-#include "pe-symbolize/resolver.h"
+#include "naming/resolver.h"
 #include "perf/stream_reader.h"
 #include "proc/maps.h"
 #include "stackfold/stackfold.h"
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_has_grown_names_what_had_no_name) {
   std::ofstream(path) << "5000 100 first\n";
   const pe::proc::MappedFile file{"//anon"};
   const pe::proc::Mapping mapping{0x4000, 0x8000, 0, &file};
-  pe::symbolize::Resolver resolver([](const std::string&) {});
+  pe::naming::Resolver resolver([](const std::string&) {});
   const auto names = [&] {
     return resolver.user(pid, 0x5010, &mapping).functions.back().name + " " +
            resolver.user(pid, 0x6010, &mapping).functions.back().name;
@@ -327,20 +327,20 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
   BOOST_TEST(r.err == line);
   BOOST_TEST(renamed.err == line);
   BOOST_TEST(
-      describe(pe::symbolize::SkippedLines{.perf_maps = 1, .kallsyms = 2, .cut_perf_maps = 2}) ==
+      describe(pe::naming::SkippedLines{.perf_maps = 1, .kallsyms = 2, .cut_perf_maps = 2}) ==
       "1 line of perf maps not understood, 2 perf maps too large, the end not read, 2 lines "
       "of kernel symbols not understood");
 }
 
 BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closing_line) {
   const pe::testing::TempDir dir;
-  pe::symbolize::Resolver resolver(
+  pe::naming::Resolver resolver(
       [](const std::string&) {}, {},
       dir.file("kallsyms", "ffffffff81000000 T _text\nnonsense\nffffffff82000000 T _etext\n"));
   BOOST_TEST(describe(resolver.skipped_lines()) == "");
   BOOST_TEST(resolver.kernel(0xffffffff81000010, 0).functions.at(0).name == "_text");
   BOOST_TEST(describe(resolver.skipped_lines()) == "1 line of kernel symbols not understood");
-  BOOST_TEST(describe(pe::symbolize::SkippedLines{.perf_maps = 1, .kallsyms = 2}) ==
+  BOOST_TEST(describe(pe::naming::SkippedLines{.perf_maps = 1, .kallsyms = 2}) ==
              "1 line of perf maps not understood, 2 lines of kernel symbols not understood");
 }
 

@@ -201,6 +201,15 @@ BOOST_AUTO_TEST_CASE(weights_are_the_period_where_the_event_has_a_unit) {
   BOOST_TEST(stackfold({"--weight", "period"}, stream).out == "p 3500\n");
 }
 
+BOOST_AUTO_TEST_CASE(bytes_and_allocations_are_weights_as_they_are) {
+  for (const char* unit : {"bytes", "allocations"}) {
+    auto stream = StreamBuilder();
+    stream.event(7, "alloc").unit(7, unit).comm(0, 1, 1, "p");
+    stream.sample({.time_ns = 1, .period = 2600}).sample({.time_ns = 2, .period = 900});
+    BOOST_TEST(stackfold({}, stream).out == "p 3500\n");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(waits_that_had_not_ended_are_marked) {
   auto stream = StreamBuilder();
   stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "offcpu/bpf_engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/plural.h"
+#include "offcpu/silent_threads.h"
 #include "proc/maps.h"
 #include "recording/whole_stream.h"
 
@@ -55,13 +59,22 @@ recording::Target whole_processes(const recording::Target& target) {
   return whole;
 }
 
+/// Whose code may be walked: anybody may be a waker.
+recording::Target with_sources(const recording::Target& target, bool with_wakers) {
+  return with_wakers ? recording::Target{.is_everything = true} : target;
+}
+
+/// An id that no counter has: the kernel gives them out from 1 on.
+constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
+
 }  // namespace
 
 BpfEngine::Recording::Recording(io::Output& out, BpfEngine& engine)
-    : writer(out),
+    : out(out),
+      writer(this->out),
       stream(writer, engine.layout_, engine.request_),
       drain(stream, engine.layout_),
-      waits(writer, engine.first_id()),
+      waits(writer, engine.first_id(), kWakerId),
       tables(stream.history(), *engine.object_, binaries::FileMatch::kSameInode),
       passed(stream, engine.layout_, engine.first_id(), engine.chains_) {}
 
@@ -78,6 +91,7 @@ BpfEngine::Object BpfEngine::load(const Options& options, const recording::Targe
                    .with_kernel_stacks = !options.request.user_only,
                    .with_kernel_threads = target.is_everything,
                    .with_user_stacks = !options.request.kernel_only,
+                   .with_wakers = options.choice.with_wakers,
                    .only_targets = !target.is_everything,
                    .pass_on = ku::kPassUnfinished,
                    .min_ns = options.choice.min_ns,
@@ -90,21 +104,24 @@ BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Ob
     : choice_(options.choice),
       request_(side_request(options.request)),
       target_(whole_processes(target)),
+      sources_(with_sources(target_, options.choice.with_wakers)),
       only_threads_(target.threads.begin(), target.threads.end()),
       object_(std::move(object)),
-      counters_(request_, target_),
+      counters_(request_, sources_),
       fds_(counters_.ring_fds()),
       layout_(passed_layout(counters_.layout())),
       unwound_(layout_),
+      user_only_(options.request.user_only),
       has_begun_(!target.is_command) {
   fds_.push_back(object_->ring_fd());
 }
 
-std::uint64_t BpfEngine::first_id() const {
+/// All counters', and if there were none, one that stands for them.
+std::vector<std::uint64_t> BpfEngine::ids() const {
+  std::vector<std::uint64_t> all;
   for (const auto& event : counters_.events())
-    if (!event.ids.empty())
-      return event.ids.front();
-  return 0;
+    all.insert(all.end(), event.ids.begin(), event.ids.end());
+  return all.empty() ? std::vector<std::uint64_t>{0} : all;
 }
 
 void BpfEngine::begin(io::Output& out) {
@@ -117,7 +134,7 @@ void BpfEngine::begin(io::Output& out) {
   write_head();
   counters_.start();
   add_targets();
-  unreadable_ = recording::write_running(recording_->stream, counters_, target_);
+  unreadable_ = recording::write_running(recording_->stream, counters_, sources_);
   recording_->tables.publish();
   object_->attach_to_switches();
   next_reading_ns_ = recording::monotonic_ns() + kReadEveryNs;
@@ -126,23 +143,28 @@ void BpfEngine::begin(io::Output& out) {
 void BpfEngine::write_head() {
   perf::StreamWriter& writer = recording_->writer;
   writer.write_header();
-  // One event, so that no reader looks at ids.
-  writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
+  const perf_event_attr attr = wait_attr(unwound_);
+  writer.write_attr(attr, ids());
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
+  if (!choice_.with_wakers)
+    return;
+  writer.write_attr(attr, std::vector{kWakerId});
+  writer.write_event_name(kWakerId, perf::kWakerEvent);
+  writer.write_event_unit(kWakerId, "ns");
 }
 
 /// Before their mappings are read.
 void BpfEngine::add_targets() {
   const std::uint64_t now_ns = recording::monotonic_ns();
+  if (!target_.is_everything)
+    for (const pid_t pid : target_.processes)
+      if (!object_->add_target(static_cast<std::uint32_t>(pid)))
+        throw Error("too many processes for the bpf engine");
   const std::vector<pid_t> processes =
-      target_.is_everything ? proc::all_processes() : target_.processes;
-  for (const pid_t pid : processes) {
-    const auto tgid = static_cast<std::uint32_t>(pid);
-    if (!target_.is_everything && !object_->add_target(tgid))
-      throw Error("too many processes for the bpf engine");
-    recording_->tables.add_target(tgid, now_ns);
-  }
+      sources_.is_everything ? proc::all_processes() : target_.processes;
+  for (const pid_t pid : processes)
+    recording_->tables.add_target(static_cast<std::uint32_t>(pid), now_ns);
 }
 
 /// All that has happened until now.
@@ -163,6 +185,7 @@ void BpfEngine::take_in() {
 }
 
 std::optional<std::uint64_t> BpfEngine::pass() {
+  recording_->out.release();
   take_in();
   const std::uint64_t now_ns = recording::monotonic_ns();
   constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
@@ -192,6 +215,7 @@ void BpfEngine::stop() {
 }
 
 void BpfEngine::finish() {
+  recording_->out.release();
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   read_ring();
   recording_->drain.finish(counters_.rings());
@@ -200,8 +224,12 @@ void BpfEngine::finish() {
   add_unfinished();
   write_until(kAll);
   recording_->waits.flush(stopped_ns_);
+  silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
+    return !is_wanted(tid) || threads_seen_.contains(tid);
+  });
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
-    counted_lost_ += counters_.lost(i).value_or(0);
+    lost_changes_ += counters_.lost(i).value_or(0);
+  lost_changes_ = std::max(lost_changes_, recording_->drain.passed().lost.count());
   if (lost() > 0)
     recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
   recording_->writer.write_finished_round();
@@ -215,6 +243,9 @@ void BpfEngine::take(const perf::Record& record) {
       recording_->passed.take(*sample, record.misc);
     return;
   }
+  // Of what they tell no sample is lost, and no reader is to take them for that.
+  if (record.type == PERF_RECORD_LOST || record.type == PERF_RECORD_LOST_SAMPLES)
+    return;
   const std::uint64_t time_ns = perf::time_of(record, layout_);
   recording_->tables.follow(time_ns);
   if (const auto& ended = recording_->stream.history().ended_thread())
@@ -223,11 +254,12 @@ void BpfEngine::take(const perf::Record& record) {
 }
 
 void BpfEngine::walk_passed(std::uint64_t until_ns) {
-  recording_->passed.walk_until(until_ns, [this](const Wait& wait) {
+  recording_->passed.walk_until(until_ns, [this](const Wait& wait, std::uint32_t waker) {
     if (!is_wanted(wait.tid))
       return;
     see(wait.pid, wait.tid);
-    late_.push_back({wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack});
+    late_.push_back(
+        {wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack, false, see_waker(waker)});
   });
 }
 
@@ -248,17 +280,42 @@ void BpfEngine::read_sums() {
     see(key.tgid, key.tid);
     if (key.user_stack != 0)
       stacks_.add(object_->stack(key.user_stack), sum.count);
-    late_.push_back({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count, stack_of(key)});
+    late_.push_back({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count, stack_of(key), false,
+                     see_waker(key.waker)});
   }
 }
 
-Stack BpfEngine::stack_of(const ku::SumKey& key) {
-  Stack stack;
-  chains_.add_kernel_part(object_->stack(key.kernel_stack), stack.chain);
+/// Who has a number; null if nobody has.
+std::unique_ptr<WokenBy> BpfEngine::see_waker(std::uint32_t number) {
+  const auto waker = object_->waker(number);
+  if (!waker)
+    return nullptr;
+  auto by = std::make_unique<WokenBy>(WokenBy{waker->tgid, waker->tid});
+  std::vector<std::uint64_t> chain;
+  const bool is_interrupt =
+      chains_.add_waking_kernel_part(object_->stack(waker->kernel_stack), chain);
+  if (user_only_)
+    chain.clear();
+  if (is_interrupt || waker->tgid == 0)
+    by->pid = by->tid = 0;
+  else if (auto* keeper = recording_->stream.keeper())
+    keeper->see(by->pid, recording_->stream.history().processes());
+  by->stack = stack_of(std::move(chain), by->pid == 0 ? 0 : waker->user_stack);
+  return by;
+}
+
+Stack BpfEngine::stack_of(std::vector<std::uint64_t> kernel_part, std::uint32_t user_stack) const {
+  Stack stack{.chain = std::move(kernel_part)};
   stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
-  ChainWriter::add_user_part(object_->stack(key.user_stack), stack.chain);
+  ChainWriter::add_user_part(object_->stack(user_stack), stack.chain);
   stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
   return stack;
+}
+
+Stack BpfEngine::stack_of(const ku::SumKey& key) {
+  std::vector<std::uint64_t> chain;
+  chains_.add_kernel_part(object_->stack(key.kernel_stack), chain);
+  return stack_of(std::move(chain), key.user_stack);
 }
 
 void BpfEngine::add_unfinished() {
@@ -301,7 +358,7 @@ void BpfEngine::write_record(std::uint64_t time_ns, const perf::Record& record) 
   recording_->waits.flush(time_ns);
   if (record.type == PERF_RECORD_COMM) {
     const auto comm = perf::parse_comm(record);
-    has_begun_ = has_begun_ || (comm && comm->is_exec);
+    has_begun_ = has_begun_ || (comm && comm->is_exec && is_the_command(comm->pid));
   }
   recording_->writer.write(record.bytes);
 }
@@ -315,21 +372,21 @@ void BpfEngine::write_wait(const Late& late) {
   counts_.stackless += late.stack.chain.empty() ? late.count : 0;
   // A sum may be read whose last wait ended right before the reading before.
   recording_->waits.add({late.pid, late.tid, std::max(late.end_ns, written_until_ns_),
-                         late.length_ns, late.stack, late.is_unfinished});
+                         late.length_ns, late.stack, late.is_unfinished, late.waker.get()});
 }
 
-std::uint64_t BpfEngine::lost() const {
-  return std::max(counted_lost_, recording_ ? recording_->drain.passed().lost.count() : 0) +
-         object_->counts().sums_full;
-}
+std::uint64_t BpfEngine::lost() const { return object_->counts().sums_full; }
 
 std::string BpfEngine::remarks() {
-  std::string text;
+  std::string text = describe_silent_threads(silent_threads_);
   const auto* unwinder = recording_->stream.unwinder();
   if (const std::string stacks =
           stacks_.describe(unwinder != nullptr ? unwinder->counts() : stacks::StackCounts{});
       !stacks.empty())
     text += "; " + stacks;
+  if (lost_changes_ > 0)
+    text += fmt::format("; {} of processes and mappings lost: names may be wrong",
+                        plural(lost_changes_, "record"));
   text += describe_losses(object_->counts());
   if (const std::string tables = ku::describe_losses(recording_->tables.statistics());
       !tables.empty())

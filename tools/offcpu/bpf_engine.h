@@ -60,6 +60,7 @@ class BpfEngine final : public Engine {
   struct Recording {
     Recording(io::Output& out, BpfEngine& engine);
 
+    io::HeldOutput out;  ///< until switches are recorded, and the command has begun
     perf::StreamWriter writer;
     recording::RecordedStream stream;
     recording::Drain drain;
@@ -74,6 +75,7 @@ class BpfEngine final : public Engine {
     std::uint64_t length_ns, count;
     Stack stack;
     bool is_unfinished = false;
+    std::unique_ptr<WokenBy> waker = nullptr;  ///< null: not known
   };
 
   void write_head();
@@ -85,16 +87,24 @@ class BpfEngine final : public Engine {
   void read_sums();
   void add_unfinished();
   [[nodiscard]] Stack stack_of(const kernel_unwind::SumKey& key);
+  [[nodiscard]] Stack stack_of(std::vector<std::uint64_t> kernel_part,
+                               std::uint32_t user_stack) const;
+  std::unique_ptr<WokenBy> see_waker(std::uint32_t number);
+  [[nodiscard]] bool is_the_command(std::uint32_t pid) const {
+    return target_.is_command && static_cast<std::uint32_t>(target_.processes.front()) == pid;
+  }
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
   void see(std::uint32_t pid, std::uint32_t tid);
   void write_until(std::uint64_t until_ns);
   void write_record(std::uint64_t time_ns, const perf::Record& record);
   void write_wait(const Late& late);
-  [[nodiscard]] std::uint64_t first_id() const;
+  [[nodiscard]] std::vector<std::uint64_t> ids() const;
+  [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
 
   Choice choice_;
   recording::Request request_;
-  recording::Target target_;  ///< whole processes in place of threads
+  recording::Target target_;   ///< whole processes in place of threads
+  recording::Target sources_;  ///< the same, and whoever may wake them
   std::unordered_set<std::uint32_t> only_threads_;
   Object object_;
   recording::Counters counters_;
@@ -105,6 +115,7 @@ class BpfEngine final : public Engine {
   SumIncreases increases_;
   perf::HeldRecords records_;  ///< held back
   std::vector<Late> late_;
+  bool user_only_;
   std::uint64_t next_reading_ns_ = 0, written_until_ns_ = 0, stopped_ns_ = 0;
   /// Of a command: its program has begun; what the child did before is our own doing.
   bool has_begun_;
@@ -112,7 +123,8 @@ class BpfEngine final : public Engine {
   KernelStackCounts stacks_;
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
-  std::uint64_t counted_lost_ = 0;
+  std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings
+  std::uint64_t silent_threads_ = 0;    ///< of the targets: nothing was told of them
   std::optional<Recording> recording_;  ///< uses what stands above
 };
 

@@ -12,9 +12,10 @@
 
 namespace pe::offcpu {
 
-/// Is the call in __schedule(), from where the tracepoint is reached?
-bool ChainWriter::is_switching(std::uint64_t avma) {
-  const auto [known, is_new] = is_switching_.try_emplace(avma, false);
+/// The tracepoints are reached from __schedule() and try_to_wake_up(); interrupts begin in assembly
+/// (arch/x86/include/asm/idtentry.h).
+ChainWriter::Role ChainWriter::role_of(std::uint64_t avma) {
+  const auto [known, is_new] = roles_.try_emplace(avma, Role::kOther);
   if (!is_new)
     return known->second;
   if (!std::exchange(is_loaded_, true)) {
@@ -23,15 +24,24 @@ bool ChainWriter::is_switching(std::uint64_t avma) {
       symbols_ = std::move(*symbols);
   }
   const auto symbol = symbols_ ? symbols_->find(avma - 1) : std::nullopt;
-  known->second = symbol && symbol->name == "__schedule";
+  if (!symbol)
+    return Role::kOther;
+  const std::string_view name = symbol->name;
+  if (name == "__schedule")
+    known->second = Role::kSwitches;
+  else if (name == "try_to_wake_up")
+    known->second = Role::kWakes;
+  else if (name.starts_with("asm_sysvec_") || name == "asm_common_interrupt" ||
+           name.starts_with("asm_exc_nmi"))
+    known->second = Role::kEntersInterrupt;
   return known->second;
 }
 
-/// The program itself, what has called it, and __schedule(); 0 if that is not found.
-std::size_t ChainWriter::frames_of_tracing(std::span<const std::uint64_t> frames) {
+/// The program itself, what has called it, and the function `below`; 0 if that is not found.
+std::size_t ChainWriter::frames_of_tracing(std::span<const std::uint64_t> frames, Role below) {
   constexpr std::size_t kMost = 8;
   for (std::size_t i = 0; i < std::min(kMost, frames.size()); ++i)
-    if (is_switching(frames[i]))
+    if (role_of(frames[i]) == below)
       return i + 1;
   return 0;
 }
@@ -40,11 +50,26 @@ void ChainWriter::add_kernel_part(const kernel_unwind::StackOfKernel& stack,
                                   std::vector<std::uint64_t>& chain) {
   if (!stack.is_kernel)
     return;
-  const auto frames = stack.frames.subspan(frames_of_tracing(stack.frames));
+  const auto frames = stack.frames.subspan(frames_of_tracing(stack.frames, Role::kSwitches));
   if (frames.empty())
     return;
   chain.push_back(PERF_CONTEXT_KERNEL);
   chain.insert(chain.end(), frames.begin(), frames.end());
+}
+
+bool ChainWriter::add_waking_kernel_part(const kernel_unwind::StackOfKernel& stack,
+                                         std::vector<std::uint64_t>& chain) {
+  if (!stack.is_kernel)
+    return false;
+  const auto frames = stack.frames.subspan(frames_of_tracing(stack.frames, Role::kWakes));
+  const auto entry = std::find_if(frames.begin(), frames.end(), [this](std::uint64_t avma) {
+    return role_of(avma) == Role::kEntersInterrupt;
+  });
+  const bool is_interrupt = entry != frames.end();
+  if (!frames.empty())
+    chain.push_back(PERF_CONTEXT_KERNEL);
+  chain.insert(chain.end(), frames.begin(), is_interrupt ? entry + 1 : entry);
+  return is_interrupt;
 }
 
 /// Call chains hold return addresses: of what a signal interrupted, one more than the instruction's

@@ -17,17 +17,24 @@ class ChainWriter {
   /// Appends the kernel's mark and frames, from schedule() on: without how tracing was entered.
   void add_kernel_part(const kernel_unwind::StackOfKernel& stack,
                        std::vector<std::uint64_t>& chain);
+  /// The same of a waker: from what wakes a thread on.  If that is an interrupt, only its own
+  /// frames; returns whether it is.
+  bool add_waking_kernel_part(const kernel_unwind::StackOfKernel& stack,
+                              std::vector<std::uint64_t>& chain);
   /// Appends the program's.
   static void add_user_part(const kernel_unwind::StackOfKernel& stack,
                             std::vector<std::uint64_t>& chain);
 
  private:
-  [[nodiscard]] std::size_t frames_of_tracing(std::span<const std::uint64_t> frames);
-  [[nodiscard]] bool is_switching(std::uint64_t avma);
+  /// Functions of the kernel that matter here.
+  enum class Role : std::uint8_t { kOther, kSwitches, kWakes, kEntersInterrupt };
+
+  [[nodiscard]] std::size_t frames_of_tracing(std::span<const std::uint64_t> frames, Role below);
+  [[nodiscard]] Role role_of(std::uint64_t avma);
 
   bool is_loaded_ = false;
   std::optional<proc::Kallsyms> symbols_;
-  std::unordered_map<std::uint64_t, bool> is_switching_;  ///< by return address
+  std::unordered_map<std::uint64_t, Role> roles_;  ///< by return address
 };
 
 }  // namespace pe::offcpu

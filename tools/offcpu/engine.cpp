@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "base/error.h"
 #include "offcpu/bpf_engine.h"
 #include "offcpu/perf_engine.h"
@@ -13,20 +15,19 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
     return std::make_unique<PerfEngine>(options, target);
-  const bool is_wanted = options.engine == EngineChoice::kBpf;
+  const bool is_wanted = options.engine == EngineChoice::kBpf || options.choice.with_wakers;
+  const std::string_view asked =
+      options.choice.with_wakers ? "--wakers needs the bpf engine" : "--engine bpf";
   const std::string unable = BpfEngine::why_unable(target);
   if (is_wanted && !unable.empty())
-    throw Error(fmt::format("--engine bpf: {}", unable));
+    throw Error(fmt::format("{}: {}", asked, unable));
   if (unable.empty()) {
     std::unique_ptr<kernel_unwind::BpfObject> object;
     try {
       object = BpfEngine::load(options, target);
-    } catch (const kernel_unwind::Unavailable& error) {
-      if (is_wanted)
-        throw Error(fmt::format("--engine bpf: {}", error.what()));
     } catch (const Error& error) {
       if (is_wanted)
-        throw;
+        throw Error(fmt::format("{}: {}", asked, error.what()));
       note(fmt::format("the bpf engine does not work here, taking perf: {}", error.what()));
     }
     if (object)

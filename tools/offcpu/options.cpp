@@ -54,15 +54,16 @@ void read_choice(const cli::CommandLine& line, Choice& choice) {
     throw UsageError("--min-us is more than --max-us");
   if (const auto* list = line.text("state"))
     choice.states = states(*list);
+  choice.with_wakers = line.has("wakers");
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
 }
 
 EngineChoice read_engine(const cli::CommandLine& line) {
-  if (line.has("wakers"))
-    throw UsageError("--wakers: not built in yet");
   const auto* engine = line.text("engine");
   if (engine == nullptr || *engine == "auto")
     return EngineChoice::kAuto;
+  if (*engine == "perf" && line.has("wakers"))
+    throw UsageError("--wakers needs --engine bpf");
   if (*engine == "perf")
     return EngineChoice::kPerf;
   if (*engine != "bpf")
@@ -100,7 +101,7 @@ void add_options(po::options_description& options) {
       "max-us", text("US"), "leave out longer ones")(
       "state", text("STATE[,STATE]"), "only waits in these states, letters as in ps: S, D")(
       "preempted", "also threads that had to make way")(
-      "wakers", "who ended each wait (not built in yet)")("user-only", "leave out kernel frames")(
+      "wakers", "also who ended each wait, behind --")("user-only", "leave out kernel frames")(
       "kernel-only", "only kernel frames")("stack-size", text("BYTES"),
                                            "of each stack copied (default 8192)")(
       "engine", text("ENGINE"), "auto (default), perf, bpf")(

@@ -20,6 +20,7 @@ struct Choice {
   /// Letters as ps(1) has them: "SD"; empty: all.
   std::string states = {};
   bool with_preempted = false;  ///< those of threads that were ready to run on, too
+  bool with_wakers = false;     ///< and who ended each
 };
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };

@@ -88,7 +88,8 @@ void PassedSwitches::end_wait(const kernel_unwind::SampleRecord& record,
   const Stack none;
   const Stack* stack = stack_since(record.tid, record.cookie);
   on_wait(
-      {record.tgid, record.tid, record.time_ns, record.period, stack != nullptr ? *stack : none});
+      {record.tgid, record.tid, record.time_ns, record.period, stack != nullptr ? *stack : none},
+      static_cast<std::uint32_t>(record.ip));
 }
 
 }  // namespace pe::offcpu

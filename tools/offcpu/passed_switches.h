@@ -24,8 +24,8 @@ perf_event_attr passed_layout(const perf_event_attr& layout);
 
 class PassedSwitches {
  public:
-  /// What goes on when a thread runs again.
-  using OnWait = std::function<void(const Wait&)>;
+  /// What goes on when a thread runs again, and the number of its waker.
+  using OnWait = std::function<void(const Wait&, std::uint32_t waker)>;
   /// `stream`, which walks samples laid out as `layout` (passed_layout()), and `chains` must
   /// outlive this.
   PassedSwitches(recording::RecordedStream& stream, const perf_event_attr& layout, std::uint64_t id,

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "offcpu/perf_engine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <span>
 #include <string_view>
 
 #include "base/byte_reader.h"
-#include "base/plural.h"
-#include "proc/maps.h"
+#include "offcpu/silent_threads.h"
 #include "recording/whole_stream.h"
 
 namespace pe::offcpu {
@@ -77,7 +74,8 @@ void PerfEngine::stop() {
 void PerfEngine::finish() {
   recording_->drain.finish(counters_.rings());
   tracker_.finish(stopped_ns_);
-  count_silent_threads();
+  silent_threads_ =
+      count_silent_threads(target_, [this](std::uint32_t tid) { return tracker_.has_seen(tid); });
   recording_->waits.flush(stopped_ns_);
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
     counted_lost_ += counters_.lost(i).value_or(0);
@@ -85,17 +83,6 @@ void PerfEngine::finish() {
     recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
   recording_->writer.write_finished_round();
   recording_->writer.flush();
-}
-
-/// Threads that waited all the time, mostly: no record tells of them.
-void PerfEngine::count_silent_threads() {
-  std::vector<pid_t> threads = target_.threads;
-  for (const pid_t pid : target_.processes)
-    for (const pid_t tid : proc::threads_of(pid))
-      threads.push_back(tid);
-  for (const pid_t tid : threads)
-    if (!tracker_.has_seen(static_cast<std::uint32_t>(tid)) && proc::status_of(tid))
-      ++silent_threads_;
 }
 
 void PerfEngine::take(const perf::Record& record) {
@@ -160,9 +147,7 @@ std::uint64_t PerfEngine::lost() const {
 }
 
 std::string PerfEngine::remarks() {
-  std::string text;
-  if (silent_threads_ > 0)
-    text += fmt::format("; {} not switched once", plural(silent_threads_, "thread"));
+  std::string text = describe_silent_threads(silent_threads_);
   if (const auto* unwinder = recording_->stream.unwinder())
     if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
       text += "; " + stacks;

@@ -48,7 +48,6 @@ class PerfEngine final : public Engine {
   void take_sample(const perf::Record& record);
   void take_loss(const perf::Record& record);
   void take_change(const perf::Record& record);
-  void count_silent_threads();
   [[nodiscard]] std::uint64_t first_id() const;
   [[nodiscard]] char state_of(const perf::Sample& sample) const;
 

@@ -31,12 +31,19 @@ struct Stack {
   std::vector<std::uint64_t> chain = {};  ///< as in the sample; empty: not known
 };
 
+/// Who ended a wait, and where it was then.
+struct WokenBy {
+  std::uint32_t pid = 0, tid = 0;  ///< 0: an interrupt
+  Stack stack = {};
+};
+
 struct Wait {
   std::uint32_t pid = 0, tid = 0;
   std::uint64_t end_ns = 0;
   std::uint64_t length_ns = 0;
-  const Stack& stack;          ///< dies when the receiver returns
-  bool is_unfinished = false;  ///< it was cut off by the end of the recording
+  const Stack& stack;              ///< dies when the receiver returns
+  bool is_unfinished = false;      ///< it was cut off by the end of the recording
+  const WokenBy* waker = nullptr;  ///< dies when the receiver returns; null: not known
 };
 
 struct WaitCounts {

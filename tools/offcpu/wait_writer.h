@@ -3,11 +3,16 @@
 // Threads that hand work to each other wait hundreds of thousands of times a second, in few places.
 // What a thread waits in one place within 10 ms is one sample, so that the tools behind keep up.
 // Its time is the end of these 10 ms, or earlier where something changes that names depend on.
+//
+// Where it is known who ended a wait, a sample of another event stands right before the wait's,
+// with the same time and period, and the waker's ids and stack (pe-stream(5)).
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "offcpu/wait_tracker.h"
@@ -20,8 +25,9 @@ perf_event_attr wait_attr(const perf_event_attr& recorded);
 
 class WaitWriter {
  public:
-  /// `writer` must outlive this; `id` is the event's.
-  WaitWriter(perf::StreamWriter& writer, std::uint64_t id) : writer_(writer), id_(id) {}
+  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers.
+  WaitWriter(perf::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0)
+      : writer_(writer), id_(id), waker_id_(waker_id) {}
 
   void add(const Wait& wait);
   /// Time has come to `now_ns`: writes what is older than 10 ms.
@@ -30,18 +36,28 @@ class WaitWriter {
   void flush(std::uint64_t now_ns);
 
  private:
-  struct Waits {
+  /// A thread, and where it was.
+  struct Place {
     std::uint32_t pid, tid, cpu;
     std::uint16_t misc;
-    std::uint64_t ip, total_ns;
+    std::uint64_t ip;
     std::size_t chain_begin, chain_size;  ///< in chains_
   };
+  struct Waits {
+    Place place;
+    std::uint64_t total_ns;
+    std::optional<Place> waker;
+  };
 
+  Place keep(std::uint32_t pid, std::uint32_t tid, const Stack& stack, std::uint16_t misc);
+  [[nodiscard]] std::span<const std::uint64_t> chain_of(const Place& place) const {
+    return std::span(chains_).subspan(place.chain_begin, place.chain_size);
+  }
   [[nodiscard]] bool is_same(const Waits& waits, const Wait& wait, std::uint16_t misc) const;
-  void write(const Waits& waits, std::uint64_t time_ns);
+  void write(std::uint64_t id, const Place& place, std::uint64_t time_ns, std::uint64_t period_ns);
 
   perf::StreamWriter& writer_;
-  std::uint64_t id_;
+  std::uint64_t id_, waker_id_;
   perf::RecordBuilder builder_;
   std::uint64_t until_ns_ = 0;  ///< the end of the 10 ms; 0: nothing is held
   std::vector<Waits> held_;     ///< in the order in which they came

@@ -36,19 +36,19 @@ Annotator::Named& Annotator::named_of(std::uint32_t pid) {
 /// Resolves one address and writes what was found.
 Annotator::Place Annotator::name(const session::Session& session, std::uint32_t pid,
                                  const perf::CallChainEntry& entry) {
-  const Resolved resolved =
+  const naming::Resolved resolved =
       entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
                       : resolver_.user(pid, entry.lookup_address,
                                        session.processes().find(pid, entry.lookup_address));
   ids_.clear();
-  for (const Function& function : resolved.functions)
+  for (const naming::Function& function : resolved.functions)
     ids_.push_back(symbol_id(function, resolved.module));
   writer_.write_location(entry.is_kernel ? perf::kKernelPid : pid, entry.lookup_address, ids_);
   return {resolved.unnamed, counts_.module_number(resolved.module)};
 }
 
 /// The number of a function of a module; a new one is written as a SYMBOL first.
-std::uint64_t Annotator::symbol_id(const Function& function, const std::string& module) {
+std::uint64_t Annotator::symbol_id(const naming::Function& function, const std::string& module) {
   constexpr std::uint32_t kNotOfACompiler =
       perf::kSymbolKernel | perf::kSymbolJit | perf::kSymbolUnresolved;
   const bool is_simplified = simplify_ && (function.flags & kNotOfACompiler) == 0;

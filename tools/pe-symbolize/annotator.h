@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "pe-symbolize/resolver.h"
+#include "naming/resolver.h"
 #include "perf/callchain.h"
 #include "perf/stream_writer.h"
 #include "session/session.h"
@@ -19,7 +19,7 @@ namespace pe::symbolize {
 class Annotator {
  public:
   /// `writer` and `resolver` must outlive this.  `simplify`: symbols::simplify_name().
-  Annotator(perf::StreamWriter& writer, Resolver& resolver, bool simplify = false)
+  Annotator(perf::StreamWriter& writer, naming::Resolver& resolver, bool simplify = false)
       : writer_(writer), resolver_(resolver), simplify_(simplify) {}
 
   /// Names every frame of the sample that has not been named yet.
@@ -27,29 +27,29 @@ class Annotator {
   /// What was named in a range of a process holds no longer.
   void forget(const session::MappingChange& change);
 
-  [[nodiscard]] const FrameCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const naming::FrameCounts& counts() const noexcept { return counts_; }
 
  private:
   /// What became of an address.
   struct Place {
-    Unnamed unnamed = Unnamed::kNone;
+    naming::Unnamed unnamed = naming::Unnamed::kNone;
     std::uint32_t module = 0;  ///< its number in counts_
   };
   using Named = boost::unordered_flat_map<std::uint64_t, Place>;  ///< by look-up address
 
   Named& named_of(std::uint32_t pid);
   Place name(const session::Session& session, std::uint32_t pid, const perf::CallChainEntry& entry);
-  std::uint64_t symbol_id(const Function& function, const std::string& module);
+  std::uint64_t symbol_id(const naming::Function& function, const std::string& module);
 
   perf::StreamWriter& writer_;
-  Resolver& resolver_;
+  naming::Resolver& resolver_;
   bool simplify_;
   Named kernel_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<Named>> processes_;
   std::unordered_map<std::string, std::uint64_t> symbol_ids_;
   std::string key_;
   std::vector<std::uint64_t> ids_;
-  FrameCounts counts_;
+  naming::FrameCounts counts_;
 };
 
 }  // namespace pe::symbolize

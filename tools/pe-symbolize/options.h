@@ -5,17 +5,12 @@
 #include <boost/program_options/options_description.hpp>
 
 #include "cli/run.h"
+#include "naming/resolver.h"
 
 namespace pe::symbolize {
 
-/// What is told of each frame.
-struct Detail {
-  bool inlined = true;  ///< functions inlined at its address, where debug information tells
-  bool lines = false;   ///< source file and line
-};
-
 struct Options {
-  Detail detail;
+  naming::Detail detail;
   bool may_continue = true;      ///< stacks that are deeper than their copy
   bool simplify_names = false;   ///< of functions of C++, Rust and D
   bool with_statistics = false;  ///< of frames without a name

@@ -27,7 +27,7 @@ void say(cli::Io& io, const std::string& what) {
 
 /// Keeps the names in step with the mappings.
 void follow_mappings(const Session& session, symbolize::Annotator& annotator,
-                     symbolize::Resolver& resolver) {
+                     naming::Resolver& resolver) {
   const auto& change = session.mapping_change();
   if (!change)
     return;
@@ -42,7 +42,7 @@ void follow_mappings(const Session& session, symbolize::Annotator& annotator,
 
 /// Keeps the names in step with what the sampled process compiles.
 void follow_compiler(const Session& session, symbolize::Annotator& annotator,
-                     symbolize::Resolver& resolver) {
+                     naming::Resolver& resolver) {
   const std::uint32_t pid = session.sample()->pid;
   const perf_event_attr& attr = session.event()->attr;
   // Of times of another clock nothing can be told: the newest names count, as in a perf map.
@@ -56,7 +56,7 @@ void follow_compiler(const Session& session, symbolize::Annotator& annotator,
 
 /// Passes every record on, names before the samples that need them.
 void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annotator& annotator,
-                  symbolize::Resolver& resolver, symbolize::CopiedStacks& stacks) {
+                  naming::Resolver& resolver, symbolize::CopiedStacks& stacks) {
   while (const auto record = session.next()) {
     if (record->is_ours() || record->is_compressed())
       continue;  // names of an earlier pass, which ours replace; what could not be expanded
@@ -131,8 +131,8 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   writer.write_header();
   cli::Progress progress(io.err, options.quiet);
   const auto servers = symbols::Debuginfod::from_environment({.progress = shown_by(progress)});
-  symbolize::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
-                               "/proc/kallsyms", search_with(servers.get()));
+  naming::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
+                            "/proc/kallsyms", search_with(servers.get()));
   symbolize::Annotator annotator(writer, resolver, options.simplify_names);
   symbolize::CopiedStacks stacks(session, options.may_continue);
   annotate_all(session, writer, annotator, resolver, stacks);
@@ -143,13 +143,13 @@ int work(const cli::CommandLine& line, cli::Io& io) {
                                     // missing
   writer.flush();
   if (options.with_statistics)
-    for (const std::string& row : symbolize::table(annotator.counts()))
+    for (const std::string& row : naming::table(annotator.counts()))
       say(io, row);
   if (!options.quiet)
     report(session,
-           {stacks.report(), symbolize::describe(annotator.counts()),
-            describe_doubts(resolver.doubtful_files()),
-            symbolize::describe(resolver.skipped_lines()), describe(servers.get())},
+           {stacks.report(), naming::describe(annotator.counts()),
+            describe_doubts(resolver.doubtful_files()), naming::describe(resolver.skipped_lines()),
+            describe(servers.get())},
            input, io);
   if (!damage.empty())
     say(io, input.name() + ": " + damage);

@@ -63,11 +63,48 @@ void StreamFolder::take(const perf::Record& record) {
 void StreamFolder::take_sample(std::uint16_t misc) {
   const perf::Sample& sample = *session_.sample();
   const perf::Event& event = *session_.event();
+  if (event.name == perf::kWakerEvent && !options_.all_events && options_.event != event.name)
+    return take_waker(misc);
   if (!is_chosen(sample, event))
     return;
   leaf_first_.clear();
   if ((misc & perf::kMiscUnfinished) != 0 && event.unit == "ns")
     leaf_first_.push_back(counts_.frames().intern("[still waiting]"));
+  add_frames(misc);
+  leaf_first_.push_back(root_of(sample.pid, sample.tid));
+  if (options_.all_events)
+    leaf_first_.push_back(counts_.frames().intern(clean_name(event.name)));
+  std::reverse(leaf_first_.begin(), leaf_first_.end());  // now root first
+  add_waker(sample);
+  // Time is added up in nanoseconds and printed in microseconds, as offcputime does.
+  const bool is_time = event.unit == "ns" && options_.weight == Weight::kByUnit;
+  (is_time ? in_ns_ : counts_).add(leaf_first_, {.whole = weight_of(sample, event)});
+}
+
+/// Who ended the wait that comes next.
+void StreamFolder::take_waker(std::uint16_t misc) {
+  const perf::Sample& sample = *session_.sample();
+  leaf_first_.clear();
+  add_frames(misc);
+  const bool is_interrupt = sample.pid == 0 && sample.tid == 0;
+  leaf_first_.push_back(is_interrupt ? counts_.frames().intern("[interrupt]")
+                                     : root_of(sample.pid, sample.tid));
+  waker_ = leaf_first_;
+  waker_time_ns_ = sample.time_ns;
+}
+
+/// As in chain graphs: behind "--", upside down, so that the two meet at what they have in common.
+void StreamFolder::add_waker(const perf::Sample& woken) {
+  if (!waker_.empty() && waker_time_ns_ == woken.time_ns) {
+    leaf_first_.push_back(counts_.frames().intern("--"));
+    leaf_first_.insert(leaf_first_.end(), waker_.begin(), waker_.end());
+  }
+  waker_.clear();
+}
+
+/// Appends the frames of the sample at hand.
+void StreamFolder::add_frames(std::uint16_t misc) {
+  const perf::Sample& sample = *session_.sample();
   perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
     const auto frames = locations_.find(sample.pid, entry, session_.processes());
     // Code without frame pointers leads the kernel through data: towers of nothing, of which one
@@ -77,13 +114,6 @@ void StreamFolder::take_sample(std::uint16_t misc) {
       return;
     leaf_first_.insert(leaf_first_.end(), frames.begin(), frames.end());
   });
-  leaf_first_.push_back(root_of(sample.pid, sample.tid));
-  if (options_.all_events)
-    leaf_first_.push_back(counts_.frames().intern(clean_name(event.name)));
-  std::reverse(leaf_first_.begin(), leaf_first_.end());  // now root first
-  // Time is added up in nanoseconds and printed in microseconds, as offcputime does.
-  const bool is_time = event.unit == "ns" && options_.weight == Weight::kByUnit;
-  (is_time ? in_ns_ : counts_).add(leaf_first_, {.whole = weight_of(sample, event)});
 }
 
 bool StreamFolder::is_chosen(const perf::Sample& sample, const perf::Event& event) {
@@ -105,9 +135,9 @@ std::string StreamFolder::first_event() const {
 }
 
 std::uint64_t StreamFolder::weight_of(const perf::Sample& sample, const perf::Event& event) const {
+  const bool is_ours = event.unit == "ns" || event.unit == "bytes" || event.unit == "allocations";
   const bool by_period =
-      options_.weight == Weight::kPeriod ||
-      (options_.weight == Weight::kByUnit && (event.unit == "ns" || event.unit == "bytes"));
+      options_.weight == Weight::kPeriod || (options_.weight == Weight::kByUnit && is_ours);
   return by_period ? sample.period : 1;
 }
 

@@ -36,6 +36,9 @@ class StreamFolder {
  private:
   void take(const perf::Record& record);
   void take_sample(std::uint16_t misc);
+  void take_waker(std::uint16_t misc);
+  void add_frames(std::uint16_t misc);
+  void add_waker(const perf::Sample& woken);
   bool is_chosen(const perf::Sample& sample, const perf::Event& event);
   [[nodiscard]] std::string first_event() const;
   /// Only the units of our own recorders say that a period is a weight: perf declares one ("msec")
@@ -53,6 +56,8 @@ class StreamFolder {
   boost::unordered_flat_map<std::uint64_t, FrameId>
       roots_;                        ///< by pid and tid, until a name changes
   std::vector<FrameId> leaf_first_;  ///< of the sample at hand
+  std::vector<FrameId> waker_;       ///< likewise, of who woke the next sample's thread
+  std::uint64_t waker_time_ns_ = 0;  ///< of that sample, which must have the same
   StreamReport report_;
 };
 

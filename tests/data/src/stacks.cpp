@@ -13,6 +13,7 @@
 //   altstack          in a handler that has its own stack
 //   exception         throwing through frames with destructors
 //   plt               a tiny function of a library, by the PLTs of program and library
+//   lazy              in what looks like a PLT's entry, before its push and after
 //   thread=KIB        two threads of pthreads and one of C++, KIB below their roots
 //   recursion=DEPTH   default 20
 //   memcpy            below a function of libc
@@ -54,6 +55,8 @@ void call_tiny_often(int times);
 // Hand-written below: stops at its first byte, and ends in its call to give_up().
 void interrupted_first();
 void ends_in_a_call(std::uint64_t us);
+// Likewise: counts down `before` its push, and `after` it.
+void lazy_entry(std::uint64_t before, std::uint64_t after);
 
 volatile int sink;  // what is written here cannot be optimized away
 
@@ -227,6 +230,13 @@ KEEP void plt_case(std::uint64_t us) {
 }
 #endif
 
+KEEP void lazy_case(std::uint64_t us) {
+  for (const std::uint64_t until = cpu_us() + us; cpu_us() < until;) {
+    lazy_entry(1000000, 1000000);
+    sink = 11;
+  }
+}
+
 KEEP void copy_blocks(char* to, const char* from, std::size_t size) {
   for (int i = 0; i < 1000; ++i) {
     std::memcpy(to, from, size - static_cast<std::size_t>(i));
@@ -377,6 +387,30 @@ after_the_call:
   .size after_the_call, . - after_the_call
 )");
 
+// Lazy entries of a PLT are left at once.  This one stays in both of its parts; the CFA is what
+// linkers write for all entries together: rsp + 8, and 8 more from byte 11 of 16 on.
+__asm__(R"(
+  .text
+  .p2align 4
+  .globl lazy_entry
+  .type lazy_entry, @function
+lazy_entry:
+  .cfi_startproc
+  .cfi_escape 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22
+1: decq %rdi
+  jnz 1b
+  .byte 0x0f, 0x1f, 0x40, 0x00  # nop, 4 bytes
+  pushq $0
+2: decq %rsi
+  jnz 2b
+  .cfi_def_cfa %rsp, 16
+  popq %rax
+  .cfi_def_cfa_offset 8
+  ret
+  .cfi_endproc
+  .size lazy_entry, . - lazy_entry
+)");
+
 namespace {
 
 struct Case {
@@ -395,6 +429,7 @@ constexpr Case kCases[] = {
 #ifdef WITH_PLT
     {"plt", plt_case, nullptr, 0},
 #endif
+    {"lazy", lazy_case, nullptr, 0},
     {"thread", nullptr, thread_case, 1},
     {"recursion", nullptr, recursion_case, 20},
     {"memcpy", memcpy_case, nullptr, 0},

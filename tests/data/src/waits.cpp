@@ -193,17 +193,30 @@ KEEP void condition_case() {
   pthread_join(other, nullptr);
 }
 
+/// Until a process sleeps: a new one may have to wait for a CPU before.
+void wait_until_it_sleeps(pid_t pid) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  for (char state = '?'; state != 'S'; pause_ns(1'000'000)) {
+    FILE* stat = fopen(path, "r");
+    if (stat == nullptr || fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+      abort();
+    fclose(stat);
+  }
+}
+
 /// A child that waits for ever, and is killed in it.
 KEEP void killed_case() {
   Shared shared;
   if (pipe(shared.pipe) != 0)
     abort();
-  const long began = now_ns();
   const pid_t child = fork();
   if (child == 0) {
     wait_in_read(shared.pipe[0]);
     _exit(0);
   }
+  wait_until_it_sleeps(child);
+  const long began = now_ns();
   pause_ns(kWaits * kWaitNs);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

@@ -45,4 +45,17 @@ BOOST_AUTO_TEST_CASE(a_file_is_emptied_and_written) {
   BOOST_TEST(!pe::io::read_small_file(path, 2).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(what_is_held_comes_at_once_and_first) {
+  pe::io::StringOutput out;
+  pe::io::HeldOutput held(out);
+  held.write("a");
+  held.flush();
+  held.write("b");
+  BOOST_TEST(out.text == "");
+  held.release();
+  BOOST_TEST(out.text == "ab");
+  held.write("c");
+  BOOST_TEST(out.text == "abc");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -15,18 +15,27 @@ BOOST_AUTO_TEST_SUITE(wait_writer)
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr std::uint64_t kId = 7;
+constexpr std::uint64_t kId = 7, kWakerId = 8;
 
 struct Written {
   Written() {
     stream.write_header();
-    stream.write_attr(pe::offcpu::wait_attr({}), std::vector{kId});
+    stream.write_attr(pe::offcpu::wait_attr({}), std::vector{kId, kWakerId});
   }
   /// A wait of thread 5 that ended at `end_ns`.
   void add(std::uint64_t end_ns, std::uint64_t length_ns, std::uint64_t address,
            bool is_unfinished = false) {
     const Stack stack{.ip = address, .misc = PERF_RECORD_MISC_KERNEL, .chain = {address, 2}};
     waits.add({4, 5, end_ns, length_ns, stack, is_unfinished});
+  }
+  /// Thread 5's, ended by thread `waker`.
+  void add_woken(std::uint64_t end_ns, std::uint64_t length_ns, std::uint32_t waker) {
+    const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_KERNEL, .chain = {100, 2}};
+    const pe::offcpu::WokenBy by{
+        .pid = 6,
+        .tid = waker,
+        .stack = {.ip = waker, .misc = PERF_RECORD_MISC_KERNEL, .chain = {waker, 2}}};
+    waits.add({4, 5, end_ns, length_ns, stack, false, &by});
   }
   /// What a reader sees: "time:period@address", with "+" if unfinished.
   std::string read() {
@@ -45,10 +54,20 @@ struct Written {
 
   pe::io::StringOutput out;
   pe::perf::StreamWriter stream{out};
-  WaitWriter waits{stream, kId};
+  WaitWriter waits{stream, kId, kWakerId};
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(who_ended_a_wait_stands_before_it_and_keeps_waits_apart) {
+  Written w;
+  w.add_woken(1 * kMillisecond, 10, 60);
+  w.add_woken(2 * kMillisecond, 20, 70);
+  w.add_woken(3 * kMillisecond, 30, 60);
+  w.add(4 * kMillisecond, 40, 100);
+  w.waits.flush(9 * kMillisecond);
+  BOOST_TEST(w.read() == "9:40@60 9:40@100 9:20@70 9:20@100 9:40@100");
+}
 
 BOOST_AUTO_TEST_CASE(waits_in_one_place_within_10_ms_are_one_sample) {
   Written w;

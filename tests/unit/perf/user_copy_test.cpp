@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "perf/user_copy.h"
 
+#include <asm/perf_regs.h>
+
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <string>
@@ -55,6 +57,19 @@ std::string made_sample(const std::vector<std::uint64_t>& kernel_chain, std::siz
   return std::string(builder.finish());
 }
 
+/// What add_user_regs() adds, as numbers.
+std::vector<std::uint64_t> added_regs(std::uint64_t abi, std::uint64_t mask,
+                                      const std::vector<std::uint64_t>& values) {
+  RecordBuilder builder;
+  builder.begin(PERF_RECORD_SAMPLE);
+  add_user_regs(builder, abi, mask, values);
+  pe::ByteReader reader(record_of(builder.finish()).body());
+  std::vector<std::uint64_t> words;
+  while (const auto word = reader.take<std::uint64_t>())
+    words.push_back(*word);
+  return words;
+}
+
 std::vector<std::uint64_t> numbers(U64View view) {
   std::vector<std::uint64_t> all(view.size());
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -75,6 +90,76 @@ BOOST_AUTO_TEST_CASE(the_registers_asked_for_come_back_under_their_dwarf_numbers
   BOOST_TEST((registers == wanted));
   BOOST_TEST((wanted_user_regs() & kMask) == kMask);
 }
+
+#if defined(__x86_64__)
+BOOST_AUTO_TEST_CASE(each_register_has_the_kernel_s_place_and_the_dwarf_number) {
+  // System V ABI AMD64, figure 3.36.
+  const std::map<unsigned, unsigned> kernel_number_by_dwarf{
+      {0, PERF_REG_X86_AX},   {1, PERF_REG_X86_DX},   {2, PERF_REG_X86_CX},
+      {3, PERF_REG_X86_BX},   {4, PERF_REG_X86_SI},   {5, PERF_REG_X86_DI},
+      {6, PERF_REG_X86_BP},   {7, PERF_REG_X86_SP},   {8, PERF_REG_X86_R8},
+      {9, PERF_REG_X86_R9},   {10, PERF_REG_X86_R10}, {11, PERF_REG_X86_R11},
+      {12, PERF_REG_X86_R12}, {13, PERF_REG_X86_R13}, {14, PERF_REG_X86_R14},
+      {15, PERF_REG_X86_R15}, {16, PERF_REG_X86_IP}};
+  // Each of them alone: nothing else can be in its place.
+  std::uint64_t all = 0;
+  std::vector<std::uint64_t> values(17);
+  for (unsigned dwarf = 0; dwarf < values.size(); ++dwarf)
+    values[dwarf] = 0x1000 + dwarf;
+  for (const auto& [dwarf, number] : kernel_number_by_dwarf) {
+    const std::uint64_t mask = std::uint64_t{1} << number;
+    all |= mask;
+    const auto words = added_regs(PERF_SAMPLE_REGS_ABI_64, mask, values);
+    const std::vector<std::uint64_t> wanted{PERF_SAMPLE_REGS_ABI_64, 0x1000 + dwarf};
+    BOOST_TEST(words == wanted, boost::test_tools::per_element());
+  }
+  BOOST_TEST(wanted_user_regs() == all);
+}
+
+BOOST_AUTO_TEST_CASE(registers_that_were_added_come_back) {
+  // Flags and a segment, which have no DWARF number, among them.
+  const std::uint64_t mask = wanted_user_regs() | std::uint64_t{1} << PERF_REG_X86_FLAGS |
+                             std::uint64_t{1} << PERF_REG_X86_CS;
+  std::vector<std::uint64_t> values(17);
+  for (unsigned dwarf = 0; dwarf < values.size(); ++dwarf)
+    values[dwarf] = 0x1000 + dwarf;
+  const auto words = added_regs(PERF_SAMPLE_REGS_ABI_64, mask, values);
+  BOOST_TEST(words.size() == 1 + 19u);
+  Sample sample;
+  sample.user_regs_abi = words.front();
+  sample.user_regs = U64View(std::as_bytes(std::span(words).subspan(1)));
+  std::map<unsigned, std::uint64_t> registers;
+  for_each_register(sample, mask,
+                    [&](unsigned number, std::uint64_t value) { registers[number] = value; });
+  BOOST_TEST(registers.size() == 17u);
+  for (const auto& [number, value] : registers)
+    BOOST_TEST(value == 0x1000 + number);
+  BOOST_TEST(user_ip(sample, mask).value() == 0x1010u);
+}
+
+BOOST_AUTO_TEST_CASE(registers_that_are_not_given_are_0_and_without_an_abi_there_are_none) {
+  const std::uint64_t mask = std::uint64_t{1} << PERF_REG_X86_AX |
+                             std::uint64_t{1} << PERF_REG_X86_FLAGS |
+                             std::uint64_t{1} << PERF_REG_X86_IP;
+  const std::vector<std::uint64_t> wanted{PERF_SAMPLE_REGS_ABI_32, 5, 0, 0};
+  BOOST_TEST(added_regs(PERF_SAMPLE_REGS_ABI_32, mask, {5, 6}) == wanted,
+             boost::test_tools::per_element());
+  const std::vector<std::uint64_t> none{PERF_SAMPLE_REGS_ABI_NONE};
+  BOOST_TEST(added_regs(PERF_SAMPLE_REGS_ABI_NONE, mask, {5, 6}) == none,
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(where_the_program_was_is_known_if_it_was_asked_for) {
+  const std::vector<std::uint64_t> words{0xb0, 0x50, 0x1234};
+  Sample sample;
+  sample.user_regs_abi = PERF_SAMPLE_REGS_ABI_32;
+  sample.user_regs = U64View(std::as_bytes(std::span(words)));
+  BOOST_TEST(user_ip(sample, 0x1c0).value() == 0x1234u);  // bp, sp, ip
+  BOOST_TEST(user_ip(sample, 0x180).value() == 0x50u);    // sp, ip
+  BOOST_TEST(!user_ip(sample, 0xc0).has_value());
+  BOOST_TEST(!user_ip(sample, 0x1c1 | 2).has_value());  // fewer than the mask says
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(a_program_of_another_word_size_has_no_registers_for_us) {
   std::string bytes = made_sample({}, 64, 64, 0);

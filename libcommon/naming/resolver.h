@@ -21,8 +21,7 @@
 #include "binaries/build_id_cache.h"
 #include "dwarf/inlines.h"
 #include "elf/debug_file.h"
-#include "pe-symbolize/options.h"
-#include "pe-symbolize/unnamed.h"
+#include "naming/unnamed.h"
 #include "proc/kallsyms.h"
 #include "proc/process_table.h"
 #include "symbols/jit_dump.h"
@@ -30,7 +29,13 @@
 #include "symbols/module_symbols.h"
 #include "unwind/function_ranges.h"
 
-namespace pe::symbolize {
+namespace pe::naming {
+
+/// What is told of each frame.
+struct Detail {
+  bool inlined = true;  ///< functions inlined at its address, where debug information tells
+  bool lines = false;   ///< source file and line
+};
 
 /// One function at an address.
 struct Function {
@@ -150,4 +155,4 @@ class Resolver {
       kernel_missing_;  ///< why there is no kernel_, once load_kernel() was called
 };
 
-}  // namespace pe::symbolize
+}  // namespace pe::naming

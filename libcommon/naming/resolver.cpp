@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-symbolize/resolver.h"
+#include "naming/resolver.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "proc/maps.h"
 #include "symbols/demangle.h"
 
-namespace pe::symbolize {
+namespace pe::naming {
 namespace {
 
 Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 0) {
@@ -300,4 +300,4 @@ Resolved Resolver::kernel(std::uint64_t address, std::uint64_t recorded_start) {
   return {{{std::string(found->name), perf::kSymbolKernel}}, std::move(module), Unnamed::kNone};
 }
 
-}  // namespace pe::symbolize
+}  // namespace pe::naming

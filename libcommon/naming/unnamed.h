@@ -11,7 +11,7 @@
 
 #include "symbols/module_symbols.h"
 
-namespace pe::symbolize {
+namespace pe::naming {
 
 enum class Unnamed : std::uint8_t {
   kNone,          ///< it has one
@@ -86,4 +86,4 @@ std::string describe(const FrameCounts& counts);
 /// The lines of a table: frames, their share of all, module, reason.
 std::vector<std::string> table(const FrameCounts& counts);
 
-}  // namespace pe::symbolize
+}  // namespace pe::naming

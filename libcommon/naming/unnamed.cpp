@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-symbolize/unnamed.h"
+#include "naming/unnamed.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "base/plural.h"
 #include "base/quote.h"
 
-namespace pe::symbolize {
+namespace pe::naming {
 
 const char* describe(Unnamed reason) {
   switch (reason) {
@@ -124,4 +124,4 @@ std::vector<std::string> table(const FrameCounts& counts) {
   return lines;
 }
 
-}  // namespace pe::symbolize
+}  // namespace pe::naming

@@ -1,0 +1,177 @@
+#!/bin/bash
+# What malloctrace counts is what the program did.
+. "$(dirname "$0")/lib.sh"
+
+# weight EVENT PATTERN: of stacks that match, in the stream at hand
+weight() {
+  pe-symbolize -q "$dir/heap.pe" | stackfold --event "$1" 2>/dev/null |
+    PATTERN=$2 awk '$0 ~ ENVIRON["PATTERN"] { sum += $NF } END { print sum + 0 }'
+}
+# counts LABEL PATTERN BYTES COUNT LIVE PEAK TEMPORARY
+counts() {
+  local event
+  local wanted=("${@:3}")
+  for event in alloc-bytes alloc-count live-bytes peak-bytes temporary; do
+    expect "$1: $event" "${wanted[0]}" "$(weight "$event" "$2")"
+    wanted=("${wanted[@]:1}")
+  done
+}
+trace() { malloctrace -o "$dir/heap.pe" "$@" >"$dir/out" 2>"$dir/err"; }
+
+trace -- "$PE_HEAP" leaks || fail "leaks: $(cat "$dir/err")"
+counts 'freed at once' ';free_thousand_of_64;' 64000 1000 0 0 1000
+counts 'kept' ';keep_ten_of_100;' 1000 10 1000 1000 0
+counts 'kept, others' ';keep_three_of_1000;' 3000 3 3000 3000 0
+# While realloc moves a block there are two of it, but the program asked for one.
+expect 'realloc: bytes' 2032 "$(weight alloc-bytes 'double_until_1024')"
+expect 'realloc: allocations' 7 "$(weight alloc-count 'double_until_1024')"
+expect 'realloc: kept' 1024 "$(weight live-bytes 'double_until_1024')"
+counts 'before main' ';before_main;' 333 1 333 333 0
+grep -Eq '^malloctrace: [0-9]+ allocations, [0-9]+ bytes; peak [0-9]+ bytes; [0-9]+ bytes in [0-9]+ blocks not freed; 1 process; own CPU' "$dir/err" ||
+  fail "closing line: $(cat "$dir/err")"
+grep -Eq 'failed|not counted|unknown|cut|not walked|contradicted|refused' "$dir/err" && fail "losses: $(cat "$dir/err")"
+
+trace -- "$PE_HEAP" kinds || fail kinds
+counts 'every kind' ';every_kind_of_77' 558 7 558 558 0
+grep -q '; 1 allocation failed' "$dir/err" || fail "a refused allocation is not told: $(cat "$dir/err")"
+
+trace -- "$PE_HEAP" peak || fail peak
+counts 'peak' ';peak_of_10000;' 10000 10 0 10000 "$(weight temporary ';peak_of_10000;')"
+expect 'after the peak' 0 "$(weight peak-bytes ';keep_ten_of_100;')"
+
+trace -- "$PE_HEAP" threads || fail threads
+counts 'threads' ';work_of_thread;' 192000 4000 0 "$(weight peak-bytes ';work_of_thread;')" 4000
+
+# A child has a heap of its own, and what it frees of its parent's is counted.
+trace -- "$PE_HEAP" fork || fail fork
+counts 'the child' ';keep_of_child;' 700 1 700 700 0
+counts 'the parent' ';keep_of_parent;' 500 1 500 500 0
+grep -q '; 2 processes;' "$dir/err" || fail "processes: $(cat "$dir/err")"
+grep -q '1 free of blocks from before fork' "$dir/err" || fail "inherited free: $(cat "$dir/err")"
+trace --no-follow -- "$PE_HEAP" fork || fail no-follow
+expect 'not followed' 0 "$(weight alloc-bytes ';keep_of_child;')"
+
+# What it executes is another process's program.
+for follow in --follow --no-follow; do
+  # shellcheck disable=SC2016 # for the shell that runs it
+  trace $follow -- sh -c '"$0" leaks; exit 3' "$PE_HEAP"
+  expect "$follow: status of the shell" 3 $?
+  kept=0
+  [ $follow = --no-follow ] || kept=1000
+  expect "$follow: what a shell begins" "$kept" "$(weight alloc-bytes ';keep_ten_of_100;')"
+done
+
+# Memory that the program maps itself, where it is asked for.
+trace --mmap -- "$PE_HEAP" maps || fail maps
+expect 'mapped: bytes' 24576 "$(weight alloc-bytes ';map_three_of_8192')"
+expect 'mapped: kept' 16384 "$(weight live-bytes ';map_three_of_8192')"
+trace -- "$PE_HEAP" maps || fail maps
+expect 'mapped, not asked for' 0 "$(weight alloc-bytes ';map_three_of_8192')"
+
+# The innermost frames only.
+trace --depth 2 -- "$PE_HEAP" leaks || fail depth
+expect 'two frames' 1000 "$(weight live-bytes '^allocations;keep_ten_of_100;take ')"
+grep -Eq '[0-9]+ stacks? cut' "$dir/err" || fail "cut stacks are not told: $(cat "$dir/err")"
+
+# However a program ends, nothing is lost.
+trace -- "$PE_HEAP" killed; expect 'status of a killed program' 137 $?
+counts 'killed' ';keep_ten_of_100;' 1000 10 1000 1000 0
+trace -- "$PE_HEAP" leaves; expect 'status of _exit' 7 $?
+counts '_exit' ';keep_three_of_1000;' 3000 3 3000 3000 0
+
+# Ended early: what there is is written, and the command is ended.
+malloctrace -o "$dir/heap.pe" -- "$PE_HEAP" waits >"$dir/out" 2>"$dir/err" & tracer=$!
+for _ in $(seq 200); do grep -q ready "$dir/out" && break; sleep 0.05; done
+# A snapshot first: while it runs.
+kill -USR1 $tracer
+for _ in $(seq 200); do [ -e "$dir/heap.pe.1" ] && break; sleep 0.05; done
+kill -TERM $tracer; wait $tracer; expect 'status after SIGTERM' 0 $?
+counts 'interrupted' ';keep_ten_of_100;' 1000 10 1000 1000 0
+mv "$dir/heap.pe.1" "$dir/heap.pe"
+counts 'snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
+pgrep -f "$PE_HEAP waits" >/dev/null && fail 'the command was left running'
+
+# Snapshots as time passes, each whole; what cannot be had says so.
+malloctrace --snapshot 0.2 -o "$dir/many.pe" -- "$PE_HEAP" waits >/dev/null 2>&1 & tracer=$!
+for _ in $(seq 200); do [ -e "$dir/many.pe.2" ] && break; sleep 0.05; done
+kill -TERM $tracer; wait $tracer
+mv "$dir/many.pe.2" "$dir/heap.pe"
+counts 'second snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
+malloctrace -- "$PE_HEAP" waits >"$dir/heap.pe" 2>"$dir/err" & tracer=$!
+for _ in $(seq 200); do grep -q ready "$dir/err" && break; sleep 0.05; done
+kill -USR1 $tracer
+for _ in $(seq 200); do grep -q 'no snapshot without --output' "$dir/err" && break; sleep 0.05; done
+kill -TERM $tracer; wait $tracer; expect 'status after a refused snapshot' 0 $?
+grep -q 'SIGUSR1: no snapshot without --output FILE' "$dir/err" || fail "SIGUSR1: $(cat "$dir/err")"
+
+# What no library is loaded into.
+if command -v ldconfig.real >/dev/null || [ -x /sbin/ldconfig ]; then
+  trace -- /sbin/ldconfig --version; expect 'a static program' 125 $?
+  grep -q 'is statically linked' "$dir/err" || fail "a static program: $(cat "$dir/err")"
+fi
+trace -- /bin/sh -c '/sbin/ldconfig --version >/dev/null'; expect 'a static program of a script' 0 $?
+trace -- "$dir/absent"; expect 'no such program' 127 $?
+trace -- "$dir"; expect 'no program' 126 $?
+
+# perf reads the stream.
+if command -v perf >/dev/null; then
+  trace -- "$PE_HEAP" leaks
+  perf script -i - <"$dir/heap.pe" >"$dir/perf" 2>"$dir/err" || fail "perf script: $(cat "$dir/err")"
+  expect 'samples of perf: one for each event but temporary' 4 "$(grep -c 'keep_ten_of_100+' "$dir/perf")"
+fi
+
+# valgrind counts the same, once it is kept from freeing what the libraries keep.
+if command -v valgrind >/dev/null; then
+  for command in "$PE_HEAP leaks" "$PE_HEAP peak" "$PE_HEAP kinds" "$PE_HEAP sizes" 'sort /etc/passwd'; do
+    # shellcheck disable=SC2086 # words of a command
+    valgrind --run-libc-freeres=no --run-cxx-freeres=no --log-file="$dir/valgrind" $command >/dev/null 2>&1
+    # shellcheck disable=SC2086
+    trace -- $command
+    tr -d , <"$dir/valgrind" | sed -nE 's/.*total heap usage: ([0-9]+) allocs.* ([0-9]+) bytes allocated/\1 \2/p
+      s/.*in use at exit: ([0-9]+) bytes in ([0-9]+) blocks/\1 \2/p' | sort >"$dir/wanted"
+    sed -nE 's/^malloctrace: ([0-9]+) allocations?, ([0-9]+) bytes; peak [0-9]+ bytes; ([0-9]+) bytes? in ([0-9]+) blocks? not freed;.*/\1 \2\n\3 \4/p' \
+      "$dir/err" | sort >"$dir/got"
+    [ "$(wc -l <"$dir/wanted")" = 2 ] || fail "valgrind $command: $(cat "$dir/valgrind")"
+    cmp -s "$dir/wanted" "$dir/got" || fail "$command: $(paste -sd, "$dir/got"), of valgrind $(paste -sd, "$dir/wanted")"
+  done
+else
+  echo 'not compared with valgrind, which is not installed'
+fi
+
+# Sampled, the figures are right on average.
+trace -- "$PE_HEAP" sizes; truth=$(weight alloc-bytes ';many_sizes')
+trace --sample 16K -- "$PE_HEAP" sizes; estimate=$(weight alloc-bytes ';many_sizes')
+# n samples: the error is within 5 of sqrt(n) but once in a million runs.
+TRUTH=$truth GOT=$estimate awk 'BEGIN { n = ENVIRON["TRUTH"] / 16384; d = (ENVIRON["GOT"] - ENVIRON["TRUTH"]) / ENVIRON["TRUTH"]
+  exit !(d * d * n < 25) }' || fail "sampled: $estimate bytes, not about $truth"
+
+# The report tells the same.
+malloctrace --report -q -- "$PE_HEAP" leaks >"$dir/report" 2>"$dir/err" || fail "report: $(cat "$dir/err")"
+[ ! -s "$dir/err" ] || fail "-q: $(cat "$dir/err")"
+grep -q '3,000 bytes in 3 blocks; first allocated' "$dir/report" || fail 'the report misses a leak'
+grep -q '  keep_three_of_1000  \[allocations\]$' "$dir/report" || fail 'the report misses a name'
+
+# Programs do and say what they do without it.
+same() {  # LABEL COMMAND...
+  local label=$1 status
+  shift
+  "$@" >"$dir/plain" 2>"$dir/plain.err" </dev/null; status=$?
+  malloctrace -q -o "$dir/same.pe" -- "$@" >"$dir/traced" 2>"$dir/traced.err" </dev/null
+  expect "$label: status" $status $?
+  cmp -s "$dir/plain" "$dir/traced" || fail "$label: other output"
+  cmp -s "$dir/plain.err" "$dir/traced.err" || fail "$label: other messages: $(head -c 300 "$dir/traced.err")"
+}
+same sort sort /etc/passwd /etc/group
+# shellcheck disable=SC2016 # of the shell that is traced
+same bash bash -c 'for i in 1 2 3; do echo "$i $(printf %s x)"; done | sort -r; exit 4'
+same 'no such file' ls /no/such/file
+for program in python3 node clang; do
+  command -v $program >/dev/null || continue
+  case $program in
+    python3) same python3 python3 -c 'import json, re; print(json.dumps(sorted(str(i) * 3 for i in range(20000)))[-100:])' ;;
+    node) same node node -e 'const a = []; for (let i = 0; i < 1e5; i++) a.push({ i }); console.log(a.length)' ;;
+    clang) printf '#include <stdio.h>\nint main(void) { return puts("x") < 0; }\n' >"$dir/x.c"
+      same clang clang -O2 -S -o - "$dir/x.c" ;;
+  esac
+done
+finish

@@ -1,0 +1,80 @@
+// Any bytes as what a traced process shares: whatever the numbers say, nothing outside of what was
+// read is looked at, and no more memory is taken than there are bytes to fill it.
+//
+// The input is the header, then for each section its length in 16 bits and its bytes.
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "base/byte_reader.h"
+#include "heap/heap.h"
+
+namespace {
+
+using namespace pe;
+
+void check(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+void put(const Fd& fd, std::uint64_t at, Bytes bytes) {
+  check(::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) ==
+        static_cast<ssize_t>(bytes.size()));
+}
+
+Fd shared_memory(Bytes input) {
+  Fd fd(::memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  check(::ftruncate(fd.get(), static_cast<off_t>(heap::kFileBytes)) == 0);
+  put(fd, 0, input.first(std::min(input.size(), sizeof(heap::Header))));
+  put(fd, 0, std::as_bytes(std::span(&heap::kMagic, 1)));
+  check(::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  input = input.subspan(std::min(input.size(), sizeof(heap::Header)));
+  constexpr std::array kSections{heap::kModulesAt, heap::kCodesAt, heap::kWordsAt,
+                                 heap::kSitesAt,   heap::kWidesAt, heap::kThreadsAt};
+  for (const std::uint64_t at : kSections) {
+    std::uint16_t length = 0;
+    if (input.size() < sizeof length)
+      break;
+    std::memcpy(&length, input.data(), sizeof length);
+    input = input.subspan(sizeof length);
+    const Bytes section = input.first(std::min<std::size_t>(length, input.size()));
+    put(fd, at, section);
+    input = input.subspan(section.size());
+  }
+  return fd;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
+  auto checked = heap::SharedFile::check(shared_memory({data, data + size}));
+  const auto heap = heap::read_heap(std::get<heap::SharedFile>(checked));
+  check(heap.has_value());
+  const std::uint64_t held =
+      heap->modules.size() * sizeof(heap::Module) + heap->codes.size() * sizeof(heap::Code) +
+      heap->words.size() * sizeof(std::uint32_t) + heap->sites.size() * sizeof(heap::SiteTotals);
+  // No section is longer than what the file holds, but for an element.
+  constexpr std::size_t kElements =
+      sizeof(heap::Module) + sizeof(heap::Code) + sizeof(std::uint32_t) + sizeof(heap::SiteTotals);
+  check(held <= 4 * heap->file_bytes + kElements);
+  for (const heap::Module& module : heap->modules)
+    check(module.start <= module.end && module.path_length <= sizeof module.path);
+  std::vector<heap::Frame> frames;
+  for (const heap::Site& site : heap->sites) {
+    check(site.sums.first_tick <= site.sums.last_tick || site.sums.allocated_count == 0);
+    const bool is_whole = heap->stack(site, frames);
+    check(is_whole || frames.size() == heap::Heap::kMaxFrames);
+    for (const heap::Frame& frame : frames)
+      check(frame.module <= heap->modules.size());
+  }
+  check(std::memchr(heap->header.command, 0, sizeof heap->header.command) != nullptr);
+  (void)heap->total();
+  return 0;
+}

@@ -1,0 +1,28 @@
+// Any text as settings: what comes out is within its bounds, and written down again it reads the
+// same. SPDX-License-Identifier: MIT
+#include <cstdlib>
+#include <string>
+
+#include "malloctrace/preload/settings.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  using pe::malloctrace::parse_settings;
+  using pe::malloctrace::Settings;
+  const Settings first = parse_settings({data, size});
+  if (first.socket_size > Settings::kMaxSocketName)
+    std::abort();
+  std::string text = "sample=" + std::to_string(first.sample_bytes);
+  text += ",depth=" + std::to_string(first.depth);
+  text += first.traces_mmap ? ",mmap=1" : "";
+  text += first.follows_forks ? "" : ",follow=0";
+  text += ",socket=";
+  text += first.socket_name();
+  const Settings second = parse_settings(text);
+  const bool is_same = second.socket_name() == first.socket_name() &&
+                       second.sample_bytes == first.sample_bytes && second.depth == first.depth &&
+                       second.traces_mmap == first.traces_mmap &&
+                       second.follows_forks == first.follows_forks;
+  if (!is_same)
+    std::abort();
+  return 0;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/heap_stream.h"
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <tuple>
+
+#include "session/session.h"
+#include "support/heap_builder.h"
+#include "support/memory_input.h"
+
+namespace {
+
+using namespace pe;
+using pe::testing::HeapBuilder;
+
+heap::Heap heap_of(const HeapBuilder& builder) {
+  auto checked = heap::SharedFile::check(builder.build());
+  return heap::read_heap(std::get<heap::SharedFile>(checked)).value();
+}
+
+std::string stream_of(const HeapBuilder& builder, pid_t pid = 77) {
+  io::StringOutput out;
+  malloctrace::HeapStream stream(out);
+  const heap::Heap heap = heap_of(builder);
+  stream.add({pid, malloctrace::Fate::kEnded, heap});
+  stream.finish();
+  return out.text;
+}
+
+/// "alloc-bytes bytes 100 [77 prog] 30@/lib/b 20@/bin/a": the samples as a reader sees them.
+std::vector<std::string> samples_of(const std::string& stream) {
+  auto input = pe::testing::memory_input(stream);
+  session::Session session(input);
+  std::vector<std::string> lines;
+  while (session.next()) {
+    if (!session.sample())
+      continue;
+    const perf::Sample& sample = *session.sample();
+    std::string line = session.event()->name + " " + session.event()->unit + " " +
+                       std::to_string(sample.period) + " [" + std::to_string(sample.pid) + " " +
+                       session.processes().comm(sample.pid, sample.tid) + "]";
+    for (std::size_t i = 1; i < sample.callchain.size(); ++i) {
+      const auto* mapping = session.processes().find(sample.pid, sample.callchain[i]);
+      line += " " + std::to_string(sample.callchain[i]) + "@" +
+              (mapping != nullptr ? mapping->file->path : "nowhere");
+    }
+    BOOST_TEST(sample.callchain[0] == static_cast<std::uint64_t>(PERF_CONTEXT_USER));
+    lines.push_back(line);
+  }
+  BOOST_TEST(session.damage() == "");
+  BOOST_TEST(session.counts().malformed_records == 0U);
+  BOOST_TEST(session.counts().out_of_order == 0U);
+  return lines;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(heap_stream)
+
+BOOST_AUTO_TEST_CASE(each_site_has_a_sample_for_each_event_that_it_took_part_in) {
+  HeapBuilder b;
+  b.header.peak_bytes = 80;
+  const auto a = b.module(0x1000, 0x2000, "/bin/a");
+  const auto main = b.code(0x1010, a), f = b.code(0x1020, a);
+  b.site_of({main, f}, {.allocated_bytes = 100,
+                        .allocated_count = 10,
+                        .temporary_count = 3,
+                        .live_bytes = 40,
+                        .live_count = 2,
+                        .peak_bytes = 80});
+  b.site_of({main}, {.allocated_bytes = 7, .allocated_count = 1});
+  // The innermost address is an instruction's own.
+  const std::string inner = " [77 prog] 4127@/bin/a 4112@/bin/a";
+  BOOST_TEST(samples_of(stream_of(b)) ==
+                 (std::vector<std::string>{
+                     "alloc-bytes bytes 100" + inner, "alloc-count allocations 10" + inner,
+                     "live-bytes bytes 40" + inner, "peak-bytes bytes 80" + inner,
+                     "temporary allocations 3" + inner, "alloc-bytes bytes 7 [77 prog] 4111@/bin/a",
+                     "alloc-count allocations 1 [77 prog] 4111@/bin/a"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(an_address_that_two_modules_had_is_named_by_the_right_one) {
+  HeapBuilder b;
+  const auto main = b.module(0x1000, 0x2000, "/bin/a");
+  const auto first = b.module(0x5000, 0x6000, "/lib/first.so");
+  const auto second = b.module(0x5000, 0x7000, "/lib/second.so");
+  const auto start = b.code(0x1010, main);
+  // Met in another order than the modules.
+  b.site_of({start, b.code(0x5010, second)}, {.allocated_bytes = 2});
+  b.site_of({start, b.code(0x5010, first)}, {.allocated_bytes = 1});
+  b.site_of({start}, {.allocated_bytes = 3});
+  BOOST_TEST(samples_of(stream_of(b)) ==
+                 (std::vector<std::string>{
+                     "alloc-bytes bytes 3 [77 prog] 4111@/bin/a",
+                     "alloc-bytes bytes 1 [77 prog] 20495@/lib/first.so 4112@/bin/a",
+                     "alloc-bytes bytes 2 [77 prog] 20495@/lib/second.so 4112@/bin/a"}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(code_made_at_run_time_is_in_anonymous_memory) {
+  HeapBuilder b;
+  const auto made = b.module(0x9000, 0xa000, "", 0);
+  b.site_of({b.code(0x9010, made)}, {.allocated_bytes = 1});
+  b.site_of({b.code(0x7fff, 0), b.code(0x8001, 0)}, {.allocated_bytes = 2});
+  b.site(0, {.allocated_bytes = 3});
+  BOOST_TEST(
+      samples_of(stream_of(b)) == (std::vector<std::string>{
+                                      "alloc-bytes bytes 2 [77 prog] 32768@//anon 32767@//anon",
+                                      "alloc-bytes bytes 3 [77 prog]",
+                                      "alloc-bytes bytes 1 [77 prog] 36879@//anon",
+                                  }),
+      boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(addresses_of_signal_frames_are_what_a_return_address_would_be) {
+  HeapBuilder b;
+  const auto a = b.module(0x1000, 0x2000, "/bin/a");
+  b.site_of({b.code(0x1010, a, true), b.code(0x1020, a, true)}, {.allocated_bytes = 1});
+  BOOST_TEST(samples_of(stream_of(b)).at(0) ==
+             "alloc-bytes bytes 1 [77 prog] 4128@/bin/a 4113@/bin/a");
+}
+
+BOOST_AUTO_TEST_CASE(a_second_program_of_a_process_has_a_name_and_code_of_its_own) {
+  HeapBuilder shell, program;
+  shell.set_command("sh");
+  shell.site_of({shell.code(0x1010, shell.module(0x1000, 0x2000, "/bin/sh"))},
+                {.allocated_bytes = 1});
+  program.set_command("make");
+  program.site_of({program.code(0x1810, program.module(0x1800, 0x2000, "/bin/make"))},
+                  {.allocated_bytes = 2});
+  program.site_of({program.code(0x1010, 0)}, {.allocated_bytes = 3});
+  io::StringOutput out;
+  malloctrace::HeapStream stream(out);
+  const heap::Heap first = heap_of(shell), second = heap_of(program);
+  stream.add({5, malloctrace::Fate::kBeganAnother, first});
+  stream.add({5, malloctrace::Fate::kRuns, second});
+  stream.finish();
+  BOOST_TEST(samples_of(out.text) == (std::vector<std::string>{
+                                         "alloc-bytes bytes 1 [5 sh] 4111@/bin/sh",
+                                         "alloc-bytes bytes 3 [5 make] 4111@//anon",
+                                         "alloc-bytes bytes 2 [5 make] 6159@/bin/make",
+                                     }),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(stacks_beyond_a_record_are_cut_and_counted) {
+  HeapBuilder b;
+  const auto inner = b.code(0x1010);
+  b.site_of(std::vector<std::uint32_t>(heap::Heap::kMaxFrames + 5, inner), {.allocated_bytes = 1});
+  io::StringOutput out;
+  malloctrace::HeapStream stream(out);
+  const heap::Heap heap = heap_of(b);
+  stream.add({5, malloctrace::Fate::kEnded, heap});
+  stream.finish();
+  BOOST_TEST(stream.cut_stacks() == 1U);
+  BOOST_TEST(samples_of(out.text).size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(estimates_are_whole_numbers) {
+  HeapBuilder b;
+  b.header.sample_bytes = 1024;
+  b.site_of({b.code(0x1010)},
+            {.allocated_bytes = 1, .allocated_count = 640, .temporary_count = 256});
+  const auto samples = samples_of(stream_of(b));
+  BOOST_REQUIRE(samples.size() == 3U);
+  BOOST_TEST(samples[1].starts_with("alloc-count allocations 3 "));
+  BOOST_TEST(samples[2].starts_with("temporary allocations 1 "));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,70 @@
+// Memory like that which a traced process shares, for tests.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "malloctrace/preload/private_memory.h"
+#include "malloctrace/preload/shared_memory.h"
+
+namespace pe::testing {
+
+class SharedRoom {
+ public:
+  SharedRoom()
+      : memory_(
+            static_cast<std::byte*>(::mmap(nullptr, heap::kFileBytes, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
+    if (memory_.base() == MAP_FAILED)
+      std::abort();
+  }
+  SharedRoom(const SharedRoom&) = delete;
+  SharedRoom& operator=(const SharedRoom&) = delete;
+  ~SharedRoom() { ::munmap(memory_.base(), heap::kFileBytes); }
+
+  [[nodiscard]] malloctrace::SharedMemory memory() const { return memory_; }
+
+  /// The codes of each site's stack, the outermost first, as a reader finds them.
+  [[nodiscard]] std::map<std::uint32_t, std::vector<std::uint32_t>> stacks() const {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> stacks;
+    const std::uint32_t* words = memory_.words();
+    for (std::uint32_t i = 1; i + 1 < memory_.header().words; ++i) {
+      if (words[i] != heap::kSite)
+        continue;
+      std::vector<std::uint32_t>& stack = stacks[words[i + 1] & ~heap::kHead];
+      for (std::uint32_t node = parent(i); node != 0; node = parent(node))
+        stack.insert(stack.begin(), words[node]);
+    }
+    return stacks;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t parent(std::uint32_t node) const {
+    const std::uint32_t before = memory_.words()[node - 1];
+    return (before & heap::kHead) != 0 ? before & ~heap::kHead : node - 1;
+  }
+
+  malloctrace::SharedMemory memory_;
+};
+
+/// A T in zeroed memory, as the library keeps them.
+template <typename T>
+class Zeroed {
+ public:
+  Zeroed() : object_(static_cast<T*>(malloctrace::map_private(sizeof(T)))) {}
+  Zeroed(const Zeroed&) = delete;
+  Zeroed& operator=(const Zeroed&) = delete;
+  ~Zeroed() { malloctrace::unmap_private(object_, sizeof(T)); }
+
+  T& operator*() const { return *object_; }
+  T* operator->() const { return object_; }
+
+ private:
+  T* object_;
+};
+
+}  // namespace pe::testing

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/summary.h"
+
+#include <boost/test/unit_test.hpp>
+
+namespace {
+
+using namespace pe;
+using malloctrace::Fate;
+using malloctrace::Summary;
+
+heap::Heap heap_with(std::uint64_t peak_bytes) {
+  heap::Heap heap;
+  heap.peak_bytes = peak_bytes;
+  heap.file_bytes = 500;
+  heap.sites.resize(1);
+  heap.sites[0].sums = {.allocated_bytes = 3000,
+                        .allocated_count = 3,
+                        .live_bytes = 1,
+                        .live_count = 1,
+                        .peak_bytes = peak_bytes,
+                        .temporary_count = 2};
+  return heap;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(summary_of_heaps)
+
+BOOST_AUTO_TEST_CASE(a_program_is_told_in_one_line) {
+  Summary summary;
+  const heap::Heap heap = heap_with(2000);
+  summary.add({1, Fate::kEnded, heap});
+  BOOST_TEST(describe_use(summary) ==
+             "3 allocations, 3000 bytes; peak 2000 bytes; 1 byte in 1 block not freed; 1 process");
+  BOOST_TEST(describe_memory(summary) == "tracing took 500 bytes, 25.0 % of the peak");
+  BOOST_TEST(describe_losses(summary) == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_peak_of_threads_has_a_bound_and_estimates_say_so) {
+  Summary summary;
+  heap::Heap heap = heap_with(2000);
+  heap.header.has_threads = 1;
+  heap.header.slack_bytes = 64;
+  heap.header.sample_bytes = 1024;
+  summary.add({1, Fate::kEnded, heap});
+  BOOST_TEST(describe_use(summary).starts_with(
+      "about 0 allocations, 3000 bytes; peak 2000 bytes within 64; "));
+}
+
+BOOST_AUTO_TEST_CASE(programs_of_one_process_are_one_process) {
+  Summary summary;
+  const heap::Heap shell = heap_with(10), program = heap_with(90);
+  summary.add({1, Fate::kBeganAnother, shell});
+  summary.add({1, Fate::kEnded, program});
+  BOOST_TEST(describe_use(summary) ==
+             "6 allocations, 6000 bytes; peak 90 bytes in one program; 2 bytes in 2 blocks not "
+             "freed; 1 process");
+  BOOST_TEST(describe_memory(summary) == "tracing took 1000 bytes, 1000.0 % of the peaks");
+}
+
+BOOST_AUTO_TEST_CASE(losses_are_told) {
+  Summary summary;
+  heap::Heap heap = heap_with(1);
+  heap.damaged = 1;
+  heap.header.failed = 1;
+  heap.header.early = 2;
+  heap.header.dropped = 3;
+  heap.header.full = 3;
+  heap.header.unknown_frees = 4;
+  heap.header.inherited_frees = 5;
+  heap.header.cut_stacks = 6;
+  heap.header.incomplete_stacks = 7;
+  summary.add({1, Fate::kRuns, heap});
+  summary.refused["of another user"] = 2;
+  BOOST_TEST(
+      describe_losses(summary) ==
+      "1 allocation failed, 2 allocations before tracing could begin, 3 allocations not "
+      "counted, 3 allocations of these for want of room, 4 frees of unknown blocks, 5 frees "
+      "of blocks from before fork, 6 stacks cut, 7 stacks not walked to the end, 1 number in "
+      "shared memory that contradicted others, 2 connections of another user refused");
+  BOOST_TEST(summary.running == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

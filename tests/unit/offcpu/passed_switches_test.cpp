@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/passed_switches.h"
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "io/output.h"
+#include "perf/user_copy.h"
+
+using namespace pe;
+using kernel_unwind::SampleRecord;
+using offcpu::PassedSwitches;
+
+BOOST_AUTO_TEST_SUITE(passed_switches)
+
+namespace {
+
+constexpr std::uint64_t kId = 77;
+
+/// As the engine asks for records of processes.
+perf_event_attr side_layout() {
+  perf_event_attr attr{};
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+  attr.sample_id_all = 1;
+  return attr;
+}
+
+/// A thread leaves its CPU.
+SampleRecord left_at(std::uint64_t time_ns, std::uint32_t tid = 43) {
+  SampleRecord record{};
+  record.kind = kernel_unwind::kRecordPassedOn;
+  record.cpu = 3;
+  record.time_ns = time_ns;
+  record.tgid = 42;
+  record.tid = tid;
+  return record;
+}
+
+/// It runs again, having left at `since_ns`.
+SampleRecord back_at(std::uint64_t time_ns, std::uint64_t since_ns, std::uint32_t tid = 43) {
+  SampleRecord record = left_at(time_ns, tid);
+  record.kind = kernel_unwind::kRecordWaitEnded;
+  record.period = time_ns - since_ns;
+  record.cookie = since_ns;
+  return record;
+}
+
+std::vector<std::uint64_t> numbers_of(const perf::U64View& view) {
+  std::vector<std::uint64_t> all;
+  for (std::size_t i = 0; i < view.size(); ++i)
+    all.push_back(view[i]);
+  return all;
+}
+
+/// What the engine does with them: samples that were walked come back, and waits are told.
+struct Engine {
+  Engine() : stream(writer, layout, {.may_keep_binaries = false}) {
+    stream.pass_on_to([this](const perf::Record& record) {
+      const auto sample = perf::parse_sample(record, stream.stated(layout));
+      BOOST_TEST_REQUIRE(sample.has_value());
+      order += (order.empty() ? "" : " ") + std::to_string(sample->time_ns);
+      passed.take(*sample, record.misc);
+    });
+  }
+  /// `number` is the register that an instruction pointer is told apart by.
+  void leave(const SampleRecord& record, std::uint64_t ip) {
+    registers.back() = ip;
+    passed.hold({record, {}, {}, registers, memory}, {});
+  }
+  void come_back(const SampleRecord& record) { passed.hold({record, {}}, {}); }
+  /// Of all waits that end until then, a word each: "tid:length", with "@ip" of their stack.
+  std::string walk(std::uint64_t until_ns) {
+    std::string text;
+    passed.walk_until(until_ns, [&](const offcpu::Wait& wait, std::uint32_t /*waker*/) {
+      text += (text.empty() ? "" : " ") + std::to_string(wait.tid) + ":" +
+              std::to_string(wait.length_ns);
+      if (!wait.stack.chain.empty())
+        text += "@" + std::to_string(wait.stack.ip);
+    });
+    return text;
+  }
+
+  perf_event_attr layout = offcpu::passed_layout(side_layout());
+  io::StringOutput out;
+  perf::StreamWriter writer{out};
+  recording::RecordedStream stream;
+  offcpu::ChainWriter chains;
+  PassedSwitches passed{stream, layout, kId, chains};
+  std::vector<std::uint64_t> registers = std::vector<std::uint64_t>(17);
+  std::vector<std::byte> memory = std::vector<std::byte>(64);
+  std::string order;  ///< times of the samples that came back
+};
+
+constexpr std::uint64_t kAlways = ~std::uint64_t{0};
+
+/// The sample that one switch becomes, before it is walked.
+struct HeldSample {
+  HeldSample(const kernel_unwind::Sample& switched, const kernel_unwind::StackOfKernel& kernel)
+      : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}) {
+    stream.pass_on_to([&](const perf::Record& record) {
+      misc = record.misc;
+      bytes.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+    });
+    PassedSwitches passed(stream, layout, kId, chains);
+    passed.hold(switched, kernel);
+    passed.walk_until(kAlways, [](const offcpu::Wait&, std::uint32_t) { BOOST_ERROR("a wait"); });
+    if (!bytes.empty())
+      sample = perf::parse_sample(perf::view_record(std::as_bytes(std::span(bytes))), layout);
+  }
+
+  perf_event_attr layout = offcpu::passed_layout(side_layout());
+  io::StringOutput out;
+  perf::StreamWriter writer{out};
+  recording::RecordedStream stream;
+  offcpu::ChainWriter chains;
+  std::string bytes;
+  std::uint16_t misc = 0;
+  std::optional<perf::Sample> sample;
+};
+
+std::array<std::uint64_t, 17> numbered_registers() {
+  std::array<std::uint64_t, 17> values{};
+  for (std::size_t number = 0; number < values.size(); ++number)
+    values[number] = 1000 + number;
+  return values;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_switch_becomes_a_sample_with_registers_and_a_copy_of_the_stack) {
+  const auto values = numbered_registers();
+  const std::vector<std::byte> memory(24, std::byte{0x5a});
+  const std::vector<std::uint64_t> kernel{0x1234, 0x5678};
+  const SampleRecord record = left_at(123);
+  const HeldSample held({record, {}, {}, values, memory}, {.frames = kernel, .is_kernel = true});
+  BOOST_TEST_REQUIRE(held.sample.has_value());
+  const perf::Sample& sample = *held.sample;
+  BOOST_TEST(held.misc == PERF_RECORD_MISC_KERNEL);
+  BOOST_TEST(sample.ip == 0x1234u);
+  BOOST_TEST(sample.pid == 42u);
+  BOOST_TEST(sample.tid == 43u);
+  BOOST_TEST(sample.time_ns == 123u);
+  BOOST_TEST(sample.cpu == 3u);
+  BOOST_TEST(sample.period == 1u);
+  const std::vector<std::uint64_t> chain{PERF_CONTEXT_KERNEL, 0x1234, 0x5678};
+  BOOST_TEST(numbers_of(sample.callchain) == chain, boost::test_tools::per_element());
+  unsigned seen = 0;
+  perf::for_each_register(sample, held.layout.sample_regs_user,
+                          [&](unsigned number, std::uint64_t value) {
+                            BOOST_TEST(value == 1000 + number);
+                            ++seen;
+                          });
+  BOOST_TEST(seen == 17u);
+  BOOST_TEST((std::vector(sample.user_stack.begin(), sample.user_stack.end()) == memory));
+  BOOST_TEST(held.bytes.size() % 8 == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_kernel_stack_it_is_the_program_s) {
+  const auto values = numbered_registers();
+  const SampleRecord record = left_at(123);
+  const HeldSample held({record, {}, {}, values, {}}, {});
+  BOOST_TEST_REQUIRE(held.sample.has_value());
+  BOOST_TEST(held.misc == PERF_RECORD_MISC_USER);
+  BOOST_TEST(held.sample->ip == 1016u);
+  BOOST_TEST(held.sample->callchain.size() == 0u);
+  BOOST_TEST(held.sample->user_stack.empty());
+  BOOST_TEST(held.sample->user_part.end == held.bytes.size());
+  BOOST_TEST(held.sample->has_user_copy());
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_is_not_in_whole_words_is_filled_up) {
+  const auto values = numbered_registers();
+  const std::vector<std::byte> memory(13, std::byte{0x5a});
+  const SampleRecord record = left_at(123);
+  const HeldSample held({record, {}, {}, values, memory}, {});
+  BOOST_TEST_REQUIRE(held.sample.has_value());
+  BOOST_TEST(
+      (std::vector(held.sample->user_stack.begin(), held.sample->user_stack.end()) == memory));
+  BOOST_TEST(held.bytes.size() % 8 == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_switch_without_registers_cannot_be_walked) {
+  const SampleRecord record = left_at(123);
+  const HeldSample held({record, {}}, {});
+  BOOST_TEST(!held.sample.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_has_the_stack_of_its_switch) {
+  Engine engine;
+  engine.leave(left_at(100), 0x1000);
+  engine.come_back(back_at(130, 100));
+  BOOST_TEST(engine.walk(kAlways) == "43:30@4096");
+}
+
+BOOST_AUTO_TEST_CASE(records_are_taken_in_the_order_of_time_and_not_too_early) {
+  Engine engine;
+  engine.come_back(back_at(130, 100));
+  engine.leave(left_at(100), 0x1000);
+  engine.leave(left_at(90, 44), 0x2000);
+  BOOST_TEST(engine.walk(129) == "");
+  BOOST_TEST(engine.order == "90 100");
+  BOOST_TEST(engine.walk(130) == "43:30@4096");
+  BOOST_TEST(engine.walk(kAlways) == "");
+  BOOST_TEST(engine.order == "90 100");
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_whose_switch_was_lost_has_no_stack) {
+  Engine engine;
+  engine.leave(left_at(100), 0x1000);
+  engine.come_back(back_at(250, 200));
+  engine.come_back(back_at(260, 240, 44));
+  BOOST_TEST(engine.walk(kAlways) == "43:50 44:20");
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_stands_until_the_thread_s_next_switch_or_its_end) {
+  Engine engine;
+  engine.leave(left_at(100), 0x1000);
+  engine.leave(left_at(110, 44), 0x2000);
+  engine.walk(kAlways);
+  BOOST_TEST_REQUIRE(engine.passed.stack_since(43, 100) != nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 100)->ip == 0x1000u);
+  BOOST_TEST(engine.passed.stack_since(43, 100)->cpu == 3u);
+  BOOST_TEST(engine.passed.stack_since(43, 100)->misc == PERF_RECORD_MISC_USER);
+  BOOST_TEST(engine.passed.stack_since(43, 99) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(45, 100) == nullptr);
+  engine.leave(left_at(200), 0x3000);
+  engine.walk(kAlways);
+  BOOST_TEST(engine.passed.stack_since(43, 100) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 200)->ip == 0x3000u);
+  engine.passed.forget(43);
+  BOOST_TEST(engine.passed.stack_since(43, 200) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(44, 110)->ip == 0x2000u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

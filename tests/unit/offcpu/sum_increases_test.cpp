@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/sum_increases.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+using pe::kernel_unwind::SumKey;
+using pe::offcpu::SumIncreases;
+using KeyedSum = SumIncreases::KeyedSum;
+
+BOOST_AUTO_TEST_SUITE(sum_increases)
+
+namespace {
+
+SumKey key_of(std::uint32_t tid) {
+  return {.tgid = 1,
+          .tid = tid,
+          .user_stack = 2,
+          .kernel_stack = 3,
+          .waker = 0,
+          .state = 1,
+          .program = 4};
+}
+
+/// What has grown, a word each: "tid:ns/count@last".
+std::string take(SumIncreases& increases, const std::vector<KeyedSum>& sums) {
+  std::string text;
+  for (const auto& [key, sum] : increases.take(sums))
+    text += (text.empty() ? "" : " ") + std::to_string(key.tid) + ":" + std::to_string(sum.ns) +
+            "/" + std::to_string(sum.count) + "@" + std::to_string(sum.last_ns);
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_new_sum_has_grown_by_all_of_it) {
+  SumIncreases increases;
+  BOOST_TEST(take(increases, {{key_of(7), {100, 3, 50}}}) == "7:100/3@50");
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_that_was_read_before_has_grown_by_the_rest) {
+  SumIncreases increases;
+  take(increases, {{key_of(7), {100, 3, 50}}});
+  BOOST_TEST(take(increases, {{key_of(7), {130, 5, 60}}}) == "7:30/2@60");
+  BOOST_TEST(take(increases, {{key_of(7), {131, 6, 70}}}) == "7:1/1@70");
+}
+
+BOOST_AUTO_TEST_CASE(a_sum_that_has_not_grown_is_left_out) {
+  SumIncreases increases;
+  const std::vector<KeyedSum> sums{{key_of(7), {100, 3, 50}}};
+  take(increases, sums);
+  BOOST_TEST(take(increases, sums) == "");
+  BOOST_TEST(take(increases, {}) == "");
+  BOOST_TEST(take(increases, {{key_of(7), {140, 4, 90}}}) == "7:40/1@90");
+}
+
+BOOST_AUTO_TEST_CASE(sums_come_in_the_order_of_their_last_waits_then_of_threads) {
+  SumIncreases increases;
+  BOOST_TEST(take(increases, {{key_of(9), {1, 1, 50}},
+                              {key_of(5), {2, 1, 60}},
+                              {key_of(8), {3, 1, 50}},
+                              {key_of(7), {4, 1, 40}}}) == "7:4/1@40 8:3/1@50 9:1/1@50 5:2/1@60");
+}
+
+BOOST_AUTO_TEST_CASE(every_part_of_a_key_tells_sums_apart) {
+  SumIncreases increases;
+  take(increases, {{key_of(7), {100, 3, 50}}});
+  std::vector<SumKey> others(6, key_of(7));
+  ++others[0].tgid;
+  ++others[1].tid;
+  ++others[2].user_stack;
+  ++others[3].kernel_stack;
+  ++others[4].state;
+  ++others[5].program;
+  for (const SumKey& other : others)
+    BOOST_TEST(increases.take(std::vector<KeyedSum>{{other, {10, 1, 60}}}).size() == 1u);
+}
+
+// The kernel adds to a sum's time first, then to its count.
+BOOST_AUTO_TEST_CASE(a_count_that_was_read_too_early_comes_with_the_next_time) {
+  SumIncreases increases;
+  take(increases, {{key_of(7), {100, 3, 50}}});
+  BOOST_TEST(take(increases, {{key_of(7), {120, 3, 50}}}) == "7:20/0@50");
+  BOOST_TEST(take(increases, {{key_of(7), {120, 4, 60}}}) == "");
+  BOOST_TEST(take(increases, {{key_of(7), {130, 5, 70}}}) == "7:10/2@70");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/command.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <variant>
+
+#include "base/error.h"
+#include "base/quote.h"
+#include "elf/image.h"
+
+namespace pe::malloctrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPreloadName = "libmalloctrace_preload.so";
+
+bool is_program(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+/// As execvp(3) finds it.
+std::optional<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos)
+    return is_program(name) ? std::optional(name) : std::nullopt;
+  const char* set = std::getenv("PATH");
+  std::string_view path = set != nullptr ? set : "/bin:/usr/bin";
+  for (;;) {
+    const auto colon = path.find(':');
+    const std::string folder(path.substr(0, colon));
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_program(candidate))
+      return candidate;
+    if (colon == std::string_view::npos)
+      return std::nullopt;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+/// Would it run with rights that we do not have?  ld.so(8): then LD_PRELOAD counts for nothing.
+bool gets_more_rights(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return false;
+  const bool is_other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != ::getuid();
+  const bool is_other_group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
+                              status.st_gid != ::getgid();
+  const bool has_capabilities =
+      ::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  return is_other_user || is_other_group || has_capabilities;
+}
+
+std::string own_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error)
+    throw Error("/proc/self/exe: " + error.message());
+  return self.parent_path();
+}
+
+}  // namespace
+
+void check_can_be_traced(const std::string& program) {
+  const auto path = find_program(program);
+  if (!path)
+    return;
+  if (gets_more_rights(*path))
+    throw Error(
+        *path +
+        ": is setuid, setgid or has capabilities: a library is not loaded into it; trace it "
+        "as the user whose rights it gets");
+  const auto opened = elf::Image::open(*path);
+  const auto* image = std::get_if<elf::Image>(&opened);
+  if (image == nullptr)
+    return;  // a script, or one that may be executed but not read
+  if (!image->is_x86_64() || !image->is_64_bit())
+    throw Error(*path +
+                ": is a 32-bit program, or one for another processor: only those for x86-64 "
+                "can be traced");
+  if (!image->has_interpreter())
+    throw Error(
+        *path +
+        ": is statically linked: a library cannot be loaded into it; link it dynamically to "
+        "trace it");
+}
+
+std::string find_preload_library() {
+  const std::string folder = own_folder();
+  std::string tried;
+  const fs::path beside = fs::path(folder) / kPreloadName;
+  const fs::path installed = fs::path(folder) / PE_PRELOAD_FOLDER / kPreloadName;
+  for (const std::string& candidate : {beside.string(), installed.string()}) {
+    if (::access(candidate.c_str(), R_OK) != 0) {
+      tried += (tried.empty() ? "" : ", ") + candidate;
+      continue;
+    }
+    std::string path = fs::canonical(candidate);
+    if (path.find_first_of(": ") != std::string::npos)
+      throw Error(path +
+                  ": LD_PRELOAD takes no path with a blank or a colon: install it elsewhere");
+    return path;
+  }
+  throw Error("the library for traced programs is missing; looked for " + tried);
+}
+
+std::vector<std::string> tracing_environment(const Options& options, std::string_view library,
+                                             std::string_view socket) {
+  const char* others = std::getenv("LD_PRELOAD");
+  std::string preload = fmt::format("LD_PRELOAD={}", library);
+  if (others != nullptr && *others != '\0')
+    preload.append(":").append(others);
+  std::string settings =
+      fmt::format("MALLOCTRACE=socket={},sample={},depth={},follow={}", socket,
+                  options.sample_bytes, options.max_depth, options.follow ? 1 : 0);
+  if (options.with_mmap)
+    settings += ",mmap=1";
+  return {std::move(preload), std::move(settings)};
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/frame_names.h"
+
+#include <sys/sysmacros.h>
+
+#include "base/file_name.h"
+#include "base/quote.h"
+
+namespace pe::malloctrace {
+
+/// What is missing shows in the report itself, as places instead of names.
+FrameNames::FrameNames() : resolver_([](const std::string&) {}) {}
+
+void FrameNames::begin_process(pid_t pid, const heap::Heap& heap) {
+  known_.clear();
+  pid_ = static_cast<std::uint32_t>(pid);
+  resolver_.forget_jit(pid_);
+  heap_ = &heap;
+}
+
+proc::Mapping FrameNames::mapping_of(const heap::Frame& frame) {
+  proc::MappedFile file{.path = "//anon"};
+  proc::Mapping mapping{.start = 0, .end = ~std::uint64_t{0}};
+  if (frame.module != 0) {
+    const heap::Module& module = heap_->modules[frame.module - 1];
+    if (module.path_length > 0)
+      file = {.path = {module.path, module.path_length},
+              .device = makedev(module.major, module.minor),
+              .inode = module.inode};
+    mapping = {.start = module.start, .end = module.end, .file_offset = module.file_offset};
+  }
+  mapping.file = &*files_.insert(std::move(file)).first;
+  return mapping;
+}
+
+const std::vector<char32_t>& FrameNames::at(const heap::Frame& frame) {
+  const std::uint64_t avma = frame.is_exact ? frame.avma : frame.avma - 1;
+  const auto [item, is_new] = known_.try_emplace(Place{avma, frame.module});
+  std::vector<char32_t>& numbers = item->second;
+  if (!is_new)
+    return numbers;
+  const proc::Mapping mapping = mapping_of(frame);
+  const naming::Resolved resolved = resolver_.user(pid_, avma, &mapping);
+  for (const naming::Function& function : resolved.functions)
+    numbers.push_back(
+        number_of(printable(function.name) + "  [" + printable(file_name(resolved.module)) + "]"));
+  return numbers;
+}
+
+char32_t FrameNames::number_of(const std::string& text) {
+  const auto [item, is_new] = numbers_.try_emplace(text, static_cast<char32_t>(texts_.size()));
+  if (is_new)
+    texts_.push_back(&item->first);
+  return item->second;
+}
+
+}  // namespace pe::malloctrace

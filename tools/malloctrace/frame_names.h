@@ -1,0 +1,62 @@
+// Names of frames for the report: each a line of text with a number.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "heap/heap.h"
+#include "naming/resolver.h"
+#include "proc/process_table.h"
+
+namespace pe::malloctrace {
+
+class FrameNames {
+ public:
+  FrameNames();
+
+  /// The frames that follow are of this process, whose code is where `heap` says.  `heap` must live
+  /// until the next call.
+  void begin_process(pid_t pid, const heap::Heap& heap);
+  /// Numbers of the functions at a frame, the innermost inlined one first.
+  const std::vector<char32_t>& at(const heap::Frame& frame);
+
+  /// The number of a text.
+  char32_t number_of(const std::string& text);
+  [[nodiscard]] const std::string& text(char32_t number) const { return *texts_[number]; }
+
+ private:
+  struct FileLess {
+    bool operator()(const proc::MappedFile& a, const proc::MappedFile& b) const {
+      return std::tie(a.path, a.device, a.inode) < std::tie(b.path, b.device, b.inode);
+    }
+  };
+  struct Place {
+    std::uint64_t avma;
+    std::uint32_t module;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceHash {
+    std::size_t operator()(const Place& place) const noexcept {
+      constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+      return (place.avma ^ (std::uint64_t{place.module} << 48U)) * kOdd;
+    }
+  };
+
+  proc::Mapping mapping_of(const heap::Frame& frame);
+
+  naming::Resolver resolver_;
+  std::uint32_t pid_ = 0;
+  const heap::Heap* heap_ = nullptr;
+  std::set<proc::MappedFile, FileLess> files_;                         ///< what mappings point to
+  std::unordered_map<Place, std::vector<char32_t>, PlaceHash> known_;  ///< of the process
+  std::unordered_map<std::string, char32_t> numbers_;
+  std::vector<const std::string*> texts_;  ///< in numbers_, whose nodes do not move
+};
+
+}  // namespace pe::malloctrace

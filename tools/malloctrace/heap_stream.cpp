@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/heap_stream.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "perf/event.h"
+
+namespace pe::malloctrace {
+namespace {
+
+struct HeapEvent {
+  std::string_view name, unit;
+  std::uint64_t (*weight)(const heap::Heap&, const heap::Sums&);
+};
+
+constexpr std::array kHeapEvents{
+    HeapEvent{"alloc-bytes", "bytes",
+              [](const heap::Heap&, const heap::Sums& sums) { return sums.allocated_bytes; }},
+    HeapEvent{"alloc-count", "allocations",
+              [](const heap::Heap& heap, const heap::Sums& sums) {
+                return heap.whole(sums.allocated_count);
+              }},
+    HeapEvent{"live-bytes", "bytes",
+              [](const heap::Heap&, const heap::Sums& sums) { return sums.live_bytes; }},
+    HeapEvent{"peak-bytes", "bytes",
+              [](const heap::Heap&, const heap::Sums& sums) { return sums.peak_bytes; }},
+    HeapEvent{"temporary", "allocations",
+              [](const heap::Heap& heap, const heap::Sums& sums) {
+                return heap.whole(sums.temporary_count);
+              }},
+};
+
+perf_event_attr heap_attr() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                     PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+  attr.sample_id_all = 1;
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  return attr;
+}
+
+constexpr std::uint64_t kFirstId = 1;
+constexpr std::string_view kAnonymous = "//anon";
+
+/// The newest module of each site's stack; 0: none.
+std::vector<std::uint32_t> newest_modules(const heap::Heap& heap,
+                                          std::vector<heap::Frame>& frames) {
+  std::vector<std::uint32_t> newest(heap.sites.size());
+  for (std::size_t i = 0; i < heap.sites.size(); ++i) {
+    heap.stack(heap.sites[i], frames);
+    for (const heap::Frame& frame : frames)
+      newest[i] = std::max(newest[i], frame.module);
+  }
+  return newest;
+}
+
+}  // namespace
+
+HeapStream::HeapStream(io::Output& out) : writer_(out) {
+  writer_.write_header();
+  std::uint64_t id = kFirstId;
+  for (std::size_t i = 0; i < kHeapEvents.size(); ++i, ++id)
+    writer_.write_attr(heap_attr(), std::span(&id, 1));
+  id = kFirstId;
+  for (const HeapEvent& event : kHeapEvents) {
+    writer_.write_event_name(id, event.name);
+    writer_.write_event_unit(id++, event.unit);
+  }
+}
+
+void HeapStream::add(const HeapOfProcess& process) {
+  const heap::Heap& heap = process.heap;
+  write_comm(process);
+  write_unmapped_code(process);
+  const std::vector<std::uint32_t> newest = newest_modules(heap, frames_);
+  std::vector<std::uint32_t> sites(heap.sites.size());
+  for (std::uint32_t i = 0; i < sites.size(); ++i)
+    sites[i] = i;
+  std::stable_sort(sites.begin(), sites.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return newest[a] < newest[b]; });
+  std::size_t mapped = 0;
+  const auto map_up_to = [&](std::size_t number) {
+    for (; mapped < number; ++mapped)
+      write_map(static_cast<std::uint32_t>(process.pid), heap.modules[mapped]);
+  };
+  for (const std::uint32_t site : sites) {
+    map_up_to(newest[site]);
+    write_site(process, heap.sites[site]);
+  }
+  map_up_to(heap.modules.size());
+  writer_.flush();
+}
+
+void HeapStream::finish() {
+  writer_.write_finished_round();
+  writer_.flush();
+}
+
+void HeapStream::write_comm(const HeapOfProcess& process) {
+  const auto pid = static_cast<std::uint32_t>(process.pid);
+  builder_.begin(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC)
+      .add(pid)
+      .add(pid)
+      .add_string(process.heap.header.command)
+      .pad();
+  finish_record(pid);
+}
+
+void HeapStream::write_map(std::uint32_t pid, const heap::Module& module) {
+  if (module.end == module.start)
+    return;
+  const std::string_view path(module.path, module.path_length);
+  builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
+      .add(pid)
+      .add(pid)
+      .add(module.start)
+      .add(module.end - module.start)
+      .add(module.file_offset)
+      .add(module.major)
+      .add(module.minor)
+      .add(module.inode)
+      .add(std::uint64_t{0})
+      .add(std::uint32_t{PROT_READ | PROT_EXEC})
+      .add(std::uint32_t{MAP_PRIVATE})
+      .add_string(path.empty() || path.front() == '\0' ? kAnonymous : path)
+      .pad();
+  finish_record(pid);
+}
+
+/// Code that is in no module was made at run time: there, page by page, is a mapping without a
+/// file, for whose names a perf map is asked.
+void HeapStream::write_unmapped_code(const HeapOfProcess& process) {
+  constexpr std::uint64_t kPageBytes = 4096;
+  std::vector<std::uint64_t> pages;
+  for (const heap::Code& code : process.heap.codes)
+    if (code.module == 0 && code.avma != 0)
+      pages.push_back(code.avma & ~(kPageBytes - 1));
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  for (std::size_t begin = 0, end = 0; begin < pages.size(); begin = end) {
+    for (end = begin + 1; end < pages.size() && pages[end] == pages[end - 1] + kPageBytes; ++end) {
+    }
+    heap::Module module{};
+    module.start = pages[begin];
+    module.end = pages[end - 1] + kPageBytes;
+    if (module.end > module.start)
+      write_map(static_cast<std::uint32_t>(process.pid), module);
+  }
+}
+
+void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site) {
+  if (!process.heap.stack(site, frames_))
+    ++cut_stacks_;
+  chain_.assign(1, static_cast<std::uint64_t>(PERF_CONTEXT_USER));
+  // The first address of a chain is an instruction's own, all others return addresses.
+  for (std::size_t i = 0; i < frames_.size(); ++i) {
+    const heap::Frame& frame = frames_[i];
+    const std::uint64_t exact = frame.is_exact ? frame.avma : frame.avma - 1;
+    chain_.push_back(i == 0 ? exact : exact + 1);
+  }
+  const auto pid = static_cast<std::uint32_t>(process.pid);
+  for (std::size_t i = 0; i < kHeapEvents.size(); ++i) {
+    const std::uint64_t weight = kHeapEvents[i].weight(process.heap, site.sums);
+    if (weight == 0)
+      continue;
+    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+        .add(kFirstId + i)
+        .add(chain_.size() > 1 ? chain_[1] : std::uint64_t{0})
+        .add(pid)
+        .add(pid)
+        .add(weight)
+        .add(std::uint64_t{chain_.size()})
+        .add_bytes(
+            {reinterpret_cast<const char*>(chain_.data()), chain_.size() * sizeof chain_.front()});
+    writer_.write(std::as_bytes(std::span(builder_.finish())));
+    ++samples_;
+  }
+}
+
+/// What follows every record that is no sample: whose it is, and an event's id.
+void HeapStream::finish_record(std::uint32_t pid) {
+  builder_.add(pid).add(pid).add(kFirstId);
+  writer_.write(std::as_bytes(std::span(builder_.finish())));
+}
+
+}  // namespace pe::malloctrace

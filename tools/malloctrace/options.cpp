@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/options.h"
+
+#include <fmt/format.h>
+
+#include <boost/program_options/value_semantic.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/parse_decimal.h"
+#include "base/parse_number.h"
+
+namespace pe::malloctrace {
+namespace {
+
+namespace po = boost::program_options;
+
+po::typed_value<std::string>* text(const char* name) {
+  return po::value<std::string>()->value_name(name);
+}
+
+/// "512K": K, M and G are 1024 and its powers.
+std::uint64_t read_bytes(const char* option, const std::string& typed) {
+  std::string_view digits = typed;
+  unsigned shift = 0;
+  constexpr std::string_view kUnits = "KMG";
+  constexpr unsigned kShiftOfUnit = 10;
+  const auto unit = digits.empty() ? kUnits.npos : kUnits.find(digits.back());
+  if (unit != kUnits.npos) {
+    shift = kShiftOfUnit * static_cast<unsigned>(unit + 1);
+    digits.remove_suffix(1);
+  }
+  const auto number = parse_number<std::uint64_t>(digits);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
+  if (!number || *number > (kMost >> shift))
+    throw UsageError(
+        fmt::format("{}: not a number of bytes up to 1024G, such as 512K: '{}'", option, typed));
+  return *number << shift;
+}
+
+std::optional<std::uint64_t> read_seconds(const cli::CommandLine& line, const char* option) {
+  const auto* typed = line.text(option);
+  if (typed == nullptr)
+    return std::nullopt;
+  const auto seconds = parse_decimal(*typed);
+  constexpr double kMostSeconds = 10.0 * 365 * 24 * 3600;
+  constexpr double kNsPerSecond = 1e9;
+  if (!seconds || *seconds > kMostSeconds)
+    throw UsageError(fmt::format("--{}: not a number of seconds: '{}'", option, *typed));
+  return static_cast<std::uint64_t>(*seconds * kNsPerSecond);
+}
+
+template <typename T>
+T read_count(const cli::CommandLine& line, const char* option, T otherwise) {
+  const auto* typed = line.text(option);
+  if (typed == nullptr)
+    return otherwise;
+  const auto number = parse_number<std::uint32_t>(*typed);
+  if (!number || *number == 0)
+    throw UsageError(fmt::format("--{}: not a positive number: '{}'", option, *typed));
+  return *number;
+}
+
+void check_together(const cli::CommandLine& line, const Options& options) {
+  if (line.has("follow") && line.has("no-follow"))
+    throw UsageError("--follow and --no-follow exclude each other");
+  for (const char* option : {"top", "leak-age"})
+    if (line.has(option) && !options.report)
+      throw UsageError(fmt::format("--{} is for --report", option));
+  if (options.snapshot_ns && !options.writes_file())
+    throw UsageError("--snapshot needs --output FILE: snapshots become FILE.1, FILE.2 and so on");
+}
+
+}  // namespace
+
+void add_options(po::options_description& options) {
+  options.add_options()("output,o", text("FILE"), "write to FILE; the command keeps its output")(
+      "sample", text("BYTES"), "one of so many bytes, not all (512K for production)")(
+      "depth", text("N"), "at most N frames a stack (default: all)")(
+      "mmap", "also memory that the program maps itself")(
+      "follow", "also processes that it starts (the default)")("no-follow", "do not")(
+      "snapshot", text("SECONDS"), "write FILE.1, FILE.2 ... as it runs")(
+      "report", "text: totals, peak, top sites, leaks; not the stream")(
+      "top", text("N"), "sites in each table of the report (default 10)")(
+      "leak-age", text("SECONDS"), "report leaks of sites that allocated since then")(
+      "quiet,q", "no progress, no closing line");
+}
+
+Options read_options(const cli::CommandLine& line) {
+  Options options;
+  options.command = line.command;
+  if (options.command.empty())
+    throw UsageError("no command: name the program to run");
+  if (const auto* typed = line.text("sample"))
+    options.sample_bytes = read_bytes("--sample", *typed);
+  options.max_depth = read_count<std::uint32_t>(line, "depth", 0);
+  options.with_mmap = line.has("mmap");
+  options.follow = !line.has("no-follow");
+  options.report = line.has("report");
+  options.top = read_count(line, "top", options.top);
+  options.leak_age_ns = read_seconds(line, "leak-age");
+  options.snapshot_ns = read_seconds(line, "snapshot");
+  constexpr std::uint64_t kLeastNs = 100'000'000;
+  if (options.snapshot_ns && *options.snapshot_ns < kLeastNs)
+    throw UsageError("--snapshot: at least 0.1 seconds");
+  if (const auto* path = line.text("output"))
+    options.output = *path;
+  options.quiet = line.has("quiet");
+  check_together(line, options);
+  return options;
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,36 @@
+// malloctrace's options: as typed, then checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run.h"
+
+namespace pe::malloctrace {
+
+struct Options {
+  std::vector<std::string> command;
+  std::uint64_t sample_bytes = 0;  ///< 0: every allocation
+  std::uint32_t max_depth = 0;     ///< frames; 0: all
+  bool with_mmap = false;
+  bool follow = true;                        ///< processes that the command starts
+  std::optional<std::uint64_t> snapshot_ns;  ///< one each time so much has passed
+  bool report = false;                       ///< text instead of the stream
+  std::size_t top = 10;                      ///< sites in each table of the report
+  std::optional<std::uint64_t> leak_age_ns;  ///< leaks are shown that grew within this time
+  std::string output;                        ///< empty: standard output
+  bool quiet = false;
+
+  [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
+};
+
+void add_options(boost::program_options::options_description& options);
+
+/// Throws UsageError.
+Options read_options(const cli::CommandLine& line);
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,64 @@
+// What a walk must know of code: how to step out of it, and its number in the shared memory.
+//
+// An address is looked up in a table without a lock; what is not there is found out once: its rule
+// from the call frame information that the dynamic linker has mapped, and its module.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "malloctrace/preload/code_table.h"
+#include "malloctrace/preload/module_list.h"
+#include "malloctrace/preload/spin_lock.h"
+#include "unwind/cfi_program.h"
+#include "unwind/stack_view.h"
+
+namespace pe::malloctrace {
+
+/// What a step by a whole row has come to.
+struct GeneralStep {
+  unwind::Step step;
+  bool is_signal_frame;
+};
+
+class CodeBook {
+ public:
+  /// To be called once before anything else; false if there is no memory.
+  bool start(SharedMemory shared) noexcept;
+
+  /// nullopt if there is no room.
+  [[nodiscard]] std::optional<KnownCode> look_up(CodeKey key) noexcept {
+    const KnownCode* known = table_.find(key);
+    return known != nullptr ? std::optional(*known) : add(key);
+  }
+  /// What is known now, and without looking further.
+  [[nodiscard]] const CodeTable::Table* known() const noexcept { return table_.table(); }
+  /// A rule of kGeneral, which is found again each time.
+  GeneralStep step_by_row(CodeKey key, unwind::architecture::Registers& registers,
+                          const unwind::StackView& stack) noexcept;
+
+  /// Changes when something that was known may be wrong.
+  [[nodiscard]] std::uint32_t generation() const noexcept { return load_relaxed(generation_); }
+  /// To be called when code may have been unloaded.
+  void forget_unloaded() noexcept;
+  [[nodiscard]] std::size_t private_bytes() const noexcept { return table_.private_bytes(); }
+
+ private:
+  std::optional<KnownCode> add(CodeKey key) noexcept;
+  [[nodiscard]] bool has_unloaded() noexcept;
+  unwind::Rule find_rule(CodeKey key) noexcept;
+
+  SharedMemory shared_;
+  SpinLock lock_;
+  CodeTable table_;
+  ModuleList modules_;
+  std::uint32_t generation_;
+  std::uint64_t unloaded_;  ///< what the dynamic linker had unloaded when it was last asked
+  /// For the interpreter of rows; under the lock.
+  std::array<unwind::CfiRow, unwind::CfiProgram::kMaxRememberedStates> room_;
+};
+
+}  // namespace pe::malloctrace

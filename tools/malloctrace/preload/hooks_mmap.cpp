@@ -1,0 +1,62 @@
+// mmap(2) and munmap(2), which count where the settings ask for it.
+//
+// What the C library maps itself (for its allocator, for stacks of threads) does not pass here, so
+// nothing counts twice.  What is unmapped from its start on is taken away, also a part; a part from
+// the middle is not, and mremap(2) is not followed.
+// SPDX-License-Identifier: MIT
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+#include "malloctrace/preload/record.h"
+
+// NOLINTBEGIN(readability-function-size): six parameters, as mmap(2) has
+namespace pe::malloctrace {
+namespace {
+
+/// As the C library's, without asking for it: nothing else needs to be ready.
+void* map(void* address, std::size_t bytes, int protection, int flags, int fd,
+          __off64_t offset) noexcept {
+  // The result is an address, or -1 with errno.
+  return reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
+      ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
+}
+
+}  // namespace
+}  // namespace pe::malloctrace
+
+using namespace pe::malloctrace;
+
+// By their names in the object file: the headers redirect mmap to mmap64.
+#define PE_HOOK_OF(name) asm(name) __attribute__((visibility("default")))
+void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
+                long offset) noexcept PE_HOOK_OF("mmap");
+void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
+                  long offset) noexcept PE_HOOK_OF("mmap64");
+int hook_munmap(void* address, std::size_t bytes) noexcept PE_HOOK_OF("munmap");
+
+void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
+                long offset) noexcept {
+  void* mapped = map(address, bytes, protection, flags, fd, offset);
+  if (mapped != MAP_FAILED && traces_mmap() && !passes_between_samples(bytes))
+    record_foreign(mapped, bytes, __builtin_frame_address(0));
+  return mapped;
+}
+
+void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
+                  long offset) noexcept {
+  void* mapped = map(address, bytes, protection, flags, fd, offset);
+  if (mapped != MAP_FAILED && traces_mmap() && !passes_between_samples(bytes))
+    record_foreign(mapped, bytes, __builtin_frame_address(0));
+  return mapped;
+}
+
+// NOLINTEND(readability-function-size)
+
+int hook_munmap(void* address, std::size_t bytes) noexcept {
+  if (traces_mmap() && !is_no_sample(address))
+    forget_foreign(address, bytes);
+  return static_cast<int>(::syscall(SYS_munmap, address, bytes));
+}

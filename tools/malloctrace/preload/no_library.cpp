@@ -1,0 +1,19 @@
+// What the parts of this library need of the C++ library, which is not linked: the program may have
+// another or none, and a second one would bring its own memory along.
+//
+// These are calls that cannot happen: a text is never cut beyond its end here, and a CfiProgram is
+// given its room.
+// SPDX-License-Identifier: MIT
+#include <cstddef>
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers)
+namespace std {
+
+[[noreturn]] void __throw_length_error(const char* /*what*/);
+[[noreturn]] void __throw_out_of_range_fmt(const char* /*format*/, ...);
+
+void __throw_length_error(const char* /*what*/) { __builtin_trap(); }
+void __throw_out_of_range_fmt(const char* /*format*/, ...) { __builtin_trap(); }
+
+}  // namespace std
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/real_functions.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "malloctrace/preload/keep_errno.h"
+
+namespace pe::malloctrace {
+
+constinit RealFunctions
+    real{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
+
+namespace {
+
+template <typename Function>
+void find(const char* name, Function*& into) noexcept {
+  into = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+bool is_in_glibc(void* address) noexcept {
+  Dl_info info{};
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
+    return false;
+  const std::string_view path(info.dli_fname);
+  return path.substr(path.rfind('/') + 1).starts_with("libc.so.6");
+}
+
+}  // namespace
+
+bool is_ours(const void* function) noexcept {
+  Dl_info other{};
+  Dl_info own{};
+  void* found = nullptr;
+  if (::dladdr1(function, &other, &found, RTLD_DL_SYMENT) == 0 || ::dladdr(&real, &own) == 0)
+    return false;
+  const auto* symbol = static_cast<const ElfW(Sym)*>(found);
+  const bool is_stub = symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
+  return is_stub || other.dli_fbase == own.dli_fbase;
+}
+
+bool has_own_malloc() noexcept { return !is_ours(::dlsym(RTLD_DEFAULT, "malloc")); }
+
+bool find_real_functions() noexcept {
+  if (real.is_ready)
+    return true;
+  static bool is_searching = false;
+  if (is_searching)
+    return false;
+  is_searching = true;
+  const KeepErrno keep;
+  find("free", real.free);
+  find("calloc", real.calloc);
+  find("realloc", real.realloc);
+  find("reallocarray", real.reallocarray);
+  find("posix_memalign", real.posix_memalign);
+  find("aligned_alloc", real.aligned_alloc);
+  find("memalign", real.memalign);
+  find("valloc", real.valloc);
+  find("pvalloc", real.pvalloc);
+  find("malloc_usable_size", real.malloc_usable_size);
+  find("dlclose", real.dlclose);
+  find("_exit", real.exit_now);
+  find("malloc", real.malloc);
+  real.is_glibc = is_in_glibc(reinterpret_cast<void*>(real.malloc));
+  real.is_ready = true;
+  is_searching = false;
+  return true;
+}
+
+}  // namespace pe::malloctrace

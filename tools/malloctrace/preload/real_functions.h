@@ -1,0 +1,38 @@
+// The allocator that the program would have without us: the next definitions in the search order.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+
+namespace pe::malloctrace {
+
+struct RealFunctions {
+  void* (*malloc)(std::size_t);
+  void (*free)(void*);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  void* (*reallocarray)(void*, std::size_t, std::size_t);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  std::size_t (*malloc_usable_size)(void*);
+  int (*dlclose)(void*);
+  void (*exit_now)(int);  ///< _exit(2)
+  bool is_glibc;          ///< malloc is that of libc.so.6
+  bool is_ready;
+};
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
+extern constinit RealFunctions real;
+
+/// Whether `function`, as the dynamic linker has found it by its name, is of this library; or a
+/// stub in a program that takes a function's address, which leads here.
+bool is_ours(const void* function) noexcept;
+/// Whether the program's calls of malloc do not come here: it has one itself, which is found first.
+bool has_own_malloc() noexcept;
+/// Fills `real`; false while it is at it, for dlsym(3) allocates.
+bool find_real_functions() noexcept;
+
+}  // namespace pe::malloctrace

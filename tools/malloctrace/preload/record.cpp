@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/record.h"
+
+#include <algorithm>
+
+#include "malloctrace/preload/boot_memory.h"
+
+namespace pe::malloctrace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit Filter filter{{1}, 0};
+
+void prepare_filter(bool is_sampling) noexcept {
+  std::fill(filter.counts.begin(), filter.counts.end(), std::uint8_t{0});
+  filter.mask = is_sampling ? ~std::uint64_t{0} : 0;
+  if (!is_sampling)
+    filter.counts[0] = 255;
+  for (std::size_t i = 0; i < boot_block_count(); ++i)
+    filter.of(boot_block(i)) = 255;
+}
+
+namespace {
+
+constexpr std::uint8_t kSaturated = 255;
+
+void add_to_filter(const void* memory) noexcept {
+  std::uint8_t& count = filter.of(memory);
+  std::uint8_t now = load_relaxed(count);
+  while (now != kSaturated && !__atomic_compare_exchange_n(&count, &now, now + 1, true,
+                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+void remove_from_filter(const void* memory) noexcept {
+  std::uint8_t& count = filter.of(memory);
+  std::uint8_t now = load_relaxed(count);
+  while (now != kSaturated && now != 0 &&
+         !__atomic_compare_exchange_n(&count, &now, now - 1, true, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
+  }
+}
+
+Weight weight_of(const Thread& thread, std::uint64_t bytes) noexcept {
+  const std::uint64_t mean = thread.tracer->settings.sample_bytes;
+  return mean == 0 ? Weight{bytes, 1} : sample_weight(bytes, mean);
+}
+
+/// Whether an allocation of a thread that has been interrupted at a sample is one.
+bool is_sample(Thread& thread, std::size_t bytes) noexcept {
+  const std::uint64_t mean = thread.tracer->settings.sample_bytes;
+  if (mean == 0)
+    return true;
+  if (passes_between_samples(bytes))
+    return false;  // its first: the distance has only been drawn now
+  thread_state.sample_left = thread.distance.next(mean);
+  return true;
+}
+
+/// Knows a block from now on; `insert` puts it among the live ones.
+template <typename Insert>
+[[gnu::always_inline]] inline void record(Thread& thread, const void* memory, Block block,
+                                          Insert insert) noexcept {
+  Tracer& tracer = *thread.tracer;
+  if (block.site == 0 || !insert(tracer.live)) [[unlikely]]
+    return count_up(tracer.shared.header().dropped);
+  if (tracer.settings.sample_bytes != 0)
+    add_to_filter(memory);
+  thread.account.allocate(block.site, weight_of(thread, block.bytes));
+  thread.last_block = memory;
+}
+
+[[gnu::always_inline]] inline void settle(Thread& thread, const void* memory,
+                                          Block block) noexcept {
+  const bool is_temporary = thread.last_block == memory;
+  if (is_temporary)
+    thread.last_block = nullptr;
+  thread.account.free(block.site, weight_of(thread, block.bytes), is_temporary);
+}
+
+void count_unknown(const Tracer& tracer) noexcept {
+  heap::Header& header = tracer.shared.header();
+  if (tracer.settings.sample_bytes == 0)
+    count_up(tracer.is_fork ? header.inherited_frees : header.unknown_frees);
+}
+
+}  // namespace
+
+void record_block(const void* memory, std::size_t bytes, const void* frame) noexcept {
+  if (memory == nullptr) [[unlikely]]
+    return note_failure();
+  const Hook thread;
+  if (!thread || !is_sample(*thread, bytes))
+    return;
+  thread->tracer->live.prefetch(memory);
+  const std::uint32_t site = find_site(*thread, static_cast<const std::uint64_t*>(frame));
+  const Block block{site, bytes};
+  record(*thread, memory, block, [&](LiveBlocks& live) { return live.insert(memory, block); });
+}
+
+void record_foreign(const void* memory, std::size_t bytes, const void* frame) noexcept {
+  const Hook thread;
+  if (!thread || !is_sample(*thread, bytes))
+    return;
+  const std::uint32_t site = find_site(*thread, static_cast<const std::uint64_t*>(frame));
+  const Block block{site, bytes};
+  record(*thread, memory, block,
+         [&](LiveBlocks& live) { return live.insert_foreign(memory, block); });
+}
+
+Block forget_block(const void* memory) noexcept {
+  const Hook thread;
+  if (!thread)
+    return {};
+  const Block block = thread->tracer->live.take(memory);
+  if (block.site == 0) [[unlikely]] {
+    count_unknown(*thread->tracer);
+    return block;
+  }
+  if (thread->tracer->settings.sample_bytes != 0)
+    remove_from_filter(memory);
+  settle(*thread, memory, block);
+  return block;
+}
+
+void forget_foreign(const void* memory, std::size_t bytes) noexcept {
+  const Hook thread;
+  if (!thread)
+    return;
+  constexpr std::uint64_t kPage = 4096;
+  const std::uint64_t whole_pages = (bytes + kPage - 1) & ~(kPage - 1);
+  LiveBlocks& live = thread->tracer->live;
+  const Block block = live.take_foreign(memory);
+  if (block.site == 0)
+    return;
+  if (thread->tracer->settings.sample_bytes != 0)
+    remove_from_filter(memory);
+  settle(*thread, memory, block);
+  if (whole_pages >= block.bytes)
+    return;
+  // The rest is as if it had been mapped by itself.
+  const void* rest = static_cast<const std::byte*>(memory) + whole_pages;
+  const Block left{block.site, block.bytes - whole_pages};
+  record(*thread, rest, left, [&](LiveBlocks& all) { return all.insert_foreign(rest, left); });
+}
+
+Reallocation::Reallocation(const void* memory) noexcept : memory_(memory) {
+  if (memory == nullptr || is_no_sample(memory))
+    return;
+  const Hook thread;
+  if (!thread)
+    return;
+  block_ = thread->tracer->live.take(memory);
+  if (block_.site == 0)
+    count_unknown(*thread->tracer);
+}
+
+void Reallocation::succeed() noexcept {
+  if (block_.site == 0)
+    return;
+  const Hook thread;
+  if (!thread)
+    return;
+  if (thread->tracer->settings.sample_bytes != 0)
+    remove_from_filter(memory_);
+  settle(*thread, memory_, block_);
+}
+
+void Reallocation::fail() noexcept {
+  if (block_.site == 0)
+    return;
+  const Hook thread;
+  if (thread && !thread->tracer->live.insert(memory_, block_))
+    count_up(thread->tracer->shared.header().dropped);
+}
+
+}  // namespace pe::malloctrace

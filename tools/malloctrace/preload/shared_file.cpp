@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/shared_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+#include "heap/layout.h"
+
+namespace pe::malloctrace {
+namespace {
+
+bool fail(SharedFailure& failure, const char* what, int error) noexcept {
+  failure = {what, error};
+  return false;
+}
+
+/// Growing a file beyond the limit of its size would kill the process by SIGXFSZ.
+bool is_size_allowed() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         limit.rlim_cur >= heap::kFileBytes;
+}
+
+bool prepare(int fd, std::byte*& base, SharedFailure& failure) noexcept {
+  if (!is_size_allowed())
+    return fail(failure, "the limit of file sizes (ulimit -f) is below 24 GiB", 0);
+  if (::ftruncate(fd, static_cast<off_t>(heap::kFileBytes)) != 0)
+    return fail(failure, "cannot size its memory", errno);
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail(failure, "cannot seal its memory", errno);
+  const long mapped = ::syscall(SYS_mmap, nullptr, heap::kFileBytes, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE, fd, 0L);
+  if (mapped == -1)
+    return fail(failure, "cannot map 24 GiB of addresses (ulimit -v?)", errno);
+  base = reinterpret_cast<std::byte*>(mapped);  // NOLINT(performance-no-int-to-ptr)
+  ::syscall(SYS_madvise, base, heap::kFileBytes, MADV_DONTDUMP);
+  return true;
+}
+
+bool send_over(int socket, int fd, std::string_view name, SharedFailure& failure) noexcept {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return fail(failure, "cannot reach malloctrace", errno);
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != 1)
+    return fail(failure, "cannot send to malloctrace", errno);
+  return true;
+}
+
+}  // namespace
+
+std::optional<SharedFile> make_shared_file(SharedFailure& failure) noexcept {
+  const int fd = ::memfd_create("malloctrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) {
+    failure = {"cannot create its memory", errno};
+    return std::nullopt;
+  }
+  std::byte* base = nullptr;
+  if (prepare(fd, base, failure))
+    return SharedFile{fd, base};
+  ::syscall(SYS_close, fd);
+  return std::nullopt;
+}
+
+bool send_file(int fd, std::string_view name, SharedFailure& failure) noexcept {
+  const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (socket < 0)
+    return fail(failure, "cannot create a socket", errno);
+  const bool is_sent = send_over(socket, fd, name, failure);
+  ::syscall(SYS_close, socket);
+  return is_sent;
+}
+
+void report_line(std::string_view what, int error) noexcept {
+  std::array<char, 256> text{};
+  char* end = text.data();
+  const auto add = [&end, &text](std::string_view piece) {
+    const auto room = static_cast<std::size_t>(text.data() + text.size() - end);
+    end = std::copy_n(piece.data(), std::min(piece.size(), room), end);
+  };
+  const auto add_number = [&end, &text](int number) {
+    end = std::to_chars(end, text.data() + text.size(), number).ptr;
+  };
+  add("malloctrace: process ");
+  add_number(static_cast<int>(::getpid()));
+  add(" ");
+  add(what);
+  if (error != 0) {
+    add(" (errno ");
+    add_number(error);
+    add(")");
+  }
+  add("\n");
+  const long written = ::syscall(SYS_write, STDERR_FILENO, text.data(), end - text.data());
+  static_cast<void>(written);  // nobody to tell
+}
+
+void report(const SharedFailure& failure) noexcept {
+  std::array<char, 128> text{};
+  constexpr std::string_view kStart = "is not traced: ";
+  const std::string_view what(failure.what);
+  char* end = std::copy(kStart.begin(), kStart.end(), text.data());
+  end = std::copy_n(what.data(), std::min(what.size(), text.size() - kStart.size()), end);
+  report_line({text.data(), static_cast<std::size_t>(end - text.data())}, failure.error);
+}
+
+}  // namespace pe::malloctrace

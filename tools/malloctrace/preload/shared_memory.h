@@ -1,0 +1,65 @@
+// The memory that is shared with malloctrace, by its sections: see heap/layout.h.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/layout.h"
+
+namespace pe::malloctrace {
+
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  /// Of heap::kFileBytes bytes.
+  explicit SharedMemory(std::byte* base) noexcept : base_(base) {}
+
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] heap::Header& header() const noexcept { return *at<heap::Header>(0); }
+  [[nodiscard]] heap::Module* modules() const noexcept {
+    return at<heap::Module>(heap::kModulesAt);
+  }
+  [[nodiscard]] heap::Code* codes() const noexcept { return at<heap::Code>(heap::kCodesAt); }
+  [[nodiscard]] std::uint32_t* words() const noexcept { return at<std::uint32_t>(heap::kWordsAt); }
+  [[nodiscard]] heap::SiteTotals* sites() const noexcept {
+    return at<heap::SiteTotals>(heap::kSitesAt);
+  }
+  [[nodiscard]] heap::WideTotals* wides() const noexcept {
+    return at<heap::WideTotals>(heap::kWidesAt);
+  }
+  [[nodiscard]] heap::ThreadSums* threads() const noexcept {
+    return at<heap::ThreadSums>(heap::kThreadsAt);
+  }
+
+ private:
+  template <typename T>
+  [[nodiscard]] T* at(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  std::byte* base_ = nullptr;
+};
+
+/// Adds to a count that several threads add to, and that is read from outside.
+template <typename T>
+void count_up(T& count, T by = 1) noexcept {
+  __atomic_fetch_add(&count, by, __ATOMIC_RELAXED);
+}
+
+/// A number that another thread or process may write or read at any time.
+template <typename T>
+[[nodiscard]] T load_relaxed(const T& from) noexcept {
+  return __atomic_load_n(&from, __ATOMIC_RELAXED);
+}
+template <typename T>
+void store_relaxed(T& to, T value) noexcept {
+  __atomic_store_n(&to, value, __ATOMIC_RELAXED);
+}
+/// The same, after everything that was written before.
+template <typename T>
+void publish(T& to, T value) noexcept {
+  __atomic_store_n(&to, value, __ATOMIC_RELEASE);
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,37 @@
+// A lock of four bytes that is free when it is zero, so that memory which a fork has wiped holds
+// free ones.  For a few hundred nanoseconds at a time; never while calling into the program, the
+// dynamic linker or the C library's allocator.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace pe::malloctrace {
+
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (word_.exchange(1, std::memory_order_acquire) != 0)
+      wait();
+  }
+  void unlock() noexcept { word_.store(0, std::memory_order_release); }
+
+ private:
+  /// Whoever holds it may have been put off the processor.
+  void wait() const noexcept {
+    constexpr int kSpins = 200;
+    for (int i = 0; i < kSpins; ++i) {
+      if (word_.load(std::memory_order_relaxed) == 0)
+        return;
+      __builtin_ia32_pause();
+    }
+    ::sched_yield();
+  }
+
+  std::atomic<std::uint32_t> word_{0};
+};
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/stack_tree.h"
+
+#include <algorithm>
+
+namespace pe::malloctrace {
+
+using heap::kHead;
+using heap::kSite;
+
+bool StackTree::start(SharedMemory shared) noexcept {
+  constexpr std::size_t kFirstSize = 4096;
+  shared_ = shared;
+  if (!index_.map(kFirstSize))
+    return false;
+  shared.words()[kRoot] = kHead;
+  publish(shared.header().words, 1U);
+  return true;
+}
+
+/// Room for a way of `depth` frames; false if there is no memory.
+bool StackTree::remember(std::uint32_t depth) noexcept {
+  constexpr std::size_t kFirstSize = 1024;
+  if (depth <= last_.size())
+    return true;
+  last_.unmap();
+  last_depth_ = 0;
+  return last_.map(std::max<std::size_t>(kFirstSize, depth * std::size_t{2}));
+}
+
+std::uint64_t StackTree::place(std::uint32_t node, std::uint32_t code) const noexcept {
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
+  const std::uint64_t hash = (std::uint64_t{node} << 32 | code) * kSpread;
+  return hash ^ hash >> 32;
+}
+
+std::uint32_t StackTree::find_elsewhere(std::uint32_t node, std::uint32_t code) const noexcept {
+  const std::uint32_t* words = shared_.words();
+  const std::size_t mask = index_.size() - 1;
+  for (std::uint64_t i = place(node, code);; ++i) {
+    const std::uint32_t child = index_[i & mask];
+    if (child == 0 || (words[child] == code && words[child - 1] == (kHead | node)))
+      return child;
+  }
+}
+
+void StackTree::put(std::uint32_t child) noexcept {
+  const std::uint32_t* words = shared_.words();
+  const std::size_t mask = index_.size() - 1;
+  std::uint64_t i = place(words[child - 1] & ~kHead, words[child]);
+  while (index_[i & mask] != 0)
+    ++i;
+  index_[i & mask] = child;
+}
+
+/// For one more child that stands elsewhere.
+bool StackTree::make_room() noexcept {
+  if (indexed_ * 4 < index_.size() * 3)
+    return true;
+  PrivateArray<std::uint32_t> old = index_;
+  if (!index_.map(old.size() * 2))
+    return false;
+  for (std::size_t i = 0; i < old.size(); ++i)
+    if (old[i] != 0)
+      put(old[i]);
+  old.unmap();
+  return true;
+}
+
+/// Not published yet.
+std::uint32_t StackTree::append(std::uint32_t node, std::uint32_t code) noexcept {
+  constexpr std::uint32_t kMost = 3;  // a head, the child, a site's number
+  std::uint32_t* words = shared_.words();
+  std::uint32_t& count = shared_.header().words;
+  if (heap::kMaxWords - count < kMost)
+    return kFull;
+  std::uint32_t child = count;
+  if (child != node + 1) {
+    if (!make_room())
+      return kFull;
+    words[child++] = kHead | node;
+  }
+  words[child] = code;
+  if (child != count) {
+    put(child);
+    ++indexed_;
+  }
+  return child;
+}
+
+std::uint32_t StackTree::find(std::uint32_t node, std::uint32_t code) const noexcept {
+  if (node + 1 < shared_.header().words && shared_.words()[node + 1] == code)
+    return node + 1;
+  return find_elsewhere(node, code);
+}
+
+std::uint32_t StackTree::child(std::uint32_t node, std::uint32_t code) noexcept {
+  if (const std::uint32_t found = find(node, code); found != 0)
+    return found;
+  const std::uint32_t added = append(node, code);
+  if (added != kFull)
+    publish(shared_.header().words, added + 1);
+  return added;
+}
+
+std::uint32_t StackTree::site(std::uint32_t node) noexcept {
+  heap::Header& header = shared_.header();
+  std::uint32_t* words = shared_.words();
+  if (const std::uint32_t found = find(node, kSite); found != 0)
+    return words[found + 1] & ~kHead;
+  const std::uint32_t site = header.sites + 1;
+  const std::uint32_t leaf = site < heap::kMaxSites ? append(node, kSite) : kFull;
+  if (leaf == kFull)
+    return 0;
+  words[leaf + 1] = kHead | site;
+  publish(header.sites, site);
+  publish(header.words, leaf + 2);
+  return site;
+}
+
+}  // namespace pe::malloctrace

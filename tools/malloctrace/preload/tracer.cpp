@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/tracer.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <mutex>
+#include <string_view>
+
+#include "malloctrace/preload/real_functions.h"
+#include "malloctrace/preload/shared_file.h"
+#include "malloctrace/preload/stack_end.h"
+
+namespace pe::malloctrace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local ThreadState thread_state{};
+
+namespace {
+
+/// What outlives forks.
+struct Process {
+  Settings settings;
+  bool has_settings;
+  bool has_key;
+  bool is_off;
+  std::uint32_t pid;  ///< that the tracer is for; 0: none yet
+  pthread_key_t key;  ///< for the ends of threads
+  Tracer* tracer;
+  std::byte* shared;
+};
+constinit Process
+    process{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
+
+std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
+
+/// Adds what a thread's walks have come to since the last time.
+void tell_counts(Thread& thread) noexcept {
+  heap::Header& header = thread.tracer->shared.header();
+  const StackWalk::Counts& now = thread.walk.counts();
+  count_up(header.walks, now.walks - thread.told.walks);
+  count_up(header.frames_walked, now.walked - thread.told.walked);
+  count_up(header.frames_reused, now.reused - thread.told.reused);
+  thread.told = now;
+}
+
+void end_thread(void* memory) noexcept {
+  auto* thread = static_cast<Thread*>(memory);
+  if (!thread->is_ready || thread != thread_state.thread)
+    return;  // of the process that this one was forked from
+  thread->is_busy = true;
+  Tracer& tracer = *thread->tracer;
+  tell_counts(*thread);
+  thread->account.close();
+  const auto slot = static_cast<std::uint32_t>(thread->sums - tracer.shared.threads());
+  {
+    const std::lock_guard guard(tracer.threads_lock);
+    publish(thread->sums->tid, 0U);
+    tracer.free_slots[tracer.free_slot_count++] = slot;
+  }
+  count_up(tracer.shared.header().private_bytes,
+           std::uint64_t{0} - sizeof(Thread) - thread->walk.private_bytes());
+  thread->walk.stop();
+  thread_state.thread = nullptr;
+  unmap_private(thread, sizeof(Thread));
+}
+
+/// False as long as there is no environment: the C library has not begun itself.
+bool read_settings(const char* const* environment) noexcept {
+  if (process.has_settings || environment == nullptr)
+    return process.has_settings;
+  constexpr std::string_view kName = "MALLOCTRACE=";
+  for (; *environment != nullptr; ++environment)
+    if (const std::string_view variable(*environment); variable.starts_with(kName))
+      process.settings = parse_settings(variable.substr(kName.size()));
+  process.has_settings = true;
+  return true;
+}
+
+std::uint64_t now_ns() noexcept {
+  constexpr std::uint64_t kSecond = 1000000000;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void fill_header(const Tracer& tracer) noexcept {
+  heap::Header& header = tracer.shared.header();
+  header.pid = current_pid();
+  header.parent_pid = static_cast<std::uint32_t>(::getppid());
+  header.start_ns = now_ns();
+  ::prctl(PR_GET_NAME, header.command);
+  header.sample_bytes = tracer.settings.sample_bytes;
+  header.max_depth = tracer.settings.depth;
+  header.began_as =
+      static_cast<std::uint32_t>(tracer.is_fork ? heap::BeganAs::kFork : heap::BeganAs::kProgram);
+  publish(header.magic, heap::kMagic);
+}
+
+bool start_tables(Tracer& tracer) noexcept {
+  const bool has_shadow = real.is_glibc && tracer.settings.sample_bytes == 0;
+  tracer.ledger.start(tracer.shared);
+  return tracer.live.start(has_shadow) && tracer.codes.start(tracer.shared) &&
+         tracer.sites.start() && tracer.tree.start(tracer.shared) &&
+         tracer.free_slots.map(heap::kMaxThreads);
+}
+
+/// The library must not vanish from under a thread that has begun.
+bool make_key() noexcept {
+  if (!process.has_key)
+    process.has_key = ::pthread_key_create(&process.key, end_thread) == 0;
+  return process.has_key;
+}
+
+bool start_process(bool is_fork, SharedFailure& failure) noexcept {
+  auto* tracer = static_cast<Tracer*>(map_private(sizeof(Tracer)));
+  failure = {"no memory", 0};
+  if (tracer == nullptr || !make_key())
+    return false;
+  tracer->settings = process.settings;
+  tracer->is_fork = is_fork;
+  const auto file = make_shared_file(failure);
+  if (!file)
+    return false;
+  tracer->shared = SharedMemory(file->base);
+  process.shared = file->base;
+  failure = {"no memory", 0};
+  const bool is_started = start_tables(*tracer);
+  if (is_started)
+    fill_header(*tracer);
+  const bool is_sent = is_started && send_file(file->fd, process.settings.socket_name(), failure);
+  ::syscall(SYS_close, file->fd);
+  if (is_sent)
+    process.tracer = tracer;
+  if (is_sent && has_own_malloc())
+    report_line(
+        "has a malloc of its own, which is called instead of ours: its blocks are not seen");
+  return is_sent;
+}
+
+void leave_parent() noexcept {
+  thread_state.thread = nullptr;
+  process.tracer = nullptr;
+  unmap_inherited();
+  if (process.shared != nullptr)
+    ::syscall(SYS_munmap, process.shared, heap::kFileBytes);
+  process.shared = nullptr;
+}
+
+/// The tracer of this process; nullptr if there is none.
+Tracer* running_tracer() noexcept {
+  const std::uint32_t pid = current_pid();
+  if (process.tracer != nullptr && process.tracer->shared.base() != nullptr)
+    return process.tracer;
+  if (!read_settings(environ))
+    return nullptr;
+  const bool is_fork = process.pid != 0 && process.pid != pid;
+  process.pid = pid;
+  if (is_fork)
+    leave_parent();
+  process.is_off =
+      process.settings.socket_size == 0 || (is_fork && !process.settings.follows_forks);
+  SharedFailure failure;
+  if (!process.is_off && !start_process(is_fork, failure)) {
+    process.is_off = true;
+    report(failure);
+  }
+  prepare_filter(!process.is_off && process.settings.sample_bytes != 0);
+  return process.is_off ? nullptr : process.tracer;
+}
+
+heap::ThreadSums* take_slot(Tracer& tracer) noexcept {
+  const std::lock_guard guard(tracer.threads_lock);
+  heap::Header& header = tracer.shared.header();
+  std::uint32_t slot = header.threads;
+  if (tracer.free_slot_count != 0)
+    slot = tracer.free_slots[--tracer.free_slot_count];
+  else if (slot >= heap::kMaxThreads)
+    return nullptr;
+  heap::ThreadSums& sums = tracer.shared.threads()[slot];
+  publish(sums.tid, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+  if (slot == header.threads)
+    publish(header.threads, slot + 1);
+  if (slot != 0)
+    store_relaxed(header.has_threads, 1U);
+  return &sums;
+}
+
+StackEnd end_of_this_stack(std::uint64_t sp) noexcept {
+  Thread& thread = *thread_state.thread;
+  return end_of_stack(thread, sp);
+}
+
+Thread* make_thread(Tracer& tracer) noexcept {
+  auto* thread = static_cast<Thread*>(map_private(sizeof(Thread)));
+  if (thread == nullptr)
+    return nullptr;
+  thread->tracer = &tracer;
+  if (!thread->walk.start(tracer.codes, tracer.settings.depth, end_of_this_stack) ||
+      (thread->sums = take_slot(tracer)) == nullptr) {
+    thread->walk.stop();
+    unmap_private(thread, sizeof(Thread));
+    return nullptr;
+  }
+  heap::Header& header = tracer.shared.header();
+  thread->account.open(header, *thread->sums, tracer.ledger);
+  find_own_stack(*thread);
+  thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ now_ns());
+  // A forked child goes on where its parent was: it has come here by the end of a distance.
+  if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
+    thread_state.sample_left = thread->distance.next(tracer.settings.sample_bytes);
+  count_up(header.private_bytes, sizeof(Thread) + thread->walk.private_bytes());
+  ::pthread_setspecific(process.key, thread);
+  return thread;
+}
+
+}  // namespace
+
+Thread* begin_thread() noexcept {
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  if (thread_state.is_starting)
+    return nullptr;
+  if (process.is_off && process.pid == current_pid()) {
+    thread_state.sample_left = kNever;
+    return nullptr;
+  }
+  const KeepErrno keep;
+  thread_state.is_starting = true;
+  Thread* thread = nullptr;
+  if (Tracer* tracer = running_tracer()) {
+    thread = make_thread(*tracer);
+    if (thread == nullptr) {
+      count_up(tracer->shared.header().dropped);
+      count_up(tracer->shared.header().full);
+    } else {
+      thread->is_ready = true;
+    }
+  }
+  thread_state.thread = thread;
+  thread_state.is_starting = false;
+  return thread;
+}
+
+namespace {
+
+/// Adds the stack that was walked last to the tree.
+std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
+  Tracer& tracer = *thread.tracer;
+  const std::lock_guard guard(tracer.sites_lock);
+  if (const std::uint32_t known = tracer.sites.find(stack.hash, stack.depth); known != 0)
+    return known;
+  const std::uint32_t site = tracer.tree.site_of(
+      stack.depth, [&thread](std::uint32_t number) { return thread.walk.code(number); });
+  if (site == 0 || !tracer.sites.insert(stack.hash, stack.depth, site))
+    count_up(tracer.shared.header().full);
+  return site;
+}
+
+}  // namespace
+
+std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
+  const unwind::FrameState caller{frame[1], reinterpret_cast<std::uint64_t>(frame + 2), frame[0]};
+  const bool is_own = caller.sp >= thread.stack_low && caller.sp < thread.stack_end;
+  const StackEnd end = is_own ? StackEnd{thread.stack_end} : end_of_stack(thread, caller.sp);
+  const WalkedStack stack = thread.walk.walk(caller, end);
+  heap::Header& header = thread.tracer->shared.header();
+  if (thread.walk.is_cut()) [[unlikely]]
+    count_up(header.cut_stacks);
+  if (thread.walk.is_incomplete()) [[unlikely]]
+    count_up(header.incomplete_stacks);
+  constexpr std::uint64_t kTellEach = 256;
+  if (thread.walk.counts().walks % kTellEach == 0) [[unlikely]]
+    tell_counts(thread);
+  if (stack.hash.bits() == thread.last_stack.bits() && stack.depth == thread.last_depth)
+    return thread.last_site;
+  std::uint32_t site = thread.tracer->sites.find(stack.hash, stack.depth);
+  if (site == 0) [[unlikely]]
+    site = stack.depth == 0 ? 0 : add_site(thread, stack);
+  thread.last_stack = stack.hash;
+  thread.last_depth = stack.depth;
+  thread.last_site = site;
+  return site;
+}
+
+void begin_process(const char* const* environment) noexcept {
+  if (read_settings(environment))
+    static_cast<void>(Hook());
+}
+
+void note_end() noexcept {
+  Tracer* tracer = process.tracer;
+  if (tracer == nullptr || tracer->shared.base() == nullptr || process.pid != current_pid())
+    return;
+  heap::Header& header = tracer->shared.header();
+  if (Thread* thread = thread_state.thread; thread != nullptr && thread->is_ready)
+    tell_counts(*thread);
+  count_up(header.private_bytes, tracer->codes.private_bytes() + tracer->sites.private_bytes() +
+                                     tracer->tree.private_bytes() + tracer->live.private_bytes());
+  store_relaxed(header.has_ended, 1U);
+}
+
+bool traces_mmap() noexcept { return process.settings.traces_mmap; }
+
+void note_unloaded() noexcept {
+  if (const Hook hook; hook)
+    hook->tracer->codes.forget_unloaded();
+}
+
+void note_failure() noexcept {
+  if (const Hook hook; hook)
+    count_up(hook->tracer->shared.header().failed);
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,120 @@
+// What the library knows of the process and of each of its threads.
+//
+// All of it is in memory that forks wipe: whoever finds zeros begins anew.  A thread begins at its
+// first allocation, the process at its first thread's.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "malloctrace/preload/account.h"
+#include "malloctrace/preload/code_book.h"
+#include "malloctrace/preload/live_blocks.h"
+#include "malloctrace/preload/sampling.h"
+#include "malloctrace/preload/settings.h"
+#include "malloctrace/preload/stack_tree.h"
+#include "malloctrace/preload/stack_walk.h"
+
+namespace pe::malloctrace {
+
+/// Of the process.  In zeroed memory.
+struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is one
+  Settings settings;
+  SharedMemory shared;
+  LiveBlocks live;
+  Ledger ledger;
+  CodeBook codes;
+  SpinLock sites_lock;  ///< for adding to the next two
+  SiteTable sites;
+  StackTree tree;
+  SpinLock threads_lock;
+  PrivateArray<std::uint32_t> free_slots;
+  std::uint32_t free_slot_count;
+  bool is_fork;
+};
+
+/// Of a thread.  In zeroed memory.
+struct Thread {
+  bool is_ready;
+  bool is_busy;  ///< in a hook: what a signal handler allocates then is not counted
+  Tracer* tracer;
+  const void* last_block;  ///< that it has allocated, if it is live; see Totals::temporary_count
+  StackHash last_stack;    ///< and depth and site: mostly the same again
+  std::uint32_t last_depth, last_site;
+  StackWalk walk;
+  Account account;
+  heap::ThreadSums* sums;
+  std::uint64_t stack_low, stack_end;      ///< its own stack
+  std::uint64_t foreign_low, foreign_end;  ///< another one that it has been on
+  SampleDistance distance;
+  StackWalk::Counts told;  ///< of walk.counts(), what the header has already
+  MapsRoom room;
+};
+
+/// What is looked at first in each hook.
+struct ThreadState {
+  Thread* thread;             ///< may be of the parent process: is_ready is false then
+  std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has begun
+  bool is_starting;
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
+extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+/// Begins the process, by what its environment says (as in execve(2)); it may be too early for the
+/// C library to know its own.
+void begin_process(const char* const* environment) noexcept;
+/// Begins the calling thread, and the process if need be; nullptr if it is not traced.
+Thread* begin_thread() noexcept;
+
+/// The site of the caller of a hook; 0 if it cannot be had.  `frame` is that of the hook: the
+/// caller's frame pointer and the return address.
+std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept;
+
+/// For the filter of samples, see hooks.cpp: called when the process has begun.
+void prepare_filter(bool is_sampling) noexcept;
+/// The process is about to end, by exit(3) or _exit(2).
+void note_end() noexcept;
+/// Whether mmap(2) counts.
+bool traces_mmap() noexcept;
+/// After dlclose(3).
+void note_unloaded() noexcept;
+/// An allocation that the allocator has refused.
+void note_failure() noexcept;
+
+/// The thread, and that it is in a hook until this is gone.  False in a handler of a signal that
+/// has interrupted one, and where nothing is traced.
+class Hook {
+ public:
+  Hook() noexcept : thread_(thread_state.thread) {
+    if (thread_ == nullptr || !thread_->is_ready) [[unlikely]]
+      thread_ = begin_thread();
+    if (thread_ == nullptr)
+      return;
+    if (thread_->is_busy) [[unlikely]] {
+      count_up(thread_->tracer->shared.header().dropped);
+      thread_ = nullptr;
+      return;
+    }
+    thread_->is_busy = true;
+    asm volatile("" ::: "memory");  // for handlers of signals
+  }
+  Hook(const Hook&) = delete;
+  Hook(Hook&&) = delete;
+  Hook& operator=(const Hook&) = delete;
+  Hook& operator=(Hook&&) = delete;
+  ~Hook() {
+    asm volatile("" ::: "memory");
+    if (thread_ != nullptr)
+      thread_->is_busy = false;
+  }
+
+  explicit operator bool() const noexcept { return thread_ != nullptr; }
+  Thread& operator*() const noexcept { return *thread_; }
+  Thread* operator->() const noexcept { return thread_; }
+
+ private:
+  Thread* thread_;
+};
+
+}  // namespace pe::malloctrace

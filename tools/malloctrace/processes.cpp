@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/processes.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+
+namespace pe::malloctrace {
+namespace {
+
+/// Not to be guessed by other users.
+std::string random_name() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw_errno("getrandom", errno);
+  std::string name = "malloctrace-";
+  for (const unsigned char byte : bytes)
+    name += fmt::format("{:02x}", byte);
+  return name;
+}
+
+Fd listen_at(const std::string& name) {
+  Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(),
+              std::min(name.size(), sizeof address.sun_path - 1));
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  // As many may wait as the system allows: a program may start hundreds of processes at once.
+  constexpr int kBacklog = 1 << 16;
+  if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0)
+    throw_errno("socket for traced processes", errno);
+  return listener;
+}
+
+/// The descriptors of a message; what else is in it says nothing.  nullopt: nothing has come yet.
+std::optional<std::vector<Fd>> receive_fds(int socket) {
+  constexpr std::size_t kMost = 8;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMost * sizeof(int))> control{};
+  std::array<std::byte, 64> content{};
+  iovec part{content.data(), content.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t n;
+  do
+    n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  while (n < 0 && errno == EINTR);
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return std::nullopt;
+  std::vector<Fd> fds;
+  if (n < 0)
+    return fds;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+      continue;
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+      fds.emplace_back(fd);
+    }
+  }
+  return fds;
+}
+
+bool has_ended(pid_t pid, const Fd& pidfd) {
+  if (!pidfd)
+    return ::kill(pid, 0) != 0 && errno == ESRCH;
+  pollfd polled{pidfd.get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
+
+}  // namespace
+
+Processes::Processes(OnHeap on_end)
+    : on_end_(std::move(on_end)),
+      socket_name_(random_name()),
+      events_(::epoll_create1(EPOLL_CLOEXEC)),
+      listener_(listen_at(socket_name_)) {
+  if (!events_)
+    throw_errno("epoll_create", errno);
+  watch(listener_.get());
+}
+
+void Processes::watch(int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void Processes::pass() {
+  accept_all();
+  std::erase_if(connections_, [this](const auto& item) { return receive(item.second); });
+  // Those that end are taken out first: what is called then may look at those that run.
+  const auto first_ended = std::stable_partition(
+      running_.begin(), running_.end(),
+      [](const Running& process) { return !has_ended(process.pid, process.ended); });
+  std::vector<Running> ended(std::make_move_iterator(first_ended),
+                             std::make_move_iterator(running_.end()));
+  running_.erase(first_ended, running_.end());
+  for (const Running& process : ended)
+    finish(process, Fate::kEnded);
+}
+
+void Processes::accept_all() {
+  for (;;) {
+    Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // With no descriptors left, they wait until other processes have ended.
+    if (!socket && errno != EINTR && errno != ECONNABORTED)
+      return;
+    if (!socket)
+      continue;
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+        peer.uid != ::geteuid()) {
+      ++refused_["of another user"];
+      continue;
+    }
+    if (only_pid_ != 0 && peer.pid != only_pid_)
+      continue;  // begun by a program, which the library cannot tell from the command
+    const int fd = socket.get();
+    Connection connection{std::move(socket), peer.pid};
+    if (receive(connection))
+      continue;
+    watch(fd);
+    connections_.emplace(fd, std::move(connection));
+  }
+}
+
+/// Takes what it has sent; false if that has not come yet.
+bool Processes::receive(const Connection& connection) {
+  auto fds = receive_fds(connection.socket.get());
+  if (!fds)
+    return false;
+  if (fds->size() != 1)
+    ++refused_["that sent no shared memory"];
+  else
+    begin(connection.pid, std::move(fds->front()));
+  return true;
+}
+
+void Processes::begin(pid_t pid, Fd fd) {
+  auto checked = heap::SharedFile::check(std::move(fd));
+  if (const auto* why = std::get_if<std::string>(&checked)) {
+    ++refused_["that sent " + *why];
+    return;
+  }
+  finish_of_pid(pid);
+  auto& file = std::get<heap::SharedFile>(checked);
+  file.set_tick(tick_, kTickMs);
+  Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (ended)
+    watch(ended.get());
+  running_.push_back({pid, std::move(file), std::move(ended), tick_});
+}
+
+void Processes::finish_of_pid(pid_t pid) {
+  const auto found = std::find_if(running_.begin(), running_.end(),
+                                  [&](const Running& process) { return process.pid == pid; });
+  if (found == running_.end())
+    return;
+  const Running before = std::move(*found);
+  running_.erase(found);
+  finish(before, Fate::kBeganAnother);
+}
+
+void Processes::finish(const Running& process, Fate fate) {
+  if (const auto heap = heap::read_heap(process.file))
+    on_end_({process.pid, fate, *heap, process.began_tick});
+  else
+    ++refused_["whose shared memory was damaged"];
+}
+
+void Processes::tick(std::uint32_t tick) {
+  tick_ = tick;
+  for (const Running& process : running_)
+    process.file.set_tick(tick, kTickMs);
+}
+
+void Processes::for_each_running(const OnHeap& on_heap) const {
+  for (const Running& process : running_)
+    if (const auto heap = heap::read_heap(process.file))
+      on_heap({process.pid, Fate::kRuns, *heap, process.began_tick});
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,96 @@
+// The processes that are traced: each sends a descriptor of the memory that it shares, and is told
+// the time.
+//
+// They are untrusted: what they send is checked, and only processes of our own user are listened
+// to.  A process that begins another program (exec) sends anew; the one before has ended then.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "heap/heap.h"
+#include "heap/shared_file.h"
+
+namespace pe::malloctrace {
+
+enum class Fate : std::uint8_t {
+  kRuns,
+  kEnded,
+  kBeganAnother,  ///< program, by exec: the process runs, or has run, on
+};
+
+/// What a process had when it ended, or of one that runs, now.
+struct HeapOfProcess {
+  pid_t pid;  ///< as we see it
+  Fate fate;
+  const heap::Heap& heap;
+  std::uint32_t began_tick = 0;  ///< when we heard of it; nothing of it can be older
+};
+using OnHeap = std::function<void(const HeapOfProcess&)>;
+
+class Processes {
+ public:
+  static constexpr std::uint32_t kTickMs = 100;
+
+  /// Begins to listen.  `on_end` is called with each process that has ended.  Throws Error.
+  explicit Processes(OnHeap on_end);
+
+  /// The abstract socket where they are listened to: its name without the NUL before it.
+  [[nodiscard]] const std::string& socket_name() const noexcept { return socket_name_; }
+  /// Readable when there is something for pass() to do.
+  [[nodiscard]] int fd() const noexcept { return events_.get(); }
+
+  /// From now on what other processes send is not taken in.
+  void take_only(pid_t pid) noexcept { only_pid_ = pid; }
+
+  /// Takes in what has come and who has ended.
+  void pass();
+  /// Tells all processes the time since the beginning, in kTickMs.
+  void tick(std::uint32_t tick);
+
+  /// Those that run, as they are now, in the order in which they began.
+  void for_each_running(const OnHeap& on_heap) const;
+
+  [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
+  /// Those that sent something else, each with the reason.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
+    return refused_;
+  }
+
+ private:
+  struct Connection {
+    Fd socket;
+    pid_t pid;
+  };
+  struct Running {
+    pid_t pid;
+    heap::SharedFile file;
+    Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
+    std::uint32_t began_tick;
+  };
+
+  void accept_all();
+  bool receive(const Connection& connection);
+  void begin(pid_t pid, Fd fd);
+  void finish_of_pid(pid_t pid);
+  void finish(const Running& process, Fate fate);
+  void watch(int fd);
+
+  OnHeap on_end_;
+  pid_t only_pid_ = 0;  ///< 0: all
+  std::string socket_name_;
+  Fd events_, listener_;
+  std::map<int, Connection> connections_;  ///< by descriptor: those that have not sent yet
+  std::vector<Running> running_;
+  std::map<std::string, std::uint64_t> refused_;
+  std::uint32_t tick_ = 0;
+};
+
+}  // namespace pe::malloctrace

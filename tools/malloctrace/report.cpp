@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "base/quote.h"
+
+namespace pe::malloctrace {
+namespace {
+
+constexpr std::uint64_t kNsPerMs = 1'000'000;
+
+/// "1,234,567".
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  constexpr std::ptrdiff_t kGroup = 3;
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - kGroup; at > 0; at -= kGroup)
+    text.insert(static_cast<std::size_t>(at), 1, ',');
+  return text;
+}
+
+/// "1 block", "1,234 blocks".
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
+
+std::string seconds(std::uint64_t ms) {
+  constexpr double kSecondsPerMs = 1e-3;
+  return fmt::format("{:.1f} s", static_cast<double>(ms) * kSecondsPerMs);
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  constexpr double kPercent = 100;
+  return whole == 0 ? 0 : kPercent * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// How long before the process was read a tick was; it knows none before we told it one.
+std::uint64_t age_ms(const HeapOfProcess& process, std::uint32_t tick) {
+  const std::uint32_t now = process.heap.header.tick;
+  return std::uint64_t{now - std::min(std::max(tick, process.began_tick), now)} *
+         Processes::kTickMs;
+}
+
+}  // namespace
+
+/// A table of sites: what it sorts by, and how it tells of a site.
+struct Report::Table {
+  std::string_view title;
+  std::uint64_t Sums::*weight;
+  std::string (*told)(const Sums&);
+  bool is_of_leaks = false;
+};
+
+void Report::add(const HeapOfProcess& process) {
+  add_process(process);
+  const heap::Heap& heap = process.heap;
+  names_.begin_process(process.pid, heap);
+  const std::u32string root(1, names_.number_of(printable(heap.header.command)));
+  std::u32string stack;
+  for (const heap::Site& site : heap.sites) {
+    const heap::Sums& sums = site.sums;
+    if (sums.allocated_count == 0 && sums.live_bytes == 0 && sums.peak_bytes == 0)
+      continue;
+    heap.stack(site, frames_);
+    stack = root;
+    for (const heap::Frame& frame : frames_) {
+      const std::vector<char32_t>& functions = names_.at(frame);
+      stack.append(functions.begin(), functions.end());
+    }
+    const auto [item, is_new] = by_stack_.try_emplace(stack);
+    Sums& all = item->second;
+    const std::uint64_t first_ms = age_ms(process, sums.first_tick);
+    const std::uint64_t last_ms = age_ms(process, sums.last_tick);
+    all.first_ms = is_new ? first_ms : std::max(all.first_ms, first_ms);
+    all.last_ms = is_new ? last_ms : std::min(all.last_ms, last_ms);
+    all.allocated_bytes += sums.allocated_bytes;
+    all.allocations += heap.whole(sums.allocated_count);
+    all.temporary += heap.whole(sums.temporary_count);
+    all.live_bytes += sums.live_bytes;
+    all.live_blocks += heap.whole(sums.live_count);
+    all.peak_bytes += sums.peak_bytes;
+  }
+}
+
+void Report::add_process(const HeapOfProcess& process) {
+  const heap::Heap& heap = process.heap;
+  const heap::Sums total = heap.total();
+  processes_.push_back(
+      {.pid = process.pid,
+       .is_running = process.fate == Fate::kRuns,
+       .sample_bytes = heap.header.sample_bytes,
+       .command = printable(heap.header.command),
+       .allocations = heap.whole(total.allocated_count),
+       .allocated_bytes = total.allocated_bytes,
+       .peak_bytes = heap.peak_bytes,
+       .peak_ms =
+           std::uint64_t{std::max(heap.header.peak_tick, process.began_tick)} * Processes::kTickMs,
+       .live_bytes = total.live_bytes});
+}
+
+std::string Report::text() const {
+  static constexpr auto in_allocations = [](const Sums& sums) {
+    return fmt::format("{} in {}", counted(sums.allocated_bytes, "byte"),
+                       counted(sums.allocations, "allocation"));
+  };
+  static constexpr auto temporary = [](const Sums& sums) {
+    return fmt::format("{} of {}", grouped(sums.temporary),
+                       counted(sums.allocations, "allocation"));
+  };
+  static constexpr auto at_peak = [](const Sums& sums) { return counted(sums.peak_bytes, "byte"); };
+  static constexpr auto leak = [](const Sums& sums) {
+    return fmt::format("{} in {}; first allocated {}, last {} before the end",
+                       counted(sums.live_bytes, "byte"), counted(sums.live_blocks, "block"),
+                       seconds(sums.first_ms), seconds(sums.last_ms));
+  };
+  const Table tables[] = {
+      {"Most bytes allocated", &Sums::allocated_bytes, in_allocations},
+      {"Most allocations", &Sums::allocations, in_allocations},
+      {"Most held at the peak", &Sums::peak_bytes, at_peak},
+      {"Most temporary allocations: freed before the thread allocated again", &Sums::temporary,
+       temporary},
+      {word_for_live() == "held now" ? "Held now" : "Not freed", &Sums::live_bytes, leak, true},
+  };
+  std::string text;
+  append_totals(text);
+  append_processes(text);
+  for (const Table& table : tables)
+    append_table(text, table);
+  append_hidden(text);
+  return text;
+}
+
+std::string_view Report::word_for_live() const {
+  const bool all_run = std::all_of(processes_.begin(), processes_.end(),
+                                   [](const OfProcess& process) { return process.is_running; });
+  return all_run && !processes_.empty() ? "held now" : "not freed";
+}
+
+void Report::append_totals(std::string& text) const {
+  Sums all;
+  for (const auto& [stack, sums] : by_stack_) {
+    all.allocated_bytes += sums.allocated_bytes;
+    all.allocations += sums.allocations;
+    all.temporary += sums.temporary;
+    all.live_bytes += sums.live_bytes;
+    all.live_blocks += sums.live_blocks;
+  }
+  text += fmt::format("allocated  {} in {}\n", counted(all.allocated_bytes, "byte"),
+                      counted(all.allocations, "allocation"));
+  if (processes_.size() == 1) {
+    const OfProcess& process = processes_.front();
+    text += fmt::format("peak       {}, {} after the beginning\n",
+                        counted(process.peak_bytes, "byte"), seconds(process.peak_ms));
+  }
+  text += fmt::format("{:<9}  {} in {}\n", word_for_live(), counted(all.live_bytes, "byte"),
+                      counted(all.live_blocks, "block"));
+  text += fmt::format("temporary  {}, {:.1f} %\n", counted(all.temporary, "allocation"),
+                      percent(all.temporary, all.allocations));
+  const auto sampled =
+      std::find_if(processes_.begin(), processes_.end(),
+                   [](const OfProcess& process) { return process.sample_bytes != 0; });
+  if (sampled != processes_.end())
+    text += fmt::format("sampled    one of {} on average: all figures are estimates\n",
+                        counted(sampled->sample_bytes, "byte"));
+}
+
+void Report::append_processes(std::string& text) const {
+  if (processes_.size() < 2)
+    return;
+  std::vector<const OfProcess*> sorted;
+  for (const OfProcess& process : processes_)
+    sorted.push_back(&process);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const OfProcess* a, const OfProcess* b) {
+    return a->allocated_bytes > b->allocated_bytes;
+  });
+  text += fmt::format("\n{:>8} {:<16}{:>18}{:>14}{:>18}{:>18}\n", "pid", "command", "bytes",
+                      "allocations", "peak", "not freed");
+  for (std::size_t i = 0; i < std::min(sorted.size(), choice_.top); ++i) {
+    const OfProcess& process = *sorted[i];
+    text += fmt::format("{:>8} {:<16}{:>18}{:>14}{:>18}{:>18}{}\n", process.pid, process.command,
+                        grouped(process.allocated_bytes), grouped(process.allocations),
+                        grouped(process.peak_bytes), grouped(process.live_bytes),
+                        process.is_running ? "  runs" : "");
+  }
+  if (sorted.size() > choice_.top)
+    text += fmt::format("{:>8} more\n", sorted.size() - choice_.top);
+}
+
+bool Report::is_shown_leak(const Sums& sums) const {
+  return !choice_.leak_age_ns || sums.last_ms <= *choice_.leak_age_ns / kNsPerMs;
+}
+
+std::vector<Report::Item> Report::best(const Table& table) const {
+  std::vector<Item> items;
+  for (const auto& item : by_stack_)
+    if (item.second.*table.weight > 0 && (!table.is_of_leaks || is_shown_leak(item.second)))
+      items.push_back(&item);
+  const auto middle =
+      items.begin() + static_cast<std::ptrdiff_t>(std::min(choice_.top, items.size()));
+  std::partial_sort(items.begin(), middle, items.end(), [&](Item a, Item b) {
+    const std::uint64_t of_a = a->second.*table.weight, of_b = b->second.*table.weight;
+    return of_a != of_b ? of_a > of_b : a->first < b->first;
+  });
+  items.erase(middle, items.end());
+  return items;
+}
+
+void Report::append_table(std::string& text, const Table& table) const {
+  std::uint64_t all = 0;
+  for (const auto& [stack, sums] : by_stack_)
+    all += sums.*table.weight;
+  text += fmt::format("\n{}\n", table.title);
+  const std::vector<Item> items = best(table);
+  if (items.empty())
+    text += "  nothing\n";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Sums& sums = items[i]->second;
+    text += fmt::format("\n{:>4}  {:.1f} %  {}\n", i + 1, percent(sums.*table.weight, all),
+                        table.told(sums));
+    append_stack(text, items[i]->first);
+  }
+}
+
+void Report::append_stack(std::string& text, std::u32string_view stack) const {
+  constexpr std::size_t kMostFrames = 32;
+  const std::u32string_view functions = stack.substr(1);
+  for (const char32_t function : functions.substr(0, kMostFrames))
+    text += fmt::format("        {}\n", names_.text(function));
+  if (functions.size() > kMostFrames)
+    text += fmt::format("        ... {} more\n", functions.size() - kMostFrames);
+  if (processes_.size() > 1 || functions.empty())
+    text += fmt::format("        ({})\n", names_.text(stack.front()));
+}
+
+void Report::append_hidden(std::string& text) const {
+  std::uint64_t sites = 0, bytes = 0;
+  for (const auto& [stack, sums] : by_stack_) {
+    if (sums.live_bytes == 0 || is_shown_leak(sums))
+      continue;
+    ++sites;
+    bytes += sums.live_bytes;
+  }
+  if (sites > 0)
+    text += fmt::format("\n  not shown: {} of {} that allocated nothing in the last {}\n",
+                        counted(bytes, "byte"), counted(sites, "site"),
+                        seconds(*choice_.leak_age_ns / kNsPerMs));
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,69 @@
+// The report: what a person wants to know of a program's heap, as text.
+//
+// Sites of equal stacks are one, also those of several processes of one name, so that a build with
+// a thousand compilers takes as much room as one. SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "malloctrace/frame_names.h"
+#include "malloctrace/processes.h"
+
+namespace pe::malloctrace {
+
+struct ReportChoice {
+  std::size_t top;                           ///< sites in each table
+  std::optional<std::uint64_t> leak_age_ns;  ///< leaks only of sites that allocated since then
+};
+
+class Report {
+ public:
+  explicit Report(const ReportChoice& choice) : choice_(choice) {}
+
+  void add(const HeapOfProcess& process);
+
+  /// All tables.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  /// The sums of a site.  Times are milliseconds before its process was read.
+  struct Sums {
+    std::uint64_t allocated_bytes = 0, allocations = 0, temporary = 0;
+    std::uint64_t live_bytes = 0, live_blocks = 0, peak_bytes = 0;
+    std::uint64_t first_ms = 0, last_ms = 0;
+  };
+  using Item = const std::pair<const std::u32string, Sums>*;
+  struct Table;
+  struct OfProcess {
+    pid_t pid;
+    bool is_running;
+    std::uint64_t sample_bytes;
+    std::string command;
+    std::uint64_t allocations, allocated_bytes, peak_bytes, peak_ms, live_bytes;
+  };
+
+  void add_process(const HeapOfProcess& process);
+  [[nodiscard]] std::vector<Item> best(const Table& table) const;
+  [[nodiscard]] bool is_shown_leak(const Sums& sums) const;
+  /// "not freed", or where all processes run: "held now".
+  [[nodiscard]] std::string_view word_for_live() const;
+  void append_totals(std::string& text) const;
+  void append_processes(std::string& text) const;
+  void append_table(std::string& text, const Table& table) const;
+  void append_stack(std::string& text, std::u32string_view stack) const;
+  void append_hidden(std::string& text) const;
+
+  ReportChoice choice_;
+  FrameNames names_;
+  std::unordered_map<std::u32string, Sums> by_stack_;  ///< numbers of names_, the command's first
+  std::vector<OfProcess> processes_;
+  std::vector<heap::Frame> frames_;
+};
+
+}  // namespace pe::malloctrace

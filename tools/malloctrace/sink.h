@@ -1,0 +1,57 @@
+// Where the heaps of processes go: the sample stream, or the report.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "io/output.h"
+#include "malloctrace/heap_stream.h"
+#include "malloctrace/options.h"
+#include "malloctrace/report.h"
+#include "malloctrace/summary.h"
+
+namespace pe::malloctrace {
+
+class Sink {
+ public:
+  /// `out` must outlive this.
+  Sink(const Options& options, io::Output& out) : out_(out) {
+    if (options.report)
+      report_.emplace(ReportChoice{options.top, options.leak_age_ns});
+    else
+      stream_.emplace(out);
+  }
+
+  void add(const HeapOfProcess& process) {
+    summary_.add(process);
+    if (stream_)
+      stream_->add(process);
+    else
+      report_->add(process);
+  }
+
+  /// Nothing is added any more.  `remarks` end a report.
+  void finish(const std::string& remarks) {
+    if (stream_)
+      stream_->finish();
+    else
+      out_.write(report_->text() + remarks);
+    out_.flush();
+  }
+
+  /// Of what was added.
+  [[nodiscard]] Summary summary() const {
+    Summary summary = summary_;
+    summary.cut_stacks += stream_ ? stream_->cut_stacks() : 0;
+    return summary;
+  }
+
+ private:
+  io::Output& out_;
+  Summary summary_;
+  std::optional<HeapStream> stream_;
+  std::optional<Report> report_;
+};
+
+}  // namespace pe::malloctrace

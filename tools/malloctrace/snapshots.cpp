@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/snapshots.h"
+
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+#include "malloctrace/sink.h"
+
+namespace pe::malloctrace {
+namespace {
+
+sigset_t snapshot_set() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGUSR1);
+  return set;
+}
+
+}  // namespace
+
+Snapshots::Snapshots(const Options& options, const Processes& processes, Say say)
+    : options_(options), processes_(processes), say_(std::move(say)) {
+  const sigset_t set = snapshot_set();
+  signal_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signal_)
+    throw_errno("signalfd", errno);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+Snapshots::~Snapshots() {
+  signalfd_siginfo info{};
+  while (::read(signal_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+  }
+  const sigset_t set = snapshot_set();
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+bool Snapshots::is_due(std::uint64_t now_ns) {
+  signalfd_siginfo info{};
+  bool due = ::read(signal_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+  if (!options_.snapshot_ns)
+    return due;
+  if (!next_ns_)
+    next_ns_ = now_ns + *options_.snapshot_ns;
+  if (now_ns >= *next_ns_) {
+    due = true;
+    // Those that could not be made in time are left out.
+    *next_ns_ += *options_.snapshot_ns * ((now_ns - *next_ns_) / *options_.snapshot_ns + 1);
+  }
+  return due;
+}
+
+void Snapshots::write_due(std::uint64_t now_ns) {
+  if (!is_due(now_ns))
+    return;
+  if (!options_.writes_file()) {
+    say_("SIGUSR1: no snapshot without --output FILE: it would become FILE.1");
+    return;
+  }
+  const std::string path = fmt::format("{}.{}", options_.output, ++written_);
+  try {
+    write(path);
+  } catch (const Error& error) {
+    say_(fmt::format("no snapshot: {}", error.what()));
+  }
+}
+
+/// Under its name once it is whole.
+void Snapshots::write(const std::string& path) const {
+  const std::string draft = path + ".part";
+  io::FileOutput out(draft);
+  Sink sink(options_, out);
+  processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process); });
+  sink.finish("");
+  if (::rename(draft.c_str(), path.c_str()) != 0)
+    throw_errno(path, errno);
+}
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,49 @@
+// Snapshots: the processes that run, as they are now, in a file each; when one is due, or SIGUSR1
+// comes.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "malloctrace/options.h"
+#include "malloctrace/processes.h"
+
+namespace pe::malloctrace {
+
+class Snapshots {
+ public:
+  using Say = std::function<void(const std::string&)>;
+
+  /// From now on SIGUSR1 does not end this process.  `options` and `processes` must outlive this.
+  /// Throws Error.
+  Snapshots(const Options& options, const Processes& processes, Say say);
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+  Snapshots(Snapshots&&) = delete;
+  Snapshots& operator=(Snapshots&&) = delete;
+  ~Snapshots();
+
+  /// Readable when the signal has come.
+  [[nodiscard]] int fd() const noexcept { return signal_.get(); }
+
+  /// Writes FILE.1, FILE.2 ... where it is time for one; what goes wrong is told, and the run goes
+  /// on.
+  void write_due(std::uint64_t now_ns);
+
+ private:
+  [[nodiscard]] bool is_due(std::uint64_t now_ns);
+  void write(const std::string& path) const;
+
+  const Options& options_;
+  const Processes& processes_;
+  Say say_;
+  Fd signal_;
+  std::optional<std::uint64_t> next_ns_;
+  unsigned written_ = 0;
+};
+
+}  // namespace pe::malloctrace

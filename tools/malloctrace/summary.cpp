@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/plural.h"
+
+namespace pe::malloctrace {
+
+void Summary::add(const HeapOfProcess& process) {
+  const heap::Heap& heap = process.heap;
+  const heap::Header& header = heap.header;
+  const heap::Sums total = heap.total();
+  ++programs;
+  processes += process.fate == Fate::kBeganAnother ? 0 : 1;
+  running += process.fate == Fate::kRuns ? 1 : 0;
+  allocated_bytes += total.allocated_bytes;
+  allocations += heap.whole(total.allocated_count);
+  live_bytes += total.live_bytes;
+  live_blocks += heap.whole(total.live_count);
+  temporary += heap.whole(total.temporary_count);
+  if (heap.peak_bytes >= highest_peak_bytes) {
+    highest_peak_bytes = heap.peak_bytes;
+    peak_slack_bytes = header.has_threads != 0 ? header.slack_bytes : 0;
+  }
+  peaks_bytes += heap.peak_bytes;
+  metadata_bytes += heap.file_bytes + header.private_bytes;
+  walks += header.walks;
+  frames_walked += header.frames_walked;
+  frames_reused += header.frames_reused;
+  is_estimated = is_estimated || header.sample_bytes != 0;
+  failed += header.failed;
+  unknown_frees += header.unknown_frees;
+  inherited_frees += header.inherited_frees;
+  cut_stacks += header.cut_stacks;
+  incomplete_stacks += header.incomplete_stacks;
+  dropped += header.dropped;
+  full += header.full;
+  early += header.early;
+  damaged += heap.damaged;
+}
+
+std::string describe_use(const Summary& summary) {
+  const bool is_one = summary.programs == 1;
+  const std::string slack =
+      summary.peak_slack_bytes == 0 ? "" : fmt::format(" within {}", summary.peak_slack_bytes);
+  return fmt::format("{}{}, {}; peak {} bytes{}{}; {} in {} not freed; {}",
+                     summary.is_estimated ? "about " : "",
+                     plural(summary.allocations, "allocation"),
+                     plural(summary.allocated_bytes, "byte"), summary.highest_peak_bytes, slack,
+                     is_one ? "" : " in one program", plural(summary.live_bytes, "byte"),
+                     plural(summary.live_blocks, "block"), plural(summary.processes, "process"));
+}
+
+std::string describe_memory(const Summary& summary) {
+  constexpr double kPercent = 100;
+  std::string text = fmt::format("tracing took {} bytes", summary.metadata_bytes);
+  if (summary.peaks_bytes > 0)
+    text += fmt::format(", {:.1f} % of the peak{}",
+                        kPercent * static_cast<double>(summary.metadata_bytes) /
+                            static_cast<double>(summary.peaks_bytes),
+                        summary.programs == 1 ? "" : "s");
+  return text;
+}
+
+std::string describe_losses(const Summary& summary) {
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
+  };
+  add(summary.failed, "allocation", " failed");
+  add(summary.early, "allocation", " before tracing could begin");
+  add(summary.dropped, "allocation", " not counted");
+  add(summary.full, "allocation", " of these for want of room");
+  add(summary.unknown_frees, "free", " of unknown blocks");
+  add(summary.inherited_frees, "free", " of blocks from before fork");
+  add(summary.cut_stacks, "stack", " cut");
+  add(summary.incomplete_stacks, "stack", " not walked to the end");
+  add(summary.damaged, "number", " in shared memory that contradicted others");
+  for (const auto& [what, count] : summary.refused)
+    add(count, "connection", " " + what + " refused");
+  return text;
+}
+
+}  // namespace pe::malloctrace

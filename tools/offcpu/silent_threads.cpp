@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/silent_threads.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/plural.h"
+#include "proc/maps.h"
+
+namespace pe::offcpu {
+
+std::uint64_t count_silent_threads(const recording::Target& target,
+                                   const std::function<bool(std::uint32_t tid)>& has_seen) {
+  std::vector<pid_t> threads = target.threads;
+  for (const pid_t pid : target.processes)
+    for (const pid_t tid : proc::threads_of(pid))
+      threads.push_back(tid);
+  std::uint64_t count = 0;
+  for (const pid_t tid : threads)
+    if (!has_seen(static_cast<std::uint32_t>(tid)) && proc::status_of(tid))
+      ++count;
+  return count;
+}
+
+std::string describe_silent_threads(std::uint64_t count) {
+  return count == 0 ? std::string()
+                    : fmt::format("; {} not switched once", plural(count, "thread"));
+}
+
+}  // namespace pe::offcpu

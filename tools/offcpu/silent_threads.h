@@ -1,0 +1,20 @@
+// Threads of which nothing was seen: most of them waited all the time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "recording/request.h"
+
+namespace pe::offcpu {
+
+/// Of the target's processes and threads, those that live and that `has_seen` does not know.
+std::uint64_t count_silent_threads(const recording::Target& target,
+                                   const std::function<bool(std::uint32_t tid)>& has_seen);
+
+/// For the closing line: "; 1 thread not switched once", or empty.
+std::string describe_silent_threads(std::uint64_t count);
+
+}  // namespace pe::offcpu
