@@ -33,7 +33,7 @@ enum class Program : std::uint8_t {
 
 struct LoadOptions {
   Program program = Program::kOnSample;
-  bool with_kernel_stacks = false;   ///< 1.2 us more a switch
+  bool with_kernel_stacks = false;   ///< of switches, where not reused, 1.2 us more
   bool with_kernel_threads = false;  ///< switches of them: they have no user stack
   bool with_user_stacks = true;      ///< of switches, and wakers
   bool with_wakers = false;          ///< of switches: who ended each wait

@@ -19,8 +19,10 @@ enum {
   kWindowWords = 512,
   kFirstWindowBytes = 1024,
   kHistories = 4,          ///< stacks remembered of each thread
+  kKernelHistories = 4,    ///< and kernel stacks
   kHistoryWords = 128,     ///< room; the last 8 are for filling up
   kMaxHistoryWords = 120,  ///< of the words that a walk reads, if it is to be remembered
+  kFromStartShift = 15,    ///< bit of a place: see NotedWords
 };
 
 // Settings: the loader's, constant for the verifier, which leaves out what is not used.  Truths are
@@ -141,6 +143,16 @@ struct {
   __type(value, struct Counts);
 } counts SEC(".maps");
 
+/// Words of a stack's memory.
+struct NotedWords {
+  uint32_t span_bytes;  ///< up to the highest of them
+  uint32_t steps;       ///< of eight words each
+  /// In words above the start; with the bit kFromStartShift, the value is a pointer, less the
+  /// start.
+  uint16_t places[kHistoryWords];
+  uint64_t values[kHistoryWords];
+};
+
 /// A stack that a thread had, and every word of its memory that the walk read: while those stand,
 /// and the registers that it began with, another walk would find the same.
 struct History {
@@ -148,10 +160,16 @@ struct History {
   uint64_t generation;  ///< 0: nothing is remembered
   uint32_t stack;
   uint32_t uses_fp;  ///< whether the walk depended on fp
-  uint32_t span_bytes;
-  uint32_t steps;                  ///< of eight words each
-  uint16_t places[kHistoryWords];  ///< in words above sp
-  uint64_t values[kHistoryWords];
+  struct NotedWords noted;
+};
+
+/// A stack that a thread had in the kernel; see kernel_stack.bpf.h.
+struct KernelHistory {
+  uint32_t stack;    ///< 0: nothing is remembered
+  uint32_t has_gap;  ///< whether only what is below the outermost function's frame is compared
+  uint64_t bytes;    ///< from the tracepoint's arguments to the task's registers
+  uint64_t last, last_from_end;  ///< the last frame, and where it stands below the registers
+  struct NotedWords noted;
 };
 
 struct ThreadState {
@@ -163,7 +181,9 @@ struct ThreadState {
   uint32_t next_history;  ///< to be replaced
   uint32_t is_passed_on;  ///< what it left its CPU with
   uint32_t waker;         ///< the last one's number, since it came to a CPU; see records.h
+  uint32_t next_kernel_history;
   struct History histories[kHistories];
+  struct KernelHistory kernel_histories[kKernelHistories];
 };
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -195,6 +215,8 @@ struct Scratch {
   uint32_t places_read;
   uint32_t is_unique;    ///< depends on what is not compared
   uint32_t header_bits;  ///< kHeaderKernel, kHeaderWaker
+  /// Of the kernel's stack: frames that were found in the window, and the words where.
+  uint32_t matched, last_but_one, last;
   uint16_t places[kHistoryWords];
   uint64_t values[kHistoryWords];
   struct SampleRecord record;

@@ -137,10 +137,12 @@ struct Counts {
   /// since; how long they were off it by that.
   uint64_t missed;
   uint64_t missed_ns;
-  uint64_t ring_full;     ///< samples that had no room, and switches that could not be passed on
-  uint64_t execs_full;    ///< execs that could not be remembered: mappings may be stale
-  uint64_t targets_full;  ///< forked processes that could not be followed
-  uint64_t wrong_reuse;   ///< with check_reuse only: reused, and walked anew another
+  uint64_t ring_full;       ///< samples that had no room, and switches that could not be passed on
+  uint64_t execs_full;      ///< execs that could not be remembered: mappings may be stale
+  uint64_t targets_full;    ///< forked processes that could not be followed
+  uint64_t wrong_reuse;     ///< with check_reuse only: reused, and walked anew another
+  uint64_t kernel_unwound;  ///< kernel stacks of switches that the kernel unwound
+  uint64_t kernel_reused;   ///< ... that were the thread's last ones still
 };
 
 #ifdef __cplusplus

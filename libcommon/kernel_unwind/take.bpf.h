@@ -1,7 +1,8 @@
-// Takes the current thread's stacks: from its last ones, if their words still stand, or by walking.
-// SPDX-License-Identifier: MIT
+// Takes the current thread's user stacks: from its last ones, if their words still stand, or by
+// walking. SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernel_unwind/compare.bpf.h"
 #include "kernel_unwind/numbers.bpf.h"
 #include "kernel_unwind/walk.bpf.h"
 
@@ -11,33 +12,10 @@ enum { kUser32Cs = 0x23, kXenUser32Cs = 0xe023 };
 /// What ProcessMappings::of_kernel says.
 enum { kNotChecked, kChecked };
 
-struct Comparison {
-  const struct Scratch* scratch;
-  const struct History* history;
-  uint32_t is_other;
-};
-
-static long compare_words(uint32_t i, struct Comparison* comparison) {
-  uint32_t first = i * 8;
-  KEEP(first);
-  first &= kHistoryWords - 8;
-  const struct History* history = comparison->history;
-  uint64_t difference = 0;
-#pragma unroll
-  for (int k = 0; k < 8; ++k) {
-    const uint64_t word =
-        comparison->scratch->window[history->places[first + k] & (kWindowWords - 1)];
-    difference |= word ^ history->values[first + k];
-  }
-  if (difference)
-    comparison->is_other = 1;
-  return difference != 0;
-}
-
 /// Whether the memory is as it was.  `read_bytes` is how much of it is in the window.
 static __always_inline bool stands_still(struct Scratch* scratch, const struct History* history,
                                          uint32_t* read_bytes) {
-  uint32_t bytes = history->span_bytes;
+  uint32_t bytes = history->noted.span_bytes;
   KEEP(bytes);
   if (bytes > sizeof scratch->window)
     return false;
@@ -46,9 +24,7 @@ static __always_inline bool stands_still(struct Scratch* scratch, const struct H
       return false;
     *read_bytes = bytes;
   }
-  struct Comparison comparison = {.scratch = scratch, .history = history};
-  bpf_loop(history->steps, compare_words, &comparison, 0);
-  return !comparison.is_other;
+  return words_stand(scratch, &history->noted, 0);
 }
 
 /// Whether the mappings are of the program that the process runs.
@@ -95,25 +71,11 @@ static __always_inline void remember(struct ThreadState* thread, const struct Sc
     return;
   struct History* history = &thread->histories[thread->next_history & (kHistories - 1)];
   ++thread->next_history;
-  __builtin_memcpy(history->places, scratch->places, sizeof history->places);
-  __builtin_memcpy(history->values, scratch->values, sizeof history->values);
-  // Filled up to whole steps with the first word.
-  const uint16_t place = scratch->places[0];
-  const uint64_t value = scratch->values[0];
-#pragma unroll
-  for (int k = 0; k < 7; ++k) {
-    uint32_t at = read + k;
-    KEEP(at);
-    at &= kHistoryWords - 1;
-    history->places[at] = place;
-    history->values[at] = value;
-  }
+  keep_words(scratch, &history->noted);
   history->ip = regs->ip;
   history->sp = regs->sp;
   history->fp = regs->bp;
   history->uses_fp = scratch->uses_fp;
-  history->span_bytes = (scratch->max_place + 1) * 8;
-  history->steps = (read + 7) / 8;
   history->stack = number;
   history->generation = generation;
 }
@@ -212,40 +174,4 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
   if (thread && with_reuse && number && !reusable)
     remember(thread, scratch, regs, generation, number);
   return number;
-}
-
-static long hash_kernel_frame(uint32_t i, struct Blocks* of) {
-  struct Scratch* scratch = of->scratch;
-  uint32_t place = i + 1;
-  KEEP(place);
-  if (place >= kMaxFrames)
-    return 1;
-  const uint64_t hash = (scratch->hash ^ scratch->words[place]) * 0x9e3779b97f4a7c15ULL;
-  scratch->hash = hash ^ hash >> 29;
-  return 0;
-}
-
-/// The number of the kernel's stack; 0 if there is none, or no room.  Overwrites the scratch.
-static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch* scratch,
-                                                  struct Counts* counted) {
-  const long bytes = bpf_get_stack(context, &scratch->words[1], kMaxKernelFrames * 8, 0);
-  if (bytes <= 0)
-    return 0;
-  scratch->count = bytes / 8;
-  scratch->hash = 1;
-  scratch->stop = kStopEndOfStack;
-  scratch->header_bits = kHeaderKernel;
-  struct Blocks of = {.scratch = scratch};
-  bpf_loop(scratch->count, hash_kernel_frame, &of, 0);
-  const uint32_t number = number_stack(scratch);
-  if (!number)
-    ++counted->stacks_full;
-  return number;
-}
-
-/// The frames of the kernel's stack, to be sent with the sample; how many.
-static __always_inline uint32_t read_kernel_stack(void* context, struct Scratch* scratch) {
-  const long bytes =
-      bpf_get_stack(context, scratch->kernel_frames, sizeof scratch->kernel_frames, 0);
-  return bytes > 0 ? (uint32_t)bytes / 8 : 0;
 }

@@ -1,5 +1,6 @@
 // The programs: on a counter's samples, on switches of tasks, and on processes' beginnings and
 // ends. SPDX-License-Identifier: MIT
+#include "kernel_unwind/kernel_stack.bpf.h"
 #include "kernel_unwind/take.bpf.h"
 #include "kernel_unwind/wakers.bpf.h"
 
@@ -141,7 +142,7 @@ int on_sample(struct bpf_perf_event_data* context) {
   record->is_kernel_mode = (context->regs[17] & 3) == 0;
   record->length = 0;
   record->kernel_stack =
-      with_kernel_stacks && stack_blocks ? take_kernel_stack(context, scratch, counted) : 0;
+      with_kernel_stacks && stack_blocks ? unwind_kernel_stack(context, scratch, counted) : 0;
   record->kernel_frames =
       with_kernel_stacks && !stack_blocks ? read_kernel_stack(context, scratch) : 0;
   record->user_stack = 0;
@@ -317,7 +318,8 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->key.tid = task->pid;
   thread->key.state = told_state(state);
   thread->ran_ns = ran_ns;
-  thread->key.kernel_stack = with_kernel_stacks ? take_kernel_stack(context, scratch, counted) : 0;
+  thread->key.kernel_stack =
+      with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
   thread->key.program = task->self_exec_id;
   thread->key.user_stack = 0;
   thread->key.waker = 0;

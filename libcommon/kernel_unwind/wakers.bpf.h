@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernel_unwind/kernel_stack.bpf.h"
 #include "kernel_unwind/take.bpf.h"
 
 /// The number of who wakes; 0: no room.
@@ -14,7 +15,7 @@ static __always_inline uint32_t take_waker(void* context, struct Scratch* scratc
     struct ThreadState* thread = bpf_task_storage_get(&threads, current, 0, 0);
     user_stack = take_user_stack(scratch, thread, counted, current->tgid);
   }
-  const uint64_t kernel_stack = take_kernel_stack(context, scratch, counted);
+  const uint64_t kernel_stack = unwind_kernel_stack(context, scratch, counted);
   const uint64_t who = (uint64_t)current->tgid << 32 | (uint32_t)current->pid;
   scratch->words[1] = who;
   scratch->words[2] = user_stack << 32 | kernel_stack;

@@ -68,6 +68,11 @@ done
 
 run_threads 'kernel stacks' 1 --kernel-stacks "$PE_KERNEL/off_cpu" sleep 20 10
 expect 'switches with the stack in the kernel' "$(field sums 4)" "$(field in_kernel 2)"
+for option in '' --check-reuse; do
+  # shellcheck disable=SC2086 # none, or one
+  run_threads "kernel stacks $option" 2 --kernel-stacks $option "$PE_KERNEL/off_cpu" ping_pong 100000
+  at_least "kernel stacks $option: taken from the last ones" 50000 "$(field kernel_reused 2)"
+done
 
 # Without room for stacks each one is counted, and the time still is.
 run --no-room "$PE_KERNEL/off_cpu" sleep 20 10

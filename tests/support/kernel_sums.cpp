@@ -15,7 +15,8 @@
 //                                          that they were off it
 //     sums_full N NS                       switches without room for their sum, and their time
 //     ring_full N                          switches that could not be handed on
-//     reused, wrong_reuse, lost, walked    of the whole run
+//     kernel_reused, kernel_unwound        of the whole run: stacks in the kernel
+//     reused, wrong_reuse, lost, walked    likewise
 //
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
@@ -89,6 +90,7 @@ void print_sums(ku::BpfObject& object, const std::string& text, std::uint32_t pi
 void print_counts(const ku::Counts& counts) {
   fmt::print("sums_full {} {}\nring_full {}\n", counts.sums_full, counts.sums_full_ns,
              counts.ring_full);
+  fmt::print("kernel_reused {}\nkernel_unwound {}\n", counts.kernel_reused, counts.kernel_unwound);
   fmt::print("reused {}\nwrong_reuse {}\nlost {}\nmissed {} {}\nwalked {}\n", counts.reused,
              counts.wrong_reuse, counts.sums_full + counts.stacks_full + counts.no_storage,
              counts.missed, counts.missed_ns, counts.stacks - counts.reused);
