@@ -2,7 +2,7 @@
 """What the library of malloctrace counts is what programs have done.
 
 heap_patterns says itself what it has allocated and freed; real programs must run unchanged.
-Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PATTERNS HEAP_PLUGIN
+Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PATTERNS HEAP_PLUGIN HEAP_STRESS
 SPDX-License-Identifier: MIT
 """
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-heap_dump, library, patterns, plugin = sys.argv[1:]
+heap_dump, library, patterns, plugin, stress = sys.argv[1:]
 folder = pathlib.Path(tempfile.mkdtemp())
 failures = 0
 
@@ -87,6 +87,18 @@ for mode in ("threads", "short_threads"):
     check(f"{mode}: unknown", got["unknown"] == said["unknown"] == 0, got["unknown"])
     check(f"{mode}: peak", said["peak"] - PEAK_ERROR <= got["peak"] <= said["peak"] + extra + PEAK_ERROR,
           f"{got['peak']} instead of {said['peak']}")
+
+# Ten million blocks on eight threads, a quarter of them freed by another one: glibc's own come on top.
+result, processes = run([stress])
+said, got = said_by(result)[0], processes[0]
+extra = [site for site in got["stacks"] if "ld-linux" in site[6]]
+check("stress: bytes", got["bytes"] == said["bytes"] + sum(int(site[0]) for site in extra), got["bytes"] - said["bytes"])
+check("stress: count", got["count"] == said["count"] + sum(int(site[1]) for site in extra), got["count"] - said["count"])
+of_stress = [site for site in got["stacks"] if site not in extra]
+check("stress: held", sum(int(site[2]) for site in of_stress) == said["live"], of_stress)
+check("stress: blocks held", sum(int(site[3]) for site in of_stress) == said["live_count"], of_stress)
+check("stress: nothing is lost", got["unknown"] == got["dropped"] == got["full"] == got["cut"] == 0)
+check("stress: whole stacks", got["incomplete"] == 0, got["incomplete"])
 
 # Two children by fork(2) and a raw clone(2), each with a child.
 result, processes = run([patterns, "fork"])
