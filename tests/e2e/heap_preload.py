@@ -159,7 +159,7 @@ for command in commands:
     traced, processes = run(command, stdin=stdin)
     same = (plain.returncode, plain.stdout, plain.stderr) == (traced.returncode, traced.stdout, traced.stderr)
     check(f"{command[0]}: runs unchanged", same, traced.stderr[:500])
-    check(f"{command[0]}: is traced", processes and processes[0]["count"] > 50)
+    check(f"{command[0]}: is traced", processes and processes[0]["count"] >= 10)
     check(f"{command[0]}: no unknown blocks", all(process["unknown"] == 0 for process in processes))
 
 # Sampled: right on average.  The sum's standard deviation is about 1 % here.
