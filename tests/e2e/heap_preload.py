@@ -71,8 +71,10 @@ for mode in ("mixed", "realloc", "failures", "signals", "deep", "killed", "exit"
         depth = max(len(site[6].split(";")) for site in processes[0]["stacks"])
         check("deep: all frames", depth > 20000, depth)
 
-result, processes = run([patterns, "coroutines"])
-compare("coroutines", said_by(result)[0], processes[0])
+for mode in ("coroutines", "merged_stacks"):
+    result, processes = run([patterns, mode])
+    check(f"{mode}: status", result.returncode == 0, result.returncode)
+    compare(mode, (said_by(result) or [dict.fromkeys(EXACT)])[0], processes[0])
 
 # glibc allocates for threads, too.  The peak is off by the slack of 4 KiB a thread, and by what the eight
 # threads have allocated and not counted themselves yet.

@@ -314,6 +314,32 @@ static void run_coroutines(void) {
   munmap(stack, size);
 }
 
+static void allocate_and_return(void) {
+  drop(get(64), 64);
+  swapcontext(&there, &back);
+}
+
+static void make_context(char* stack, size_t size) {
+  getcontext(&there);
+  there.uc_stack.ss_sp = stack;
+  there.uc_stack.ss_size = size;
+  there.uc_link = &back;
+  makecontext(&there, allocate_and_return, 0);
+  swapcontext(&back, &there);
+}
+
+/* Two stacks that are one mapping for the kernel, far apart.  The upper one goes, and what is below
+ * is used again: nothing of the upper one may be looked at. */
+static void run_merged_stacks(void) {
+  const size_t size = 3 << 20;
+  char* stacks = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  make_context(stacks, size);
+  make_context(stacks + size, size);
+  munmap(stacks + size, size);
+  make_context(stacks, size / 2);
+  munmap(stacks, size);
+}
+
 static void run_deep(void) {
   for (int i = 0; i < 20; ++i) {
     drop(descend(20000, 7, 100), 100);
@@ -361,12 +387,20 @@ static void run_mmap(void) {
 static const struct {
   const char* name;
   void (*run)(void);
-} modes[] = {
-    {"mixed", run_mixed},     {"threads", run_threads},       {"short_threads", run_short_threads},
-    {"realloc", run_realloc}, {"failures", run_failures},     {"fork", run_fork},
-    {"signals", run_signals}, {"coroutines", run_coroutines}, {"deep", run_deep},
-    {"plugin", run_plugin},   {"killed", run_killed},         {"exit", run_exit},
-    {"mmap", run_mmap}};
+} modes[] = {{"mixed", run_mixed},
+             {"threads", run_threads},
+             {"short_threads", run_short_threads},
+             {"realloc", run_realloc},
+             {"failures", run_failures},
+             {"fork", run_fork},
+             {"signals", run_signals},
+             {"coroutines", run_coroutines},
+             {"deep", run_deep},
+             {"plugin", run_plugin},
+             {"killed", run_killed},
+             {"exit", run_exit},
+             {"mmap", run_mmap},
+             {"merged_stacks", run_merged_stacks}};
 
 int main(int argc, char** argv) {
   for (unsigned i = 0; i < sizeof modes / sizeof *modes; ++i) {

@@ -21,8 +21,9 @@ namespace {
 constexpr std::uint64_t kFirstStackBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kArgumentBytes = 64;  ///< argc, argv, and more
 
-/// Whether all pages are mapped.
-bool are_mapped(std::uint64_t start, std::uint64_t end) noexcept {
+/// Up to where all pages from `start` on are mapped: `end`, or less; 0 if the kernel knows of one
+/// that is not.  A stack deeper than a megabyte is not worth more of the kernel's time.
+std::uint64_t mapped_end(std::uint64_t start, std::uint64_t end) noexcept {
   constexpr std::uint64_t kPage = 4096;
   constexpr std::uint64_t kMost = 256;
   std::array<unsigned char, kMost> residence;
@@ -30,7 +31,7 @@ bool are_mapped(std::uint64_t start, std::uint64_t end) noexcept {
   const std::uint64_t to = std::min(end, from + kMost * kPage);
   const KeepErrno keep;
   auto* first = reinterpret_cast<void*>(from);  // NOLINT(performance-no-int-to-ptr)
-  return ::mincore(first, to - from, residence.data()) == 0;
+  return ::mincore(first, to - from, residence.data()) == 0 ? to : 0;
 }
 
 }  // namespace
@@ -59,9 +60,11 @@ StackEnd end_of_stack(Thread& thread, std::uint64_t sp) noexcept {
   if (sp >= thread.stack_low && sp < thread.stack_end)
     return {thread.stack_end};
   const auto is_known = [&] { return sp >= thread.foreign_low && sp < thread.foreign_end; };
-  // A stack like that may have been unmapped, and something else be there now.
-  if (is_known() && are_mapped(sp, thread.foreign_end))
-    return {thread.foreign_end};
+  // A stack like that may have been unmapped, and something else be there now; or a part of the
+  // mapping, which is of several stacks where the kernel has joined theirs.
+  if (is_known())
+    if (const std::uint64_t end = mapped_end(sp, thread.foreign_end); end != 0)
+      return {end, true};
   thread.foreign_low = thread.foreign_end = 0;
   for_each_own_mapping(thread.room, [&](const proc::MapsLine& map) {
     if (sp < map.start || sp >= map.end)
@@ -72,7 +75,7 @@ StackEnd end_of_stack(Thread& thread, std::uint64_t sp) noexcept {
     }
     return false;
   });
-  return {is_known() ? thread.foreign_end : 0};
+  return {is_known() ? thread.foreign_end : 0, true};
 }
 
 }  // namespace pe::malloctrace

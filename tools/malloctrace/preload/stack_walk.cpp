@@ -352,8 +352,8 @@ WalkedStack StackWalk::walk_anew(const unwind::FrameState& caller, StackEnd end,
   keep(joined, at);
   if (kept_count_ == 0)
     return {{}, 0};
-  if (is_cut_ || is_incomplete_ || is_elsewhere_) [[unlikely]]
-    stack_end_ = 0;  // not to be joined
+  if (is_cut_ || is_incomplete_ || is_elsewhere_ || end.is_foreign) [[unlikely]]
+    stack_end_ = kNoStack;
   return {details_[kept_count_ - 1].hash, static_cast<std::uint32_t>(kept_count_)};
 }
 

@@ -7,6 +7,9 @@
 // costs as many steps as there are new frames, and a comparison for each old one (see unwind/
 // thread_history.h for why that is exact).
 //
+// Frames of a stack that is not the thread's own are not kept: its memory may be gone by the next
+// walk, and what stands there is read.
+//
 // A step by a general row or out of a realigned frame depends on more than is compared: frames
 // inside of it never join.
 //
@@ -30,9 +33,11 @@ struct WalkedStack {
   std::uint32_t depth;  ///< 0: no frame could be had
 };
 
-/// Where a stack ends, and that it may be read up to there.
+/// Where a stack ends, and that it may be read up to there: now, or where it is the thread's own,
+/// as long as there is the thread.
 struct StackEnd {
   std::uint64_t avma;
+  bool is_foreign = false;
 };
 
 /// Finds the end of the stack that `sp` points into, when a signal's frame leads to another one.
@@ -118,6 +123,7 @@ class StackWalk {
 
   static constexpr std::size_t kNone = ~std::size_t{0};
   static constexpr std::size_t kFirstFrames = 512;
+  static constexpr std::uint64_t kNoStack = ~std::uint64_t{0};  ///< the kept frames are not joined
 
   CodeBook* codes_;
   FindStackEnd find_end_;
@@ -131,7 +137,7 @@ class StackWalk {
   std::size_t kept_count_;
   std::size_t barrier_;      ///< kept frames from this number on are not joined
   std::size_t new_barrier_;  ///< of new_: the last one that was left by a barrier, plus one
-  std::uint64_t stack_end_;  ///< of the kept frames
+  std::uint64_t stack_end_;  ///< of the kept frames; kNoStack: they are not to be joined
   /// The word that ended the kept frames' stack by being 0; 0: it ended otherwise.
   std::uint64_t zero_slot_, new_zero_slot_;
   bool is_cut_, is_incomplete_;
