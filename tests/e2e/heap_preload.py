@@ -102,6 +102,15 @@ check("stress: blocks held", sum(int(site[3]) for site in of_stress) == said["li
 check("stress: nothing is lost", got["unknown"] == got["dropped"] == got["full"] == got["cut"] == 0)
 check("stress: whole stacks", got["incomplete"] == 0, got["incomplete"])
 
+# What the C library and late destructors do when a thread ends is counted, and takes no room for good.
+result, processes = run([patterns, "late_frees"])
+said, got = said_by(result)[0], processes[0]
+check("late_frees: counted", got["count"] >= said["count"] + 3000, got["count"])
+check("late_frees: freed", got["live_count"] < 100, got["live_count"])
+check("late_frees: unknown", got["unknown"] == 0, got["unknown"])
+check("late_frees: nothing is lost", got["dropped"] == got["full"] == 0, got["dropped"])
+check("late_frees: slots", got["threads"] < 10, got["threads"])
+
 # Two children by fork(2) and a raw clone(2), each with a child.
 result, processes = run([patterns, "fork"])
 said = said_by(result)

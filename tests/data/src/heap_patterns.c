@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -198,6 +199,35 @@ static void run_short_threads(void) {
     pthread_create(&thread, &attributes, come_and_go, get(100));
     pthread_join(thread, &block);
     drop(block, 50);
+  }
+}
+
+static pthread_key_t key;
+
+/* A key whose destructor comes as late as it can, and allocates. */
+static void on_destruction(void* rounds) {
+  if (rounds != (void*)PTHREAD_DESTRUCTOR_ITERATIONS)
+    pthread_setspecific(key, (char*)rounds + 1);
+  drop(get(70), 70);
+}
+
+static void* free_late(void* nothing) {
+  pthread_setspecific(key, (void*)1);
+  /* glibc keeps the text of an unknown signal for the thread, and frees it behind everything. */
+  if (strsignal(1000) == NULL)
+    abort();
+  drop(get(30), 30);
+  return nothing;
+}
+
+/* Each thread takes the place of the one before. */
+static void run_late_frees(void) {
+  pthread_key_create(&key, on_destruction);
+  for (unsigned i = 0; i < 3000; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, free_late, NULL) != 0)
+      abort();
+    pthread_join(thread, NULL);
   }
 }
 
@@ -400,7 +430,8 @@ static const struct {
              {"killed", run_killed},
              {"exit", run_exit},
              {"mmap", run_mmap},
-             {"merged_stacks", run_merged_stacks}};
+             {"merged_stacks", run_merged_stacks},
+             {"late_frees", run_late_frees}};
 
 int main(int argc, char** argv) {
   for (unsigned i = 0; i < sizeof modes / sizeof *modes; ++i) {

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <climits>
 #include <ctime>
 #include <mutex>
 #include <string_view>
@@ -47,25 +48,37 @@ void tell_counts(Thread& thread) noexcept {
   thread.told = now;
 }
 
-void end_thread(void* memory) noexcept {
-  auto* thread = static_cast<Thread*>(memory);
-  if (!thread->is_ready || thread != thread_state.thread)
-    return;  // of the process that this one was forked from
-  thread->is_busy = true;
-  Tracer& tracer = *thread->tracer;
-  tell_counts(*thread);
-  thread->account.close();
-  const auto slot = static_cast<std::uint32_t>(thread->sums - tracer.shared.threads());
+void close_thread(Thread& thread) noexcept {
+  thread.is_busy = true;
+  Tracer& tracer = *thread.tracer;
+  tell_counts(thread);
+  thread.account.close();
+  const auto slot = static_cast<std::uint32_t>(thread.sums - tracer.shared.threads());
   {
     const std::lock_guard guard(tracer.threads_lock);
-    publish(thread->sums->tid, 0U);
+    publish(thread.sums->tid, 0U);
     tracer.free_slots[tracer.free_slot_count++] = slot;
   }
   count_up(tracer.shared.header().private_bytes,
-           std::uint64_t{0} - sizeof(Thread) - thread->walk.private_bytes());
-  thread->walk.stop();
+           std::uint64_t{0} - sizeof(Thread) - thread.walk.private_bytes());
+  thread.walk.stop();
   thread_state.thread = nullptr;
-  unmap_private(thread, sizeof(Thread));
+  unmap_private(&thread, sizeof(Thread));
+}
+
+/// The destructor of our key.  Other keys' destructors come after, and then the C library frees
+/// what it has of the thread.  So this asks to be called again as often as it can; what comes after
+/// the last time is late, and counted call by call.
+void end_thread(void* memory) noexcept {
+  auto* thread = static_cast<Thread*>(memory);
+  // The memory of the process that this one was forked from may be gone.
+  if (thread != thread_state.thread || !thread->is_ready)
+    return;
+  if (++thread_state.destructions < PTHREAD_DESTRUCTOR_ITERATIONS &&
+      ::pthread_setspecific(process.key, thread) == 0)
+    return;
+  thread_state.is_late = true;
+  close_thread(*thread);
 }
 
 /// False as long as there is no environment: the C library has not begun itself.
@@ -143,6 +156,8 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
 
 void leave_parent() noexcept {
   thread_state.thread = nullptr;
+  thread_state.is_late = false;
+  thread_state.destructions = 0;
   process.tracer = nullptr;
   unmap_inherited();
   if (process.shared != nullptr)
@@ -213,11 +228,15 @@ Thread* make_thread(Tracer& tracer) noexcept {
   if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
     thread_state.sample_left = thread->distance.next(tracer.settings.sample_bytes);
   count_up(header.private_bytes, sizeof(Thread) + thread->walk.private_bytes());
-  ::pthread_setspecific(process.key, thread);
+  thread->is_late = thread_state.is_late;
+  if (!thread->is_late)
+    ::pthread_setspecific(process.key, thread);
   return thread;
 }
 
 }  // namespace
+
+void end_late_thread(Thread& thread) noexcept { close_thread(thread); }
 
 Thread* begin_thread() noexcept {
   constexpr std::uint64_t kNever = ~std::uint64_t{0};

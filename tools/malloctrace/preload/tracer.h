@@ -38,6 +38,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
 struct Thread {
   bool is_ready;
   bool is_busy;  ///< in a hook: what a signal handler allocates then is not counted
+  bool is_late;  ///< for one call of a hook: the C library is taking the thread apart
   Tracer* tracer;
   const void* last_block;  ///< that it has allocated, if it is live; see Totals::temporary_count
   StackHash last_stack;    ///< and depth and site: mostly the same again
@@ -57,6 +58,8 @@ struct ThreadState {
   Thread* thread;             ///< may be of the parent process: is_ready is false then
   std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has begun
   bool is_starting;
+  bool is_late;               ///< it has ended for us, but allocates and frees still
+  std::uint8_t destructions;  ///< how often the destructors of its keys were run
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
@@ -66,6 +69,9 @@ extern constinit thread_local ThreadState thread_state __attribute__((tls_model(
 void begin_process(const char* const* environment) noexcept;
 /// Begins the calling thread, and the process if need be; nullptr if it is not traced.
 Thread* begin_thread() noexcept;
+
+/// Ends what begin_thread() has begun where nothing will tell that the thread has ended.
+void end_late_thread(Thread& thread) noexcept;
 
 /// The site of the caller of a hook; 0 if it cannot be had.  `frame` is that of the hook: the
 /// caller's frame pointer and the return address.
@@ -105,8 +111,11 @@ class Hook {
   Hook& operator=(Hook&&) = delete;
   ~Hook() {
     asm volatile("" ::: "memory");
-    if (thread_ != nullptr)
-      thread_->is_busy = false;
+    if (thread_ == nullptr)
+      return;
+    thread_->is_busy = false;
+    if (thread_->is_late) [[unlikely]]
+      end_late_thread(*thread_);
   }
 
   explicit operator bool() const noexcept { return thread_ != nullptr; }
