@@ -130,6 +130,13 @@ check("plugin: two stacks of 50", len({site[6] for site in of_plugin}) == 2, of_
 check("plugin: counts", sum(int(site[1]) for site in of_plugin) == 100)
 check("plugin: whole stacks", processes[0]["incomplete"] == 0, processes[0]["incomplete"])
 
+# A constructor, under the dynamic linker's lock, waits for a thread that calls operator new.
+os.environ["HEAP_PLUGIN_WAITS"] = "1"
+result, processes = run([patterns, "plugin"])
+del os.environ["HEAP_PLUGIN_WAITS"]
+check("plugin that waits: status", result.returncode == 0, result.returncode)
+check("plugin that waits: counts operator new", processes[0]["count"] >= said_by(result)[0]["count"] + 100, processes[0]["count"])
+
 # mmap counts where it is asked for.
 result, processes = run([patterns, "mmap"], "mmap=1")
 compare("mmap", said_by(result)[0], processes[0])

@@ -1,7 +1,27 @@
-/* A library that comes and goes; built twice, with different code at the same addresses.
+/* A library that comes and goes; built twice, with different code at the same addresses.  With
+ * HEAP_PLUGIN_WAITS set, its constructor waits for a thread that calls operator new.
  * SPDX-License-Identifier: MIT
  */
+#include <pthread.h>
 #include <stdlib.h>
+
+/* operator new and delete: only the library of malloctrace has them here. */
+extern void* _Znwm(size_t) __attribute__((weak));
+extern void _ZdlPv(void*) __attribute__((weak));
+
+static void* use_new(void* nothing) {
+  _ZdlPv(_Znwm(10));
+  return nothing;
+}
+
+__attribute__((constructor)) static void begin(void) {
+  pthread_t thread;
+  if (getenv("HEAP_PLUGIN_WAITS") == NULL || &_Znwm == NULL || &_ZdlPv == NULL)
+    return;
+  if (pthread_create(&thread, NULL, use_new, NULL) != 0)
+    abort();
+  pthread_join(thread, NULL);
+}
 
 __attribute__((noinline)) void* first(size_t size) {
   void* block = malloc(size);

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "malloctrace/preload/boot_memory.h"
+#include "malloctrace/preload/hooks_new.h"
 #include "malloctrace/preload/real_functions.h"
 #include "malloctrace/preload/record.h"
 
@@ -191,8 +192,10 @@ namespace {
 /// allocate is counted.
 [[gnu::constructor]] void start_tracing(int /*argc*/, char** /*argv*/,
                                         char** environment) noexcept {
-  if (is_ready())
-    begin_process(environment);
+  if (!is_ready())
+    return;
+  prepare_new();
+  begin_process(environment);
 }
 
 [[gnu::destructor]] void end_tracing() noexcept { note_end(); }

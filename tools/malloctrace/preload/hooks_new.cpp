@@ -7,10 +7,12 @@
 // below them. SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "malloctrace/preload/hooks_new.h"
 #include "malloctrace/preload/keep_errno.h"
 #include "malloctrace/preload/real_functions.h"
 #include "malloctrace/preload/record.h"
@@ -25,8 +27,60 @@ enum class NewMode : std::uint8_t {
   kAlone,     ///< there is no other: a library with a C++ library of its own inside, which we hide
 };
 
+/// All, in the order of Function.
+constexpr std::array kNames = {
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+};
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+enum Function : std::size_t {
+  k_Znwm,
+  k_Znam,
+  k_ZnwmRKSt9nothrow_t,
+  k_ZnamRKSt9nothrow_t,
+  k_ZnwmSt11align_val_t,
+  k_ZnamSt11align_val_t,
+  k_ZnwmSt11align_val_tRKSt9nothrow_t,
+  k_ZnamSt11align_val_tRKSt9nothrow_t,
+  k_ZdlPv,
+  k_ZdaPv,
+  k_ZdlPvm,
+  k_ZdaPvm,
+  k_ZdlPvRKSt9nothrow_t,
+  k_ZdaPvRKSt9nothrow_t,
+  k_ZdlPvSt11align_val_t,
+  k_ZdaPvSt11align_val_t,
+  k_ZdlPvmSt11align_val_t,
+  k_ZdaPvmSt11align_val_t,
+  k_ZdlPvSt11align_val_tRKSt9nothrow_t,
+  k_ZdaPvSt11align_val_tRKSt9nothrow_t,
+};
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+
+/// Found when the library begins.  Asking the dynamic linker later may wait for its lock, and who
+/// holds that, a constructor of a library that is being loaded, may wait for us.
 struct NewState {
-  NewMode mode;
+  NewMode mode;  ///< written last
+  /// The definitions that would be called without us.
+  std::array<void*, kNames.size()> next;
 };
 constinit NewState
     state{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
@@ -44,11 +98,13 @@ bool is_of_libstdcxx(const void* function) noexcept {
 }
 
 /// The definition that would be called without us; nullptr if there is none.
-void* next_function(const char* name) noexcept {
+void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
+
+/// The same, also if it was loaded later and for a plugin alone.
+void* next_function_now(const char* name) noexcept {
   const KeepErrno keep;
-  if (void* next = ::dlsym(RTLD_NEXT, name); next != nullptr)
+  if (void* next = next_function(name); next != nullptr)
     return next;
-  // It may have been loaded for a plugin alone.
   void* library = ::dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr)
     return nullptr;
@@ -62,29 +118,55 @@ NewMode find_mode() noexcept {
     return NewMode::kUnknown;
   bool is_alone = true;
   bool is_standard = true;
-  for (const char* name : {"_Znwm", "_ZdlPv"}) {
-    const void* first = ::dlsym(RTLD_DEFAULT, name);
-    const void* next = next_function(name);
+  for (const Function function : {k_Znwm, k_ZdlPv}) {
+    const void* first = ::dlsym(RTLD_DEFAULT, kNames[function]);
+    const void* next = next_function(kNames[function]);
     const bool is_first = first == nullptr || is_ours(first);
     is_alone = is_alone && is_first && next == nullptr;
     is_standard = is_standard && is_first && is_of_libstdcxx(next);
   }
   if (is_alone)
     return NewMode::kAlone;
-  state.mode = is_standard ? NewMode::kAsMalloc : NewMode::kForward;
-  return state.mode;
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    store_relaxed(state.next[i], next_function(kNames[i]));
+  return is_standard ? NewMode::kAsMalloc : NewMode::kForward;
+}
+
+NewMode set_mode() noexcept {
+  const Uncounted uncounted;  // messages of dlsym(3)
+  const NewMode mode = find_mode();
+  // What has failed is not the program's to hear of; the second call frees what the first has told.
+  ::dlerror();
+  ::dlerror();
+  publish(state.mode, mode);
+  return mode;
 }
 
 inline NewMode current_mode() noexcept {
-  return state.mode != NewMode::kUnknown ? state.mode : find_mode();
+  const NewMode mode = __atomic_load_n(&state.mode, __ATOMIC_ACQUIRE);
+  return mode != NewMode::kUnknown ? mode : set_mode();
+}
+
+/// nullptr if there is none, of which the dynamic linker is asked each time: a C++ library may have
+/// been loaded since.
+void* next_of(Function function) noexcept {
+  void* next = load_relaxed(state.next[function]);
+  return next != nullptr ? next : next_function_now(kNames[function]);
 }
 
 template <typename Result, typename... Arguments>
-Result forward(const char* name, Arguments... arguments) {
-  auto* next = reinterpret_cast<Result (*)(Arguments...)>(next_function(name));
+Result forward(Function function, Arguments... arguments) {
+  auto* next = reinterpret_cast<Result (*)(Arguments...)>(next_of(function));
   if (next == nullptr)
     __builtin_trap();  // no C++ library, and no memory: nobody can throw
   return next(arguments...);
+}
+
+/// Of those forms that do not throw.
+template <typename... Arguments>
+void* forward_or_fail(Function function, Arguments... arguments) {
+  auto* next = reinterpret_cast<void* (*)(Arguments...)>(next_of(function));
+  return next != nullptr ? next(arguments...) : nullptr;
 }
 
 void* allocate(std::size_t bytes) noexcept { return real.malloc(bytes == 0 ? 1 : bytes); }
@@ -120,48 +202,50 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 }  // namespace
+
+void prepare_new() noexcept { static_cast<void>(current_mode()); }
+
 }  // namespace pe::malloctrace
 
 using namespace pe::malloctrace;
 
-// The names are those of the Itanium C++ ABI.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,misc-definitions-in-headers,bugprone-macro-parentheses)
 #define PE_HOOK extern "C" __attribute__((visibility("default")))
 
-#define PE_NEW(name)                                                \
-  PE_HOOK void* name(std::size_t bytes) {                           \
-    void* block = take(bytes, 0, __builtin_frame_address(0));       \
-    return block != nullptr ? block : forward<void*>(#name, bytes); \
+#define PE_NEW(name)                                                  \
+  PE_HOOK void* name(std::size_t bytes) {                             \
+    void* block = take(bytes, 0, __builtin_frame_address(0));         \
+    return block != nullptr ? block : forward<void*>(k##name, bytes); \
   }
-#define PE_NEW_WITH(name, type)                                           \
-  PE_HOOK void* name(std::size_t bytes, type more) {                      \
-    void* block = take(bytes, 0, __builtin_frame_address(0));             \
-    return block != nullptr ? block : forward<void*>(#name, bytes, more); \
+#define PE_NEW_WITH(name, type)                                              \
+  PE_HOOK void* name(std::size_t bytes, type more) {                         \
+    void* block = take(bytes, 0, __builtin_frame_address(0));                \
+    return block != nullptr ? block : forward_or_fail(k##name, bytes, more); \
   }
-#define PE_ALIGNED_NEW(name)                                                   \
-  PE_HOOK void* name(std::size_t bytes, std::size_t alignment) {               \
-    void* block = take(bytes, alignment, __builtin_frame_address(0));          \
-    return block != nullptr ? block : forward<void*>(#name, bytes, alignment); \
+#define PE_ALIGNED_NEW(name)                                                     \
+  PE_HOOK void* name(std::size_t bytes, std::size_t alignment) {                 \
+    void* block = take(bytes, alignment, __builtin_frame_address(0));            \
+    return block != nullptr ? block : forward<void*>(k##name, bytes, alignment); \
   }
-#define PE_ALIGNED_NEW_WITH(name, type)                                              \
-  PE_HOOK void* name(std::size_t bytes, std::size_t alignment, type more) {          \
-    void* block = take(bytes, alignment, __builtin_frame_address(0));                \
-    return block != nullptr ? block : forward<void*>(#name, bytes, alignment, more); \
+#define PE_ALIGNED_NEW_WITH(name, type)                                                 \
+  PE_HOOK void* name(std::size_t bytes, std::size_t alignment, type more) {             \
+    void* block = take(bytes, alignment, __builtin_frame_address(0));                   \
+    return block != nullptr ? block : forward_or_fail(k##name, bytes, alignment, more); \
   }
-#define PE_DELETE(name)            \
-  PE_HOOK void name(void* block) { \
-    if (!give_back(block))         \
-      forward<void>(#name, block); \
+#define PE_DELETE(name)              \
+  PE_HOOK void name(void* block) {   \
+    if (!give_back(block))           \
+      forward<void>(k##name, block); \
   }
 #define PE_DELETE_WITH(name, type)            \
   PE_HOOK void name(void* block, type more) { \
     if (!give_back(block))                    \
-      forward<void>(#name, block, more);      \
+      forward<void>(k##name, block, more);    \
   }
 #define PE_DELETE_WITH_BOTH(name, type, type2)            \
   PE_HOOK void name(void* block, type more, type2 most) { \
     if (!give_back(block))                                \
-      forward<void>(#name, block, more, most);            \
+      forward<void>(k##name, block, more, most);          \
   }
 
 PE_NEW(_Znwm)

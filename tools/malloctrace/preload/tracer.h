@@ -57,7 +57,7 @@ struct Thread {
 struct ThreadState {
   Thread* thread;             ///< may be of the parent process: is_ready is false then
   std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has begun
-  bool is_starting;
+  bool is_starting;           ///< nothing is counted
   bool is_late;               ///< it has ended for us, but allocates and frees still
   std::uint8_t destructions;  ///< how often the destructors of its keys were run
 };
@@ -87,6 +87,20 @@ bool traces_mmap() noexcept;
 void note_unloaded() noexcept;
 /// An allocation that the allocator has refused.
 void note_failure() noexcept;
+
+/// What is allocated as long as there is one of these is ours, and not counted.
+class Uncounted {
+ public:
+  Uncounted() noexcept : before_(thread_state.is_starting) { thread_state.is_starting = true; }
+  Uncounted(const Uncounted&) = delete;
+  Uncounted(Uncounted&&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
+  Uncounted& operator=(Uncounted&&) = delete;
+  ~Uncounted() { thread_state.is_starting = before_; }
+
+ private:
+  bool before_;
+};
 
 /// The thread, and that it is in a hook until this is gone.  False in a handler of a signal that
 /// has interrupted one, and where nothing is traced.

@@ -1,0 +1,10 @@
+// operator new and delete.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace pe::malloctrace {
+
+/// Finds whose operator new would be called without us; when the library begins.
+void prepare_new() noexcept;
+
+}  // namespace pe::malloctrace
