@@ -82,6 +82,9 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // Of the whole process.
   alignas(64) std::int64_t live_bytes;  ///< what threads have told; the rest is in ThreadSums
+  /// What the thread of slot 0 held, and had not told, when others began; below 0: it has told
+  /// since.  So that the others know the peak; in no sum.
+  std::int64_t alone_bytes;
   alignas(64) std::int64_t peak_bytes;  ///< see above
   std::uint32_t peak_version;
   std::uint32_t peak_tick;

@@ -59,8 +59,10 @@ class Book {
     shared().header().threads = threads;
     accounts_.resize(threads);
     for (std::uint32_t i = 0; i < threads; ++i)
-      accounts_[i].open(shared().header(), shared().threads()[i], *ledger_);
+      accounts_[i].open(shared(), i, *ledger_);
   }
+
+  void begin_threads() { ledger_->begin_threads(); }
 
   [[nodiscard]] SharedMemory shared() const { return room_.memory(); }
   Account& operator[](std::uint32_t thread) { return accounts_[thread]; }
@@ -201,6 +203,25 @@ BOOST_AUTO_TEST_CASE(threads_lose_nothing_and_the_peak_is_within_the_slack) {
   BOOST_TEST(book.live() == 0);
   BOOST_TEST(book.shared().header().peak_bytes > 0);
   BOOST_TEST(book.shared().header().peak_bytes <= kBlock * kRounds * kThreads);
+}
+
+BOOST_AUTO_TEST_CASE(the_peak_of_others_has_what_the_first_thread_holds) {
+  constexpr std::int64_t kMuch = 1'000'000;
+  Book book(2, 2);
+  book[0].allocate(1, {kMuch, 1});
+  book.begin_threads();
+  book[1].allocate(2, {kMuch, 1});
+  book[1].free(2, {kMuch, 1}, false);
+  BOOST_TEST(book.shared().header().peak_bytes == 2 * kMuch);
+  BOOST_TEST(book.read(1).at_peak == kMuch);
+  BOOST_TEST(book.read(2).at_peak == kMuch);
+  BOOST_TEST(book.live() == kMuch);
+  // What it frees first is told, and known from then on.
+  book[0].free(1, {kMuch, 1}, false);
+  book[1].allocate(2, {kMuch + 1, 1});
+  book[1].free(2, {kMuch + 1, 1}, false);
+  BOOST_TEST(book.shared().header().peak_bytes == 2 * kMuch);
+  BOOST_TEST(book.live() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_site_knows_when_it_first_and_last_allocated) {

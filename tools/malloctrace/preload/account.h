@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "malloctrace/preload/ledger.h"
@@ -18,12 +19,13 @@ struct Weight {
 
 class Account {
  public:
-  /// `sums` is the thread's, all zero.
-  void open(heap::Header& header, heap::ThreadSums& sums, Ledger& ledger) noexcept {
-    header_ = &header;
-    sums_ = &sums;
+  /// `sums` is the thread's, all zero, in slot `slot`.
+  void open(SharedMemory shared, std::uint32_t slot, Ledger& ledger) noexcept {
+    header_ = &shared.header();
+    sums_ = &shared.threads()[slot];
     ledger_ = &ledger;
-    slack_ = 0;
+    is_first_ = slot == 0;
+    slack_ = -1;
   }
 
   void allocate(std::uint32_t site, Weight weight) noexcept {
@@ -40,7 +42,7 @@ class Account {
 
   void free(std::uint32_t site, Weight weight, bool is_temporary) noexcept {
     heap::ThreadSum& sum = sum_of(site);
-    const std::int64_t live = load_relaxed(header_->live_bytes) + sums_->live_bytes;
+    const std::int64_t live = known_live_bytes();
     if (live > load_relaxed(header_->peak_bytes)) [[unlikely]]
       ledger_->note_peak(live);
     keep_peak(sum, load_relaxed(header_->peak_version));
@@ -53,11 +55,26 @@ class Account {
   void close() noexcept {
     for (heap::ThreadSum& sum : sums_->sums)
       ledger_->add(sum);
-    ledger_->settle(sums_->live_bytes);
-    store_relaxed(sums_->live_bytes, std::int64_t{0});
+    tell();
   }
 
  private:
+  [[nodiscard]] std::int64_t known_live_bytes() const noexcept {
+    const std::int64_t told = __atomic_load_n(&header_->live_bytes, __ATOMIC_ACQUIRE);
+    const std::int64_t alone = is_first_ ? 0 : load_relaxed(header_->alone_bytes);
+    return told + sums_->live_bytes + std::max<std::int64_t>(alone, 0);
+  }
+
+  /// It is taken from here before it is there: at worst it is missing for a moment, for a peak that
+  /// never was would stay.
+  void tell() noexcept {
+    const std::int64_t bytes = sums_->live_bytes;
+    store_relaxed(sums_->live_bytes, std::int64_t{0});
+    if (is_first_)
+      store_relaxed(header_->alone_bytes, std::int64_t{-1});
+    slack_ = ledger_->settle(bytes);
+  }
+
   heap::ThreadSum& sum_of(std::uint32_t site) noexcept {
     heap::ThreadSum& sum = sums_->sums[site % heap::kSumsOfThread];
     if (sum.site != site) [[unlikely]] {
@@ -73,16 +90,15 @@ class Account {
     sum.live_count += count;
     sums_->live_bytes += bytes;
     if (load_relaxed(header_->has_threads) != 0 &&
-        (sums_->live_bytes > slack_ || sums_->live_bytes < -slack_)) {
-      slack_ = ledger_->settle(sums_->live_bytes);
-      store_relaxed(sums_->live_bytes, std::int64_t{0});
-    }
+        (sums_->live_bytes > slack_ || sums_->live_bytes < -slack_))
+      tell();
   }
 
   heap::Header* header_;
   heap::ThreadSums* sums_;
   Ledger* ledger_;
-  std::int64_t slack_;
+  std::int64_t slack_;  ///< below 0: whatever there is must be told
+  bool is_first_;
 };
 
 }  // namespace pe::malloctrace

@@ -101,11 +101,24 @@ void Ledger::note_peak(std::int64_t live_bytes) noexcept {
   publish(header.peak_version, header.peak_version + 1);
 }
 
+/// The first thread may be telling at this moment: then nothing is to be told for it.
+void Ledger::begin_threads() noexcept {
+  heap::Header& header = shared_.header();
+  if (header.has_threads != 0)
+    return;
+  store_relaxed(header.has_threads, 1U);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  std::int64_t nothing = 0;
+  __atomic_compare_exchange_n(&header.alone_bytes, &nothing,
+                              load_relaxed(shared_.threads()[0].live_bytes), false,
+                              __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 std::int64_t Ledger::settle(std::int64_t bytes) noexcept {
   constexpr std::int64_t kLeast = 4096;
   constexpr std::int64_t kPart = 4096;
   heap::Header& header = shared_.header();
-  const std::int64_t live = __atomic_add_fetch(&header.live_bytes, bytes, __ATOMIC_RELAXED);
+  const std::int64_t live = __atomic_add_fetch(&header.live_bytes, bytes, __ATOMIC_RELEASE);
   const std::int64_t threads = std::max<std::int64_t>(load_relaxed(header.threads), 1);
   const std::int64_t slack = std::max(kLeast, live / kPart / threads);
   const auto off = static_cast<std::uint64_t>(slack * threads);

@@ -29,6 +29,8 @@ class Ledger {
   void add(heap::ThreadSum& sum) noexcept;
   /// The process holds `live_bytes`, more than ever it seems, and is about to hold less.
   void note_peak(std::int64_t live_bytes) noexcept;
+  /// From now on there is more than one thread.
+  void begin_threads() noexcept;
   /// A thread tells what it had kept to itself, and how far off it may be until the next time; how
   /// much that may be.
   std::int64_t settle(std::int64_t bytes) noexcept;

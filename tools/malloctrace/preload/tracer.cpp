@@ -200,7 +200,7 @@ heap::ThreadSums* take_slot(Tracer& tracer) noexcept {
   if (slot == header.threads)
     publish(header.threads, slot + 1);
   if (slot != 0)
-    store_relaxed(header.has_threads, 1U);
+    tracer.ledger.begin_threads();
   return &sums;
 }
 
@@ -221,7 +221,8 @@ Thread* make_thread(Tracer& tracer) noexcept {
     return nullptr;
   }
   heap::Header& header = tracer.shared.header();
-  thread->account.open(header, *thread->sums, tracer.ledger);
+  const auto slot = static_cast<std::uint32_t>(thread->sums - tracer.shared.threads());
+  thread->account.open(tracer.shared, slot, tracer.ledger);
   find_own_stack(*thread);
   thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ now_ns());
   // A forked child goes on where its parent was: it has come here by the end of a distance.
