@@ -137,6 +137,13 @@ del os.environ["HEAP_PLUGIN_WAITS"]
 check("plugin that waits: status", result.returncode == 0, result.returncode)
 check("plugin that waits: counts operator new", processes[0]["count"] >= said_by(result)[0]["count"] + 100, processes[0]["count"])
 
+# What is allocated before any library's constructors have run is counted as all else.
+os.environ["HEAP_EARLY"] = "1"
+result, processes = run([patterns, "failures"])
+del os.environ["HEAP_EARLY"]
+check("early: counted", processes[0]["count"] == said_by(result)[0]["count"] + 1, processes[0]["count"])
+check("early: none is missing", processes[0]["early"] == processes[0]["unknown"] == 0)
+
 # mmap counts where it is asked for.
 result, processes = run([patterns, "mmap"], "mmap=1")
 compare("mmap", said_by(result)[0], processes[0])

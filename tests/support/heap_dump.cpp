@@ -55,13 +55,13 @@ class Process {
         "process pid {} parent {} began_as {} command {} bytes {} count {} live {} live_count {} "
         "held {} peak {} site_peak {} temporary {} threads {} ended {} failed {} unknown {} "
         "inherited {} cut {} incomplete {} dropped {} full {} walks {} walked {} reused {} "
-        "codes {} words {} sites {} wides {} modules {} private {}\n",
+        "codes {} words {} sites {} wides {} modules {} private {} early {}\n",
         h.pid, h.parent_pid, h.began_as, std::string(h.command, ::strnlen(h.command, 16)),
         sum.allocated_bytes, sum.allocated_count, sum.live_bytes, sum.live_count, live,
         is_peak_now ? live : h.peak_bytes, is_peak_now ? sum.live_bytes : sum.peak_bytes,
         sum.temporary_count, h.threads, h.has_ended, h.failed, h.unknown_frees, h.inherited_frees,
         h.cut_stacks, h.incomplete_stacks, h.dropped, h.full, h.walks, h.frames_walked,
-        h.frames_reused, h.codes, h.words, h.sites, h.wides, h.modules, h.private_bytes);
+        h.frames_reused, h.codes, h.words, h.sites, h.wides, h.modules, h.private_bytes, h.early);
     if (!has_sites)
       return;
     const auto leaves = leaves_of_sites();

@@ -414,6 +414,20 @@ static void run_mmap(void) {
   came(block, 40000);
 }
 
+/* Before any library has begun, that of malloctrace as well. */
+static void allocate_early(int argc, char** argv, char** environment) {
+  (void)argc;
+  (void)argv;
+  for (; *environment != NULL; ++environment)
+    if (strcmp(*environment, "HEAP_EARLY=1") == 0) {
+      void* block = malloc(5);
+      __asm__ volatile("" : "+r"(block));
+      free(block);
+    }
+}
+__attribute__((section(".preinit_array"),
+               used)) static void (*const first)(int, char**, char**) = allocate_early;
+
 static const struct {
   const char* name;
   void (*run)(void);

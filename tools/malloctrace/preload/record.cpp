@@ -89,7 +89,9 @@ void record_block(const void* memory, std::size_t bytes, const void* frame) noex
   if (memory == nullptr) [[unlikely]]
     return note_failure();
   const Hook thread;
-  if (!thread || !is_sample(*thread, bytes))
+  if (!thread) [[unlikely]]
+    return note_uncounted();
+  if (!is_sample(*thread, bytes))
     return;
   thread->tracer->live.prefetch(memory);
   const std::uint32_t site = find_site(*thread, static_cast<const std::uint64_t*>(frame));

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "malloctrace/preload/boot_memory.h"
 #include "malloctrace/preload/real_functions.h"
 #include "malloctrace/preload/shared_file.h"
 #include "malloctrace/preload/stack_end.h"
@@ -28,8 +29,10 @@ struct Process {
   bool has_settings;
   bool has_key;
   bool is_off;
-  std::uint32_t pid;  ///< that the tracer is for; 0: none yet
-  pthread_key_t key;  ///< for the ends of threads
+  bool has_begun;             ///< or is off
+  std::uint32_t early_count;  ///< allocations before
+  std::uint32_t pid;          ///< that the tracer is for; 0: none yet
+  pthread_key_t key;          ///< for the ends of threads
   Tracer* tracer;
   std::byte* shared;
 };
@@ -110,6 +113,8 @@ void fill_header(const Tracer& tracer) noexcept {
   header.max_depth = tracer.settings.depth;
   header.began_as =
       static_cast<std::uint32_t>(tracer.is_fork ? heap::BeganAs::kFork : heap::BeganAs::kProgram);
+  if (!tracer.is_fork)
+    header.early = process.early_count + boot_block_count();
   publish(header.magic, heap::kMagic);
 }
 
@@ -183,6 +188,7 @@ Tracer* running_tracer() noexcept {
     process.is_off = true;
     report(failure);
   }
+  process.has_begun = true;
   prepare_filter(!process.is_off && process.settings.sample_bytes != 0);
   return process.is_off ? nullptr : process.tracer;
 }
@@ -327,6 +333,11 @@ bool traces_mmap() noexcept { return process.settings.traces_mmap; }
 void note_unloaded() noexcept {
   if (const Hook hook; hook)
     hook->tracer->codes.forget_unloaded();
+}
+
+void note_uncounted() noexcept {
+  if (!process.has_begun && !thread_state.is_starting)
+    count_up(process.early_count);
 }
 
 void note_failure() noexcept {

@@ -87,6 +87,8 @@ bool traces_mmap() noexcept;
 void note_unloaded() noexcept;
 /// An allocation that the allocator has refused.
 void note_failure() noexcept;
+/// An allocation that no thread could be begun for: it may have been too early for that.
+void note_uncounted() noexcept;
 
 /// What is allocated as long as there is one of these is ours, and not counted.
 class Uncounted {
