@@ -159,6 +159,17 @@ alone = subprocess.run([patterns, "exit"], env={**os.environ, "LD_PRELOAD": libr
                        capture_output=True)
 check("alone: status", alone.returncode == 7)
 check("alone: says so", b"not traced: cannot reach malloctrace" in alone.stderr, alone.stderr)
+reader, writer = os.pipe()
+os.close(reader)
+unheard = subprocess.run([patterns, "exit"], env={**os.environ, "LD_PRELOAD": library, "MALLOCTRACE": "socket=nobody-there"},
+                         stdout=subprocess.DEVNULL, stderr=writer)
+os.close(writer)
+check("alone: a message that nobody reads does no harm", unheard.returncode == 7, unheard.returncode)
+filtered = subprocess.run([patterns, "no_getpid"], env={**os.environ, "LD_PRELOAD": library, "MALLOCTRACE": "socket=nobody-there"},
+                          capture_output=True)
+check("alone: no getpid", filtered.returncode == 0, filtered.returncode)
+result, processes = run([patterns, "daemon"])
+check("daemon: nothing is written into its files", result.returncode == 0, result.returncode)
 quiet = subprocess.run([patterns, "mixed"], env={**os.environ, "LD_PRELOAD": library}, capture_output=True)
 check("not asked: silent", quiet.returncode == 0 and quiet.stderr == b"", quiet.stderr)
 small = subprocess.run(["sh", "-c", f"ulimit -f 1000; exec {heap_dump} {library} '' {patterns} exit"], capture_output=True)

@@ -10,16 +10,21 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -414,6 +419,40 @@ static void run_mmap(void) {
   came(block, 40000);
 }
 
+/* A child that is no longer what was started: standard error is a file of its own, and tracing
+ * cannot go on, for such files may not grow. */
+static void run_daemon(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit none = {0, 0};
+    const int file = memfd_create("file", 0);
+    if (file < 0 || dup2(file, 2) != 2 || setrlimit(RLIMIT_FSIZE, &none) != 0)
+      _exit(1);
+    drop(get(10), 10);
+    _exit(lseek(2, 0, SEEK_END) == 0 ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0)
+    abort();
+}
+
+/* What is not traced makes no system calls that the program would not make. */
+static void run_no_getpid(void) {
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpid, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog filter = {sizeof steps / sizeof *steps, steps};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    abort();
+  for (int i = 0; i < 10; ++i)
+    drop(get(10), 10);
+}
+
 /* Before any library has begun, that of malloctrace as well. */
 static void allocate_early(int argc, char** argv, char** environment) {
   (void)argc;
@@ -445,7 +484,9 @@ static const struct {
              {"exit", run_exit},
              {"mmap", run_mmap},
              {"merged_stacks", run_merged_stacks},
-             {"late_frees", run_late_frees}};
+             {"late_frees", run_late_frees},
+             {"daemon", run_daemon},
+             {"no_getpid", run_no_getpid}};
 
 int main(int argc, char** argv) {
   for (unsigned i = 0; i < sizeof modes / sizeof *modes; ++i) {

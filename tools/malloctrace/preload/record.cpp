@@ -10,10 +10,10 @@ namespace pe::malloctrace {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit Filter filter{{1}, 0};
 
-void prepare_filter(bool is_sampling) noexcept {
+void prepare_filter(bool knows_few) noexcept {
   std::fill(filter.counts.begin(), filter.counts.end(), std::uint8_t{0});
-  filter.mask = is_sampling ? ~std::uint64_t{0} : 0;
-  if (!is_sampling)
+  filter.mask = knows_few ? ~std::uint64_t{0} : 0;
+  if (!knows_few)
     filter.counts[0] = 255;
   for (std::size_t i = 0; i < boot_block_count(); ++i)
     filter.of(boot_block(i)) = 255;

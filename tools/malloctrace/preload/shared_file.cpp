@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 
@@ -96,39 +95,6 @@ bool send_file(int fd, std::string_view name, SharedFailure& failure) noexcept {
   const bool is_sent = send_over(socket, fd, name, failure);
   ::syscall(SYS_close, socket);
   return is_sent;
-}
-
-void report_line(std::string_view what, int error) noexcept {
-  std::array<char, 256> text{};
-  char* end = text.data();
-  const auto add = [&end, &text](std::string_view piece) {
-    const auto room = static_cast<std::size_t>(text.data() + text.size() - end);
-    end = std::copy_n(piece.data(), std::min(piece.size(), room), end);
-  };
-  const auto add_number = [&end, &text](int number) {
-    end = std::to_chars(end, text.data() + text.size(), number).ptr;
-  };
-  add("malloctrace: process ");
-  add_number(static_cast<int>(::getpid()));
-  add(" ");
-  add(what);
-  if (error != 0) {
-    add(" (errno ");
-    add_number(error);
-    add(")");
-  }
-  add("\n");
-  const long written = ::syscall(SYS_write, STDERR_FILENO, text.data(), end - text.data());
-  static_cast<void>(written);  // nobody to tell
-}
-
-void report(const SharedFailure& failure) noexcept {
-  std::array<char, 128> text{};
-  constexpr std::string_view kStart = "is not traced: ";
-  const std::string_view what(failure.what);
-  char* end = std::copy(kStart.begin(), kStart.end(), text.data());
-  end = std::copy_n(what.data(), std::min(what.size(), text.size() - kStart.size()), end);
-  report_line({text.data(), static_cast<std::size_t>(end - text.data())}, failure.error);
 }
 
 }  // namespace pe::malloctrace

@@ -23,9 +23,5 @@ struct SharedFile {
 std::optional<SharedFile> make_shared_file(SharedFailure& failure) noexcept;
 /// Sends `fd` to the abstract unix socket `name` (SOCK_SEQPACKET); nobody waits for an answer.
 bool send_file(int fd, std::string_view name, SharedFailure& failure) noexcept;
-/// A line on standard error: that the process is not traced, and why.
-void report(const SharedFailure& failure) noexcept;
-/// A line on standard error about the process.
-void report_line(std::string_view what, int error = 0) noexcept;
 
 }  // namespace pe::malloctrace

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "malloctrace/preload/boot_memory.h"
+#include "malloctrace/preload/messages.h"
 #include "malloctrace/preload/real_functions.h"
 #include "malloctrace/preload/shared_file.h"
 #include "malloctrace/preload/stack_end.h"
@@ -177,6 +178,8 @@ Tracer* running_tracer() noexcept {
     return process.tracer;
   if (!read_settings(environ))
     return nullptr;
+  if (process.pid == 0 && process.settings.socket_size != 0)
+    note_standard_error();
   const bool is_fork = process.pid != 0 && process.pid != pid;
   process.pid = pid;
   if (is_fork)
@@ -189,7 +192,7 @@ Tracer* running_tracer() noexcept {
     report(failure);
   }
   process.has_begun = true;
-  prepare_filter(!process.is_off && process.settings.sample_bytes != 0);
+  prepare_filter(process.is_off || process.settings.sample_bytes != 0);
   return process.is_off ? nullptr : process.tracer;
 }
 
@@ -249,7 +252,8 @@ Thread* begin_thread() noexcept {
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   if (thread_state.is_starting)
     return nullptr;
-  if (process.is_off && process.pid == current_pid()) {
+  // So are its children, as long as they run no other program.
+  if (process.is_off) {
     thread_state.sample_left = kNever;
     return nullptr;
   }

@@ -77,8 +77,9 @@ void end_late_thread(Thread& thread) noexcept;
 /// caller's frame pointer and the return address.
 std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept;
 
-/// For the filter of samples, see hooks.cpp: called when the process has begun.
-void prepare_filter(bool is_sampling) noexcept;
+/// For the filter of samples, see hooks.cpp: called when the process has begun.  `knows_few`: not
+/// every block is counted, but samples, or none.
+void prepare_filter(bool knows_few) noexcept;
 /// The process is about to end, by exit(3) or _exit(2).
 void note_end() noexcept;
 /// Whether mmap(2) counts.

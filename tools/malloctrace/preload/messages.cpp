@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/messages.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+
+#include "malloctrace/preload/keep_errno.h"
+
+namespace pe::malloctrace {
+namespace {
+
+struct StandardError {
+  bool is_known;
+  dev_t device;
+  ino_t inode;
+};
+constinit StandardError
+    began_with{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
+
+StandardError standard_error() noexcept {
+  struct stat status {};
+  if (::fstat(STDERR_FILENO, &status) != 0)
+    return {};
+  return {true, status.st_dev, status.st_ino};
+}
+
+bool is_still_standard_error() noexcept {
+  const StandardError now = standard_error();
+  return began_with.is_known && now.is_known && now.device == began_with.device &&
+         now.inode == began_with.inode;
+}
+
+/// The kernel's form of a set of signals: a bit for each.
+constexpr std::uint64_t bit_of(int signal) noexcept {
+  return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
+}
+
+/// Without the signals of pipes that nobody reads, and of terminals that belong to others.
+void write_unharmed(std::string_view text) noexcept {
+  pollfd polled{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&polled, 1, 0) != 1 || (polled.revents & POLLOUT) == 0)
+    return;
+  const std::uint64_t blocked = bit_of(SIGPIPE) | bit_of(SIGTTOU);
+  std::uint64_t before = 0;
+  std::uint64_t pending = 0;
+  if (::syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before, sizeof before) != 0)
+    return;
+  ::syscall(SYS_rt_sigpending, &pending, sizeof pending);
+  const long written = ::syscall(SYS_write, STDERR_FILENO, text.data(), text.size());
+  if (written < 0 && errno == EPIPE && (pending & bit_of(SIGPIPE)) == 0) {
+    const std::uint64_t pipe = bit_of(SIGPIPE);
+    constexpr timespec kAtOnce{};
+    ::syscall(SYS_rt_sigtimedwait, &pipe, nullptr, &kAtOnce, sizeof pipe);
+  }
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
+}
+
+}  // namespace
+
+void note_standard_error() noexcept {
+  const KeepErrno keep;
+  began_with = standard_error();
+}
+
+void report_line(std::string_view what, int error) noexcept {
+  const KeepErrno keep;
+  std::array<char, 256> text{};
+  char* end = text.data();
+  const auto add = [&end, &text](std::string_view piece) {
+    const auto room = static_cast<std::size_t>(text.data() + text.size() - end);
+    end = std::copy_n(piece.data(), std::min(piece.size(), room), end);
+  };
+  const auto add_number = [&end, &text](int number) {
+    end = std::to_chars(end, text.data() + text.size(), number).ptr;
+  };
+  if (!is_still_standard_error())
+    return;
+  add("malloctrace: process ");
+  add_number(static_cast<int>(::getpid()));
+  add(" ");
+  add(what);
+  if (error != 0) {
+    add(" (errno ");
+    add_number(error);
+    add(")");
+  }
+  add("\n");
+  write_unharmed({text.data(), static_cast<std::size_t>(end - text.data())});
+}
+
+void report(const SharedFailure& failure) noexcept {
+  std::array<char, 128> text{};
+  constexpr std::string_view kStart = "is not traced: ";
+  const std::string_view what(failure.what);
+  char* end = std::copy(kStart.begin(), kStart.end(), text.data());
+  end = std::copy_n(what.data(), std::min(what.size(), text.size() - kStart.size()), end);
+  report_line({text.data(), static_cast<std::size_t>(end - text.data())}, failure.error);
+}
+
+}  // namespace pe::malloctrace
