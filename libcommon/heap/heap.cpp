@@ -108,7 +108,11 @@ class HeapReader {
 
   void read_sites() {
     const Header& header = heap_.header;
-    const auto narrow = section<SiteTotals>(kSitesAt, header.sites, kMaxSites, 1);
+    // Those whose sums threads have still were not written; the tree has two words for each.
+    const std::uint64_t most = std::min<std::uint64_t>(kMaxSites - 1, heap_.words.size() / 2 + 1);
+    const auto narrow = file_.read_sparse<SiteTotals>(kSitesAt + sizeof(SiteTotals),
+                                                      std::min<std::uint64_t>(header.sites, most));
+    heap_.damaged += narrow.size() < header.sites ? 1 : 0;
     const auto wide = section<WideTotals>(kWidesAt, header.wides, kMaxWides, 1);
     sums_.resize(narrow.size());
     for (std::size_t i = 0; i < narrow.size(); ++i) {
@@ -178,6 +182,8 @@ class HeapReader {
       add_to(live, sums.live_bytes);
     // What threads have not told of yet may make now the peak.
     const bool is_now = live > heap_.header.peak_bytes;
+    if (is_now)
+      heap_.header.peak_tick = heap_.header.tick;
     heap_.peak_bytes = positive(is_now ? live : heap_.header.peak_bytes);
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       const SignedSums& from = sums_[i];

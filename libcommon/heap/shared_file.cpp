@@ -38,6 +38,11 @@ std::optional<std::uint64_t> SharedFile::next_data(std::uint64_t at) const {
   return found < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(found));
 }
 
+std::uint64_t SharedFile::bytes_without_hole(std::uint64_t at) const {
+  const off_t hole = ::lseek(fd_.get(), static_cast<off_t>(at), SEEK_HOLE);
+  return hole < 0 ? 0 : static_cast<std::uint64_t>(hole) - at;
+}
+
 std::uint64_t SharedFile::data_bytes() const {
   struct stat status {};
   constexpr std::uint64_t kBlockBytes = 512;  // whatever st_blksize is

@@ -28,11 +28,16 @@ class SharedFile {
   /// nullopt if it cannot be read, or is of another version.
   [[nodiscard]] std::optional<Header> header() const;
 
-  /// The first elements of a section, at most `count`, and no more than there is data in the file
-  /// for; but for one, of which a part may have been written.
+  /// The first elements of a section that is written without a gap: at most `count`, and no more
+  /// than have been written; but for one, of which a part may have been.
   template <typename T>
   [[nodiscard]] std::vector<T> read(std::uint64_t at, std::uint64_t count) const {
-    std::vector<T> values(std::min(count, data_bytes() / sizeof(T) + 1));
+    return read_sparse<T>(at, std::min(count, bytes_without_hole(at) / sizeof(T) + 1));
+  }
+  /// `count` elements, for which there must be room: zeros where nothing has been written.
+  template <typename T>
+  [[nodiscard]] std::vector<T> read_sparse(std::uint64_t at, std::uint64_t count) const {
+    std::vector<T> values(count);
     values.resize(read_bytes(at, std::as_writable_bytes(std::span(values))) / sizeof(T));
     return values;
   }
@@ -48,6 +53,8 @@ class SharedFile {
 
  private:
   explicit SharedFile(Fd fd) : fd_(std::move(fd)) {}
+  /// How many have been written from `at` on until the first that has not.
+  [[nodiscard]] std::uint64_t bytes_without_hole(std::uint64_t at) const;
   /// How many bytes were read.
   [[nodiscard]] std::size_t read_bytes(std::uint64_t at, std::span<std::byte> into) const;
 

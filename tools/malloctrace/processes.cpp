@@ -51,8 +51,13 @@ Fd listen_at(const std::string& name) {
   return listener;
 }
 
+struct Received {
+  std::vector<Fd> fds;
+  bool is_cut = false;  ///< there were more, and no room for them among our descriptors
+};
+
 /// The descriptors of a message; what else is in it says nothing.  nullopt: nothing has come yet.
-std::optional<std::vector<Fd>> receive_fds(int socket) {
+std::optional<Received> receive_fds(int socket) {
   constexpr std::size_t kMost = 8;
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMost * sizeof(int))> control{};
   std::array<std::byte, 64> content{};
@@ -68,9 +73,10 @@ std::optional<std::vector<Fd>> receive_fds(int socket) {
   while (n < 0 && errno == EINTR);
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
     return std::nullopt;
-  std::vector<Fd> fds;
+  Received received;
   if (n < 0)
-    return fds;
+    return received;
+  received.is_cut = (message.msg_flags & MSG_CTRUNC) != 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
@@ -79,10 +85,10 @@ std::optional<std::vector<Fd>> receive_fds(int socket) {
     for (std::size_t i = 0; i < count; ++i) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-      fds.emplace_back(fd);
+      received.fds.emplace_back(fd);
     }
   }
-  return fds;
+  return received;
 }
 
 bool has_ended(pid_t pid, const Fd& pidfd) {
@@ -101,7 +107,17 @@ Processes::Processes(OnHeap on_end)
       listener_(listen_at(socket_name_)) {
   if (!events_)
     throw_errno("epoll_create", errno);
-  watch(listener_.get());
+  listen_again(true);
+}
+
+void Processes::listen_again(bool is_wanted) {
+  if (is_wanted == is_listening_)
+    return;
+  if (is_wanted)
+    watch(listener_.get());
+  else
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  is_listening_ = is_wanted;
 }
 
 void Processes::watch(int fd) {
@@ -127,11 +143,12 @@ void Processes::pass() {
 void Processes::accept_all() {
   for (;;) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // With no descriptors left, they wait until other processes have ended.
-    if (!socket && errno != EINTR && errno != ECONNABORTED)
-      return;
-    if (!socket)
+    if (!socket && (errno == EINTR || errno == ECONNABORTED))
       continue;
+    // With no descriptors left, they wait until other processes have ended, and we try again each
+    // time that there is something else to do.
+    if (!socket)
+      return listen_again(errno == EAGAIN || errno == EWOULDBLOCK);
     ucred peer{};
     socklen_t length = sizeof peer;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
@@ -152,13 +169,15 @@ void Processes::accept_all() {
 
 /// Takes what it has sent; false if that has not come yet.
 bool Processes::receive(const Connection& connection) {
-  auto fds = receive_fds(connection.socket.get());
-  if (!fds)
+  auto received = receive_fds(connection.socket.get());
+  if (!received)
     return false;
-  if (fds->size() != 1)
-    ++refused_["that sent no shared memory"];
+  auto& [fds, is_cut] = *received;
+  if (fds.size() == 1)
+    begin(connection.pid, std::move(fds.front()));
   else
-    begin(connection.pid, std::move(fds->front()));
+    ++refused_[is_cut ? "for whose shared memory there was no descriptor"
+                      : "that sent no shared memory"];
   return true;
 }
 

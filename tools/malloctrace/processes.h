@@ -82,11 +82,13 @@ class Processes {
   void finish_of_pid(pid_t pid);
   void finish(const Running& process, Fate fate);
   void watch(int fd);
+  void listen_again(bool is_wanted);
 
   OnHeap on_end_;
   pid_t only_pid_ = 0;  ///< 0: all
   std::string socket_name_;
   Fd events_, listener_;
+  bool is_listening_ = false;              ///< events_ has listener_
   std::map<int, Connection> connections_;  ///< by descriptor: those that have not sent yet
   std::vector<Running> running_;
   std::map<std::string, std::uint64_t> refused_;

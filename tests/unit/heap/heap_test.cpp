@@ -45,6 +45,30 @@ std::string stack_of(const heap::Heap& heap, std::uint32_t site) {
 
 BOOST_AUTO_TEST_SUITE(heap_reader)
 
+BOOST_AUTO_TEST_CASE(a_count_takes_no_more_memory_than_its_section_has) {
+  HeapBuilder builder;
+  builder.words().resize(1 << 20);  // 4 MiB in one section
+  builder.header.codes = heap::kMaxCodes - 1;
+  builder.header.modules = heap::kMaxModules;
+  builder.header.wides = heap::kMaxWides - 1;
+  const heap::Heap heap = read(builder);
+  BOOST_TEST(heap.words.size() == std::size_t{1} << 20);
+  BOOST_TEST(heap.codes.size() <= 4096 / sizeof(heap::Code) + 1);
+  BOOST_TEST(heap.modules.size() <= 1U);
+  BOOST_TEST(heap.damaged >= 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_peak_that_is_now_has_the_time_that_is_now) {
+  HeapBuilder builder;
+  builder.header.tick = 50;
+  builder.header.peak_tick = 20;
+  builder.header.peak_bytes = 10;
+  builder.site_of({builder.code(1)}, {.live_bytes = 10});
+  BOOST_TEST(read(builder).header.peak_tick == 20U);
+  builder.site_of({builder.code(2)}, {.live_bytes = 1});
+  BOOST_TEST(read(builder).header.peak_tick == 50U);
+}
+
 BOOST_AUTO_TEST_CASE(only_sealed_memory_of_the_right_size_and_version_is_taken) {
   BOOST_TEST(refusal(HeapBuilder().build()) == "");
   BOOST_TEST(refusal(HeapBuilder().build(0)) ==

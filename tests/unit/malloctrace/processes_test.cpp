@@ -2,6 +2,7 @@
 #include "malloctrace/processes.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -140,6 +141,29 @@ BOOST_AUTO_TEST_CASE(a_second_program_of_a_process_ends_the_first) {
   BOOST_TEST(
       heard.lines == (std::vector<std::string>{"was " + pid + " 1", "running " + pid + " 2"}),
       boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(who_finds_no_descriptor_waits_and_nothing_spins) {
+  Processes processes([](const HeapOfProcess&) {});
+  const Fd memory = HeapBuilder().build(), socket = connect_to(processes);
+  send_fds(socket, {memory.get()});
+  rlimit before{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int lowest_free = ::dup(STDERR_FILENO);
+  ::close(lowest_free);
+  const rlimit none{static_cast<rlim_t>(lowest_free), before.rlim_max};
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  processes.pass();
+  pollfd polled{processes.fd(), POLLIN, 0};
+  const int ready = ::poll(&polled, 1, 0);
+  processes.pass();
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  BOOST_TEST(ready == 0);
+  BOOST_TEST(processes.running() == 0U);
+  processes.pass();
+  BOOST_TEST(processes.running() == 1U);
+  const Fd again = connect_to(processes);
+  BOOST_TEST(::poll(&polled, 1, 20'000) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_shared_memory_is_refused_and_counted) {
