@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the library of malloctrace counts is what programs have done.
 
-heap_patterns says itself what it has allocated and freed; real programs must run unchanged.
-Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PATTERNS HEAP_PLUGIN HEAP_STRESS
+The programs say themselves what they have allocated and freed; real programs must run unchanged.
+Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PLUGIN HEAP_PATTERNS HEAP_STRESS HEAP_EDGES
 SPDX-License-Identifier: MIT
 """
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-heap_dump, library, patterns, plugin, stress = sys.argv[1:]
+heap_dump, library, plugin, patterns, stress, edges = sys.argv[1:]
 folder = pathlib.Path(tempfile.mkdtemp())
 failures = 0
 
@@ -71,8 +71,8 @@ for mode in ("mixed", "realloc", "failures", "signals", "deep", "killed", "exit"
         depth = max(len(site[6].split(";")) for site in processes[0]["stacks"])
         check("deep: all frames", depth > 20000, depth)
 
-for mode in ("coroutines", "merged_stacks"):
-    result, processes = run([patterns, mode])
+for program, mode in ((patterns, "coroutines"), (edges, "merged_stacks"), (edges, "limit"), (edges, "locked")):
+    result, processes = run([program, mode])
     check(f"{mode}: status", result.returncode == 0, result.returncode)
     compare(mode, (said_by(result) or [dict.fromkeys(EXACT)])[0], processes[0])
 
@@ -103,7 +103,7 @@ check("stress: nothing is lost", got["unknown"] == got["dropped"] == got["full"]
 check("stress: whole stacks", got["incomplete"] == 0, got["incomplete"])
 
 # What the C library and late destructors do when a thread ends is counted, and takes no room for good.
-result, processes = run([patterns, "late_frees"])
+result, processes = run([edges, "late_frees"])
 said, got = said_by(result)[0], processes[0]
 check("late_frees: counted", got["count"] >= said["count"] + 3000, got["count"])
 check("late_frees: freed", got["live_count"] < 100, got["live_count"])
@@ -139,7 +139,7 @@ check("plugin that waits: counts operator new", processes[0]["count"] >= said_by
 
 # What is allocated before any library's constructors have run is counted as all else.
 os.environ["HEAP_EARLY"] = "1"
-result, processes = run([patterns, "failures"])
+result, processes = run([edges, "nothing"])
 del os.environ["HEAP_EARLY"]
 check("early: counted", processes[0]["count"] == said_by(result)[0]["count"] + 1, processes[0]["count"])
 check("early: none is missing", processes[0]["early"] == processes[0]["unknown"] == 0)
@@ -165,10 +165,13 @@ unheard = subprocess.run([patterns, "exit"], env={**os.environ, "LD_PRELOAD": li
                          stdout=subprocess.DEVNULL, stderr=writer)
 os.close(writer)
 check("alone: a message that nobody reads does no harm", unheard.returncode == 7, unheard.returncode)
-filtered = subprocess.run([patterns, "no_getpid"], env={**os.environ, "LD_PRELOAD": library, "MALLOCTRACE": "socket=nobody-there"},
+filtered = subprocess.run([edges, "no_getpid"], env={**os.environ, "LD_PRELOAD": library, "MALLOCTRACE": "socket=nobody-there"},
                           capture_output=True)
 check("alone: no getpid", filtered.returncode == 0, filtered.returncode)
-result, processes = run([patterns, "daemon"])
+left = subprocess.run([edges, "addresses"], env={**os.environ, "LD_PRELOAD": library, "MALLOCTRACE": "socket=nobody-there"},
+                      capture_output=True)
+check("alone: no addresses are left mapped", left.returncode == 0, left.returncode)
+result, processes = run([edges, "daemon"])
 check("daemon: nothing is written into its files", result.returncode == 0, result.returncode)
 quiet = subprocess.run([patterns, "mixed"], env={**os.environ, "LD_PRELOAD": library}, capture_output=True)
 check("not asked: silent", quiet.returncode == 0 and quiet.stderr == b"", quiet.stderr)

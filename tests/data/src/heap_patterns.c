@@ -1,86 +1,23 @@
-/* Allocates in known patterns and writes what it has done to standard output, as `name value` pairs
- * like those of heap_dump: what the library of malloctrace must have counted.
+/* Allocates in known patterns: what the library of malloctrace must have counted is what it says,
+ * see heap_told.h.
  *
  *     heap_patterns MODE
  *
- * It is in C and writes by write(2), so that nothing else allocates.
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#define KEEP __attribute__((noinline))
-
-static atomic_long bytes, count, live, live_count, peak, temporary, unknown, failed;
-static _Thread_local void* last;
-
-/* Only the addresses count. */
-static KEEP void came(void* block, size_t size) {
-  __asm__ volatile("" : "+r"(block));
-  bytes += size;
-  count += 1;
-  live_count += 1;
-  const long now = live += size;
-  if (now > peak)
-    peak = now;
-  last = block;
-}
-
-static KEEP void went(void* block, size_t size) {
-  live -= size;
-  live_count -= 1;
-  if (last == block) {
-    temporary += 1;
-    last = NULL;
-  }
-}
-
-static void say(const char* format, ...) {
-  char text[400];
-  va_list arguments;
-  va_start(arguments, format);
-  const int size = vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  if (write(1, text, (size_t)size) != size)
-    _exit(3);
-}
-
-static void tell(void) {
-  say("bytes %ld count %ld live %ld live_count %ld peak %ld temporary %ld unknown %ld failed %ld\n",
-      bytes, count, live, live_count, peak, temporary, unknown, failed);
-}
-
-static KEEP void* get(size_t size) {
-  void* block = malloc(size);
-  came(block, size);
-  return block;
-}
-
-static KEEP void drop(void* block, size_t size) {
-  went(block, size);
-  free(block);
-}
+#include "heap_told.h"
 
 static uint32_t random_of(uint32_t* state) {
   *state ^= *state << 13;
@@ -207,35 +144,6 @@ static void run_short_threads(void) {
   }
 }
 
-static pthread_key_t key;
-
-/* A key whose destructor comes as late as it can, and allocates. */
-static void on_destruction(void* rounds) {
-  if (rounds != (void*)PTHREAD_DESTRUCTOR_ITERATIONS)
-    pthread_setspecific(key, (char*)rounds + 1);
-  drop(get(70), 70);
-}
-
-static void* free_late(void* nothing) {
-  pthread_setspecific(key, (void*)1);
-  /* glibc keeps the text of an unknown signal for the thread, and frees it behind everything. */
-  if (strsignal(1000) == NULL)
-    abort();
-  drop(get(30), 30);
-  return nothing;
-}
-
-/* Each thread takes the place of the one before. */
-static void run_late_frees(void) {
-  pthread_key_create(&key, on_destruction);
-  for (unsigned i = 0; i < 3000; ++i) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, free_late, NULL) != 0)
-      abort();
-    pthread_join(thread, NULL);
-  }
-}
-
 static void run_realloc(void) {
   void* block = realloc(NULL, 10);
   came(block, 10);
@@ -349,32 +257,6 @@ static void run_coroutines(void) {
   munmap(stack, size);
 }
 
-static void allocate_and_return(void) {
-  drop(get(64), 64);
-  swapcontext(&there, &back);
-}
-
-static void make_context(char* stack, size_t size) {
-  getcontext(&there);
-  there.uc_stack.ss_sp = stack;
-  there.uc_stack.ss_size = size;
-  there.uc_link = &back;
-  makecontext(&there, allocate_and_return, 0);
-  swapcontext(&back, &there);
-}
-
-/* Two stacks that are one mapping for the kernel, far apart.  The upper one goes, and what is below
- * is used again: nothing of the upper one may be looked at. */
-static void run_merged_stacks(void) {
-  const size_t size = 3 << 20;
-  char* stacks = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  make_context(stacks, size);
-  make_context(stacks + size, size);
-  munmap(stacks + size, size);
-  make_context(stacks, size / 2);
-  munmap(stacks, size);
-}
-
 static void run_deep(void) {
   for (int i = 0; i < 20; ++i) {
     drop(descend(20000, 7, 100), 100);
@@ -419,82 +301,13 @@ static void run_mmap(void) {
   came(block, 40000);
 }
 
-/* A child that is no longer what was started: standard error is a file of its own, and tracing
- * cannot go on, for such files may not grow. */
-static void run_daemon(void) {
-  const pid_t child = fork();
-  if (child == 0) {
-    const struct rlimit none = {0, 0};
-    const int file = memfd_create("file", 0);
-    if (file < 0 || dup2(file, 2) != 2 || setrlimit(RLIMIT_FSIZE, &none) != 0)
-      _exit(1);
-    drop(get(10), 10);
-    _exit(lseek(2, 0, SEEK_END) == 0 ? 0 : 2);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (status != 0)
-    abort();
-}
-
-/* What is not traced makes no system calls that the program would not make. */
-static void run_no_getpid(void) {
-  struct sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpid, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const struct sock_fprog filter = {sizeof steps / sizeof *steps, steps};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-    abort();
-  for (int i = 0; i < 10; ++i)
-    drop(get(10), 10);
-}
-
-/* Before any library has begun, that of malloctrace as well. */
-static void allocate_early(int argc, char** argv, char** environment) {
-  (void)argc;
-  (void)argv;
-  for (; *environment != NULL; ++environment)
-    if (strcmp(*environment, "HEAP_EARLY=1") == 0) {
-      void* block = malloc(5);
-      __asm__ volatile("" : "+r"(block));
-      free(block);
-    }
-}
-__attribute__((section(".preinit_array"),
-               used)) static void (*const first)(int, char**, char**) = allocate_early;
-
-static const struct {
-  const char* name;
-  void (*run)(void);
-} modes[] = {{"mixed", run_mixed},
-             {"threads", run_threads},
-             {"short_threads", run_short_threads},
-             {"realloc", run_realloc},
-             {"failures", run_failures},
-             {"fork", run_fork},
-             {"signals", run_signals},
-             {"coroutines", run_coroutines},
-             {"deep", run_deep},
-             {"plugin", run_plugin},
-             {"killed", run_killed},
-             {"exit", run_exit},
-             {"mmap", run_mmap},
-             {"merged_stacks", run_merged_stacks},
-             {"late_frees", run_late_frees},
-             {"daemon", run_daemon},
-             {"no_getpid", run_no_getpid}};
+static const struct mode modes[] = {
+    {"mixed", run_mixed},     {"threads", run_threads},       {"short_threads", run_short_threads},
+    {"realloc", run_realloc}, {"failures", run_failures},     {"fork", run_fork},
+    {"signals", run_signals}, {"coroutines", run_coroutines}, {"deep", run_deep},
+    {"plugin", run_plugin},   {"killed", run_killed},         {"exit", run_exit},
+    {"mmap", run_mmap}};
 
 int main(int argc, char** argv) {
-  for (unsigned i = 0; i < sizeof modes / sizeof *modes; ++i) {
-    if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {
-      modes[i].run();
-      tell();
-      return 0;
-    }
-  }
-  return 2;
+  return run_mode(argc, argv, modes, sizeof modes / sizeof *modes);
 }

@@ -85,6 +85,16 @@ void clear_private(void* memory, std::size_t bytes) noexcept {
   ::syscall(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
+bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept {
+  const std::uint32_t used = regions.used.load();
+  for (std::uint32_t i = 0; i < used; ++i) {
+    const auto avma = reinterpret_cast<std::uint64_t>(regions.all[i].memory.load());
+    if (avma >= start && avma < end)
+      return true;
+  }
+  return false;
+}
+
 void unmap_inherited() noexcept {
   const KeepErrno keep;
   const std::uint32_t used = regions.used.load();

@@ -15,6 +15,8 @@ void* map_private(std::size_t bytes) noexcept;
 void unmap_private(void* memory, std::size_t bytes) noexcept;
 /// Makes it zero and gives the pages back.
 void clear_private(void* memory, std::size_t bytes) noexcept;
+/// Whether some of it is in a range of addresses.
+bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept;
 /// In a forked child, while it has one thread: gives back the addresses of everything that its
 /// parent had mapped.
 void unmap_inherited() noexcept;

@@ -160,15 +160,20 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   return is_sent;
 }
 
-void leave_parent() noexcept {
-  thread_state.thread = nullptr;
-  thread_state.is_late = false;
-  thread_state.destructions = 0;
+/// Of a process that has one thread, and none that has begun.
+void unmap_all() noexcept {
   process.tracer = nullptr;
   unmap_inherited();
   if (process.shared != nullptr)
     ::syscall(SYS_munmap, process.shared, heap::kFileBytes);
   process.shared = nullptr;
+}
+
+void leave_parent() noexcept {
+  thread_state.thread = nullptr;
+  thread_state.is_late = false;
+  thread_state.destructions = 0;
+  unmap_all();
 }
 
 /// The tracer of this process; nullptr if there is none.
@@ -189,6 +194,7 @@ Tracer* running_tracer() noexcept {
   SharedFailure failure;
   if (!process.is_off && !start_process(is_fork, failure)) {
     process.is_off = true;
+    unmap_all();
     report(failure);
   }
   process.has_begun = true;
@@ -330,6 +336,13 @@ void note_end() noexcept {
   count_up(header.private_bytes, tracer->codes.private_bytes() + tracer->sites.private_bytes() +
                                      tracer->tree.private_bytes() + tracer->live.private_bytes());
   store_relaxed(header.has_ended, 1U);
+}
+
+bool is_traced() noexcept { return process.tracer != nullptr; }
+
+bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept {
+  const auto shared = reinterpret_cast<std::uint64_t>(process.shared);
+  return (shared >= start && shared < end) || is_private_memory(start, end);
 }
 
 bool traces_mmap() noexcept { return process.settings.traces_mmap; }

@@ -82,6 +82,10 @@ std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept;
 void prepare_filter(bool knows_few) noexcept;
 /// The process is about to end, by exit(3) or _exit(2).
 void note_end() noexcept;
+/// Whether the process is traced.
+bool is_traced() noexcept;
+/// Whether some of what the tracer has mapped is in a range of addresses.
+bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept;
 /// Whether mmap(2) counts.
 bool traces_mmap() noexcept;
 /// After dlclose(3).

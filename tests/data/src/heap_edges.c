@@ -1,0 +1,184 @@
+/* Programs that are hard to trace: each mode is one; what they do is told as heap_told.h says.
+ *
+ *     heap_edges MODE
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#include "heap_told.h"
+
+static pthread_key_t key;
+
+/* A key whose destructor comes as late as it can, and allocates. */
+static void on_destruction(void* rounds) {
+  if (rounds != (void*)PTHREAD_DESTRUCTOR_ITERATIONS)
+    pthread_setspecific(key, (char*)rounds + 1);
+  drop(get(70), 70);
+}
+
+static void* free_late(void* nothing) {
+  pthread_setspecific(key, (void*)1);
+  /* glibc keeps the text of an unknown signal for the thread, and frees it behind everything. */
+  if (strsignal(1000) == NULL)
+    abort();
+  drop(get(30), 30);
+  return nothing;
+}
+
+/* Each thread takes the place of the one before. */
+static void run_late_frees(void) {
+  pthread_key_create(&key, on_destruction);
+  for (unsigned i = 0; i < 3000; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, free_late, NULL) != 0)
+      abort();
+    pthread_join(thread, NULL);
+  }
+}
+
+static ucontext_t back, there;
+
+static void allocate_and_return(void) {
+  drop(get(64), 64);
+  swapcontext(&there, &back);
+}
+
+static void make_context(char* stack, size_t size) {
+  getcontext(&there);
+  there.uc_stack.ss_sp = stack;
+  there.uc_stack.ss_size = size;
+  there.uc_link = &back;
+  makecontext(&there, allocate_and_return, 0);
+  swapcontext(&back, &there);
+}
+
+/* Two stacks that are one mapping for the kernel, far apart.  The upper one goes, and what is below
+ * is used again: nothing of the upper one may be looked at. */
+static void run_merged_stacks(void) {
+  const size_t size = 3 << 20;
+  char* stacks = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  make_context(stacks, size);
+  make_context(stacks + size, size);
+  munmap(stacks + size, size);
+  make_context(stacks, size / 2);
+  munmap(stacks, size);
+}
+
+/* A child that is no longer what was started: standard error is a file of its own, and tracing
+ * cannot go on, for such files may not grow. */
+static void run_daemon(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit none = {0, 0};
+    const int file = memfd_create("file", 0);
+    if (file < 0 || dup2(file, 2) != 2 || setrlimit(RLIMIT_FSIZE, &none) != 0)
+      _exit(1);
+    drop(get(10), 10);
+    _exit(lseek(2, 0, SEEK_END) == 0 ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0)
+    abort();
+}
+
+/* The program's own limit of addresses is for what the program maps. */
+static void run_limit(void) {
+  const size_t megabyte = 1 << 20;
+  const struct rlimit limit = {1024 * megabyte, 1024 * megabyte};
+  if (setrlimit(RLIMIT_AS, &limit) != 0)
+    abort();
+  for (int i = 0; i < 8; ++i)
+    (void)get(64 * megabyte);
+  void* too_much = malloc(8192 * megabyte);
+  __asm__ volatile("" : "+r"(too_much));
+  if (too_much != NULL)
+    abort();
+  failed += 1;
+}
+
+static void run_locked(void) {
+  char text[4096] = "";
+  (void)get(1 << 20);
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0 && geteuid() == 0)
+    abort();
+  (void)get(1 << 20);
+  const int status = open("/proc/self/status", O_RDONLY);
+  if (read(status, text, sizeof text - 1) <= 0)
+    abort();
+  close(status);
+  const char* locked = strstr(text, "VmLck:");
+  const long kilobytes = locked == NULL ? 0 : strtol(locked + 6, NULL, 10);
+  if (geteuid() == 0 && (kilobytes < 2048 || kilobytes > 1 << 20))
+    abort();
+}
+
+/* How much of the address space is in use: what could not be traced leaves nothing behind. */
+static void run_addresses(void) {
+  unsigned long pages = 0;
+  char text[100] = "";
+  const int statm = open("/proc/self/statm", O_RDONLY);
+  if (read(statm, text, sizeof text - 1) > 0)
+    pages = strtoul(text, NULL, 10);
+  close(statm);
+  if (pages == 0 || pages > (1UL << 30) / 4096)
+    abort();
+}
+
+/* What is not traced makes no system calls that the program would not make. */
+static void run_no_getpid(void) {
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpid, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog filter = {sizeof steps / sizeof *steps, steps};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    abort();
+  for (int i = 0; i < 10; ++i)
+    drop(get(10), 10);
+}
+
+/* Before any library has begun, that of malloctrace as well. */
+static void allocate_early(int argc, char** argv, char** environment) {
+  (void)argc;
+  (void)argv;
+  for (; *environment != NULL; ++environment)
+    if (strcmp(*environment, "HEAP_EARLY=1") == 0) {
+      void* block = malloc(5);
+      __asm__ volatile("" : "+r"(block));
+      free(block);
+    }
+}
+__attribute__((section(".preinit_array"),
+               used)) static void (*const first)(int, char**, char**) = allocate_early;
+
+static void run_nothing(void) { drop(get(10), 10); }
+
+static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
+                                    {"late_frees", run_late_frees},
+                                    {"daemon", run_daemon},
+                                    {"limit", run_limit},
+                                    {"locked", run_locked},
+                                    {"addresses", run_addresses},
+                                    {"no_getpid", run_no_getpid},
+                                    {"nothing", run_nothing}};
+
+int main(int argc, char** argv) {
+  return run_mode(argc, argv, modes, sizeof modes / sizeof *modes);
+}
