@@ -7,9 +7,11 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -95,6 +97,44 @@ static void run_daemon(void) {
     abort();
 }
 
+static sem_t is_inside, may_leave;
+
+static int wait_inside(struct dl_phdr_info* info, size_t size, void* nothing) {
+  (void)info;
+  (void)size;
+  (void)nothing;
+  sem_post(&is_inside);
+  sem_wait(&may_leave);
+  return 1;
+}
+
+static void* iterate(void* nothing) {
+  dl_iterate_phdr(wait_inside, NULL);
+  return nothing;
+}
+
+/* A child without the thread that holds a lock of the dynamic linker. */
+static void run_fork_of_locked(void) {
+  pthread_t thread;
+  sem_init(&is_inside, 0, 0);
+  sem_init(&may_leave, 0, 0);
+  if (pthread_create(&thread, NULL, iterate, NULL) != 0)
+    abort();
+  sem_wait(&is_inside);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    drop(get(10), 10);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  sem_post(&may_leave);
+  pthread_join(thread, NULL);
+  if (status != 0)
+    abort();
+}
+
 /* The program's own limit of addresses is for what the program maps. */
 static void run_limit(void) {
   const size_t megabyte = 1 << 20;
@@ -172,6 +212,7 @@ static void run_nothing(void) { drop(get(10), 10); }
 
 static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
                                     {"late_frees", run_late_frees},
+                                    {"fork_of_locked", run_fork_of_locked},
                                     {"daemon", run_daemon},
                                     {"limit", run_limit},
                                     {"locked", run_locked},

@@ -43,8 +43,9 @@ int count_unloaded(dl_phdr_info* info, std::size_t /*size*/, void* result) noexc
 
 }  // namespace
 
-bool CodeBook::start(SharedMemory shared) noexcept {
+bool CodeBook::start(SharedMemory shared, bool is_fork) noexcept {
   shared_ = shared;
+  is_fork_ = is_fork;
   return table_.start() && modules_.start(shared);
 }
 
@@ -93,7 +94,8 @@ void CodeBook::forget_unloaded() noexcept {
 
 std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
   const KeepErrno keep;
-  forget_unloaded();
+  if (!is_fork_)
+    forget_unloaded();
   const std::lock_guard guard(lock_);
   if (const KnownCode* known = table_.find(key); known != nullptr)
     return *known;

@@ -27,7 +27,9 @@ struct GeneralStep {
 class CodeBook {
  public:
   /// To be called once before anything else; false if there is no memory.
-  bool start(SharedMemory shared) noexcept;
+  /// A process that is forked does not ask by itself what was unloaded: the dynamic linker's lock
+  /// may be held by a thread that is not there.
+  bool start(SharedMemory shared, bool is_fork = false) noexcept;
 
   /// nullopt if there is no room.
   [[nodiscard]] std::optional<KnownCode> look_up(CodeKey key) noexcept {
@@ -56,6 +58,7 @@ class CodeBook {
   CodeTable table_;
   ModuleList modules_;
   std::uint32_t generation_;
+  bool is_fork_;
   std::uint64_t unloaded_;  ///< what the dynamic linker had unloaded when it was last asked
   /// For the interpreter of rows; under the lock.
   std::array<unwind::CfiRow, unwind::CfiProgram::kMaxRememberedStates> room_;

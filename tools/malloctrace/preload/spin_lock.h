@@ -5,30 +5,43 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
+
+#include "malloctrace/preload/keep_errno.h"
 
 namespace pe::malloctrace {
 
 class SpinLock {
  public:
   void lock() noexcept {
-    while (word_.exchange(1, std::memory_order_acquire) != 0)
-      wait();
+    for (unsigned round = 0; word_.exchange(1, std::memory_order_acquire) != 0; ++round)
+      wait(round);
   }
   void unlock() noexcept { word_.store(0, std::memory_order_release); }
 
  private:
-  /// Whoever holds it may have been put off the processor.
-  void wait() const noexcept {
+  /// Whoever holds it may have been put off the processor; by us, if we are of a higher priority
+  /// (SCHED_FIFO): then it runs only while we sleep.
+  void wait(unsigned round) const noexcept {
     constexpr int kSpins = 200;
     for (int i = 0; i < kSpins; ++i) {
       if (word_.load(std::memory_order_relaxed) == 0)
         return;
       __builtin_ia32_pause();
     }
-    ::sched_yield();
+    constexpr unsigned kYields = 8;
+    constexpr timespec kNap{0, 50'000};
+    if (round < kYields) {
+      ::sched_yield();
+    } else {
+      const KeepErrno keep;
+      ::syscall(SYS_nanosleep, &kNap, nullptr);
+    }
   }
 
   std::atomic<std::uint32_t> word_{0};

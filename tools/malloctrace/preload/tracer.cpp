@@ -10,6 +10,7 @@
 #include <ctime>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "malloctrace/preload/boot_memory.h"
 #include "malloctrace/preload/messages.h"
@@ -122,7 +123,7 @@ void fill_header(const Tracer& tracer) noexcept {
 bool start_tables(Tracer& tracer) noexcept {
   const bool has_shadow = real.is_glibc && tracer.settings.sample_bytes == 0;
   tracer.ledger.start(tracer.shared);
-  return tracer.live.start(has_shadow) && tracer.codes.start(tracer.shared) &&
+  return tracer.live.start(has_shadow) && tracer.codes.start(tracer.shared, tracer.is_fork) &&
          tracer.sites.start() && tracer.tree.start(tracer.shared) &&
          tracer.free_slots.map(heap::kMaxThreads);
 }
@@ -154,7 +155,7 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   ::syscall(SYS_close, file->fd);
   if (is_sent)
     process.tracer = tracer;
-  if (is_sent && has_own_malloc())
+  if (is_sent && !is_fork && has_own_malloc())
     report_line(
         "has a malloc of its own, which is called instead of ours: its blocks are not seen");
   return is_sent;
@@ -333,8 +334,10 @@ void note_end() noexcept {
   heap::Header& header = tracer->shared.header();
   if (Thread* thread = thread_state.thread; thread != nullptr && thread->is_ready)
     tell_counts(*thread);
-  count_up(header.private_bytes, tracer->codes.private_bytes() + tracer->sites.private_bytes() +
-                                     tracer->tree.private_bytes() + tracer->live.private_bytes());
+  // A process may end twice: exit(3), and _exit(2) in a handler.
+  const std::uint64_t bytes = tracer->codes.private_bytes() + tracer->sites.private_bytes() +
+                              tracer->tree.private_bytes() + tracer->live.private_bytes();
+  count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
   store_relaxed(header.has_ended, 1U);
 }
 

@@ -31,6 +31,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   SpinLock threads_lock;
   PrivateArray<std::uint32_t> free_slots;
   std::uint32_t free_slot_count;
+  std::uint64_t told_private_bytes;  ///< of the process's tables
   bool is_fork;
 };
 
