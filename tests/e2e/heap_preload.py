@@ -127,6 +127,8 @@ check("fork: not followed", len(run([patterns, "fork"], "follow=0")[1]) == 1)
 result, processes = run([patterns, "plugin"])
 of_plugin = [site for site in processes[0]["stacks"] if pathlib.Path(plugin).name in site[6].split(";")[-1]]
 check("plugin: two stacks of 50", len({site[6] for site in of_plugin}) == 2, of_plugin)
+check("plugin: comes back as what it was", processes[0]["modules"] < 6 and processes[0]["sites"] < 20 and processes[0]["codes"] < 40,
+      (processes[0]["modules"], processes[0]["sites"], processes[0]["codes"]))
 check("plugin: counts", sum(int(site[1]) for site in of_plugin) == 100)
 check("plugin: whole stacks", processes[0]["incomplete"] == 0, processes[0]["incomplete"])
 

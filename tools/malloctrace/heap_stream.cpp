@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,18 @@ std::vector<std::uint32_t> newest_modules(const heap::Heap& heap,
   return newest;
 }
 
+bool have_overlaps(const std::vector<heap::Module>& modules) {
+  std::vector<const heap::Module*> sorted;
+  for (const heap::Module& module : modules)
+    sorted.push_back(&module);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const heap::Module* a, const heap::Module* b) { return a->start < b->start; });
+  return std::adjacent_find(sorted.begin(), sorted.end(),
+                            [](const heap::Module* a, const heap::Module* b) {
+                              return a->end > b->start;
+                            }) != sorted.end();
+}
+
 }  // namespace
 
 HeapStream::HeapStream(io::Output& out) : writer_(out) {
@@ -83,6 +96,8 @@ HeapStream::HeapStream(io::Output& out) : writer_(out) {
 
 void HeapStream::add(const HeapOfProcess& process) {
   const heap::Heap& heap = process.heap;
+  mapped_.clear();
+  has_overlaps_ = have_overlaps(heap.modules);
   write_comm(process);
   write_unmapped_code(process);
   const std::vector<std::uint32_t> newest = newest_modules(heap, frames_);
@@ -122,6 +137,12 @@ void HeapStream::write_comm(const HeapOfProcess& process) {
 void HeapStream::write_map(std::uint32_t pid, const heap::Module& module) {
   if (module.end == module.start)
     return;
+  auto covered = mapped_.lower_bound(module.start);
+  if (covered != mapped_.begin() && std::prev(covered)->second->end > module.start)
+    --covered;
+  while (covered != mapped_.end() && covered->first < module.end)
+    covered = mapped_.erase(covered);
+  mapped_[module.start] = &module;
   const std::string_view path(module.path, module.path_length);
   builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
       .add(pid)
@@ -138,6 +159,18 @@ void HeapStream::write_map(std::uint32_t pid, const heap::Module& module) {
       .add_string(path.empty() || path.front() == '\0' ? kAnonymous : path)
       .pad();
   finish_record(pid);
+}
+
+/// Tells of those modules of the stack's frames that are not what the stream says is mapped there.
+void HeapStream::map_frames(const HeapOfProcess& process) {
+  for (const heap::Frame& frame : frames_) {
+    if (frame.module == 0)
+      continue;
+    const heap::Module& module = process.heap.modules[frame.module - 1];
+    const auto found = mapped_.find(module.start);
+    if (found == mapped_.end() || found->second != &module)
+      write_map(static_cast<std::uint32_t>(process.pid), module);
+  }
 }
 
 /// Code that is in no module was made at run time: there, page by page, is a mapping without a
@@ -159,11 +192,14 @@ void HeapStream::write_unmapped_code(const HeapOfProcess& process) {
     if (module.end > module.start)
       write_map(static_cast<std::uint32_t>(process.pid), module);
   }
+  mapped_.clear();  // those are no modules
 }
 
 void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site) {
   if (!process.heap.stack(site, frames_))
     ++cut_stacks_;
+  if (has_overlaps_)
+    map_frames(process);
   chain_.assign(1, static_cast<std::uint64_t>(PERF_CONTEXT_USER));
   // The first address of a chain is an instruction's own, all others return addresses.
   for (std::size_t i = 0; i < frames_.size(); ++i) {

@@ -3,11 +3,13 @@
 //
 // Five events: alloc-bytes, alloc-count, live-bytes, peak-bytes, temporary; see malloctrace(1).
 // Nothing has a time: records stand in the order in which they hold.  A site comes behind the
-// mappings that its stack lies in, and before those that have taken their places since.
+// mappings that its stack lies in, and before those that have taken their places since; where one
+// has come back, it is told again.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "malloctrace/processes.h"
@@ -31,6 +33,7 @@ class HeapStream {
  private:
   void write_comm(const HeapOfProcess& process);
   void write_map(std::uint32_t pid, const heap::Module& module);
+  void map_frames(const HeapOfProcess& process);
   void write_unmapped_code(const HeapOfProcess& process);
   void write_site(const HeapOfProcess& process, const heap::Site& site);
   void finish_record(std::uint32_t pid);
@@ -39,6 +42,9 @@ class HeapStream {
   perf::RecordBuilder builder_;
   std::vector<heap::Frame> frames_;
   std::vector<std::uint64_t> chain_;
+  /// What the stream says is mapped, by start.
+  std::map<std::uint64_t, const heap::Module*> mapped_;
+  bool has_overlaps_ = false;  ///< modules of the process have been at the same addresses
   std::uint64_t samples_ = 0, cut_stacks_ = 0;
 };
 

@@ -99,6 +99,22 @@ BOOST_AUTO_TEST_CASE(an_address_that_two_modules_had_is_named_by_the_right_one) 
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_module_that_has_come_back_is_told_again) {
+  HeapBuilder b;
+  const auto first = b.module(0x5000, 0x6000, "/lib/first.so");
+  const auto second = b.module(0x5000, 0x7000, "/lib/second.so");
+  const auto later = b.module(0x8000, 0x9000, "/lib/later.so");
+  b.site_of({b.code(0x5010, first)}, {.allocated_bytes = 1});
+  b.site_of({b.code(0x5010, second)}, {.allocated_bytes = 2});
+  b.site_of({b.code(0x5020, first), b.code(0x8010, later)}, {.allocated_bytes = 3});
+  BOOST_TEST(samples_of(stream_of(b)) ==
+                 (std::vector<std::string>{
+                     "alloc-bytes bytes 1 [77 prog] 20495@/lib/first.so",
+                     "alloc-bytes bytes 2 [77 prog] 20495@/lib/second.so",
+                     "alloc-bytes bytes 3 [77 prog] 32783@/lib/later.so 20512@/lib/first.so"}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(code_made_at_run_time_is_in_anonymous_memory) {
   HeapBuilder b;
   const auto made = b.module(0x9000, 0xa000, "", 0);

@@ -27,6 +27,16 @@ std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
                                  avma);
 }
 
+/// The key of an address in a module, 0 (no key) if it cannot be had: of addresses in user space 16
+/// bits are free.
+CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
+  constexpr unsigned kAddressBits = 47;
+  static_assert(heap::kMaxModules < 1 << 15);
+  if (key.avma() >> kAddressBits != 0)
+    return {};
+  return {key.avma() | std::uint64_t{module} << kAddressBits, key.is_exact()};
+}
+
 /// Goes to the row for `avma`; false if there is none.
 bool run_to(unwind::CfiProgram& program, std::uint64_t offset) noexcept {
   while (program.next())
@@ -83,13 +93,40 @@ void CodeBook::forget_unloaded() noexcept {
   if (!has_unloaded())
     return;
   const std::lock_guard guard(lock_);
-  modules_.drop_unmapped([this](std::uint64_t start, std::uint64_t end) {
-    table_.remove_if(
-        [=](const KnownCode& code) { return code.key.avma() >= start && code.key.avma() <= end; });
-  });
+  modules_.drop_unmapped([this](std::uint64_t start, std::uint64_t end) { drop(start, end); });
   // What was no code may be some now.
   table_.remove_if([](const KnownCode& code) { return code.number == 0; });
   publish(generation_, generation_ + 1);
+}
+
+/// What was found in a module that is gone; its numbers are kept.
+void CodeBook::drop(std::uint64_t start, std::uint64_t end) noexcept {
+  if (!has_gone_)
+    has_gone_ = gone_.start();
+  table_.remove_if([&](const KnownCode& code) {
+    if (code.key.avma() < start || code.key.avma() > end)
+      return false;
+    const CodeKey key = key_in(code.key, shared_.codes()[code.number].module);
+    if (has_gone_ && code.number != 0 && key.bits() != 0 && gone_.find(key) == nullptr)
+      gone_.insert({key, Rule(), code.number});
+    return true;
+  });
+}
+
+/// Of the address in a module, the one it had before or a new one; 0 if there is no room.
+std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
+  if (has_gone_)
+    if (const KnownCode* before = gone_.find(key_in(key, module)); before != nullptr)
+      return before->number;
+  heap::Header& header = shared_.header();
+  if (header.codes + 1 >= heap::kMaxCodes) {
+    count_up(header.full);
+    return 0;
+  }
+  const std::uint32_t number = header.codes + 1;
+  shared_.codes()[number] = {key.avma(), module, key.is_exact() ? 1U : 0U};
+  publish(header.codes, number);
+  return number;
 }
 
 std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
@@ -99,17 +136,11 @@ std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
   const std::lock_guard guard(lock_);
   if (const KnownCode* known = table_.find(key); known != nullptr)
     return *known;
-  const std::uint32_t module = modules_.find(key.instruction());
-  heap::Header& header = shared_.header();
   KnownCode code{key, Rule(RuleKind::kNotExecutable), 0};
-  if (module != 0 && header.codes + 1 < heap::kMaxCodes) {
+  if (const std::uint32_t module = modules_.find(key.instruction()); module != 0)
+    code.number = number_of(key, module);
+  if (code.number != 0)
     code.rule = find_rule(key);
-    code.number = header.codes + 1;
-    shared_.codes()[code.number] = {key.avma(), module, key.is_exact() ? 1U : 0U};
-    publish(header.codes, code.number);
-  } else if (module != 0) {
-    count_up(header.full);
-  }
   const KnownCode* known = table_.insert(code);
   return known != nullptr ? std::optional(*known) : std::nullopt;
 }

@@ -46,16 +46,22 @@ class CodeBook {
   [[nodiscard]] std::uint32_t generation() const noexcept { return load_relaxed(generation_); }
   /// To be called when code may have been unloaded.
   void forget_unloaded() noexcept;
-  [[nodiscard]] std::size_t private_bytes() const noexcept { return table_.private_bytes(); }
+  [[nodiscard]] std::size_t private_bytes() const noexcept {
+    return table_.private_bytes() + (has_gone_ ? gone_.private_bytes() : 0);
+  }
 
  private:
   std::optional<KnownCode> add(CodeKey key) noexcept;
+  void drop(std::uint64_t start, std::uint64_t end) noexcept;
+  std::uint32_t number_of(CodeKey key, std::uint32_t module) noexcept;
   [[nodiscard]] bool has_unloaded() noexcept;
   unwind::Rule find_rule(CodeKey key) noexcept;
 
   SharedMemory shared_;
   SpinLock lock_;
   CodeTable table_;
+  CodeTable gone_;  ///< numbers of codes whose modules were unloaded, which may come back
+  bool has_gone_;   ///< whether gone_ has begun
   ModuleList modules_;
   std::uint32_t generation_;
   bool is_fork_;

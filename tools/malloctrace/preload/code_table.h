@@ -20,6 +20,7 @@ class CodeKey {
   static constexpr std::uint64_t kExactBit = std::uint64_t{1} << 63;
 
   CodeKey() = default;
+  /// Addresses are below 2^63.
   CodeKey(std::uint64_t avma, bool is_exact) noexcept : bits_(avma | (is_exact ? kExactBit : 0)) {}
 
   [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }

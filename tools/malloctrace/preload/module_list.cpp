@@ -12,10 +12,24 @@ bool ModuleList::start(SharedMemory shared) noexcept {
 
 std::uint32_t ModuleList::add(const proc::MapsLine& map) noexcept {
   heap::Header& header = shared_.header();
-  if (header.modules >= heap::kMaxModules || known_ >= ranges_.size()) {
+  std::uint32_t number = header.modules;
+  while (number != 0 && !is_same(number, map))
+    --number;
+  if (number == 0)
+    number = append(map);
+  if (number == 0 || known_ >= ranges_.size()) {
     count_up(header.full);
     return 0;
   }
+  ranges_[known_++] = {map.start, map.end, number};
+  return number;
+}
+
+/// 0 if there is no room.
+std::uint32_t ModuleList::append(const proc::MapsLine& map) noexcept {
+  heap::Header& header = shared_.header();
+  if (header.modules >= heap::kMaxModules)
+    return 0;
   heap::Module& module = shared_.modules()[header.modules];
   module.start = map.start;
   module.end = map.end;
@@ -28,7 +42,6 @@ std::uint32_t ModuleList::add(const proc::MapsLine& map) noexcept {
   module.path_length = static_cast<std::uint32_t>(size);
   std::copy_n(map.path.data(), size, module.path);
   publish(header.modules, header.modules + 1);
-  ranges_[known_++] = {map.start, map.end, header.modules};
   return header.modules;
 }
 
@@ -46,10 +59,10 @@ std::uint32_t ModuleList::find(std::uint64_t avma) noexcept {
   return number;
 }
 
-bool ModuleList::is_same(const Range& range, const proc::MapsLine& map) const noexcept {
-  const heap::Module& module = shared_.modules()[range.number - 1];
+bool ModuleList::is_same(std::uint32_t number, const proc::MapsLine& map) const noexcept {
+  const heap::Module& module = shared_.modules()[number - 1];
   const std::string_view path(module.path, module.path_length);
-  return map.start == range.start && map.end == range.end && map.inode == module.inode &&
+  return map.start == module.start && map.end == module.end && map.inode == module.inode &&
          map.file_offset == module.file_offset && map.device_major == module.major &&
          map.device_minor == module.minor && map.path.substr(0, sizeof module.path) == path;
 }
@@ -58,7 +71,7 @@ void ModuleList::find_gone() noexcept {
   std::fill_n(is_gone_.data(), known_, true);
   const bool is_read = for_each_own_mapping(room_, [this](const proc::MapsLine& map) {
     for (std::size_t i = 0; i < known_; ++i)
-      if (map.executable && is_same(ranges_[i], map))
+      if (map.executable && is_same(ranges_[i].number, map))
         is_gone_[i] = false;
     return true;
   });

@@ -1,5 +1,6 @@
 // The mappings of code that stacks have led to, as /proc/self/maps has them: noted in the shared
-// memory when an address of one is first met.
+// memory when an address of one is first met.  One that has gone and come back just as it was is
+// the same.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -41,8 +42,10 @@ class ModuleList {
     std::uint32_t number;  ///< of the module, plus one
   };
   std::uint32_t add(const proc::MapsLine& map) noexcept;
+  std::uint32_t append(const proc::MapsLine& map) noexcept;
   void find_gone() noexcept;
-  [[nodiscard]] bool is_same(const Range& range, const proc::MapsLine& map) const noexcept;
+  /// Of a number of a module, plus one.
+  [[nodiscard]] bool is_same(std::uint32_t number, const proc::MapsLine& map) const noexcept;
 
   SharedMemory shared_;
   PrivateArray<Range> ranges_;
