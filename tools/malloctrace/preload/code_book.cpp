@@ -27,13 +27,18 @@ std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
                                  avma);
 }
 
-/// The key of an address in a module, 0 (no key) if it cannot be had: of addresses in user space 16
-/// bits are free.
+constexpr unsigned kAddressBits = 47;  ///< of user space
+
+/// What is on a stack in the place of a return address, where a walk has guessed, is a small number
+/// mostly: those are no addresses (mmap_min_addr), and the kernel need not be asked.
+bool may_be_mapped(std::uint64_t avma) noexcept {
+  constexpr std::uint64_t kPage = 4096;
+  return avma >= kPage && avma >> kAddressBits == 0;
+}
+
+/// The key of an address in a module: 16 bits of it are free.
 CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
-  constexpr unsigned kAddressBits = 47;
   static_assert(heap::kMaxModules < 1 << 15);
-  if (key.avma() >> kAddressBits != 0)
-    return {};
   return {key.avma() | std::uint64_t{module} << kAddressBits, key.is_exact()};
 }
 
@@ -107,7 +112,7 @@ void CodeBook::drop(std::uint64_t start, std::uint64_t end) noexcept {
     if (code.key.avma() < start || code.key.avma() > end)
       return false;
     const CodeKey key = key_in(code.key, shared_.codes()[code.number].module);
-    if (has_gone_ && code.number != 0 && key.bits() != 0 && gone_.find(key) == nullptr)
+    if (has_gone_ && code.number != 0 && gone_.find(key) == nullptr)
       gone_.insert({key, Rule(), code.number});
     return true;
   });
@@ -130,6 +135,8 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
 }
 
 std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
+  if (!may_be_mapped(key.avma()))
+    return KnownCode{key, Rule(RuleKind::kNotExecutable), 0};
   const KeepErrno keep;
   if (!is_fork_)
     forget_unloaded();
