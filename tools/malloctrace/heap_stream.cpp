@@ -70,6 +70,7 @@ std::vector<std::uint32_t> newest_modules(const heap::Heap& heap,
 
 bool have_overlaps(const std::vector<heap::Module>& modules) {
   std::vector<const heap::Module*> sorted;
+  sorted.reserve(modules.size());
   for (const heap::Module& module : modules)
     sorted.push_back(&module);
   std::sort(sorted.begin(), sorted.end(),

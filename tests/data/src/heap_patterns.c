@@ -291,12 +291,18 @@ static void run_exit(void) {
 static void run_mmap(void) {
   void* block = mmap(NULL, 100000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   came(block, 100000);
-  went(block, 100000);
-  /* In two parts: the second counts as a block of its own. */
+  /* In four parts, the second from the middle and the third by another mapping. */
   munmap(block, 4096);
-  came((char*)block + 4096, 95904);
-  went((char*)block + 4096, 95904);
-  munmap((char*)block + 4096, 95904);
+  munmap((char*)block + 12288, 4096);
+  live -= 8192;
+  void* over =
+      mmap((char*)block + 4096, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  live -= 8192;
+  came(over, 8192);
+  went(block, 100000 - 16384);
+  munmap((char*)block + 16384, 100000 - 16384);
+  went(over, 8192);
+  munmap(over, 8192);
   block = mmap(NULL, 40000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   came(block, 40000);
 }

@@ -1,14 +1,15 @@
 // mmap(2) and munmap(2), which count where the settings ask for it.
 //
 // What the C library maps itself (for its allocator, for stacks of threads) does not pass here, so
-// nothing counts twice.  What is unmapped from its start on is taken away, also a part; a part from
-// the middle is not, and mremap(2) is not followed.
+// nothing counts twice.  A mapping is one allocation until all of it is gone; mremap(2) is not
+// followed.
 // SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "malloctrace/preload/record.h"
 
@@ -22,6 +23,19 @@ void* map(void* address, std::size_t bytes, int protection, int flags, int fd,
   // The result is an address, or -1 with errno.
   return reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
       ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
+}
+
+/// What was known to be there is gone (MAP_FIXED, or moved by mremap(2) before).
+void count_mapped(const void* memory, std::size_t bytes, const void* frame) noexcept {
+  forget_mapping(memory, bytes);
+  if (!passes_between_samples(bytes))
+    record_mapping(memory, bytes, frame);
+}
+
+/// Else munmap(2) refuses.
+bool can_be_unmapped(const void* address, std::size_t bytes) noexcept {
+  constexpr std::uintptr_t kPage = 4096;
+  return reinterpret_cast<std::uintptr_t>(address) % kPage == 0 && bytes != 0;
 }
 
 }  // namespace
@@ -40,23 +54,23 @@ int hook_munmap(void* address, std::size_t bytes) noexcept PE_HOOK_OF("munmap");
 void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
                 long offset) noexcept {
   void* mapped = map(address, bytes, protection, flags, fd, offset);
-  if (mapped != MAP_FAILED && traces_mmap() && !passes_between_samples(bytes))
-    record_foreign(mapped, bytes, __builtin_frame_address(0));
+  if (mapped != MAP_FAILED && traces_mmap())
+    count_mapped(mapped, bytes, __builtin_frame_address(0));
   return mapped;
 }
 
 void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
                   long offset) noexcept {
   void* mapped = map(address, bytes, protection, flags, fd, offset);
-  if (mapped != MAP_FAILED && traces_mmap() && !passes_between_samples(bytes))
-    record_foreign(mapped, bytes, __builtin_frame_address(0));
+  if (mapped != MAP_FAILED && traces_mmap())
+    count_mapped(mapped, bytes, __builtin_frame_address(0));
   return mapped;
 }
 
 // NOLINTEND(readability-function-size)
 
 int hook_munmap(void* address, std::size_t bytes) noexcept {
-  if (traces_mmap() && !is_no_sample(address))
-    forget_foreign(address, bytes);
+  if (traces_mmap() && can_be_unmapped(address, bytes))
+    forget_mapping(address, bytes);
   return static_cast<int>(::syscall(SYS_munmap, address, bytes));
 }

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -78,7 +79,7 @@ enum Function : std::size_t {
 /// Found when the library begins.  Asking the dynamic linker later may wait for its lock, and who
 /// holds that, a constructor of a library that is being loaded, may wait for us.
 struct NewState {
-  NewMode mode;  ///< written last
+  std::atomic<NewMode> mode;  ///< written last
   /// The definitions that would be called without us.
   std::array<void*, kNames.size()> next;
 };
@@ -138,12 +139,12 @@ NewMode set_mode() noexcept {
   // What has failed is not the program's to hear of; the second call frees what the first has told.
   ::dlerror();
   ::dlerror();
-  publish(state.mode, mode);
+  state.mode.store(mode, std::memory_order_release);
   return mode;
 }
 
 inline NewMode current_mode() noexcept {
-  const NewMode mode = __atomic_load_n(&state.mode, __ATOMIC_ACQUIRE);
+  const NewMode mode = state.mode.load(std::memory_order_acquire);
   return mode != NewMode::kUnknown ? mode : set_mode();
 }
 

@@ -27,13 +27,6 @@ class LiveBlocks {
     const auto avma = reinterpret_cast<std::uint64_t>(memory);
     return has_shadow_ ? shadow_.take(avma, table_) : table_.take(avma).value_or(Block{});
   }
-  /// Of memory that is not the allocator's: mmap(2), a program's own operator new.
-  bool insert_foreign(const void* memory, Block block) noexcept {
-    return table_.insert(reinterpret_cast<std::uint64_t>(memory), block);
-  }
-  Block take_foreign(const void* memory) noexcept {
-    return table_.take(reinterpret_cast<std::uint64_t>(memory)).value_or(Block{});
-  }
   void prefetch(const void* memory) const noexcept {
     if (has_shadow_)
       shadow_.prefetch(reinterpret_cast<std::uint64_t>(memory));

@@ -99,14 +99,16 @@ void record_block(const void* memory, std::size_t bytes, const void* frame) noex
   record(*thread, memory, block, [&](LiveBlocks& live) { return live.insert(memory, block); });
 }
 
-void record_foreign(const void* memory, std::size_t bytes, const void* frame) noexcept {
+void record_mapping(const void* memory, std::size_t bytes, const void* frame) noexcept {
   const Hook thread;
   if (!thread || !is_sample(*thread, bytes))
     return;
   const std::uint32_t site = find_site(*thread, static_cast<const std::uint64_t*>(frame));
-  const Block block{site, bytes};
-  record(*thread, memory, block,
-         [&](LiveBlocks& live) { return live.insert_foreign(memory, block); });
+  const auto avma = reinterpret_cast<std::uint64_t>(memory);
+  if (site == 0 || !thread->tracer->mappings.add(avma, {site, bytes}))
+    return count_up(thread->tracer->shared.header().dropped);
+  thread->account.allocate(site, weight_of(*thread, bytes));
+  thread->last_block = memory;
 }
 
 Block forget_block(const void* memory) noexcept {
@@ -124,25 +126,25 @@ Block forget_block(const void* memory) noexcept {
   return block;
 }
 
-void forget_foreign(const void* memory, std::size_t bytes) noexcept {
+void forget_mapping(const void* memory, std::size_t bytes) noexcept {
   const Hook thread;
   if (!thread)
     return;
-  constexpr std::uint64_t kPage = 4096;
-  const std::uint64_t whole_pages = (bytes + kPage - 1) & ~(kPage - 1);
-  LiveBlocks& live = thread->tracer->live;
-  const Block block = live.take_foreign(memory);
-  if (block.site == 0)
-    return;
-  if (thread->tracer->settings.sample_bytes != 0)
-    remove_from_filter(memory);
-  settle(*thread, memory, block);
-  if (whole_pages >= block.bytes)
-    return;
-  // The rest is as if it had been mapped by itself.
-  const void* rest = static_cast<const std::byte*>(memory) + whole_pages;
-  const Block left{block.site, block.bytes - whole_pages};
-  record(*thread, rest, left, [&](LiveBlocks& all) { return all.insert_foreign(rest, left); });
+  const auto avma = reinterpret_cast<std::uint64_t>(memory);
+  thread->tracer->mappings.cut(avma, bytes, [&](const MappingList::Cut& cut) {
+    const Weight whole = weight_of(*thread, cut.block.bytes);
+    const auto share = [&](std::uint64_t offset) {
+      __extension__ using Product = unsigned __int128;
+      return static_cast<std::uint64_t>(Product{whole.bytes} * offset / cut.block.bytes);
+    };
+    // It is one allocation until its last piece goes.
+    const bool is_temporary = cut.is_last && thread->last_block != nullptr &&
+                              reinterpret_cast<std::uint64_t>(thread->last_block) == cut.block_avma;
+    if (is_temporary)
+      thread->last_block = nullptr;
+    const Weight gone{share(cut.to) - share(cut.from), cut.is_last ? whole.count : 0};
+    thread->account.free(cut.block.site, gone, is_temporary);
+  });
 }
 
 Reallocation::Reallocation(const void* memory) noexcept : memory_(memory) {

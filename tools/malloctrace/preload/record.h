@@ -44,12 +44,13 @@ inline bool is_no_sample(const void* memory) noexcept { return filter.of(memory)
 /// `memory` has been allocated by a hook whose frame is `frame` (__builtin_frame_address(0));
 /// nullptr says that it was refused.
 void record_block(const void* memory, std::size_t bytes, const void* frame) noexcept;
-/// The same for memory that is not the allocator's, see LiveBlocks.
-void record_foreign(const void* memory, std::size_t bytes, const void* frame) noexcept;
+/// The same for memory that the program has mapped.
+void record_mapping(const void* memory, std::size_t bytes, const void* frame) noexcept;
 /// `memory` is about to be freed.  Its site is 0 if it was not known.
 Block forget_block(const void* memory) noexcept;
-/// The first `bytes` of what is there are about to be unmapped; nothing if it is not known.
-void forget_foreign(const void* memory, std::size_t bytes) noexcept;
+/// What is known of mappings there is about to be unmapped, or has been by one that was put over
+/// it.
+void forget_mapping(const void* memory, std::size_t bytes) noexcept;
 
 /// A block that realloc(3) may free, move or leave alone: what was known of it is taken away first,
 /// and put back if it has failed.

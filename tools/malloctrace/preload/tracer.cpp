@@ -336,7 +336,8 @@ void note_end() noexcept {
     tell_counts(*thread);
   // A process may end twice: exit(3), and _exit(2) in a handler.
   const std::uint64_t bytes = tracer->codes.private_bytes() + tracer->sites.private_bytes() +
-                              tracer->tree.private_bytes() + tracer->live.private_bytes();
+                              tracer->tree.private_bytes() + tracer->live.private_bytes() +
+                              tracer->mappings.private_bytes();
   count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
   store_relaxed(header.has_ended, 1U);
 }

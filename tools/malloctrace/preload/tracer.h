@@ -11,6 +11,7 @@
 #include "malloctrace/preload/account.h"
 #include "malloctrace/preload/code_book.h"
 #include "malloctrace/preload/live_blocks.h"
+#include "malloctrace/preload/mapping_list.h"
 #include "malloctrace/preload/sampling.h"
 #include "malloctrace/preload/settings.h"
 #include "malloctrace/preload/stack_tree.h"
@@ -23,6 +24,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   Settings settings;
   SharedMemory shared;
   LiveBlocks live;
+  MappingList mappings;
   Ledger ledger;
   CodeBook codes;
   SpinLock sites_lock;  ///< for adding to the next two
