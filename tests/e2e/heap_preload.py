@@ -2,7 +2,7 @@
 """What the library of malloctrace counts is what programs have done.
 
 The programs say themselves what they have allocated and freed; real programs must run unchanged.
-Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PLUGIN HEAP_PATTERNS HEAP_STRESS HEAP_EDGES
+Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PLUGIN HEAP_ALLOCATOR HEAP_PATTERNS HEAP_STRESS HEAP_EDGES
 SPDX-License-Identifier: MIT
 """
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-heap_dump, library, plugin, patterns, stress, edges = sys.argv[1:]
+heap_dump, library, plugin, allocator, patterns, stress, edges = sys.argv[1:]
 folder = pathlib.Path(tempfile.mkdtemp())
 failures = 0
 
@@ -30,11 +30,11 @@ def pairs(line):
             for name, value in zip(words[::2], words[1::2])}
 
 
-def run(command, settings="", stdin=b""):
+def run(command, settings="", stdin=b"", libraries=library):
     """The result of the command, what its processes have shared, and their sites."""
     out = folder / "dump"
     env = {**os.environ, "HEAP_DUMP": str(out), "HEAP_PLUGIN": plugin}
-    result = subprocess.run([heap_dump, library, settings, *command], env=env, input=stdin, capture_output=True,
+    result = subprocess.run([heap_dump, libraries, settings, *command], env=env, input=stdin, capture_output=True,
                             timeout=150)
     processes = []
     for line in out.read_text().splitlines():
@@ -145,6 +145,12 @@ result, processes = run([edges, "nothing"])
 del os.environ["HEAP_EARLY"]
 check("early: counted", processes[0]["count"] == said_by(result)[0]["count"] + 1, processes[0]["count"])
 check("early: none is missing", processes[0]["early"] == processes[0]["unknown"] == 0)
+
+# operator new counts, that of an allocator that is a library as well.
+for libraries in (library, f"{library}:{allocator}"):
+    result, processes = run([edges, "new"], libraries=libraries)
+    check(f"{libraries}: status", result.returncode == 0, result.returncode)
+    compare(libraries, said_by(result)[0], processes[0])
 
 # mmap counts where it is asked for.
 result, processes = run([patterns, "mmap"], "mmap=1")

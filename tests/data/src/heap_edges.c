@@ -208,6 +208,22 @@ static void allocate_early(int argc, char** argv, char** environment) {
 __attribute__((section(".preinit_array"),
                used)) static void (*const first)(int, char**, char**) = allocate_early;
 
+/* operator new and delete: only the libraries that are loaded in advance have them. */
+extern void* _Znwm(size_t) __attribute__((weak));
+extern void _ZdlPv(void*) __attribute__((weak));
+
+static void run_new(void) {
+  if (&_Znwm == NULL || &_ZdlPv == NULL)
+    abort();
+  for (int i = 0; i < 5; ++i)
+    came(_Znwm(100), 100);
+  void* block = _Znwm(20);
+  came(block, 20);
+  went(block, 20);
+  _ZdlPv(block);
+  drop(get(30), 30);
+}
+
 static void run_nothing(void) { drop(get(10), 10); }
 
 static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
@@ -218,6 +234,7 @@ static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
                                     {"locked", run_locked},
                                     {"addresses", run_addresses},
                                     {"no_getpid", run_no_getpid},
+                                    {"new", run_new},
                                     {"nothing", run_nothing}};
 
 int main(int argc, char** argv) {

@@ -1,10 +1,12 @@
 // operator new and delete in all their forms.
 //
 // Where those of libstdc++ would be called, which are malloc and free but for what they do when
-// there is no memory, they are counted like these: the first frame is the caller of new.  What
-// fails is tried again by the real ones, which call the new handler and throw.  Where the program
-// or a library has its own ones, they are called and nothing else: what they allocate is counted
-// below them. SPDX-License-Identifier: MIT
+// there is no memory, they are counted like these: the first frame is the caller of new.  Likewise
+// those of the library whose malloc it is (jemalloc, tcmalloc, mimalloc): such libraries let free
+// take what new has given, and whatever new and delete are called, they come here.  What fails is
+// tried again by the real ones, which call the new handler and throw.  Where the program or a
+// library has its own ones, they are called and nothing else: what they allocate is counted below
+// them. SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 
 #include <array>
@@ -23,7 +25,7 @@ namespace {
 
 enum class NewMode : std::uint8_t {
   kUnknown,
-  kAsMalloc,  ///< libstdc++'s would be called
+  kAsMalloc,  ///< libstdc++'s would be called, or the allocator's
   kForward,   ///< another's
   kAlone,     ///< there is no other: a library with a C++ library of its own inside, which we hide
 };
@@ -98,6 +100,14 @@ bool is_of_libstdcxx(const void* function) noexcept {
   return function != nullptr && file_of(function).starts_with("libstdc++.so");
 }
 
+bool is_of_the_allocator(const void* function) noexcept {
+  Dl_info info{};
+  Dl_info allocator{};
+  return function != nullptr && ::dladdr(function, &info) != 0 &&
+         ::dladdr(reinterpret_cast<void*>(real.malloc), &allocator) != 0 &&
+         info.dli_fbase == allocator.dli_fbase;
+}
+
 /// The definition that would be called without us; nullptr if there is none.
 void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
 
@@ -124,7 +134,7 @@ NewMode find_mode() noexcept {
     const void* next = next_function(kNames[function]);
     const bool is_first = first == nullptr || is_ours(first);
     is_alone = is_alone && is_first && next == nullptr;
-    is_standard = is_standard && is_first && is_of_libstdcxx(next);
+    is_standard = is_standard && is_first && (is_of_libstdcxx(next) || is_of_the_allocator(next));
   }
   if (is_alone)
     return NewMode::kAlone;
