@@ -27,19 +27,19 @@ std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
                                  avma);
 }
 
-constexpr unsigned kAddressBits = 47;  ///< of user space
+constexpr unsigned kUserAddressBits = 47;  ///< of user space
 
 /// What is on a stack in the place of a return address, where a walk has guessed, is a small number
 /// mostly: those are no addresses (mmap_min_addr), and the kernel need not be asked.
 bool may_be_mapped(std::uint64_t avma) noexcept {
   constexpr std::uint64_t kPage = 4096;
-  return avma >= kPage && avma >> kAddressBits == 0;
+  return avma >= kPage && avma >> kUserAddressBits == 0;
 }
 
 /// The key of an address in a module: 16 bits of it are free.
 CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
   static_assert(heap::kMaxModules < 1 << 15);
-  return {key.avma() | std::uint64_t{module} << kAddressBits, key.is_exact()};
+  return {key.avma() | std::uint64_t{module} << kUserAddressBits, key.is_exact()};
 }
 
 /// Goes to the row for `avma`; false if there is none.
