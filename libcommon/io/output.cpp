@@ -2,9 +2,12 @@
 #include "io/output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "base/error.h"
 
@@ -32,10 +35,20 @@ void FdOutput::write(std::string_view bytes) {
 
 void FdOutput::flush() { write_through(buffer_); }
 
+void FdOutput::wait_by(WaitForRoom wait) {
+  struct stat status {};
+  if (::fstat(fd_, &status) == 0 && !S_ISREG(status.st_mode))
+    wait_ = std::move(wait);
+}
+
 /// Writes all of `left`, which is the buffer or comes in its place; empties the buffer.
 void FdOutput::write_through(std::string_view left) {
   while (!left.empty()) {
-    const ssize_t n = ::write(fd_, left.data(), left.size());
+    if (wait_ && !wait_(fd_))
+      break;
+    // What poll(2) calls room in a pipe is room for a page (fs/pipe.c); more may block.
+    const std::size_t bytes = wait_ ? std::min<std::size_t>(left.size(), PIPE_BUF) : left.size();
+    const ssize_t n = ::write(fd_, left.data(), bytes);
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0) {

@@ -5,8 +5,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fd.h"
 
@@ -27,6 +29,10 @@ class Output {
   [[nodiscard]] virtual bool is_terminal() const noexcept { return false; }
   /// Its descriptor, to poll; -1 if it has none.
   [[nodiscard]] virtual int fd() const noexcept { return -1; }
+  /// Waits until a write to the descriptor does not block; false: the rest is not to be written.
+  using WaitForRoom = std::function<bool(int fd)>;
+  /// From now on, where a reader can make us wait, that is done by `wait`, and not in write(2).
+  virtual void wait_by(WaitForRoom /*wait*/) {}
 };
 
 class FdOutput final : public Output {
@@ -37,6 +43,7 @@ class FdOutput final : public Output {
   void flush() override;
   [[nodiscard]] bool is_terminal() const noexcept override;
   [[nodiscard]] int fd() const noexcept override { return fd_; }
+  void wait_by(WaitForRoom wait) override;
 
  private:
   void write_through(std::string_view left);
@@ -44,6 +51,7 @@ class FdOutput final : public Output {
   int fd_;
   std::string name_;
   std::string buffer_;
+  WaitForRoom wait_;  ///< null: as long as write(2) wants
 };
 
 /// For messages: one that cannot be written is lost, and nothing else is.
@@ -66,6 +74,7 @@ class FileOutput final : public Output {
   explicit FileOutput(const std::string& path);
   void write(std::string_view bytes) override { out_.write(bytes); }
   void flush() override { out_.flush(); }
+  void wait_by(WaitForRoom wait) override { out_.wait_by(std::move(wait)); }
 
  private:
   Fd fd_;
@@ -82,6 +91,7 @@ class HeldOutput final : public Output {
   void flush() override;
   [[nodiscard]] bool is_terminal() const noexcept override { return out_.is_terminal(); }
   [[nodiscard]] int fd() const noexcept override { return out_.fd(); }
+  void wait_by(WaitForRoom wait) override { out_.wait_by(std::move(wait)); }
   /// Writes what has been held, and flushes; the first time.
   void release();
 

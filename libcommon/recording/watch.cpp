@@ -10,7 +10,6 @@
 
 #include "cli/run.h"
 #include "proc/maps.h"
-#include "recording/drain.h"
 
 namespace pe::recording {
 namespace {
@@ -56,7 +55,7 @@ namespace {
 /// What to wait for.  The rings come last.
 std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int>& ring_fds) {
   // The reader of the stream is polled for nothing: that it has gone is told all the same.
-  std::vector<pollfd> polled{{request.signals.fd(), POLLIN, 0}, {request.reader_fd, 0, 0}};
+  std::vector<pollfd> polled{{request.ending.fd(), POLLIN, 0}, {request.reader_fd, 0, 0}};
   for (const int fd : request.targets.fds())
     polled.push_back({fd, POLLIN, 0});
   if (request.child != nullptr && request.child->ended_fd())
@@ -66,20 +65,31 @@ std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int
   return polled;
 }
 
+/// Who may have ended it, in the order of who is believed.
+std::optional<Ended> ended_by(const WatchRequest& request, bool is_reader_gone) {
+  if (is_reader_gone)
+    return Ended::kReaderGone;
+  if (request.ending.is_stopped_by_signal())
+    return Ended::kSignal;
+  if (request.child != nullptr ? request.child->poll_status().has_value()
+                               : request.targets.all_ended())
+    return Ended::kTarget;
+  if (request.ending.is_over_time())
+    return Ended::kDuration;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Ended watch(const WatchRequest& request,
             const std::function<std::optional<std::uint64_t>()>& on_wake) {
-  const std::uint64_t began_ns = monotonic_ns();
   std::vector<int> ring_fds = request.ring_fds;
   std::optional<std::uint64_t> wanted_ns;
   for (;;) {
     std::vector<pollfd> polled = polled_of(request, ring_fds);
     std::uint64_t wait_ns = wanted_ns.value_or(kWakeNs);
-    if (request.duration_ns) {
-      const std::uint64_t passed_ns = monotonic_ns() - began_ns;
-      wait_ns = std::min(wait_ns, *request.duration_ns - std::min(passed_ns, *request.duration_ns));
-    }
+    if (const auto left_ns = request.ending.left_ns())
+      wait_ns = std::min(wait_ns, *left_ns);
     const timespec wait{static_cast<time_t>(wait_ns / kSecondNs),
                         static_cast<long>(wait_ns % kSecondNs)};
     ::ppoll(polled.data(), polled.size(), &wait, nullptr);
@@ -89,15 +99,10 @@ Ended watch(const WatchRequest& request,
     for (const pollfd& ring : std::span(polled).last(ring_fds.size()))
       if ((ring.revents & (POLLHUP | POLLERR)) != 0)
         std::erase(ring_fds, ring.fd);
-    if ((polled[1].revents & POLLERR) != 0)
-      return Ended::kReaderGone;
-    if (request.signals.take())
-      return Ended::kSignal;
-    if (request.child != nullptr ? request.child->poll_status().has_value()
-                                 : request.targets.all_ended())
-      return Ended::kTarget;
-    if (request.duration_ns && monotonic_ns() - began_ns >= *request.duration_ns)
-      return Ended::kDuration;
+    if (const auto ended = ended_by(request, (polled[1].revents & POLLERR) != 0)) {
+      request.ending.stop();
+      return *ended;
+    }
   }
 }
 
@@ -110,6 +115,10 @@ int end_status(cli::Child* child, Ended ended, const std::function<void(const st
   if (!child->terminate(kPatienceMs))
     say("the command did not end on SIGTERM within 2 s: killed");
   return cli::kOk;
+}
+
+int cut_off_status(const cli::Child* child) {
+  return child != nullptr ? cli::kOwnFailure : cli::kFailure;
 }
 
 }  // namespace pe::recording

@@ -13,11 +13,9 @@
 
 #include "base/fd.h"
 #include "cli/child.h"
-#include "cli/stop_signals.h"
+#include "recording/ending.h"
 
 namespace pe::recording {
-
-enum class Ended { kSignal, kDuration, kTarget, kReaderGone };
 
 /// Tells when every one of some processes and threads has ended.
 class TargetWatch {
@@ -39,21 +37,24 @@ class TargetWatch {
 
 /// What ends a recording, and who wants to be woken meanwhile.
 struct WatchRequest {
-  cli::StopSignals& signals;
+  Ending& ending;
   cli::Child* child;  ///< null: no command
   TargetWatch& targets;
   const std::vector<int>& ring_fds;
   int reader_fd;  ///< where the stream goes, if that is a pipe; -1: nobody can go away
-  std::optional<std::uint64_t> duration_ns;
 };
 
 /// Calls `on_wake` when a ring asks for it, and at least four times a second, until something ends
-/// the recording.  It may say within how many nanoseconds it wants to be called again.
+/// the recording, which then stops (Ending::stop()).  It may say within how many nanoseconds it
+/// wants to be called again.
 Ended watch(const WatchRequest& request,
             const std::function<std::optional<std::uint64_t>()>& on_wake);
 
 /// The status to end with, once the recording is whole; a command that still runs is asked to end.
 /// `say` is called where it does not.
 int end_status(cli::Child* child, Ended ended, const std::function<void(const std::string&)>& say);
+
+/// The status where the output was cut off: the stream is not whole.
+int cut_off_status(const cli::Child* child);
 
 }  // namespace pe::recording

@@ -258,12 +258,12 @@ void check_command(const std::vector<std::string>& command, std::size_t cut_byte
   recording::TargetWatch targets({}, {});
   child.go();
   std::uint64_t last_pass_ns = 0;
-  const recording::WatchRequest request{.signals = signals,
+  recording::Ending ending(signals, std::nullopt);
+  const recording::WatchRequest request{.ending = ending,
                                         .child = &child,
                                         .targets = targets,
                                         .ring_fds = counters.ring_fds(),
-                                        .reader_fd = -1,
-                                        .duration_ns = std::nullopt};
+                                        .reader_fd = -1};
   recording::watch(request, [&] {
     const std::uint64_t now_ns = recording::monotonic_ns();
     live.pass(counters.rings(), last_pass_ns);

@@ -113,12 +113,12 @@ Ended Trace::watch() {
   cli::Progress progress(io_.err, options_.quiet);
   recording::TargetWatch nothing_else({}, {});
   const std::vector<int> fds{processes_.fd(), snapshots_.fd()};
-  const recording::WatchRequest request{.signals = signals_,
+  recording::Ending ending(signals_, std::nullopt);
+  const recording::WatchRequest request{.ending = ending,
                                         .child = &child_,
                                         .targets = nothing_else,
                                         .ring_fds = fds,
-                                        .reader_fd = options_.report ? -1 : out_->fd(),
-                                        .duration_ns = std::nullopt};
+                                        .reader_fd = options_.report ? -1 : out_->fd()};
   const std::uint64_t began_ns = recording::monotonic_ns();
   std::uint64_t tick = 0;
   const Ended ended = recording::watch(request, [&] {

@@ -140,6 +140,9 @@ void BpfEngine::begin(io::Output& out) {
   next_reading_ns_ = recording::monotonic_ns() + kReadEveryNs;
 }
 
+/// Told already: of what runs the kernel has to know the code first.
+void BpfEngine::tell_running() {}
+
 void BpfEngine::write_head() {
   perf::StreamWriter& writer = recording_->writer;
   writer.write_header();

@@ -45,6 +45,7 @@ class BpfEngine final : public Engine {
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(io::Output& out) override;
+  void tell_running() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return fds_; }
   std::optional<std::uint64_t> pass() override;
   void stop() override;

@@ -26,9 +26,11 @@ class Engine {
 
   /// A line for each thing that had to be done differently.
   [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
-  /// Begins to record, and writes the stream's head and what was running before.  A command has
-  /// not begun its program yet.  `out` must outlive this.
+  /// Writes the stream's head, and begins to record.  A command has not begun its program yet.
+  /// `out` must outlive this.
   virtual void begin(io::Output& out) = 0;
+  /// Writes what was running before.
+  virtual void tell_running() = 0;
   /// What to poll(2).
   [[nodiscard]] virtual const std::vector<int>& fds() const = 0;
   /// Takes in what has come; returns how soon it should be called again, in nanoseconds, if that

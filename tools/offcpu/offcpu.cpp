@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,8 @@
 #include "cli/stop_signals.h"
 #include "offcpu/engine.h"
 #include "offcpu/options.h"
+#include "recording/drain.h"
+#include "recording/ending.h"
 #include "recording/own_cost.h"
 #include "recording/target_options.h"
 #include "recording/watch.h"
@@ -35,13 +38,108 @@ bool writes_file(const Options& options) {
   return !options.output.empty() && options.output != "-";
 }
 
-std::string closing_line(Engine& engine, const recording::OwnCost& cost) {
-  const offcpu::WaitCounts& counts = engine.counts();
+/// What takes part in a recording, in the order in which it is set up.
+class Recording {
+ public:
+  Recording(Options& options, cli::Io& io);
+
+  /// Until something ends it; returns the status.
+  int run();
+
+ private:
+  void note(const std::string& what);
+  Ended watch();
+  void finish();
+  [[nodiscard]] std::string closing_line() const;
+  [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
+
+  const Options& options_;
+  cli::Io& io_;
+  cli::StopSignals signals_;
+  recording::Ending ending_;
+  std::optional<cli::Child> child_;
+  recording::Target target_;
+  std::optional<recording::TargetWatch> watched_;
+  recording::OwnCost cost_;
+  std::unique_ptr<Engine> engine_;
+  std::optional<io::FileOutput> file_;
+  io::Output* out_ = nullptr;
+};
+
+Recording::Recording(Options& options, cli::Io& io)
+    : options_(options), io_(io), ending_(signals_, options.duration_ns), target_(options.target) {
+  if (!options.command.empty())
+    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
+  if (target_.is_command)
+    target_.processes = {child_->pid()};
+  watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
+  engine_ = make_engine(options, target_, [this](const std::string& what) { note(what); });
+  // Only now: a recording that cannot be made must not cost an older one its file.
+  if (writes_file(options))
+    file_.emplace(options.output);
+  out_ = file_ ? &*file_ : &io.out;
+  out_->wait_by([this](int fd) { return ending_.wait_for_room(fd); });
+  ending_.on_stop([this] {
+    engine_->stop();
+    cost_.end_wall();
+  });
+  ending_.on_stall([this] { note(recording::kReaderStalls); });
+}
+
+void Recording::note(const std::string& what) {
+  if (!options_.quiet)
+    say(io_, what);
+}
+
+int Recording::run() {
+  for (const std::string& what : engine_->notes())
+    note(what);
+  engine_->begin(*out_);
+  cost_.begin_wall();
+  ending_.begin_at(recording::monotonic_ns());
+  engine_->tell_running();
+  if (child_)
+    child_->go();
+  const Ended ended = watch();
+  if (ended == Ended::kReaderGone)
+    throw BrokenPipe("stdout");
+  finish();
+  const int status =
+      recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
+  return ending_.was_cut_off() ? recording::cut_off_status(child()) : status;
+}
+
+Ended Recording::watch() {
+  cli::Progress progress(io_.err, options_.quiet);
+  const recording::WatchRequest request{.ending = ending_,
+                                        .child = child(),
+                                        .targets = *watched_,
+                                        .ring_fds = engine_->fds(),
+                                        .reader_fd = out_->fd()};
+  const Ended ended = recording::watch(request, [&] {
+    const auto urgency_ns = engine_->pass();
+    progress.show([&] { return "offcpu: " + plural(engine_->counts().waits, "wait"); });
+    return urgency_ns;
+  });
+  progress.clear();
+  return ended;
+}
+
+void Recording::finish() {
+  engine_->finish();
+  const std::string closing = closing_line();
+  if (const std::string problem = engine_->problem(); !problem.empty())
+    say(io_, problem);
+  note(closing);
+}
+
+std::string Recording::closing_line() const {
+  const offcpu::WaitCounts& counts = engine_->counts();
   constexpr double kNanosecond = 1e-9;
   std::string line =
       fmt::format("{}, {:.3f} s in all, {} lost, {} seen; {}", plural(counts.waits, "wait"),
-                  static_cast<double>(counts.total_ns) * kNanosecond, engine.lost(),
-                  plural(engine.threads(), "thread"), cost.describe());
+                  static_cast<double>(counts.total_ns) * kNanosecond, engine_->lost(),
+                  plural(engine_->threads(), "thread"), cost_.describe());
   const auto add = [&line](std::uint64_t count, std::string_view what) {
     if (count > 0)
       line += fmt::format("; {} {}", count, what);
@@ -51,69 +149,16 @@ std::string closing_line(Engine& engine, const recording::OwnCost& cost) {
   add(counts.stackless, "without a stack");
   add(counts.stateless, "left out whose state was lost");
   add(counts.dropped, "dropped where records were lost");
-  return line + engine.remarks();
-}
-
-int record_target(Options& options, cli::Io& io) {
-  if (!writes_file(options) && io.out.is_terminal())
-    throw UsageError(
-        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
-  cli::StopSignals signals;
-  std::optional<cli::Child> child;
-  if (!options.command.empty())
-    child.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
-  recording::Target& target = options.target;
-  if (target.is_command)
-    target.processes = {child->pid()};
-  recording::TargetWatch targets(child ? std::vector<pid_t>{} : target.processes, target.threads);
-  recording::OwnCost cost;
-  const auto note = [&](const std::string& what) {
-    if (!options.quiet)
-      say(io, what);
-  };
-  const auto engine = make_engine(options, target, note);
-  // Only now: a recording that cannot be made must not cost an older one its file.
-  std::optional<io::FileOutput> file;
-  if (writes_file(options))
-    file.emplace(options.output);
-  io::Output& out = file ? *file : io.out;
-  for (const std::string& what : engine->notes())
-    note(what);
-  cost.begin_wall();
-  engine->begin(out);
-  if (child)
-    child->go();
-  cli::Progress progress(io.err, options.quiet);
-  const recording::WatchRequest request{.signals = signals,
-                                        .child = child ? &*child : nullptr,
-                                        .targets = targets,
-                                        .ring_fds = engine->fds(),
-                                        .reader_fd = out.fd(),
-                                        .duration_ns = options.duration_ns};
-  const Ended ended = recording::watch(request, [&] {
-    const auto urgency_ns = engine->pass();
-    progress.show([&] { return "offcpu: " + plural(engine->counts().waits, "wait"); });
-    return urgency_ns;
-  });
-  if (ended == Ended::kReaderGone)
-    throw BrokenPipe("stdout");
-  engine->stop();
-  cost.end_wall();
-  engine->finish();
-  const std::string closing = closing_line(*engine, cost);
-  progress.clear();
-  if (const std::string problem = engine->problem(); !problem.empty())
-    say(io, problem);
-  if (!options.quiet)
-    say(io, closing);
-  return recording::end_status(child ? &*child : nullptr, ended,
-                               [&io](const std::string& what) { say(io, what); });
+  return line + engine_->remarks() + (ending_.was_cut_off() ? recording::kCutOff : "");
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
   Options options = offcpu::read_options(line);
   recording::tidy(options.target);
-  return record_target(options, io);
+  if (!writes_file(options) && io.out.is_terminal())
+    throw UsageError(
+        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
+  return Recording(options, io).run();
 }
 
 }  // namespace

@@ -48,6 +48,9 @@ void PerfEngine::begin(io::Output& out) {
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
+}
+
+void PerfEngine::tell_running() {
   unreadable_ = recording::write_running(recording_->stream, counters_, target_);
 }
 

@@ -18,6 +18,7 @@
 #include "recording/bpf_engine.h"
 #include "recording/counters.h"
 #include "recording/drain.h"
+#include "recording/ending.h"
 #include "recording/own_cost.h"
 #include "recording/target_options.h"
 #include "recording/watch.h"
@@ -92,6 +93,7 @@ class Recording {
   const Options& options_;
   cli::Io& io_;
   cli::StopSignals signals_;
+  recording::Ending ending_;
   std::unique_ptr<BpfEngine> engine_;
   std::optional<cli::Child> child_;
   recording::Target target_;
@@ -106,7 +108,11 @@ class Recording {
 };
 
 Recording::Recording(Options& options, cli::Io& io)
-    : options_(options), io_(io), engine_(choose_engine(options, io)), target_(options.target) {
+    : options_(options),
+      io_(io),
+      ending_(signals_, options.duration_ns),
+      engine_(choose_engine(options, io)),
+      target_(options.target) {
   if (!options.command.empty())
     child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
   if (target_.is_command)
@@ -120,6 +126,13 @@ Recording::Recording(Options& options, cli::Io& io)
   for (const std::string& note : counters_->notes())
     if (!options.quiet)
       say(io, note);
+  out_->wait_by([this](int fd) { return ending_.wait_for_room(fd); });
+  ending_.on_stop([this] {
+    counters_->stop();
+    cost_.end_wall();
+  });
+  if (!options.quiet)
+    ending_.on_stall([this] { say(io_, recording::kReaderStalls); });
   writer_.emplace(*out_);
   const perf_event_attr& attr = counters_->events().front().attr;
   stream_.emplace(*writer_, attr, options.request, engine_ ? &engine_->tables() : nullptr);
@@ -132,6 +145,7 @@ int Recording::run() {
   cost_.begin_wall();
   const std::uint64_t read_ns = recording::monotonic_ns();
   counters_->start();
+  ending_.begin_at(read_ns);
   unreadable_ = write_running(*stream_, *counters_, target_);
   if (engine_)
     engine_->begin(*stream_, target_, read_ns);
@@ -140,10 +154,10 @@ int Recording::run() {
   const Ended ended = watch();
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
-  counters_->stop();
-  cost_.end_wall();
   finish();
-  return recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
+  const int status =
+      recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
+  return ending_.was_cut_off() ? recording::cut_off_status(child()) : status;
 }
 
 Ended Recording::watch() {
@@ -151,12 +165,11 @@ Ended Recording::watch() {
   std::vector<int> ring_fds = counters_->ring_fds();
   if (engine_)
     ring_fds.push_back(engine_->ring_fd());
-  const recording::WatchRequest request{.signals = signals_,
+  const recording::WatchRequest request{.ending = ending_,
                                         .child = child(),
                                         .targets = *watched_,
                                         .ring_fds = ring_fds,
-                                        .reader_fd = out_->fd(),
-                                        .duration_ns = options_.duration_ns};
+                                        .reader_fd = out_->fd()};
   const Ended ended = recording::watch(request, [&] {
     drain_->pass(counters_->rings());
     progress.show([&] { return "pe-record: " + plural(drain_->passed().samples, "sample"); });
@@ -175,7 +188,8 @@ void Recording::finish() {
   if (!unreadable_.empty())
     say(io_, recording::describe_unreadable(unreadable_));
   if (!options_.quiet)
-    say(io_, closing_line(passed, *stream_, cost_) + of_engine + kept);
+    say(io_, closing_line(passed, *stream_, cost_) + of_engine + kept +
+                 (ending_.was_cut_off() ? recording::kCutOff : ""));
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "io/output.h"
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
 #include <boost/test/unit_test.hpp>
 
 #include "base/error.h"
@@ -43,6 +47,86 @@ BOOST_AUTO_TEST_CASE(a_file_is_emptied_and_written) {
   }
   BOOST_TEST(pe::io::read_small_file(path, 100).value() == "new");
   BOOST_TEST(!pe::io::read_small_file(path, 2).has_value());
+}
+
+namespace {
+
+struct FullPipe {
+  FullPipe() { BOOST_REQUIRE(::pipe(ends.data()) == 0); }
+  FullPipe(const FullPipe&) = delete;
+  FullPipe& operator=(const FullPipe&) = delete;
+  FullPipe(FullPipe&&) = delete;
+  FullPipe& operator=(FullPipe&&) = delete;
+  ~FullPipe() { ::close(ends[0]), ::close(ends[1]); }
+
+  [[nodiscard]] bool has_room() const {
+    pollfd polled{ends[1], POLLOUT, 0};
+    return ::poll(&polled, 1, 0) == 1;
+  }
+  /// All that is in it, which has to be something.
+  void take() {
+    std::array<char, 1 << 20> bytes;
+    const ssize_t got = ::read(ends[0], bytes.data(), bytes.size());
+    BOOST_REQUIRE(got > 0);
+    taken.append(bytes.data(), static_cast<std::size_t>(got));
+  }
+
+  std::array<int, 2> ends{};
+  std::string taken;
+};
+
+/// Nothing in it repeats every so many bytes as a pipe or a page holds.
+std::string counted_bytes(std::size_t count) {
+  std::string bytes(count, '\0');
+  for (std::size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<char>(i % 251);
+  return bytes;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(for_a_full_pipe_the_caller_waits) {
+  FullPipe pipe;
+  pe::io::FdOutput out(pipe.ends[1], "pipe");
+  std::size_t times_full = 0;
+  out.wait_by([&](int fd) {
+    BOOST_TEST(fd == pipe.ends[1]);
+    if (!pipe.has_room()) {
+      ++times_full;
+      pipe.take();
+    }
+    return true;
+  });
+  const std::string bytes = counted_bytes(300'001);
+  out.write(bytes);
+  out.flush();
+  pipe.take();
+  BOOST_TEST(times_full >= 1U);
+  BOOST_TEST((pipe.taken == bytes));
+}
+
+BOOST_AUTO_TEST_CASE(who_does_not_want_to_wait_leaves_the_rest_unwritten) {
+  FullPipe pipe;
+  pe::io::FdOutput out(pipe.ends[1], "pipe");
+  out.wait_by([&](int) { return pipe.has_room(); });
+  const std::string bytes = counted_bytes(300'001);
+  out.write(bytes);
+  out.write("more");
+  out.flush();
+  const bool was_full = !pipe.has_room();
+  pipe.take();
+  BOOST_TEST(was_full);
+  BOOST_TEST((bytes.starts_with(pipe.taken)));
+}
+
+BOOST_AUTO_TEST_CASE(nobody_waits_for_a_file) {
+  const pe::testing::TempDir dir;
+  const std::string path = dir.file("out", "");
+  pe::io::FileOutput out(path);
+  out.wait_by([](int) { return false; });
+  out.write("new");
+  out.flush();
+  BOOST_TEST(pe::io::read_small_file(path, 100).value() == "new");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_comes_at_once_and_first) {
