@@ -28,8 +28,14 @@ perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
 void RecordedStream::write(const perf::Record& record) {
   if (behind_.take(record))
     return;
+  write(record, behind_.view());
+  if (record.is_sample())
+    behind_.forget();
+}
+
+void RecordedStream::write(const perf::Record& record, const stacks::Behind& behind) {
   if (record.is_sample() && unwinder_)
-    return write_unwound(record);
+    return write_unwound(record, behind);
   if (before_ && !record.is_sample())
     before_(record);
   follow(record);
@@ -57,14 +63,13 @@ stacks::Behind RecordedStream::read_behind(const perf::Sample& sample) {
   return continues_stacks_ ? memory_.read(sample, attr_, *unwinder_) : stacks::Behind{};
 }
 
-void RecordedStream::write_unwound(const perf::Record& record) {
+void RecordedStream::write_unwound(const perf::Record& record, const stacks::Behind& behind) {
   const auto sample = perf::parse_sample(record, attr_);
   if (!sample)
     return;  // the kernel writes none such
   if (keeper_)
     keeper_->see(sample->pid, history_.processes());
-  const auto chain = unwinder_->call_chain(*sample, attr_, behind_.view());
-  behind_.forget();
+  const auto chain = unwinder_->call_chain(*sample, attr_, behind);
   std::size_t left_out = 0;  // never: our events carry nothing else that is large
   const auto text = perf::replace_user_copy(record, *sample, chain, builder_, left_out);
   finish(perf::view_record(std::as_bytes(std::span(text))));

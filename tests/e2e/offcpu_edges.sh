@@ -46,6 +46,15 @@ run_engine() {  # with $engine
   at_least 'after exec' 400000 "$(waited '^exe;.*;main;[^;]*nanosleep_case;wait_in_nanosleep;' "$dir/e.folded")"
   expect 'exec, records dropped' 0 "$(count 'dropped where' "$dir/err")"
 
+  # A wait for ever, begun before anything is known of the program: its copy of the stack is too short, or ends at a page
+  # that was never touched.
+  for case in deep hole; do
+    engine_offcpu -d 1 -o "$dir/early.pe" -- "$PE_WAITS" $case >/dev/null 2>"$dir/err"; expect "$case: status" 0 $?
+    fold "$dir/early.pe" >"$dir/early.folded"
+    grep -qE ';main;[^;]*'$case'_case;.*;wait_deep;wait_in_read;.*;\[still waiting\] [0-9]+$' "$dir/early.folded" ||
+      fail "$case: $(cat "$dir/err" "$dir/early.folded")"
+  done
+
   # As fast as it goes: every stack that is missing is counted, and the times stay right.
   engine_offcpu --preempted -o "$dir/f.pe" -- "$PE_WAITS" pingpong >"$dir/said" 2>"$dir/err"; expect 'pingpong: status' 0 $?
   fold "$dir/f.pe" >"$dir/f.folded" 2>"$dir/err.fold"

@@ -22,7 +22,7 @@ void PassedSwitches::hold(const kernel_unwind::Sample& sample,
                           const kernel_unwind::StackOfKernel& kernel_stack) {
   const auto& record = sample.record;
   if (record.kind == kernel_unwind::kRecordWaitEnded) {
-    held_.push_back({record.time_ns, record, {}});
+    held_.push_back({record.time_ns, record, {}, {}, 0});
     return;
   }
   if (sample.registers.empty())
@@ -50,7 +50,19 @@ void PassedSwitches::hold(const kernel_unwind::Sample& sample,
   builder_.add_bytes(std::string(room - sample.memory.size(), '\0'));
   if (room > 0)
     builder_.add(std::uint64_t{sample.memory.size()});
-  held_.push_back({record.time_ns, record, std::string(builder_.finish())});
+  hold(record, builder_.finish());
+}
+
+/// With what follows the copy in the process: read now, while it stands.
+void PassedSwitches::hold(const kernel_unwind::SampleRecord& record, std::string_view text) {
+  Held& held = held_.emplace_back(Held{record.time_ns, record, std::string(text), {}, 0});
+  const auto sample =
+      perf::parse_sample(perf::view_record(std::as_bytes(std::span(text))), layout_);
+  if (!sample)
+    return;
+  const stacks::Behind behind = stream_.read_behind(*sample);
+  held.behind.assign(behind.bytes.begin(), behind.bytes.end());
+  held.agreed_bytes = behind.agreed_bytes;
 }
 
 void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
@@ -63,7 +75,8 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
     if (held.sample.empty())
       end_wait(held.record, on_wait);
     else
-      stream_.write(perf::view_record(std::as_bytes(std::span(held.sample))));
+      stream_.write(perf::view_record(std::as_bytes(std::span(held.sample))),
+                    {held.behind, held.agreed_bytes});
   }
   held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
 }

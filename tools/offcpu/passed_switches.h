@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +34,8 @@ class PassedSwitches {
                  ChainWriter& chains)
       : stream_(stream), layout_(layout), id_(id), chains_(chains) {}
 
-  /// What the ring has, and the stack in the kernel that it names: copied, to be walked later.
+  /// What the ring has, and the stack in the kernel that it names: copied, to be walked later, with
+  /// what follows a copy that is too short in its process.
   void hold(const kernel_unwind::Sample& sample, const kernel_unwind::StackOfKernel& kernel_stack);
   /// Walks what is not younger than `until_ns`, and tells of waits that have ended.
   void walk_until(std::uint64_t until_ns, const OnWait& on_wait);
@@ -47,13 +50,16 @@ class PassedSwitches {
   struct Held {
     std::uint64_t time_ns;
     kernel_unwind::SampleRecord record;
-    std::string sample;  ///< empty: the end of a wait
+    std::string sample;             ///< empty: the end of a wait
+    std::vector<std::byte> behind;  ///< see stacks::Behind
+    std::size_t agreed_bytes;
   };
   struct Waiting {
     std::uint64_t since_ns = 0;
     Stack stack;
   };
 
+  void hold(const kernel_unwind::SampleRecord& record, std::string_view text);
   void end_wait(const kernel_unwind::SampleRecord& record, const OnWait& on_wait) const;
 
   recording::RecordedStream& stream_;

@@ -87,6 +87,26 @@ KEEP void wait_for_condition(pthread_mutex_t* mutex, pthread_cond_t* condition, 
   pthread_mutex_unlock(mutex);
 }
 
+/// For ever, below so many frames of a kibibyte each, all of it written.
+KEEP void wait_deep(int frames, int fd) {
+  volatile char frame[1024];
+  for (volatile char& byte : frame)
+    byte = 1;
+  if (frames > 0)
+    wait_deep(frames - 1, fd);
+  else
+    wait_in_read(fd);
+  after = after + frame[after & 1023];
+}
+
+/// For ever, below pages of the stack that were never touched.
+KEEP void wait_below_hole(int fd) {
+  volatile char hole[256 * 1024];
+  hole[sizeof hole - 1] = 1;
+  wait_deep(4, fd);
+  after = after + hole[sizeof hole - 1];
+}
+
 namespace {
 
 struct Shared {
@@ -267,6 +287,21 @@ KEEP void dlopen_case() {
   say("dlopen", total);
 }
 
+/// The first wait of the program, and the last.
+KEEP void deep_case() {
+  Shared shared;
+  if (pipe(shared.pipe) != 0)
+    abort();
+  wait_deep(64, shared.pipe[0]);
+}
+
+KEEP void hole_case() {
+  Shared shared;
+  if (pipe(shared.pipe) != 0)
+    abort();
+  wait_below_hole(shared.pipe[0]);
+}
+
 /// Another program, begun by a thread that is not the first.
 void* begin_program(void* /*argument*/) {
   execl("/proc/self/exe", "waits-exec", "nanosleep", static_cast<char*>(nullptr));
@@ -289,6 +324,7 @@ constexpr Case kCases[] = {
     {"nanosleep", nanosleep_case}, {"poll", poll_case},           {"read", read_case},
     {"mutex", mutex_case},         {"condition", condition_case}, {"killed", killed_case},
     {"pingpong", pingpong_case},   {"dlopen", dlopen_case},       {"exec", exec_case},
+    {"deep", deep_case},           {"hole", hole_case},
 };
 
 }  // namespace
