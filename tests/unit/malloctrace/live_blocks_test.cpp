@@ -52,6 +52,7 @@ BOOST_AUTO_TEST_CASE(a_table_knows_what_was_put_in_and_not_taken_out) {
 BOOST_AUTO_TEST_CASE(a_shadow_knows_the_sizes_that_were_asked_for) {
   const Zeroed<LiveBlocks> live;
   BOOST_REQUIRE(live->start(true));
+  BOOST_TEST(live->private_bytes() == 0U);
   std::mt19937 random(4);
   struct Held {
     void* memory;
@@ -78,6 +79,9 @@ BOOST_AUTO_TEST_CASE(a_shadow_knows_the_sizes_that_were_asked_for) {
       held.pop_back();
     }
   }
+  // A page of the shadow is for 32 KiB.
+  BOOST_TEST(live->private_bytes() > 4096U);
+  BOOST_TEST(live->private_bytes() < std::uint64_t{8} << 20);
   for (const Held& one : held)
     std::free(one.memory);
 }

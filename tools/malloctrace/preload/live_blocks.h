@@ -31,7 +31,9 @@ class LiveBlocks {
     if (has_shadow_)
       shadow_.prefetch(reinterpret_cast<std::uint64_t>(memory));
   }
-  [[nodiscard]] std::uint64_t private_bytes() const noexcept { return table_.private_bytes(); }
+  [[nodiscard]] std::uint64_t private_bytes() const noexcept {
+    return table_.private_bytes() + (has_shadow_ ? shadow_.private_bytes() : 0);
+  }
 
  private:
   bool has_shadow_;

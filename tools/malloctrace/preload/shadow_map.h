@@ -7,6 +7,7 @@
 // chunksize().) SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -65,6 +66,9 @@ class ShadowMap {
     return {value >> kSlackBits, usable_bytes(avma) - slack};
   }
 
+  /// Of memory that has been touched; the kernel is asked.
+  [[nodiscard]] std::uint64_t private_bytes() const noexcept;
+
   void prefetch(std::uint64_t avma) const noexcept {
     if (const std::uint32_t* entry = entry_of(avma); entry != nullptr) [[likely]]
       __builtin_prefetch(entry, 1);
@@ -87,7 +91,13 @@ class ShadowMap {
   /// Maps a leaf, and gives the entry in it.
   std::uint32_t* add_leaf(std::uint64_t avma) noexcept;
 
+  /// As many are asked for by private_bytes(); those beyond, of heaps of more than 8 GiB, are taken
+  /// to be like these.
+  static constexpr std::size_t kNotedLeaves = 128;
+
   PrivateArray<std::uint32_t*> leaves_;
+  std::array<std::uint32_t*, kNotedLeaves> noted_;
+  std::uint32_t leaf_count_;
 };
 
 }  // namespace pe::malloctrace
