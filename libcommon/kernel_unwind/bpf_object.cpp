@@ -3,8 +3,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <unwinder.skel.h>
 
 #include <algorithm>
@@ -45,6 +47,13 @@ void refuse_other_namespaces() {
   struct stat status {};
   if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != kFirst)
     throw Unavailable("eBPF: does not work in a pid namespace (a container) of its own");
+}
+
+/// libbpf does not always pass on that it was this which has failed.
+bool is_short_of_files() {
+  const Fd another(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  constexpr int kSkeletonsFiles = 40;
+  return !another || another.get() + kSkeletonsFiles > ::sysconf(_SC_OPEN_MAX);
 }
 
 Skeleton open(std::string& log) {
@@ -355,6 +364,8 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)
       throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
+    if (is_short_of_files())
+      throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
     throw Error(problem + told_by_verifier(log));
   }
   return std::make_unique<LoadedObject>(std::move(skeleton));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "base/error.h"
 #include "base/parse_number.h"
@@ -24,13 +25,19 @@ std::string read_tracepoint_file(const std::string& name, std::string_view file)
                                    "/sys/kernel/debug/tracing/events"};
   constexpr std::size_t kMaxBytes = 64UL * 1024;
   const char* readable = nullptr;
+  const char* forbidden = nullptr;
   for (const char* folder : kFolders) {
-    if (::access(folder, R_OK | X_OK) != 0)
+    if (::access(folder, R_OK | X_OK) != 0) {
+      if (errno == EACCES && forbidden == nullptr)
+        forbidden = folder;
       continue;
+    }
     readable = folder;
     if (auto text = io::read_small_file(fmt::format("{}/{}", folder, path), kMaxBytes))
       return *text;
   }
+  if (readable == nullptr && forbidden != nullptr)
+    throw Error(fmt::format("{}: {} may not be read: need root, or its group", name, forbidden));
   if (readable == nullptr)
     throw Error(name +
                 ": tracepoints need a readable tracefs: as root, "

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <unordered_set>
@@ -85,7 +86,8 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
     forget_all();
   }
   if (counters_.empty())
-    throw Error("no such process or thread");
+    refuse_target();
+  check_room();
   if (plan_.stack_bytes < wanted_bytes)
     notes_.push_back(
         fmt::format("the lock limit leaves room to copy {} bytes of each stack, not {} (ulimit -l, "
@@ -263,6 +265,26 @@ void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
   counters_.push_back({std::move(counter), event, cpu});
 }
 
+/// None of it is there, or not any more.
+void Counters::refuse_target() const {
+  for (const auto& [option, ids] :
+       {std::pair("--pid", &target_.processes), std::pair("--tid", &target_.threads)})
+    for (const pid_t id : *ids)
+      if (const auto status = proc::status_of(id); status && status->state == 'Z')
+        throw Error(fmt::format("{}: {}: has ended (a zombie)", option, id));
+  throw Error("no such process or thread");
+}
+
+/// What is read of processes while they are recorded has to be opened.
+void Counters::check_room() const {
+  std::array<Fd, 4> spare;
+  for (Fd& fd : spare) {
+    fd = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd)
+      refuse(events_.front(), errno);
+  }
+}
+
 void Counters::refuse(const OpenedEvent& event, int error) const {
   if (error == EBADF && !target_.cgroup.empty())
     throw Error(
@@ -278,8 +300,8 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
   }
   if (error == EMFILE || error == ENFILE)
     throw Error(
-        fmt::format("too many threads: a counter for each thread and CPU needs more than the {} "
-                    "open files allowed (ulimit -n)",
+        fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
+                    "open files than are allowed (ulimit -n)",
                     counters_.size()));
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
     throw Error(fmt::format("--event: {}: not available on this machine", event.name));

@@ -64,6 +64,8 @@ class Counters {
   bool adapt(OpenedEvent& event, int error);
   void open_process(pid_t pid);
   void attach_to_ring(Fd counter, std::size_t event, int cpu);
+  void check_room() const;
+  [[noreturn]] void refuse_target() const;
   [[noreturn]] void refuse(const OpenedEvent& event, int error) const;
 
   Request request_;

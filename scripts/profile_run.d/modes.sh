@@ -82,14 +82,14 @@ derive() {  # STAMP
     >"$draft/flame.svg" 2>>"$draft/messages.txt" || [ $? -eq 2 ]
 }
 
-# How many samples, lost ones and seconds the recorders told, into samples, lost and took; of two, the samples of the
-# first and what both lost.
+# How many samples, lost ones and seconds the recorders told, into samples, lost and took; of two, what both have sampled
+# and lost.
 read_closing_lines() {
   local line
   samples='' lost='' took=''
   while IFS= read -r line; do
     if [[ $line =~ ^(pe-record|offcpu|malloctrace):\ ([0-9]+)\ (samples?|waits?|allocations?),\ .*\ %\ of\ ([0-9.]+)\ s(;|$) ]]; then
-      samples=${samples:-$(plain_number "${BASH_REMATCH[2]}")} took=${took:-$(plain_number "${BASH_REMATCH[4]}")}
+      samples=$((${samples:-0} + $(plain_number "${BASH_REMATCH[2]}"))) took=${took:-$(plain_number "${BASH_REMATCH[4]}")}
       [[ $line =~ ,\ ([0-9]+)\ lost ]] && lost=$((${lost:-0} + $(plain_number "${BASH_REMATCH[1]}")))
     fi
   done < <(grep -E '^(pe-record|offcpu|malloctrace): [0-9]+ (samples?|waits?|allocations?), ' "$draft/messages.txt" | tail -n 2)

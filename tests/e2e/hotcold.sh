@@ -69,6 +69,38 @@ for mode in offcpu hotcold; do
   grep -q '"unit": "us"' "$run/meta.json" || fail "$mode: no unit in $run/meta.json"
   xmllint --noout "$run/flame.svg" || fail "$mode: not well-formed"
 done
+# Of a program that does nothing but wait, that was sampled.
+idle=$("$PE_SCRIPTS/profile_run" capture --mode hotcold --output "$dir/idle" -- sleep 0.3 2>"$dir/err") || fail "sleep: $(cat "$dir/err")"
+grep -qE '"samples": [1-9]' "$idle/meta.json" || fail "nothing counted in $(cat "$idle/meta.json")"
+
+# Killed: neither recorders nor what was held go on.
+mkdir "$dir/fake"
+printf '#!/bin/sh\nexec sleep 100\n' >"$dir/fake/pe-record"  # never begins
+chmod +x "$dir/fake/pe-record"
+gone() {  # LABEL PID...
+  for pid in "${@:2}"; do
+    for _ in {1..200}; do kill -0 "$pid" 2>/dev/null || continue 2; sleep 0.05; done
+    fail "$1: still there: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+    kill -9 "$pid"
+  done
+}
+PATH=$dir/fake:$PATH "$PE_SCRIPTS/hotcold" "$dir/k.svg" -- touch "$dir/began" 2>/dev/null & script=$!
+until [ "$(pgrep -c -P $script -x 'sh|sleep|offcpu')" -ge 3 ]; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
+mapfile -t children < <(pgrep -P $script -x 'sh|sleep|offcpu')
+kill -9 $script; wait $script 2>/dev/null
+gone 'killed before the command began' "${children[@]}"
+[ ! -e "$dir/began" ] || fail 'a command that was held has begun'
+sleep 100 & target=$!
+mkdir "$dir/killed"
+"$PE_SCRIPTS/hotcold" --keep "$dir/killed" "$dir/k.svg" -p $target 2>/dev/null & script=$!
+until [ -s "$dir/killed/on.pe" ] && [ -s "$dir/killed/off.pe" ]; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
+mapfile -t children < <(pgrep -P $script -x 'pe-record|offcpu')
+kill -9 $script; wait $script 2>/dev/null
+expect 'recorders' 2 ${#children[@]}
+gone 'killed while it recorded' "${children[@]}"
+kill -0 $target || fail 'the target was ended'
+kill $target
+
 expect 'streams of hotcold' 'offcpu.pe.gz oncpu.pe.gz' "$(cd "$run" && echo o*.gz)"
 "$PE_SCRIPTS/profile_run" diff --output "$dir/runs" --before "$run" --after "$run" >"$dir/out" 2>&1 || fail "diff of times: $(cat "$dir/out")"
 finish

@@ -92,6 +92,28 @@ done
 offcpu --engine bpf --cgroup / -d 0.1 -o "$dir/c.pe" 2>"$dir/err"; expect 'control group by eBPF: status' 1 $?
 expect 'control group by eBPF' 'offcpu: --engine bpf: control groups are for the perf engine' "$(cat "$dir/err")"
 
+# What cannot be recorded is told in one line.
+bash -c 'sleep 0.01 & exec sleep 100' & parent=$!
+until zombie=$(pgrep -P $parent -r Z); do sleep 0.05; done
+for tool in offcpu pe-record; do
+  "$tool" -p "$zombie" -d 0.1 -o "$dir/z.pe" 2>"$dir/err"; expect "$tool, a zombie: status" 1 $?
+  expect "$tool, a zombie" "$tool: --pid: $zombie: has ended (a zombie)" "$(cat "$dir/err")"
+  (ulimit -n 10; exec "$tool" -p $parent -d 0.1 -o "$dir/z.pe") 2>"$dir/err"; expect "$tool, few files: status" 1 $?
+  expect "$tool, few files: lines" 1 "$(grep -c '(ulimit -n)$' "$dir/err")"
+  expect "$tool, few files: other lines" '' "$(grep -vE '\(ulimit -n\)$' "$dir/err")"
+done
+kill $parent
+
+# Stopped for so long that rings overflow: what is missing is counted, and said to be missing.
+"$PE_WAITS" pingpong pingpong pingpong pingpong pingpong pingpong >/dev/null & program=$!
+offcpu --engine perf --mmap-pages 1 -p $program -o "$dir/l.pe" 2>"$dir/err" & recorder=$!
+until [ -s "$dir/l.pe" ]; do kill -0 $recorder 2>/dev/null || break; sleep 0.05; done
+kill -STOP $recorder; sleep 1; kill -CONT $recorder
+sleep 0.2; kill -TERM $recorder
+wait $recorder; expect 'stopped for a while: status' 0 $?
+pkill -P $program; kill $program
+grep -qE '; [0-9]+ records of switches and processes lost: waits are missing' "$dir/err" || fail "stopped for a while: $(cat "$dir/err")"
+
 # Without rights: own processes' times, no stacks, and that is said.
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }
@@ -105,6 +127,8 @@ expect 'threads without stacks' 'waits' "$(grep -v ';' "$dir/n.folded" | sed 's/
 at_least 'time, as nobody' 400000 "$(waited '^waits ' "$dir/n.folded")"
 nobody "$dir/offcpu" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system as nobody' 1 $?
 expect 'its message' 'offcpu: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
+nobody "$dir/offcpu" --state S -o "$dir/w/s.pe" -- true 2>"$dir/err"; expect 'states as nobody' 125 $?
+expect 'its message' 'offcpu: sched:sched_switch: /sys/kernel/tracing/events may not be read: need root, or its group' "$(cat "$dir/err")"
 nobody "$dir/offcpu" --engine bpf -o "$dir/w/b.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'eBPF as nobody' 125 $?
 grep -q '^offcpu: --engine bpf: eBPF: ' "$dir/err" || fail "eBPF as nobody: $(cat "$dir/err")"
 finish

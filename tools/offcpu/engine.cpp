@@ -21,19 +21,23 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   const std::string unable = BpfEngine::why_unable(target);
   if (is_wanted && !unable.empty())
     throw Error(fmt::format("{}: {}", asked, unable));
+  std::string problem;
   if (unable.empty()) {
     std::unique_ptr<kernel_unwind::BpfObject> object;
     try {
       object = BpfEngine::load(options, target);
     } catch (const Error& error) {
-      if (is_wanted)
-        throw Error(fmt::format("{}: {}", asked, error.what()));
-      note(fmt::format("the bpf engine does not work here, taking perf: {}", error.what()));
+      problem = error.what();
     }
     if (object)
       return std::make_unique<BpfEngine>(options, target, std::move(object));
+    if (is_wanted)
+      throw Error(fmt::format("{}: {}", asked, problem));
   }
-  return std::make_unique<PerfEngine>(options, target);
+  auto engine = std::make_unique<PerfEngine>(options, target);
+  if (!problem.empty())  // where perf does not work either, that is what there is to say
+    note(fmt::format("the bpf engine does not work here, taking perf: {}", problem));
+  return engine;
 }
 
 }  // namespace pe::offcpu

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "offcpu/perf_engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <span>
 #include <string_view>
 
 #include "base/byte_reader.h"
+#include "base/plural.h"
 #include "offcpu/silent_threads.h"
 #include "recording/whole_stream.h"
 
@@ -81,7 +84,8 @@ void PerfEngine::finish() {
       count_silent_threads(target_, [this](std::uint32_t tid) { return tracker_.has_seen(tid); });
   recording_->waits.flush(stopped_ns_);
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
-    counted_lost_ += counters_.lost(i).value_or(0);
+    (counters_.events()[i].has_own_rings ? lost_changes_ : lost_samples_)
+        .add_counted(counters_.lost(i).value_or(0));
   if (lost() > 0)
     recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
   recording_->writer.write_finished_round();
@@ -128,8 +132,11 @@ void PerfEngine::take_loss(const perf::Record& record) {
   ByteReader reader(record.body());
   const std::uint64_t id = reader.take<std::uint64_t>().value_or(0);
   const auto& sampling = counters_.events().front().ids;
-  if (std::find(sampling.begin(), sampling.end(), id) == sampling.end())
-    tracker_.lost_switches(perf::time_of(record, layout_));
+  const bool is_of_samples = std::find(sampling.begin(), sampling.end(), id) != sampling.end();
+  const std::uint64_t time_ns = perf::time_of(record, layout_);
+  (is_of_samples ? lost_samples_ : lost_changes_).add(record, time_ns);
+  if (!is_of_samples)
+    tracker_.lost_switches(time_ns);
 }
 
 /// Everything else goes into the stream, behind the waits before it.
@@ -145,12 +152,15 @@ void PerfEngine::take_change(const perf::Record& record) {
   recording_->writer.write(record.bytes);
 }
 
-std::uint64_t PerfEngine::lost() const {
-  return std::max(counted_lost_, recording_ ? recording_->drain.passed().lost.count() : 0);
-}
+std::uint64_t PerfEngine::lost() const { return lost_samples_.count(); }
 
 std::string PerfEngine::remarks() {
-  std::string text = describe_silent_threads(silent_threads_);
+  std::string text;
+  // How many waits that were, and of whom, nobody knows.
+  if (const std::uint64_t lost = lost_changes_.count(); lost > 0)
+    text = fmt::format("; {} of switches and processes lost: waits are missing",
+                       plural(lost, "record"));
+  text += describe_silent_threads(silent_threads_);
   if (const auto* unwinder = recording_->stream.unwinder())
     if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
       text += "; " + stacks;

@@ -9,6 +9,7 @@
 
 #include "offcpu/engine.h"
 #include "offcpu/wait_writer.h"
+#include "perf/lost_samples.h"
 #include "perf/tracepoint.h"
 #include "recording/counters.h"
 #include "recording/drain.h"
@@ -62,8 +63,8 @@ class PerfEngine final : public Engine {
   std::optional<Recording> recording_;
   std::vector<pid_t> unreadable_;
   std::uint64_t stopped_ns_ = 0;
-  std::uint64_t counted_lost_ = 0;
-  std::uint64_t silent_threads_ = 0;  ///< of the targets: nothing was told of them
+  perf::LostSamples lost_samples_, lost_changes_;  ///< the latter: of switches, and of processes
+  std::uint64_t silent_threads_ = 0;               ///< of the targets: nothing was told of them
 };
 
 }  // namespace pe::offcpu
