@@ -282,4 +282,96 @@ BOOST_AUTO_TEST_CASE(an_event_that_a_text_does_not_have_is_an_error) {
   BOOST_TEST(r.err.find("no sample of event 'nosuch'") != std::string::npos);
 }
 
+namespace {
+
+/// Threads 1 and 3 wait at 0x200, which main (0x100) calls; thread 2 wakes them at 0x300.
+struct Woken {
+  static constexpr std::uint64_t kWait = 7, kWaker = 8;
+
+  Woken() {
+    stream.event(kWait, "offcpu")
+        .unit(kWait, "ns")
+        .event(kWaker, pe::perf::kWakerEvent)
+        .unit(kWaker, "ns")
+        .comm(0, 1, 1, "waits")
+        .comm(0, 1, 3, "too")
+        .comm(0, 2, 2, "wakes")
+        .symbol({.id = 1, .name = "main", .module = "/bin/p"})
+        .symbol({.id = 2, .name = "sleep", .module = "/bin/p"})
+        .symbol({.id = 3, .name = "wake", .module = "/bin/q"})
+        .location(1, 0x0ff, {1})
+        .location(1, 0x200, {2})
+        .location(2, 0x300, {3});
+  }
+  Woken& waker(std::uint64_t time_ns, std::uint32_t tid = 2) {
+    stream.sample({.time_ns = time_ns,
+                   .pid = tid,
+                   .tid = tid,
+                   .chain = {kUser, 0x300},
+                   .id = kWaker,
+                   .period = 5000});
+    return *this;
+  }
+  Woken& wait(std::uint64_t time_ns, std::uint32_t tid = 1) {
+    stream.sample({.time_ns = time_ns,
+                   .pid = 1,
+                   .tid = tid,
+                   .chain = {kUser, 0x200, 0x100},
+                   .id = kWait,
+                   .period = 2000});
+    return *this;
+  }
+  std::string folded(const std::vector<std::string>& args = {}) {
+    const auto r = stackfold(args, stream);
+    BOOST_TEST(r.status == 0);
+    return r.out;
+  }
+
+  StreamBuilder stream;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_waker_stands_upside_down_behind_the_wait_that_it_ended) {
+  BOOST_TEST(Woken().waker(9).wait(9).folded() == "waits;main;sleep;--;wake;wakes 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_an_interrupt_ended_has_no_thread_behind_it) {
+  BOOST_TEST(Woken().waker(9, 0).wait(9).folded() ==
+             "waits;main;sleep;--;[unknown];[interrupt] 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_waker_of_another_time_is_not_the_waits) {
+  BOOST_TEST(Woken().waker(8).wait(9).folded() == "waits;main;sleep 2\n");
+  BOOST_TEST(Woken().wait(9).waker(10).folded() == "waits;main;sleep 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_waker_is_that_of_the_next_wait_alone) {
+  BOOST_TEST(Woken().waker(9).wait(9).wait(9, 3).folded() ==
+             "too;main;sleep 2\nwaits;main;sleep;--;wake;wakes 2\n");
+  BOOST_TEST(Woken().wait(9, 3).waker(9).wait(9).folded() ==
+             "too;main;sleep 2\nwaits;main;sleep;--;wake;wakes 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(of_two_wakers_the_last_counts) {
+  BOOST_TEST(Woken().waker(9, 0).waker(9).wait(9).folded() == "waits;main;sleep;--;wake;wakes 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_waker_whose_wait_is_not_there_is_no_stack) {
+  BOOST_TEST(Woken().wait(8).waker(9).folded() == "waits;main;sleep 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_waker_is_not_that_of_a_wait_behind_one_that_is_not_folded) {
+  Woken woken;
+  woken.stream.event(9, "cpu-clock");
+  woken.waker(9);
+  woken.stream.sample({.time_ns = 9, .pid = 1, .tid = 1, .chain = {kUser, 0x100}, .id = 9});
+  BOOST_TEST(woken.wait(9).folded({"--event", "offcpu"}) == "waits;main;sleep 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(wakers_can_be_folded_by_themselves) {
+  BOOST_TEST(Woken().waker(9).wait(9).folded({"--event", std::string(pe::perf::kWakerEvent)}) ==
+             "wakes;wake 5\n");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -65,8 +65,10 @@ void StreamFolder::take_sample(std::uint16_t misc) {
   const perf::Event& event = *session_.event();
   if (event.name == perf::kWakerEvent && !options_.all_events && options_.event != event.name)
     return take_waker(misc);
-  if (!is_chosen(sample, event))
+  if (!is_chosen(sample, event)) {
+    waker_.clear();  // was this one's
     return;
+  }
   leaf_first_.clear();
   if ((misc & perf::kMiscUnfinished) != 0 && event.unit == "ns")
     leaf_first_.push_back(counts_.frames().intern("[still waiting]"));
