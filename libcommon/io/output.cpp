@@ -35,10 +35,10 @@ void FdOutput::write(std::string_view bytes) {
 
 void FdOutput::flush() { write_through(buffer_); }
 
-void FdOutput::wait_by(WaitForRoom wait) {
+void FdOutput::wait_by(const WaitForRoom& wait) {
   struct stat status {};
   if (::fstat(fd_, &status) == 0 && !S_ISREG(status.st_mode))
-    wait_ = std::move(wait);
+    wait_ = wait;
 }
 
 /// Writes all of `left`, which is the buffer or comes in its place; empties the buffer.

@@ -32,7 +32,7 @@ class Output {
   /// Waits until a write to the descriptor does not block; false: the rest is not to be written.
   using WaitForRoom = std::function<bool(int fd)>;
   /// From now on, where a reader can make us wait, that is done by `wait`, and not in write(2).
-  virtual void wait_by(WaitForRoom /*wait*/) {}
+  virtual void wait_by(const WaitForRoom& /*wait*/) {}
 };
 
 class FdOutput final : public Output {
@@ -43,7 +43,7 @@ class FdOutput final : public Output {
   void flush() override;
   [[nodiscard]] bool is_terminal() const noexcept override;
   [[nodiscard]] int fd() const noexcept override { return fd_; }
-  void wait_by(WaitForRoom wait) override;
+  void wait_by(const WaitForRoom& wait) override;
 
  private:
   void write_through(std::string_view left);
@@ -74,7 +74,7 @@ class FileOutput final : public Output {
   explicit FileOutput(const std::string& path);
   void write(std::string_view bytes) override { out_.write(bytes); }
   void flush() override { out_.flush(); }
-  void wait_by(WaitForRoom wait) override { out_.wait_by(std::move(wait)); }
+  void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
 
  private:
   Fd fd_;
@@ -91,7 +91,7 @@ class HeldOutput final : public Output {
   void flush() override;
   [[nodiscard]] bool is_terminal() const noexcept override { return out_.is_terminal(); }
   [[nodiscard]] int fd() const noexcept override { return out_.fd(); }
-  void wait_by(WaitForRoom wait) override { out_.wait_by(std::move(wait)); }
+  void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
   /// Writes what has been held, and flushes; the first time.
   void release();
 
