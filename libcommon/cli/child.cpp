@@ -115,7 +115,8 @@ Child::Child(Child&& other) noexcept
       go_pipe_(std::move(other.go_pipe_)),
       error_pipe_(std::move(other.error_pipe_)),
       name_(std::move(other.name_)),
-      status_(other.status_) {}
+      status_(other.status_),
+      elsewhere_(std::move(other.elsewhere_)) {}
 
 Child::~Child() {
   if (pid_ <= 0 || status_)
@@ -140,10 +141,29 @@ void Child::go() {
                      code == ENOENT ? kCommandNotFound : kCannotExecute);
 }
 
-std::optional<int> Child::poll_status() {
+/// What wait(2) says, with these options, or whoever waits in our place; nullopt if it has not
+/// ended.
+std::optional<int> Child::wait_status(int options) {
+  if (elsewhere_) {
+    // In this order: what it saw last counts.
+    const bool is_waiting = elsewhere_->is_waiting;
+    if (const int seen = elsewhere_->wait_status; seen != WaitedElsewhere::kNone)
+      return seen;
+    if (is_waiting)
+      return std::nullopt;
+  }
   int wait_status = 0;
-  if (!status_ && ::waitpid(pid_, &wait_status, WNOHANG) == pid_)
-    status_ = shell_status(wait_status);
+  pid_t ended;
+  do
+    ended = ::waitpid(pid_, &wait_status, options);
+  while (ended < 0 && errno == EINTR);
+  return ended == pid_ ? std::optional(wait_status) : std::nullopt;
+}
+
+std::optional<int> Child::poll_status() {
+  if (!status_)
+    if (const auto ended = wait_status(WNOHANG))
+      status_ = shell_status(*ended);
   return status_;
 }
 
@@ -158,10 +178,7 @@ bool Child::terminate(int patience_ms) {
   if (status_)
     return true;
   ::kill(pid_, SIGKILL);
-  int wait_status = 0;
-  while (::waitpid(pid_, &wait_status, 0) < 0 && errno == EINTR) {
-  }
-  status_ = shell_status(wait_status);
+  status_ = shell_status(wait_status(0).value_or(SIGKILL));
   return false;
 }
 

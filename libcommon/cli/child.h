@@ -4,13 +4,24 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
 
 namespace pe::cli {
+
+/// Of a child that a thread of ours waits for because it traces it (ptrace(2)): a wait from
+/// elsewhere in this process would take the stops away from that thread.
+struct WaitedElsewhere {
+  std::atomic<bool> is_waiting = true;  ///< false: whoever wants to know waits for it again
+  std::atomic<int> wait_status = kNone;
+  static constexpr int kNone = -1;  ///< not ended yet
+};
 
 class Child {
  public:
@@ -27,6 +38,11 @@ class Child {
   /// A child that has not been waited for is ended and reaped.
   ~Child();
 
+  /// From now on that thread waits for it.
+  void is_waited_for(std::shared_ptr<const WaitedElsewhere> elsewhere) {
+    elsewhere_ = std::move(elsewhere);
+  }
+
   /// Lets it begin its program.  Throws CommandError if it cannot (126, 127).
   void go();
 
@@ -41,6 +57,8 @@ class Child {
   bool terminate(int patience_ms);
 
  private:
+  std::optional<int> wait_status(int options);
+
   Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name);
 
   pid_t pid_;
@@ -49,6 +67,7 @@ class Child {
   Fd error_pipe_;  ///< the child writes errno to it if it cannot; closed by exec(2)
   std::string name_;
   std::optional<int> status_;
+  std::shared_ptr<const WaitedElsewhere> elsewhere_;
 };
 
 }  // namespace pe::cli

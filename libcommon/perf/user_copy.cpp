@@ -59,6 +59,16 @@ void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask
   }
 }
 
+void add_user_stack(RecordBuilder& builder, Bytes stack, std::size_t wanted_bytes) {
+  const std::size_t copied = std::min(stack.size(), wanted_bytes) / kWordBytes * kWordBytes;
+  const std::size_t size = copied < wanted_bytes ? copied + kWordBytes : copied;
+  constexpr std::array<std::byte, kWordBytes> kZeros{};
+  builder.add(std::uint64_t{size})
+      .add_bytes(text_of(stack.first(copied)))
+      .add_bytes(text_of(Bytes(kZeros).first(size - copied)))
+      .add(std::uint64_t{copied});
+}
+
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
   constexpr int kInstructionPointer = 16;
   const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);

@@ -29,6 +29,11 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
 void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask,
                    std::span<const std::uint64_t> values);
 
+/// Adds a copy of the stack (PERF_SAMPLE_STACK_USER) for an event that asked for `wanted_bytes`:
+/// whole words of `stack`, and if that is less than wanted, room for one more, so that it stays
+/// visible that the stack could not be read any further.
+void add_user_stack(RecordBuilder& builder, Bytes stack, std::size_t wanted_bytes);
+
 /// Where the program was, also if it is of another word size; nullopt if that was not asked for.
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept;
 

@@ -102,6 +102,9 @@ std::optional<ThreadStatus> status_of(pid_t tid) {
     status.effective_uid = number_or_zero<std::uint32_t>(uids.substr(0, uids.find('\t')));
   const std::string_view state = status_field(*text, "State");
   status.state = state.empty() ? '?' : state[0];
+  status.tracer_pid =
+      static_cast<pid_t>(number_or_zero<std::uint32_t>(status_field(*text, "TracerPid")));
+  status.has_memory = !status_field(*text, "VmSize").empty();
   return status.pid == 0 ? std::nullopt : std::optional(status);
 }
 

@@ -37,7 +37,9 @@ struct ThreadStatus {
   pid_t parent_pid = 0;
   pid_t pid_in_namespace = 0;  ///< of its process, in its own pid namespace (NStgid, last number)
   uid_t effective_uid = 0;
-  char state = '?';  ///< R, S, D, T, t, Z, X …
+  char state = '?';        ///< R, S, D, T, t, Z, X …
+  pid_t tracer_pid = 0;    ///< who traces it (ptrace(2)); 0: nobody
+  bool has_memory = true;  ///< of its own: not a thread of the kernel, nor a zombie
 };
 std::optional<ThreadStatus> status_of(pid_t tid);
 

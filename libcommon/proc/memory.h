@@ -10,8 +10,9 @@
 
 namespace pe::proc {
 
-/// Copies what the process has at `avma` (process_vm_readv(2)) until `into` is full; how many bytes
-/// that were: fewer where nothing is mapped, 0 if the process is gone or not ours to read.
+/// Copies what the process has at `avma` (process_vm_readv(2), or /proc/PID/mem) until `into` is
+/// full; how many bytes that were: fewer where nothing is mapped, 0 if the process is gone or not
+/// ours to read.
 std::size_t read_memory(pid_t pid, std::uint64_t avma, std::span<std::byte> into);
 
 }  // namespace pe::proc

@@ -18,6 +18,7 @@
 #include "perf/user_copy.h"
 #include "proc/maps.h"
 #include "recording/attributes.h"
+#include "recording/own_rights.h"
 #include "recording/target_options.h"
 
 namespace pe::recording {
@@ -285,19 +286,32 @@ void Counters::check_room() const {
   }
 }
 
+/// Rights, or the lack of the call itself.
+void Counters::refuse_right(const OpenedEvent& event, int error) const {
+  // Who may not count even its own process's time, though nothing known forbids that.
+  const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
+                          has_capability(Capability::kSysAdmin);
+  if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
+    throw PerfRefused(fmt::format(
+        "perf_event_open(2) is denied to every process here ({}): a seccomp filter, as containers "
+        "have, or a kernel without it",
+        errno_text(own)));
+  if (target_.is_wide())
+    throw PerfRefused(missing_right(0, "to record other processes"));
+  if (perf::is_tracepoint(event.attr))
+    throw PerfRefused(missing_right(-1, "for tracepoints"));
+  if (error != ENOSYS && !request_.kernel_only && perf_event_paranoid() <= 2)
+    throw PerfRefused("the target belongs to another user: need CAP_PERFMON, or root");
+  throw PerfRefused(
+      missing_right(request_.kernel_only ? 1 : 2, "to record a process of one's own"));
+}
+
 void Counters::refuse(const OpenedEvent& event, int error) const {
   if (error == EBADF && !target_.cgroup.empty())
     throw Error(
         fmt::format("--cgroup: {}: not a control group that counts events", target_.cgroup));
-  if (error == EACCES || error == EPERM) {
-    if (target_.is_wide())
-      throw Error(missing_right(0, "to record other processes"));
-    if (perf::is_tracepoint(event.attr))
-      throw Error(missing_right(-1, "for tracepoints"));
-    if (!request_.kernel_only && perf_event_paranoid() <= 2)
-      throw Error("the target belongs to another user: need CAP_PERFMON, or root");
-    throw Error(missing_right(request_.kernel_only ? 1 : 2, "to record a process of one's own"));
-  }
+  if (error == ENOSYS || error == EACCES || error == EPERM)
+    refuse_right(event, error);
   if (error == EMFILE || error == ENFILE)
     throw Error(
         fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "

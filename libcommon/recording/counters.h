@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "perf/counter.h"
 #include "perf/event.h"
 #include "recording/bpf_engine.h"
@@ -15,6 +16,11 @@
 #include "recording/ring_plan.h"
 
 namespace pe::recording {
+
+/// perf_event_open(2) is not for us: forbidden, or not there.
+class PerfRefused : public Error {
+  using Error::Error;
+};
 
 /// One event as it was really opened.
 struct OpenedEvent {
@@ -28,8 +34,8 @@ struct OpenedEvent {
 
 class Counters {
  public:
-  /// Opens everything.  Throws Error, naming the cure where a right is missing.  Of an `engine`,
-  /// if it is not null, the counters' samples become; it must outlive this.
+  /// Opens everything.  Throws Error, PerfRefused where a right is missing, naming the cure.  Of an
+  /// `engine`, if it is not null, the counters' samples become; it must outlive this.
   Counters(Request request, Target target, BpfEngine* engine = nullptr);
 
   /// A line for each thing that had to be done differently.
@@ -66,6 +72,7 @@ class Counters {
   void attach_to_ring(Fd counter, std::size_t event, int cpu);
   void check_room() const;
   [[noreturn]] void refuse_target() const;
+  [[noreturn]] void refuse_right(const OpenedEvent& event, int error) const;
   [[noreturn]] void refuse(const OpenedEvent& event, int error) const;
 
   Request request_;

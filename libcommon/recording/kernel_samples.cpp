@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recording/kernel_samples.h"
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <span>
 
@@ -11,8 +9,6 @@
 
 namespace pe::recording {
 namespace {
-
-constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -64,14 +60,7 @@ void KernelSamples::add_copy(const kernel_unwind::Sample& sample) {
                                 ? PERF_SAMPLE_REGS_ABI_32
                                 : PERF_SAMPLE_REGS_ABI_64;
   perf::add_user_regs(builder_, abi, attr_.sample_regs_user, sample.registers);
-  // A word more than was copied: it stays visible that the stack could not be read any further.
-  const std::uint64_t copied = sample.memory.size() / kWordBytes * kWordBytes;
-  const std::uint64_t size = copied < attr_.sample_stack_user ? copied + kWordBytes : copied;
-  constexpr std::array<std::byte, kWordBytes> kZeros{};
-  builder_.add(size)
-      .add_bytes(text_of(sample.memory.first(copied)))
-      .add_bytes(text_of(Bytes(kZeros).first(size - copied)))
-      .add(copied);
+  perf::add_user_stack(builder_, sample.memory, attr_.sample_stack_user);
 }
 
 }  // namespace pe::recording

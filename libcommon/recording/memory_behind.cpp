@@ -55,6 +55,16 @@ void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords
                       behind.bytes});
 }
 
+perf::Record behind_record(const stacks::Behind& behind, std::vector<std::byte>& into) {
+  const perf_event_header header{kRecordBehind, 0, sizeof header};
+  const std::uint64_t agreed = behind.agreed_bytes;
+  into.clear();
+  for (const Bytes piece :
+       {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(&agreed, 1)), behind.bytes})
+    into.insert(into.end(), piece.begin(), piece.end());
+  return perf::view_record(into);
+}
+
 bool KeptBehind::take(const perf::Record& record) {
   if (record.type != kRecordBehind)
     return false;

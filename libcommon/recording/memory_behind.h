@@ -31,6 +31,9 @@ stacks::MemoryRange mapping_at(std::uint32_t pid, std::uint64_t avma);
 /// Keeps it for its sample, until that is its turn; read again by KeptBehind.
 void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held);
 
+/// The same record, to be written right before its sample.  Lives as long as `into` is unchanged.
+perf::Record behind_record(const stacks::Behind& behind, std::vector<std::byte>& into);
+
 /// What was held right before a sample, to be used with it.
 class KeptBehind {
  public:

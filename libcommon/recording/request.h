@@ -20,12 +20,22 @@ enum class CallGraph {
   kNone,
 };
 
-/// Who walks stacks, of kAuto and kDwarf.
+/// Who takes samples, and who walks their stacks.
 enum class Engine {
-  kAuto,  ///< kBpf where it can be had, else kPerf
-  kPerf,  ///< we, copies that the kernel makes of them
-  kBpf,   ///< the kernel, by an eBPF program
+  kAuto,    ///< the first of kPerf, kPtrace that works
+  kPerf,    ///< the kernel's counters; we, copies that the kernel makes of stacks
+  kBpf,     ///< the kernel's counters; the kernel, by an eBPF program
+  kPtrace,  ///< we stop threads; we, copies that we make of stacks
 };
+
+/// Which time samples are spread over, where it is not an event's.
+enum class Clock {
+  kCpu,   ///< that a thread runs
+  kWall,  ///< all, also that it sleeps
+};
+
+/// The highest rate at which threads are stopped.
+inline constexpr std::uint64_t kMostHz = 10'000;
 
 /// The most of a stack that the kernel can be asked for: the size of a record has 16 bits.
 inline constexpr std::uint32_t kMaxStackBytes = 65'528;
@@ -51,6 +61,7 @@ struct Request {
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency
   CallGraph call_graph = CallGraph::kAuto;
   Engine engine = Engine::kPerf;
+  Clock clock = Clock::kCpu;                      ///< of Engine::kPtrace
   std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
   bool may_continue = true;                       ///< stacks that are deeper than their copy
   bool keep_stacks = false;                       ///< in the stream, instead of unwinding them

@@ -21,7 +21,7 @@ void Synthesizer::finish(std::uint32_t pid, std::uint32_t tid) {
   for (const std::uint64_t field : {PERF_SAMPLE_TIME, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
                                     PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER})
     if ((sample_type_ & field) != 0)
-      builder_.add(std::uint64_t{0});
+      builder_.add(field == PERF_SAMPLE_TIME ? time_ns_ : std::uint64_t{0});
   const std::string_view record = builder_.finish();
   stream_.write(perf::view_record(std::as_bytes(std::span(record))));
 }
@@ -45,21 +45,31 @@ void Synthesizer::process(pid_t pid) {
   for (const pid_t tid : proc::threads_of(pid))
     if (const auto name = proc::comm_of(pid, tid))
       comm(pid, tid, *name);
-  if (!mappings(pid) && proc::status_of(pid))  // else it has ended meanwhile
+  const auto all = [](const proc::MapsLine& /*map*/) { return true; };
+  if (!mappings(pid, all) && proc::status_of(pid))  // else it has ended meanwhile
     unreadable_.push_back(pid);
 }
 
-void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm) {
+void Synthesizer::task(std::uint32_t type, const perf::TaskRecord& task) {
+  builder_.begin(type)
+      .add(task.pid)
+      .add(task.parent_pid)
+      .add(task.tid)
+      .add(task.parent_tid)
+      .add(time_ns_);
+  finish(task.pid, task.tid);
+}
+
+void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_t misc) {
   const auto process = static_cast<std::uint32_t>(pid);
   const auto thread = static_cast<std::uint32_t>(tid);
-  builder_.begin(PERF_RECORD_COMM).add(process).add(thread).add_string(comm);
+  builder_.begin(PERF_RECORD_COMM, misc).add(process).add(thread).add_string(comm);
   finish(process, thread);
 }
 
-/// false if the process is gone or not ours to read.
-bool Synthesizer::mappings(pid_t pid) {
+bool Synthesizer::mappings(pid_t pid, const std::function<bool(const proc::MapsLine&)>& is_new) {
   return proc::for_each_mapping(pid, [&](const proc::MapsLine& map) {
-    if (map.executable)
+    if (map.executable && is_new(map))
       mapping(pid, map);
   });
 }

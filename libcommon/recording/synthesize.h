@@ -1,13 +1,14 @@
-// What /proc knows of processes that were running before we began, as the
-// records that the kernel would have written.
+// What /proc knows of processes, as the records that the kernel would have written.
 //
-// They carry time 0, which readers take as "before everything"; perf does the same.
+// Of those that were running before we began, they carry time 0, which readers take as "before
+// everything"; perf does the same.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -29,20 +30,29 @@ class Synthesizer {
   /// COMM for each thread, MMAP2 for each executable mapping.
   void process(pid_t pid);
 
+  /// The time of all records from now on, at first 0.
+  void set_time(std::uint64_t time_ns) noexcept { time_ns_ = time_ns; }
+  /// FORK or EXIT.
+  void task(std::uint32_t type, const perf::TaskRecord& task);
+  /// `misc`: 0, or PERF_RECORD_MISC_COMM_EXEC.
+  void comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_t misc = 0);
+  /// MMAP2 for each executable mapping that `is_new`; false if the process is gone or not ours to
+  /// read.
+  bool mappings(pid_t pid, const std::function<bool(const proc::MapsLine&)>& is_new);
+
   [[nodiscard]] const std::vector<pid_t>& unreadable_processes() const noexcept {
     return unreadable_;
   }
 
  private:
   void finish(std::uint32_t pid, std::uint32_t tid);
-  void comm(pid_t pid, pid_t tid, std::string_view comm);
-  bool mappings(pid_t pid);
   void mapping(pid_t pid, const proc::MapsLine& map);
   const std::string& build_id_of(pid_t pid, const proc::MapsLine& map);
   void add_identity(std::string_view build_id, const proc::MapsLine& map);
 
   RecordedStream& stream_;
   std::uint64_t sample_type_;
+  std::uint64_t time_ns_ = 0;
   bool with_build_ids_;
   using File = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  ///< device, inode
   std::map<File, std::string> build_ids_;

@@ -12,15 +12,29 @@
 #include "recording/synthesize.h"
 
 namespace pe::recording {
+namespace {
 
-void write_head(RecordedStream& stream, const Counters& counters) {
+void write_lost(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost) {
+  if (lost > 0 && !event.ids.empty())
+    stream.writer().write_lost_samples(event.attr, event.ids.front(), lost);
+}
+
+/// The mark of a whole stream.
+void write_end(RecordedStream& stream) {
+  stream.writer().write_finished_round();
+  stream.writer().flush();
+}
+
+}  // namespace
+
+void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
   perf::StreamWriter& writer = stream.writer();
   writer.write_header();
-  for (const auto& event : counters.events()) {
+  for (const auto& event : events) {
     // An attr record holds some 8,000 ids.  Where there is one event, its readers do not look at
     // them.
     constexpr std::size_t kMaxIds = 7'500;
-    if (counters.events().size() > 1 && event.ids.size() > kMaxIds)
+    if (events.size() > 1 && event.ids.size() > kMaxIds)
       throw Error(fmt::format(
           "--event: {} counters are too many to tell several events apart: record one at a time",
           event.ids.size()));
@@ -31,9 +45,9 @@ void write_head(RecordedStream& stream, const Counters& counters) {
   }
 }
 
-std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counters,
+std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target) {
-  Synthesizer synthesizer(stream, counters.layout());
+  Synthesizer synthesizer(stream, layout);
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)
@@ -53,19 +67,19 @@ std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counter
 
 std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
                          std::uint64_t lost_by_engine) {
-  perf::StreamWriter& writer = stream.writer();
   std::uint64_t all_lost = 0;
   for (std::size_t i = 0; i < counters.events().size(); ++i) {
-    const auto& event = counters.events()[i];
-    const bool is_first = i == 0;
-    const std::uint64_t lost = counters.lost(i).value_or(0) + (is_first ? lost_by_engine : 0);
-    if (lost > 0 && !event.ids.empty())
-      writer.write_lost_samples(event.attr, event.ids.front(), lost);
+    const std::uint64_t lost = counters.lost(i).value_or(0) + (i == 0 ? lost_by_engine : 0);
+    write_lost(stream, counters.events()[i], lost);
     all_lost += lost;
   }
-  writer.write_finished_round();
-  writer.flush();
+  write_end(stream);
   return all_lost;
+}
+
+void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost) {
+  write_lost(stream, event, lost);
+  write_end(stream);
 }
 
 std::string finish_keeping(RecordedStream& stream) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "recording/counters.h"
@@ -13,16 +14,19 @@ namespace pe::recording {
 
 /// The stream's header and its events.  Throws Error where there are too many counters to tell
 /// several events apart.
-void write_head(RecordedStream& stream, const Counters& counters);
+void write_head(RecordedStream& stream, std::span<const OpenedEvent> events);
 
-/// What was running before; returns the processes that could not be read.
-std::vector<pid_t> write_running(RecordedStream& stream, const Counters& counters,
+/// What was running before, in records of that layout; returns the processes that could not be
+/// read.
+std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target);
 
 /// What was lost, and the mark of a whole stream; returns what the counters say they have lost, and
 /// the engine that takes their samples, all told as the first event's.
 std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
                          std::uint64_t lost_by_engine = 0);
+/// The same of an event that no counter was opened for, and what is known to be lost of it.
+void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost);
 
 /// Waits for the copies of binaries that would be gone later: "; 2 binary files kept in ~/.debug",
 /// or nothing, for the closing line.

@@ -18,7 +18,7 @@ expect 'kernel frames, %' 0.0 "$(share '_\[k\]' "$dir/own.folded")"
 
 nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
 expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
-nobody "$dir/pe-record" -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
+nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
 expect 'its message' 'pe-record: the target belongs to another user: need CAP_PERFMON, or root' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
 
 # A recording with kernel frames, symbolized by someone who may not see the kernel's symbols.

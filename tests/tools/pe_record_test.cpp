@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
 
 BOOST_AUTO_TEST_CASE(the_engine_bpf_copies_no_stacks) {
   BOOST_TEST(refusal({"--engine", "magic", "-a"}) ==
-             "--engine: not one of auto, perf, bpf: 'magic'");
+             "--engine: not one of auto, perf, bpf, ptrace: 'magic'");
   BOOST_TEST(refusal({"--engine", "bpf", "--stack-size", "8192", "-a"}) ==
              "--engine bpf copies no stacks: not with --stack-size");
   BOOST_TEST(refusal({"--engine", "bpf", "--keep-stacks", "-a"}) ==
@@ -93,10 +93,33 @@ BOOST_AUTO_TEST_CASE(the_engine_bpf_copies_no_stacks) {
              "--engine bpf cannot sample tracepoints: 'sched:sched_switch'");
 }
 
-BOOST_AUTO_TEST_CASE(the_engine_auto_takes_the_other_for_what_bpf_does_not_do) {
-  const auto r = record({"--engine", "auto", "--call-graph", "fp", "--", "true"});
-  BOOST_TEST(r.status == 0);
-  BOOST_TEST(r.err.find("the kernel does not walk stacks here") == std::string::npos);
+BOOST_AUTO_TEST_CASE(the_engine_ptrace_samples_time_of_single_processes) {
+  const auto refused = [](std::vector<std::string> args) {
+    args.insert(args.begin(), {"--engine", "ptrace"});
+    return refusal(args);
+  };
+  const std::string wide =
+      "--engine ptrace stops single processes and threads: not with --all, --cpu, --cgroup";
+  BOOST_TEST(refused({"-a"}) == wide);
+  BOOST_TEST(refused({"-C", "0"}) == wide);
+  BOOST_TEST(refused({"-C", "0", "true"}) == wide);
+  BOOST_TEST(refused({"-e", "cycles", "-p", "1"}) ==
+             "--engine ptrace samples by CPU time: not with --event 'cycles'");
+  BOOST_TEST(refused({"-c", "9", "-p", "1"}) ==
+             "--engine ptrace samples by CPU time: not with --count");
+  BOOST_TEST(refused({"--kernel-only", "-p", "1"}) ==
+             "--engine ptrace sees no kernel stacks: not with --kernel-only");
+  BOOST_TEST(refused({"--call-graph", "fp", "-p", "1"}) ==
+             "--engine ptrace needs --call-graph auto or dwarf");
+  BOOST_TEST(refused({"-m", "8", "-p", "1"}) ==
+             "--engine ptrace has no rings: not with --mmap-pages");
+  BOOST_TEST(refused({"--clock", "moon", "-p", "1"}) == "--clock: not one of cpu, wall: 'moon'");
+  BOOST_TEST(refusal({"--clock", "wall", "-p", "1"}) == "--clock wall needs --engine ptrace");
+}
+
+BOOST_AUTO_TEST_CASE(the_check_stands_alone) {
+  BOOST_TEST(refusal({"--check", "-a"}) == "--check stands alone");
+  BOOST_TEST(refusal({"--check", "true"}) == "--check stands alone");
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_named) {

@@ -134,7 +134,7 @@ void BpfEngine::begin(io::Output& out) {
   write_head();
   counters_.start();
   add_targets();
-  unreadable_ = recording::write_running(recording_->stream, counters_, sources_);
+  unreadable_ = recording::write_running(recording_->stream, counters_.layout(), sources_);
   recording_->tables.publish();
   object_->attach_to_switches();
   next_reading_ns_ = recording::monotonic_ns() + kReadEveryNs;

@@ -54,7 +54,7 @@ void PerfEngine::begin(io::Output& out) {
 }
 
 void PerfEngine::tell_running() {
-  unreadable_ = recording::write_running(recording_->stream, counters_, target_);
+  unreadable_ = recording::write_running(recording_->stream, counters_.layout(), target_);
 }
 
 void PerfEngine::write_head() {

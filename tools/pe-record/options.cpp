@@ -39,13 +39,21 @@ recording::Engine engine(const std::string& value) {
     return recording::Engine::kPerf;
   if (value == "bpf")
     return recording::Engine::kBpf;
-  throw UsageError(fmt::format("--engine: not one of auto, perf, bpf: '{}'", value));
+  if (value == "ptrace")
+    return recording::Engine::kPtrace;
+  throw UsageError(fmt::format("--engine: not one of auto, perf, bpf, ptrace: '{}'", value));
 }
 
-/// What the engine bpf does not do: an error where it was asked for, else a reason for the other.
-void read_engine(const cli::CommandLine& line, recording::Request& request) {
-  if (const auto* value = line.text("engine"))
-    request.engine = engine(*value);
+recording::Clock clock(const std::string& value) {
+  if (value == "cpu")
+    return recording::Clock::kCpu;
+  if (value == "wall")
+    return recording::Clock::kWall;
+  throw UsageError(fmt::format("--clock: not one of cpu, wall: '{}'", value));
+}
+
+/// What the engine bpf does not do; empty if it does all that is asked for.
+std::string problem_of_bpf(const cli::CommandLine& line, const recording::Request& request) {
   std::string problem;
   for (const char* option : {"stack-size", "keep-stacks"})
     if (line.has(option))
@@ -57,11 +65,43 @@ void read_engine(const cli::CommandLine& line, recording::Request& request) {
   for (const std::string& event : request.events)
     if (perf::is_tracepoint_name(event))
       problem = fmt::format("--engine bpf cannot sample tracepoints: '{}'", event);
-  if (problem.empty())
-    return;
-  if (request.engine == recording::Engine::kBpf)
+  return problem;
+}
+
+/// The same of the engine ptrace.
+std::string problem_of_ptrace(const cli::CommandLine& line, const Options& options) {
+  const recording::Request& request = options.request;
+  if (options.target.is_wide() || !options.target.cpus.empty())
+    return "--engine ptrace stops single processes and threads: not with --all, --cpu, --cgroup";
+  for (const std::string& event : request.events)
+    if (event != "cpu-clock" && event != "task-clock")
+      return fmt::format("--engine ptrace samples by CPU time: not with --event '{}'", event);
+  if (request.period)
+    return "--engine ptrace samples by CPU time: not with --count";
+  if (request.kernel_only)
+    return "--engine ptrace sees no kernel stacks: not with --kernel-only";
+  if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
+    return "--engine ptrace needs --call-graph auto or dwarf";
+  if (line.has("mmap-pages") && request.engine == recording::Engine::kPtrace)
+    return "--engine ptrace has no rings: not with --mmap-pages";
+  return {};
+}
+
+void read_engine(const cli::CommandLine& line, Options& options) {
+  using recording::Engine;
+  recording::Request& request = options.request;
+  const auto* name = line.text("engine");
+  request.engine = name != nullptr ? engine(*name) : Engine::kAuto;
+  options.not_by_ptrace = problem_of_ptrace(line, options);
+  const std::string problem = request.engine == Engine::kBpf      ? problem_of_bpf(line, request)
+                              : request.engine == Engine::kPtrace ? options.not_by_ptrace
+                                                                  : "";
+  if (!problem.empty())
     throw UsageError(problem);
-  request.engine = recording::Engine::kPerf;
+  if (const auto* value = line.text("clock"))
+    request.clock = clock(*value);
+  if (request.clock == recording::Clock::kWall && request.engine != Engine::kPtrace)
+    throw UsageError("--clock wall needs --engine ptrace");
 }
 
 void read_rate(const cli::CommandLine& line, recording::Request& request) {
@@ -101,14 +141,16 @@ void add_options(po::options_description& options) {
       "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
                                                            "record call chains (the default)")(
       "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
-      "engine", text("NAME"), "who walks stacks: perf (default), bpf, auto")(
+      "engine", text("NAME"), "who samples: auto (default), perf, bpf, ptrace")(
+      "clock", text("CLOCK"), "with --engine ptrace: cpu (default), or wall")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
       "no-cache", "keep no binaries in ~/.debug")("user-only", "leave out kernel frames")(
       "kernel-only", "only time in the kernel, only its frames")(
       "mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")(
-      "output,o", text("FILE"), "write the stream to FILE")("quiet,q",
-                                                            "no progress, no closing line");
+      "output,o", text("FILE"), "write the stream to FILE")(
+      "check", "say what can be recorded here, and exit")("quiet,q",
+                                                          "no progress, no closing line");
 }
 
 Options read_options(const cli::CommandLine& line) {
@@ -126,7 +168,7 @@ Options read_options(const cli::CommandLine& line) {
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)
     throw UsageError("--user-only and --kernel-only exclude each other");
-  read_engine(line, request);
+  read_engine(line, options);
   request.ring_pages = recording::read_ring_pages(line);
   if (const auto* path = line.text("output"))
     options.output = *path;

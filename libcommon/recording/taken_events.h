@@ -1,0 +1,40 @@
+// What an engine outside of the kernel hands over, in order of time: samples as it has taken them,
+// and what became of threads.  taken_stream.h makes records of it and walks the stacks, whoever has
+// copied them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace pe::recording {
+
+/// A thread as it stood: its registers, and a copy of its stack.
+struct TakenSample {
+  pid_t pid = 0, tid = 0;
+  std::uint32_t cpu = 0;
+  std::uint64_t time_ns = 0;    ///< CLOCK_MONOTONIC
+  std::uint64_t period_ns = 0;  ///< how much of the thread's time it stands for
+  bool is_64_bit = true;        ///< else only the instruction's address is of use
+  /// By DWARF number (System V ABI AMD64, figure 3.36); the last is the instruction's address.
+  std::array<std::uint64_t, 17> registers = {};
+  std::vector<std::byte> stack = {};  ///< from the stack pointer up, as far as it could be read
+};
+
+/// A thread, or with its first one a process, has begun, ended, or become another program.
+struct TaskChange {
+  enum class Kind { kBegan, kEnded, kExec };
+  Kind kind = Kind::kBegan;
+  pid_t pid = 0, tid = 0;
+  pid_t parent_pid = 0, parent_tid = 0;  ///< of kBegan: who made it
+  std::uint64_t time_ns = 0;             ///< CLOCK_MONOTONIC
+};
+
+using TakenEvent = std::variant<TakenSample, TaskChange>;
+
+}  // namespace pe::recording

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "recording/taken_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "perf/user_copy.h"
+#include "proc/thread_state.h"
+#include "recording/attributes.h"
+
+namespace pe::recording {
+namespace {
+
+constexpr std::uint64_t kRereadNs = 250'000'000;
+constexpr std::uint64_t kReadShare = 20;
+constexpr std::uint64_t kEventId = 1;
+constexpr std::size_t kInstructionPointer = 16;
+/// Of a stack: the size of a record has 16 bits, and registers are in it, too.
+constexpr std::size_t kMostInRecord = 65'000;
+
+}  // namespace
+
+OpenedEvent taken_event(const Request& request, std::vector<std::string>& notes) {
+  const RingPlan plan{.stack_bytes = request.stack_bytes.value_or(kMaxStackBytes)};
+  std::vector<std::string> of_counters;  // what limits these does not limit us
+  OpenedEvent event{.attr = make_attr(request, plan, "cpu-clock", of_counters),
+                    .name = request.clock == Clock::kWall ? "wall-clock" : "cpu-clock",
+                    .ids = {kEventId}};
+  follow_tasks(event.attr);
+  event.attr.build_id = 1;  // that is us, not the kernel, whatever it can do
+  event.attr.exclude_kernel = 1;
+  event.attr.exclude_hv = 1;
+  event.attr.exclude_callchain_kernel = 1;
+  event.attr.sample_freq = std::min(request.frequency_hz, kMostHz);
+  if (request.frequency_hz > kMostHz)
+    notes.push_back(fmt::format("{} Hz is more than threads can be stopped: sampling at {} Hz",
+                                request.frequency_hz, kMostHz));
+  return event;
+}
+
+void TakenStream::pass() {
+  events_ = queue_.take();
+  for (at_ = 0; at_ < events_.size(); ++at_) {
+    // A round is closed when the next one begins, so that a stream whose recorder was killed does
+    // not end as a whole one does.
+    if (at_ == 0 && std::exchange(round_is_open_, true))
+      stream_.writer().write_finished_round();
+    std::visit([this](const auto& event) { write(event); }, events_[at_]);
+  }
+  constexpr std::uint64_t kFlushNs = 200'000'000;
+  if (const std::uint64_t now_ns = monotonic_ns(); now_ns - last_flush_ns_ >= kFlushNs) {
+    stream_.writer().flush();
+    last_flush_ns_ = now_ns;
+  }
+}
+
+void TakenStream::write(const TakenSample& sample) {
+  ++passed_.samples;
+  passed_.threads.insert(static_cast<std::uint32_t>(sample.tid));
+  synthesizer_.set_time(sample.time_ns);
+  follow_name(sample.pid, sample.tid, sample.time_ns);
+  follow_maps(sample.pid, sample.registers[kInstructionPointer]);
+  write_record(sample);
+}
+
+void TakenStream::write(const TaskChange& change) {
+  synthesizer_.set_time(change.time_ns);
+  const perf::TaskRecord task{.pid = static_cast<std::uint32_t>(change.pid),
+                              .parent_pid = static_cast<std::uint32_t>(change.parent_pid),
+                              .tid = static_cast<std::uint32_t>(change.tid),
+                              .parent_tid = static_cast<std::uint32_t>(change.parent_tid)};
+  switch (change.kind) {
+    case TaskChange::Kind::kBegan:
+      return synthesizer_.task(PERF_RECORD_FORK, task);
+    case TaskChange::Kind::kEnded:
+      names_.erase(change.tid);
+      if (change.tid == change.pid)
+        processes_.erase(change.pid);
+      return synthesizer_.task(PERF_RECORD_EXIT, task);
+    case TaskChange::Kind::kExec:
+      names_.erase(change.tid);
+      if (const auto name = proc::comm_of(change.pid, change.tid))
+        synthesizer_.comm(change.pid, change.tid, *name, PERF_RECORD_MISC_COMM_EXEC);
+      processes_.erase(change.pid);
+      return read_maps(change.pid, processes_[change.pid]);
+  }
+}
+
+/// A COMM if it has another name than it had: the kernel would tell of prctl(2), we have to look.
+void TakenStream::follow_name(pid_t pid, pid_t tid, std::uint64_t time_ns) {
+  ThreadName& known = names_[tid];
+  if (known.read_ns != 0 && time_ns - known.read_ns < kRereadNs)
+    return;
+  known.read_ns = time_ns;
+  const auto name = proc::comm_of(pid, tid);
+  if (!name || *name == known.name)
+    return;
+  known.name = *name;
+  synthesizer_.comm(pid, tid, *name);
+}
+
+void TakenStream::follow_maps(pid_t pid, std::uint64_t ip) {
+  Process& process = processes_[pid];
+  const std::uint64_t now_ns = monotonic_ns();
+  if (now_ns < process.next_read_ns)
+    return;
+  const auto pages = proc::mapped_pages(pid);
+  if (!pages)
+    return;
+  const bool is_known =
+      stream_.history().processes().find(static_cast<std::uint32_t>(pid), ip) != nullptr;
+  if (is_known && *pages == process.pages && now_ns - process.read_ns < kRereadNs)
+    return;
+  // What comes later in this batch has happened already: the maps are another program's.
+  const auto is_exec = [&](const TakenEvent& event) {
+    const auto* change = std::get_if<TaskChange>(&event);
+    return change != nullptr && change->kind == TaskChange::Kind::kExec && change->pid == pid;
+  };
+  const auto rest = events_.begin() + static_cast<std::ptrdiff_t>(at_);
+  if (queue_.holds_exec_of(pid) || std::any_of(rest, events_.end(), is_exec))
+    return;
+  process.pages = *pages;
+  read_maps(pid, process);
+}
+
+void TakenStream::read_maps(pid_t pid, Process& process) {
+  const std::uint64_t before_ns = monotonic_ns();
+  std::set<Process::Map> now;
+  synthesizer_.mappings(pid, [&](const proc::MapsLine& map) {
+    constexpr unsigned kWordBits = 32;
+    const Process::Map key{map.start, map.end, map.file_offset,
+                           std::uint64_t{map.device_major} << kWordBits | map.device_minor,
+                           map.inode};
+    now.insert(key);
+    return !process.maps.contains(key);
+  });
+  process.maps = std::move(now);
+  process.read_ns = monotonic_ns();
+  process.next_read_ns = process.read_ns + kReadShare * (process.read_ns - before_ns);
+}
+
+/// As perf_event_open(2), "PERF_RECORD_SAMPLE", has it.
+void TakenStream::write_record(const TakenSample& sample) {
+  const perf_event_attr& attr = event_.attr;
+  const Bytes stack = sample.stack;
+  const std::size_t wanted = std::min<std::size_t>(attr.sample_stack_user, kMostInRecord);
+  if (stack.size() > wanted)
+    stream_.write(behind_record({.bytes = stack.subspan(wanted),
+                                 .agreed_bytes = stacks::SampleUnwinder::kMostAgreementBytes},
+                                behind_));
+  builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+      .add(event_.ids.front())
+      .add(sample.registers[kInstructionPointer])
+      .add(sample.pid)
+      .add(sample.tid)
+      .add(sample.time_ns)
+      .add(sample.cpu)
+      .add(std::uint32_t{0})
+      .add(sample.period_ns);
+  if ((attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
+    builder_.add(std::uint64_t{0});
+  const std::uint64_t abi = sample.is_64_bit ? PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_32;
+  perf::add_user_regs(builder_, abi, attr.sample_regs_user, sample.registers);
+  perf::add_user_stack(builder_, stack, wanted);
+  stream_.write(perf::view_record(std::as_bytes(std::span(builder_.finish()))));
+}
+
+}  // namespace pe::recording

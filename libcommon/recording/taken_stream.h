@@ -1,0 +1,80 @@
+// Samples that an engine outside of the kernel has taken, on their way into the stream: laid out as
+// the kernel's are, so that all that comes after is the same; and what the kernel would have told
+// of processes, from /proc.
+//
+// What a process has mapped is read again when the size of it all has changed (which loading a
+// library does), when it becomes another program, when a sample's instruction lies outside of
+// everything known, and else every kRereadNs.  That takes a twentieth of the time at most.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "recording/counters.h"
+#include "recording/drain.h"
+#include "recording/recorded_stream.h"
+#include "recording/synthesize.h"
+#include "recording/taken_queue.h"
+
+namespace pe::recording {
+
+/// The event that such samples are of, for write_head(); `notes` gets a line where something is
+/// done differently from what was asked.
+OpenedEvent taken_event(const Request& request, std::vector<std::string>& notes);
+
+class TakenStream {
+ public:
+  /// `stream`, of `event`, must outlive this, and so must `queue`.
+  TakenStream(RecordedStream& stream, const OpenedEvent& event, TakenQueue& queue)
+      : stream_(stream), event_(event), queue_(queue), synthesizer_(stream, event.attr) {}
+
+  /// Writes what is in the queue.
+  void pass();
+
+  [[nodiscard]] const Passed& passed() const noexcept { return passed_; }
+
+ private:
+  struct Process {
+    /// Start, end, offset in the file, device, inode.
+    using Map =
+        std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+    std::set<Map> maps;
+    std::uint64_t pages = 0;         ///< mapped in all, when they were read
+    std::uint64_t read_ns = 0;       ///< when that was
+    std::uint64_t next_read_ns = 0;  ///< not before
+  };
+  struct ThreadName {
+    std::string name;
+    std::uint64_t read_ns = 0;
+  };
+
+  void write(const TakenSample& sample);
+  void write(const TaskChange& change);
+  void follow_name(pid_t pid, pid_t tid, std::uint64_t time_ns);
+  void follow_maps(pid_t pid, std::uint64_t ip);
+  void read_maps(pid_t pid, Process& process);
+  void write_record(const TakenSample& sample);
+
+  RecordedStream& stream_;
+  const OpenedEvent& event_;
+  TakenQueue& queue_;
+  Synthesizer synthesizer_;
+  std::unordered_map<pid_t, Process> processes_;
+  std::unordered_map<pid_t, ThreadName> names_;  ///< by tid
+  std::vector<TakenEvent> events_;
+  std::size_t at_ = 0;  ///< the one that is being written
+  std::vector<std::byte> behind_;
+  perf::RecordBuilder builder_;
+  bool round_is_open_ = false;
+  std::uint64_t last_flush_ns_ = 0;
+  Passed passed_;
+};
+
+}  // namespace pe::recording

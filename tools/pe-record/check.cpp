@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/check.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "recording/abilities.h"
+
+namespace pe::record {
+
+int check(const cli::CommandLine& line, cli::Io& io) {
+  if (line.values.size() > 1 || !line.command.empty())
+    throw UsageError("--check stands alone");
+  const recording::Abilities found = recording::find_abilities();
+  for (const recording::Ability& ability : found.lines) {
+    std::string text = fmt::format("{:<36}{:<12}{}", ability.what, ability.answer, ability.more);
+    text.erase(text.find_last_not_of(' ') + 1);
+    io.out.write(text + "\n");
+  }
+  const bool has_any = found.has_perf || found.has_ptrace;
+  const char* const engine = found.has_perf ? "perf" : found.has_ptrace ? "ptrace" : "none";
+  io.out.write(fmt::format("{:<36}{}\n", "--engine auto would take", engine));
+  return has_any ? cli::kOk : cli::kFailure;
+}
+
+}  // namespace pe::record
