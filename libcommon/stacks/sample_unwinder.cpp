@@ -192,8 +192,9 @@ std::uint64_t SampleUnwinder::reach_behind(const perf::Sample& sample, std::uint
     return root - end + kRootFrame;
   // A copy can also end early, before a page of the stack that was never touched (the frame of a
   // function that has just begun): that is told by where the stack ends, and where a thread's stack
-  // was complete before, that is only asked once one was cut.
-  const bool holds_root = root != 0 && root < end;
+  // was complete before, that is only asked once one was cut.  A root below the copy is that of
+  // another stack: of the program before exec, whose records may not have been followed yet.
+  const bool holds_root = root >= sp && root < end;
   if (!thread.is_cut && holds_root)
     return 0;
   if (options_.stack_at && (sp < thread.stack.start || sp >= thread.stack.end))

@@ -67,10 +67,10 @@ run_engine() {  # with $engine
   [ "$stackless" = 0 ] || at_least 'samples lost' "$stackless" "$(count lost "$dir/err")"
   [ "$(count lost "$dir/err")" = 0 ] || grep -q 'samples lost while recording' <(fold "$dir/f.pe" 2>&1 >/dev/null) || fail 'losses are not in the stream'
 
-  # The whole system, among it a thread that waits.
-  "$PE_WAITS" nanosleep nanosleep nanosleep >/dev/null & program=$!
-  engine_offcpu -a --min-us 20000 -d 0.5 -o "$dir/a.pe" 2>"$dir/err"; expect 'whole system: status' 0 $?
-  wait $program
+  # The whole system, among it a thread that waits; making the tables of all programs may take long.
+  while :; do "$PE_WAITS" nanosleep nanosleep nanosleep; done >/dev/null & program=$!
+  engine_offcpu -a --min-us 20000 -d 1.5 -o "$dir/a.pe" 2>"$dir/err"; expect 'whole system: status' 0 $?
+  kill $program; wait $program 2>/dev/null
   fold "$dir/a.pe" >"$dir/a.folded"
   at_least 'a program in the whole system' 100000 "$(waited '^waits;.*;main;.*;wait_in_nanosleep;' "$dir/a.folded")"
   expect 'idle threads' 0 "$(waited '^swapper' "$dir/a.folded")"
