@@ -54,9 +54,10 @@ Fd listen_at(const std::string& name) {
 struct Received {
   std::vector<Fd> fds;
   bool is_cut = false;  ///< there were more, and no room for them among our descriptors
+  std::string reason;   ///< why the process sends none, if it says so
 };
 
-/// The descriptors of a message; what else is in it says nothing.  nullopt: nothing has come yet.
+/// The descriptors of a message, or why there are none.  nullopt: nothing has come yet.
 std::optional<Received> receive_fds(int socket) {
   constexpr std::size_t kMost = 8;
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMost * sizeof(int))> control{};
@@ -88,6 +89,10 @@ std::optional<Received> receive_fds(int socket) {
       received.fds.emplace_back(fd);
     }
   }
+  // One byte comes with descriptors, and says nothing.
+  if (n > 1 && received.fds.empty())
+    received.reason.assign(reinterpret_cast<const char*>(content.data()),
+                           static_cast<std::size_t>(n));
   return received;
 }
 
@@ -172,9 +177,13 @@ bool Processes::receive(const Connection& connection) {
   auto received = receive_fds(connection.socket.get());
   if (!received)
     return false;
-  auto& [fds, is_cut] = *received;
+  auto& [fds, is_cut, reason] = *received;
+  // Who says something else each time fills no memory with it.
+  constexpr std::size_t kMostReasons = 16;
   if (fds.size() == 1)
     begin(connection.pid, std::move(fds.front()));
+  else if (!reason.empty() && refused_.size() < kMostReasons)
+    ++refused_["of a process that is not traced: " + reason + ":"];
   else
     ++refused_[is_cut ? "for whose shared memory there was no descriptor"
                       : "that sent no shared memory"];

@@ -166,6 +166,22 @@ BOOST_AUTO_TEST_CASE(who_finds_no_descriptor_waits_and_nothing_spins) {
   BOOST_TEST(::poll(&polled, 1, 20'000) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(why_a_process_is_not_traced_is_told) {
+  Processes processes([](const HeapOfProcess&) {});
+  const auto say = [&](const std::string& reason) {
+    const Fd socket = connect_to(processes);
+    BOOST_REQUIRE(::send(socket.get(), reason.data(), reason.size(), MSG_NOSIGNAL) > 0);
+    processes.pass();
+  };
+  say("no memory");
+  say("no memory");
+  BOOST_TEST((processes.refused() == std::map<std::string, std::uint64_t>{
+                                         {"of a process that is not traced: no memory:", 2}}));
+  for (int i = 0; i < 100; ++i)
+    say("reason " + std::to_string(i));
+  BOOST_TEST(processes.refused().size() < 20U);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_shared_memory_is_refused_and_counted) {
   Processes processes([](const HeapOfProcess&) { BOOST_ERROR("heard of a process"); });
   HeapBuilder other;

@@ -72,6 +72,8 @@ void note_standard_error() noexcept {
   began_with = standard_error();
 }
 
+void be_silent() noexcept { began_with = {}; }
+
 void report_line(std::string_view what, int error) noexcept {
   const KeepErrno keep;
   std::array<char, 256> text{};

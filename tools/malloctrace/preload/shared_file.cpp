@@ -48,29 +48,12 @@ bool prepare(int fd, std::byte*& base, SharedFailure& failure) noexcept {
   return true;
 }
 
-bool send_over(int socket, int fd, std::string_view name, SharedFailure& failure) noexcept {
+bool connect_to(int socket, std::string_view name) noexcept {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::copy(name.begin(), name.end(), address.sun_path + 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0)
-    return fail(failure, "cannot reach malloctrace", errno);
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof fd)> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != 1)
-    return fail(failure, "cannot send to malloctrace", errno);
-  return true;
+  return ::connect(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0;
 }
 
 }  // namespace
@@ -88,13 +71,45 @@ std::optional<SharedFile> make_shared_file(SharedFailure& failure) noexcept {
   return std::nullopt;
 }
 
-bool send_file(int fd, std::string_view name, SharedFailure& failure) noexcept {
-  const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (socket < 0)
-    return fail(failure, "cannot create a socket", errno);
-  const bool is_sent = send_over(socket, fd, name, failure);
-  ::syscall(SYS_close, socket);
-  return is_sent;
+Link::Link(std::string_view name) noexcept
+    : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+  if (socket_ < 0 || connect_to(socket_, name))
+    return;
+  ::syscall(SYS_close, socket_);
+  socket_ = -1;
+}
+
+Link::~Link() {
+  if (socket_ >= 0)
+    ::syscall(SYS_close, socket_);
+}
+
+bool Link::is_to_parent() const noexcept {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != 0 &&
+         peer.pid == ::getppid();
+}
+
+bool Link::send_file(int fd) const noexcept {
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+  return ::sendmsg(socket_, &message, MSG_NOSIGNAL) == 1;
+}
+
+void Link::send_reason(const SharedFailure& failure) const noexcept {
+  static_cast<void>(::send(socket_, failure.what, std::strlen(failure.what), MSG_NOSIGNAL));
 }
 
 }  // namespace pe::malloctrace

@@ -135,6 +135,15 @@ bool make_key() noexcept {
   return process.has_key;
 }
 
+/// Hands the memory over; false if the trace is over, or not of this process.
+bool send_memory(int fd) noexcept {
+  const Link link(process.settings.socket_name());
+  if (!link || !link.is_to_parent())
+    be_silent();
+  return link && link.send_file(fd);
+}
+
+/// False, and why it was, if there is a reason to tell.
 bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   auto* tracer = static_cast<Tracer*>(map_private(sizeof(Tracer)));
   failure = {"no memory", 0};
@@ -149,9 +158,11 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   process.shared = file->base;
   failure = {"no memory", 0};
   const bool is_started = start_tables(*tracer);
-  if (is_started)
+  if (is_started) {
+    failure = {};
     fill_header(*tracer);
-  const bool is_sent = is_started && send_file(file->fd, process.settings.socket_name(), failure);
+  }
+  const bool is_sent = is_started && send_memory(file->fd);
   ::syscall(SYS_close, file->fd);
   if (is_sent)
     process.tracer = tracer;
@@ -159,6 +170,19 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
     report_line(
         "has a malloc of its own, which is called instead of ours: its blocks are not seen");
   return is_sent;
+}
+
+/// The first process says it itself, for others malloctrace does.
+void explain(const SharedFailure& failure) noexcept {
+  if (failure.what == nullptr)
+    return;
+  const Link link(process.settings.socket_name());
+  if (!link)
+    return;
+  if (link.is_to_parent())
+    report(failure);
+  else
+    link.send_reason(failure);
 }
 
 /// Of a process that has one thread, and none that has begun.
@@ -188,15 +212,17 @@ Tracer* running_tracer() noexcept {
     note_standard_error();
   const bool is_fork = process.pid != 0 && process.pid != pid;
   process.pid = pid;
-  if (is_fork)
+  if (is_fork) {
+    be_silent();
     leave_parent();
+  }
   process.is_off =
       process.settings.socket_size == 0 || (is_fork && !process.settings.follows_forks);
   SharedFailure failure;
   if (!process.is_off && !start_process(is_fork, failure)) {
     process.is_off = true;
     unmap_all();
-    report(failure);
+    explain(failure);
   }
   process.has_begun = true;
   prepare_filter(process.is_off || process.settings.sample_bytes != 0);
