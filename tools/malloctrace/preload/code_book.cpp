@@ -124,7 +124,8 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
     if (const KnownCode* before = gone_.find(key_in(key, module)); before != nullptr)
       return before->number;
   heap::Header& header = shared_.header();
-  if (header.codes + 1 >= heap::kMaxCodes) {
+  if (header.codes + 1 >= heap::kMaxCodes ||
+      !shared_.open<heap::Code>(Section::kCodes, std::uint64_t{header.codes} + 2)) {
     count_up(header.full);
     return 0;
   }

@@ -65,7 +65,8 @@ void Ledger::store(std::uint32_t site, const heap::Totals& totals) noexcept {
   if (narrow.wide == 0) {
     const std::lock_guard guard(wide_lock_);
     heap::Header& header = shared_.header();
-    if (header.wides + 1 >= heap::kMaxWides) {
+    if (header.wides + 1 >= heap::kMaxWides ||
+        !shared_.open<heap::WideTotals>(Section::kWides, std::uint64_t{header.wides} + 2)) {
       count_up(header.full);  // keeps what it had
       return;
     }

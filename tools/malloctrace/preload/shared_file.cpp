@@ -39,8 +39,8 @@ bool prepare(int fd, std::byte*& base, SharedFailure& failure) noexcept {
     return fail(failure, "cannot size its memory", errno);
   if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail(failure, "cannot seal its memory", errno);
-  const long mapped = ::syscall(SYS_mmap, nullptr, heap::kFileBytes, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_NORESERVE, fd, 0L);
+  const long mapped =
+      ::syscall(SYS_mmap, nullptr, heap::kFileBytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0L);
   if (mapped == -1)
     return fail(failure, "cannot map 24 GiB of addresses (ulimit -v?)", errno);
   base = reinterpret_cast<std::byte*>(mapped);  // NOLINT(performance-no-int-to-ptr)

@@ -16,7 +16,7 @@ struct SharedFailure {
 
 struct SharedFile {
   int fd;
-  std::byte* base;  ///< heap::kFileBytes of zeros
+  std::byte* base;  ///< heap::kFileBytes of zeros, mapped without access: see extents.h
 };
 
 /// A sealed memfd, mapped.  nullopt: `failure` says why.

@@ -6,14 +6,16 @@
 #include <cstdint>
 
 #include "heap/layout.h"
+#include "malloctrace/preload/extents.h"
 
 namespace pe::malloctrace {
 
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// Of heap::kFileBytes bytes.
-  explicit SharedMemory(std::byte* base) noexcept : base_(base) {}
+  /// Of heap::kFileBytes bytes, as far as `extents` has opened them; nullptr: all.
+  explicit SharedMemory(std::byte* base, Extents* extents = nullptr) noexcept
+      : base_(base), extents_(extents) {}
 
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] heap::Header& header() const noexcept { return *at<heap::Header>(0); }
@@ -32,6 +34,13 @@ class SharedMemory {
     return at<heap::ThreadSums>(heap::kThreadsAt);
   }
 
+  /// Whether elements 0 to `count` - 1 of a section may be used; to be asked, under a lock of the
+  /// caller's, before a count in the header grows.
+  template <typename T>
+  [[nodiscard]] bool open(Section section, std::uint64_t count) const noexcept {
+    return extents_ == nullptr || extents_->open(section, count, sizeof(T));
+  }
+
  private:
   template <typename T>
   [[nodiscard]] T* at(std::uint64_t offset) const noexcept {
@@ -39,6 +48,7 @@ class SharedMemory {
   }
 
   std::byte* base_ = nullptr;
+  Extents* extents_ = nullptr;
 };
 
 /// Adds to a count that several threads add to, and that is read from outside.

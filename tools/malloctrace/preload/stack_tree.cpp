@@ -72,7 +72,8 @@ std::uint32_t StackTree::append(std::uint32_t node, std::uint32_t code) noexcept
   constexpr std::uint32_t kMost = 3;  // a head, the child, a site's number
   std::uint32_t* words = shared_.words();
   std::uint32_t& count = shared_.header().words;
-  if (heap::kMaxWords - count < kMost)
+  if (heap::kMaxWords - count < kMost ||
+      !shared_.open<std::uint32_t>(Section::kWords, std::uint64_t{count} + kMost))
     return kFull;
   std::uint32_t child = count;
   if (child != node + 1) {
@@ -109,7 +110,9 @@ std::uint32_t StackTree::site(std::uint32_t node) noexcept {
   if (const std::uint32_t found = find(node, kSite); found != 0)
     return words[found + 1] & ~kHead;
   const std::uint32_t site = header.sites + 1;
-  const std::uint32_t leaf = site < heap::kMaxSites ? append(node, kSite) : kFull;
+  const bool has_room = site < heap::kMaxSites &&
+                        shared_.open<heap::SiteTotals>(Section::kSites, std::uint64_t{site} + 1);
+  const std::uint32_t leaf = has_room ? append(node, kSite) : kFull;
   if (leaf == kFull)
     return 0;
   words[leaf + 1] = kHead | site;

@@ -29,6 +29,7 @@ namespace {
 struct Process {
   Settings settings;
   bool has_settings;
+  bool is_under_valgrind;
   bool has_key;
   bool is_off;
   bool has_begun;             ///< or is off
@@ -91,9 +92,14 @@ bool read_settings(const char* const* environment) noexcept {
   if (process.has_settings || environment == nullptr)
     return process.has_settings;
   constexpr std::string_view kName = "MALLOCTRACE=";
-  for (; *environment != nullptr; ++environment)
-    if (const std::string_view variable(*environment); variable.starts_with(kName))
+  constexpr std::string_view kPreload = "LD_PRELOAD=";
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view variable(*environment);
+    if (variable.starts_with(kName))
       process.settings = parse_settings(variable.substr(kName.size()));
+    else if (variable.starts_with(kPreload))
+      process.is_under_valgrind = variable.find("/vgpreload_") != std::string_view::npos;
+  }
   process.has_settings = true;
   return true;
 }
@@ -145,6 +151,11 @@ bool send_memory(int fd) noexcept {
 
 /// False, and why it was, if there is a reason to tell.
 bool start_process(bool is_fork, SharedFailure& failure) noexcept {
+  // Its processor is not ours, its allocator stands in the place of all others, and its search for
+  // leaks would read all that we map.
+  failure = {"it runs under valgrind", 0};
+  if (process.is_under_valgrind)
+    return false;
   auto* tracer = static_cast<Tracer*>(map_private(sizeof(Tracer)));
   failure = {"no memory", 0};
   if (tracer == nullptr || !make_key())
@@ -154,10 +165,10 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   const auto file = make_shared_file(failure);
   if (!file)
     return false;
-  tracer->shared = SharedMemory(file->base);
+  tracer->shared = SharedMemory(file->base, &tracer->extents);
   process.shared = file->base;
   failure = {"no memory", 0};
-  const bool is_started = start_tables(*tracer);
+  const bool is_started = tracer->extents.start(file->base) && start_tables(*tracer);
   if (is_started) {
     failure = {};
     fill_header(*tracer);
@@ -235,7 +246,8 @@ heap::ThreadSums* take_slot(Tracer& tracer) noexcept {
   std::uint32_t slot = header.threads;
   if (tracer.free_slot_count != 0)
     slot = tracer.free_slots[--tracer.free_slot_count];
-  else if (slot >= heap::kMaxThreads)
+  else if (slot >= heap::kMaxThreads ||
+           !tracer.shared.open<heap::ThreadSums>(Section::kThreads, std::uint64_t{slot} + 1))
     return nullptr;
   heap::ThreadSums& sums = tracer.shared.threads()[slot];
   publish(sums.tid, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
@@ -372,7 +384,9 @@ bool is_traced() noexcept { return process.tracer != nullptr; }
 
 bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept {
   const auto shared = reinterpret_cast<std::uint64_t>(process.shared);
-  return (shared >= start && shared < end) || is_private_memory(start, end);
+  const bool is_shared =
+      process.shared != nullptr && start < shared + heap::kFileBytes && shared < end;
+  return is_shared || is_private_memory(start, end);
 }
 
 bool traces_mmap() noexcept { return process.settings.traces_mmap; }

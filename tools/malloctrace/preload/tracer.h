@@ -23,6 +23,7 @@ namespace pe::malloctrace {
 struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is one
   Settings settings;
   SharedMemory shared;
+  Extents extents;  ///< of `shared`
   LiveBlocks live;
   MappingList mappings;
   Ledger ledger;
