@@ -183,7 +183,7 @@ class HeapReader {
     // What threads have not told of yet may make now the peak.
     const bool is_now = live > heap_.header.peak_bytes;
     if (is_now)
-      heap_.header.peak_tick = heap_.header.tick;
+      heap_.header.peak_tick = heap_.header.last_tick;
     heap_.peak_bytes = positive(is_now ? live : heap_.header.peak_bytes);
     for (std::size_t i = 0; i < sums_.size(); ++i) {
       const SignedSums& from = sums_[i];

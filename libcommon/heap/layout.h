@@ -33,7 +33,7 @@
 // `version` is not the header's, they keep their live_bytes as peak_bytes and take over the
 // version.  So what they held at the peak is peak_bytes if the version is the header's, else
 // live_bytes.  If the process holds more than peak_bytes just now, the peak is now: every
-// live_bytes.
+// live_bytes.  It was reached by the newest allocation: last_tick.
 //
 // Numbers in host order.  Bytes are what the program asked for, not what the allocator spent.
 // SPDX-License-Identifier: MIT
@@ -79,6 +79,7 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t has_ended;  ///< 1: the process has left by exit(3), or _exit(2) was seen
 
   std::uint32_t modules, codes, words, sites, wides, threads;  ///< how many; of threads: slots used
+  std::uint32_t last_tick;  ///< of the newest allocation of any thread: when there was most
 
   // Of the whole process.
   alignas(64) std::int64_t live_bytes;  ///< what threads have told; the rest is in ThreadSums

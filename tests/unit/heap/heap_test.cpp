@@ -58,9 +58,10 @@ BOOST_AUTO_TEST_CASE(a_count_takes_no_more_memory_than_its_section_has) {
   BOOST_TEST(heap.damaged >= 3U);
 }
 
-BOOST_AUTO_TEST_CASE(a_peak_that_is_now_has_the_time_that_is_now) {
+BOOST_AUTO_TEST_CASE(a_peak_that_is_now_has_the_time_of_the_newest_allocation) {
   HeapBuilder builder;
-  builder.header.tick = 50;
+  builder.header.tick = 70;
+  builder.header.last_tick = 50;
   builder.header.peak_tick = 20;
   builder.header.peak_bytes = 10;
   builder.site_of({builder.code(1)}, {.live_bytes = 10});

@@ -240,4 +240,17 @@ BOOST_AUTO_TEST_CASE(a_site_knows_when_it_first_and_last_allocated) {
   BOOST_TEST(totals.last_tick == 7U);
 }
 
+BOOST_AUTO_TEST_CASE(a_peak_has_the_time_when_it_was_reached) {
+  Book book(1, 2);
+  pe::heap::Header& header = book.shared().header();
+  header.tick = 20;
+  book[0].allocate(1, {100, 1});
+  BOOST_TEST(header.last_tick == 20U);
+  header.tick = 80;
+  book[0].free(1, {100, 1}, false);
+  BOOST_TEST(header.peak_tick == 20U);
+  book[1].allocate(1, {500, 1});
+  BOOST_TEST(header.last_tick == 80U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,6 +26,7 @@ class Account {
     ledger_ = &ledger;
     is_first_ = slot == 0;
     slack_ = -1;
+    last_tick_ = 0;
   }
 
   void allocate(std::uint32_t site, Weight weight) noexcept {
@@ -35,6 +36,8 @@ class Account {
     if (sum.allocated_count == 0)
       sum.first_tick = tick;
     sum.last_tick = tick;
+    if (last_tick_ != tick) [[unlikely]]
+      store_relaxed(header_->last_tick, last_tick_ = tick);
     sum.allocated_bytes += weight.bytes;
     sum.allocated_count += weight.count;
     add_live(sum, static_cast<std::int64_t>(weight.bytes), static_cast<std::int64_t>(weight.count));
@@ -97,7 +100,8 @@ class Account {
   heap::Header* header_;
   heap::ThreadSums* sums_;
   Ledger* ledger_;
-  std::int64_t slack_;  ///< below 0: whatever there is must be told
+  std::int64_t slack_;       ///< below 0: whatever there is must be told
+  std::uint32_t last_tick_;  ///< of this thread's allocations
   bool is_first_;
 };
 

@@ -98,7 +98,7 @@ void Ledger::note_peak(std::int64_t live_bytes) noexcept {
   if (live_bytes <= header.peak_bytes)
     return;
   store_relaxed(header.peak_bytes, live_bytes);
-  store_relaxed(header.peak_tick, load_relaxed(header.tick));
+  store_relaxed(header.peak_tick, load_relaxed(header.last_tick));
   publish(header.peak_version, header.peak_version + 1);
 }
 

@@ -183,7 +183,7 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   return is_sent;
 }
 
-/// The first process says it itself, for others malloctrace does.
+/// To malloctrace; the first process says it itself as well.
 void explain(const SharedFailure& failure) noexcept {
   if (failure.what == nullptr)
     return;
@@ -192,8 +192,7 @@ void explain(const SharedFailure& failure) noexcept {
     return;
   if (link.is_to_parent())
     report(failure);
-  else
-    link.send_reason(failure);
+  link.send_reason(failure);
 }
 
 /// Of a process that has one thread, and none that has begun.
