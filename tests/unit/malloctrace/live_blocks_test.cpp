@@ -2,6 +2,7 @@
 #include "malloctrace/preload/live_blocks.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -71,6 +72,9 @@ BOOST_AUTO_TEST_CASE(a_shadow_knows_the_sizes_that_were_asked_for) {
       BOOST_REQUIRE(live->insert(memory, held.back().block));
     } else {
       std::swap(held[random() % held.size()], held.back());
+      for (const std::size_t inside : {1UL, 8UL, 16UL, 24UL, 32UL})
+        BOOST_REQUIRE(inside > held.back().block.bytes ||
+                      live->take(static_cast<std::byte*>(held.back().memory) + inside).site == 0U);
       const Block got = live->take(held.back().memory);
       BOOST_REQUIRE(got.site == held.back().block.site);
       BOOST_REQUIRE(got.bytes == held.back().block.bytes);

@@ -2,9 +2,10 @@
 //
 // It relies on glibc's layout: chunks have at least 32 bytes and are aligned to 16, so no two
 // blocks begin in the same 32; and the word before a block holds its chunk's size, so that only the
-// slack is kept, what the chunk has beyond what was asked for.  Blocks with more of it (memory of
-// its own mapping, mostly) are in a table besides.  (malloc/malloc.c of glibc 2.36: MINSIZE,
-// chunksize().) SPDX-License-Identifier: MIT
+// slack is kept, what the chunk has beyond what was asked for, and in which half of the 32 the
+// block begins.  Blocks with more of it (memory of its own mapping, mostly) are in a table besides.
+// (malloc/malloc.c of glibc 2.36: MINSIZE, chunksize().)
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <array>
@@ -42,14 +43,15 @@ class ShadowMap {
       if (entry == nullptr)
         return false;
     }
+    const std::uint32_t half = half_of(avma);
     const std::uint64_t slack = usable_bytes(avma) - block.bytes;
     if (slack >= kElsewhere) [[unlikely]] {
       if (!others.insert(avma, block))
         return false;
-      store_relaxed(*entry, block.site << kSlackBits | kElsewhere);
+      store_relaxed(*entry, half | block.site << kSlackBits | kElsewhere);
       return true;
     }
-    store_relaxed(*entry, block.site << kSlackBits | static_cast<std::uint32_t>(slack));
+    store_relaxed(*entry, half | block.site << kSlackBits | static_cast<std::uint32_t>(slack));
     return true;
   }
 
@@ -57,13 +59,14 @@ class ShadowMap {
   Block take(std::uint64_t avma, BlockTable& others) noexcept {
     std::uint32_t* entry = entry_of(avma);
     const std::uint32_t value = entry == nullptr ? 0 : load_relaxed(*entry);
-    if (value == 0) [[unlikely]]
+    // What is freed may be no block's beginning.
+    if (value == 0 || (value & kHalf) >> kHalfShift != avma % kGrain) [[unlikely]]
       return {};
     store_relaxed(*entry, 0U);
     const std::uint32_t slack = value & kElsewhere;
     if (slack == kElsewhere) [[unlikely]]
       return others.take(avma).value_or(Block{});
-    return {value >> kSlackBits, usable_bytes(avma) - slack};
+    return {(value & ~kHalf) >> kSlackBits, usable_bytes(avma) - slack};
   }
 
   /// Of memory that has been touched; the kernel is asked.
@@ -79,6 +82,9 @@ class ShadowMap {
   static constexpr unsigned kLeafBits = 26;  ///< of the addresses that one leaf is for
   static constexpr unsigned kGrainBits = 5;
   static constexpr unsigned kSlackBits = 5;
+  static constexpr std::uint64_t kGrain = std::uint64_t{1} << kGrainBits;
+  static constexpr std::uint32_t kHalf = 0x80000000;  ///< it begins 16 bytes behind the grain
+  static constexpr unsigned kHalfShift = 31 - 4;
   static constexpr std::uint32_t kElsewhere = (1U << kSlackBits) - 1;
   static constexpr std::size_t kLeaves = std::size_t{1} << (kAddressBits - kLeafBits);
   static constexpr std::size_t kLeafSize = std::size_t{1} << (kLeafBits - kGrainBits);
@@ -87,6 +93,9 @@ class ShadowMap {
     std::uint32_t* leaf =
         __atomic_load_n(&leaves_[(avma >> kLeafBits) % kLeaves], __ATOMIC_ACQUIRE);
     return leaf == nullptr ? nullptr : leaf + (avma >> kGrainBits) % kLeafSize;
+  }
+  static std::uint32_t half_of(std::uint64_t avma) noexcept {
+    return static_cast<std::uint32_t>(avma << kHalfShift) & kHalf;
   }
   /// Maps a leaf, and gives the entry in it.
   std::uint32_t* add_leaf(std::uint64_t avma) noexcept;
