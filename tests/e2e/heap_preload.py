@@ -76,6 +76,8 @@ for program, mode in ((patterns, "coroutines"), (edges, "merged_stacks"), (edges
     result, processes = run([program, mode])
     check(f"{mode}: status", result.returncode == 0, result.returncode)
     compare(mode, (said_by(result) or [dict.fromkeys(EXACT)])[0], processes[0])
+    if mode == "coroutines":
+        check("coroutines: whole stacks", processes[0]["incomplete"] == 0, processes[0]["incomplete"])
 
 # glibc allocates for threads, too.  The peak is off by the slack of 4 KiB a thread, and by what the eight
 # threads have allocated and not counted themselves yet.

@@ -42,6 +42,16 @@ CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
   return {key.avma() | std::uint64_t{module} << kUserAddressBits, key.is_exact()};
 }
 
+/// Whether a return address, with no function before it that could have made the call, is the first
+/// of one: that was put there for a function to return into, by makecontext(3) below a coroutine's
+/// first one.  There is no caller behind it.
+bool is_put_there(CodeKey key) noexcept {
+  if (key.is_exact())
+    return false;
+  const auto behind = find_fde(key.avma());
+  return behind && behind->fde.start_svma == key.avma();
+}
+
 /// Goes to the row for `avma`; false if there is none.
 bool run_to(unwind::CfiProgram& program, std::uint64_t offset) noexcept {
   while (program.next())
@@ -67,7 +77,7 @@ bool CodeBook::start(SharedMemory shared, bool is_fork) noexcept {
 unwind::Rule CodeBook::find_rule(CodeKey key) noexcept {
   const auto found = find_fde(key.instruction());
   if (!found)
-    return Rule(RuleKind::kNone);
+    return Rule(is_put_there(key) ? RuleKind::kEnd : RuleKind::kNone);
   unwind::CfiProgram program(found->fde, found->data_avma, room_);
   if (!run_to(program, key.instruction() - found->fde.start_svma))
     return Rule(RuleKind::kNone);
