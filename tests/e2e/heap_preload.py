@@ -242,5 +242,11 @@ check("sample: bytes", abs(got["bytes"] / said["bytes"] - 1) < 0.08, got["bytes"
 check("sample: few walks", got["walks"] < said["count"] / 3, got["walks"])
 check("sample: live blocks are those of the samples", 0 < got["live"] < 3 * said["live"], got["live"])
 
+# An allocation between, which is no sample, counts all the same.
+for mode, fraction in (("overlapping", 0), ("coroutines", 1)):
+    process = run([patterns, mode], "sample=100")[1][0]
+    check(f"sample: {mode}: some", process["count"] > 0)
+    check(f"sample: {mode}: temporary", process["temporary"] == fraction * process["count"], process["temporary"])
+
 shutil.rmtree(folder)
 sys.exit(failures != 0)

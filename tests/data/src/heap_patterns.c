@@ -257,6 +257,16 @@ static void run_coroutines(void) {
   munmap(stack, size);
 }
 
+/* Each block but the last is freed after the next one was allocated. */
+static void run_overlapping(void) {
+  void* before = get(100);
+  for (int i = 0; i < 100000; ++i) {
+    void* next = get(100);
+    drop(before, 100);
+    before = next;
+  }
+}
+
 static void run_deep(void) {
   for (int i = 0; i < 20; ++i) {
     drop(descend(20000, 7, 100), 100);
@@ -308,11 +318,11 @@ static void run_mmap(void) {
 }
 
 static const struct mode modes[] = {
-    {"mixed", run_mixed},     {"threads", run_threads},       {"short_threads", run_short_threads},
-    {"realloc", run_realloc}, {"failures", run_failures},     {"fork", run_fork},
-    {"signals", run_signals}, {"coroutines", run_coroutines}, {"deep", run_deep},
-    {"plugin", run_plugin},   {"killed", run_killed},         {"exit", run_exit},
-    {"mmap", run_mmap}};
+    {"mixed", run_mixed},     {"threads", run_threads},        {"short_threads", run_short_threads},
+    {"realloc", run_realloc}, {"failures", run_failures},      {"fork", run_fork},
+    {"signals", run_signals}, {"coroutines", run_coroutines},  {"deep", run_deep},
+    {"plugin", run_plugin},   {"killed", run_killed},          {"exit", run_exit},
+    {"mmap", run_mmap},       {"overlapping", run_overlapping}};
 
 int main(int argc, char** argv) {
   return run_mode(argc, argv, modes, sizeof modes / sizeof *modes);

@@ -56,6 +56,16 @@ bool is_sample(Thread& thread, std::size_t bytes) noexcept {
   return true;
 }
 
+void note_last(Thread& thread, const void* memory) noexcept {
+  thread.last_block = memory;
+  thread.left_at_last = thread_state.sample_left;
+}
+
+/// Where every allocation counts, nothing is ever left to the next one.
+bool is_still_last(const Thread& thread) noexcept {
+  return thread.left_at_last == thread_state.sample_left;
+}
+
 /// Knows a block from now on; `insert` puts it among the live ones.
 template <typename Insert>
 [[gnu::always_inline]] inline void record(Thread& thread, const void* memory, Block block,
@@ -66,12 +76,12 @@ template <typename Insert>
   if (tracer.settings.sample_bytes != 0)
     add_to_filter(memory);
   thread.account.allocate(block.site, weight_of(thread, block.bytes));
-  thread.last_block = memory;
+  note_last(thread, memory);
 }
 
 [[gnu::always_inline]] inline void settle(Thread& thread, const void* memory,
                                           Block block) noexcept {
-  const bool is_temporary = thread.last_block == memory;
+  const bool is_temporary = thread.last_block == memory && is_still_last(thread);
   if (is_temporary)
     thread.last_block = nullptr;
   thread.account.free(block.site, weight_of(thread, block.bytes), is_temporary);
@@ -108,7 +118,7 @@ void record_mapping(const void* memory, std::size_t bytes, const void* frame) no
   if (site == 0 || !thread->tracer->mappings.add(avma, {site, bytes}))
     return count_up(thread->tracer->shared.header().dropped);
   thread->account.allocate(site, weight_of(*thread, bytes));
-  thread->last_block = memory;
+  note_last(*thread, memory);
 }
 
 Block forget_block(const void* memory) noexcept {
@@ -139,6 +149,7 @@ void forget_mapping(const void* memory, std::size_t bytes) noexcept {
     };
     // It is one allocation until its last piece goes.
     const bool is_temporary = cut.is_last && thread->last_block != nullptr &&
+                              is_still_last(*thread) &&
                               reinterpret_cast<std::uint64_t>(thread->last_block) == cut.block_avma;
     if (is_temporary)
       thread->last_block = nullptr;

@@ -45,7 +45,9 @@ struct Thread {
   bool is_late;  ///< for one call of a hook: the C library is taking the thread apart
   Tracer* tracer;
   const void* last_block;  ///< that it has allocated, if it is live; see Totals::temporary_count
-  StackHash last_stack;    ///< and depth and site: mostly the same again
+  /// Bytes to the next sample at that time: less now if it has allocated again, and that was none.
+  std::uint64_t left_at_last;
+  StackHash last_stack;  ///< and depth and site: mostly the same again
   std::uint32_t last_depth, last_site;
   StackWalk walk;
   Account account;
