@@ -2,6 +2,7 @@
 #include "heap/heap.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -242,6 +243,15 @@ Sums Heap::total() const noexcept {
     total.last_tick = std::max(total.last_tick, site.sums.last_tick);
   }
   return total;
+}
+
+std::uint64_t Heap::peak_excess_bytes() const noexcept {
+  // The x that x + errors * sqrt(x * mean) = peak holds for.
+  constexpr double kErrors = 4;
+  const auto peak = static_cast<double>(peak_bytes);
+  const double half = kErrors / 2 * std::sqrt(static_cast<double>(header.sample_bytes));
+  const double root = std::sqrt(half * half + peak) - half;
+  return header.sample_bytes == 0 ? 0 : static_cast<std::uint64_t>(peak - root * root);
 }
 
 std::optional<Heap> read_heap(const SharedFile& file) {

@@ -62,6 +62,12 @@ struct Heap {
 
   /// The sums of all sites.
   [[nodiscard]] Sums total() const noexcept;
+
+  /// By how much peak_bytes may be above the true peak, being the greatest of many estimates; 0 if
+  /// it is none.  An estimate of x held bytes has a standard error of sqrt(x * sample_bytes) at
+  /// most (a sample of s bytes stands for s / p bytes, p = 1 - exp(-s / sample_bytes), and adds
+  /// (1 - p) (s / p)^2 to the variance), and the greatest of thousands is about four above.
+  [[nodiscard]] std::uint64_t peak_excess_bytes() const noexcept;
 };
 
 /// nullopt if the file is no shared memory of a process any more.

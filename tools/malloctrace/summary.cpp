@@ -23,6 +23,7 @@ void Summary::add(const HeapOfProcess& process) {
   temporary += heap.whole(total.temporary_count);
   if (heap.peak_bytes >= highest_peak_bytes) {
     highest_peak_bytes = heap.peak_bytes;
+    peak_excess_bytes = heap.peak_excess_bytes();
     peak_slack_bytes = header.has_threads != 0 ? header.slack_bytes : 0;
   }
   peaks_bytes += heap.peak_bytes;
@@ -44,8 +45,11 @@ void Summary::add(const HeapOfProcess& process) {
 
 std::string describe_use(const Summary& summary) {
   const bool is_one = summary.programs == 1;
-  const std::string slack =
+  std::string slack =
       summary.peak_slack_bytes == 0 ? "" : fmt::format(" within {}", summary.peak_slack_bytes);
+  if (summary.peak_excess_bytes != 0)
+    slack =
+        fmt::format(", too high by up to {}", summary.peak_excess_bytes + summary.peak_slack_bytes);
   return fmt::format("{}{}, {}; peak {} bytes{}{}; {} in {} not freed; {}",
                      summary.is_estimated ? "about " : "",
                      plural(summary.allocations, "allocation"),

@@ -18,6 +18,7 @@ struct Summary {
   std::uint64_t live_bytes = 0, live_blocks = 0, temporary = 0;
   std::uint64_t highest_peak_bytes = 0;  ///< of one program
   std::uint64_t peak_slack_bytes = 0;    ///< by how much that may be off
+  std::uint64_t peak_excess_bytes = 0;   ///< by how much it may be too high, by sampling
   std::uint64_t peaks_bytes = 0;         ///< the sum of all programs' peaks
   std::uint64_t metadata_bytes = 0;      ///< what tracing took of memory, in and of them
   std::uint64_t walks = 0, frames_walked = 0, frames_reused = 0;

@@ -70,6 +70,18 @@ BOOST_AUTO_TEST_CASE(a_peak_that_is_now_has_the_time_of_the_newest_allocation) {
   BOOST_TEST(read(builder).header.peak_tick == 50U);
 }
 
+BOOST_AUTO_TEST_CASE(a_peak_of_samples_may_be_too_high) {
+  heap::Heap heap;
+  heap.peak_bytes = 6'000'000;
+  BOOST_TEST(heap.peak_excess_bytes() == 0U);
+  // 4,000,000 and four times a standard error of 500,000.
+  heap.header.sample_bytes = 62'500;
+  BOOST_TEST(heap.peak_excess_bytes() >= 1'999'990U);
+  BOOST_TEST(heap.peak_excess_bytes() <= 2'000'010U);
+  heap.header.sample_bytes = ~std::uint64_t{0};
+  BOOST_TEST(heap.peak_excess_bytes() <= 6'000'000U);
+}
+
 BOOST_AUTO_TEST_CASE(only_sealed_memory_of_the_right_size_and_version_is_taken) {
   BOOST_TEST(refusal(HeapBuilder().build()) == "");
   BOOST_TEST(refusal(HeapBuilder().build(0)) ==

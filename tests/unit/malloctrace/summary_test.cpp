@@ -42,10 +42,14 @@ BOOST_AUTO_TEST_CASE(the_peak_of_threads_has_a_bound_and_estimates_say_so) {
   heap::Heap heap = heap_with(2000);
   heap.header.has_threads = 1;
   heap.header.slack_bytes = 64;
-  heap.header.sample_bytes = 1024;
   summary.add({1, Fate::kEnded, heap});
-  BOOST_TEST(describe_use(summary).starts_with(
-      "about 0 allocations, 3000 bytes; peak 2000 bytes within 64; "));
+  BOOST_TEST(
+      describe_use(summary).starts_with("3 allocations, 3000 bytes; peak 2000 bytes within 64; "));
+  heap.header.sample_bytes = 500;
+  Summary estimated;
+  estimated.add({1, Fate::kEnded, heap});
+  BOOST_TEST(describe_use(estimated).starts_with(
+      "about 0 allocations, 3000 bytes; peak 2000 bytes, too high by up to 1720; "));
 }
 
 BOOST_AUTO_TEST_CASE(programs_of_one_process_are_one_process) {
