@@ -76,8 +76,8 @@ void check_together(const cli::CommandLine& line, const Options& options) {
 void add_options(po::options_description& options) {
   options.add_options()("output,o", text("FILE"), "write to FILE; the command keeps its output")(
       "sample", text("BYTES"), "one of so many bytes, not all (512K for production)")(
-      "depth", text("N"), "at most N frames a stack (default: all)")(
-      "mmap", "also memory that the program maps itself")(
+      "depth", text("N"), "at most N frames a stack (default: all; 8000 are written)")(
+      "mmap", "also writable memory that the program maps itself")(
       "follow", "also processes that it starts (the default)")("no-follow", "do not")(
       "snapshot", text("SECONDS"), "write FILE.1, FILE.2 ... as it runs")(
       "report", "text: totals, peak, top sites, leaks; not the stream")(

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -305,8 +306,8 @@ static void run_mmap(void) {
   munmap(block, 4096);
   munmap((char*)block + 12288, 4096);
   live -= 8192;
-  void* over =
-      mmap((char*)block + 4096, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  void* over = mmap((char*)block + 4096, 8192, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   live -= 8192;
   came(over, 8192);
   went(block, 100000 - 16384);
@@ -315,6 +316,15 @@ static void run_mmap(void) {
   munmap(over, 8192);
   block = mmap(NULL, 40000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   came(block, 40000);
+  /* A reservation takes what was there away, and is no memory; nor is a file. */
+  went(block, 40000);
+  mmap(block, 40000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  const int file = open("/proc/self/exe", O_RDONLY);
+  if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED ||
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) == MAP_FAILED)
+    abort();
+  block = mmap(NULL, 30000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  came(block, 30000);
 }
 
 static const struct mode modes[] = {

@@ -1,9 +1,8 @@
 // mmap(2) and munmap(2), which count where the settings ask for it.
 //
 // What the C library maps itself (for its allocator, for stacks of threads) does not pass here, so
-// nothing counts twice.  A mapping is one allocation until all of it is gone; mremap(2) is not
-// followed.
-// SPDX-License-Identifier: MIT
+// nothing counts twice.  Memory is what is anonymous and writable.  A mapping is one allocation
+// until all of it is gone; mremap(2) is not followed. SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,10 +24,17 @@ void* map(void* address, std::size_t bytes, int protection, int flags, int fd,
       ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
 
+/// Files are memory of the kernel's, and what cannot be written is a reservation: nothing of these
+/// is the program's, however large they are.
+bool is_memory(int protection, int flags) noexcept {
+  return (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;
+}
+
 /// What was known to be there is gone (MAP_FIXED, or moved by mremap(2) before).
-void count_mapped(const void* memory, std::size_t bytes, const void* frame) noexcept {
+void count_mapped(const void* memory, std::size_t bytes, bool is_memory,
+                  const void* frame) noexcept {
   forget_mapping(memory, bytes);
-  if (!passes_between_samples(bytes))
+  if (is_memory && !passes_between_samples(bytes))
     record_mapping(memory, bytes, frame);
 }
 
@@ -55,7 +61,7 @@ void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int
                 long offset) noexcept {
   void* mapped = map(address, bytes, protection, flags, fd, offset);
   if (mapped != MAP_FAILED && traces_mmap())
-    count_mapped(mapped, bytes, __builtin_frame_address(0));
+    count_mapped(mapped, bytes, is_memory(protection, flags), __builtin_frame_address(0));
   return mapped;
 }
 
@@ -63,7 +69,7 @@ void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, i
                   long offset) noexcept {
   void* mapped = map(address, bytes, protection, flags, fd, offset);
   if (mapped != MAP_FAILED && traces_mmap())
-    count_mapped(mapped, bytes, __builtin_frame_address(0));
+    count_mapped(mapped, bytes, is_memory(protection, flags), __builtin_frame_address(0));
   return mapped;
 }
 
