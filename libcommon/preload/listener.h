@@ -1,0 +1,65 @@
+// Where programs that carry one of our libraries send the memory that they share (shared_file.h).
+//
+// They are untrusted: only processes of our own user, or such as know the key, are listened to.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace pe::preload {
+
+class Listener {
+ public:
+  using OnFile = std::function<void(pid_t pid, Fd file)>;
+
+  /// Begins to listen at an abstract socket whose name begins with `prefix`.  Throws Error.
+  explicit Listener(std::string_view prefix);
+
+  /// Its name, without the NUL before it.
+  [[nodiscard]] const std::string& socket_name() const noexcept { return socket_name_; }
+  /// What a process has to send along if it runs as another user: of a program that was begun as
+  /// ours and has given its rights away.
+  [[nodiscard]] const std::string& key() const noexcept { return key_; }
+  /// Readable when there is something for take_in(), or a watched descriptor is.
+  [[nodiscard]] int fd() const noexcept { return events_.get(); }
+
+  /// Wakes whoever waits for fd() when `other` can be read.  Ends when that is closed.
+  void watch(int other) const;
+  /// From now on what other processes send is not taken in.
+  void take_only(pid_t pid) noexcept { only_pid_ = pid; }
+
+  /// Calls `on_file` with each file that has come, and the pid of its process as we see it.
+  void take_in(const OnFile& on_file);
+
+  /// Adds one to those that were not taken in: "that sent no shared memory".
+  void refuse(const std::string& why) { ++refused_[why]; }
+  /// How many were not, each with the reason.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
+    return refused_;
+  }
+
+ private:
+  struct Connection {
+    Fd socket;
+    pid_t pid;
+    bool is_own_user;
+  };
+
+  bool receive(const Connection& connection, const OnFile& on_file);
+
+  std::string socket_name_, key_;
+  Fd events_, listener_;
+  pid_t only_pid_ = 0;                     ///< 0: all
+  std::map<int, Connection> connections_;  ///< by descriptor: those that have not sent yet
+  std::map<std::string, std::uint64_t> refused_;
+};
+
+}  // namespace pe::preload

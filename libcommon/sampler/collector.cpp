@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/collector.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "preload/atomics.h"
+#include "proc/maps.h"
+#include "sampler/ring_reader.h"
+
+namespace pe::sampler {
+
+using preload::load_published;
+using preload::load_relaxed;
+
+namespace {
+
+constexpr int kShortestWaitMs = 2, kLongestWaitMs = 100, kFirstWaitMs = 10;
+
+bool has_process_ended(pid_t pid, const Fd& pidfd) {
+  if (!pidfd)
+    return ::kill(pid, 0) != 0 && errno == ESRCH;
+  pollfd polled{pidfd.get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
+
+std::uint64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+/// Adds what a count has grown by since `told`.
+void add_growth(const std::uint64_t& count, std::uint64_t& told, std::uint64_t& sum) {
+  const std::uint64_t now = load_relaxed(count);
+  sum += now - told;
+  told = now;
+}
+
+}  // namespace
+
+Collector::Collector(Events& events, ThreadChoice choice)
+    : events_(events),
+      choice_(std::move(choice)),
+      listener_("pe-sampler"),
+      wait_ms_(kFirstWaitMs) {}
+
+void Collector::pass() {
+  fullest_percent_ = 0;
+  listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
+  // Who has ended is asked before the rings are read: nothing comes after.
+  const auto first_ended = std::stable_partition(
+      running_.begin(), running_.end(),
+      [](const Running& process) { return !has_process_ended(process.pid, process.ended); });
+  std::vector<Running> ended(std::make_move_iterator(first_ended),
+                             std::make_move_iterator(running_.end()));
+  running_.erase(first_ended, running_.end());
+  for (Running& process : ended)
+    finish(process);
+  for (Running& process : running_) {
+    drain(process);
+    ask_for_threads(process);
+  }
+  pace();
+}
+
+/// Rings are to be a quarter full at most when they are looked at again.
+void Collector::pace() {
+  constexpr std::uint64_t kSoonerPercent = 25, kLaterPercent = 10;
+  if (fullest_percent_ > kSoonerPercent)
+    wait_ms_ = std::max(kShortestWaitMs, wait_ms_ / 2);
+  else if (fullest_percent_ < kLaterPercent)
+    wait_ms_ = std::min(kLongestWaitMs, wait_ms_ + 1 + wait_ms_ / 8);
+}
+
+void Collector::begin(pid_t pid, Fd fd) {
+  auto checked = SharedMemory::check(std::move(fd));
+  if (const auto* why = std::get_if<std::string>(&checked)) {
+    listener_.refuse("that sent " + *why);
+    return;
+  }
+  const auto before = std::find_if(running_.begin(), running_.end(),
+                                   [&](const Running& process) { return process.pid == pid; });
+  if (before != running_.end()) {
+    Running ended = std::move(*before);
+    running_.erase(before);
+    finish(ended);
+  }
+  Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (ended)
+    listener_.watch(ended.get());
+  Running process{pid, std::move(std::get<SharedMemory>(checked)), std::move(ended), {}};
+  const Header& header = process.memory.header();
+  const std::string maps = process.memory.maps();
+  ++counts_.processes;
+  events_.on_process(
+      {pid, static_cast<pid_t>(header.parent_pid),
+       header.began_as == static_cast<std::uint32_t>(BeganAs::kFork) ? BeganAs::kFork
+                                                                     : BeganAs::kProgram,
+       header.clock == static_cast<std::uint32_t>(Clock::kWall) ? Clock::kWall : Clock::kCpu,
+       header.timer_kind == static_cast<std::uint32_t>(TimerKind::kProcess) ? TimerKind::kProcess
+                                                                            : TimerKind::kThread,
+       header.hz, header.start_ns, header.command, maps});
+  running_.push_back(std::move(process));
+  wait_ms_ = std::min(wait_ms_, kFirstWaitMs);
+}
+
+void Collector::drain(Running& process) {
+  const std::uint32_t threads = process.memory.threads();
+  if (process.slots.size() < threads)
+    process.slots.resize(threads);
+  for (std::uint32_t slot = 0; slot < threads; ++slot)
+    drain_slot(process, slot);
+  count_losses(process);
+}
+
+void Collector::drain_slot(Running& process, std::uint32_t number) {
+  Thread& thread = process.memory.thread(number);
+  Slot& slot = process.slots[number];
+  // Before head: nothing is written after the end.
+  const std::uint32_t state = load_published(thread.state);
+  if (state != kLive && state != kEnded)
+    return;
+  if (!slot.is_open)
+    open_slot(process, slot, thread);
+  const std::uint64_t head = load_published(thread.head);
+  const std::uint64_t ring_bytes = process.memory.header().ring_bytes;
+  const std::uint64_t used = head - slot.tail;
+  if (used != 0 || !slot.is_wanted)
+    name_slot(process, slot, thread);
+  if (used > ring_bytes) {
+    ++counts_.damaged;
+  } else if (used != 0) {
+    if (process.memory.read_ring(number, slot.tail, head, bytes_))
+      take_records(process, slot);
+    else
+      ++counts_.damaged;
+    constexpr std::uint64_t kPercent = 100;
+    fullest_percent_ = std::max(fullest_percent_, used * kPercent / ring_bytes);
+  }
+  slot.tail = head;
+  preload::publish(thread.tail, head);
+  add_growth(thread.lost_samples, slot.lost_samples, counts_.lost_samples);
+  add_growth(thread.lost_weight, slot.lost_weight, counts_.lost_weight);
+  add_growth(thread.cut_bytes, slot.cut_bytes, counts_.cut_bytes);
+  if (state != kEnded)
+    return;
+  close_slot(process, slot);
+  if (slot.tail != slot.cleared_at)
+    process.memory.clear_ring(number);
+  slot.cleared_at = slot.tail;
+  preload::store_relaxed(thread.is_unwanted, 0U);
+  preload::publish(thread.state, static_cast<std::uint32_t>(kFree));
+}
+
+void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
+  const auto tid = static_cast<pid_t>(load_relaxed(thread.tid));
+  // Of another pid namespace we know the first thread.
+  const bool is_first = load_relaxed(thread.tid) == process.memory.header().pid;
+  slot.tid = is_first ? process.pid : tid;
+  slot.is_open = true;
+  slot.is_wanted = true;
+  slot.named_ms = 0;
+  slot.name.clear();
+  name_slot(process, slot, thread);
+  ++counts_.threads;
+  events_.on_thread(thread_of(process, slot), load_relaxed(thread.start_ns));
+}
+
+/// Names change: threads get theirs some time after they have begun.
+void Collector::name_slot(const Running& process, Slot& slot, Thread& thread) {
+  constexpr std::uint64_t kOftenMs = 100;
+  const std::uint64_t now = now_ms();
+  if (slot.named_ms != 0 && now - slot.named_ms < kOftenMs)
+    return;
+  slot.named_ms = now;
+  if (auto name = proc::comm_of(process.pid, slot.tid)) {
+    slot.name = std::move(*name);
+  } else {
+    char own[sizeof thread.name];
+    std::memcpy(own, thread.name, sizeof own);
+    own[sizeof own - 1] = '\0';
+    if (own[0] != '\0')
+      slot.name = own;
+    else if (slot.name.empty())
+      slot.name = process.memory.header().command;
+  }
+  slot.is_wanted = choice_.is_everything() || choice_.tids.contains(slot.tid) ||
+                   choice_.names.contains(slot.name);
+  preload::store_relaxed(thread.is_unwanted, slot.is_wanted ? 0U : 1U);
+}
+
+void Collector::take_records(const Running& process, const Slot& slot) {
+  if (!slot.is_wanted)
+    return;
+  const bool is_whole = for_each_record(bytes_, [&](const TakenSample& sample) {
+    const std::uint32_t weight = std::max(sample.header.weight, 1U);
+    const bool is_cut = (sample.header.flags & kStackIsCut) != 0;
+    ++counts_.samples;
+    counts_.weight += weight;
+    counts_.cut_samples += is_cut ? 1 : 0;
+    events_.on_sample({thread_of(process, slot), sample.header.time_ns, weight,
+                       sample.header.registers, sample.stack, is_cut});
+  });
+  counts_.damaged += is_whole ? 0 : 1;
+}
+
+void Collector::close_slot(const Running& process, Slot& slot) {
+  if (slot.is_open)
+    events_.on_thread_end(thread_of(process, slot));
+  slot.is_open = false;
+}
+
+void Collector::count_losses(Running& process) {
+  Header& header = process.memory.live_header();
+  add_growth(header.without_room, process.without_room, counts_.threads_without_room);
+  add_growth(header.without_timer, process.without_timer, counts_.threads_without_timer);
+  if (load_relaxed(header.has_stopped) == 0 || process.has_stopped)
+    return;
+  process.has_stopped = true;
+  ++counts_.stopped_processes;
+}
+
+/// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
+/// or by clone(2), are told to the process: a handler of its begins them.
+void Collector::ask_for_threads(Running& process) {
+  constexpr std::uint64_t kOftenMs = 500;
+  const std::uint64_t now = now_ms();
+  if (now - process.looked_ms < kOftenMs ||
+      static_cast<pid_t>(process.memory.header().pid) != process.pid)
+    return;
+  process.looked_ms = now;
+  std::set<pid_t> known;
+  for (const Slot& slot : process.slots)
+    if (slot.is_open)
+      known.insert(slot.tid);
+  Header& header = process.memory.live_header();
+  // The first is the last to be written: it is the one that is looked at.
+  std::size_t place = kWantedTids;
+  for (const pid_t tid : proc::threads_of(process.pid))
+    if (!known.contains(tid) && place > 1)
+      preload::publish(header.wanted_tids[--place], static_cast<std::uint32_t>(tid));
+  if (place < kWantedTids)
+    preload::publish(header.wanted_tids[0], load_relaxed(header.wanted_tids[place]));
+}
+
+void Collector::finish(Running& process) {
+  drain(process);
+  for (Slot& slot : process.slots)
+    close_slot(process, slot);
+  events_.on_process_end(process.pid);
+}
+
+ThreadOf Collector::thread_of(const Running& process, const Slot& slot) const {
+  return {process.pid, slot.tid, slot.name};
+}
+
+std::string settings_text(const Settings& settings, const preload::Listener& listener) {
+  return fmt::format("{}=socket={},key={},hz={},clock={},stack={},ring={},follow={}",
+                     kSettingsVariable, listener.socket_name(), listener.key(), settings.hz,
+                     settings.clock == Clock::kWall ? "wall" : "cpu", settings.stack_bytes,
+                     settings.ring_bytes, settings.follows_forks ? 1 : 0);
+}
+
+}  // namespace pe::sampler

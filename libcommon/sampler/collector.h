@@ -1,0 +1,173 @@
+// Takes the samples out of the processes that sample themselves, while they run.
+//
+//     Collector collector(events, {.names = {}, .tids = {}});
+//     start the command with LD_PRELOAD=libsampler_preload.so and PE_SAMPLER=settings_text(...)
+//     for (;;) { poll(collector.fd(), collector.wait_ms()); collector.pass(); }
+//
+// Processes are untrusted.  What they have written is copied and checked, what contradicts itself
+// is counted as damaged; of what they say, only that the samples of a process are its own is
+// certain. SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/byte_reader.h"
+#include "base/fd.h"
+#include "preload/listener.h"
+#include "sampler/layout.h"
+#include "sampler/settings.h"
+#include "sampler/shared_memory.h"
+
+namespace pe::sampler {
+
+struct ProcessBegan {
+  pid_t pid;         ///< as we see it
+  pid_t parent_pid;  ///< as the process sees it; for what was forked, the pid it was forked from
+  BeganAs began_as;  ///< kProgram: by exec, or the command itself; an earlier one of that pid ended
+  Clock clock;
+  TimerKind timer_kind;
+  std::uint32_t hz;
+  std::uint64_t time_ns;     ///< CLOCK_MONOTONIC
+  std::string_view command;  ///< hostile, at most 15 bytes
+  /// Its /proc/PID/maps of that time, untrusted text: for processes that have ended before theirs
+  /// could be read.  Whoever unwinds reads /proc/PID/maps, while there is one, for what is mapped
+  /// later (dlopen).
+  std::string_view maps;
+};
+
+struct ThreadOf {
+  pid_t pid;
+  pid_t tid;              ///< as we see it if the process is in our pid namespace
+  std::string_view name;  ///< hostile, at most 15 bytes
+};
+
+struct CollectedSample {
+  ThreadOf thread;
+  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC; rising within a thread, not between them
+  std::uint32_t weight;   ///< periods of 1/hz that it stands for, at least 1
+  std::span<const std::uint64_t, kRegisters> registers;  ///< by DWARF number
+  Bytes stack;                                           ///< from the stack pointer up
+  bool is_cut;  ///< the stack goes on, or may go on, behind that
+};
+
+/// What the collector tells; views die with the call.
+class Events {
+ public:
+  Events() = default;
+  Events(const Events&) = delete;
+  Events(Events&&) = delete;
+  Events& operator=(const Events&) = delete;
+  Events& operator=(Events&&) = delete;
+  virtual ~Events() = default;
+
+  virtual void on_process(const ProcessBegan& process) = 0;
+  virtual void on_thread(const ThreadOf& thread, std::uint64_t time_ns) = 0;
+  virtual void on_sample(const CollectedSample& sample) = 0;
+  virtual void on_thread_end(const ThreadOf& thread) = 0;
+  /// It has ended, or another program has begun in it.
+  virtual void on_process_end(pid_t pid) = 0;
+};
+
+/// Which threads are wanted: those of any of these names or numbers; all if there are none.
+struct ThreadChoice {
+  std::set<std::string, std::less<>> names;
+  std::set<pid_t> tids;
+  [[nodiscard]] bool is_everything() const noexcept { return names.empty() && tids.empty(); }
+};
+
+/// For a closing line.
+struct CollectorCounts {
+  std::uint64_t processes = 0, threads = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t weight = 0;        ///< of those; what is above `samples` are the timers' overruns
+  std::uint64_t cut_samples = 0;   ///< with less of their stack than there is
+  std::uint64_t cut_bytes = 0;     ///< what is missing, as far as that is known
+  std::uint64_t lost_samples = 0;  ///< a ring was full
+  std::uint64_t lost_weight = 0;
+  std::uint64_t threads_without_room = 0;   ///< more threads than the table has slots
+  std::uint64_t threads_without_timer = 0;  ///< the kernel refused one (ulimit -i)
+  std::uint64_t stopped_processes = 0;      ///< that use the process's timer themselves
+  std::uint64_t damaged = 0;                ///< what contradicts itself
+};
+
+class Collector {
+ public:
+  /// Begins to listen.  `events` must outlive this.  Throws Error.
+  Collector(Events& events, ThreadChoice choice);
+
+  /// For settings_text().
+  [[nodiscard]] const preload::Listener& listener() const noexcept { return listener_; }
+  /// From now on other processes are not taken in.
+  void take_only(pid_t pid) noexcept { listener_.take_only(pid); }
+
+  /// Readable when a process has begun or ended.
+  [[nodiscard]] int fd() const noexcept { return listener_.fd(); }
+  /// When pass() is due even if fd() is not readable: sooner, the fuller rings were last time.
+  [[nodiscard]] int wait_ms() const noexcept { return wait_ms_; }
+  /// Takes in what has come, and who has ended.
+  void pass();
+
+  [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
+  [[nodiscard]] const CollectorCounts& counts() const noexcept { return counts_; }
+  /// Processes that sent something else, each with the reason.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
+    return listener_.refused();
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t tail = 0;
+    std::uint64_t cleared_at = 0;  ///< tail when its ring was last given back
+    std::uint64_t lost_samples = 0, lost_weight = 0, cut_bytes = 0;  ///< counted already
+    pid_t tid = 0;
+    std::string name;
+    std::uint64_t named_ms = 0;  ///< when its name was looked up
+    bool is_open = false;        ///< told of
+    bool is_wanted = true;
+  };
+  struct Running {
+    pid_t pid;
+    SharedMemory memory;
+    Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
+    std::vector<Slot> slots;
+    std::uint64_t looked_ms = 0;  ///< when its threads were last compared with /proc's
+    std::uint64_t without_room = 0, without_timer = 0;
+    bool has_stopped = false;
+  };
+
+  void begin(pid_t pid, Fd fd);
+  void drain(Running& process);
+  void drain_slot(Running& process, std::uint32_t slot);
+  void open_slot(const Running& process, Slot& slot, Thread& thread);
+  void name_slot(const Running& process, Slot& slot, Thread& thread);
+  void take_records(const Running& process, const Slot& slot);
+  void close_slot(const Running& process, Slot& slot);
+  void count_losses(Running& process);
+  void ask_for_threads(Running& process);
+  void finish(Running& process);
+  [[nodiscard]] ThreadOf thread_of(const Running& process, const Slot& slot) const;
+  void pace();
+
+  Events& events_;
+  ThreadChoice choice_;
+  preload::Listener listener_;
+  std::vector<Running> running_;
+  std::vector<std::byte> bytes_;  ///< of the ring that is being read
+  CollectorCounts counts_;
+  std::uint64_t fullest_percent_ = 0;  ///< of the rings that were read in this pass
+  int wait_ms_;
+};
+
+/// What the library is to be told in the environment: "PE_SAMPLER=...".
+std::string settings_text(const Settings& settings, const preload::Listener& listener);
+
+}  // namespace pe::sampler

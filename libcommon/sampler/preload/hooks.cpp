@@ -1,0 +1,148 @@
+// The functions of the C library that the program calls in our place of the real ones: those that
+// begin threads, and that would take SIGPROF away from us.
+// SPDX-License-Identifier: MIT
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+
+#include "preload/atomics.h"
+#include "sampler/preload/real_functions.h"
+#include "sampler/target/handler.h"
+#include "sampler/target/process.h"
+
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+namespace pe::sampler {
+namespace {
+
+/// What a new thread is to run, until it does.  Not from malloc(3): an allocator may begin threads
+/// itself.
+struct Begin {
+  std::uint32_t is_taken;
+  void* (*function)(void*);
+  void* argument;
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit std::array<Begin, 1024> begins{};
+
+Begin* take_begin() noexcept {
+  for (Begin& begin : begins)
+    if (preload::load_relaxed(begin.is_taken) == 0 &&
+        preload::change(begin.is_taken, std::uint32_t{0}, std::uint32_t{1}))
+      return &begin;
+  return nullptr;
+}
+
+void give_back(Begin& begin) noexcept { preload::publish(begin.is_taken, std::uint32_t{0}); }
+
+/// The last call is a jump (at -O2), so that the thread's stack is as without us.
+void* run_thread(void* memory) {
+  auto* begin = static_cast<Begin*>(memory);
+  auto* const function = begin->function;
+  void* const argument = begin->argument;
+  give_back(*begin);
+  begin_thread();
+  return function(argument);
+}
+
+/// Whether the program's use of a signal is kept from the kernel.
+bool is_kept(int signal) noexcept {
+  return signal == SIGPROF && process.is_sampling && is_own_process();
+}
+
+sighandler_t set_handler(sighandler_t handler, int flags) noexcept {
+  struct sigaction action {};
+  struct sigaction old {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigemptyset(&action.sa_mask);
+  set_program_action(&action, &old);
+  return old.sa_handler;
+}
+
+}  // namespace
+}  // namespace pe::sampler
+
+using namespace pe::sampler;
+
+#define PE_HOOK extern "C" __attribute__((visibility("default")))
+
+PE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                           void* (*function)(void*), void* argument) noexcept {
+  Begin* begin = process.is_sampling && is_own_process() ? take_begin() : nullptr;
+  if (begin == nullptr)
+    return real().pthread_create(thread, attributes, function, argument);
+  begin->function = function;
+  begin->argument = argument;
+  const int error = real().pthread_create(thread, attributes, run_thread, begin);
+  if (error != 0)
+    give_back(*begin);
+  return error;
+}
+
+PE_HOOK int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+  if (!is_kept(signal))
+    return real().sigaction(signal, action, old);
+  set_program_action(action, old);
+  return 0;
+}
+
+PE_HOOK sighandler_t signal(int signal, sighandler_t handler) noexcept {
+  if (!is_kept(signal) || handler == SIG_ERR)
+    return real().signal(signal, handler);
+  return set_handler(handler, SA_RESTART);
+}
+PE_HOOK sighandler_t bsd_signal(int number, sighandler_t handler) noexcept {
+  return signal(number, handler);
+}
+
+PE_HOOK int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  sigset_t room;
+  return real().sigprocmask(how, how == SIG_UNBLOCK ? set : without_samples(set, room), old);
+}
+PE_HOOK int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  sigset_t room;
+  return real().pthread_sigmask(how, how == SIG_UNBLOCK ? set : without_samples(set, room), old);
+}
+
+// A program that waits for all signals is not to be woken by ours.
+PE_HOOK int sigwait(const sigset_t* set, int* signal) {
+  sigset_t room;
+  return real().sigwait(without_samples(set, room), signal);
+}
+PE_HOOK int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  sigset_t room;
+  return real().sigwaitinfo(without_samples(set, room), info);
+}
+PE_HOOK int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  sigset_t room;
+  return real().sigtimedwait(without_samples(set, room), info, timeout);
+}
+PE_HOOK int signalfd(int fd, const sigset_t* set, int flags) noexcept {
+  sigset_t room;
+  return real().signalfd(fd, without_samples(set, room), flags);
+}
+
+PE_HOOK int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
+  const bool is_ours = which == ITIMER_PROF && process.is_sampling &&
+                       process.timer_kind == TimerKind::kProcess && is_own_process();
+  if (is_ours && value != nullptr && (value->it_value.tv_sec != 0 || value->it_value.tv_usec != 0))
+    stop_process("is not sampled any more: it uses ITIMER_PROF itself");
+  else if (is_ours)
+    return 0;  // it ends a timer that it does not have
+  return real().setitimer(which, value, old);
+}
+
+namespace {
+
+/// The dynamic linker calls this before all other libraries' (-z initfirst), so that what those do
+/// is sampled.
+[[gnu::constructor]] void start_sampling(int /*argc*/, char** /*argv*/,
+                                         char** environment) noexcept {
+  set_real_sigaction(real().sigaction);
+  begin_process(environment);
+}
+
+}  // namespace
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

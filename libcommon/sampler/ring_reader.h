@@ -1,0 +1,22 @@
+// The records of a thread's ring, checked.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/byte_reader.h"
+#include "sampler/layout.h"
+
+namespace pe::sampler {
+
+/// A sample as it was taken; `stack` is as long as the header says, and dies with the bytes.
+struct TakenSample {
+  Sample header;
+  Bytes stack;
+};
+
+/// Calls `on_sample` for each record; false if something else than whole records follows those.
+bool for_each_record(Bytes bytes, const std::function<void(const TakenSample&)>& on_sample);
+
+}  // namespace pe::sampler

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/target/handler.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "preload/atomics.h"
+#include "preload/keep_errno.h"
+#include "sampler/target/process.h"
+#include "sampler/target/ring_writer.h"
+#include "sampler/target/timers.h"
+
+namespace pe::sampler {
+namespace {
+
+using preload::count_own;
+using preload::load_relaxed;
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+/// A set of signals as the kernel has it: signal n is bit n-1.
+using KernelSet = std::uint64_t;
+constexpr KernelSet bit_of(int signal) noexcept { return KernelSet{1} << (signal - 1); }
+
+KernelSet kernel_set(const sigset_t& set) noexcept {
+  KernelSet bits = 0;
+  std::memcpy(&bits, &set, sizeof bits);
+  return bits;
+}
+
+/// What the program has set, for handlers to read at any time: written elsewhere first, then
+/// pointed to.
+struct ProgramActions {
+  std::array<struct sigaction, 8> all;
+  std::uint32_t current;
+  bool has_masked_all;  ///< it has blocked "all" signals somewhere, and we have not
+  SigactionFunction real_sigaction;
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit ProgramActions program{};
+
+struct sigaction program_action() noexcept {
+  return program.all[preload::load_published(program.current) % program.all.size()];
+}
+
+bool is_function(const struct sigaction& action) noexcept {
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+void keep_program_action(const struct sigaction& action) noexcept {
+  const std::uint32_t next = program.current + 1;
+  program.all[next % program.all.size()] = action;
+  preload::publish(program.current, next);
+}
+
+void copy_registers(const ucontext_t& context, Sample& sample) noexcept {
+  constexpr std::array<int, kRegisters> kByDwarfNumber{
+      REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  for (std::size_t i = 0; i < kRegisters; ++i)
+    sample.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[kByDwarfNumber[i]]);
+}
+
+/// Of the stack that is in use: the thread's own, or its alternate one.
+StackBounds bounds_of(const OwnThread& own, const stack_t& alternate, std::uint64_t sp) noexcept {
+  if (own.stack.contains(sp))
+    return own.stack;
+  const auto low = reinterpret_cast<std::uint64_t>(alternate.ss_sp);
+  const StackBounds other{low, low + alternate.ss_size};
+  return (alternate.ss_flags & SS_DISABLE) == 0 && other.contains(sp) ? other : StackBounds{};
+}
+
+/// Copies a stack of which only the beginning is known, as far as there are pages.  Another thread
+/// may unmap what is behind a coroutine's stack; between the look at a page and its copy are some
+/// hundred nanoseconds.
+void copy_unknown(RingWriter& ring, std::uint64_t sp, std::uint64_t most) noexcept {
+  const std::uint64_t end = sp + most;
+  for (std::uint64_t at = sp; at < end && at >= sp;) {
+    if (!is_readable(at))
+      return;
+    const std::uint64_t stop = std::min(end, (at | (kPageBytes - 1)) + 1);
+    ring.add_stack(reinterpret_cast<const void*>(at), stop - at);  // NOLINT
+    at = stop;
+  }
+}
+
+void take_sample(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
+  Thread& thread = process.thread(slot);
+  Sample sample;
+  sample.flags = 0;
+  sample.tid = thread.tid;
+  sample.weight = weight;
+  sample.time_ns = now_ns();
+  copy_registers(context, sample);
+  const std::uint64_t sp = sample.registers[kSpRegister];
+  const StackBounds bounds = bounds_of(process.own[slot], context.uc_stack, sp);
+  const bool is_known = bounds.end != 0;
+  const std::uint64_t most = process.settings.stack_bytes;
+  const std::uint64_t wanted = is_known ? std::min(most, bounds.end - sp) : most;
+  RingWriter ring(thread, process.ring(slot), process.settings.ring_bytes);
+  if (!ring.has_room(wanted)) {
+    count_own(thread.lost_samples, std::uint64_t{1});
+    count_own(thread.lost_weight, std::uint64_t{weight});
+    return;
+  }
+  if (is_known)
+    ring.add_stack(reinterpret_cast<const void*>(sp), wanted);  // NOLINT
+  else
+    copy_unknown(ring, sp, most);
+  const bool is_cut = is_known ? wanted < bounds.end - sp : ring.stack_bytes() == most;
+  sample.flags = (is_cut ? kStackIsCut : 0U) | (is_known ? 0U : kStackIsUnknown);
+  count_own(thread.samples, std::uint64_t{1});
+  count_own(thread.weight, std::uint64_t{weight});
+  if (is_cut) {
+    count_own(thread.cut_samples, std::uint64_t{1});
+    count_own(thread.cut_bytes, is_known ? bounds.end - sp - wanted : std::uint64_t{0});
+  }
+  ring.finish(sample);
+}
+
+void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
+  const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(info.si_ptr));
+  if (slot >= process.max_threads || !process.own[slot].is_armed || !is_slot_of_this_thread(slot))
+    return;
+  if (load_relaxed(process.header().wanted_tids[0]) != 0)
+    begin_wanted_threads();
+  if (load_relaxed(process.thread(slot).is_unwanted) == 0)
+    take_sample(slot, 1 + static_cast<std::uint32_t>(std::max(info.si_overrun, 0)), context);
+}
+
+void sample_process(const ucontext_t& context) noexcept {
+  const std::uint32_t slot = slot_of_this_thread();
+  if (slot != kNoSlot && load_relaxed(process.thread(slot).is_unwanted) == 0)
+    take_sample(slot, 1, context);
+}
+
+/// Whether it was a signal of ours.
+bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
+  constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
+  const preload::KeepErrno keep;
+  if (!process.is_sampling)
+    // The last signals of timers that have been stopped.
+    return info.si_code == SI_TIMER && process.cookie != 0 &&
+           (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie;
+  if (info.si_code == SI_TIMER &&
+      (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie) {
+    sample_timer(info, context);
+    return true;
+  }
+  const bool is_process_timer =
+      info.si_code == SI_KERNEL && process.timer_kind == TimerKind::kProcess;
+  if (is_process_timer)
+    sample_process(context);
+  return is_process_timer;
+}
+
+/// What the kernel does with SIGPROF where nobody handles it: ends the process.
+void do_default() noexcept {
+  if (program.has_masked_all) {
+    // It would be pending for a sigwait(3), or for ever.
+    if (process.is_sampling)
+      preload::count_up(process.header().strays);
+    return;
+  }
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  program.real_sigaction(SIGPROF, &action, nullptr);
+  // Delivered when this handler returns, and the mask is what it was.
+  ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGPROF);
+}
+
+/// Under the mask that the kernel would have set, for the program's handler may leave by a jump.
+void call_program(int signal, siginfo_t* info, ucontext_t* context) noexcept {
+  const struct sigaction action = program_action();
+  if (action.sa_handler == SIG_IGN)
+    return;
+  if (action.sa_handler == SIG_DFL)
+    return do_default();
+  if ((action.sa_flags & SA_RESETHAND) != 0) {
+    struct sigaction none {};
+    none.sa_handler = SIG_DFL;
+    keep_program_action(none);
+  }
+  const KernelSet mask = kernel_set(context->uc_sigmask) | kernel_set(action.sa_mask) |
+                         ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(SIGPROF));
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else
+    action.sa_handler(signal);
+}
+
+void handle(int signal, siginfo_t* info, void* memory) {
+  auto* context = static_cast<ucontext_t*>(memory);
+  if (!take_ours(*info, *context))
+    call_program(signal, info, context);
+}
+
+/// All signals wait while we are in it: nobody jumps out of it, and it is not entered twice.
+bool install(bool restarts, struct sigaction* old) noexcept {
+  struct sigaction action {};
+  action.sa_sigaction = handle;
+  ::sigfillset(&action.sa_mask);
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (restarts ? SA_RESTART : 0);
+  return program.real_sigaction(SIGPROF, &action, old) == 0;
+}
+
+}  // namespace
+
+void set_real_sigaction(SigactionFunction function) noexcept { program.real_sigaction = function; }
+
+bool install_handler() noexcept {
+  struct sigaction old {};
+  if (program.real_sigaction == nullptr || !install(true, &old))
+    return false;
+  keep_program_action(old);
+  if (!has_program_handler())
+    unblock_for_samples();
+  return true;
+}
+
+void set_program_action(const struct sigaction* action, struct sigaction* old) noexcept {
+  const struct sigaction before = program_action();
+  if (action != nullptr) {
+    keep_program_action(*action);
+    // A program that counts on being interrupted by its own signal is.
+    install(!is_function(*action) || (action->sa_flags & SA_RESTART) != 0, nullptr);
+  }
+  if (old != nullptr)
+    *old = before;
+}
+
+bool has_program_handler() noexcept { return is_function(program_action()); }
+
+void unblock_for_samples() noexcept {
+  const KernelSet set = bit_of(SIGPROF);
+  if (!has_program_handler())
+    ::syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, nullptr, sizeof set);
+}
+
+const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept {
+  if (set == nullptr || !process.is_sampling || has_program_handler())
+    return set;
+  // A set with the other timers' signal in it, too, is meant for all that may come; one that names
+  // SIGPROF alone is about SIGPROF.
+  const KernelSet bits = kernel_set(*set);
+  if ((bits & bit_of(SIGPROF)) == 0 || (bits & bit_of(SIGVTALRM)) == 0)
+    return set;
+  program.has_masked_all = true;
+  room = *set;
+  ::sigdelset(&room, SIGPROF);
+  return &room;
+}
+
+}  // namespace pe::sampler

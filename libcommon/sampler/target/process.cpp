@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/target/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "base/parse_number.h"
+#include "preload/atomics.h"
+#include "preload/keep_errno.h"
+#include "preload/shared_file.h"
+#include "sampler/target/handler.h"
+#include "sampler/target/timers.h"
+
+namespace pe::sampler {
+
+using preload::change;
+using preload::count_up;
+using preload::Failure;
+using preload::load_published;
+using preload::load_relaxed;
+using preload::publish;
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit Process process{};
+
+namespace {
+
+/// Of this thread, plus one; 0: none yet.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local std::uint32_t slot_plus_one __attribute__((tls_model("initial-exec"))) = 0;
+
+constexpr std::string_view kTool = "pe-record";
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+
+std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
+pid_t current_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+void* map_zeros(std::size_t bytes) noexcept {
+  const long result = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+  return result == -1 ? nullptr
+                      : reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// False as long as there is no environment.
+bool read_settings(const char* const* environment) noexcept {
+  if (process.has_settings || environment == nullptr)
+    return process.has_settings;
+  for (; *environment != nullptr; ++environment) {
+    std::string_view variable(*environment);
+    if (!variable.starts_with(kSettingsVariable))
+      continue;
+    variable.remove_prefix(kSettingsVariable.size());
+    if (variable.starts_with('='))
+      process.settings = parse_settings(variable.substr(1));
+  }
+  process.has_settings = true;
+  return true;
+}
+
+/// For as many threads as the limits of the process allow.
+std::optional<preload::SharedFile> make_memory(Failure& failure) noexcept {
+  constexpr std::uint32_t kStep = 4;
+  for (std::uint32_t threads = kMaxThreads; threads >= kFewestThreads; threads /= kStep) {
+    const std::uint64_t bytes = file_bytes(threads, process.settings.ring_bytes);
+    if (bytes > preload::allowed_file_bytes() && threads / kStep >= kFewestThreads)
+      continue;
+    const auto file = preload::make_shared_file("pe-sampler", bytes, failure);
+    process.max_threads = threads;
+    process.shared_bytes = bytes;
+    if (file || failure.error != ENOMEM)
+      return file;
+  }
+  return std::nullopt;
+}
+
+/// The kernel's own words on what is mapped: whoever reads samples may come too late to ask it.
+std::uint32_t copy_maps(std::byte* into) noexcept {
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0)
+    return 0;
+  std::uint64_t length = 0;
+  for (;;) {
+    const long n = ::syscall(SYS_read, fd, into + length, kMaxMapsBytes - length);
+    if (n <= 0)
+      break;
+    length += static_cast<std::uint64_t>(n);
+  }
+  ::syscall(SYS_close, fd);
+  return static_cast<std::uint32_t>(length);
+}
+
+void fill_header(bool is_fork) noexcept {
+  Header& header = process.header();
+  const Settings& settings = process.settings;
+  header.pid = process.pid;
+  header.parent_pid = static_cast<std::uint32_t>(::getppid());
+  header.start_ns = now_ns();
+  ::prctl(PR_GET_NAME, header.command);
+  header.began_as = static_cast<std::uint32_t>(is_fork ? BeganAs::kFork : BeganAs::kProgram);
+  header.clock = static_cast<std::uint32_t>(settings.clock);
+  header.timer_kind = static_cast<std::uint32_t>(process.timer_kind);
+  header.hz = settings.hz;
+  header.stack_bytes = settings.stack_bytes;
+  header.ring_bytes = settings.ring_bytes;
+  header.max_threads = process.max_threads;
+  header.maps_bytes = copy_maps(process.shared + kMapsAt);
+  publish(header.magic, kMagic);
+}
+
+bool make_shared(bool is_fork, Failure& failure) noexcept {
+  const auto file = make_memory(failure);
+  if (!file)
+    return false;
+  process.shared = file->base;
+  fill_header(is_fork);
+  const std::string_view key = process.settings.key.view();
+  const bool is_sent = preload::send_file(file->fd, process.settings.socket.view(),
+                                          key.empty() ? " " : key, failure);
+  ::syscall(SYS_close, file->fd);
+  return is_sent;
+}
+
+void leave_memory() noexcept {
+  if (process.shared != nullptr)
+    ::syscall(SYS_munmap, process.shared, process.shared_bytes);
+  if (process.own != nullptr)
+    ::syscall(SYS_munmap, process.own, process.max_threads * sizeof(OwnThread));
+  process.shared = nullptr;
+  process.own = nullptr;
+}
+
+std::uint32_t claim_slot(pid_t tid) noexcept {
+  Header& header = process.header();
+  const std::uint32_t first = load_relaxed(process.next_slot);
+  for (std::uint32_t i = 0; i < process.max_threads; ++i) {
+    const std::uint32_t slot = (first + i) % process.max_threads;
+    Thread& thread = process.thread(slot);
+    if (load_relaxed(thread.state) != kFree ||
+        !change<std::uint32_t>(thread.state, kFree, kStarting))
+      continue;
+    thread.tid = static_cast<std::uint32_t>(tid);
+    thread.start_ns = now_ns();
+    std::fill(std::begin(thread.name), std::end(thread.name), '\0');
+    std::uint32_t used = load_relaxed(header.threads);
+    while (used <= slot && !change(header.threads, used, slot + 1))
+      used = load_relaxed(header.threads);
+    return slot;
+  }
+  count_up(header.without_room);
+  return kNoSlot;
+}
+
+/// The lowest slots are used again first, so that the table that is read stays short.
+void give_back(std::uint32_t slot) noexcept {
+  publish(process.thread(slot).state, static_cast<std::uint32_t>(kEnded));
+  preload::store_relaxed(process.next_slot, std::uint32_t{0});
+}
+
+void arm(std::uint32_t slot, pid_t tid) noexcept {
+  OwnThread& own = process.own[slot];
+  own.is_armed = true;
+  own.has_timer = false;
+  publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
+  if (process.timer_kind == TimerKind::kProcess)
+    return;
+  const std::uint64_t period_ns = kSecondNs / process.settings.hz;
+  // Threads that live shorter than that are sampled in proportion to what they have used, too.
+  const std::uint64_t first_ns =
+      1 + scattered(now_ns() ^ (static_cast<std::uint64_t>(tid) << 40), period_ns);
+  const auto timer =
+      start_timer({tid, process.settings.clock, period_ns, first_ns, process.cookie | slot});
+  if (timer) {
+    own.timer = *timer;
+    own.has_timer = true;
+    return;
+  }
+  own.is_armed = false;
+}
+
+void disarm(std::uint32_t slot) noexcept {
+  OwnThread& own = process.own[slot];
+  own.is_armed = false;
+  asm volatile("" ::: "memory");  // for the handler, in this thread
+  if (own.has_timer)
+    stop_timer(own.timer);
+  own.has_timer = false;
+}
+
+/// A thread that was found has run a handler: from now on we will know when it ends.
+void watch_end(std::uint32_t slot) noexcept {
+  // pthread_setspecific(3) allocates for higher keys (PTHREAD_KEY_2NDLEVEL_SIZE of glibc).
+  constexpr pthread_key_t kPlainKeys = 32;
+  process.own[slot].is_found = false;
+  slot_plus_one = slot + 1;
+  if (process.key < kPlainKeys)
+    ::pthread_setspecific(process.key,
+                          reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
+}
+
+/// Of a thread's end, by the key.
+void end_thread(void* memory) noexcept {
+  const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(memory)) - 1;
+  if (slot + 1 != slot_plus_one || !process.is_sampling || !is_own_process())
+    return;
+  const preload::KeepErrno keep;
+  disarm(slot);
+  slot_plus_one = 0;
+  ::prctl(PR_GET_NAME, process.thread(slot).name);
+  give_back(slot);
+}
+
+bool make_key() noexcept {
+  if (!process.has_key)
+    process.has_key = ::pthread_key_create(&process.key, end_thread) == 0;
+  return process.has_key;
+}
+
+std::uint32_t begin_this_thread() noexcept {
+  const pid_t tid = current_tid();
+  const std::uint32_t slot = claim_slot(tid);
+  if (slot == kNoSlot)
+    return kNoSlot;
+  process.own[slot] = {};
+  process.own[slot].stack = own_stack_bounds();
+  ::prctl(PR_GET_NAME, process.thread(slot).name);
+  slot_plus_one = slot + 1;
+  ::pthread_setspecific(process.key, reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
+  arm(slot, tid);
+  return slot;
+}
+
+/// Those that constructors of libraries have begun before us.
+void begin_earlier_threads() noexcept {
+  const long folder =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (folder < 0)
+    return;
+  alignas(dirent64) std::array<char, 2048> room;
+  for (;;) {
+    const long n = ::syscall(SYS_getdents64, folder, room.data(), room.size());
+    if (n <= 0)
+      break;
+    for (long at = 0; at < n;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(room.data() + at);
+      at += entry->d_reclen;
+      if (const auto tid = parse_number<std::uint32_t>(entry->d_name))
+        begin_found_thread(static_cast<pid_t>(*tid));
+    }
+  }
+  ::syscall(SYS_close, folder);
+}
+
+/// The first thread's timer tells whether the kernel has such timers for us.
+bool begin_timers() noexcept {
+  const std::uint32_t slot = begin_this_thread();
+  if (slot == kNoSlot)
+    return false;
+  if (process.own[slot].has_timer)
+    return true;
+  if (process.settings.clock == Clock::kWall)
+    return false;
+  process.timer_kind = TimerKind::kProcess;
+  process.header().timer_kind = static_cast<std::uint32_t>(TimerKind::kProcess);
+  process.own[slot].is_armed = true;
+  return set_process_timer(kSecondNs / process.settings.hz);
+}
+
+bool start(bool is_fork, Failure& failure) noexcept {
+  failure = {"no memory", 0};
+  process.pid = current_pid();
+  process.timer_kind = TimerKind::kThread;
+  process.next_slot = 0;
+  if (!make_key() || !make_shared(is_fork, failure))
+    return false;
+  failure = {"no memory", 0};
+  process.own = static_cast<OwnThread*>(map_zeros(process.max_threads * sizeof(OwnThread)));
+  if (process.own == nullptr)
+    return false;
+  constexpr std::uint64_t kLowHalf = 0xffffffff;
+  process.cookie =
+      (scattered(now_ns() ^ reinterpret_cast<std::uint64_t>(process.own), kLowHalf) + 1) << 32;
+  process.is_sampling = true;
+  failure = {"cannot handle SIGPROF", 0};
+  if (!process.has_handler && !install_handler())
+    return false;
+  process.has_handler = true;
+  failure = {"cannot set a timer", 0};
+  if (!begin_timers()) {
+    failure.error = errno;
+    return false;
+  }
+  if (!is_fork)
+    begin_earlier_threads();
+  return true;
+}
+
+void start_or_say_why(bool is_fork) noexcept {
+  Failure failure;
+  if (process.settings.socket.view().empty() || start(is_fork, failure))
+    return;
+  process.is_sampling = false;
+  std::array<char, 128> text{};
+  constexpr std::string_view kStart = "is not sampled: ";
+  char* end = std::copy(kStart.begin(), kStart.end(), text.data());
+  const std::string_view what(failure.what);
+  end = std::copy_n(what.data(), std::min(what.size(), text.size() - kStart.size()), end);
+  preload::report_line(kTool, {text.data(), static_cast<std::size_t>(end - text.data())},
+                       failure.error);
+}
+
+/// In the child of a fork(2), which has one thread and no timers.
+void begin_child() noexcept {
+  if (!process.is_sampling)
+    return;
+  const preload::KeepErrno keep;
+  process.is_sampling = false;
+  slot_plus_one = 0;
+  leave_memory();
+  if (process.settings.follows_forks)
+    start_or_say_why(true);
+}
+
+}  // namespace
+
+void begin_process(const char* const* environment) noexcept {
+  if (process.has_settings || !read_settings(environment))
+    return;
+  if (process.settings.socket.view().empty())
+    return;
+  const preload::KeepErrno keep;
+  ::pthread_atfork(nullptr, nullptr, begin_child);
+  start_or_say_why(false);
+}
+
+void begin_thread() noexcept {
+  if (!process.is_sampling || !is_own_process() || slot_plus_one != 0)
+    return;
+  const preload::KeepErrno keep;
+  unblock_for_samples();
+  const std::uint32_t slot = begin_this_thread();
+  if (slot != kNoSlot && !process.own[slot].is_armed) {
+    count_up(process.header().without_timer);
+    slot_plus_one = 0;
+    give_back(slot);
+  }
+}
+
+std::uint32_t begin_found_thread(pid_t tid) noexcept {
+  const std::uint32_t used = std::min(load_relaxed(process.header().threads), process.max_threads);
+  for (std::uint32_t slot = 0; slot < used; ++slot) {
+    const Thread& thread = process.thread(slot);
+    if (load_relaxed(thread.tid) == static_cast<std::uint32_t>(tid) &&
+        load_published(thread.state) == kLive)
+      return slot;
+  }
+  const std::uint32_t slot = claim_slot(tid);
+  if (slot == kNoSlot)
+    return kNoSlot;
+  process.own[slot] = {};
+  process.own[slot].is_found = true;
+  arm(slot, tid);
+  if (process.own[slot].is_armed)
+    return slot;
+  if (errno != EINVAL)  // then it has ended
+    count_up(process.header().without_timer);
+  give_back(slot);
+  return kNoSlot;
+}
+
+void begin_wanted_threads() noexcept {
+  for (std::uint32_t& wanted : process.header().wanted_tids) {
+    const std::uint32_t tid = __atomic_exchange_n(&wanted, 0U, __ATOMIC_ACQ_REL);
+    if (tid != 0)
+      begin_found_thread(static_cast<pid_t>(tid));
+  }
+}
+
+std::uint32_t slot_of_this_thread() noexcept {
+  if (slot_plus_one == 0) {
+    const std::uint32_t slot = begin_found_thread(current_tid());
+    if (slot == kNoSlot)
+      return kNoSlot;
+    watch_end(slot);
+  }
+  return slot_plus_one - 1;
+}
+
+bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
+  if (slot_plus_one == slot + 1)
+    return true;
+  // Else it is the last signal of a timer that has been stopped, and the slot may be another's now.
+  const bool is_ours = slot_plus_one == 0 && process.own[slot].is_found &&
+                       process.thread(slot).tid == static_cast<std::uint32_t>(current_tid());
+  if (is_ours)
+    watch_end(slot);
+  return is_ours;
+}
+
+void stop_process(const char* why) noexcept {
+  if (!process.is_sampling)
+    return;
+  process.is_sampling = false;
+  if (process.timer_kind == TimerKind::kProcess)
+    set_process_timer(0);
+  const std::uint32_t used = std::min(load_relaxed(process.header().threads), process.max_threads);
+  for (std::uint32_t slot = 0; slot < used; ++slot)
+    if (load_published(process.thread(slot).state) == kLive)
+      disarm(slot);
+  publish(process.header().has_stopped, 1U);
+  preload::report_line(kTool, why);
+}
+
+bool is_own_process() noexcept { return process.pid == current_pid(); }
+
+}  // namespace pe::sampler

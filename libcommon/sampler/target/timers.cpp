@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "sampler/target/timers.h"
+
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+
+namespace pe::sampler {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+timespec timespec_of(std::uint64_t ns) noexcept {
+  return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
+}
+
+/// The kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), linux/posix-timers_types.h.
+clockid_t cpu_clock_of(pid_t tid) noexcept {
+  constexpr unsigned kSched = 2;
+  constexpr unsigned kPerThread = 4;
+  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | kSched | kPerThread);
+}
+
+}  // namespace
+
+std::optional<int> start_timer(const TimerRequest& request) noexcept {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGPROF;
+  event.sigev_value.sival_ptr =
+      reinterpret_cast<void*>(request.cookie);  // NOLINT(performance-no-int-to-ptr)
+  event._sigev_un._tid = request.tid;
+  const clockid_t clock =
+      request.clock == Clock::kWall ? CLOCK_MONOTONIC : cpu_clock_of(request.tid);
+  int timer = 0;
+  if (::syscall(SYS_timer_create, clock, &event, &timer) != 0)
+    return std::nullopt;
+  const itimerspec when{timespec_of(request.period_ns), timespec_of(request.first_ns)};
+  if (::syscall(SYS_timer_settime, timer, 0, &when, nullptr) == 0)
+    return timer;
+  stop_timer(timer);
+  return std::nullopt;
+}
+
+void stop_timer(int timer) noexcept { ::syscall(SYS_timer_delete, timer); }
+
+bool set_process_timer(std::uint64_t period_ns) noexcept {
+  constexpr std::uint64_t kNsPerUs = 1000;
+  const timeval period{static_cast<time_t>(period_ns / kSecond),
+                       static_cast<suseconds_t>(period_ns % kSecond / kNsPerUs)};
+  const itimerval when{period, period};
+  return ::syscall(SYS_setitimer, ITIMER_PROF, &when, nullptr) == 0;
+}
+
+std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept {
+  // splitmix64, Steele, Lea, Flood 2014
+  seed += 0x9e3779b97f4a7c15;
+  seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9;
+  seed = (seed ^ (seed >> 27)) * 0x94d049bb133111eb;
+  return (seed ^ (seed >> 31)) % limit;
+}
+
+std::uint64_t now_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace pe::sampler

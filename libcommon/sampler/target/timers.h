@@ -1,0 +1,37 @@
+// The kernel's timers that send SIGPROF to threads, by system calls: those of the C library may be
+// hooks.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "sampler/layout.h"
+
+namespace pe::sampler {
+
+struct TimerRequest {
+  pid_t tid;  ///< of this process
+  Clock clock;
+  std::uint64_t period_ns;
+  std::uint64_t first_ns;  ///< until the first signal; not 0
+  std::uint64_t cookie;    ///< comes with each signal, as its sigval
+};
+
+/// Begins to send; the timer's number, or nullopt and errno.
+std::optional<int> start_timer(const TimerRequest& request) noexcept;
+void stop_timer(int timer) noexcept;
+
+/// The timer of the whole process, ITIMER_PROF; 0 ends it.  False: errno.
+bool set_process_timer(std::uint64_t period_ns) noexcept;
+
+/// A number below `limit` that differs from call to call, so that samples do not march in step with
+/// what a program does.  Not secret.
+std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept;
+
+/// CLOCK_MONOTONIC.  For handlers, too.
+std::uint64_t now_ns() noexcept;
+
+}  // namespace pe::sampler

@@ -1,0 +1,270 @@
+// Runs a command under the library that samples from inside, and writes what it gives as a sample
+// stream with whole copies of stacks, for pe-symbolize to walk.
+//
+//     sampler_stream LIBRARY OUTPUT [SETTING=VALUE...] -- COMMAND [ARGUMENT...]
+//
+// Settings: hz, clock, stack, ring, follow (sampler/settings.h); name, tid: the threads that are
+// wanted.  A sample's weight is its time in nanoseconds.  To standard error: "name number" lines of
+// the collector's counts, and a line "thread PID TID NAME SAMPLES WEIGHT" for each thread.  The
+// status is the command's.
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "cli/child.h"
+#include "io/output.h"
+#include "perf/stream_writer.h"
+#include "perf/user_copy.h"
+#include "proc/maps.h"
+#include "sampler/collector.h"
+
+namespace {
+
+using namespace pe;
+
+constexpr std::uint64_t kWordBytes = 8;
+
+perf_event_attr make_attr(std::uint32_t stack_bytes) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
+                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_period = 1;
+  attr.sample_regs_user = perf::wanted_user_regs();
+  attr.sample_stack_user = stack_bytes;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  return attr;
+}
+
+class StreamEvents : public sampler::Events {
+ public:
+  StreamEvents(io::Output& out, const sampler::Settings& settings)
+      : writer_(out), attr_(make_attr(settings.stack_bytes)) {
+    constexpr std::uint64_t kId = 1;
+    writer_.write_header();
+    writer_.write_attr(attr_, std::vector{kId});
+    writer_.write_event_name(kId, "cpu-clock");
+    writer_.write_event_unit(kId, "ns");
+  }
+
+  void on_process(const sampler::ProcessBegan& process) override {
+    constexpr std::uint64_t kSecond = 1'000'000'000;
+    period_ns_ = kSecond / process.hz;
+    const bool is_exec = process.began_as == sampler::BeganAs::kProgram;
+    time_ns_ = process.time_ns;
+    pid_ = process.pid;
+    if (!is_exec)
+      builder_.begin(PERF_RECORD_FORK)
+          .add(pid_)
+          .add(process.parent_pid)
+          .add(pid_)
+          .add(process.parent_pid)
+          .add(time_ns_);
+    if (!is_exec)
+      finish();
+    builder_.begin(PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0)
+        .add(pid_)
+        .add(pid_)
+        .add_string(process.command)
+        .pad();
+    finish();
+    std::string_view text = process.maps;
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      if (const auto map = proc::parse_maps_line(line))
+        add_map(*map);
+    }
+  }
+
+  void on_thread(const sampler::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
+    threads_[{thread.pid, thread.tid}] = {};
+  }
+
+  void on_sample(const sampler::CollectedSample& sample) override {
+    pid_ = sample.thread.pid;
+    time_ns_ = sample.time_ns;
+    if (!is_mapped(sample.registers[sampler::kIpRegister]))
+      proc::for_each_mapping(pid_, [this](const proc::MapsLine& map) { add_map(map); });
+    auto& thread = threads_[{pid_, sample.thread.tid}];
+    thread.name = sample.thread.name;
+    ++thread.samples;
+    thread.weight += sample.weight;
+    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+        .add(sample.registers[sampler::kIpRegister])
+        .add(pid_)
+        .add(sample.thread.tid)
+        .add(time_ns_)
+        .add(sample.weight * period_ns_);
+    perf::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, attr_.sample_regs_user,
+                        sample.registers);
+    // A word more than was copied: it stays visible that the stack ends there.
+    const std::uint64_t copied = sample.stack.size() / kWordBytes * kWordBytes;
+    const std::uint64_t size = sample.is_cut ? copied : copied + kWordBytes;
+    const std::string_view bytes(reinterpret_cast<const char*>(sample.stack.data()), copied);
+    builder_.add(size).add_bytes(bytes).add_bytes(std::string(size - copied, '\0')).add(copied);
+    write();
+  }
+
+  void on_thread_end(const sampler::ThreadOf& /*thread*/) override {}
+
+  void on_process_end(pid_t pid) override {
+    pid_ = pid;
+    std::erase_if(maps_, [&](const auto& map) { return std::get<0>(map.first) == pid; });
+  }
+
+  void end_round() { writer_.write_finished_round(); }
+
+  void print() const {
+    for (const auto& [ids, thread] : threads_)
+      fmt::print(stderr, "thread {} {} {} {} {}\n", ids.first, ids.second,
+                 thread.name.empty() ? "-" : thread.name, thread.samples, thread.weight);
+  }
+
+ private:
+  struct ThreadSums {
+    std::string name;
+    std::uint64_t samples = 0, weight = 0;
+  };
+
+  void add_map(const proc::MapsLine& map) {
+    if (!map.executable || !maps_.emplace(std::tuple(pid_, map.start), map.end).second)
+      return;
+    constexpr std::uint32_t kReadAndExecute = 5, kPrivate = 2;
+    builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
+        .add(pid_)
+        .add(pid_)
+        .add(map.start)
+        .add(map.end - map.start)
+        .add(map.file_offset)
+        .add(map.device_major)
+        .add(map.device_minor)
+        .add(map.inode)
+        .add(std::uint64_t{0})
+        .add(kReadAndExecute)
+        .add(kPrivate)
+        .add_string(map.path.empty() ? "//anon" : proc::unescape_path(map.path))
+        .pad();
+    finish();
+  }
+
+  [[nodiscard]] bool is_mapped(std::uint64_t ip) const {
+    const auto above = maps_.upper_bound({pid_, ip});
+    if (above == maps_.begin())
+      return false;
+    const auto& [key, end] = *std::prev(above);
+    return std::get<0>(key) == pid_ && ip < end;
+  }
+
+  /// With what sample_id_all adds.
+  void finish() {
+    builder_.add(pid_).add(pid_).add(time_ns_);
+    write();
+  }
+  void write() {
+    const std::string_view record = builder_.finish();
+    writer_.write(std::as_bytes(std::span(record.data(), record.size())));
+  }
+
+  perf::StreamWriter writer_;
+  perf::RecordBuilder builder_;
+  perf_event_attr attr_;
+  std::map<std::tuple<pid_t, std::uint64_t>, std::uint64_t> maps_;  ///< end by pid and start
+  std::map<std::pair<pid_t, pid_t>, ThreadSums> threads_;
+  std::uint64_t period_ns_ = 0, time_ns_ = 0;
+  pid_t pid_ = 0;
+};
+
+struct Arguments {
+  std::string library, output, settings;
+  sampler::ThreadChoice choice;
+  std::vector<std::string> command;
+};
+
+Arguments read_arguments(int argc, char** argv) {
+  Arguments arguments{argv[1], argv[2], "", {}, {}};
+  int i = 3;
+  for (; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view text(argv[i]);
+    if (text.starts_with("name="))
+      arguments.choice.names.emplace(text.substr(5));
+    else if (text.starts_with("tid="))
+      arguments.choice.tids.insert(std::atoi(argv[i] + 4));
+    else
+      arguments.settings.append(text).append(",");
+  }
+  for (++i; i < argc; ++i)
+    arguments.command.emplace_back(argv[i]);
+  return arguments;
+}
+
+void print(const sampler::Collector& collector) {
+  const sampler::CollectorCounts& counts = collector.counts();
+  fmt::print(stderr,
+             "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight {}\n"
+             "without_room {}\nwithout_timer {}\nstopped {}\ndamaged {}\n",
+             counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
+             counts.lost_samples, counts.lost_weight, counts.threads_without_room,
+             counts.threads_without_timer, counts.stopped_processes, counts.damaged);
+  for (const auto& [why, count] : collector.refused())
+    fmt::print(stderr, "refused {} {}\n", count, why);
+}
+
+int run(const Arguments& arguments) {
+  const sampler::Settings settings = sampler::parse_settings(arguments.settings);
+  const Fd file(::open(arguments.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file)
+    throw_errno(arguments.output, errno);
+  io::FdOutput out(file.get(), arguments.output);
+  StreamEvents events(out, settings);
+  sampler::Collector collector(events, arguments.choice);
+  cli::Child child = cli::Child::start(
+      arguments.command, -1,
+      {"LD_PRELOAD=" + arguments.library, sampler::settings_text(settings, collector.listener())});
+  child.go();
+  std::optional<int> status;
+  while (!status) {
+    pollfd ready{collector.fd(), POLLIN, 0};
+    ::poll(&ready, 1, collector.wait_ms());
+    status = child.poll_status();
+    collector.pass();
+    events.end_round();
+  }
+  collector.pass();
+  events.end_round();
+  out.flush();
+  events.print();
+  print(collector);
+  return *status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc > 3)
+      return run(read_arguments(argc, argv));
+    fmt::print(stderr, "usage: sampler_stream LIBRARY OUTPUT [SETTING=VALUE...] -- COMMAND...\n");
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "sampler_stream: {}\n", e.what());
+  }
+  return 125;
+}

@@ -1,0 +1,87 @@
+// The memory of a process that samples itself, made by a test, and sent as such a process does.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "base/byte_reader.h"
+#include "base/fd.h"
+#include "preload/listener.h"
+#include "preload/shared_file.h"
+#include "sampler/layout.h"
+
+namespace pe::testing {
+
+class SharedSamples {
+ public:
+  static constexpr std::uint32_t kRingBytes = sampler::kLeastRingBytes;
+
+  explicit SharedSamples(std::uint32_t threads = sampler::kFewestThreads)
+      : fd_(::memfd_create("samples", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    header.magic = sampler::kMagic;
+    header.pid = static_cast<std::uint32_t>(::getpid());
+    header.hz = 100;
+    header.ring_bytes = kRingBytes;
+    header.max_threads = threads;
+    std::memcpy(header.command, "tested", 6);
+    resize(sampler::file_bytes(threads, kRingBytes));
+  }
+
+  sampler::Header header{};
+
+  void resize(std::uint64_t bytes) {
+    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0)
+      std::abort();
+  }
+  void put(std::uint64_t at, Bytes bytes) {
+    if (::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) !=
+        static_cast<ssize_t>(bytes.size()))
+      std::abort();
+  }
+  void put_thread(std::uint32_t slot, const sampler::Thread& thread) {
+    put(sampler::kThreadsAt + slot * sizeof thread, std::as_bytes(std::span(&thread, 1)));
+  }
+  void put_ring(std::uint32_t slot, Bytes bytes) {
+    put(sampler::kRingsAt + std::uint64_t{slot} * kRingBytes, bytes);
+  }
+  [[nodiscard]] sampler::Thread thread(std::uint32_t slot) const {
+    sampler::Thread thread;
+    if (::pread(fd_.get(), &thread, sizeof thread,
+                static_cast<off_t>(sampler::kThreadsAt + slot * sizeof thread)) != sizeof thread)
+      std::abort();
+    return thread;
+  }
+
+  /// As it is in the memory now.
+  [[nodiscard]] sampler::Header header_now() const {
+    sampler::Header now;
+    if (::pread(fd_.get(), &now, sizeof now, 0) != sizeof now)
+      std::abort();
+    return now;
+  }
+
+  /// With the header as it is here.
+  Fd build(int seals = F_SEAL_SHRINK) {
+    put(0, std::as_bytes(std::span(&header, 1)));
+    if (seals != 0 && ::fcntl(fd_.get(), F_ADD_SEALS, seals) != 0)
+      std::abort();
+    return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  void send_to(const preload::Listener& listener) {
+    const Fd fd = build();
+    preload::Failure failure;
+    if (!preload::send_file(fd.get(), listener.socket_name(), listener.key(), failure))
+      std::abort();
+  }
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace pe::testing
