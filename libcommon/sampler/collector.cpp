@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/collector.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/parse_number.h"
 #include "preload/atomics.h"
 #include "proc/maps.h"
 #include "sampler/ring_reader.h"
@@ -40,6 +43,24 @@ std::uint64_t now_ms() {
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+/// Whether SIGPROF waits for a thread that blocks it (proc(5), "SigPnd").
+bool has_pending_signal(pid_t pid, pid_t tid) {
+  const Fd fd(
+      ::open(fmt::format("/proc/{}/task/{}/status", pid, tid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text{};
+  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
+  const std::string_view all(text.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  constexpr std::string_view kName = "SigPnd:\t";
+  constexpr std::size_t kDigits = 16;
+  constexpr int kHexadecimal = 16;
+  const auto at = all.find(kName);
+  if (at == std::string_view::npos)
+    return false;
+  const auto set =
+      parse_number<std::uint64_t>(all.substr(at + kName.size()).substr(0, kDigits), kHexadecimal);
+  return set && (*set >> (SIGPROF - 1) & 1) != 0;
 }
 
 /// Adds what a count has grown by since `told`.
@@ -71,18 +92,30 @@ void Collector::pass() {
     finish(process);
   for (Running& process : running_) {
     drain(process);
-    ask_for_threads(process);
+    look_at_threads(process);
   }
   pace();
+}
+
+/// How long until a ring is three quarters full if every stack is as deep as it may be.
+int Collector::safe_wait_ms(const Header& header) {
+  constexpr std::uint64_t kSecondMs = 1000;
+  const std::uint64_t records = header.ring_bytes / record_bytes(header.stack_bytes);
+  const std::uint64_t ms = records * kSecondMs / header.hz * 3 / 4;
+  return static_cast<int>(std::clamp<std::uint64_t>(ms, kShortestWaitMs, kLongestWaitMs));
 }
 
 /// Rings are to be a quarter full at most when they are looked at again.
 void Collector::pace() {
   constexpr std::uint64_t kSoonerPercent = 25, kLaterPercent = 10;
+  int longest = kLongestWaitMs;
+  for (const Running& process : running_)
+    longest = std::min(longest, safe_wait_ms(process.memory.header()));
   if (fullest_percent_ > kSoonerPercent)
     wait_ms_ = std::max(kShortestWaitMs, wait_ms_ / 2);
   else if (fullest_percent_ < kLaterPercent)
-    wait_ms_ = std::min(kLongestWaitMs, wait_ms_ + 1 + wait_ms_ / 8);
+    wait_ms_ += 1 + wait_ms_ / 8;
+  wait_ms_ = std::min(wait_ms_, longest);
 }
 
 void Collector::begin(pid_t pid, Fd fd) {
@@ -172,6 +205,8 @@ void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
   slot.tid = is_first ? process.pid : tid;
   slot.is_open = true;
   slot.is_wanted = true;
+  slot.is_blocking = false;
+  slot.opened_at = slot.tail;
   slot.named_ms = 0;
   slot.name.clear();
   name_slot(process, slot, thread);
@@ -225,6 +260,7 @@ void Collector::close_slot(const Running& process, Slot& slot) {
 
 void Collector::count_losses(Running& process) {
   Header& header = process.memory.live_header();
+  add_growth(header.unsampled_ns, process.unsampled_ns, counts_.unsampled_ns);
   add_growth(header.without_room, process.without_room, counts_.threads_without_room);
   add_growth(header.without_timer, process.without_timer, counts_.threads_without_timer);
   if (load_relaxed(header.has_stopped) == 0 || process.has_stopped)
@@ -233,15 +269,20 @@ void Collector::count_losses(Running& process) {
   ++counts_.stopped_processes;
 }
 
-/// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
-/// or by clone(2), are told to the process: a handler of its begins them.
-void Collector::ask_for_threads(Running& process) {
+void Collector::look_at_threads(Running& process) {
   constexpr std::uint64_t kOftenMs = 500;
   const std::uint64_t now = now_ms();
   if (now - process.looked_ms < kOftenMs ||
       static_cast<pid_t>(process.memory.header().pid) != process.pid)
     return;
   process.looked_ms = now;
+  ask_for_threads(process);
+  count_blocking(process);
+}
+
+/// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
+/// or by clone(2), are told to the process: a handler of its begins them.
+void Collector::ask_for_threads(const Running& process) {
   std::set<pid_t> known;
   for (const Slot& slot : process.slots)
     if (slot.is_open)
@@ -254,6 +295,16 @@ void Collector::ask_for_threads(Running& process) {
       preload::publish(header.wanted_tids[--place], static_cast<std::uint32_t>(tid));
   if (place < kWantedTids)
     preload::publish(header.wanted_tids[0], load_relaxed(header.wanted_tids[place]));
+}
+
+/// Some threads of the C library run with all signals blocked, whatever is done.
+void Collector::count_blocking(Running& process) {
+  for (Slot& slot : process.slots) {
+    if (!slot.is_open || slot.is_blocking || slot.tail != slot.opened_at)
+      continue;
+    slot.is_blocking = has_pending_signal(process.pid, slot.tid);
+    counts_.threads_that_block += slot.is_blocking ? 1 : 0;
+  }
 }
 
 void Collector::finish(Running& process) {

@@ -93,8 +93,10 @@ struct CollectorCounts {
   std::uint64_t cut_bytes = 0;     ///< what is missing, as far as that is known
   std::uint64_t lost_samples = 0;  ///< a ring was full
   std::uint64_t lost_weight = 0;
+  std::uint64_t unsampled_ns = 0;           ///< CPU time of ended threads, after their last sample
   std::uint64_t threads_without_room = 0;   ///< more threads than the table has slots
   std::uint64_t threads_without_timer = 0;  ///< the kernel refused one (ulimit -i)
+  std::uint64_t threads_that_block = 0;     ///< SIGPROF, so that there are no samples of them
   std::uint64_t stopped_processes = 0;      ///< that use the process's timer themselves
   std::uint64_t damaged = 0;                ///< what contradicts itself
 };
@@ -126,12 +128,14 @@ class Collector {
  private:
   struct Slot {
     std::uint64_t tail = 0;
+    std::uint64_t opened_at = 0;   ///< tail when its thread began
     std::uint64_t cleared_at = 0;  ///< tail when its ring was last given back
     std::uint64_t lost_samples = 0, lost_weight = 0, cut_bytes = 0;  ///< counted already
     pid_t tid = 0;
     std::string name;
     std::uint64_t named_ms = 0;  ///< when its name was looked up
     bool is_open = false;        ///< told of
+    bool is_blocking = false;    ///< counted as that
     bool is_wanted = true;
   };
   struct Running {
@@ -139,8 +143,8 @@ class Collector {
     SharedMemory memory;
     Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
     std::vector<Slot> slots;
-    std::uint64_t looked_ms = 0;  ///< when its threads were last compared with /proc's
-    std::uint64_t without_room = 0, without_timer = 0;
+    std::uint64_t looked_ms = 0;  ///< when its threads were last looked at in /proc
+    std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
     bool has_stopped = false;
   };
 
@@ -152,9 +156,12 @@ class Collector {
   void take_records(const Running& process, const Slot& slot);
   void close_slot(const Running& process, Slot& slot);
   void count_losses(Running& process);
-  void ask_for_threads(Running& process);
+  void look_at_threads(Running& process);
+  void ask_for_threads(const Running& process);
+  void count_blocking(Running& process);
   void finish(Running& process);
   [[nodiscard]] ThreadOf thread_of(const Running& process, const Slot& slot) const;
+  static int safe_wait_ms(const Header& header);
   void pace();
 
   Events& events_;

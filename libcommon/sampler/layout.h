@@ -71,7 +71,10 @@ struct Header {
   std::uint32_t has_stopped;          ///< 1: sampling has ended before the process, as it asked
   std::uint64_t without_room;         ///< threads that found no free slot
   std::uint64_t without_timer;        ///< threads whose timer the kernel refused
-  std::uint64_t strays;               ///< SIGPROF that was neither ours nor the program's
+  /// CPU time of threads that have ended, from their last sample to their end.  The kernel looks at
+  /// such timers when its clock ticks, and in a crowd a thread may run long without meeting a tick.
+  std::uint64_t unsampled_ns;
+  std::uint64_t strays;  ///< SIGPROF that was neither ours nor the program's
 
   /// Written by the reader: threads that sampling has not found itself.  0: none.
   alignas(64) std::uint32_t wanted_tids[kWantedTids];

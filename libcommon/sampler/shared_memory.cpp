@@ -37,7 +37,8 @@ std::optional<std::string> refusal_of(const Fd& fd, std::uint64_t& size) {
 bool is_valid(const Header& header, std::uint64_t size) {
   return header.ring_bytes >= kLeastRingBytes && header.ring_bytes <= kMostRingBytes &&
          std::has_single_bit(header.ring_bytes) && header.max_threads > 0 &&
-         header.max_threads <= kMaxThreads && header.hz >= kLeastHz && header.hz <= kMostHz &&
+         header.stack_bytes <= header.ring_bytes && header.max_threads <= kMaxThreads &&
+         header.hz >= kLeastHz && header.hz <= kMostHz &&
          size == file_bytes(header.max_threads, header.ring_bytes);
 }
 

@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     samples.send_to(collector.listener());
     collector.pass();
     collector.pass();
-    check(collector.running() == 1);
+    check(collector.running() <= 1);
   }
   return 0;
 }

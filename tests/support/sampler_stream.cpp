@@ -219,11 +219,13 @@ Arguments read_arguments(int argc, char** argv) {
 void print(const sampler::Collector& collector) {
   const sampler::CollectorCounts& counts = collector.counts();
   fmt::print(stderr,
-             "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight {}\n"
-             "without_room {}\nwithout_timer {}\nstopped {}\ndamaged {}\n",
+             "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
+             "{}\nunsampled_ms {}\n"
+             "without_room {}\nwithout_timer {}\nblocking {}\nstopped {}\ndamaged {}\n",
              counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
-             counts.lost_samples, counts.lost_weight, counts.threads_without_room,
-             counts.threads_without_timer, counts.stopped_processes, counts.damaged);
+             counts.lost_samples, counts.lost_weight, counts.unsampled_ns / 1'000'000,
+             counts.threads_without_room, counts.threads_without_timer, counts.threads_that_block,
+             counts.stopped_processes, counts.damaged);
   for (const auto& [why, count] : collector.refused())
     fmt::print(stderr, "refused {} {}\n", count, why);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/target/handler.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -75,9 +76,15 @@ StackBounds bounds_of(const OwnThread& own, const stack_t& alternate, std::uint6
   return (alternate.ss_flags & SS_DISABLE) == 0 && other.contains(sp) ? other : StackBounds{};
 }
 
-/// Copies a stack of which only the beginning is known, as far as there are pages.  Another thread
-/// may unmap what is behind a coroutine's stack; between the look at a page and its copy are some
-/// hundred nanoseconds.
+/// The most that may belong to a stack of which only the beginning is known.  The C library keeps
+/// its description of a thread, which pthread_self(3) points to, at the end of the thread's stack.
+std::uint64_t unknown_bytes(std::uint64_t sp, std::uint64_t most) noexcept {
+  const auto self = static_cast<std::uint64_t>(::pthread_self());
+  return self > sp ? std::min(most, self - sp) : most;
+}
+
+/// Copies such a stack as far as there are pages.  Another thread may unmap what is behind a
+/// coroutine's stack; between the look at a page and its copy are some hundred nanoseconds.
 void copy_unknown(RingWriter& ring, std::uint64_t sp, std::uint64_t most) noexcept {
   const std::uint64_t end = sp + most;
   for (std::uint64_t at = sp; at < end && at >= sp;) {
@@ -101,7 +108,7 @@ void take_sample(std::uint32_t slot, std::uint32_t weight, const ucontext_t& con
   const StackBounds bounds = bounds_of(process.own[slot], context.uc_stack, sp);
   const bool is_known = bounds.end != 0;
   const std::uint64_t most = process.settings.stack_bytes;
-  const std::uint64_t wanted = is_known ? std::min(most, bounds.end - sp) : most;
+  const std::uint64_t wanted = is_known ? std::min(most, bounds.end - sp) : unknown_bytes(sp, most);
   RingWriter ring(thread, process.ring(slot), process.settings.ring_bytes);
   if (!ring.has_room(wanted)) {
     count_own(thread.lost_samples, std::uint64_t{1});
@@ -111,7 +118,7 @@ void take_sample(std::uint32_t slot, std::uint32_t weight, const ucontext_t& con
   if (is_known)
     ring.add_stack(reinterpret_cast<const void*>(sp), wanted);  // NOLINT
   else
-    copy_unknown(ring, sp, most);
+    copy_unknown(ring, sp, wanted);
   const bool is_cut = is_known ? wanted < bounds.end - sp : ring.stack_bytes() == most;
   sample.flags = (is_cut ? kStackIsCut : 0U) | (is_known ? 0U : kStackIsUnknown);
   count_own(thread.samples, std::uint64_t{1});
@@ -129,8 +136,10 @@ void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
     return;
   if (load_relaxed(process.header().wanted_tids[0]) != 0)
     begin_wanted_threads();
-  if (load_relaxed(process.thread(slot).is_unwanted) == 0)
-    take_sample(slot, 1 + static_cast<std::uint32_t>(std::max(info.si_overrun, 0)), context);
+  const std::uint32_t weight =
+      process.own[slot].pace.advance(1 + static_cast<std::uint32_t>(std::max(info.si_overrun, 0)));
+  if (weight != 0 && load_relaxed(process.thread(slot).is_unwanted) == 0)
+    take_sample(slot, weight, context);
 }
 
 void sample_process(const ucontext_t& context) noexcept {

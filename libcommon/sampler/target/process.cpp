@@ -12,7 +12,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <ctime>
+#include <optional>
 #include <string_view>
 
 #include "base/parse_number.h"
@@ -152,6 +153,8 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
       continue;
     thread.tid = static_cast<std::uint32_t>(tid);
     thread.start_ns = now_ns();
+    process.own[slot] = {};
+    process.own[slot].start_weight = thread.weight + thread.lost_weight;
     std::fill(std::begin(thread.name), std::end(thread.name), '\0');
     std::uint32_t used = load_relaxed(header.threads);
     while (used <= slot && !change(header.threads, used, slot + 1))
@@ -176,11 +179,14 @@ void arm(std::uint32_t slot, pid_t tid) noexcept {
   if (process.timer_kind == TimerKind::kProcess)
     return;
   const std::uint64_t period_ns = kSecondNs / process.settings.hz;
+  const std::uint64_t interval_ns =
+      process.settings.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
+  const std::uint64_t seed = now_ns() ^ (static_cast<std::uint64_t>(tid) << 40);
+  own.pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
   // Threads that live shorter than that are sampled in proportion to what they have used, too.
-  const std::uint64_t first_ns =
-      1 + scattered(now_ns() ^ (static_cast<std::uint64_t>(tid) << 40), period_ns);
+  const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
   const auto timer =
-      start_timer({tid, process.settings.clock, period_ns, first_ns, process.cookie | slot});
+      start_timer({tid, process.settings.clock, interval_ns, first_ns, process.cookie | slot});
   if (timer) {
     own.timer = *timer;
     own.has_timer = true;
@@ -196,6 +202,27 @@ void disarm(std::uint32_t slot) noexcept {
   if (own.has_timer)
     stop_timer(own.timer);
   own.has_timer = false;
+}
+
+std::uint64_t thread_cpu_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * kSecondNs +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// What the calling thread has used since its timer has sent the last signal.
+void count_unsampled(std::uint32_t slot) noexcept {
+  const Thread& thread = process.thread(slot);
+  if (process.timer_kind != TimerKind::kThread || process.settings.clock != Clock::kCpu ||
+      load_relaxed(thread.is_unwanted) != 0)
+    return;
+  const std::uint64_t used_ns = thread_cpu_ns() - process.own[slot].start_cpu_ns;
+  const std::uint64_t sampled_ns = (load_relaxed(thread.weight) + load_relaxed(thread.lost_weight) -
+                                    process.own[slot].start_weight) *
+                                   (kSecondNs / process.settings.hz);
+  if (used_ns > sampled_ns)
+    count_up(process.header().unsampled_ns, used_ns - sampled_ns);
 }
 
 /// A thread that was found has run a handler: from now on we will know when it ends.
@@ -217,6 +244,7 @@ void end_thread(void* memory) noexcept {
   const preload::KeepErrno keep;
   disarm(slot);
   slot_plus_one = 0;
+  count_unsampled(slot);
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   give_back(slot);
 }
@@ -232,8 +260,8 @@ std::uint32_t begin_this_thread() noexcept {
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot)
     return kNoSlot;
-  process.own[slot] = {};
   process.own[slot].stack = own_stack_bounds();
+  process.own[slot].start_cpu_ns = thread_cpu_ns();
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   slot_plus_one = slot + 1;
   ::pthread_setspecific(process.key, reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
@@ -368,7 +396,6 @@ std::uint32_t begin_found_thread(pid_t tid) noexcept {
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot)
     return kNoSlot;
-  process.own[slot] = {};
   process.own[slot].is_found = true;
   arm(slot, tid);
   if (process.own[slot].is_armed)

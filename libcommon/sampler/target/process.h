@@ -13,6 +13,7 @@
 
 #include "sampler/layout.h"
 #include "sampler/settings.h"
+#include "sampler/target/pace.h"
 #include "sampler/target/stack_bounds.h"
 
 namespace pe::sampler {
@@ -20,10 +21,13 @@ namespace pe::sampler {
 /// What only the process itself knows of the thread in a slot.  In zeroed memory.
 struct OwnThread {
   StackBounds stack;
+  Pace pace;
   int timer;
   bool has_timer;
   bool is_armed;  ///< a signal with its cookie is a sample
-  bool is_found;  ///< not begun by our pthread_create: how it ends is not known yet
+  std::uint64_t start_cpu_ns;
+  std::uint64_t start_weight;  ///< of threads that had the slot before
+  bool is_found;               ///< not begun by our pthread_create: how it ends is not known yet
 };
 
 struct Process {

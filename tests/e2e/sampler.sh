@@ -1,0 +1,118 @@
+#!/bin/bash
+# Programs that sample themselves: what the library that is loaded into them sees, and that it disturbs none.
+# shellcheck source=SCRIPTDIR/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# sample [SETTING...] -- COMMAND...: its status; the folded stacks, in microseconds, are in $dir/folded, counts and
+# what the program has said in $dir/said.
+sample() {
+  "$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" "$@" >"$dir/out" 2>"$dir/said"
+  local status=$?
+  fold "$dir/stream" >"$dir/folded" 2>"$dir/fold-said"
+  return $status
+}
+count() { awk -v name="$1" '$1 == name { print $2 }' "$dir/said"; }
+said() { grep -q "$1" "$dir/said" || fail "$2 was not said: $(cat "$dir/said")"; }
+check_whole() {
+  expect "$1: damaged" 0 "$(count damaged)"
+  expect "$1: without timer" 0 "$(count without_timer)"
+  expect "$1: without room" 0 "$(count without_room)"
+}
+# run_mode MODE [SETTING...]: a mode of the program that watches itself
+run_mode() {
+  sample "${@:2}" -- "$PE_SAMPLED" "$1" || fail "$1: status $?: $(grep sampled: "$dir/said")"
+  check_whole "$1"
+}
+
+sample -- "$PE_WORKLOAD" shares 10 || fail "shares: status $?"
+within fifty 50 "$(share ';fifty[; ]' "$dir/folded")" 5
+within thirty 30 "$(share ';thirty[; ]' "$dir/folded")" 5
+within twenty 20 "$(share ';twenty[; ]' "$dir/folded")" 5
+at_least 'whole stacks' 99 "$(share '^workload;_start;.*;main;work;' "$dir/folded")"
+within 'seconds' 10.0 "$(awk '{ sum += $NF } END { print sum / 1e6 }' "$dir/folded")" 0.5
+
+sample hz=1000 -- "$PE_WORKLOAD" shares 2 || fail "1000 Hz: status $?"
+within 'fifty at 1000 Hz' 50 "$(share ';fifty[; ]' "$dir/folded")" 5
+within 'periods at 1000 Hz' 2000 "$(count weight)" 200
+
+run_mode eight hz=499
+for n in 1 2 3 4 5 6 7 8; do
+  within "thread $n" "$(awk -v n=$n 'BEGIN { print 100 * n / 36 }')" "$(share "spin_${n}[; ]" "$dir/folded")" 5
+  [ "$(awk -v n=t$n '$1 == "thread" && $4 == n' "$dir/said" | wc -l)" = 1 ] || fail "thread t$n has no name"
+done
+run_mode eight name=t8 hz=499
+at_least 'the one thread that is wanted' 99 "$(share 'spin_8[; ]' "$dir/folded")"
+
+for mode in own-handler own-itimer errno storm; do
+  run_mode $mode hz=499
+  at_least "samples of $mode" 100 "$(count weight)"
+done
+sample -- "$PE_SAMPLED" default
+expect 'SIGPROF that nobody handles' 155 $?
+
+run_mode masked
+at_least 'a thread that blocks all signals' 90 "$(share 'spin_masked[; ]' "$dir/folded")"
+run_mode seccomp
+at_least 'behind a filter of system calls' 50 "$(share 'spin_masked[; ]' "$dir/folded")"
+run_mode closed
+at_least 'without descriptors' 90 "$(share 'spin_closed[; ]' "$dir/folded")"
+run_mode hidden hz=499
+at_least 'a thread begun by a library' 15 "$(share 'spin_hidden[; ]' "$dir/folded")"
+run_mode stacks hz=499
+for name in alternate coroutine edge; do
+  within "$name stack" 33.3 "$(share "spin_${name}[; ]" "$dir/folded")" 5
+done
+
+run_mode tree
+for name in returned exited killed before_exec closed; do
+  within "child: $name" 20 "$(share "spin_${name}[; ]" "$dir/folded")" 5
+done
+expect 'processes of the tree' 6 "$(count processes)"
+run_mode tree follow=0
+expect 'children that are not followed' 0 "$(grep -c 'spin_killed' "$dir/folded")"
+sample -- "$PE_SAMPLED" exec "$PE_WORKLOAD" shares 1 || fail "exec: status $?"
+at_least 'the program begun' 55 "$(share ';work;' "$dir/folded")"
+at_least 'the program before' 20 "$(share 'spin_before_exec[; ]' "$dir/folded")"
+
+# Time that is waited, too.
+sample clock=wall -- sleep 1 || fail "wall: status $?"
+at_least 'samples of a sleep' 50 "$(count weight)"
+at_least 'of them asleep' 80 "$(share 'nanosleep' "$dir/folded")"
+
+# Where the kernel gives no timers, there is one for the process: it must not kill what is begun by exec.
+cat >"$dir/limited" <<'END'
+#!/bin/bash
+ulimit -i 0; exec "$@"
+END
+chmod +x "$dir/limited"
+sample -- "$dir/limited" "$PE_WORKLOAD" shares 2 || fail "without timers: status $?"
+within 'fifty without timers' 50 "$(share ';fifty[; ]' "$dir/folded")" 10
+sample hz=499 -- "$dir/limited" "$PE_SAMPLED" exec true || fail "exec without timers: status $?"
+at_least 'before exec without timers' 50 "$(share 'spin_before_exec[; ]' "$dir/folded")"
+sample -- "$dir/limited" "$PE_SAMPLED" own-itimer || fail "own timer without timers: status $?"
+said 'is not sampled any more: it uses ITIMER_PROF itself' 'that sampling ended'
+expect 'stopped' 1 "$(count stopped)"
+sample -- "$dir/limited" "$PE_SAMPLED" default
+expect 'SIGPROF without timers' 155 $?
+
+# A recorder that stands still loses samples, which are counted, and what the ring holds is there.
+"$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" ring=65536 hz=499 -- \
+  bash -c "$PE_WORKLOAD shares 2; touch $dir/over" 2>"$dir/said" &
+sleep 0.5; kill -STOP $!
+for _ in $(seq 600); do [ -e "$dir/over" ] && break; sleep 0.1; done
+kill -CONT $!; wait $! || fail "stopped recorder: status $?"
+at_least 'lost' 10 "$(count lost)"
+at_least 'taken' 10 "$(count samples)"
+within 'lost and taken' 998 "$(($(count lost_weight) + $(count weight)))" 100
+
+# One that is killed is not missed.
+"$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" hz=499 ring=65536 -- \
+  bash -c "$PE_WORKLOAD shares 1; $PE_WORKLOAD fork 1; echo \$? >$dir/status" 2>/dev/null &
+sleep 0.5; kill -KILL $!; wait $! 2>/dev/null
+for _ in $(seq 100); do [ -s "$dir/status" ] && break; sleep 0.1; done
+expect 'the status without a recorder' 0 "$(cat "$dir/status")"
+
+# Nobody asks, nothing happens.
+LD_PRELOAD=$PE_SAMPLER_LIBRARY "$PE_SAMPLED" own-handler >"$dir/out" 2>&1 || fail "unasked: status $?"
+expect 'unasked' '' "$(cat "$dir/out")"
+finish
