@@ -134,7 +134,7 @@ void Collector::begin(pid_t pid, Fd fd) {
   Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (ended)
     listener_.watch(ended.get());
-  Running process{pid, std::move(std::get<SharedMemory>(checked)), std::move(ended), {}};
+  Running process{std::move(std::get<SharedMemory>(checked)), pid, std::move(ended), {}};
   const Header& header = process.memory.header();
   const std::string maps = process.memory.maps();
   ++counts_.processes;

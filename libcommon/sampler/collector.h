@@ -139,8 +139,8 @@ class Collector {
     bool is_wanted = true;
   };
   struct Running {
-    pid_t pid;
     SharedMemory memory;
+    pid_t pid;
     Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
     std::vector<Slot> slots;
     std::uint64_t looked_ms = 0;  ///< when its threads were last looked at in /proc
@@ -150,7 +150,7 @@ class Collector {
 
   void begin(pid_t pid, Fd fd);
   void drain(Running& process);
-  void drain_slot(Running& process, std::uint32_t slot);
+  void drain_slot(Running& process, std::uint32_t number);
   void open_slot(const Running& process, Slot& slot, Thread& thread);
   void name_slot(const Running& process, Slot& slot, Thread& thread);
   void take_records(const Running& process, const Slot& slot);

@@ -52,7 +52,8 @@ enum class TimerKind : std::uint32_t {
 
 inline constexpr std::size_t kWantedTids = 16;
 
-struct Header {
+// What different threads and processes write is in different lines of the cache.
+struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t magic;  ///< kMagic, written last
   std::uint32_t pid;    ///< as the process sees it: in its own namespace
   std::uint32_t parent_pid;
@@ -83,6 +84,7 @@ static_assert(sizeof(Header) <= kMapsAt);
 
 enum SlotState : std::uint32_t { kFree, kStarting, kLive, kEnded };
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): as in Header
 struct alignas(64) Thread {
   std::uint32_t state;  ///< SlotState
   std::uint32_t tid;    ///< as the process sees it

@@ -64,11 +64,11 @@ std::variant<SharedMemory, std::string> SharedMemory::check(Fd fd) {
 }
 
 SharedMemory::SharedMemory(Fd fd, const Header& header, std::byte* mapped) noexcept
-    : fd_(std::move(fd)), header_(header), mapped_(mapped) {}
+    : header_(header), fd_(std::move(fd)), mapped_(mapped) {}
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : fd_(std::move(other.fd_)),
-      header_(other.header_),
+    : header_(other.header_),
+      fd_(std::move(other.fd_)),
       mapped_(std::exchange(other.mapped_, nullptr)) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {

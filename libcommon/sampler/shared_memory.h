@@ -54,8 +54,8 @@ class SharedMemory {
 
   [[nodiscard]] std::uint64_t ring_at(std::uint32_t slot) const noexcept;
 
-  Fd fd_;
   Header header_{};
+  Fd fd_;
   std::byte* mapped_ = nullptr;  ///< kRingsAt bytes
 };
 

@@ -1,5 +1,20 @@
 // The functions of the C library that the program calls in our place of the real ones: those that
 // begin threads, and that would take SIGPROF away from us.
+//
+// What a program can notice of us:
+//   - System calls are restarted (SA_RESTART), but for those that no handler lets go on: poll,
+//     select, epoll_wait, nanosleep and clock_nanosleep, sigtimedwait, futex waits with a timeout,
+//     sockets with one, semop, io_getevents (signal(7)) return EINTR, nanosleep with the time that
+//     is left.  Timers of CPU time expire while a thread runs, so that this is rare; those on the
+//     wall's clock interrupt every wait.
+//   - A program's handler of SIGPROF is called by ours, on the alternate stack if there is one.  It
+//     decides about SA_RESTART for our signals, too.
+//   - SIGPROF is left out of what sigprocmask(2) blocks and sigwait(3) and signalfd(2) wait for, if
+//     the set is meant for all signals and the program has no handler for it.
+//   - What exec(3) begins finds SIGPROF at its default, even if the program ignores it.
+// Not seen: programs that set handlers by system calls of their own (Go's runtime), threads that
+// the C library begins with all signals blocked (timer_create(2) with SIGEV_THREAD, aio(7)),
+// threads by clone(2) that have no memory of their own for variables (CLONE_SETTLS).
 // SPDX-License-Identifier: MIT
 #include <sys/signalfd.h>
 #include <unistd.h>

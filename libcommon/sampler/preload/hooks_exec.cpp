@@ -47,6 +47,7 @@ using namespace pe::sampler;
 
 #define PE_HOOK extern "C" __attribute__((visibility("default")))
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names
 /// The arguments of a function execl*(), the first of which is `argument`, as an array in its
 /// frame; `list` stands behind the NULL then.
 #define PE_COLLECT(list, argument, into)                                  \
@@ -60,6 +61,7 @@ using namespace pe::sampler;
   va_start(list, argument);                                               \
   for (std::size_t i = 1; i <= count; ++i)                                \
     into[i] = va_arg(list, char*);
+// NOLINTEND(bugprone-macro-parentheses)
 
 // NOLINTBEGIN(cert-dcl50-cpp,cppcoreguidelines-pro-type-const-cast,clang-analyzer-valist.*)
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
