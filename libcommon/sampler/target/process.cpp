@@ -255,12 +255,12 @@ bool make_key() noexcept {
   return process.has_key;
 }
 
-std::uint32_t begin_this_thread() noexcept {
+std::uint32_t begin_this_thread(StackBounds stack) noexcept {
   const pid_t tid = current_tid();
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot)
     return kNoSlot;
-  process.own[slot].stack = own_stack_bounds();
+  process.own[slot].stack = stack;
   process.own[slot].start_cpu_ns = thread_cpu_ns();
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   slot_plus_one = slot + 1;
@@ -291,8 +291,8 @@ void begin_earlier_threads() noexcept {
 }
 
 /// The first thread's timer tells whether the kernel has such timers for us.
-bool begin_timers() noexcept {
-  const std::uint32_t slot = begin_this_thread();
+bool begin_timers(StackBounds stack) noexcept {
+  const std::uint32_t slot = begin_this_thread(stack);
   if (slot == kNoSlot)
     return false;
   if (process.own[slot].has_timer)
@@ -305,7 +305,8 @@ bool begin_timers() noexcept {
   return set_process_timer(kSecondNs / process.settings.hz);
 }
 
-bool start(bool is_fork, Failure& failure) noexcept {
+/// `stack` is that of the calling thread.
+bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   failure = {"no memory", 0};
   process.pid = current_pid();
   process.timer_kind = TimerKind::kThread;
@@ -325,7 +326,7 @@ bool start(bool is_fork, Failure& failure) noexcept {
     return false;
   process.has_handler = true;
   failure = {"cannot set a timer", 0};
-  if (!begin_timers()) {
+  if (!begin_timers(stack)) {
     failure.error = errno;
     return false;
   }
@@ -334,9 +335,9 @@ bool start(bool is_fork, Failure& failure) noexcept {
   return true;
 }
 
-void start_or_say_why(bool is_fork) noexcept {
+void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
   Failure failure;
-  if (process.settings.socket.view().empty() || start(is_fork, failure))
+  if (process.settings.socket.view().empty() || start(is_fork, stack, failure))
     return;
   process.is_sampling = false;
   std::array<char, 128> text{};
@@ -348,16 +349,19 @@ void start_or_say_why(bool is_fork) noexcept {
                        failure.error);
 }
 
-/// In the child of a fork(2), which has one thread and no timers.
+/// In the child of a fork(2), which has one thread and no timers.  An allocator may hold all of its
+/// locks until handlers have run that come after this one.
 void begin_child() noexcept {
   if (!process.is_sampling)
     return;
   const preload::KeepErrno keep;
+  const StackBounds stack =
+      slot_plus_one != 0 ? process.own[slot_plus_one - 1].stack : StackBounds{};
   process.is_sampling = false;
   slot_plus_one = 0;
   leave_memory();
   if (process.settings.follows_forks)
-    start_or_say_why(true);
+    start_or_say_why(true, stack);
 }
 
 }  // namespace
@@ -369,7 +373,7 @@ void begin_process(const char* const* environment) noexcept {
     return;
   const preload::KeepErrno keep;
   ::pthread_atfork(nullptr, nullptr, begin_child);
-  start_or_say_why(false);
+  start_or_say_why(false, own_stack_bounds());
 }
 
 void begin_thread() noexcept {
@@ -377,7 +381,7 @@ void begin_thread() noexcept {
     return;
   const preload::KeepErrno keep;
   unblock_for_samples();
-  const std::uint32_t slot = begin_this_thread();
+  const std::uint32_t slot = begin_this_thread(own_stack_bounds());
   if (slot != kNoSlot && !process.own[slot].is_armed) {
     count_up(process.header().without_timer);
     slot_plus_one = 0;

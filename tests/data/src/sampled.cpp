@@ -278,10 +278,12 @@ void tree() {
     spin_exited(kHalfSecondUs);
     _exit(0);
   });
-  start([] {
-    spin_killed(kHalfSecondUs);
-    kill(getpid(), SIGKILL);
-  });
+  std::thread([&start] {
+    start([] {
+      spin_killed(kHalfSecondUs);
+      kill(getpid(), SIGKILL);
+    });
+  }).join();
   start([] {
     std::thread([] { spin_before_exec(kHalfSecondUs); }).join();
     execl("/proc/self/exe", "sampled", "closed", nullptr);
