@@ -133,7 +133,7 @@ void Processes::watch(int fd) {
 
 void Processes::pass() {
   accept_all();
-  std::erase_if(connections_, [this](const auto& item) { return receive(item.second); });
+  std::erase_if(connections_, [this](const Connection& from) { return receive(from); });
   // Those that end are taken out first: what is called then may look at those that run.
   const auto first_ended = std::stable_partition(
       running_.begin(), running_.end(),
@@ -163,12 +163,12 @@ void Processes::accept_all() {
     }
     if (only_pid_ != 0 && peer.pid != only_pid_)
       continue;  // begun by a program, which the library cannot tell from the command
-    const int fd = socket.get();
-    Connection connection{std::move(socket), peer.pid};
-    if (receive(connection))
-      continue;
-    watch(fd);
-    connections_.emplace(fd, std::move(connection));
+    watch(socket.get());
+    connections_.push_back({std::move(socket), peer.pid});
+    // A process that connects anew, as another program, has sent before what the last one had to
+    // send.  That must be received first, or the newer would be taken for the one that has ended.
+    std::erase_if(connections_,
+                  [&](const Connection& from) { return from.pid == peer.pid && receive(from); });
   }
 }
 

@@ -88,8 +88,8 @@ class Processes {
   pid_t only_pid_ = 0;  ///< 0: all
   std::string socket_name_;
   Fd events_, listener_;
-  bool is_listening_ = false;              ///< events_ has listener_
-  std::map<int, Connection> connections_;  ///< by descriptor: those that have not sent yet
+  bool is_listening_ = false;            ///< events_ has listener_
+  std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::vector<Running> running_;
   std::map<std::string, std::uint64_t> refused_;
   std::uint32_t tick_ = 0;

@@ -143,6 +143,24 @@ BOOST_AUTO_TEST_CASE(a_second_program_of_a_process_ends_the_first) {
       boost::test_tools::per_element());
 }
 
+// A program that allocates after a fork, and then begins another, may have been accepted before it
+// sent, and the other at once: then the numbers of the other were read too early, and lost.
+BOOST_AUTO_TEST_CASE(programs_of_a_process_follow_each_other_as_they_connected) {
+  Heard heard;
+  Processes processes([&](const HeapOfProcess& process) { heard(process); });
+  const Fd first = with_bytes(1).build(), second = with_bytes(2).build();
+  const Fd before = connect_to(processes);
+  processes.pass();  // accepted, and nothing has come
+  send_fds(before, {first.get()});
+  send_fds(connect_to(processes), {second.get()});
+  wait_and_pass(processes);
+  processes.for_each_running([&](const HeapOfProcess& process) { heard(process); });
+  const std::string pid = std::to_string(::getpid());
+  BOOST_TEST(
+      heard.lines == (std::vector<std::string>{"was " + pid + " 1", "running " + pid + " 2"}),
+      boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(who_finds_no_descriptor_waits_and_nothing_spins) {
   Processes processes([](const HeapOfProcess&) {});
   const Fd memory = HeapBuilder().build(), socket = connect_to(processes);
