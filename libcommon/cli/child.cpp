@@ -28,16 +28,15 @@ std::array<Fd, 2> make_pipe() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-void unblock_signals() {
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);  // we ignore it; the command must not inherit that
-}
+struct Program {
+  char* const* argv;
+  char* const* environment;
+  int stdout_fd;  ///< negative: ours
+  const SignalState& signals;
+};
 
 /// The child's side: nothing here allocates, for other threads may have held a lock at the fork.
-[[noreturn]] void become(char* const* argv, char* const* environment, int stdout_fd, int go_fd,
-                         int error_fd) {
+[[noreturn]] void become(const Program& program, int go_fd, int error_fd) {
   char go = 0;
   ssize_t n;
   do
@@ -45,10 +44,10 @@ void unblock_signals() {
   while (n < 0 && errno == EINTR);
   if (n != 1)
     ::_exit(kOwnFailure);  // the recorder gave up
-  if (stdout_fd >= 0)
-    ::dup2(stdout_fd, STDOUT_FILENO);
-  unblock_signals();
-  ::execvpe(argv[0], argv, environment);
+  if (program.stdout_fd >= 0)
+    ::dup2(program.stdout_fd, STDOUT_FILENO);
+  program.signals.apply();
+  ::execvpe(program.argv[0], program.argv, program.environment);
   const int code = errno;
   (void)!::write(error_fd, &code, sizeof code);
   ::_exit(code == ENOENT ? kCommandNotFound : kCannotExecute);
@@ -92,7 +91,7 @@ Child::Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name)
       name_(std::move(name)) {}
 
 Child Child::start(const std::vector<std::string>& command, int stdout_fd,
-                   const std::vector<std::string>& environment) {
+                   const SignalState& signals, const std::vector<std::string>& environment) {
   auto [go_read, go_write] = make_pipe();
   auto [error_read, error_write] = make_pipe();
   std::vector<std::string> words = command;  // execvp(3) wants them writable
@@ -104,7 +103,7 @@ Child Child::start(const std::vector<std::string>& command, int stdout_fd,
     throw_errno("fork", errno);
   if (pid == 0) {
     go_write.close();
-    become(argv.data(), envp.data(), stdout_fd, go_read.get(), error_write.get());
+    become({argv.data(), envp.data(), stdout_fd, signals}, go_read.get(), error_write.get());
   }
   return {pid, std::move(go_write), std::move(error_read), command.front()};
 }

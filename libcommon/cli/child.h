@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "cli/stop_signals.h"
 
 namespace pe::cli {
 
@@ -25,11 +26,11 @@ struct WaitedElsewhere {
 
 class Child {
  public:
-  /// Forks; the child waits until go() and then begins with no signal blocked or
-  /// ignored by us.  Its standard output is `stdout_fd` where that is not
+  /// Forks; the child waits until go() and then begins with `signals`, which are those of our own
+  /// caller.  Its standard output is `stdout_fd` where that is not
   /// negative.  `environment` ("NAME=VALUE") replaces or adds to ours.  Throws Error.
   static Child start(const std::vector<std::string>& command, int stdout_fd,
-                     const std::vector<std::string>& environment = {});
+                     const SignalState& signals, const std::vector<std::string>& environment = {});
 
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

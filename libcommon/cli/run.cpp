@@ -78,6 +78,9 @@ void ignore_signal(int /*signal*/) {}
 /// So that what hits the limit of a file's size (setrlimit(2)) fails as on a full disk, with a
 /// message.  Not ignored, which commands that we run would inherit.
 void let_writes_fail() {
+  struct sigaction now {};
+  if (::sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler == SIG_IGN)
+    return;  // fails already, and so it shall for commands that we run
   struct sigaction fail {};
   fail.sa_handler = ignore_signal;
   fail.sa_flags = SA_RESTART;

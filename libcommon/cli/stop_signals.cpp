@@ -26,6 +26,19 @@ sigset_t stop_set() {
 
 }  // namespace
 
+SignalState SignalState::now() {
+  SignalState state{};
+  ::sigprocmask(SIG_SETMASK, nullptr, &state.blocked);
+  struct sigaction pipe {};
+  state.ignores_pipe = ::sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler == SIG_IGN;
+  return state;
+}
+
+void SignalState::apply() const noexcept {
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  ::signal(SIGPIPE, ignores_pipe ? SIG_IGN : SIG_DFL);
+}
+
 StopSignals::StopSignals() {
   const sigset_t set = stop_set();
   fd_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
@@ -38,9 +51,7 @@ StopSignals::StopSignals() {
 StopSignals::~StopSignals() {
   while (take()) {
   }
-  const sigset_t set = stop_set();
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
+  before_.apply();
 }
 
 bool StopSignals::take() {

@@ -2,9 +2,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <csignal>
+
 #include "base/fd.h"
 
 namespace pe::cli {
+
+/// Of what a process hands on to the programs that it begins, what StopSignals changes.
+struct SignalState {
+  sigset_t blocked;
+  bool ignores_pipe;  ///< SIGPIPE
+
+  /// As it is now.
+  static SignalState now();
+  /// Makes it so; async-signal-safe.
+  void apply() const noexcept;
+};
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP do not end the process but make
 /// fd() readable, and SIGPIPE is an error of write(2).  One at a time.
@@ -19,11 +32,15 @@ class StopSignals {
   /// Puts things back as they were; signals that came meanwhile are forgotten.
   ~StopSignals();
 
+  /// What they were before; for a command that is to begin as if it had been called directly.
+  [[nodiscard]] const SignalState& before() const noexcept { return before_; }
+
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Takes one signal if there is one.
   bool take();
 
  private:
+  SignalState before_ = SignalState::now();
   Fd fd_;
 };
 

@@ -251,7 +251,7 @@ void check_command(const std::vector<std::string>& command, std::size_t cut_byte
   constexpr std::uint64_t kHz = 997;
   wanted.frequency_hz = kHz;
   cli::StopSignals signals;
-  cli::Child child = cli::Child::start(command, STDERR_FILENO);
+  cli::Child child = cli::Child::start(command, STDERR_FILENO, signals.before());
   const recording::Target target{.processes = {child.pid()}, .is_command = true};
   recording::Counters counters(wanted, target);
   LiveCheck live(counters.events().front().attr, cut_bytes, is_verbose);

@@ -63,7 +63,7 @@ void run(const std::string& name, const std::vector<std::string>& command) {
   const auto object = ku::load({.stack_bytes = 0});
   const double loading_s = cpu_s + recording::own_cpu_seconds();
   CountingStore store(*object);
-  cli::Child child = cli::Child::start(command, 2);
+  cli::Child child = cli::Child::start(command, 2, cli::SignalState::now());
   testing::LiveTables live(child.pid(), store);
   child.go();
   cpu_s = -recording::own_cpu_seconds();

@@ -104,6 +104,21 @@ for _ in $(seq 200); do grep -q 'no snapshot without --output' "$dir/err" && bre
 kill -TERM $tracer; wait $tracer; expect 'status after a refused snapshot' 0 $?
 grep -q 'SIGUSR1: no snapshot without --output FILE' "$dir/err" || fail "SIGUSR1: $(cat "$dir/err")"
 
+# What the caller ignores, the command ignores; and nothing that the caller does not.
+for ignored in '' 'PIPE' 'XFSZ' 'PIPE INT HUP XFSZ USR1'; do
+  for tool in malloctrace pe-record offcpu; do
+    [ $tool = malloctrace ] || [ "$(id -u)" = 0 ] || continue
+    (
+      # shellcheck disable=SC2086 # names of signals
+      [ -z "$ignored" ] || trap '' $ignored
+      grep -E '^Sig(Ign|Blk)' /proc/self/status >"$dir/plain"
+      $tool -q -o "$dir/heap.pe" -- grep -E '^Sig(Ign|Blk)' /proc/self/status >"$dir/traced" 2>"$dir/err"
+    )
+    cmp -s "$dir/plain" "$dir/traced" ||
+      fail "$tool, ignored '$ignored': $(paste -sd, "$dir/traced"), not $(paste -sd, "$dir/plain"); $(cat "$dir/err")"
+  done
+done
+
 # What no library is loaded into.
 if command -v ldconfig.real >/dev/null || [ -x /sbin/ldconfig ]; then
   trace -- /sbin/ldconfig --version; expect 'a static program' 125 $?

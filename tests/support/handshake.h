@@ -30,7 +30,7 @@ class HandshakenChild {
     from_ = Fd(from[0]);
     to_ = Fd(to[1]);
     const Fd theirs_out(from[1]), theirs_in(to[0]);
-    child_.emplace(cli::Child::start(command, 2));
+    child_.emplace(cli::Child::start(command, 2, cli::SignalState::now()));
   }
 
   [[nodiscard]] pid_t pid() const { return child_->pid(); }

@@ -161,7 +161,7 @@ std::vector<Fd> open_counters(pid_t pid, ku::BpfObject& object) {
 void run(const std::vector<std::string>& command) {
   const auto object =
       ku::load({.pass_on = ku::kPassAll, .check_reuse = true, .ring_bytes = std::size_t{64} << 20});
-  cli::Child child = cli::Child::start(command, 2);
+  cli::Child child = cli::Child::start(command, 2, cli::SignalState::now());
   testing::LiveTables live(child.pid(), *object);
   const auto counters = open_counters(child.pid(), *object);
   std::vector<Taken> all;

@@ -73,11 +73,12 @@ class Trace {
   std::optional<malloctrace::Sink> sink_;
 };
 
-cli::Child start_traced(const Options& options, const Processes& processes) {
+cli::Child start_traced(const Options& options, const Processes& processes,
+                        const cli::SignalState& signals) {
   malloctrace::check_can_be_traced(options.command.front());
   const std::string library = malloctrace::find_preload_library();
   return cli::Child::start(
-      options.command, options.writes_file() ? -1 : STDERR_FILENO,
+      options.command, options.writes_file() ? -1 : STDERR_FILENO, signals,
       malloctrace::tracing_environment(options, library, processes.socket_name()));
 }
 
@@ -86,7 +87,7 @@ Trace::Trace(const Options& options, cli::Io& io)
       io_(io),
       processes_([this](const HeapOfProcess& process) { sink_->add(process); }),
       snapshots_(options, processes_, [this](const std::string& what) { say(io_, what); }),
-      child_(start_traced(options, processes_)) {
+      child_(start_traced(options, processes_, signals_.before())) {
   allow_many_descriptors();  // the command has its own limit already
   // Only now: a run that cannot be made must not cost an older one its file.
   if (options.writes_file())

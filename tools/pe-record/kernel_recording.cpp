@@ -37,7 +37,8 @@ KernelRecording::KernelRecording(const Options& options, cli::Io& io)
       engine_(load_bpf(options)),
       target_(options.target) {
   if (!options.command.empty())
-    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
+    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO,
+                                     signals_.before()));
   if (target_.is_command)
     target_.processes = {child_->pid()};
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);

@@ -20,7 +20,8 @@ using recording::Ended;
 TakenRecording::TakenRecording(const Options& options, cli::Io& io)
     : options_(options), io_(io), ending_(signals_, options.duration_ns), target_(options.target) {
   if (!options.command.empty())
-    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO));
+    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO,
+                                     signals_.before()));
   if (target_.is_command)
     target_.processes = {child_->pid()};
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
