@@ -54,9 +54,11 @@ StopSignals::~StopSignals() {
   before_.apply();
 }
 
-bool StopSignals::take() {
+std::optional<StopSignal> StopSignals::take() {
   signalfd_siginfo info{};
-  return ::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+  if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info))
+    return std::nullopt;
+  return StopSignal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
 }
 
 }  // namespace pe::cli

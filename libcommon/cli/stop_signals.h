@@ -3,6 +3,7 @@
 #pragma once
 
 #include <csignal>
+#include <optional>
 
 #include "base/fd.h"
 
@@ -17,6 +18,11 @@ struct SignalState {
   static SignalState now();
   /// Makes it so; async-signal-safe.
   void apply() const noexcept;
+};
+
+struct StopSignal {
+  int number;
+  bool is_from_terminal;  ///< a key: everybody in the terminal's process group has got it
 };
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP do not end the process but make
@@ -37,7 +43,7 @@ class StopSignals {
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Takes one signal if there is one.
-  bool take();
+  std::optional<StopSignal> take();
 
  private:
   SignalState before_ = SignalState::now();

@@ -41,8 +41,9 @@ void Ending::end_by(Ended why) {
 }
 
 bool Ending::is_stopped_by_signal() {
-  if (!ended_ && signals_.take())
-    end_by(Ended::kSignal);
+  if (!ended_)
+    if (const auto signal = signals_.take(); signal && (!bears_ || !bears_(*signal)))
+      end_by(Ended::kSignal);
   return ended_ == Ended::kSignal;
 }
 

@@ -32,6 +32,9 @@ class Ending {
   void on_stop(std::function<void()> stop) { stop_ = std::move(stop); }
   /// What is to be done where, the recording over, its reader takes nothing for a second; once.
   void on_stall(std::function<void()> tell) { tell_stall_ = std::move(tell); }
+  /// Called with each signal before it ends the recording: true if it is not to.
+  using Bears = std::function<bool(const cli::StopSignal& signal)>;
+  void bear_signals_by(Bears bears) { bears_ = std::move(bears); }
   /// The time runs from then on (CLOCK_MONOTONIC).
   void begin_at(std::uint64_t time_ns) { began_ns_ = time_ns; }
 
@@ -57,6 +60,7 @@ class Ending {
   cli::StopSignals& signals_;
   std::optional<std::uint64_t> duration_ns_;
   std::function<void()> stop_, tell_stall_;
+  Bears bears_;                 ///< null: none
   std::uint64_t began_ns_ = 0;  ///< 0: not yet
   std::uint64_t stopped_ns_ = 0;
   std::optional<Ended> ended_;

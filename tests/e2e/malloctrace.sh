@@ -104,6 +104,51 @@ for _ in $(seq 200); do grep -q 'no snapshot without --output' "$dir/err" && bre
 kill -TERM $tracer; wait $tracer; expect 'status after a refused snapshot' 0 $?
 grep -q 'SIGUSR1: no snapshot without --output FILE' "$dir/err" || fail "SIGUSR1: $(cat "$dir/err")"
 
+# The first interrupt is the command's own, once, from wherever it comes; the second ends the trace.
+cat >"$dir/interrupted" <<'EOF'
+trap 'echo interrupted >>"$1"' INT
+echo ready
+until [ -s "$1" ]; do sleep 0.05; done
+sleep 0.3
+exit 5
+EOF
+wait_for() { for _ in $(seq 400); do grep -q "$1" "$2" 2>/dev/null && return; sleep 0.05; done; fail "no '$1' in $2"; }
+set -m  # so that jobs do not ignore it
+malloctrace -o "$dir/heap.pe" -- bash "$dir/interrupted" "$dir/got" >"$dir/out" 2>"$dir/err" & tracer=$!
+wait_for ready "$dir/out"
+kill -INT $tracer; wait $tracer; expect 'interrupted: the status is that of the command' 5 $?
+expect 'interrupts passed on' interrupted "$(cat "$dir/got")"
+grep -q '; own CPU' "$dir/err" || fail "interrupted: closing line: $(cat "$dir/err")"
+malloctrace -o "$dir/heap.pe" -- bash -c 'trap "" INT; echo ready; while :; do sleep 0.1; done' >"$dir/out" 2>"$dir/err" & tracer=$!
+wait_for ready "$dir/out"
+kill -INT $tracer
+wait_for 'another interrupt ends the trace' "$dir/err"
+kill -INT $tracer; wait $tracer; expect 'interrupted twice' 0 $?
+set +m
+if command -v python3 >/dev/null; then
+  rm -f "$dir/got"
+  python3 - "$dir" <<'EOF' || fail "interrupted at a terminal: $(cat "$dir/got")"
+import os, pty, sys
+folder = sys.argv[1]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execlp('malloctrace', 'malloctrace', '-o', folder + '/heap.pe', '--', 'bash', folder + '/interrupted', folder + '/got')
+said = b''
+while True:
+    try:
+        part = os.read(terminal, 1000)
+    except OSError:
+        break
+    if not part:
+        break
+    if b'ready' in part and b'ready' not in said:
+        os.write(terminal, b'\x03')
+    said += part
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.exit(status != 5 or open(folder + '/got').read() != 'interrupted\n')
+EOF
+fi
+
 # What the caller ignores, the command ignores; and nothing that the caller does not.
 for ignored in '' 'PIPE' 'XFSZ' 'PIPE INT HUP XFSZ USR1'; do
   for tool in malloctrace pe-record offcpu; do

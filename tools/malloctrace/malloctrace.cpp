@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/stop_signals.h"
 #include "malloctrace/command.h"
+#include "malloctrace/interrupts.h"
 #include "malloctrace/options.h"
 #include "malloctrace/processes.h"
 #include "malloctrace/sink.h"
@@ -115,6 +116,10 @@ Ended Trace::watch() {
   recording::TargetWatch nothing_else({}, {});
   const std::vector<int> fds{processes_.fd(), snapshots_.fd()};
   recording::Ending ending(signals_, std::nullopt);
+  malloctrace::Interrupts interrupts(child_);
+  ending.bear_signals_by([&](const cli::StopSignal& signal) {
+    return interrupts.goes_on_after(signal, recording::monotonic_ns());
+  });
   const recording::WatchRequest request{.ending = ending,
                                         .child = &child_,
                                         .targets = nothing_else,
@@ -128,6 +133,8 @@ Ended Trace::watch() {
     if (const std::uint64_t now = (now_ns - began_ns) / kTickNs; now != tick)
       processes_.tick(static_cast<std::uint32_t>(tick = now));
     snapshots_.write_due(now_ns);
+    if (interrupts.is_time_to_tell(now_ns) && !options_.quiet)
+      say(io_, "waiting for the command to end; another interrupt ends the trace");
     progress.show([&] {
       return fmt::format("malloctrace: {} running, {} ended", processes_.running(),
                          sink_->summary().processes);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/interrupts.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+namespace pe::malloctrace {
+
+bool Interrupts::goes_on_after(const cli::StopSignal& signal, std::uint64_t now_ns) {
+  if (signal.number != SIGINT)
+    return false;
+  // timeout(1), for one, sends the same signal twice, to us and to our group.
+  constexpr std::uint64_t kSameSignalNs = 500'000'000;
+  if (first_ns_ != 0)
+    return now_ns - first_ns_ < kSameSignalNs;
+  first_ns_ = now_ns;
+  const bool has_got_it = signal.is_from_terminal && ::getpgid(command_.pid()) == ::getpgrp();
+  // Not reaped, so the number is still its own.
+  if (!has_got_it && !command_.poll_status())
+    ::kill(command_.pid(), SIGINT);
+  return true;
+}
+
+bool Interrupts::is_time_to_tell(std::uint64_t now_ns) {
+  constexpr std::uint64_t kPatienceNs = 1'000'000'000;
+  return first_ns_ != 0 && now_ns - first_ns_ >= kPatienceNs && !std::exchange(was_told_, true);
+}
+
+}  // namespace pe::malloctrace
