@@ -146,8 +146,7 @@ Ended Trace::watch() {
 }
 
 void Trace::finish(Ended ended) {
-  processes_.pass();
-  processes_.for_each_running([this](const HeapOfProcess& process) { sink_->add(process); });
+  processes_.leave([this](const HeapOfProcess& process) { sink_->add(process); });
   const malloctrace::Summary all = summary();
   sink_->finish(options_.report ? describe_tracing(all) : "");
   tell_end(all, ended);

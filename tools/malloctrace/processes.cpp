@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/processes.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -132,8 +133,14 @@ void Processes::watch(int fd) {
 }
 
 void Processes::pass() {
+  while (pass_once() && !is_listening_) {
+  }
+}
+
+/// Whether descriptors have become free.
+bool Processes::pass_once() {
   accept_all();
-  std::erase_if(connections_, [this](const Connection& from) { return receive(from); });
+  const bool has_received = receive_all(0);
   // Those that end are taken out first: what is called then may look at those that run.
   const auto first_ended = std::stable_partition(
       running_.begin(), running_.end(),
@@ -143,10 +150,19 @@ void Processes::pass() {
   running_.erase(first_ended, running_.end());
   for (const Running& process : ended)
     finish(process, Fate::kEnded);
+  return has_received || !ended.empty();
+}
+
+bool Processes::hold_reserve() {
+  if (!reserve_)
+    reserve_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return static_cast<bool>(reserve_);
 }
 
 void Processes::accept_all() {
   for (;;) {
+    if (!hold_reserve())
+      return listen_again(false);
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EINTR || errno == ECONNABORTED))
       continue;
@@ -167,16 +183,27 @@ void Processes::accept_all() {
     connections_.push_back({std::move(socket), peer.pid});
     // A process that connects anew, as another program, has sent before what the last one had to
     // send.  That must be received first, or the newer would be taken for the one that has ended.
-    std::erase_if(connections_,
-                  [&](const Connection& from) { return from.pid == peer.pid && receive(from); });
+    receive_all(peer.pid);
   }
 }
 
-/// Takes what it has sent; false if that has not come yet.
-bool Processes::receive(const Connection& connection) {
+/// From those of that process, 0: of all, who have sent; whether there were any.
+bool Processes::receive_all(pid_t pid) {
+  for (Connection& connection : connections_)
+    if (pid == 0 || connection.pid == pid)
+      receive(connection);
+  return std::erase_if(connections_, [](const Connection& from) { return !from.socket; }) > 0;
+}
+
+/// Takes what it has sent, and closes it, if that has come.
+void Processes::receive(Connection& connection) {
+  reserve_.close();
   auto received = receive_fds(connection.socket.get());
+  if (received)
+    connection.socket.close();
+  hold_reserve();
   if (!received)
-    return false;
+    return;
   auto& [fds, is_cut, reason] = *received;
   // Who says something else each time fills no memory with it.
   constexpr std::size_t kMostReasons = 16;
@@ -185,9 +212,7 @@ bool Processes::receive(const Connection& connection) {
   else if (!reason.empty() && refused_.size() < kMostReasons)
     ++refused_["of a process that is not traced: " + reason + ":"];
   else
-    ++refused_[is_cut ? "for whose shared memory there was no descriptor"
-                      : "that sent no shared memory"];
-  return true;
+    ++refused_[is_cut ? "for want of descriptors (ulimit -n)" : "that sent no shared memory"];
 }
 
 void Processes::begin(pid_t pid, Fd fd) {
@@ -232,6 +257,18 @@ void Processes::for_each_running(const OnHeap& on_heap) const {
   for (const Running& process : running_)
     if (const auto heap = heap::read_heap(process.file))
       on_heap({process.pid, Fate::kRuns, *heap, process.began_tick});
+}
+
+void Processes::leave(const OnHeap& on_heap) {
+  bool is_all = false;
+  while (!is_all) {
+    pass();
+    for_each_running(on_heap);
+    is_all = is_listening_ || running_.empty();
+    running_.clear();
+  }
+  if (!is_listening_)
+    ++refused_["for want of descriptors (ulimit -n)"];
 }
 
 }  // namespace pe::malloctrace

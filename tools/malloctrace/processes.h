@@ -50,13 +50,18 @@ class Processes {
   /// From now on what other processes send is not taken in.
   void take_only(pid_t pid) noexcept { only_pid_ = pid; }
 
-  /// Takes in what has come and who has ended.
+  /// Takes in what has come and who has ended.  Who finds no descriptor left waits until another
+  /// has ended, counting all the while.
   void pass();
   /// Tells all processes the time since the beginning, in kTickMs.
   void tick(std::uint32_t tick);
 
   /// Those that run, as they are now, in the order in which they began.
   void for_each_running(const OnHeap& on_heap) const;
+
+  /// The same, and those for whom there were no descriptors.  None is told the time after that, nor
+  /// read when it ends.
+  void leave(const OnHeap& on_heap);
 
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   /// Those that sent something else, each with the reason.
@@ -76,8 +81,11 @@ class Processes {
     std::uint32_t began_tick;
   };
 
+  bool pass_once();
   void accept_all();
-  bool receive(const Connection& connection);
+  bool receive_all(pid_t pid);
+  void receive(Connection& connection);
+  bool hold_reserve();
   void begin(pid_t pid, Fd fd);
   void finish_of_pid(pid_t pid);
   void finish(const Running& process, Fate fate);
@@ -88,6 +96,8 @@ class Processes {
   pid_t only_pid_ = 0;  ///< 0: all
   std::string socket_name_;
   Fd events_, listener_;
+  /// Given up while shared memory is received, so that what has been sent finds a descriptor.
+  Fd reserve_;
   bool is_listening_ = false;            ///< events_ has listener_
   std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::vector<Running> running_;

@@ -200,6 +200,49 @@ BOOST_AUTO_TEST_CASE(why_a_process_is_not_traced_is_told) {
   BOOST_TEST(processes.refused().size() < 20U);
 }
 
+BOOST_AUTO_TEST_CASE(with_few_descriptors_all_are_read_in_the_end) {
+  constexpr std::size_t kProcesses = 20;
+  Heard heard;
+  Processes processes([&](const HeapOfProcess& process) { heard(process); });
+  const Fd memory = with_bytes(3).build();
+  int has_sent[2];
+  BOOST_REQUIRE(::pipe(has_sent) == 0);
+  const Fd read_end(has_sent[0]), write_end(has_sent[1]);
+  std::vector<pid_t> children;
+  for (std::size_t i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      try {
+        send_fds(connect_to(processes), {memory.get()});
+      } catch (...) {
+        ::_exit(1);
+      }
+      (void)!::write(write_end.get(), "", 1);
+      ::pause();
+    }
+    children.push_back(child);
+    char byte;
+    BOOST_REQUIRE(::read(read_end.get(), &byte, 1) == 1);
+  }
+  rlimit before{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int lowest_free = ::dup(STDERR_FILENO);
+  ::close(lowest_free);
+  const rlimit few{static_cast<rlim_t>(lowest_free + 5), before.rlim_max};
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  processes.pass();
+  const std::size_t running = processes.running();
+  processes.leave([&](const HeapOfProcess& process) { heard(process); });
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  BOOST_TEST(running < kProcesses);
+  BOOST_TEST(heard.lines.size() == kProcesses);
+  BOOST_TEST(processes.refused().empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_shared_memory_is_refused_and_counted) {
   Processes processes([](const HeapOfProcess&) { BOOST_ERROR("heard of a process"); });
   HeapBuilder other;
