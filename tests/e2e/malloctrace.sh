@@ -97,6 +97,15 @@ for _ in $(seq 200); do [ -e "$dir/many.pe.2" ] && break; sleep 0.05; done
 kill -TERM $tracer; wait $tracer
 mv "$dir/many.pe.2" "$dir/heap.pe"
 counts 'second snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
+# One that cannot get its name leaves nothing behind.
+mkdir "$dir/taken.pe.1"
+malloctrace -o "$dir/taken.pe" -- "$PE_HEAP" waits >"$dir/out" 2>"$dir/err" & tracer=$!
+for _ in $(seq 200); do grep -q ready "$dir/out" && break; sleep 0.05; done
+kill -USR1 $tracer
+for _ in $(seq 200); do grep -q 'no snapshot: ' "$dir/err" && break; sleep 0.05; done
+kill -TERM $tracer; wait $tracer
+grep -q 'no snapshot: .*taken.pe.1: ' "$dir/err" || fail "a snapshot without a name: $(cat "$dir/err")"
+[ ! -e "$dir/taken.pe.1.part" ] || fail 'a failed snapshot was left'
 malloctrace -- "$PE_HEAP" waits >"$dir/heap.pe" 2>"$dir/err" & tracer=$!
 for _ in $(seq 200); do grep -q ready "$dir/err" && break; sleep 0.05; done
 kill -USR1 $tracer

@@ -23,6 +23,20 @@ sigset_t snapshot_set() {
   return set;
 }
 
+/// A file that is removed at the end, if it has its name still.
+class Removed {
+ public:
+  explicit Removed(const std::string& path) : path_(path) {}
+  Removed(const Removed&) = delete;
+  Removed& operator=(const Removed&) = delete;
+  Removed(Removed&&) = delete;
+  Removed& operator=(Removed&&) = delete;
+  ~Removed() { ::unlink(path_.c_str()); }
+
+ private:
+  const std::string& path_;
+};
+
 }  // namespace
 
 Snapshots::Snapshots(const Options& options, const Processes& processes, Say say)
@@ -76,6 +90,7 @@ void Snapshots::write_due(std::uint64_t now_ns) {
 void Snapshots::write(const std::string& path) const {
   const std::string draft = path + ".part";
   io::FileOutput out(draft);
+  const Removed if_not_renamed(draft);
   Sink sink(options_, out);
   processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process); });
   sink.finish("");
