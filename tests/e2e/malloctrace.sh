@@ -180,6 +180,14 @@ if command -v ldconfig.real >/dev/null || [ -x /sbin/ldconfig ]; then
 fi
 trace -- /bin/sh -c '/sbin/ldconfig --version >/dev/null'; expect 'a static program of a script' 0 $?
 trace -- "$dir/absent"; expect 'no such program' 127 $?
+echo kept >"$dir/heap.pe"
+trace -- absent; expect 'no such program anywhere' 127 $?
+trace -- "$dir/heap.pe"; expect 'may not be executed' 126 $?
+expect 'the file of a run that was not' kept "$(cat "$dir/heap.pe")"
+cp /bin/true "$dir/heap.pe"; chmod +x "$dir/heap.pe"
+trace -- "$dir/heap.pe"; expect 'the program in place of the output' 2 $?
+cmp -s /bin/true "$dir/heap.pe" || fail 'the program was overwritten'
+rm "$dir/heap.pe"
 trace -- "$dir"; expect 'no program' 126 $?
 
 # perf reads the stream.

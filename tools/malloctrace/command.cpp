@@ -6,13 +6,14 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
+#include <utility>
 #include <variant>
 
 #include "base/error.h"
-#include "base/quote.h"
+#include "cli/run.h"
 #include "elf/image.h"
 
 namespace pe::malloctrace {
@@ -22,26 +23,29 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPreloadName = "libmalloctrace_preload.so";
 
-bool is_program(const std::string& path) {
+/// Why it cannot be executed, as an errno; 0 if it can be.
+int why_no_program(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         ::access(path.c_str(), X_OK) == 0;
+  if (::stat(path.c_str(), &status) != 0)
+    return errno;
+  if (!S_ISREG(status.st_mode))
+    return EACCES;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
-/// As execvp(3) finds it.
-std::optional<std::string> find_program(const std::string& name) {
+/// Where execvp(3) looks for it.
+std::vector<std::string> candidates_for(const std::string& name) {
   if (name.find('/') != std::string::npos)
-    return is_program(name) ? std::optional(name) : std::nullopt;
+    return {name};
+  std::vector<std::string> candidates;
   const char* set = std::getenv("PATH");
   std::string_view path = set != nullptr ? set : "/bin:/usr/bin";
   for (;;) {
     const auto colon = path.find(':');
     const std::string folder(path.substr(0, colon));
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
-    if (is_program(candidate))
-      return candidate;
+    candidates.push_back((folder.empty() ? "." : folder) + "/" + name);
     if (colon == std::string_view::npos)
-      return std::nullopt;
+      return candidates;
     path.remove_prefix(colon + 1);
   }
 }
@@ -69,26 +73,45 @@ std::string own_folder() {
 
 }  // namespace
 
-void check_can_be_traced(const std::string& program) {
-  const auto path = find_program(program);
-  if (!path)
-    return;
-  if (gets_more_rights(*path))
+std::string find_program(const std::string& name) {
+  int why = ENOENT;
+  if (!name.empty())
+    for (std::string& candidate : candidates_for(name)) {
+      const int why_not = why_no_program(candidate);
+      if (why_not == 0)
+        return std::move(candidate);
+      if (why_not != ENOENT && why_not != ENOTDIR)
+        why = why_not;
+    }
+  throw CommandError(name + ": " + errno_text(why),
+                     why == ENOENT ? cli::kCommandNotFound : cli::kCannotExecute);
+}
+
+void check_is_not_output(const std::string& program, const std::string& output) {
+  struct stat of_program {
+  }, of_output{};
+  if (::stat(program.c_str(), &of_program) == 0 && ::stat(output.c_str(), &of_output) == 0 &&
+      of_program.st_dev == of_output.st_dev && of_program.st_ino == of_output.st_ino)
+    throw UsageError("--output: '" + output + "' is the program itself");
+}
+
+void check_can_be_traced(const std::string& path) {
+  if (gets_more_rights(path))
     throw Error(
-        *path +
+        path +
         ": is setuid, setgid or has capabilities: a library is not loaded into it; trace it "
         "as the user whose rights it gets");
-  const auto opened = elf::Image::open(*path);
+  const auto opened = elf::Image::open(path);
   const auto* image = std::get_if<elf::Image>(&opened);
   if (image == nullptr)
     return;  // a script, or one that may be executed but not read
   if (!image->is_x86_64() || !image->is_64_bit())
-    throw Error(*path +
+    throw Error(path +
                 ": is a 32-bit program, or one for another processor: only those for x86-64 "
                 "can be traced");
   if (!image->has_interpreter())
     throw Error(
-        *path +
+        path +
         ": is statically linked: a library cannot be loaded into it; link it dynamically to "
         "trace it");
 }

@@ -10,10 +10,15 @@
 
 namespace pe::malloctrace {
 
-/// Throws Error if the dynamic linker would not load a library into the program of that name: a
-/// static one, one of another machine, one with more rights than we have.  Scripts pass, and so
-/// does what cannot be found, which starting it will tell.
-void check_can_be_traced(const std::string& program);
+/// The file that the command's name stands for, as execvp(3) finds it.  Throws CommandError.
+std::string find_program(const std::string& name);
+
+/// Throws UsageError if `output` is the file `program`.
+void check_is_not_output(const std::string& program, const std::string& output);
+
+/// Throws Error if the dynamic linker would not load a library into the program at that path: a
+/// static one, one of another machine, one with more rights than we have.  Scripts pass.
+void check_can_be_traced(const std::string& path);
 
 /// The library that is loaded into traced programs, beside this one: in the build folder, or where
 /// it was installed.  Throws Error.

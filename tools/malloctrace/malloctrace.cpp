@@ -76,7 +76,10 @@ class Trace {
 
 cli::Child start_traced(const Options& options, const Processes& processes,
                         const cli::SignalState& signals) {
-  malloctrace::check_can_be_traced(options.command.front());
+  const std::string program = malloctrace::find_program(options.command.front());
+  if (options.writes_file())
+    malloctrace::check_is_not_output(program, options.output);
+  malloctrace::check_can_be_traced(program);
   const std::string library = malloctrace::find_preload_library();
   return cli::Child::start(
       options.command, options.writes_file() ? -1 : STDERR_FILENO, signals,
