@@ -178,6 +178,24 @@ if command -v ldconfig.real >/dev/null || [ -x /sbin/ldconfig ]; then
   trace -- /sbin/ldconfig --version; expect 'a static program' 125 $?
   grep -q 'is statically linked' "$dir/err" || fail "a static program: $(cat "$dir/err")"
 fi
+# A script is its interpreter.
+if [ -x /sbin/ldconfig ]; then
+  printf '#! /sbin/ldconfig -p\n' >"$dir/script"; chmod +x "$dir/script"
+  trace -- "$dir/script"; expect 'a script of a static program' 125 $?
+  grep -q '/sbin/ldconfig: is statically linked' "$dir/err" || fail "a script of a static program: $(cat "$dir/err")"
+fi
+# What does not start behind another library; a library of that name will do.
+echo 'int main(void) { return 0; }' >"$dir/x.c"
+cc -shared -Wl,-soname,libasan.so.8 -o "$dir/libasan.so.8" -x c /dev/null
+cc -Wl,--no-as-needed -o "$dir/sanitized" "$dir/x.c" "$dir/libasan.so.8"
+trace -- "$dir/sanitized"; expect 'AddressSanitizer' 125 $?
+grep -q 'is built with AddressSanitizer: libasan.so.8 does not' "$dir/err" || fail "AddressSanitizer: $(cat "$dir/err")"
+(
+  ulimit -v 8000000
+  trace -- true; expect 'a limit of addresses' 125 $?
+  exit $failed
+) || failed=1
+grep -q 'limited to 8000000 KiB (ulimit -v)' "$dir/err" || fail "a limit of addresses: $(cat "$dir/err")"
 trace -- /bin/sh -c '/sbin/ldconfig --version >/dev/null'; expect 'a static program of a script' 0 $?
 trace -- "$dir/absent"; expect 'no such program' 127 $?
 echo kept >"$dir/heap.pe"

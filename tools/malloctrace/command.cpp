@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/command.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -13,8 +16,11 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "cli/run.h"
 #include "elf/image.h"
+#include "elf/needed_libraries.h"
+#include "heap/layout.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -71,6 +77,69 @@ std::string own_folder() {
   return self.parent_path();
 }
 
+/// What "#!" at its beginning names; empty: it is no script, or cannot be read.
+std::string interpreter_of_script(const std::string& path) {
+  constexpr std::size_t kMostBytes = 256;  // as the kernel reads of it
+  std::string line(kMostBytes, '\0');
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t bytes = file ? ::read(file.get(), line.data(), line.size()) : -1;
+  line.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  if (!line.starts_with("#!"))
+    return "";
+  constexpr std::size_t kMark = 2;
+  const std::size_t begin = line.find_first_not_of(" \t", kMark);
+  if (begin == std::string::npos)
+    return "";
+  const std::size_t end = line.find_first_of(std::string_view(" \t\n\0", 4), begin);
+  return line.substr(begin, end == std::string::npos ? end : end - begin);
+}
+
+/// The library that would not start behind another; empty if there is none.
+std::string find_sanitizer(const elf::Image& image) {
+  const char* options = std::getenv("ASAN_OPTIONS");
+  if (options != nullptr &&
+      std::string_view(options).find("verify_asan_link_order=0") != std::string_view::npos)
+    return "";
+  for (std::string& library : elf::needed_libraries(image))
+    if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan"))
+      return std::move(library);
+  return "";
+}
+
+void check_program(const std::string& path) {
+  if (gets_more_rights(path))
+    throw Error(path +
+                ": is setuid, setgid or has capabilities: a library is not loaded into it; trace "
+                "it as the user whose rights it gets");
+  const auto opened = elf::Image::open(path);
+  const auto* image = std::get_if<elf::Image>(&opened);
+  if (image == nullptr)
+    return;  // one that may be executed but not read
+  if (!image->is_x86_64() || !image->is_64_bit())
+    throw Error(path +
+                ": is a 32-bit program, or one for another processor: only those for x86-64 "
+                "can be traced");
+  if (!image->has_interpreter())
+    throw Error(path +
+                ": is statically linked: a library cannot be loaded into it; link it "
+                "dynamically to trace it");
+  if (const std::string library = find_sanitizer(*image); !library.empty())
+    throw Error(
+        fmt::format("{}: is built with AddressSanitizer: {} does not start behind another "
+                    "library; trace a program without it, or set "
+                    "ASAN_OPTIONS=verify_asan_link_order=0",
+                    path, library));
+}
+
+/// What the command would inherit.
+void check_address_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < heap::kFileBytes)
+    throw Error(
+        fmt::format("addresses are limited to {} KiB (ulimit -v): tracing takes 24 GiB of them",
+                    limit.rlim_cur / 1024));
+}
+
 }  // namespace
 
 std::string find_program(const std::string& name) {
@@ -96,24 +165,15 @@ void check_is_not_output(const std::string& program, const std::string& output) 
 }
 
 void check_can_be_traced(const std::string& path) {
-  if (gets_more_rights(path))
-    throw Error(
-        path +
-        ": is setuid, setgid or has capabilities: a library is not loaded into it; trace it "
-        "as the user whose rights it gets");
-  const auto opened = elf::Image::open(path);
-  const auto* image = std::get_if<elf::Image>(&opened);
-  if (image == nullptr)
-    return;  // a script, or one that may be executed but not read
-  if (!image->is_x86_64() || !image->is_64_bit())
-    throw Error(path +
-                ": is a 32-bit program, or one for another processor: only those for x86-64 "
-                "can be traced");
-  if (!image->has_interpreter())
-    throw Error(
-        path +
-        ": is statically linked: a library cannot be loaded into it; link it dynamically to "
-        "trace it");
+  check_address_limit();
+  std::string program = path;
+  constexpr int kMostInterpreters = 5;  // as the kernel: execve(2), "Interpreter scripts"
+  for (int i = 0; i < kMostInterpreters; ++i) {
+    const std::string interpreter = interpreter_of_script(program);
+    if (interpreter.empty())
+      return check_program(program);
+    program = interpreter;
+  }
 }
 
 std::string find_preload_library() {

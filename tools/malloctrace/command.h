@@ -17,7 +17,8 @@ std::string find_program(const std::string& name);
 void check_is_not_output(const std::string& program, const std::string& output);
 
 /// Throws Error if the dynamic linker would not load a library into the program at that path: a
-/// static one, one of another machine, one with more rights than we have.  Scripts pass.
+/// static one, one of another machine, one with more rights than we have; or if it would not start
+/// then: one with AddressSanitizer, or where addresses are limited.  Of a script, its interpreter.
 void check_can_be_traced(const std::string& path);
 
 /// The library that is loaded into traced programs, beside this one: in the build folder, or where

@@ -175,8 +175,8 @@ malloctrace::Summary Trace::summary() const {
 
 void Trace::tell_end(const malloctrace::Summary& all, Ended ended) {
   if (all.processes == 0)
-    say(io_, fmt::format("{}: no process of it could be traced: is it, or its interpreter, static "
-                         "or setuid?",
+    say(io_, fmt::format("{}: no process of it was traced: of one that could not be, a line "
+                         "above says why; others are static or setuid, or lost LD_PRELOAD",
                          options_.command.front()));
   if (options_.quiet)
     return;
