@@ -208,6 +208,15 @@ cmp -s /bin/true "$dir/heap.pe" || fail 'the program was overwritten'
 rm "$dir/heap.pe"
 trace -- "$dir"; expect 'no program' 126 $?
 
+# Who goes on without the library is counted; who ends, or goes on with it, is not.
+gone='processe?s? killed, or gone on as a program that was not traced'
+# shellcheck disable=SC2016 # of the shell that is traced
+trace -- bash -c 'env -i "$0" leaks; env -i "$0" leaks; exit 0' "$PE_HEAP"
+grep -Eq "2 $gone" "$dir/err" || fail "gone on without the library: $(cat "$dir/err")"
+# shellcheck disable=SC2016
+trace -- bash -c '"$0" leaks; (env -u HOME "$0" leaks); "$0" leaves; exec "$0" fork' "$PE_HEAP"
+grep -Eq "$gone" "$dir/err" && fail "nobody went on without the library: $(cat "$dir/err")"
+
 # perf reads the stream.
 if command -v perf >/dev/null; then
   trace -- "$PE_HEAP" leaks

@@ -170,6 +170,7 @@ std::string Trace::describe_tracing(const malloctrace::Summary& all) const {
 malloctrace::Summary Trace::summary() const {
   malloctrace::Summary all = sink_->summary();
   all.refused = processes_.refused();
+  all.vanished = processes_.vanished();
   return all;
 }
 

@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -102,6 +104,22 @@ bool has_ended(pid_t pid, const Fd& pidfd) {
     return ::kill(pid, 0) != 0 && errno == ESRCH;
   pollfd polled{pidfd.get(), POLLIN, 0};
   return ::poll(&polled, 1, 0) == 1;
+}
+
+/// Whether a signal ended the process; false also where the kernel does not tell (before 6.15).
+bool was_killed(const Fd& pidfd) {
+  // linux/pidfd.h of Linux 6.15: struct pidfd_info, its first version.
+  struct {
+    std::uint64_t mask, cgroup;
+    std::uint32_t ids[11];
+    std::int32_t exit_code;
+  } info{};
+  static_assert(sizeof info == 64);
+  constexpr std::uint64_t kExit = 1 << 3;
+  constexpr unsigned long kGetInfo = _IOWR(0xff, 11, info);
+  info.mask = kExit;
+  return pidfd && ::ioctl(pidfd.get(), kGetInfo, &info) == 0 && (info.mask & kExit) != 0 &&
+         WIFSIGNALED(info.exit_code);
 }
 
 }  // namespace
@@ -241,9 +259,10 @@ void Processes::finish_of_pid(pid_t pid) {
 }
 
 void Processes::finish(const Running& process, Fate fate) {
-  if (const auto heap = heap::read_heap(process.file))
+  if (const auto heap = heap::read_heap(process.file)) {
+    vanished_ += fate == Fate::kEnded && heap->header.has_ended == 0 && !was_killed(process.ended);
     on_end_({process.pid, fate, *heap, process.began_tick});
-  else
+  } else
     ++refused_["whose shared memory was damaged"];
 }
 

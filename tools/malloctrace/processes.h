@@ -63,6 +63,10 @@ class Processes {
   /// read when it ends.
   void leave(const OnHeap& on_heap);
 
+  /// How many have ended neither by exit nor, where the kernel tells that, by a signal: most went
+  /// on as a program that did not report.
+  [[nodiscard]] std::uint64_t vanished() const noexcept { return vanished_; }
+
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   /// Those that sent something else, each with the reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
@@ -102,6 +106,7 @@ class Processes {
   std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::vector<Running> running_;
   std::map<std::string, std::uint64_t> refused_;
+  std::uint64_t vanished_ = 0;
   std::uint32_t tick_ = 0;
 };
 

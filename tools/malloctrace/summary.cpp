@@ -84,6 +84,9 @@ std::string describe_losses(const Summary& summary) {
   add(summary.cut_stacks, "stack", " cut");
   add(summary.incomplete_stacks, "stack", " not walked to the end");
   add(summary.damaged, "number", " in shared memory that contradicted others");
+  add(summary.vanished, "process",
+      " killed, or gone on as a program that was not traced (without LD_PRELOAD, static or "
+      "setuid)");
   for (const auto& [what, count] : summary.refused)
     add(count, "connection", " " + what + " refused");
   return text;
