@@ -252,6 +252,12 @@ TRUTH=$truth GOT=$estimate awk 'BEGIN { n = ENVIRON["TRUTH"] / 16384; d = (ENVIR
 # The report tells the same.
 malloctrace --report -q -- "$PE_HEAP" leaks >"$dir/report" 2>"$dir/err" || fail "report: $(cat "$dir/err")"
 [ ! -s "$dir/err" ] || fail "-q: $(cat "$dir/err")"
+expect 'the head of the report' "$PE_HEAP leaks" "$(head -1 "$dir/report")"
+# shellcheck disable=SC2016 # of the shell that is traced
+malloctrace --report -- sh -c 'exec "$0" leaks' "$PE_HEAP" >"$dir/two" 2>"$dir/err"
+grep -q '; 1 process (2 programs); ' "$dir/err" || fail "a process of two programs: $(cat "$dir/err")"
+grep -q '^ *[0-9]* sh .*  began another program$' "$dir/two" || fail 'the report does not tell that sh became another program'
+grep -q ' % of the peak' "$dir/err" && fail "the share of a small peak: $(cat "$dir/err")"
 grep -q '3,000 bytes in 3 blocks; first allocated' "$dir/report" || fail 'the report misses a leak'
 grep -q '  keep_three_of_1000  \[allocations\]$' "$dir/report" || fail 'the report misses a name'
 
@@ -262,7 +268,7 @@ if [ "$(id -u)" = 0 ]; then
     ulimit -n 40
     trace -- bash -c 'for i in {1..100}; do sleep 1 & done; wait'
   )
-  grep -q '; 101 processes; own' "$dir/err" || fail "few descriptors: $(tail -3 "$dir/err")"
+  grep -q '; 101 processes[ ;]' "$dir/err" || fail "few descriptors: $(tail -3 "$dir/err")"
 fi
 
 # Programs do and say what they do without it.

@@ -171,6 +171,7 @@ malloctrace::Summary Trace::summary() const {
   malloctrace::Summary all = sink_->summary();
   all.refused = processes_.refused();
   all.vanished = processes_.vanished();
+  all.processes -= std::min(all.processes, processes_.went_on());
   return all;
 }
 

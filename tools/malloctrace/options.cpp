@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <boost/program_options/value_semantic.hpp>
+#include <cctype>
 #include <string_view>
 
 #include "base/error.h"
@@ -25,7 +26,10 @@ std::uint64_t read_bytes(const char* option, const std::string& typed) {
   unsigned shift = 0;
   constexpr std::string_view kUnits = "KMG";
   constexpr unsigned kShiftOfUnit = 10;
-  const auto unit = digits.empty() ? kUnits.npos : kUnits.find(digits.back());
+  const auto unit =
+      digits.empty()
+          ? kUnits.npos
+          : kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(digits.back()))));
   if (unit != kUnits.npos) {
     shift = kShiftOfUnit * static_cast<unsigned>(unit + 1);
     digits.remove_suffix(1);
@@ -75,14 +79,15 @@ void check_together(const cli::CommandLine& line, const Options& options) {
 
 void add_options(po::options_description& options) {
   options.add_options()("output,o", text("FILE"), "write to FILE; the command keeps its output")(
-      "sample", text("BYTES"), "one of so many bytes, not all (512K for production)")(
+      "sample", text("BYTES"), "estimates from one byte in BYTES (say 512K)")(
       "depth", text("N"), "at most N frames a stack (default: all; 8000 are written)")(
       "mmap", "also writable memory that the program maps itself")(
-      "follow", "also processes that it starts (the default)")("no-follow", "do not")(
-      "snapshot", text("SECONDS"), "write FILE.1, FILE.2 ... as it runs")(
+      "follow", "also processes that it starts (the default)")(
+      "no-follow", "trace the command's own process only")("snapshot", text("SECONDS"),
+                                                           "write FILE.1, FILE.2 ... as it runs")(
       "report", "text: totals, peak, top sites, leaks; not the stream")(
       "top", text("N"), "sites in each table of the report (default 10)")(
-      "leak-age", text("SECONDS"), "report leaks of sites that allocated since then")(
+      "leak-age", text("SECONDS"), "leaks only of sites that allocated that lately")(
       "quiet,q", "no progress, no closing line");
 }
 

@@ -240,6 +240,11 @@ void Processes::begin(pid_t pid, Fd fd) {
     return;
   }
   finish_of_pid(pid);
+  if (const auto early = ended_early_.find(pid); early != ended_early_.end()) {
+    ++went_on_;
+    vanished_ -= early->second ? 1 : 0;
+    ended_early_.erase(early);
+  }
   auto& file = std::get<heap::SharedFile>(checked);
   file.set_tick(tick_, kTickMs);
   Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -260,7 +265,11 @@ void Processes::finish_of_pid(pid_t pid) {
 
 void Processes::finish(const Running& process, Fate fate) {
   if (const auto heap = heap::read_heap(process.file)) {
-    vanished_ += fate == Fate::kEnded && heap->header.has_ended == 0 && !was_killed(process.ended);
+    const bool has_vanished =
+        fate == Fate::kEnded && heap->header.has_ended == 0 && !was_killed(process.ended);
+    vanished_ += has_vanished ? 1 : 0;
+    if (fate == Fate::kEnded && !is_listening_)
+      ended_early_[process.pid] = has_vanished;
     on_end_({process.pid, fate, *heap, process.began_tick});
   } else
     ++refused_["whose shared memory was damaged"];

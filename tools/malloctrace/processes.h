@@ -67,6 +67,10 @@ class Processes {
   /// on as a program that did not report.
   [[nodiscard]] std::uint64_t vanished() const noexcept { return vanished_; }
 
+  /// How many that were said to have ended had begun another program, which had to wait for a
+  /// descriptor.
+  [[nodiscard]] std::uint64_t went_on() const noexcept { return went_on_; }
+
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   /// Those that sent something else, each with the reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
@@ -106,7 +110,10 @@ class Processes {
   std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::vector<Running> running_;
   std::map<std::string, std::uint64_t> refused_;
-  std::uint64_t vanished_ = 0;
+  std::uint64_t vanished_ = 0, went_on_ = 0;
+  /// Those that ended while others waited for descriptors, among which another program of theirs
+  /// may be; whether they counted as vanished.
+  std::map<pid_t, bool> ended_early_;
   std::uint32_t tick_ = 0;
 };
 

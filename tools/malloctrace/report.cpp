@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -47,6 +49,18 @@ std::uint64_t age_ms(const HeapOfProcess& process, std::uint32_t tick) {
 }
 
 }  // namespace
+
+std::string report_head(const std::vector<std::string>& command) {
+  std::string words;
+  for (const std::string& word : command)
+    words += (words.empty() ? "" : " ") + printable(word);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 64> date{};
+  const std::size_t size = std::strftime(date.data(), date.size(), "%F %T %z", &local);
+  return fmt::format("{}\n{}\n\n", words, std::string_view(date.data(), size));
+}
 
 /// A table of sites: what it sorts by, and how it tells of a site.
 struct Report::Table {
@@ -92,7 +106,7 @@ void Report::add_process(const HeapOfProcess& process) {
   const heap::Sums total = heap.total();
   processes_.push_back(
       {.pid = process.pid,
-       .is_running = process.fate == Fate::kRuns,
+       .fate = process.fate,
        .sample_bytes = heap.header.sample_bytes,
        .command = printable(heap.header.command),
        .allocations = heap.whole(total.allocated_count),
@@ -136,8 +150,9 @@ std::string Report::text() const {
 }
 
 std::string_view Report::word_for_live() const {
-  const bool all_run = std::all_of(processes_.begin(), processes_.end(),
-                                   [](const OfProcess& process) { return process.is_running; });
+  const bool all_run =
+      std::all_of(processes_.begin(), processes_.end(),
+                  [](const OfProcess& process) { return process.fate == Fate::kRuns; });
   return all_run && !processes_.empty() ? "held now" : "not freed";
 }
 
@@ -180,12 +195,13 @@ void Report::append_processes(std::string& text) const {
   });
   text += fmt::format("\n{:>8} {:<16}{:>18}{:>14}{:>18}{:>18}\n", "pid", "command", "bytes",
                       "allocations", "peak", "not freed");
+  constexpr std::string_view endings[] = {"  runs", "", "  began another program"};
   for (std::size_t i = 0; i < std::min(sorted.size(), choice_.top); ++i) {
     const OfProcess& process = *sorted[i];
     text += fmt::format("{:>8} {:<16}{:>18}{:>14}{:>18}{:>18}{}\n", process.pid, process.command,
                         grouped(process.allocated_bytes), grouped(process.allocations),
                         grouped(process.peak_bytes), grouped(process.live_bytes),
-                        process.is_running ? "  runs" : "");
+                        endings[static_cast<std::size_t>(process.fate)]);
   }
   if (sorted.size() > choice_.top)
     text += fmt::format("{:>8} more\n", sorted.size() - choice_.top);

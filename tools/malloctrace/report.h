@@ -22,6 +22,9 @@ struct ReportChoice {
   std::optional<std::uint64_t> leak_age_ns;  ///< leaks only of sites that allocated since then
 };
 
+/// What stands above a report: the command, and the time now.
+std::string report_head(const std::vector<std::string>& command);
+
 class Report {
  public:
   explicit Report(const ReportChoice& choice) : choice_(choice) {}
@@ -42,7 +45,7 @@ class Report {
   struct Table;
   struct OfProcess {
     pid_t pid;
-    bool is_running;
+    Fate fate;
     std::uint64_t sample_bytes;
     std::string command;
     std::uint64_t allocations, allocated_bytes, peak_bytes, peak_ms, live_bytes;

@@ -15,8 +15,8 @@ namespace pe::malloctrace {
 
 class Sink {
  public:
-  /// `out` must outlive this.
-  Sink(const Options& options, io::Output& out) : out_(out) {
+  /// `options` and `out` must outlive this.
+  Sink(const Options& options, io::Output& out) : options_(options), out_(out) {
     if (options.report)
       report_.emplace(ReportChoice{options.top, options.leak_age_ns});
     else
@@ -36,7 +36,7 @@ class Sink {
     if (stream_)
       stream_->finish();
     else
-      out_.write(report_->text() + remarks);
+      out_.write(report_head(options_.command) + report_->text() + remarks);
     out_.flush();
   }
 
@@ -48,6 +48,7 @@ class Sink {
   }
 
  private:
+  const Options& options_;
   io::Output& out_;
   Summary summary_;
   std::optional<HeapStream> stream_;

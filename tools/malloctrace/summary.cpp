@@ -50,18 +50,23 @@ std::string describe_use(const Summary& summary) {
   if (summary.peak_excess_bytes != 0)
     slack =
         fmt::format(", too high by up to {}", summary.peak_excess_bytes + summary.peak_slack_bytes);
-  return fmt::format("{}{}, {}; peak {} bytes{}{}; {} in {} not freed; {}",
-                     summary.is_estimated ? "about " : "",
-                     plural(summary.allocations, "allocation"),
-                     plural(summary.allocated_bytes, "byte"), summary.highest_peak_bytes, slack,
-                     is_one ? "" : " in one program", plural(summary.live_bytes, "byte"),
-                     plural(summary.live_blocks, "block"), plural(summary.processes, "process"));
+  const std::string programs = summary.programs == summary.processes
+                                   ? ""
+                                   : fmt::format(" ({})", plural(summary.programs, "program"));
+  return fmt::format(
+      "{}{}, {}; peak {} bytes{}{}; {} in {} not freed; {}{}", summary.is_estimated ? "about " : "",
+      plural(summary.allocations, "allocation"), plural(summary.allocated_bytes, "byte"),
+      summary.highest_peak_bytes, slack, is_one ? "" : " in one program",
+      plural(summary.live_bytes, "byte"), plural(summary.live_blocks, "block"),
+      plural(summary.processes, "process"), programs);
 }
 
 std::string describe_memory(const Summary& summary) {
   constexpr double kPercent = 100;
   std::string text = fmt::format("tracing took {} bytes", summary.metadata_bytes);
-  if (summary.peaks_bytes > 0)
+  // Of little the share says nothing: what tracing takes at least is much more.
+  constexpr std::uint64_t kLeastPeakBytes = std::uint64_t{1} << 20;
+  if (summary.peaks_bytes >= kLeastPeakBytes)
     text += fmt::format(", {:.1f} % of the peak{}",
                         kPercent * static_cast<double>(summary.metadata_bytes) /
                             static_cast<double>(summary.peaks_bytes),
