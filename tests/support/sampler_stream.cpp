@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "cli/child.h"
+#include "cli/stop_signals.h"
 #include "io/output.h"
 #include "perf/stream_writer.h"
 #include "perf/user_copy.h"
@@ -239,7 +240,7 @@ int run(const Arguments& arguments) {
   StreamEvents events(out, settings);
   sampler::Collector collector(events, arguments.choice);
   cli::Child child = cli::Child::start(
-      arguments.command, -1,
+      arguments.command, -1, cli::SignalState::now(),
       {"LD_PRELOAD=" + arguments.library, sampler::settings_text(settings, collector.listener())});
   child.go();
   std::optional<int> status;

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -54,12 +52,7 @@ std::string report_head(const std::vector<std::string>& command) {
   std::string words;
   for (const std::string& word : command)
     words += (words.empty() ? "" : " ") + printable(word);
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  std::array<char, 64> date{};
-  const std::size_t size = std::strftime(date.data(), date.size(), "%F %T %z", &local);
-  return fmt::format("{}\n{}\n\n", words, std::string_view(date.data(), size));
+  return words + "\n\n";
 }
 
 /// A table of sites: what it sorts by, and how it tells of a site.

@@ -22,7 +22,7 @@ struct ReportChoice {
   std::optional<std::uint64_t> leak_age_ns;  ///< leaks only of sites that allocated since then
 };
 
-/// What stands above a report: the command, and the time now.
+/// What stands above a report: the command.
 std::string report_head(const std::vector<std::string>& command);
 
 class Report {
