@@ -17,7 +17,7 @@
 namespace pe::recording {
 namespace {
 
-constexpr double kSecondNs = 1e9;
+constexpr double kNsOfSecond = 1e9;
 constexpr double kMicrosecondNs = 1e3;
 
 /// Neither this thread nor the new one may lose the word that a traced thread has stopped.
@@ -84,7 +84,7 @@ void PtraceEngine::stop() {
 std::optional<std::string> PtraceEngine::news() {
   const std::uint64_t interval_ns = orders_.interval_ns;
   constexpr double kNoticeable = 1.1;
-  const double hz = kSecondNs / static_cast<double>(interval_ns);
+  const double hz = kNsOfSecond / static_cast<double>(interval_ns);
   const bool is_slow =
       hz * kNoticeable < static_cast<double>(std::min(request_.frequency_hz, kMostHz));
   const std::uint64_t now_ns = monotonic_ns();
@@ -107,7 +107,7 @@ std::string PtraceEngine::describe() const {
     return "; no thread was stopped";
   return fmt::format(
       "; {}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest",
-      plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kSecondNs,
+      plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kNsOfSecond,
       static_cast<double>(times.total_ns()) / kMicrosecondNs / static_cast<double>(times.stops()),
       static_cast<double>(times.longest_ns()) / kMicrosecondNs);
 }

@@ -42,8 +42,8 @@ class RecordedStream {
 
   /// Writes a record or passes it on, in order of time.
   void write(const perf::Record& record);
-  /// The same of a sample, with what read_behind() gave when it was new, held elsewhere.
-  void write(const perf::Record& sample, const stacks::Behind& behind);
+  /// The same, of a sample with what read_behind() gave when it was new, held elsewhere.
+  void write(const perf::Record& record, const stacks::Behind& behind);
 
   /// For a sample that has just come: what follows its copy of the stack in the process, if it may
   /// be needed and is still the same, to be held for write() right before its sample.  Lives until

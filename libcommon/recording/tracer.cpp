@@ -24,7 +24,7 @@
 namespace pe::recording {
 namespace {
 
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 /// Deeper stacks are cut.
 constexpr std::uint64_t kMostStackBytes = 8UL * 1024 * 1024;
 
@@ -41,7 +41,7 @@ bool is_group_stop(int signal) {
 std::uint64_t own_cpu_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * kSecondNs +
+  return static_cast<std::uint64_t>(now.tv_sec) * kNsPerSecond +
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
@@ -78,7 +78,7 @@ Tracer::Tracer(const Request& request, TakenQueue& queue, TracerOrders& orders)
     : request_(request),
       queue_(queue),
       orders_(orders),
-      wanted_ns_(std::max(kSecondNs / kMostHz, kSecondNs / request.frequency_hz)),
+      wanted_ns_(std::max(kNsPerSecond / kMostHz, kNsPerSecond / request.frequency_hz)),
       own_files_(::getpid(), ::gettid()),
       random_(static_cast<std::minstd_rand::result_type>(monotonic_ns())),
       copy_(kMaxStackBytes) {
@@ -150,7 +150,7 @@ void Tracer::run() {
   std::uint64_t due_ns = monotonic_ns();
   std::uint64_t next_ns = due_ns;
   while (!orders_.is_ending) {
-    wait_until(orders_.is_sampling ? next_ns : monotonic_ns() + kSecondNs);
+    wait_until(orders_.is_sampling ? next_ns : monotonic_ns() + kNsPerSecond);
     take_stops();
     if (!orders_.is_sampling || monotonic_ns() < next_ns)
       continue;
@@ -176,8 +176,8 @@ std::uint64_t Tracer::next_interval_ns() {
 void Tracer::wait_until(std::uint64_t time_ns) {
   const std::uint64_t now_ns = monotonic_ns();
   const std::uint64_t left_ns = time_ns > now_ns ? time_ns - now_ns : 0;
-  const timespec left{static_cast<time_t>(left_ns / kSecondNs),
-                      static_cast<long>(left_ns % kSecondNs)};
+  const timespec left{static_cast<time_t>(left_ns / kNsPerSecond),
+                      static_cast<long>(left_ns % kNsPerSecond)};
   sigset_t ended;
   ::sigemptyset(&ended);
   ::sigaddset(&ended, SIGCHLD);

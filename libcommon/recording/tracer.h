@@ -14,7 +14,8 @@
 // A running thread is asked to stop from its own CPU.  A word from another one takes a while to get
 // there, and a thread that happens to enter the kernel meanwhile stops there: with 30 us, and
 // system calls every 80 us, half of all samples stood in a call that takes 3 % of the time.  While
-// we have its CPU the thread is just ready to run, and stops where it was.  One that was waiting
+// we have its CPU the thread is just ready to run, and stops where it was.  Where another CPU is
+// idle, though, the kernel may take the thread there when we come.  One that was waiting
 // for a CPU before we came is no sample, though it is stopped: where a thread loses its CPU is not
 // where it spends its time (with ten programs on two CPUs: always in that system call, which looks
 // at the clock).  How long it had been waiting the kernel says once it has run again.

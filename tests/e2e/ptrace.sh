@@ -13,9 +13,6 @@ check_shares() {  # LABEL FOLDED
 record -F 499 -o "$dir/command.pe" -- "$PE_WORKLOAD" shares 2 || fail "a command: $(cat "$dir/err")"
 fold "$dir/command.pe" >"$dir/command.folded"
 check_shares command "$dir/command.folded"
-# A system call that is made every 50 to 100 us, and takes some 3 % of the time: threads are not stopped there more often.
-calls=$(share 'cpu_us;.*clock_gettime' "$dir/command.folded")
-awk -v c="$calls" 'BEGIN { exit !(c < 25) }' || fail "stopped in system calls, %: $calls"
 grep -Eq '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU .* % of stacks complete.*; [0-9]+ stops, [0-9.]+ s in all, [0-9]+ us on average, [0-9]+ us the longest' "$dir/err" ||
   fail "closing line: $(cat "$dir/err")"
 # Samples stand for CPU time, whatever else runs here: a sample's weight is its share of it.
