@@ -102,13 +102,14 @@ void Ledger::note_peak(std::int64_t live_bytes) noexcept {
   publish(header.peak_version, header.peak_version + 1);
 }
 
-/// The first thread may be telling at this moment: then nothing is to be told for it.
+/// The first thread may be telling at this moment: then nothing is to be told for it.  That there are
+/// threads must be seen before its bytes are read: an exchange is a fence, too, that the thread
+/// sanitizer knows.
 void Ledger::begin_threads() noexcept {
   heap::Header& header = shared_.header();
   if (header.has_threads != 0)
     return;
-  store_relaxed(header.has_threads, 1U);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  __atomic_exchange_n(&header.has_threads, 1U, __ATOMIC_SEQ_CST);
   std::int64_t nothing = 0;
   __atomic_compare_exchange_n(&header.alone_bytes, &nothing,
                               load_relaxed(shared_.threads()[0].live_bytes), false,
