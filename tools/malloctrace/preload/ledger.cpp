@@ -102,8 +102,8 @@ void Ledger::note_peak(std::int64_t live_bytes) noexcept {
   publish(header.peak_version, header.peak_version + 1);
 }
 
-/// The first thread may be telling at this moment: then nothing is to be told for it.  That there are
-/// threads must be seen before its bytes are read: an exchange is a fence, too, that the thread
+/// The first thread may be telling at this moment: then nothing is to be told for it.  That there
+/// are threads must be seen before its bytes are read: an exchange is a fence, too, that the thread
 /// sanitizer knows.
 void Ledger::begin_threads() noexcept {
   heap::Header& header = shared_.header();
