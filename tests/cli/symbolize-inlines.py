@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 
-ADDRESSES = 5_000
+ADDRESSES = 2_000  # eu-addr2line takes some ten milliseconds for each
 SAMPLE_TYPE = 1 | 2 | 4 | 0x20 | 1 << 16  # ip, tid, time, call chain, identifier
 ATTR_BYTES = 136
 PERF_CONTEXT_USER = 2**64 - 512
@@ -70,8 +70,11 @@ def names_in(data):
 
 
 def told_by(witness, program, addresses):
-    """The same by eu-addr2line or addr2line: address: [(mangled name, file, line)]."""
-    text = subprocess.run([witness, "-a", "-i", "-f", "-e", program], text=True, capture_output=True, check=True,
+    """The same by eu-addr2line or addr2line: address: [(mangled name, file, line)].
+
+    eu-addr2line -i ends with 1 where it was asked about code without debug information: that there is an
+    answer to every address is what counts."""
+    text = subprocess.run([witness, "-a", "-i", "-f", "-e", program], text=True, capture_output=True, check=False,
                           input="".join(f"{a:#x}\n" for a in addresses)).stdout
     places, current = {}, None
     lines = iter(text.splitlines())
@@ -82,6 +85,7 @@ def told_by(witness, program, addresses):
         place = re.fullmatch(r"(.*?):(\d+)(?::\d+)?", next(lines).split(" (discriminator")[0])
         file, number = place.groups() if place else ("??", "0")
         current.append((line.split(" inlined at ")[0], file.rsplit("/", 1)[-1], int(number)))
+    assert len(places) == len(set(addresses)), f"{witness}: {len(places)} of {len(set(addresses))} addresses"
     return places
 
 
