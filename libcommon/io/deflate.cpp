@@ -8,16 +8,27 @@
 #include "base/error.h"
 
 namespace pe::io {
+namespace {
 
-std::string deflate(std::string_view bytes, int level) {
+template <typename Bound, typename Compress>
+std::string compressed(std::string_view bytes, int level, Bound&& bound, Compress&& compress) {
   const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
       libdeflate_alloc_compressor(level), libdeflate_free_compressor);
   if (!compressor)
     throw Error("deflate: not enough memory");
-  std::string out(libdeflate_zlib_compress_bound(compressor.get(), bytes.size()), '\0');
-  out.resize(libdeflate_zlib_compress(compressor.get(), bytes.data(), bytes.size(), out.data(),
-                                      out.size()));
+  std::string out(bound(compressor.get(), bytes.size()), '\0');
+  out.resize(compress(compressor.get(), bytes.data(), bytes.size(), out.data(), out.size()));
   return out;
+}
+
+}  // namespace
+
+std::string deflate(std::string_view bytes, int level) {
+  return compressed(bytes, level, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
+}
+
+std::string gzip(std::string_view bytes, int level) {
+  return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
 }
 
 bool inflate(Bytes bytes, std::span<std::byte> out) {

@@ -63,6 +63,13 @@ void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint
   });
 }
 
+FrameId Locations::root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes) {
+  const auto [root, is_new] = roots_.try_emplace(std::uint64_t{pid} << 32U | tid);
+  if (is_new)
+    root->second = word(root_text(processes.comm(pid, tid), pid, tid, root_name_));
+  return root->second;
+}
+
 Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
   if (last_process_ == nullptr || last_pid_ != pid) {
     auto& process = processes_[pid];

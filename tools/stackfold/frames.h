@@ -30,7 +30,9 @@ class Locations {
         marks_(options.marks),
         unnamed_(options.unnamed),
         with_modules_(options.with_modules),
-        with_source_(options.with_source) {}
+        with_source_(options.with_source),
+        root_name_(options.root),
+        unknown_(texts.intern("[unknown]")) {}
 
   void add_symbol(const perf::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
@@ -40,6 +42,14 @@ class Locations {
   /// made of the module and the offset in it.  The view dies with the next call.
   std::span<const FrameId> find(std::uint32_t pid, const perf::CallChainEntry& entry,
                                 const proc::ProcessTable& processes);
+  /// The frame of the thread's name.
+  FrameId root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes);
+  /// A thread may be called otherwise from now on.
+  void forget_roots() { roots_.clear(); }
+  /// A frame that stands for no code.
+  FrameId word(std::string_view text) { return texts_.intern(text); }
+  [[nodiscard]] FrameId unknown() const noexcept { return unknown_; }
+
   /// Was a frame made of a module and an offset, because no name was there?
   [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
   /// Did a symbol tell a source line?
@@ -68,6 +78,9 @@ class Locations {
   UnnamedText unnamed_;
   bool with_modules_;
   bool with_source_;
+  RootName root_name_;
+  FrameId unknown_;                                          ///< "[unknown]"
+  boost::unordered_flat_map<std::uint64_t, FrameId> roots_;  ///< by pid and tid
   boost::unordered_flat_map<std::uint64_t, FrameId> frame_of_symbol_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
   std::uint32_t last_pid_ = 0;

@@ -6,6 +6,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
+#include "stackfold/exports/form.h"
 #include "stackfold/formats/format.h"
 
 namespace pe::fold {
@@ -18,6 +19,19 @@ const Format* read_format(const std::string& name) {
   if (const Format* format = find_format(name))
     return format;
   throw UsageError(fmt::format("--from: not one of {}: '{}'", format_names(), name));
+}
+
+const exports::Form* read_form(const std::string& name) {
+  if (const exports::Form* form = exports::find_form(name))
+    return form;
+  throw UsageError(fmt::format("--to: not one of {}: '{}'", exports::form_names(), name));
+}
+
+/// What shapes folded text is nothing to a form that has a field for it.
+void refuse_with_to(const cli::CommandLine& line) {
+  for (const char* option : {"compat", "all-events", "pid", "tid", "weight", "unnamed"})
+    if (line.has(option))
+      throw UsageError(fmt::format("--{}: not with --to", option));
 }
 
 std::optional<std::string> read_event(const cli::CommandLine& line) {
@@ -37,6 +51,7 @@ void add_options(po::options_description& options) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
   options.add_options()("from", text("FORMAT"), ("what the input is: " + format_names()).c_str())(
+      "to", text("FORM"), ("write a profile for viewers: " + exports::form_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
       "all-events", "fold every event, its name as root frame")(
@@ -102,6 +117,10 @@ Options read_options(const cli::CommandLine& line) {
     throw UsageError("--all-events: not with --event");
   if (const auto* name = line.text("from"))
     options.from = read_format(*name);
+  if (const auto* name = line.text("to")) {
+    options.to = read_form(*name);
+    refuse_with_to(line);
+  }
   if (line.has("pid"))
     options.root = RootName::kCommPid;
   if (line.has("tid"))

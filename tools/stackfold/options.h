@@ -37,16 +37,20 @@ enum class UnnamedText {
 enum class RootName { kComm, kCommPid, kCommPidTid };
 
 struct Format;
+namespace exports {
+struct Form;
+}
 
 struct Options {
-  const Format* from = nullptr;  ///< nullptr: its content tells what the input is
-  bool is_perl = false;          ///< --compat: exactly as stackcollapse-perf.pl, quirks included
-  bool with_addresses = false;   ///< "[unknown <pc>]"
-  bool with_inlined = false;     ///< frames for what DWARF says was inlined
-  bool with_context = false;     ///< file and line behind those
-  bool with_modules = false;     ///< "libc.so.6`read"
-  bool with_source = false;      ///< perf script prints a source line behind each frame
-  bool all_events = false;       ///< every event, its name as root frame
+  const Format* from = nullptr;       ///< nullptr: its content tells what the input is
+  const exports::Form* to = nullptr;  ///< nullptr: folded text
+  bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
+  bool with_addresses = false;  ///< "[unknown <pc>]"
+  bool with_inlined = false;    ///< frames for what DWARF says was inlined
+  bool with_context = false;    ///< file and line behind those
+  bool with_modules = false;    ///< "libc.so.6`read"
+  bool with_source = false;     ///< perf script prints a source line behind each frame
+  bool all_events = false;      ///< every event, its name as root frame
   Marks marks;
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;

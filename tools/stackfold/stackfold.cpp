@@ -10,6 +10,10 @@
 #include "base/quote.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
+#include "stackfold/exports/choice.h"
+#include "stackfold/exports/folded_profile.h"
+#include "stackfold/exports/form.h"
+#include "stackfold/exports/stream_profile.h"
 #include "stackfold/formats/format.h"
 #include "stackfold/options.h"
 #include "stackfold/perl_names.h"
@@ -50,10 +54,9 @@ std::string losses(const fold::StreamReport& report) {
   return text;
 }
 
-/// false if the input was damaged; what could be read is in `counts`.
-bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedCounts& counts,
-                 cli::Io& io) {
-  const fold::StreamReport report = fold::StreamFolder(input, options, counts).fold();
+/// false if the input was damaged, or has no event of the name asked for.
+bool tell(const fold::StreamReport& report, const io::Input& input, const fold::Options& options,
+          cli::Io& io) {
   if (options.event && std::find(report.events.begin(), report.events.end(), *options.event) ==
                            report.events.end()) {
     say(io, fmt::format("{}: no event '{}': it has {}", input.name(), *options.event,
@@ -70,6 +73,24 @@ bool fold_stream(io::Input& input, const fold::Options& options, folded::FoldedC
   if (!report.damage.empty())
     say(io, input.name() + ": " + report.damage);
   return report.damage.empty();
+}
+
+/// Folded text, or a profile to be exported, of which streams say more than that.
+struct Taken {
+  folded::FoldedCounts& counts;
+  fold::exports::Profile& profile;
+  std::string first_event = {};  ///< of the first stream: what viewers show at first
+};
+
+/// false if the input was damaged; what could be read is in `taken`.
+bool take_stream(io::Input& input, const fold::Options& options, Taken& taken, cli::Io& io) {
+  const fold::StreamReport report =
+      options.to == nullptr
+          ? fold::StreamFolder(input, options, taken.counts).fold()
+          : fold::exports::add_stream(input, options, options.to->has_times, taken.profile);
+  if (taken.first_event.empty())
+    taken.first_event = report.folded_event;
+  return tell(report, input, options, io);
 }
 
 /// false if nothing in the input was of the format.
@@ -125,6 +146,13 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (&format == &fold::stream_format()) {
+    if (options.to != nullptr &&
+        (options.with_modules || options.with_source || options.is_recursive))
+      throw Error(fmt::format("{}: --{}: not with --to, which tells modules and lines anyway",
+                              input,
+                              options.with_modules  ? "modules"
+                              : options.with_source ? "srcline"
+                                                    : "recursive"));
     if (options.with_inlined)
       throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
     return;  // what pe-symbolize --lines has told
@@ -138,23 +166,20 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
 }
 
 /// false if the input was damaged, or nothing of any known form.
-bool fold_input(io::Input input, const fold::Options& options, folded::FoldedCounts& counts,
-                cli::Io& io) {
+bool take_input(io::Input input, const fold::Options& options, Taken& taken, cli::Io& io) {
   const fold::Format& format = options.from != nullptr ? *options.from : fold::detect(input);
   refuse_options(options, format, input.name());
   if (format.fold != nullptr)
-    return fold_text(input, options, format, counts, io);
+    return fold_text(input, options, format, taken.counts, io);
   if (&format == &fold::stream_format())
-    return fold_stream(input, options, counts, io);
-  return fold_folded(std::move(input), counts, io);
+    return take_stream(input, options, taken, io);
+  return fold_folded(std::move(input), taken.counts, io);
 }
 
-void write_refined(const folded::FoldedCounts& counts, fold::Refiner& refiner, cli::Io& io) {
-  if (refiner.is_idle())
-    return counts.write(io.out);
-  folded::FoldedCounts refined(counts.frames());
+/// What the options that choose stacks leave of `counts`, in `refined`.
+void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
+            folded::FoldedCounts& refined, cli::Io& io) {
   const fold::LeftOut left_out = refiner.apply(counts, refined);
-  refined.write(io.out);
   if (left_out.stacks == 0)
     return;
   say(io, fmt::format("--include, --exclude: {} of {} left out: a count of {} of {}",
@@ -162,21 +187,50 @@ void write_refined(const folded::FoldedCounts& counts, fold::Refiner& refiner, c
                       folded::to_text(left_out.count), folded::to_text(left_out.of)));
 }
 
+void write_folded(const folded::FoldedCounts& counts, cli::Io& io) {
+  counts.write(io.out);
+  if (counts.saturated())
+    say(io, "some counts are over 2^64 and stay at the largest number");
+}
+
+void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::Options& options,
+                  cli::Io& io) {
+  fold::exports::Profile& profile = taken.profile;
+  const std::size_t all = profile.sums().size();
+  if (const std::size_t left_out = fold::exports::choose(options, profile); left_out > 0)
+    say(io, fmt::format("--include, --exclude: {} of {} left out", left_out,
+                        plural(all, "different stack")));
+  if (const std::size_t rounded = fold::exports::add_folded(counts, profile); rounded > 0)
+    say(io, plural(rounded, "count") + " rounded to whole numbers");
+  io.out.write(options.to->write(profile, taken.first_event));
+  if (profile.saturated() || counts.saturated())
+    say(io, "some counts are over 2^63 and stay at the largest number");
+}
+
 int work(const cli::CommandLine& line, cli::Io& io) {
   const fold::Options options = fold::read_options(line);
+  if (options.to != nullptr && options.to->is_binary && io.out.is_terminal())
+    throw Error("standard output is a terminal: a profile would garble it");
   fold::Refiner refiner(options);
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
+  folded::FoldedCounts refined(frames);
+  fold::exports::Profile profile;
+  Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;
   std::vector<io::Input>
       inputs;  // all are opened first: one that is missing must not cost what others hold
   for (const std::string& path : line.operands)
     inputs.push_back(io::Input::open(path, io.in_fd));
   for (io::Input& input : inputs)
-    is_whole = fold_input(std::move(input), options, counts, io) && is_whole;
-  write_refined(counts, refiner, io);
-  if (counts.saturated())
-    say(io, "some counts are over 2^64 and stay at the largest number");
+    is_whole = take_input(std::move(input), options, taken, io) && is_whole;
+  if (!refiner.is_idle())
+    refine(counts, refiner, refined, io);
+  const folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;
+  if (options.to == nullptr)
+    write_folded(kept, io);
+  else
+    write_export(kept, taken, options, io);
   io.err.flush();
   return is_whole ? cli::kOk : cli::kFailure;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/plural.h"
@@ -119,6 +120,8 @@ class Folder {
     if (sample_.values.size() < types_.values_needed())
       return false;
     stack_.clear();
+    if (const auto root = root_of_thread())
+      stack_.push_back(*root);
     const auto& ids = sample_.location_ids;
     for (std::size_t i = ids.size(); i-- > 0;) {
       const Place place = place_of(ids[i]);
@@ -127,7 +130,7 @@ class Folder {
       if (stack_.size() > kMaxFrames)
         return false;
     }
-    if (stack_.empty())
+    if (ids.empty())
       stack_.push_back(counts_.frames().intern("[unknown]"));
     for (std::size_t i = 0; i < sample_.values.size(); ++i) {
       const std::int64_t value = sample_.values[i];
@@ -136,6 +139,24 @@ class Folder {
       negative_ += value < 0 ? 1 : 0;
     }
     return true;
+  }
+
+  /// What our own profiles, and those made of perf's, say of the thread.
+  [[nodiscard]] std::optional<folded::FrameId> root_of_thread() {
+    const Label* comm = nullptr;
+    std::uint32_t pid = 0, tid = 0;
+    for (const Label& label : sample_.labels) {
+      const std::string_view key = profile_.string(label.key);
+      if (key == "comm" && label.text != 0)
+        comm = &label;
+      else if (key == "pid")
+        pid = static_cast<std::uint32_t>(label.number);
+      else if (key == "tid")
+        tid = static_cast<std::uint32_t>(label.number);
+    }
+    if (comm == nullptr)
+      return std::nullopt;
+    return counts_.frames().intern(root_text(profile_.string(comm->text), pid, tid, options_.root));
   }
 
   /// The frames of a location, outermost first; each is made once.
@@ -185,7 +206,9 @@ class Folder {
       return;
     // Not symbolized: as the stream's frames are written.
     const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;
-    add_frame(unnamed_text(module, file_offset), kind);
+    add_frame(module == "[kernel.kallsyms]" ? unnamed_text("[kernel]", location.address)
+                                            : unnamed_text(module, file_offset),
+              kind);
   }
 
   [[nodiscard]] std::string_view name_of(const Line& line) const {

@@ -182,10 +182,22 @@ Profile read_profile(std::string_view bytes) {
   return profile;
 }
 
+namespace {
+
+void add_label(Reader& reader, Sample& sample) {
+  const auto fields = numbers_of<3>(view_of(reader));  // key, text, number
+  sample.labels.push_back({static_cast<std::int64_t>(fields[1]),
+                           static_cast<std::int64_t>(fields[2]),
+                           static_cast<std::int64_t>(fields[3])});
+}
+
+}  // namespace
+
 bool read_sample(std::string_view bytes, Sample& sample) {
-  enum Field : protozero::pbf_tag_type { kLocationId = 1, kValue = 2 };
+  enum Field : protozero::pbf_tag_type { kLocationId = 1, kValue = 2, kLabel = 3 };
   sample.location_ids.clear();
   sample.values.clear();
+  sample.labels.clear();
   Reader reader(bytes.data(), bytes.size());
   try {
     while (reader.next()) {
@@ -193,6 +205,8 @@ bool read_sample(std::string_view bytes, Sample& sample) {
         append_numbers(reader, sample.location_ids);
       else if (reader.tag() == kValue)
         append_numbers(reader, sample.values);
+      else if (reader.tag() == kLabel && sample.labels.size() < kMaxLabels)
+        add_label(reader, sample);
       else
         reader.skip();
     }

@@ -53,9 +53,14 @@ struct Profile {
   }
 };
 
+struct Label {
+  std::int64_t key = 0, text = 0, number = 0;  ///< key and text: strings
+};
+
 struct Sample {
   std::vector<std::uint64_t> location_ids;  ///< leaf first
   std::vector<std::int64_t> values;
+  std::vector<Label> labels;
 };
 
 /// Takes the tables of a profile apart, as far as it is whole.
@@ -63,6 +68,9 @@ Profile read_profile(std::string_view bytes);
 
 /// How deep a stack may be: every recursion that a process can hold.
 inline constexpr std::size_t kMaxFrames = 1UL << 20U;
+
+/// How many labels a sample may have; what comes behind them is dropped.
+inline constexpr std::size_t kMaxLabels = 1000;
 
 /// False if it is damaged or too deep; `sample` is then of no use.
 bool read_sample(std::string_view bytes, Sample& sample);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/exports/folded_profile.h"
+
+#include <vector>
+
+#include "stackfold/frame_text.h"
+
+namespace pe::fold::exports {
+
+std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile) {
+  if (counts.empty())
+    return 0;
+  const Index event = profile.event({.name = "samples", .unit = {}});
+  const Index thread = profile.thread(0, 0, {});
+  std::vector<Index> place_of(counts.frames().size(), kNone);
+  std::size_t rounded = 0;
+  counts.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
+    Index stack = kNone;
+    for (const folded::FrameId frame : frames) {
+      if (place_of[frame] == kNone)
+        place_of[frame] = profile.word(counts.frames()[frame]);
+      stack = profile.stack(stack, place_of[frame]);
+    }
+    rounded += count.billionths != 0 ? 1 : 0;
+    const bool is_up = count.billionths >= folded::Count::kOne / 2 && count.whole + 1 != 0;
+    profile.add(Sum{.stack = stack,
+                    .thread = thread,
+                    .event = event,
+                    .samples = count.whole + (is_up ? 1 : 0)});
+  });
+  return rounded;
+}
+
+}  // namespace pe::fold::exports

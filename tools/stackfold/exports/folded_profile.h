@@ -1,0 +1,14 @@
+// Folded stacks as a profile to be exported: names, and nothing else.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "folded/folded_counts.h"
+#include "stackfold/exports/profile.h"
+
+namespace pe::fold::exports {
+
+/// Adds every stack, as samples of an event "samples".  Returns how many counts had to be rounded
+/// to whole numbers.
+std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile);
+
+}  // namespace pe::fold::exports

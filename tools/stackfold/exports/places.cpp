@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/exports/places.h"
+
+#include <tuple>
+
+#include "stackfold/frame_text.h"
+
+namespace pe::fold::exports {
+
+Places::Places(Profile& profile) : profile_(profile), unknown_(profile.place({}, {})) {}
+
+void Places::add_symbol(const perf::SymbolRecord& symbol) {
+  has_lines_ = has_lines_ || symbol.line > 0;
+  lines_of_symbols_[symbol.id] = {
+      profile_.function(symbol.name, symbol.file, symbol.module, symbol.flags), symbol.line};
+}
+
+std::size_t Places::add_location(const perf::LocationRecord& location) {
+  std::size_t undefined = 0;
+  Known known;
+  for (std::size_t i = 0; i < location.symbol_ids.size(); ++i) {
+    const auto line = lines_of_symbols_.find(location.symbol_ids[i]);
+    if (line == lines_of_symbols_.end())
+      ++undefined;
+    else
+      known.lines.push_back(line->second);
+  }
+  if (!known.lines.empty())
+    processes_[location.pid][location.address] = std::move(known);
+  return undefined;
+}
+
+std::span<const Index> Places::find(std::uint32_t pid, const perf::CallChainEntry& entry,
+                                    const proc::ProcessTable& processes) {
+  const std::uint32_t owner = entry.is_kernel ? perf::kKernelPid : pid;
+  Known& known = processes_[owner][entry.lookup_address];
+  if (known.place == kNone)
+    known.place = make(pid, entry, known.lines, processes);
+  current_ = known.place;
+  return {&current_, 1};
+}
+
+Index Places::make(std::uint32_t pid, const perf::CallChainEntry& entry,
+                   const std::vector<Line>& lines, const proc::ProcessTable& processes) {
+  has_made_up_ = has_made_up_ || lines.empty();
+  Place place{.address = entry.lookup_address};
+  if (entry.is_kernel) {
+    place.mapping = profile_.kernel_mapping();
+    place.flags = perf::kSymbolKernel;
+  } else if (const proc::Mapping* mapping = processes.find(pid, entry.lookup_address)) {
+    std::tie(place.mapping, place.address) = profile_.map(*mapping, entry.lookup_address);
+    place.flags = perf::kSymbolUnresolved | module_flags(mapping->file->path);
+  } else if (lines.empty()) {
+    return unknown_;
+  }
+  return profile_.place(place, lines);
+}
+
+void Places::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end) {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end())
+    return;
+  boost::unordered::erase_if(process->second, [&](auto& item) {
+    const bool is_inside = item.first >= start && item.first < end;
+    if (is_inside)
+      item.second.place = kNone;  // in another mapping now, whatever its names are
+    return is_inside && item.second.lines.empty();
+  });
+}
+
+Index Places::root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes) {
+  return word(root_text(processes.comm(pid, tid), pid, tid, RootName::kComm));
+}
+
+Index Places::thread(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes) {
+  const auto [thread, is_new] = threads_.try_emplace(std::uint64_t{pid} << 32U | tid);
+  if (is_new)
+    thread->second = profile_.thread(pid, tid, processes.comm(pid, tid));
+  return thread->second;
+}
+
+}  // namespace pe::fold::exports

@@ -1,0 +1,64 @@
+// What stands at the addresses of a stream, as places of an exported profile.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "perf/callchain.h"
+#include "perf/sample.h"
+#include "proc/process_table.h"
+#include "stackfold/exports/profile.h"
+
+namespace pe::fold::exports {
+
+/// The `Places` of StreamStacks: what is at an address is one place, with inlined functions in it.
+class Places {
+ public:
+  /// `profile` must outlive this.
+  explicit Places(Profile& profile);
+
+  void add_symbol(const perf::SymbolRecord& symbol);
+  /// Returns how many of its symbols were never defined.
+  std::size_t add_location(const perf::LocationRecord& location);
+  /// The view dies with the next call.
+  std::span<const Index> find(std::uint32_t pid, const perf::CallChainEntry& entry,
+                              const proc::ProcessTable& processes);
+  /// Places in [start, end) of `pid` may be of another mapping from now on.
+  void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
+  Index word(std::string_view text) { return profile_.word(text); }
+  [[nodiscard]] Index unknown() const noexcept { return unknown_; }
+  Index root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes);
+  /// The number of the thread of a sample.
+  Index thread(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes);
+  void forget_roots() { threads_.clear(); }
+  [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
+  [[nodiscard]] bool has_lines() const noexcept { return has_lines_; }
+
+ private:
+  /// What LOCATION records told, and which place was made of it.
+  struct Known {
+    std::vector<Line> lines;  ///< empty: none told
+    Index place = kNone;      ///< not made yet
+  };
+  using ByAddress = boost::unordered_flat_map<std::uint64_t, Known>;
+
+  Index make(std::uint32_t pid, const perf::CallChainEntry& entry, const std::vector<Line>& lines,
+             const proc::ProcessTable& processes);
+
+  Profile& profile_;
+  Index unknown_;      ///< where nothing is mapped
+  Index current_ = 0;  ///< of the last find()
+  bool has_made_up_ = false;
+  bool has_lines_ = false;
+  boost::unordered_flat_map<std::uint64_t, Line> lines_of_symbols_;
+  boost::unordered_flat_map<std::uint32_t, ByAddress> processes_;
+  boost::unordered_flat_map<std::uint64_t, Index> threads_;  ///< by pid and tid
+};
+
+}  // namespace pe::fold::exports

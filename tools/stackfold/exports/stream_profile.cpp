@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/exports/stream_profile.h"
+
+#include <algorithm>
+
+#include "perf/event.h"
+#include "stackfold/exports/places.h"
+
+namespace pe::fold::exports {
+namespace {
+
+using Stacks = StreamStacks<Places>;
+
+bool is_clock(const perf_event_attr& attr) {
+  return perf::is_software(attr) &&
+         (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+std::string unit_of(const perf::Event& event) {
+  if (event.unit == "ns" || is_clock(event.attr))
+    return "nanoseconds";
+  return event.unit == "bytes" ? event.unit : "count";
+}
+
+Event describe(const perf::Event& event) {
+  constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+  std::uint64_t period = 0;
+  if (!is_weighed_by_period(event)) {
+    if (event.attr.freq == 0)
+      period = event.attr.sample_period;
+    else if (is_clock(event.attr) && event.attr.sample_freq > 0)
+      period = kNsPerSecond / event.attr.sample_freq;
+  }
+  return {.name = event.name,
+          .unit = unit_of(event),
+          .by_period = is_weighed_by_period(event),
+          .period = period};
+}
+
+class StreamProfile {
+ public:
+  StreamProfile(io::Input& input, const Options& options, bool with_times, Profile& profile)
+      : profile_(profile),
+        places_(profile),
+        stacks_(input, options, places_),
+        with_times_(with_times) {}
+
+  StreamReport read() {
+    return stacks_.read([this](const Stacks::Taken& taken) { take(taken); });
+  }
+
+ private:
+  void take(const Stacks::Taken& taken) {
+    const perf::Sample& sample = taken.sample;
+    const Event event = describe(taken.event);
+    const Index thread = places_.thread(sample.pid, sample.tid, stacks_.session().processes());
+    const Index stack = stack_of(taken);
+    const Index number = profile_.event(event);
+    profile_.add(Sum{
+        .stack = stack, .thread = thread, .event = number, .samples = 1, .period = sample.period});
+    if (with_times_)
+      profile_.add(TimedSample{.time_ns = sample.time_ns,
+                               .weight = event.by_period ? sample.period : 1,
+                               .stack = stack,
+                               .thread = thread,
+                               .event = number});
+    if (sample.time_ns == 0)
+      return;
+    if (profile_.first_time_ns == 0)
+      profile_.first_time_ns = sample.time_ns;
+    profile_.first_time_ns = std::min(profile_.first_time_ns, sample.time_ns);
+    profile_.last_time_ns = std::max(profile_.last_time_ns, sample.time_ns);
+  }
+
+  Index stack_of(const Stacks::Taken& taken) {
+    Index stack = kNone;
+    if (taken.leaf_first.empty())
+      taken.leaf_first.push_back(places_.unknown());
+    for (auto place = taken.leaf_first.rbegin(); place != taken.leaf_first.rend(); ++place)
+      stack = profile_.stack(stack, *place);
+    // As in chain graphs: behind "--", upside down.
+    if (!taken.waker.empty())
+      stack = profile_.stack(stack, places_.word("--"));
+    for (const Index place : taken.waker)
+      stack = profile_.stack(stack, place);
+    return stack;
+  }
+
+  Profile& profile_;
+  Places places_;
+  Stacks stacks_;
+  bool with_times_;
+};
+
+}  // namespace
+
+StreamReport add_stream(io::Input& input, const Options& options, bool with_times,
+                        Profile& profile) {
+  return StreamProfile(input, options, with_times, profile).read();
+}
+
+}  // namespace pe::fold::exports
