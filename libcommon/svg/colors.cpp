@@ -8,7 +8,7 @@
 #include "base/hash_bytes.h"
 #include "base/parse_number.h"
 #include "svg/name_kind.h"
-#include "svg/utf8.h"
+#include "base/utf8.h"
 
 namespace pe::svg {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "svg/utf8.h"
+#include "base/utf8.h"
 
 namespace pe::svg {
 namespace {

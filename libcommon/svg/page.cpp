@@ -10,7 +10,7 @@
 #include "page_assets.h"
 #include "svg/base64.h"
 #include "svg/escape.h"
-#include "svg/utf8.h"
+#include "base/utf8.h"
 
 namespace pe::svg {
 namespace {

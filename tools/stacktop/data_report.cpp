@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_text.h"
 #include "stacktop/frame_text.h"
 
 namespace pe::stacktop {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "svg/utf8.h"
+#include "base/utf8.h"
 
 namespace pe::stacktop {
 namespace {
@@ -37,7 +37,7 @@ std::string shown(std::string_view name) {
   std::string out;
   out.reserve(name.size());
   while (!name.empty()) {
-    const auto [value, size] = svg::first_code_point(name);
+    const auto [value, size] = first_code_point(name);
     const bool is_invalid = size == 1 && static_cast<unsigned char>(name[0]) >= 0x80;
     if (is_invalid || is_dangerous(value))
       for (const char c : name.substr(0, size))
@@ -67,26 +67,6 @@ std::string shortened(std::string_view text, std::size_t columns) {
   out += kCut;
   out += text.substr(byte_of_column(text, size - (kept - front)));
   return out;
-}
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const auto [value, size] = svg::first_code_point(text);
-    const std::string_view bytes = text.substr(0, size);
-    if (value == '"' || value == '\\') {
-      out += '\\';
-      out += bytes;
-    } else if (value < 0x20 || value == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(value));
-    } else if (value == svg::kReplacement) {
-      out += "\\ufffd";
-    } else {
-      out += bytes;
-    }
-    text.remove_prefix(size);
-  }
-  return out + '"';
 }
 
 }  // namespace pe::stacktop

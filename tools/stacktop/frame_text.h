@@ -20,7 +20,4 @@ std::size_t columns_of(std::string_view text);
 /// functions tell them apart as often as the beginnings.
 std::string shortened(std::string_view text, std::size_t columns);
 
-/// A JSON string with its quotes; bytes that are no UTF-8 become U+FFFD.
-std::string json_text(std::string_view text);
-
 }  // namespace pe::stacktop

@@ -3,7 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-using pe::stacktop::json_text;
+#include "base/json_text.h"
+
+using pe::json_text;
 using pe::stacktop::shortened;
 using pe::stacktop::shown;
 

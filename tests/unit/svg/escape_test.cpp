@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "svg/utf8.h"
+#include "base/utf8.h"
 
 using namespace std::string_literals;
 
@@ -58,10 +58,10 @@ BOOST_AUTO_TEST_CASE(good_utf8_stays) {
 }
 
 BOOST_AUTO_TEST_CASE(code_points_are_read_exactly) {
-  BOOST_TEST((pe::svg::first_code_point("\xf4\x8f\xbf\xbf").value == 0x10FFFF));
-  BOOST_TEST((pe::svg::first_code_point("é").value == 0xE9));
-  BOOST_TEST((pe::svg::first_code_point("€").value == 0x20AC));
-  BOOST_TEST((pe::svg::first_code_point("€").size == 3));
+  BOOST_TEST((pe::first_code_point("\xf4\x8f\xbf\xbf").value == 0x10FFFF));
+  BOOST_TEST((pe::first_code_point("é").value == 0xE9));
+  BOOST_TEST((pe::first_code_point("€").value == 0x20AC));
+  BOOST_TEST((pe::first_code_point("€").size == 3));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

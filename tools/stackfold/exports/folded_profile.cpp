@@ -10,10 +10,11 @@ namespace pe::fold::exports {
 std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile) {
   if (counts.empty())
     return 0;
-  const Index event = profile.event({.name = "samples", .unit = {}});
+  const Index event = profile.event({.name = "samples", .unit = "count", .by_period = true});
   const Index thread = profile.thread(0, 0, {});
   std::vector<Index> place_of(counts.frames().size(), kNone);
-  std::size_t rounded = 0;
+  constexpr std::uint64_t kNsInMs = 1'000'000;
+  std::size_t rounded = 0, order = 0;
   counts.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
     Index stack = kNone;
     for (const folded::FrameId frame : frames) {
@@ -23,10 +24,14 @@ std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile) {
     }
     rounded += count.billionths != 0 ? 1 : 0;
     const bool is_up = count.billionths >= folded::Count::kOne / 2 && count.whole + 1 != 0;
-    profile.add(Sum{.stack = stack,
-                    .thread = thread,
-                    .event = event,
-                    .samples = count.whole + (is_up ? 1 : 0)});
+    const std::uint64_t whole = count.whole + (is_up ? 1 : 0);
+    profile.add(
+        Sum{.stack = stack, .thread = thread, .event = event, .samples = whole, .period = whole});
+    profile.add(TimedSample{.time_ns = profile.first_time_ns + kNsInMs * order++,
+                            .period = whole,
+                            .stack = stack,
+                            .thread = thread,
+                            .event = event});
   });
   return rounded;
 }

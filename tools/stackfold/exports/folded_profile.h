@@ -7,7 +7,8 @@
 
 namespace pe::fold::exports {
 
-/// Adds every stack, as samples of an event "samples".  Returns how many counts had to be rounded
+/// Adds every stack with its count, of an event "samples"; also as samples that stand one behind
+/// the other, a millisecond each, as there are no times.  Returns how many counts had to be rounded
 /// to whole numbers.
 std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile);
 

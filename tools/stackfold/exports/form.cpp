@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <array>
 
+#include "stackfold/exports/firefox.h"
 #include "stackfold/exports/pprof.h"
+#include "stackfold/exports/speedscope.h"
 
 namespace pe::fold::exports {
 namespace {
 
 constexpr std::array kForms{
     Form{"pprof", true, false, to_pprof},
+    Form{"speedscope", false, true, to_speedscope},
+    Form{"firefox", false, true, to_firefox},
 };
 
 }  // namespace

@@ -3,14 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <optional>
+#include <numeric>
 #include <protozero/pbf_writer.hpp>
 #include <string_view>
 #include <vector>
 
 #include "io/deflate.h"
 #include "perf/sample.h"
+#include "stackfold/frame_text.h"
 
 namespace pe::fold::exports {
 namespace {
@@ -51,8 +53,6 @@ std::vector<Column> columns_of(const std::vector<Event>& events) {
     const std::string prefix = is_only ? "" : event.name + "-";
     if (!event.by_period)
       columns.push_back({prefix + "samples", "count", i, false});
-    if (!event.by_period && event.unit.empty())
-      continue;
     columns.push_back({is_only && is_clock ? "cpu" : event.name, event.unit, i, true});
     if (event.by_period && event.unit == "nanoseconds")
       columns.push_back({prefix + "contentions", "count", i, false});
@@ -168,10 +168,21 @@ class PprofWriter {
     return all;
   }
 
+  /// The first is what pprof says a profile is of.
+  [[nodiscard]] std::vector<Index> programs_first() const {
+    std::vector<Index> order(profile_.mappings().size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_partition(order.begin(), order.end(), [this](Index mapping) {
+      const std::string_view path = profile_.mappings()[mapping].path;
+      return module_flags(path) == 0 && path.starts_with('/') && !path.starts_with("//");
+    });
+    return order;
+  }
+
   void write_mappings() {
     const std::vector<Knowledge> known = knowledge();
     build_ids_.resize(known.size());
-    for (Index i = 0; i < known.size(); ++i) {
+    for (const Index i : programs_first()) {
       if (!known[i].is_used)
         continue;
       const Mapping& mapping = profile_.mappings()[i];

@@ -103,7 +103,7 @@ struct Sum {
 /// One sample; kept only where a viewer shows times.
 struct TimedSample {
   std::uint64_t time_ns = 0;
-  std::uint64_t weight = 0;
+  std::uint64_t period = 0;  ///< in the event's unit
   Index stack = 0, thread = 0, event = 0;
 };
 

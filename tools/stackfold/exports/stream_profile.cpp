@@ -60,7 +60,7 @@ class StreamProfile {
         .stack = stack, .thread = thread, .event = number, .samples = 1, .period = sample.period});
     if (with_times_)
       profile_.add(TimedSample{.time_ns = sample.time_ns,
-                               .weight = event.by_period ? sample.period : 1,
+                               .period = sample.period,
                                .stack = stack,
                                .thread = thread,
                                .event = number});

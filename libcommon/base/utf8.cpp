@@ -1,8 +1,8 @@
 // The table of well-formed sequences is The Unicode Standard 15.0, table 3-7.
 // SPDX-License-Identifier: MIT
-#include "svg/utf8.h"
+#include "base/utf8.h"
 
-namespace pe::svg {
+namespace pe {
 namespace {
 
 struct Form {
@@ -46,4 +46,4 @@ CodePoint first_code_point(std::string_view text) {
   return {.value = kReplacement, .size = 1};
 }
 
-}  // namespace pe::svg
+}  // namespace pe

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace pe::svg {
+namespace pe {
 
 inline constexpr char32_t kReplacement = 0xFFFD;
 
@@ -18,4 +18,4 @@ struct CodePoint {
 /// forms, surrogates and what lies beyond U+10FFFF are not valid.
 CodePoint first_code_point(std::string_view text);
 
-}  // namespace pe::svg
+}  // namespace pe
