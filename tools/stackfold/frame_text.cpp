@@ -52,6 +52,8 @@ std::string source_text(std::string_view file, std::uint32_t line) {
 }
 
 bool looks_like_library(std::string_view path) {
+  if (path == "[vdso]")
+    return true;
   const std::string_view name = file_name(path);
   return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
 }

@@ -57,6 +57,8 @@ std::vector<Column> columns_of(const std::vector<Event>& events) {
     if (event.by_period && event.unit == "nanoseconds")
       columns.push_back({prefix + "contentions", "count", i, false});
   }
+  if (columns.empty())  // nothing was sampled: a profile all the same
+    columns.push_back({"samples", "count", kNone, false});
   return columns;
 }
 
@@ -241,6 +243,8 @@ class PprofWriter {
     if (duration > 0)
       out_.add_int64(field::kDurationNanos, static_cast<std::int64_t>(duration));
     for (const Column& column : columns_) {
+      if (column.event == kNone)
+        return;
       const Event& event = profile_.events()[column.event];
       if (event.name != first_event || column.of_period != event.by_period)
         continue;

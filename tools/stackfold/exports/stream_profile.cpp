@@ -82,7 +82,19 @@ class StreamProfile {
     if (!taken.waker.empty())
       stack = profile_.stack(stack, places_.word("--"));
     for (const Index place : taken.waker)
-      stack = profile_.stack(stack, place);
+      stack = with_upside_down(stack, place);
+    return stack;
+  }
+
+  /// A place has its inlined functions on top of what they are inlined into: here each is a place.
+  Index with_upside_down(Index stack, Index number) {
+    const Place place = profile_.places()[number];
+    if (place.line_count < 2)
+      return profile_.stack(stack, number);
+    for (Index n = 0; n < place.line_count; ++n) {
+      const Line line = profile_.lines()[place.first_line + n];
+      stack = profile_.stack(stack, profile_.place(place, {line}));
+    }
     return stack;
   }
 
