@@ -1,5 +1,6 @@
 // Bytes made smaller and large again, in the zlib format (RFC 1950) that browsers
-// inflate and that ELF files have, or smaller in the gzip format.  What comes in pieces is gzip.h's.
+// inflate and that ELF files have, or smaller in the gzip format.  What comes in pieces is
+// gzip.h's.
 //
 // libdeflate, not zlib: measured on the embedded call tree of 100,000 stacks
 // (1.2 MB) it takes 12 ms for 809 KB at its lowest level, where zlib takes

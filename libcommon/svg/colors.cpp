@@ -7,8 +7,8 @@
 
 #include "base/hash_bytes.h"
 #include "base/parse_number.h"
-#include "svg/name_kind.h"
 #include "base/utf8.h"
+#include "svg/name_kind.h"
 
 namespace pe::svg {
 namespace {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/utf8.h"
 #include "page_assets.h"
 #include "svg/base64.h"
 #include "svg/escape.h"
-#include "base/utf8.h"
 
 namespace pe::svg {
 namespace {

@@ -38,7 +38,9 @@ same 'folded text' "$dir/cpu.folded"
 printf 'a;b 18446744073709551615\na;c 1.5\n' | stackfold --to pprof 2>"$dir/err" | stackfold >"$dir/got" 2>>"$dir/err"
 expect 'large and broken counts' 'a;b 9223372036854775807
 a;c 2' "$(cat "$dir/got")"
-grep -q 'rounded to whole numbers' "$dir/err" && grep -q 'stay at the largest number' "$dir/err" || fail "does not say so: $(cat "$dir/err")"
+for said in 'rounded to whole numbers' 'stay at the largest number'; do
+  grep -q "$said" "$dir/err" || fail "does not say '$said': $(cat "$dir/err")"
+done
 
 # Which samples, and stacks.
 kept=$(stackfold --to pprof --include '^fifty$' "$dir/cpu.pe" 2>"$dir/err" | stackfold)

@@ -160,9 +160,9 @@ BOOST_AUTO_TEST_CASE(what_has_no_function_is_module_and_offset) {
                            .strings(kStrings)
                            .text();
   BOOST_TEST(stackfold({}, profile).out ==
-             "[unknown];[unknown];libx.so+0x1020;[kernel.kallsyms]+0xffff 1\n");
+             "[unknown];[unknown];libx.so+0x1020;[kernel]+0xffff 1\n");
   BOOST_TEST(stackfold({"--annotate"}, profile).out ==
-             "[unknown];[unknown];libx.so+0x1020_[l];[kernel.kallsyms]+0xffff_[k] 1\n");
+             "[unknown];[unknown];libx.so+0x1020_[l];[kernel]+0xffff_[k] 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(what_a_profile_refers_to_and_lacks_is_said) {

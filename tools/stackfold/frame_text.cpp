@@ -52,8 +52,6 @@ std::string source_text(std::string_view file, std::uint32_t line) {
 }
 
 bool looks_like_library(std::string_view path) {
-  if (path == "[vdso]")
-    return true;
   const std::string_view name = file_name(path);
   return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
 }
@@ -74,7 +72,7 @@ bool is_kernel_module(std::string_view module) {
 std::uint32_t module_flags(std::string_view module) {
   if (is_kernel_module(module))
     return perf::kSymbolKernel;
-  return looks_like_library(module) ? perf::kSymbolLibrary : 0U;
+  return module == "[vdso]" || looks_like_library(module) ? perf::kSymbolLibrary : 0U;
 }
 
 std::string unnamed_text(std::string_view module, std::uint64_t file_offset) {

@@ -24,7 +24,7 @@ std::string module_text(std::string_view module, bool is_jit);
 /// What is added for the line of a source: ":sort.c:71".
 std::string source_text(std::string_view file, std::uint32_t line);
 
-/// A guess without the file's own word: "libc.so.6", "plugin.so", "[vdso]".
+/// A guess without the file's own word: "libc.so.6", "plugin.so".
 bool looks_like_library(std::string_view path);
 /// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?
 bool is_kernel_module(std::string_view module);

@@ -17,9 +17,9 @@ bool is_clock(const perf_event_attr& attr) {
 }
 
 std::string unit_of(const perf::Event& event) {
-  if (event.unit == "ns" || is_clock(event.attr))
-    return "nanoseconds";
-  return event.unit == "bytes" ? event.unit : "count";
+  if (event.unit == "bytes" || event.unit == "allocations")
+    return event.unit == "bytes" ? "bytes" : "count";
+  return event.unit == "ns" || is_clock(event.attr) ? "nanoseconds" : "count";
 }
 
 Event describe(const perf::Event& event) {

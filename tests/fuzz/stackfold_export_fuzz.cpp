@@ -1,0 +1,71 @@
+// Any bytes as a sample stream: what is exported from them is well formed, and the pprof profile
+// comes back as what the stream itself is folded to.
+// SPDX-License-Identifier: MIT
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "folded/folded_counts.h"
+#include "io/output.h"
+#include "stackfold/exports/firefox.h"
+#include "stackfold/exports/form.h"
+#include "stackfold/exports/pprof.h"
+#include "stackfold/exports/speedscope.h"
+#include "stackfold/exports/stream_profile.h"
+#include "stackfold/formats/pprof.h"
+#include "support/memory_input.h"
+
+namespace {
+
+/// Brackets outside of strings close as they opened, and strings end.
+void check_json(const std::string& text) {
+  std::string open;
+  bool is_in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) < ' ' && c != '\n')
+      std::abort();
+    if (is_in_string) {
+      i += c == '\\' ? 1 : 0;
+      is_in_string = c != '"';
+    } else if (c == '"') {
+      is_in_string = true;
+    } else if (c == '[' || c == '{') {
+      open += c;
+    } else if (c == ']' || c == '}') {
+      if (open.empty() || open.back() != (c == ']' ? '[' : '{'))
+        std::abort();
+      open.pop_back();
+    }
+  }
+  if (is_in_string || !open.empty())
+    std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  pe::fold::Options options;
+  options.to = pe::fold::exports::find_form("firefox");
+  pe::io::Input input = pe::testing::memory_input({data, size});
+  pe::fold::exports::Profile profile;
+  std::string first_event;
+  try {
+    first_event = pe::fold::exports::add_stream(input, options, true, profile).folded_event;
+  } catch (const pe::Error&) {
+    return 0;  // no stream at all
+  }
+  check_json(pe::fold::exports::to_firefox(profile, first_event));
+  check_json(pe::fold::exports::to_speedscope(profile, first_event));
+  const std::string pprof = pe::fold::exports::to_pprof(profile, first_event);
+  pe::io::Input back = pe::testing::memory_input(pprof);
+  pe::folded::FrameTable frames;
+  pe::folded::FoldedCounts counts(frames);
+  const pe::fold::TextReport report = pe::fold::pprof::fold(back, {}, counts);
+  if (!report.damage.empty() || report.samples != profile.sums().size())
+    std::abort();
+  return 0;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+
+#include <boost/test/unit_test.hpp>
+
+#include "perf/sample.h"
+#include "support/stackfold.h"
+#include "support/stream_builder.h"
+
+using pe::perf::kKernelPid;
+using pe::testing::stackfold;
+using pe::testing::StreamBuilder;
+
+BOOST_AUTO_TEST_SUITE(stackfold_export)
+
+namespace {
+
+constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
+constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+
+/// Two processes of one program, which is mapped at different addresses; "tiny" is inlined into
+/// main.
+StreamBuilder two_processes() {
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "one").comm(0, 2, 2, "two;\"");
+  stream.map(0, 1, 0x1000, 0x1000, 0, "/bin/p").map(0, 2, 0x5000, 0x1000, 0, "/bin/p");
+  stream.symbol({.id = 1, .flags = 0, .line = 7, .name = "main", .module = "/bin/p", .file = "p.c"})
+      .symbol({.id = 2, .flags = pe::perf::kSymbolInlined, .name = "tiny;\n", .module = "/bin/p"})
+      .symbol({.id = 3, .flags = pe::perf::kSymbolKernel, .name = "sys_read", .module = "[kernel]"})
+      .location(1, 0x10ff, {2, 1})
+      .location(2, 0x50ff, {2, 1})
+      .location(kKernelPid, 0xffff'ffff'8100'0000, {3});
+  for (const std::uint32_t pid : {1U, 2U})
+    stream.sample(
+        {.time_ns = 1'000'000 * pid,
+         .pid = pid,
+         .tid = pid,
+         .chain = {kKernel, 0xffff'ffff'8100'0000, kUser, 0x9234, pid == 1 ? 0x1100U : 0x5100U},
+         .period = 1'000'000});
+  return stream;
+}
+
+/// Equal stacks of the same text, wherever they came from.
+void check_comes_back(const StreamBuilder& made, const std::vector<std::string>& options) {
+  StreamBuilder stream = made;
+  const std::string text = stream.round().text();
+  const auto profile = stackfold({"--to", "pprof"}, text);
+  BOOST_TEST(profile.status == 0);
+  BOOST_TEST(stackfold(options, profile.out).out == stackfold(options, text).out);
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_pprof_profile_comes_back_as_the_stream_is_folded) {
+  check_comes_back(two_processes(), {});
+  check_comes_back(two_processes(), {"--annotate", "--tid"});
+  StreamBuilder nothing;
+  check_comes_back(nothing.event(), {});
+}
+
+BOOST_AUTO_TEST_CASE(addresses_that_were_mapped_anew_are_other_places) {
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "p").map(1, 1, 0x1000, 0x1000, 0, "/lib/a.so");
+  stream.sample({.time_ns = 2, .chain = {kUser, 0x1010}});
+  stream.map(3, 1, 0x1000, 0x1000, 0x8000, "/lib/b.so");
+  stream.sample({.time_ns = 4, .chain = {kUser, 0x1010}});
+  StreamBuilder copy = stream;
+  BOOST_TEST(stackfold({}, copy.round().text()).out == "p;a.so+0x10 1\np;b.so+0x8010 1\n");
+  check_comes_back(stream, {});
+}
+
+BOOST_AUTO_TEST_CASE(each_event_is_a_number_of_its_own) {
+  StreamBuilder stream;
+  stream.event(7, "live").unit(7, "bytes").event(8, "waits").unit(8, "ns").comm(0, 1, 1, "p");
+  stream.symbol({.id = 1, .name = "f", .module = "/p"}).location(1, 0x10, {1});
+  stream.sample({.time_ns = 1, .chain = {kUser, 0x10}, .id = 7, .period = 100});
+  stream.sample({.time_ns = 2, .chain = {kUser, 0x10}, .id = 8, .period = 5000});
+  const std::string text = stream.round().text();
+  const auto profile = stackfold({"--to", "pprof"}, text);
+  BOOST_TEST(profile.err == "");
+  BOOST_TEST(stackfold({}, profile.out).out == "p;f 100\n");
+  BOOST_TEST(stackfold({"--event", "waits"}, profile.out).out == "p;f 5\n");
+  BOOST_TEST(stackfold({"--event", "waits-contentions"}, profile.out).out == "p;f 1\n");
+  const auto one = stackfold({"--to", "pprof", "--event", "waits"}, text);
+  BOOST_TEST(stackfold({}, one.out).out == "p;f 5\n");
+  BOOST_TEST(holds(one.err, "1 sample of other events left out"));
+}
+
+BOOST_AUTO_TEST_CASE(speedscope_has_all_threads_and_each) {
+  auto stream = two_processes();
+  const auto r = stackfold({"--to", "speedscope"}, stream.round().text());
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(
+      r.out ==
+      R"({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"stackpipe","activeProfileIndex":0,"shared":{"frames":[
+{"name":"sys_read"},
+{"name":"[unknown]"},
+{"name":"tiny;\u000a"},
+{"name":"main","file":"p.c"},
+{"name":"one"},
+{"name":"two:\""}]},"profiles":[
+{"type":"sampled","name":"cpu-clock","unit":"nanoseconds","startValue":0,"endValue":2000000,"samples":[[4,3,2,1,0],[5,3,2,1,0]],"weights":[1000000,1000000]},
+{"type":"sampled","name":"one 1/1","unit":"nanoseconds","startValue":0,"endValue":1000000,"samples":[[3,2,1,0]],"weights":[1000000]},
+{"type":"sampled","name":"two;\" 2/2","unit":"nanoseconds","startValue":0,"endValue":1000000,"samples":[[3,2,1,0]],"weights":[1000000]}]}
+)");
+}
+
+BOOST_AUTO_TEST_CASE(the_firefox_profiler_gets_threads_with_times) {
+  auto stream = two_processes();
+  const auto r = stackfold({"--to", "firefox"}, stream.round().text());
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(holds(r.out, R"("preprocessedProfileVersion":60)"));
+  // main, tiny inlined into it, what is not known, the kernel: of both processes the same.
+  BOOST_TEST(holds(r.out, R"("stackTable":{"length":4,"frame":[0,1,2,3],"prefix":[null,0,1,2]})"));
+  BOOST_TEST(holds(r.out, R"("inlineDepth":[0,1,0,0])"));
+  BOOST_TEST(holds(r.out, R"("line":[7,null,null,null])"));
+  BOOST_TEST(holds(r.out, R"("name":"one","processName":"one")"));
+  BOOST_TEST(holds(r.out, R"("pid":"2","tid":"2")"));
+  BOOST_TEST(holds(
+      r.out,
+      R"("samples":{"length":1,"stack":[3],"time":[1],"weight":null,"weightType":"samples"})"));
+}
+
+BOOST_AUTO_TEST_CASE(folded_text_has_names_alone) {
+  const auto r = stackfold({"--to", "speedscope"}, "a;b 2\na 1\n");
+  BOOST_TEST(holds(r.out, R"("samples":[[1,0],[1]],"weights":[2,1])"));
+  BOOST_TEST(stackfold({}, stackfold({"--to", "pprof"}, "a;b 2\na 1\n").out).out == "a 1\na;b 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(stacks_can_be_chosen) {
+  auto stream = two_processes();
+  const std::string text = stream.round().text();
+  const auto r = stackfold({"--to", "pprof", "--include", "^one$"}, text);
+  BOOST_TEST(r.err == "stackfold: --include, --exclude: 1 of 2 different stacks left out\n");
+  BOOST_TEST(stackfold({}, r.out).out == stackfold({"--include", "^one$"}, text).out);
+}
+
+BOOST_AUTO_TEST_CASE(what_shapes_folded_text_is_refused) {
+  BOOST_TEST(stackfold({"--to", "pprof", "--all-events"}, "").status == 2);
+  BOOST_TEST(stackfold({"--to", "gif"}, "").err ==
+             "stackfold: --to: not one of pprof, speedscope, firefox: 'gif' (see --help)\n");
+  auto stream = two_processes();
+  BOOST_TEST(stackfold({"--to", "pprof", "--recursive"}, stream.round().text()).status == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
