@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -138,6 +140,27 @@ bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
   return is_any || reader.malformed().count == 0;
 }
 
+/// The first of these options that was given; empty: none.
+std::string_view first_given(
+    std::initializer_list<std::pair<bool, std::string_view>> options) noexcept {
+  for (const auto& [is_given, name] : options)
+    if (is_given)
+      return name;
+  return {};
+}
+
+/// Throws Error if an option asks for what a sample stream does not have.
+void refuse_stream_options(const fold::Options& options, const std::string& input) {
+  if (options.with_inlined)
+    throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
+  const std::string_view option = first_given({{options.with_modules, "modules"},
+                                               {options.with_source, "srcline"},
+                                               {options.is_recursive, "recursive"}});
+  if (options.to != nullptr && !option.empty())
+    throw Error(fmt::format("{}: --{}: not with --to, which tells modules and lines anyway", input,
+                            option));
+}
+
 /// Throws Error if an option asks for what the format does not have.
 void refuse_options(const fold::Options& options, const fold::Format& format,
                     const std::string& input) {
@@ -145,24 +168,13 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
     throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
-  if (&format == &fold::stream_format()) {
-    if (options.to != nullptr &&
-        (options.with_modules || options.with_source || options.is_recursive))
-      throw Error(fmt::format("{}: --{}: not with --to, which tells modules and lines anyway",
-                              input,
-                              options.with_modules  ? "modules"
-                              : options.with_source ? "srcline"
-                                                    : "recursive"));
-    if (options.with_inlined)
-      throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
-    return;  // what pe-symbolize --lines has told
-  }
-  if (!format.has_frame_lines &&
-      (options.with_inlined || options.with_source || options.with_modules))
-    throw Error(fmt::format("{}: --{}: only for the text of perf script", input,
-                            options.with_inlined  ? "inline"
-                            : options.with_source ? "srcline"
-                                                  : "modules"));
+  if (&format == &fold::stream_format())
+    return refuse_stream_options(options, input);  // what pe-symbolize --lines has told
+  const std::string_view option = first_given({{options.with_inlined, "inline"},
+                                               {options.with_source, "srcline"},
+                                               {options.with_modules, "modules"}});
+  if (!format.has_frame_lines && !option.empty())
+    throw Error(fmt::format("{}: --{}: only for the text of perf script", input, option));
 }
 
 /// false if the input was damaged, or nothing of any known form.

@@ -15,7 +15,7 @@ StreamFolder::StreamFolder(io::Input& input, const Options& options, folded::Fol
       stacks_(input, options, locations_) {}
 
 StreamReport StreamFolder::fold() {
-  const StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); });
+  StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); });
   constexpr std::uint64_t kNsPerUs = 1000;
   counts_.add_divided(in_ns_, kNsPerUs);
   return report;

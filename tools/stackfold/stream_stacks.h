@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perf/callchain.h"
@@ -62,8 +63,8 @@ class StreamStacks {
   };
 
   /// `input` and `places` must outlive this.  Throws Error if the input is no sample stream.
-  StreamStacks(io::Input& input, const Options& options, Places& places)
-      : options_(options), session_(input), places_(places) {}
+  StreamStacks(io::Input& input, Options options, Places& places)
+      : options_(std::move(options)), session_(input), places_(places) {}
 
   /// Reads to the end; `take(Taken)` gets every sample of an event and time that was asked for.
   template <typename Take>

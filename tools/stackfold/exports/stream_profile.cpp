@@ -76,8 +76,9 @@ class StreamProfile {
     Index stack = kNone;
     if (taken.leaf_first.empty())
       taken.leaf_first.push_back(places_.unknown());
-    for (auto place = taken.leaf_first.rbegin(); place != taken.leaf_first.rend(); ++place)
-      stack = profile_.stack(stack, *place);
+    std::reverse(taken.leaf_first.begin(), taken.leaf_first.end());  // now root first
+    for (const Index place : taken.leaf_first)
+      stack = profile_.stack(stack, place);
     // As in chain graphs: behind "--", upside down.
     if (!taken.waker.empty())
       stack = profile_.stack(stack, places_.word("--"));
