@@ -61,6 +61,28 @@ for follow in --follow --no-follow; do
   expect "$follow: what a shell begins" "$kept" "$(weight alloc-bytes ';keep_ten_of_100;')"
 done
 
+# So it is when the program builds its environment itself.
+for how in execve execle execvpe fexecve execveat execv execvp execl execlp; do
+  trace -- "$PE_BEGINS" $how "$PE_HEAP" leaks || fail "$how: status $?"
+  expect "$how" 1000 "$(weight live-bytes ';keep_ten_of_100;')"
+done
+for how in posix_spawn posix_spawnp vfork-execve vfork-execvp fork-execle; do
+  for follow in --follow --no-follow; do
+    trace $follow -- "$PE_BEGINS" $how "$PE_HEAP" leaks || fail "$how $follow: status $?"
+    kept=0
+    [ $follow = --no-follow ] || kept=1000
+    expect "$how $follow" "$kept" "$(weight live-bytes ';keep_ten_of_100;')"
+  done
+done
+trace -- "$PE_BEGINS" execve "$dir/absent" x; expect 'no such program to become' 99 $?
+trace --no-follow -- "$PE_BEGINS" execve "$PE_HEAP" leaks || fail 'execve --no-follow'
+expect 'the same process, not followed' 1000 "$(weight live-bytes ';keep_ten_of_100;')"
+trace -- "$PE_BEGINS" posix_spawn /usr/bin/env -0 || fail env
+expect 'what it finds' 'KEPT LD_PRELOAD MALLOCTRACE' "$(tr '\0' '\n' <"$dir/out" | sed 's/=.*//' | sort | xargs)"
+# shellcheck disable=SC2016 # of the shell that is traced
+trace -- sh -c 'LD_PRELOAD=libm.so.6 "$0" leaks' "$PE_HEAP"
+expect 'another library before the program' 1000 "$(weight live-bytes ';keep_ten_of_100;')"
+
 # Memory that the program maps itself, where it is asked for.
 trace --mmap -- "$PE_HEAP" maps || fail maps
 expect 'mapped: bytes' 24576 "$(weight alloc-bytes ';map_three_of_8192')"
@@ -210,11 +232,13 @@ trace -- "$dir"; expect 'no program' 126 $?
 
 # Who goes on without the library is counted; who ends, or goes on with it, is not.
 gone='processe?s? killed, or gone on as a program that was not traced'
+echo 'int main(void) { return 0; }' >"$dir/x.c"
+cc -static -o "$dir/static" "$dir/x.c"
 # shellcheck disable=SC2016 # of the shell that is traced
-trace -- bash -c 'env -i "$0" leaks; env -i "$0" leaks; exit 0' "$PE_HEAP"
+trace -- bash -c 'env "$0"; env -i "$0"; exit 0' "$dir/static"
 grep -Eq "2 $gone" "$dir/err" || fail "gone on without the library: $(cat "$dir/err")"
 # shellcheck disable=SC2016
-trace -- bash -c '"$0" leaks; (env -u HOME "$0" leaks); "$0" leaves; exec "$0" fork' "$PE_HEAP"
+trace -- bash -c '"$0" leaks; (env -u HOME "$0" leaks); env -i "$0" leaks; "$0" leaves; exec "$0" fork' "$PE_HEAP"
 grep -Eq "$gone" "$dir/err" && fail "nobody went on without the library: $(cat "$dir/err")"
 
 # perf reads the stream.

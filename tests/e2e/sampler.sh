@@ -81,6 +81,10 @@ expect 'children that are not followed' 0 "$(grep -c 'spin_killed' "$dir/folded"
 sample -- "$PE_SAMPLED" exec "$PE_WORKLOAD" shares 1 || fail "exec: status $?"
 at_least 'the program begun' 55 "$(share ';work;' "$dir/folded")"
 at_least 'the program before' 20 "$(share 'spin_before_exec[; ]' "$dir/folded")"
+for how in posix_spawn vfork-execve execle; do
+  sample -- "$PE_BEGINS" $how "$PE_SAMPLED" closed || fail "$how: status $?"
+  at_least "begun by $how with an environment of its own" 55 "$(share 'spin_closed[; ]' "$dir/folded")"
+done
 
 # Time that is waited, too.
 sample clock=wall -- sleep 1 || fail "wall: status $?"

@@ -23,6 +23,7 @@
 #include <cstdint>
 
 #include "preload/atomics.h"
+#include "preload/exec_hooks.h"
 #include "sampler/preload/real_functions.h"
 #include "sampler/target/handler.h"
 #include "sampler/target/process.h"
@@ -156,6 +157,7 @@ namespace {
 [[gnu::constructor]] void start_sampling(int /*argc*/, char** /*argv*/,
                                          char** environment) noexcept {
   set_real_sigaction(real().sigaction);
+  pe::preload::prepare_exec_hooks(environment, "PE_SAMPLER=");
   begin_process(environment);
 }
 

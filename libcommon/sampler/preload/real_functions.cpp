@@ -32,9 +32,6 @@ const RealFunctions& real() noexcept {
   find("sigtimedwait", functions.sigtimedwait);
   find("signalfd", functions.signalfd);
   find("setitimer", functions.setitimer);
-  find("execve", functions.execve);
-  find("execvpe", functions.execvpe);
-  find("fexecve", functions.fexecve);
   preload::publish(functions.is_ready, true);
   return functions;
 }

@@ -21,9 +21,6 @@ struct RealFunctions {
   int (*sigtimedwait)(const sigset_t*, siginfo_t*, const timespec*);
   int (*signalfd)(int, const sigset_t*, int);
   int (*setitimer)(__itimer_which_t, const itimerval*, itimerval*);
-  int (*execve)(const char*, char* const*, char* const*);
-  int (*execvpe)(const char*, char* const*, char* const*);
-  int (*fexecve)(int, char* const*, char* const*);
   bool is_ready;
 };
 

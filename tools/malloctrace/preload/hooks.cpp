@@ -15,6 +15,7 @@
 #include "malloctrace/preload/hooks_new.h"
 #include "malloctrace/preload/real_functions.h"
 #include "malloctrace/preload/record.h"
+#include "preload/exec_hooks.h"
 
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 namespace pe::malloctrace {
@@ -195,6 +196,7 @@ namespace {
   if (!is_ready())
     return;
   prepare_new();
+  pe::preload::prepare_exec_hooks(environment, "MALLOCTRACE=");
   begin_process(environment);
 }
 

@@ -390,6 +390,10 @@ bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept {
 
 bool traces_mmap() noexcept { return process.settings.traces_mmap; }
 
+bool follows_children() noexcept { return process.settings.follows_forks; }
+
+bool is_own_process() noexcept { return process.tracer != nullptr && process.pid == current_pid(); }
+
 void note_unloaded() noexcept {
   if (const Hook hook; hook)
     hook->tracer->codes.forget_unloaded();

@@ -94,6 +94,10 @@ bool is_traced() noexcept;
 bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept;
 /// Whether mmap(2) counts.
 bool traces_mmap() noexcept;
+/// Whether processes that this one begins are to be traced.
+bool follows_children() noexcept;
+/// Whether this is the process that is traced, and not the child of a vfork(2) in its memory.
+bool is_own_process() noexcept;
 /// After dlclose(3).
 void note_unloaded() noexcept;
 /// An allocation that the allocator has refused.
