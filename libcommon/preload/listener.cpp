@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "preload/listener.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -13,7 +14,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,13 +48,18 @@ Fd listen_at(const std::string& name) {
   return listener;
 }
 
-struct Message {
+}  // namespace
+
+struct Listener::Message {
   std::string text;
   std::vector<Fd> fds;
+  bool is_cut = false;  ///< there were more, and no room for them among our descriptors
 };
 
-/// nullopt: nothing has come yet.
-std::optional<Message> receive_message(int socket) {
+namespace {
+
+/// False: nothing has come yet.
+bool receive_message(int socket, Listener::Message& message) {
   constexpr std::size_t kMostFds = 8;
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostFds * sizeof(int))> control{};
   std::array<char, 64> content{};
@@ -69,11 +74,11 @@ std::optional<Message> receive_message(int socket) {
     n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   while (n < 0 && errno == EINTR);
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-    return std::nullopt;
-  Message message;
+    return false;
   if (n < 0)
-    return message;
+    return true;
   message.text.assign(content.data(), static_cast<std::size_t>(n));
+  message.is_cut = (header.msg_flags & MSG_CTRUNC) != 0;
   for (cmsghdr* control_header = CMSG_FIRSTHDR(&header); control_header != nullptr;
        control_header = CMSG_NXTHDR(&header, control_header)) {
     if (control_header->cmsg_level != SOL_SOCKET || control_header->cmsg_type != SCM_RIGHTS)
@@ -85,7 +90,7 @@ std::optional<Message> receive_message(int socket) {
       message.fds.emplace_back(fd);
     }
   }
-  return message;
+  return true;
 }
 
 }  // namespace
@@ -97,7 +102,17 @@ Listener::Listener(std::string_view prefix)
       listener_(listen_at(socket_name_)) {
   if (!events_)
     throw_errno("epoll_create", errno);
-  watch(listener_.get());
+  listen_again(true);
+}
+
+void Listener::listen_again(bool is_wanted) {
+  if (is_wanted == is_listening_)
+    return;
+  if (is_wanted)
+    watch(listener_.get());
+  else
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  is_listening_ = is_wanted;
 }
 
 void Listener::watch(int other) const {
@@ -106,42 +121,74 @@ void Listener::watch(int other) const {
   ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, other, &event);
 }
 
-void Listener::take_in(const OnFile& on_file) {
+bool Listener::hold_reserve() {
+  if (!reserve_)
+    reserve_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return static_cast<bool>(reserve_);
+}
+
+bool Listener::take_in(const OnFile& on_file) {
+  accept_all(on_file);
+  return receive_all(0, on_file);
+}
+
+void Listener::accept_all(const OnFile& on_file) {
   for (;;) {
+    if (!hold_reserve())
+      return listen_again(false);
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // With no descriptors left, they wait until other processes have ended.
-    if (!socket && errno != EINTR && errno != ECONNABORTED)
-      break;
-    if (!socket)
+    if (!socket && (errno == EINTR || errno == ECONNABORTED))
       continue;
+    // With no descriptors left, they wait until other processes have ended, and we try again each
+    // time that there is something else to do.
+    if (!socket)
+      return listen_again(errno == EAGAIN || errno == EWOULDBLOCK);
     ucred peer{};
     socklen_t length = sizeof peer;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
       continue;
     if (only_pid_ != 0 && peer.pid != only_pid_)
       continue;  // begun by a program, which its library cannot tell from the command
-    const int fd = socket.get();
-    Connection connection{std::move(socket), peer.pid, peer.uid == ::geteuid()};
-    if (receive(connection, on_file))
-      continue;
-    watch(fd);
-    connections_.emplace(fd, std::move(connection));
+    watch(socket.get());
+    connections_.push_back({std::move(socket), peer.pid, peer.uid == ::geteuid()});
+    // A process that connects anew, as another program, has sent before what the last one had to
+    // send.  That must be received first, or the newer would be taken for the one that has ended.
+    receive_all(peer.pid, on_file);
   }
-  std::erase_if(connections_, [&](const auto& item) { return receive(item.second, on_file); });
 }
 
-/// Takes what it has sent; false if that has not come yet.
-bool Listener::receive(const Connection& connection, const OnFile& on_file) {
-  auto message = receive_message(connection.socket.get());
-  if (!message)
-    return false;
-  if (!connection.is_own_user && message->text != key_)
+bool Listener::receive_all(pid_t pid, const OnFile& on_file) {
+  for (Connection& connection : connections_)
+    if (pid == 0 || connection.pid == pid)
+      receive(connection, on_file);
+  return std::erase_if(connections_, [](const Connection& from) { return !from.socket; }) > 0;
+}
+
+/// Takes what it has sent, and closes it, if that has come.
+void Listener::receive(Connection& connection, const OnFile& on_file) {
+  Message message;
+  reserve_.close();
+  const bool has_come = receive_message(connection.socket.get(), message);
+  if (has_come)
+    connection.socket.close();
+  hold_reserve();
+  if (has_come)
+    take(connection, message, on_file);
+}
+
+void Listener::take(const Connection& from, Message& message, const OnFile& on_file) {
+  // Who says something else each time fills no memory with it.
+  constexpr std::size_t kMostReasons = 16;
+  if (!from.is_own_user && message.text != key_)
     refuse("of another user");
-  else if (message->fds.size() != 1)
-    refuse("that sent no shared memory");
+  else if (message.fds.size() == 1)
+    on_file(from.pid, std::move(message.fds.front()));
+  else if (message.is_cut)
+    refuse("for want of descriptors (ulimit -n)");
+  else if (message.fds.empty() && message.text.size() > 1 && refused_.size() < kMostReasons)
+    refuse("of a process that is not looked into: " + message.text + ":");
   else
-    on_file(connection.pid, std::move(message->fds.front()));
-  return true;
+    refuse("that sent no shared memory");
 }
 
 }  // namespace pe::preload

@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 
@@ -36,8 +37,12 @@ class Listener {
   /// From now on what other processes send is not taken in.
   void take_only(pid_t pid) noexcept { only_pid_ = pid; }
 
-  /// Calls `on_file` with each file that has come, and the pid of its process as we see it.
-  void take_in(const OnFile& on_file);
+  /// Calls `on_file` with each file that has come, and the pid of its process as we see it, in the
+  /// order of connecting.  Who finds no descriptor left waits, however long.  Whether anything has
+  /// come, so that descriptors are free again.
+  bool take_in(const OnFile& on_file);
+  /// False: there was no descriptor left, and some may wait.
+  [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
 
   /// Adds one to those that were not taken in: "that sent no shared memory".
   void refuse(const std::string& why) { ++refused_[why]; }
@@ -46,6 +51,8 @@ class Listener {
     return refused_;
   }
 
+  struct Message;  ///< for listener.cpp
+
  private:
   struct Connection {
     Fd socket;
@@ -53,12 +60,21 @@ class Listener {
     bool is_own_user;
   };
 
-  bool receive(const Connection& connection, const OnFile& on_file);
+  void listen_again(bool is_wanted);
+  bool hold_reserve();
+  void accept_all(const OnFile& on_file);
+  /// From those of that process, 0: of all, who have sent; whether there were any.
+  bool receive_all(pid_t pid, const OnFile& on_file);
+  void receive(Connection& connection, const OnFile& on_file);
+  void take(const Connection& from, Message& message, const OnFile& on_file);
 
   std::string socket_name_, key_;
   Fd events_, listener_;
-  pid_t only_pid_ = 0;                     ///< 0: all
-  std::map<int, Connection> connections_;  ///< by descriptor: those that have not sent yet
+  /// Given up while shared memory is received, so that what has been sent finds a descriptor.
+  Fd reserve_;
+  bool is_listening_ = false;            ///< events_ has listener_
+  pid_t only_pid_ = 0;                   ///< 0: all
+  std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::map<std::string, std::uint64_t> refused_;
 };
 

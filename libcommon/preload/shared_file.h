@@ -23,19 +23,37 @@ struct SharedFile {
   std::byte* base;  ///< zeros
 };
 
-/// A memfd of that size, sealed against any other, mapped and sparse.  `name` is what /proc shows.
-/// nullopt: `failure` says why.
-std::optional<SharedFile> make_shared_file(const char* name, std::uint64_t bytes,
+/// A memfd of that size, sealed against any other, sparse, and mapped as `protection` (mmap(2))
+/// says.  `name` is what /proc shows.  nullopt: `failure` says why.
+std::optional<SharedFile> make_shared_file(const char* name, std::uint64_t bytes, int protection,
                                            Failure& failure) noexcept;
 
 /// How large a file may be (RLIMIT_FSIZE); growing one beyond would kill the process by SIGXFSZ.
 std::uint64_t allowed_file_bytes() noexcept;
 
-/// Sends `fd` with `message` to the abstract unix socket `name` (SOCK_SEQPACKET, without its
-/// leading zero byte); nobody waits for an answer.
-bool send_file(int fd, std::string_view name, std::string_view message, Failure& failure) noexcept;
+/// A connection to who listens (listener.h) at the abstract unix socket `name` (SOCK_SEQPACKET,
+/// without its leading zero byte).  What is sent is not answered, and lost if it is not wanted.
+class Link {
+ public:
+  /// There is none (and errno says why) where nobody listens, nor where it takes longer than
+  /// `patience_s` seconds, 0: however long, as whoever listens may have been stopped.
+  explicit Link(std::string_view name, int patience_s = 0) noexcept;
+  Link(const Link&) = delete;
+  Link(Link&&) = delete;
+  Link& operator=(const Link&) = delete;
+  Link& operator=(Link&&) = delete;
+  ~Link();
 
-/// A line on standard error: "TOOL: process PID WHAT (errno N)".
-void report_line(std::string_view tool, std::string_view what, int error = 0) noexcept;
+  explicit operator bool() const noexcept { return socket_ >= 0; }
+  /// Whether who listens has started this process itself.
+  [[nodiscard]] bool is_to_parent() const noexcept;
+  /// False, and errno says why, if it could not be sent.
+  [[nodiscard]] bool send_file(int fd, std::string_view key) const noexcept;
+  /// Why no file comes.
+  void send_reason(const Failure& failure) const noexcept;
+
+ private:
+  int socket_;
+};
 
 }  // namespace pe::preload

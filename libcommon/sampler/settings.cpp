@@ -35,14 +35,6 @@ void set_field(std::string_view name, std::string_view value, Settings& settings
 
 }  // namespace
 
-bool ShortText::set(std::string_view text) noexcept {
-  if (text.size() > kMost)
-    return false;
-  std::copy(text.begin(), text.end(), characters_.begin());
-  size_ = text.size();
-  return true;
-}
-
 Settings parse_settings(std::string_view text) noexcept {
   Settings settings;
   while (!text.empty()) {

@@ -8,35 +8,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "preload/short_text.h"
 #include "sampler/layout.h"
 
 namespace pe::sampler {
 
 inline constexpr std::string_view kSettingsVariable = "PE_SAMPLER";
 
-/// A short text that is kept without memory of its own.
-class ShortText {
- public:
-  static constexpr std::size_t kMost = 107;  ///< unix(7): sun_path, less its first byte
-
-  /// False, and no change, if it is too long.
-  bool set(std::string_view text) noexcept;
-  [[nodiscard]] std::string_view view() const noexcept { return {characters_.data(), size_}; }
-
- private:
-  std::array<char, kMost> characters_{};
-  std::size_t size_ = 0;
-};
-
 struct Settings {
-  ShortText socket;       ///< empty: nobody asked, nothing is sampled
-  ShortText key;          ///< sent along, see preload/listener.h
-  std::uint32_t hz = 99;  ///< no multiple of what programs do in steps
+  preload::ShortText socket;  ///< empty: nobody asked, nothing is sampled
+  preload::ShortText key;     ///< sent along, see preload/listener.h
+  std::uint32_t hz = 99;      ///< no multiple of what programs do in steps
   Clock clock = Clock::kCpu;
   std::uint32_t stack_bytes = 32 * 1024;  ///< at most a quarter of a ring
   std::uint32_t ring_bytes = 512 * 1024;  ///< of a thread; a power of two

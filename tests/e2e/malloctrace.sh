@@ -83,6 +83,17 @@ expect 'what it finds' 'KEPT LD_PRELOAD MALLOCTRACE' "$(tr '\0' '\n' <"$dir/out"
 trace -- sh -c 'LD_PRELOAD=libm.so.6 "$0" leaks' "$PE_HEAP"
 expect 'another library before the program' 1000 "$(weight live-bytes ';keep_ten_of_100;')"
 
+# Who gives its rights away is traced on, by the key that it has; others are not.
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups test -x "$PE_HEAP"; then
+  trace -- setpriv --reuid=65534 --clear-groups "$PE_HEAP" leaks || fail 'another user'
+  expect 'another user' 1000 "$(weight live-bytes ';keep_ten_of_100;')"
+  # shellcheck disable=SC2016 # of the shell that is traced
+  trace -- sh -c 'MALLOCTRACE=$(echo "$MALLOCTRACE" | sed s/,key=[^,]*//) exec setpriv --reuid=65534 --clear-groups "$0" leaks' "$PE_HEAP"
+  grep -q '1 connection of another user refused' "$dir/err" || fail "another user without the key: $(cat "$dir/err")"
+else
+  echo 'other users not tested: needs root, and a build folder that others may read'
+fi
+
 # Memory that the program maps itself, where it is asked for.
 trace --mmap -- "$PE_HEAP" maps || fail maps
 expect 'mapped: bytes' 24576 "$(weight alloc-bytes ';map_three_of_8192')"

@@ -75,8 +75,8 @@ class SharedSamples {
   }
   void send_to(const preload::Listener& listener) {
     const Fd fd = build();
-    preload::Failure failure;
-    if (!preload::send_file(fd.get(), listener.socket_name(), listener.key(), failure))
+    const preload::Link link(listener.socket_name());
+    if (!link || !link.send_file(fd.get(), listener.key()))
       std::abort();
   }
 

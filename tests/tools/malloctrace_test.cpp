@@ -77,21 +77,22 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
 
 BOOST_AUTO_TEST_CASE(the_library_is_told_what_was_asked_for) {
   pe::malloctrace::Options options;
+  const pe::preload::Listener listener("name");
+  const std::string to = "MALLOCTRACE=socket=" + listener.socket_name() + ",key=" + listener.key();
   ::unsetenv("LD_PRELOAD");
-  BOOST_TEST(pe::malloctrace::tracing_environment(options, "/lib/p.so", "name") ==
-                 (std::vector<std::string>{"LD_PRELOAD=/lib/p.so",
-                                           "MALLOCTRACE=socket=name,sample=0,depth=0,follow=1"}),
-             boost::test_tools::per_element());
+  BOOST_TEST(
+      pe::malloctrace::tracing_environment(options, "/lib/p.so", listener) ==
+          (std::vector<std::string>{"LD_PRELOAD=/lib/p.so", to + ",sample=0,depth=0,follow=1"}),
+      boost::test_tools::per_element());
   options.sample_bytes = 1024;
   options.max_depth = 7;
   options.follow = false;
   options.with_mmap = true;
   ::setenv("LD_PRELOAD", "/lib/other.so", 1);
-  BOOST_TEST(
-      pe::malloctrace::tracing_environment(options, "/lib/p.so", "name") ==
-          (std::vector<std::string>{"LD_PRELOAD=/lib/p.so:/lib/other.so",
-                                    "MALLOCTRACE=socket=name,sample=1024,depth=7,follow=0,mmap=1"}),
-      boost::test_tools::per_element());
+  BOOST_TEST(pe::malloctrace::tracing_environment(options, "/lib/p.so", listener) ==
+                 (std::vector<std::string>{"LD_PRELOAD=/lib/p.so:/lib/other.so",
+                                           to + ",sample=1024,depth=7,follow=0,mmap=1"}),
+             boost::test_tools::per_element());
   ::unsetenv("LD_PRELOAD");
 }
 

@@ -196,14 +196,14 @@ std::string find_preload_library() {
 }
 
 std::vector<std::string> tracing_environment(const Options& options, std::string_view library,
-                                             std::string_view socket) {
+                                             const preload::Listener& listener) {
   const char* others = std::getenv("LD_PRELOAD");
   std::string preload = fmt::format("LD_PRELOAD={}", library);
   if (others != nullptr && *others != '\0')
     preload.append(":").append(others);
-  std::string settings =
-      fmt::format("MALLOCTRACE=socket={},sample={},depth={},follow={}", socket,
-                  options.sample_bytes, options.max_depth, options.follow ? 1 : 0);
+  std::string settings = fmt::format("MALLOCTRACE=socket={},key={},sample={},depth={},follow={}",
+                                     listener.socket_name(), listener.key(), options.sample_bytes,
+                                     options.max_depth, options.follow ? 1 : 0);
   if (options.with_mmap)
     settings += ",mmap=1";
   return {std::move(preload), std::move(settings)};

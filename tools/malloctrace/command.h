@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "malloctrace/options.h"
+#include "preload/listener.h"
 
 namespace pe::malloctrace {
 
@@ -25,8 +26,8 @@ void check_can_be_traced(const std::string& path);
 /// it was installed.  Throws Error.
 std::string find_preload_library();
 
-/// What the command gets into its environment.  `socket`: see Processes.
+/// What the command gets into its environment, so that it sends to `listener`.
 std::vector<std::string> tracing_environment(const Options& options, std::string_view library,
-                                             std::string_view socket);
+                                             const preload::Listener& listener);
 
 }  // namespace pe::malloctrace

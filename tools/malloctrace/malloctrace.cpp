@@ -83,7 +83,7 @@ cli::Child start_traced(const Options& options, const Processes& processes,
   const std::string library = malloctrace::find_preload_library();
   return cli::Child::start(
       options.command, options.writes_file() ? -1 : STDERR_FILENO, signals,
-      malloctrace::tracing_environment(options, library, processes.socket_name()));
+      malloctrace::tracing_environment(options, library, processes.listener()));
 }
 
 Trace::Trace(const Options& options, cli::Io& io)

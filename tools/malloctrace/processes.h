@@ -1,8 +1,8 @@
 // The processes that are traced: each sends a descriptor of the memory that it shares, and is told
 // the time.
 //
-// They are untrusted: what they send is checked, and only processes of our own user are listened
-// to.  A process that begins another program (exec) sends anew; the one before has ended then.
+// They are untrusted: what they send is checked (see preload/listener.h for who may).  A process
+// that begins another program (exec) sends anew; the one before has ended then.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "heap/heap.h"
 #include "heap/shared_file.h"
+#include "preload/listener.h"
 
 namespace pe::malloctrace {
 
@@ -42,13 +43,13 @@ class Processes {
   /// Begins to listen.  `on_end` is called with each process that has ended.  Throws Error.
   explicit Processes(OnHeap on_end);
 
-  /// The abstract socket where they are listened to: its name without the NUL before it.
-  [[nodiscard]] const std::string& socket_name() const noexcept { return socket_name_; }
+  /// Where they are listened to.
+  [[nodiscard]] const preload::Listener& listener() const noexcept { return listener_; }
   /// Readable when there is something for pass() to do.
-  [[nodiscard]] int fd() const noexcept { return events_.get(); }
+  [[nodiscard]] int fd() const noexcept { return listener_.fd(); }
 
   /// From now on what other processes send is not taken in.
-  void take_only(pid_t pid) noexcept { only_pid_ = pid; }
+  void take_only(pid_t pid) noexcept { listener_.take_only(pid); }
 
   /// Takes in what has come and who has ended.  Who finds no descriptor left waits until another
   /// has ended, counting all the while.
@@ -74,14 +75,10 @@ class Processes {
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   /// Those that sent something else, each with the reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
-    return refused_;
+    return listener_.refused();
   }
 
  private:
-  struct Connection {
-    Fd socket;
-    pid_t pid;
-  };
   struct Running {
     pid_t pid;
     heap::SharedFile file;
@@ -90,26 +87,13 @@ class Processes {
   };
 
   bool pass_once();
-  void accept_all();
-  bool receive_all(pid_t pid);
-  void receive(Connection& connection);
-  bool hold_reserve();
   void begin(pid_t pid, Fd fd);
   void finish_of_pid(pid_t pid);
   void finish(const Running& process, Fate fate);
-  void watch(int fd);
-  void listen_again(bool is_wanted);
 
   OnHeap on_end_;
-  pid_t only_pid_ = 0;  ///< 0: all
-  std::string socket_name_;
-  Fd events_, listener_;
-  /// Given up while shared memory is received, so that what has been sent finds a descriptor.
-  Fd reserve_;
-  bool is_listening_ = false;            ///< events_ has listener_
-  std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
+  preload::Listener listener_;
   std::vector<Running> running_;
-  std::map<std::string, std::uint64_t> refused_;
   std::uint64_t vanished_ = 0, went_on_ = 0;
   /// Those that ended while others waited for descriptors, among which another program of theirs
   /// may be; whether they counted as vanished.

@@ -19,6 +19,7 @@
 #include "base/parse_number.h"
 #include "preload/atomics.h"
 #include "preload/keep_errno.h"
+#include "preload/messages.h"
 #include "preload/shared_file.h"
 #include "sampler/target/handler.h"
 #include "sampler/target/timers.h"
@@ -77,7 +78,8 @@ std::optional<preload::SharedFile> make_memory(Failure& failure) noexcept {
     const std::uint64_t bytes = file_bytes(threads, process.settings.ring_bytes);
     if (bytes > preload::allowed_file_bytes() && threads / kStep >= kFewestThreads)
       continue;
-    const auto file = preload::make_shared_file("pe-sampler", bytes, failure);
+    const auto file =
+        preload::make_shared_file("pe-sampler", bytes, PROT_READ | PROT_WRITE, failure);
     process.max_threads = threads;
     process.shared_bytes = bytes;
     if (file || failure.error != ENOMEM)
@@ -126,9 +128,12 @@ bool make_shared(bool is_fork, Failure& failure) noexcept {
     return false;
   process.shared = file->base;
   fill_header(is_fork);
-  const std::string_view key = process.settings.key.view();
-  const bool is_sent = preload::send_file(file->fd, process.settings.socket.view(),
-                                          key.empty() ? " " : key, failure);
+  // Whoever records may have stopped: a program is not to hang for that.
+  constexpr int kPatienceS = 1;
+  const preload::Link link(process.settings.socket.view(), kPatienceS);
+  const bool is_sent = link && link.send_file(file->fd, process.settings.key.view());
+  if (!is_sent)
+    failure = {"cannot reach who records", errno};
   ::syscall(SYS_close, file->fd);
   return is_sent;
 }
@@ -340,13 +345,7 @@ void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
   if (process.settings.socket.view().empty() || start(is_fork, stack, failure))
     return;
   process.is_sampling = false;
-  std::array<char, 128> text{};
-  constexpr std::string_view kStart = "is not sampled: ";
-  char* end = std::copy(kStart.begin(), kStart.end(), text.data());
-  const std::string_view what(failure.what);
-  end = std::copy_n(what.data(), std::min(what.size(), text.size() - kStart.size()), end);
-  preload::report_line(kTool, {text.data(), static_cast<std::size_t>(end - text.data())},
-                       failure.error);
+  preload::report_failure(kTool, "is not sampled: ", failure);
 }
 
 /// In the child of a fork(2), which has one thread and no timers.  An allocator may hold all of its
@@ -372,6 +371,7 @@ void begin_process(const char* const* environment) noexcept {
   if (process.settings.socket.view().empty())
     return;
   const preload::KeepErrno keep;
+  preload::note_standard_error();
   ::pthread_atfork(nullptr, nullptr, begin_child);
   start_or_say_why(false, own_stack_bounds());
 }

@@ -26,7 +26,7 @@ Fd connect_to(const Processes& processes) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string& name = processes.socket_name();
+  const std::string& name = processes.listener().socket_name();
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(why_a_process_is_not_traced_is_told) {
   say("no memory");
   say("no memory");
   BOOST_TEST((processes.refused() == std::map<std::string, std::uint64_t>{
-                                         {"of a process that is not traced: no memory:", 2}}));
+                                         {"of a process that is not looked into: no memory:", 2}}));
   for (int i = 0; i < 100; ++i)
     say("reason " + std::to_string(i));
   BOOST_TEST(processes.refused().size() < 20U);

@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 #include "unwind/loaded_cfi.h"
 #include "unwind/row_step.h"
 
@@ -104,7 +104,7 @@ bool CodeBook::has_unloaded() noexcept {
 }
 
 void CodeBook::forget_unloaded() noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   if (!has_unloaded())
     return;
   const std::lock_guard guard(lock_);
@@ -148,7 +148,7 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
 std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
   if (!may_be_mapped(key.avma()))
     return KnownCode{key, Rule(RuleKind::kNotExecutable), 0};
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   if (!is_fork_)
     forget_unloaded();
   const std::lock_guard guard(lock_);

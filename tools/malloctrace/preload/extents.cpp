@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "heap/layout.h"
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::array<Place, 5> kPlaces = {{{heap::kCodesAt, heap::kWordsAt, 4 * 
 
 /// Not by mprotect(3): a program may have one of its own.
 bool open_bytes(std::byte* start, std::uint64_t bytes) noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   return ::syscall(SYS_mprotect, start, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 

@@ -14,10 +14,10 @@
 #include <cstdint>
 
 #include "heap/layout.h"
-#include "malloctrace/preload/messages.h"
 #include "malloctrace/preload/own_maps.h"
 #include "malloctrace/preload/private_memory.h"
 #include "malloctrace/preload/tracer.h"
+#include "preload/messages.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -48,7 +48,9 @@ long set_addresses(int pid, const rlimit& wanted, rlimit* before) noexcept {
     given.rlim_max = std::min(given.rlim_max, now.rlim_max);
   given.rlim_cur = std::min(given.rlim_cur, given.rlim_max);
   if (given.rlim_cur < with_ours(wanted.rlim_cur))
-    report_line("limits its addresses (RLIMIT_AS), and its hard limit leaves no room for ours");
+    preload::report_line(
+        "malloctrace",
+        "limits its addresses (RLIMIT_AS), and its hard limit leaves no room for ours");
   return set_limit(pid, RLIMIT_AS, &given, before);
 }
 

@@ -16,9 +16,9 @@
 #include <string_view>
 
 #include "malloctrace/preload/hooks_new.h"
-#include "malloctrace/preload/keep_errno.h"
 #include "malloctrace/preload/real_functions.h"
 #include "malloctrace/preload/record.h"
+#include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -113,7 +113,7 @@ void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name)
 
 /// The same, also if it was loaded later and for a plugin alone.
 void* next_function_now(const char* name) noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   if (void* next = next_function(name); next != nullptr)
     return next;
   void* library = ::dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 #include "proc/maps_line.h"
 
 namespace pe::malloctrace {
@@ -22,7 +22,7 @@ using MapsRoom = std::array<char, 4096 + 128>;
 /// be read.
 template <typename Function>
 bool for_each_own_mapping(MapsRoom& room, Function on_mapping) noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   const auto fd =
       static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (fd < 0)

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -64,7 +64,7 @@ void forget(const void* memory) noexcept {
 }  // namespace
 
 void* map_private(std::size_t bytes) noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   void* memory = map_pages(bytes);
   if (memory == nullptr)
     return nullptr;
@@ -75,13 +75,13 @@ void* map_private(std::size_t bytes) noexcept {
 }
 
 void unmap_private(void* memory, std::size_t bytes) noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   forget(memory);
   ::syscall(SYS_munmap, memory, bytes);
 }
 
 void clear_private(void* memory, std::size_t bytes) noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   ::syscall(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
@@ -96,7 +96,7 @@ bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept {
 }
 
 void unmap_inherited() noexcept {
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   const std::uint32_t used = regions.used.load();
   for (std::uint32_t i = 0; i < used; ++i) {
     Region& region = regions.all[i];

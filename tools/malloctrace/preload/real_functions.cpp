@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
 
@@ -51,7 +51,7 @@ bool find_real_functions() noexcept {
   if (is_searching)
     return false;
   is_searching = true;
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   find("free", real.free);
   find("calloc", real.calloc);
   find("realloc", real.realloc);

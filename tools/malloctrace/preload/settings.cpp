@@ -19,13 +19,6 @@ void set_number(std::string_view value, T& to) noexcept {
   to = parse_number<T>(value).value_or(to);
 }
 
-void set_socket(std::string_view value, Settings& settings) noexcept {
-  if (value.size() > Settings::kMaxSocketName)
-    return;
-  std::copy(value.begin(), value.end(), settings.socket.begin());
-  settings.socket_size = value.size();
-}
-
 }  // namespace
 
 Settings parse_settings(std::string_view text) noexcept {
@@ -39,7 +32,9 @@ Settings parse_settings(std::string_view text) noexcept {
     const std::string_view name = field.substr(0, equals);
     const std::string_view value = field.substr(equals + 1);
     if (name == "socket")
-      set_socket(value, settings);
+      settings.socket.set(value);
+    else if (name == "key")
+      settings.key.set(value);
     else if (name == "sample")
       set_number(value, settings.sample_bytes);
     else if (name == "depth")

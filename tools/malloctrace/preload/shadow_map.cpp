@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
 
@@ -30,7 +30,7 @@ std::uint32_t* ShadowMap::add_leaf(std::uint64_t avma) noexcept {
 std::uint64_t ShadowMap::private_bytes() const noexcept {
   constexpr std::uint64_t kPage = 4096;
   constexpr std::size_t kBytes = kLeafSize * sizeof(std::uint32_t);
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   std::array<unsigned char, kBytes / kPage> residence;
   const std::uint64_t count = load_relaxed(leaf_count_);
   const std::uint64_t asked = std::min<std::uint64_t>(count, kNotedLeaves);

@@ -7,8 +7,14 @@
 
 #include "heap/layout.h"
 #include "malloctrace/preload/extents.h"
+#include "preload/atomics.h"
 
 namespace pe::malloctrace {
+
+using preload::count_up;
+using preload::load_relaxed;
+using preload::publish;
+using preload::store_relaxed;
 
 class SharedMemory {
  public:
@@ -50,26 +56,5 @@ class SharedMemory {
   std::byte* base_ = nullptr;
   Extents* extents_ = nullptr;
 };
-
-/// Adds to a count that several threads add to, and that is read from outside.
-template <typename T>
-void count_up(T& count, T by = 1) noexcept {
-  __atomic_fetch_add(&count, by, __ATOMIC_RELAXED);
-}
-
-/// A number that another thread or process may write or read at any time.
-template <typename T>
-[[nodiscard]] T load_relaxed(const T& from) noexcept {
-  return __atomic_load_n(&from, __ATOMIC_RELAXED);
-}
-template <typename T>
-void store_relaxed(T& to, T value) noexcept {
-  __atomic_store_n(&to, value, __ATOMIC_RELAXED);
-}
-/// The same, after everything that was written before.
-template <typename T>
-void publish(T& to, T value) noexcept {
-  __atomic_store_n(&to, value, __ATOMIC_RELEASE);
-}
 
 }  // namespace pe::malloctrace

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
 
@@ -39,7 +39,7 @@ class SpinLock {
     if (round < kYields) {
       ::sched_yield();
     } else {
-      const KeepErrno keep;
+      const preload::KeepErrno keep;
       ::syscall(SYS_nanosleep, &kNap, nullptr);
     }
   }

@@ -29,7 +29,7 @@ std::uint64_t mapped_end(std::uint64_t start, std::uint64_t end) noexcept {
   std::array<unsigned char, kMost> residence;
   const std::uint64_t from = start & ~(kPage - 1);
   const std::uint64_t to = std::min(end, from + kMost * kPage);
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   auto* first = reinterpret_cast<void*>(from);  // NOLINT(performance-no-int-to-ptr)
   return ::mincore(first, to - from, residence.data()) == 0 ? to : 0;
 }

@@ -2,6 +2,7 @@
 #include "malloctrace/preload/tracer.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,12 +14,16 @@
 #include <utility>
 
 #include "malloctrace/preload/boot_memory.h"
-#include "malloctrace/preload/messages.h"
 #include "malloctrace/preload/real_functions.h"
-#include "malloctrace/preload/shared_file.h"
 #include "malloctrace/preload/stack_end.h"
+#include "preload/keep_errno.h"
+#include "preload/messages.h"
+#include "preload/shared_file.h"
 
 namespace pe::malloctrace {
+
+using preload::Failure;
+using preload::Link;
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local ThreadState thread_state{};
@@ -143,14 +148,14 @@ bool make_key() noexcept {
 
 /// Hands the memory over; false if the trace is over, or not of this process.
 bool send_memory(int fd) noexcept {
-  const Link link(process.settings.socket_name());
+  const Link link(process.settings.socket.view());
   if (!link || !link.is_to_parent())
-    be_silent();
-  return link && link.send_file(fd);
+    preload::be_silent();
+  return link && link.send_file(fd, process.settings.key.view());
 }
 
 /// False, and why it was, if there is a reason to tell.
-bool start_process(bool is_fork, SharedFailure& failure) noexcept {
+bool start_process(bool is_fork, Failure& failure) noexcept {
   // Its processor is not ours, its allocator stands in the place of all others, and its search for
   // leaks would read all that we map.
   failure = {"it runs under valgrind", 0};
@@ -162,7 +167,7 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
     return false;
   tracer->settings = process.settings;
   tracer->is_fork = is_fork;
-  const auto file = make_shared_file(failure);
+  const auto file = preload::make_shared_file("malloctrace", heap::kFileBytes, PROT_NONE, failure);
   if (!file)
     return false;
   tracer->shared = SharedMemory(file->base, &tracer->extents);
@@ -178,20 +183,21 @@ bool start_process(bool is_fork, SharedFailure& failure) noexcept {
   if (is_sent)
     process.tracer = tracer;
   if (is_sent && !is_fork && has_own_malloc())
-    report_line(
+    preload::report_line(
+        "malloctrace",
         "has a malloc of its own, which is called instead of ours: its blocks are not seen");
   return is_sent;
 }
 
 /// To malloctrace; the first process says it itself as well.
-void explain(const SharedFailure& failure) noexcept {
+void explain(const Failure& failure) noexcept {
   if (failure.what == nullptr)
     return;
-  const Link link(process.settings.socket_name());
+  const Link link(process.settings.socket.view());
   if (!link)
     return;
   if (link.is_to_parent())
-    report(failure);
+    preload::report_failure("malloctrace", "is not traced: ", failure);
   link.send_reason(failure);
 }
 
@@ -218,17 +224,17 @@ Tracer* running_tracer() noexcept {
     return process.tracer;
   if (!read_settings(environ))
     return nullptr;
-  if (process.pid == 0 && process.settings.socket_size != 0)
-    note_standard_error();
+  if (process.pid == 0 && !process.settings.socket.view().empty())
+    preload::note_standard_error();
   const bool is_fork = process.pid != 0 && process.pid != pid;
   process.pid = pid;
   if (is_fork) {
-    be_silent();
+    preload::be_silent();
     leave_parent();
   }
   process.is_off =
-      process.settings.socket_size == 0 || (is_fork && !process.settings.follows_forks);
-  SharedFailure failure;
+      process.settings.socket.view().empty() || (is_fork && !process.settings.follows_forks);
+  Failure failure;
   if (!process.is_off && !start_process(is_fork, failure)) {
     process.is_off = true;
     unmap_all();
@@ -301,7 +307,7 @@ Thread* begin_thread() noexcept {
     thread_state.sample_left = kNever;
     return nullptr;
   }
-  const KeepErrno keep;
+  const preload::KeepErrno keep;
   thread_state.is_starting = true;
   Thread* thread = nullptr;
   if (Tracer* tracer = running_tracer()) {

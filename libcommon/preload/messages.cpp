@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/messages.h"
+#include "preload/messages.h"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <ctime>
 
-#include "malloctrace/preload/keep_errno.h"
+#include "preload/keep_errno.h"
 
-namespace pe::malloctrace {
+namespace pe::preload {
 namespace {
 
 struct StandardError {
@@ -74,7 +74,7 @@ void note_standard_error() noexcept {
 
 void be_silent() noexcept { began_with = {}; }
 
-void report_line(std::string_view what, int error) noexcept {
+void report_line(std::string_view tool, std::string_view what, int error) noexcept {
   const KeepErrno keep;
   std::array<char, 256> text{};
   char* end = text.data();
@@ -87,7 +87,8 @@ void report_line(std::string_view what, int error) noexcept {
   };
   if (!is_still_standard_error())
     return;
-  add("malloctrace: process ");
+  add(tool);
+  add(": process ");
   add_number(static_cast<int>(::getpid()));
   add(" ");
   add(what);
@@ -100,13 +101,14 @@ void report_line(std::string_view what, int error) noexcept {
   write_unharmed({text.data(), static_cast<std::size_t>(end - text.data())});
 }
 
-void report(const SharedFailure& failure) noexcept {
+void report_failure(std::string_view tool, std::string_view start,
+                    const Failure& failure) noexcept {
   std::array<char, 128> text{};
-  constexpr std::string_view kStart = "is not traced: ";
   const std::string_view what(failure.what);
-  char* end = std::copy(kStart.begin(), kStart.end(), text.data());
-  end = std::copy_n(what.data(), std::min(what.size(), text.size() - kStart.size()), end);
-  report_line({text.data(), static_cast<std::size_t>(end - text.data())}, failure.error);
+  char* end = std::copy_n(start.data(), std::min(start.size(), text.size()), text.data());
+  const auto room = static_cast<std::size_t>(text.data() + text.size() - end);
+  end = std::copy_n(what.data(), std::min(what.size(), room), end);
+  report_line(tool, {text.data(), static_cast<std::size_t>(end - text.data())}, failure.error);
 }
 
-}  // namespace pe::malloctrace
+}  // namespace pe::preload

@@ -1,5 +1,5 @@
-// What the parts of this library need of the C++ library, which is not linked: the program may have
-// another or none, and a second one would bring its own memory along.
+// What the libraries for programs need of the C++ library, which is not linked: the program may
+// have another or none, and a second one would bring its own memory along.
 //
 // These are calls that cannot happen: a text is never cut beyond its end here, and a CfiProgram is
 // given its room.
