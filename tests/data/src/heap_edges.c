@@ -241,6 +241,41 @@ static void run_readable(void) {
   fclose(maps);
 }
 
+/* Calls a function from a frame that is aligned, and known by a register that is neither the stack
+ * pointer nor rbp: as lazy binding does, and assembly.
+ */
+#define CALL_BY(REGISTER)                                                                          \
+  void call_by_##REGISTER(void (*function)(void));                                                 \
+  __asm__(".text\n.type call_by_" #REGISTER ", @function\ncall_by_" #REGISTER                      \
+          ":\n.cfi_startproc\npush %" #REGISTER "\n.cfi_def_cfa_offset 16\n.cfi_offset " #REGISTER \
+          ", -16\nmov %rsp, %" #REGISTER "\n.cfi_def_cfa_register " #REGISTER                      \
+          "\nand $-256, %rsp\nsub $256, %rsp\ncall *%rdi\nmov %" #REGISTER                         \
+          ", %rsp\n.cfi_def_cfa_register rsp\npop %" #REGISTER "\n.cfi_restore " #REGISTER         \
+          "\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size call_by_" #REGISTER                   \
+          ", . - call_by_" #REGISTER "\n")
+CALL_BY(rbx);
+CALL_BY(r12);
+CALL_BY(r15);
+
+static KEEP void allocate_there(void) {
+  __asm__ volatile("" ::: "rbx", "r12", "r13", "r14", "r15");
+  drop(get(10), 10);
+}
+static KEEP void go_on_by_r12(void) {
+  __asm__ volatile("" ::: "rbx", "r12", "r15");
+  call_by_r12(allocate_there);
+  __asm__ volatile("");
+}
+static KEEP void go_on_by_rbx(void) {
+  __asm__ volatile("" ::: "rbx", "r12", "r15");
+  call_by_rbx(go_on_by_r12);
+  __asm__ volatile("");
+}
+static void run_aligned(void) {
+  for (int i = 0; i < 50; ++i)
+    call_by_r15(go_on_by_rbx);
+}
+
 static void run_nothing(void) { drop(get(10), 10); }
 
 static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
@@ -253,6 +288,7 @@ static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
                                     {"no_getpid", run_no_getpid},
                                     {"new", run_new},
                                     {"readable", run_readable},
+                                    {"aligned", run_aligned},
                                     {"nothing", run_nothing}};
 
 int main(int argc, char** argv) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "malloctrace/preload/all_registers.h"
 #include "unwind/row_step.h"
 
 namespace pe::malloctrace {
@@ -114,7 +115,10 @@ StackWalk::Next StackWalk::step_without_cfi(Position& at) noexcept {
 
 StackWalk::Next StackWalk::step_generally(Position& at, const KnownCode& code) noexcept {
   architecture::Registers registers(at.state);
-  const auto [step, is_signal_frame] = codes_->step_by_row(code.key, registers, at.stack);
+  auto [step, is_signal_frame] = codes_->step_by_row(code.key, registers, at.stack);
+  if (step == Step::kUnknownRegister && !is_elsewhere_ &&
+      find_all_registers(*codes_, at.state, at.stack.end(), registers))
+    step = codes_->step_by_row(code.key, registers, at.stack).step;
   if (!unwind::leads_to_a_frame(step, at.is_exact, is_signal_frame))
     return step == Step::kEndOfStack ? Next::kEnd : Next::kIncomplete;
   at.state = registers.state();
