@@ -171,7 +171,7 @@ capture() {
     write_report | cat >"$draft/report.txt"; }; then
     local kept=$draft
     draft=
-    rm -f -- "$kept"/{{named,oncpu,offcpu}.pe.gz,stacks.folded,flame.svg,meta.json,report.txt}
+    rm -f -- "$kept"/{{named,oncpu,offcpu}.pe.gz,{stacks,peak,leaks}.folded,{flame,peak,leaks}.svg,meta.json,report.txt}
     die "the run could not be written; what was recorded is kept in $kept/${raw[0]}" 125
   fi
   rm -f -- "${raw[@]/#/$draft/}"

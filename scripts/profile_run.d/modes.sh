@@ -17,6 +17,9 @@ read_mode() {
   seconds=${duration:-$seconds}
 }
 
+# Folded text and pictures that a run of the heap has besides, and the events that they are of.
+declare -A heap_parts=([peak]=peak-bytes [leaks]=live-bytes)
+
 # What counts are where they are no samples; of a time, no comparison knows its noise.
 unit_of() {  # MODE
   case $1 in offcpu | hotcold) echo us ;; heap) echo bytes ;; esac
@@ -76,10 +79,25 @@ derive() {  # STAMP
     gzip -dc -- "$draft/named.pe.gz" | stackfold --annotate - 2>>"$draft/messages.txt" | cat >"$draft/stacks.folded"
     were_written "${PIPESTATUS[@]:1}" || return
   fi
-  # A profile without stacks gets a page that says so, and status 2.
   read_look "$mode"
-  flamesvg "${look[@]}" --title "$(shown "$what")" --subtitle "$1, $mode" "$draft/stacks.folded" \
-    >"$draft/flame.svg" 2>>"$draft/messages.txt" || [ $? -eq 2 ]
+  draw_folded stacks flame "$1, $mode" && derive_heap "$1"
+}
+
+# A profile without stacks gets a page that says so, and status 2.
+draw_folded() {  # FOLDED PICTURE SUBTITLE
+  flamesvg "${look[@]}" --title "$(shown "$what")" --subtitle "$3" "$draft/$1.folded" \
+    >"$draft/$2.svg" 2>>"$draft/messages.txt" || [ $? -eq 2 ]
+}
+
+# Of the heap, which the stream has besides what was allocated.
+derive_heap() {  # STAMP
+  local part
+  [ "$mode" = heap ] || return 0
+  for part in "${!heap_parts[@]}"; do
+    gzip -dc -- "$draft/named.pe.gz" | stackfold --annotate --event "${heap_parts[$part]}" - 2>/dev/null | cat >"$draft/$part.folded"
+    were_written "${PIPESTATUS[@]:1}" || return
+    draw_folded "$part" "$part" "$1, ${heap_parts[$part]}" || return
+  done
 }
 
 # How many samples, lost ones and seconds the recorders told, into samples, lost and took; of two, what both have sampled

@@ -35,6 +35,7 @@ write_report() {
   printf '\nWHERE THE %s, FROM THE ROOT (lines of 2 %% and more)\n\n' "$([ "$mode" = heap ] && echo 'BYTES ARE' || echo 'TIME IS')"
   stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$stacks" 2>/dev/null
   [ "$stacks" = "$draft/stacks.folded" ] || rm -f -- "$stacks"
+  [ "$mode" != heap ] || write_heap_tables
   write_comparison
   local closing='^(pe-record|offcpu|malloctrace): [0-9]'
   if grep -vqE "$closing" "$draft/messages.txt"; then
@@ -42,6 +43,14 @@ write_report() {
     grep -vE "$closing" "$draft/messages.txt" | shown_lines
   fi
   return 0
+}
+
+# Who held memory when there was most of it, and who holds it in the end.
+write_heap_tables() {
+  printf '\nHELD AT THE PEAK, IN BYTES (lines of 2 %% and more)\n\n'
+  stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$draft/peak.folded" 2>/dev/null
+  printf '\nNOT FREED, IN BYTES (lines of 2 %% and more)\n\n'
+  stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$draft/leaks.folded" 2>/dev/null
 }
 
 write_comparison() {

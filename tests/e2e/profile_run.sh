@@ -197,6 +197,17 @@ expect 'unit of the heap' bytes "$(member "$heap" unit)"
 expect 'event of the heap' alloc-bytes "$(member "$heap" event)"
 at_least 'allocations' 1 "$(member "$heap" samples)"
 has 'report of the heap' 'bytes allocated' "$heap/report.txt"
+heap=$(pr capture --output "$dir/heap" --mode heap -- "$PE_HEAP" peak 2>"$dir/err"); expect 'the heap of a peak' 0 $?
+for part in peak leaks; do
+  xmllint --noout "$heap/$part.svg" || fail "$part.svg is not well-formed"
+done
+expect 'other events are told once' 1 "$(grep -c 'left out' "$heap/report.txt")"
+expect 'held at the peak' 10000 "$(awk '/;peak_of_10000;/ { sum += $NF } END { print sum + 0 }' "$heap/peak.folded")"
+expect 'of these not freed' 0 "$(awk '/;peak_of_10000;/ { sum += $NF } END { print sum + 0 }' "$heap/leaks.folded")"
+expect 'not freed' 1000 "$(awk '/;keep_ten_of_100;/ { sum += $NF } END { print sum + 0 }' "$heap/leaks.folded")"
+expect 'allocated' 11000 "$(awk '/;(keep_ten_of_100|peak_of_10000);/ { sum += $NF } END { print sum + 0 }' "$heap/stacks.folded")"
+has 'report: not freed' 'NOT FREED' "$heap/report.txt"
+has 'report: at the peak' 'peak_of_10000' "$heap/report.txt"
 
 # What is wrong.
 usage() {  # MESSAGE ARGUMENT...
