@@ -296,6 +296,9 @@ grep -q ' % of the peak' "$dir/err" && fail "the share of a small peak: $(cat "$
 grep -q '3,000 bytes in 3 blocks; first allocated' "$dir/report" || fail 'the report misses a leak'
 grep -q '  keep_three_of_1000  \[allocations\]$' "$dir/report" || fail 'the report misses a name'
 
+malloctrace --report --lines -q -- "$PE_HEAP" leaks >"$dir/report" 2>"$dir/err" || fail "lines: $(cat "$dir/err")"
+grep -Eq '^        keep_three_of_1000  allocations\.cpp:[0-9]+  \[allocations\]$' "$dir/report" || fail 'the report misses a line'
+
 # Who finds no descriptor left waits, and is counted all the same.  (The kernel limits what others
 # than root have on the way.)
 if [ "$(id -u)" = 0 ]; then

@@ -68,6 +68,7 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
   BOOST_TEST(refused({"--follow", "--no-follow"}) == "--follow and --no-follow exclude each other");
   BOOST_TEST(refused({"--top", "3"}) == "--top is for --report");
   BOOST_TEST(refused({"--leak-age", "3"}) == "--leak-age is for --report");
+  BOOST_TEST(refused({"--lines"}) == "--lines is for --report");
   BOOST_TEST(refused({"--report", "--leak-age", "x"}) ==
              "--leak-age: not a number of seconds: 'x'");
   BOOST_TEST(refused({"-o", "x", "--snapshot", "0.01"}) == "--snapshot: at least 0.1 seconds");

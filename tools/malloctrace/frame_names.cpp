@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/frame_names.h"
 
+#include <fmt/format.h>
 #include <sys/sysmacros.h>
 
 #include "base/file_name.h"
 #include "base/quote.h"
 
 namespace pe::malloctrace {
+namespace {
+
+/// "main  main.cpp:7  [program]"
+std::string text_of(const naming::Function& function, std::string_view module) {
+  std::string text = printable(function.name);
+  if (!function.file.empty())
+    text += fmt::format("  {}:{}", printable(file_name(function.file)), function.line);
+  return text + "  [" + printable(file_name(module)) + "]";
+}
+
+}  // namespace
 
 /// What is missing shows in the report itself, as places instead of names.
-FrameNames::FrameNames() : resolver_([](const std::string&) {}) {}
+FrameNames::FrameNames(bool with_lines)
+    : resolver_([](const std::string&) {}, {.lines = with_lines}) {}
 
 void FrameNames::begin_process(pid_t pid, const heap::Heap& heap) {
   known_.clear();
@@ -42,8 +55,7 @@ const std::vector<char32_t>& FrameNames::at(const heap::Frame& frame) {
   const proc::Mapping mapping = mapping_of(frame);
   const naming::Resolved resolved = resolver_.user(pid_, avma, &mapping);
   for (const naming::Function& function : resolved.functions)
-    numbers.push_back(
-        number_of(printable(function.name) + "  [" + printable(file_name(resolved.module)) + "]"));
+    numbers.push_back(number_of(text_of(function, resolved.module)));
   return numbers;
 }
 

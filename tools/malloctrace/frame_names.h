@@ -18,7 +18,7 @@ namespace pe::malloctrace {
 
 class FrameNames {
  public:
-  FrameNames();
+  explicit FrameNames(bool with_lines);
 
   /// The frames that follow are of this process, whose code is where `heap` says.  `heap` must live
   /// until the next call.

@@ -68,7 +68,7 @@ T read_count(const cli::CommandLine& line, const char* option, T otherwise) {
 void check_together(const cli::CommandLine& line, const Options& options) {
   if (line.has("follow") && line.has("no-follow"))
     throw UsageError("--follow and --no-follow exclude each other");
-  for (const char* option : {"top", "leak-age"})
+  for (const char* option : {"top", "leak-age", "lines"})
     if (line.has(option) && !options.report)
       throw UsageError(fmt::format("--{} is for --report", option));
   if (options.snapshot_ns && !options.writes_file())
@@ -88,7 +88,8 @@ void add_options(po::options_description& options) {
       "report", "text: totals, peak, top sites, leaks; not the stream")(
       "top", text("N"), "sites in each table of the report (default 10)")(
       "leak-age", text("SECONDS"), "leaks only of sites that allocated that lately")(
-      "quiet,q", "no progress, no closing line");
+      "lines", "source lines in the report, by debug information")("quiet,q",
+                                                                   "no progress, no closing line");
 }
 
 Options read_options(const cli::CommandLine& line) {
@@ -103,6 +104,7 @@ Options read_options(const cli::CommandLine& line) {
   options.follow = !line.has("no-follow");
   options.report = line.has("report");
   options.top = read_count(line, "top", options.top);
+  options.lines = line.has("lines");
   options.leak_age_ns = read_seconds(line, "leak-age");
   options.snapshot_ns = read_seconds(line, "snapshot");
   constexpr std::uint64_t kLeastNs = 100'000'000;

@@ -21,6 +21,7 @@ struct Options {
   std::optional<std::uint64_t> snapshot_ns;  ///< one each time so much has passed
   bool report = false;                       ///< text instead of the stream
   std::size_t top = 10;                      ///< sites in each table of the report
+  bool lines = false;                        ///< source lines in the report
   std::optional<std::uint64_t> leak_age_ns;  ///< leaks are shown that grew within this time
   std::string output;                        ///< empty: standard output
   bool quiet = false;

@@ -20,6 +20,7 @@ namespace pe::malloctrace {
 struct ReportChoice {
   std::size_t top;                           ///< sites in each table
   std::optional<std::uint64_t> leak_age_ns;  ///< leaks only of sites that allocated since then
+  bool lines = false;                        ///< source lines, by which sites differ, too
 };
 
 /// What stands above a report: the command.
@@ -27,7 +28,7 @@ std::string report_head(const std::vector<std::string>& command);
 
 class Report {
  public:
-  explicit Report(const ReportChoice& choice) : choice_(choice) {}
+  explicit Report(const ReportChoice& choice) : choice_(choice), names_(choice.lines) {}
 
   void add(const HeapOfProcess& process);
 

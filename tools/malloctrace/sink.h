@@ -18,7 +18,7 @@ class Sink {
   /// `options` and `out` must outlive this.
   Sink(const Options& options, io::Output& out) : options_(options), out_(out) {
     if (options.report)
-      report_.emplace(ReportChoice{options.top, options.leak_age_ns});
+      report_.emplace(ReportChoice{options.top, options.leak_age_ns, options.lines});
     else
       stream_.emplace(out);
   }
