@@ -10,6 +10,7 @@
 
 #include "malloctrace/command.h"
 #include "malloctrace/options.h"
+#include "preload/command.h"
 #include "support/run_tool.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
@@ -34,7 +35,7 @@ std::string malloctrace_refusal(const std::vector<std::string>& args) {
 /// Why a program cannot be traced, without its path; "" if it can be.
 std::string why_not(const std::string& program) {
   try {
-    pe::malloctrace::check_can_be_traced(pe::malloctrace::find_program(program));
+    pe::malloctrace::check_can_be_traced(pe::preload::find_program(program));
   } catch (const std::exception& error) {
     const std::string text = error.what();
     return text.substr(text.find(": ") + 2);

@@ -1,135 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/command.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <utility>
-#include <variant>
 
 #include "base/error.h"
-#include "base/fd.h"
-#include "cli/run.h"
-#include "elf/image.h"
-#include "elf/needed_libraries.h"
 #include "heap/layout.h"
+#include "preload/command.h"
 
 namespace pe::malloctrace {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kPreloadName = "libmalloctrace_preload.so";
-
-/// Why it cannot be executed, as an errno; 0 if it can be.
-int why_no_program(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    return errno;
-  if (!S_ISREG(status.st_mode))
-    return EACCES;
-  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
-}
-
-/// Where execvp(3) looks for it.
-std::vector<std::string> candidates_for(const std::string& name) {
-  if (name.find('/') != std::string::npos)
-    return {name};
-  std::vector<std::string> candidates;
-  const char* set = std::getenv("PATH");
-  std::string_view path = set != nullptr ? set : "/bin:/usr/bin";
-  for (;;) {
-    const auto colon = path.find(':');
-    const std::string folder(path.substr(0, colon));
-    candidates.push_back((folder.empty() ? "." : folder) + "/" + name);
-    if (colon == std::string_view::npos)
-      return candidates;
-    path.remove_prefix(colon + 1);
-  }
-}
-
-/// Would it run with rights that we do not have?  ld.so(8): then LD_PRELOAD counts for nothing.
-bool gets_more_rights(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    return false;
-  const bool is_other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != ::getuid();
-  const bool is_other_group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
-                              status.st_gid != ::getgid();
-  const bool has_capabilities =
-      ::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
-  return is_other_user || is_other_group || has_capabilities;
-}
-
-std::string own_folder() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error)
-    throw Error("/proc/self/exe: " + error.message());
-  return self.parent_path();
-}
-
-/// What "#!" at its beginning names; empty: it is no script, or cannot be read.
-std::string interpreter_of_script(const std::string& path) {
-  constexpr std::size_t kMostBytes = 256;  // as the kernel reads of it
-  std::string line(kMostBytes, '\0');
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const ssize_t bytes = file ? ::read(file.get(), line.data(), line.size()) : -1;
-  line.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-  if (!line.starts_with("#!"))
-    return "";
-  constexpr std::size_t kMark = 2;
-  const std::size_t begin = line.find_first_not_of(" \t", kMark);
-  if (begin == std::string::npos)
-    return "";
-  const std::size_t end = line.find_first_of(std::string_view(" \t\n\0", 4), begin);
-  return line.substr(begin, end == std::string::npos ? end : end - begin);
-}
-
-/// The library that would not start behind another; empty if there is none.
-std::string find_sanitizer(const elf::Image& image) {
-  const char* options = std::getenv("ASAN_OPTIONS");
-  if (options != nullptr &&
-      std::string_view(options).find("verify_asan_link_order=0") != std::string_view::npos)
-    return "";
-  for (std::string& library : elf::needed_libraries(image))
-    if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan"))
-      return std::move(library);
-  return "";
-}
-
-void check_program(const std::string& path) {
-  if (gets_more_rights(path))
-    throw Error(path +
-                ": is setuid, setgid or has capabilities: a library is not loaded into it; trace "
-                "it as the user whose rights it gets");
-  const auto opened = elf::Image::open(path);
-  const auto* image = std::get_if<elf::Image>(&opened);
-  if (image == nullptr)
-    return;  // one that may be executed but not read
-  if (!image->is_x86_64() || !image->is_64_bit())
-    throw Error(path +
-                ": is a 32-bit program, or one for another processor: only those for x86-64 "
-                "can be traced");
-  if (!image->has_interpreter())
-    throw Error(path +
-                ": is statically linked: a library cannot be loaded into it; link it "
-                "dynamically to trace it");
-  if (const std::string library = find_sanitizer(*image); !library.empty())
-    throw Error(
-        fmt::format("{}: is built with AddressSanitizer: {} does not start behind another "
-                    "library; trace a program without it, or set "
-                    "ASAN_OPTIONS=verify_asan_link_order=0",
-                    path, library));
-}
 
 /// What the command would inherit.
 void check_address_limit() {
@@ -142,20 +25,6 @@ void check_address_limit() {
 
 }  // namespace
 
-std::string find_program(const std::string& name) {
-  int why = ENOENT;
-  if (!name.empty())
-    for (std::string& candidate : candidates_for(name)) {
-      const int why_not = why_no_program(candidate);
-      if (why_not == 0)
-        return std::move(candidate);
-      if (why_not != ENOENT && why_not != ENOTDIR)
-        why = why_not;
-    }
-  throw CommandError(name + ": " + errno_text(why),
-                     why == ENOENT ? cli::kCommandNotFound : cli::kCannotExecute);
-}
-
 void check_is_not_output(const std::string& program, const std::string& output) {
   struct stat of_program {
   }, of_output{};
@@ -166,47 +35,17 @@ void check_is_not_output(const std::string& program, const std::string& output) 
 
 void check_can_be_traced(const std::string& path) {
   check_address_limit();
-  std::string program = path;
-  constexpr int kMostInterpreters = 5;  // as the kernel: execve(2), "Interpreter scripts"
-  for (int i = 0; i < kMostInterpreters; ++i) {
-    const std::string interpreter = interpreter_of_script(program);
-    if (interpreter.empty())
-      return check_program(program);
-    program = interpreter;
-  }
+  preload::check_takes_library(path);
 }
 
-std::string find_preload_library() {
-  const std::string folder = own_folder();
-  std::string tried;
-  const fs::path beside = fs::path(folder) / kPreloadName;
-  const fs::path installed = fs::path(folder) / PE_PRELOAD_FOLDER / kPreloadName;
-  for (const std::string& candidate : {beside.string(), installed.string()}) {
-    if (::access(candidate.c_str(), R_OK) != 0) {
-      tried += (tried.empty() ? "" : ", ") + candidate;
-      continue;
-    }
-    std::string path = fs::canonical(candidate);
-    if (path.find_first_of(": ") != std::string::npos)
-      throw Error(path +
-                  ": LD_PRELOAD takes no path with a blank or a colon: install it elsewhere");
-    return path;
-  }
-  throw Error("the library for traced programs is missing; looked for " + tried);
-}
-
-std::vector<std::string> tracing_environment(const Options& options, std::string_view library,
+std::vector<std::string> tracing_environment(const Options& options, const std::string& library,
                                              const preload::Listener& listener) {
-  const char* others = std::getenv("LD_PRELOAD");
-  std::string preload = fmt::format("LD_PRELOAD={}", library);
-  if (others != nullptr && *others != '\0')
-    preload.append(":").append(others);
   std::string settings = fmt::format("MALLOCTRACE=socket={},key={},sample={},depth={},follow={}",
                                      listener.socket_name(), listener.key(), options.sample_bytes,
                                      options.max_depth, options.follow ? 1 : 0);
   if (options.with_mmap)
     settings += ",mmap=1";
-  return {std::move(preload), std::move(settings)};
+  return {preload::preload_variable(library), std::move(settings)};
 }
 
 }  // namespace pe::malloctrace

@@ -21,6 +21,7 @@
 #include "malloctrace/processes.h"
 #include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
+#include "preload/command.h"
 #include "recording/drain.h"
 #include "recording/own_cost.h"
 #include "recording/watch.h"
@@ -76,11 +77,11 @@ class Trace {
 
 cli::Child start_traced(const Options& options, const Processes& processes,
                         const cli::SignalState& signals) {
-  const std::string program = malloctrace::find_program(options.command.front());
+  const std::string program = preload::find_program(options.command.front());
   if (options.writes_file())
     malloctrace::check_is_not_output(program, options.output);
   malloctrace::check_can_be_traced(program);
-  const std::string library = malloctrace::find_preload_library();
+  const std::string library = preload::find_library("libmalloctrace_preload.so");
   return cli::Child::start(
       options.command, options.writes_file() ? -1 : STDERR_FILENO, signals,
       malloctrace::tracing_environment(options, library, processes.listener()));
