@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
@@ -18,6 +19,9 @@
 #include "recording/counters.h"
 #include "recording/own_rights.h"
 #include "recording/ptrace_refusal.h"
+#include "recording/signal_engine.h"
+#include "sampler/layout.h"
+#include "sampler/tick.h"
 
 namespace pe::recording {
 namespace {
@@ -109,6 +113,18 @@ void add_ptrace(Abilities& found) {
                                      "/proc/sys/kernel/yama/ptrace_scope", kScopes[which]));
 }
 
+void add_signals(Abilities& found) {
+  constexpr std::uint64_t kSecondNs = 1'000'000'000;
+  const std::string why_not = why_no_signals();
+  found.has_signals = why_not.empty();
+  found.lines.push_back(
+      {"signals: commands sample themselves", found.has_signals ? kYes : kNo,
+       found.has_signals
+           ? fmt::format("--engine signal; CPU time up to {} Hz",
+                         std::min<std::uint64_t>(kSecondNs / sampler::tick_ns(), sampler::kMostHz))
+           : why_not});
+}
+
 void add_limits(Abilities& found) {
   rlimit locked{};
   ::getrlimit(RLIMIT_MEMLOCK, &locked);
@@ -154,6 +170,7 @@ Abilities find_abilities() {
       capability("CAP_SYS_ADMIN", Capability::kSysAdmin, "as CAP_PERFMON and CAP_BPF"));
   add_counters(found);
   add_bpf(found);
+  add_signals(found);
   add_ptrace(found);
   const int seccomp = seccomp_mode();
   found.lines.push_back({"seccomp filter on this process", seccomp == 0 ? kNo : kYes,

@@ -18,7 +18,7 @@ struct Ability {
 
 struct Abilities {
   std::vector<Ability> lines;  ///< always the same ones, in the same order
-  bool has_perf = false, has_ptrace = false;
+  bool has_perf = false, has_signals = false, has_ptrace = false;
 };
 
 /// Looks, and tries: counters are opened and closed, programs are loaded into the kernel and

@@ -33,6 +33,7 @@ class PtraceEngine final : public SampleSource {
   void start() override;
   void stop() override;
   std::optional<std::string> news() override;
+  [[nodiscard]] std::uint64_t lost() const override { return queue_.lost(); }
   [[nodiscard]] std::string describe() const override;
 
  private:

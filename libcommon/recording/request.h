@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "sampler/layout.h"
+
 namespace pe::recording {
 
 /// How call chains are found.
@@ -22,9 +24,10 @@ enum class CallGraph {
 
 /// Who takes samples, and who walks their stacks.
 enum class Engine {
-  kAuto,    ///< the first of kPerf, kPtrace that works
+  kAuto,    ///< the first of kPerf, kSignal, kPtrace that works
   kPerf,    ///< the kernel's counters; we, copies that the kernel makes of stacks
   kBpf,     ///< the kernel's counters; the kernel, by an eBPF program
+  kSignal,  ///< the target, by a library in it; we, copies that this makes of stacks
   kPtrace,  ///< we stop threads; we, copies that we make of stacks
 };
 
@@ -36,6 +39,10 @@ enum class Clock {
 
 /// The highest rate at which threads are stopped.
 inline constexpr std::uint64_t kMostHz = 10'000;
+/// The highest that is meant for an engine other than those of counters.
+constexpr std::uint64_t most_hz_of(Engine engine) noexcept {
+  return engine == Engine::kSignal ? sampler::kMostHz : kMostHz;
+}
 
 /// The most of a stack that the kernel can be asked for: the size of a record has 16 bits.
 inline constexpr std::uint32_t kMaxStackBytes = 65'528;
@@ -61,7 +68,8 @@ struct Request {
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency
   CallGraph call_graph = CallGraph::kAuto;
   Engine engine = Engine::kPerf;
-  Clock clock = Clock::kCpu;                      ///< of Engine::kPtrace
+  Clock clock = Clock::kCpu;                      ///< of Engine::kSignal and kPtrace
+  std::vector<std::string> thread_choice = {};    ///< of kSignal: names, or numbers; empty: all
   std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
   bool may_continue = true;                       ///< stacks that are deeper than their copy
   bool keep_stacks = false;                       ///< in the stream, instead of unwinding them

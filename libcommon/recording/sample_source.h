@@ -36,6 +36,8 @@ class SampleSource {
   virtual void stop() = 0;
   /// Something the user should know now; nothing most of the time.
   virtual std::optional<std::string> news() = 0;
+  /// After stop(): samples that were taken, and are not in the queue nor have been.
+  [[nodiscard]] virtual std::uint64_t lost() const = 0;
   /// After stop(), for the closing line: what it has cost the target.
   [[nodiscard]] virtual std::string describe() const = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/synthesize.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "binaries/mapped_image.h"
@@ -72,6 +73,16 @@ bool Synthesizer::mappings(pid_t pid, const std::function<bool(const proc::MapsL
     if (map.executable && is_new(map))
       mapping(pid, map);
   });
+}
+
+void Synthesizer::mappings(pid_t pid, std::string_view text,
+                           const std::function<bool(const proc::MapsLine&)>& is_new) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (const auto map = proc::parse_maps_line(line); map && map->executable && is_new(*map))
+      mapping(pid, *map);
+  }
 }
 
 void Synthesizer::mapping(pid_t pid, const proc::MapsLine& map) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "proc/maps.h"
@@ -39,6 +40,9 @@ class Synthesizer {
   /// MMAP2 for each executable mapping that `is_new`; false if the process is gone or not ours to
   /// read.
   bool mappings(pid_t pid, const std::function<bool(const proc::MapsLine&)>& is_new);
+  /// The same of the text of a /proc/PID/maps; what is malformed in it is left out.
+  void mappings(pid_t pid, std::string_view text,
+                const std::function<bool(const proc::MapsLine&)>& is_new);
 
   [[nodiscard]] const std::vector<pid_t>& unreadable_processes() const noexcept {
     return unreadable_;

@@ -9,10 +9,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
 namespace pe::recording {
+
+/// Of a stack, what fits into a record beside registers: its size has 16 bits.
+inline constexpr std::size_t kMostTakenStack = 65'000;
 
 /// A thread as it stood: its registers, and a copy of its stack.
 struct TakenSample {
@@ -24,6 +28,8 @@ struct TakenSample {
   /// By DWARF number (System V ABI AMD64, figure 3.36); the last is the instruction's address.
   std::array<std::uint64_t, 17> registers = {};
   std::vector<std::byte> stack = {};  ///< from the stack pointer up, as far as it could be read
+  bool is_cut = false;                ///< it goes on behind that, which was not copied
+  std::string name = {};              ///< the thread's at that time; empty: /proc may know
 };
 
 /// A thread, or with its first one a process, has begun, ended, or become another program.
@@ -33,6 +39,9 @@ struct TaskChange {
   pid_t pid = 0, tid = 0;
   pid_t parent_pid = 0, parent_tid = 0;  ///< of kBegan: who made it
   std::uint64_t time_ns = 0;             ///< CLOCK_MONOTONIC
+  /// Of kBegan and kExec, of whoever knows them from that time; empty: /proc may know.
+  std::string name = {};
+  std::string maps = {};  ///< text of /proc/PID/maps, untrusted
 };
 
 using TakenEvent = std::variant<TakenSample, TaskChange>;

@@ -43,9 +43,12 @@ void TakenQueue::push(TakenSample sample) {
   add(std::move(sample));
 }
 
-void TakenQueue::push(const TaskChange& change) {
+void TakenQueue::push(TaskChange change) {
   const std::lock_guard lock(mutex_);
-  add(change);
+  if (bytes_ + change.maps.size() > most_bytes_)
+    change.maps.clear();
+  bytes_ += change.maps.size();
+  add(std::move(change));
 }
 
 std::vector<TakenEvent> TakenQueue::take() {

@@ -20,9 +20,9 @@ class TakenQueue {
   explicit TakenQueue(std::size_t most_bytes = kMostBytes);
 
   /// Adds at the end; a sample that finds no room is lost.  Changes of tasks are few, and always
-  /// fit.
+  /// fit, but for what they say of mappings.
   void push(TakenSample sample);
-  void push(const TaskChange& change);
+  void push(TaskChange change);
 
   /// Everything that has come since the last call.
   std::vector<TakenEvent> take();

@@ -21,8 +21,6 @@ constexpr std::uint64_t kRereadNs = 250'000'000;
 constexpr std::uint64_t kReadShare = 20;
 constexpr std::uint64_t kEventId = 1;
 constexpr std::size_t kInstructionPointer = 16;
-/// Of a stack: the size of a record has 16 bits, and registers are in it, too.
-constexpr std::size_t kMostInRecord = 65'000;
 
 }  // namespace
 
@@ -37,10 +35,13 @@ OpenedEvent taken_event(const Request& request, std::vector<std::string>& notes)
   event.attr.exclude_kernel = 1;
   event.attr.exclude_hv = 1;
   event.attr.exclude_callchain_kernel = 1;
-  event.attr.sample_freq = std::min(request.frequency_hz, kMostHz);
-  if (request.frequency_hz > kMostHz)
-    notes.push_back(fmt::format("{} Hz is more than threads can be stopped: sampling at {} Hz",
-                                request.frequency_hz, kMostHz));
+  const std::uint64_t most_hz = most_hz_of(request.engine);
+  event.attr.sample_freq = std::min(request.frequency_hz, most_hz);
+  if (request.frequency_hz > most_hz)
+    notes.push_back(fmt::format(
+        "{} Hz is more than {}: sampling at {} Hz", request.frequency_hz,
+        request.engine == Engine::kSignal ? "programs are interrupted" : "threads can be stopped",
+        most_hz));
   return event;
 }
 
@@ -64,7 +65,7 @@ void TakenStream::write(const TakenSample& sample) {
   ++passed_.samples;
   passed_.threads.insert(static_cast<std::uint32_t>(sample.tid));
   synthesizer_.set_time(sample.time_ns);
-  follow_name(sample.pid, sample.tid, sample.time_ns);
+  follow_name(sample);
   follow_maps(sample.pid, sample.registers[kInstructionPointer]);
   write_record(sample);
 }
@@ -77,7 +78,8 @@ void TakenStream::write(const TaskChange& change) {
                               .parent_tid = static_cast<std::uint32_t>(change.parent_tid)};
   switch (change.kind) {
     case TaskChange::Kind::kBegan:
-      return synthesizer_.task(PERF_RECORD_FORK, task);
+      synthesizer_.task(PERF_RECORD_FORK, task);
+      return begin_process(change);
     case TaskChange::Kind::kEnded:
       names_.erase(change.tid);
       if (change.tid == change.pid)
@@ -85,24 +87,47 @@ void TakenStream::write(const TaskChange& change) {
       return synthesizer_.task(PERF_RECORD_EXIT, task);
     case TaskChange::Kind::kExec:
       names_.erase(change.tid);
-      if (const auto name = proc::comm_of(change.pid, change.tid))
-        synthesizer_.comm(change.pid, change.tid, *name, PERF_RECORD_MISC_COMM_EXEC);
       processes_.erase(change.pid);
+      if (!change.name.empty())
+        take_name(change.pid, change.tid, change.name, PERF_RECORD_MISC_COMM_EXEC);
+      else if (const auto name = proc::comm_of(change.pid, change.tid))
+        synthesizer_.comm(change.pid, change.tid, *name, PERF_RECORD_MISC_COMM_EXEC);
+      if (!change.maps.empty())
+        return take_maps(change.pid, processes_[change.pid], change.maps);
       return read_maps(change.pid, processes_[change.pid]);
   }
 }
 
+/// What is known of a child from its beginning; the rest it has from its parent.
+void TakenStream::begin_process(const TaskChange& change) {
+  if (!change.name.empty())
+    take_name(change.pid, change.tid, change.name);
+  if (change.maps.empty())
+    return;
+  Process& process = processes_[change.pid];
+  if (const auto parent = processes_.find(change.parent_pid); parent != processes_.end())
+    process.maps = parent->second.maps;
+  take_maps(change.pid, process, change.maps);
+}
+
 /// A COMM if it has another name than it had: the kernel would tell of prctl(2), we have to look.
-void TakenStream::follow_name(pid_t pid, pid_t tid, std::uint64_t time_ns) {
-  ThreadName& known = names_[tid];
-  if (known.read_ns != 0 && time_ns - known.read_ns < kRereadNs)
+void TakenStream::follow_name(const TakenSample& sample) {
+  if (!sample.name.empty())
+    return take_name(sample.pid, sample.tid, sample.name);
+  ThreadName& known = names_[sample.tid];
+  if (known.read_ns != 0 && sample.time_ns - known.read_ns < kRereadNs)
     return;
-  known.read_ns = time_ns;
-  const auto name = proc::comm_of(pid, tid);
-  if (!name || *name == known.name)
+  known.read_ns = sample.time_ns;
+  if (const auto name = proc::comm_of(sample.pid, sample.tid))
+    take_name(sample.pid, sample.tid, *name);
+}
+
+void TakenStream::take_name(pid_t pid, pid_t tid, const std::string& name, std::uint16_t misc) {
+  std::string& known = names_[tid].name;
+  if (name == known)
     return;
-  known.name = *name;
-  synthesizer_.comm(pid, tid, *name);
+  known = name;
+  synthesizer_.comm(pid, tid, name, misc);
 }
 
 void TakenStream::follow_maps(pid_t pid, std::uint64_t ip) {
@@ -129,27 +154,38 @@ void TakenStream::follow_maps(pid_t pid, std::uint64_t ip) {
   read_maps(pid, process);
 }
 
+bool TakenStream::note_map(const proc::MapsLine& map, const Process& process,
+                           std::set<Process::Map>& now) {
+  constexpr std::uint32_t kWordBits = 32;
+  const Process::Map key{map.start, map.end, map.file_offset,
+                         std::uint64_t{map.device_major} << kWordBits | map.device_minor,
+                         map.inode};
+  now.insert(key);
+  return !process.maps.contains(key);
+}
+
 void TakenStream::read_maps(pid_t pid, Process& process) {
   const std::uint64_t before_ns = monotonic_ns();
   std::set<Process::Map> now;
-  synthesizer_.mappings(pid, [&](const proc::MapsLine& map) {
-    constexpr unsigned kWordBits = 32;
-    const Process::Map key{map.start, map.end, map.file_offset,
-                           std::uint64_t{map.device_major} << kWordBits | map.device_minor,
-                           map.inode};
-    now.insert(key);
-    return !process.maps.contains(key);
-  });
+  synthesizer_.mappings(pid,
+                        [&](const proc::MapsLine& map) { return note_map(map, process, now); });
   process.maps = std::move(now);
   process.read_ns = monotonic_ns();
   process.next_read_ns = process.read_ns + kReadShare * (process.read_ns - before_ns);
+}
+
+void TakenStream::take_maps(pid_t pid, Process& process, const std::string& text) {
+  std::set<Process::Map> now;
+  synthesizer_.mappings(pid, text,
+                        [&](const proc::MapsLine& map) { return note_map(map, process, now); });
+  process.maps = std::move(now);
 }
 
 /// As perf_event_open(2), "PERF_RECORD_SAMPLE", has it.
 void TakenStream::write_record(const TakenSample& sample) {
   const perf_event_attr& attr = event_.attr;
   const Bytes stack = sample.stack;
-  const std::size_t wanted = std::min<std::size_t>(attr.sample_stack_user, kMostInRecord);
+  const std::size_t wanted = std::min<std::size_t>(attr.sample_stack_user, kMostTakenStack);
   if (stack.size() > wanted)
     stream_.write(behind_record({.bytes = stack.subspan(wanted),
                                  .agreed_bytes = stacks::SampleUnwinder::kMostAgreementBytes},
@@ -168,7 +204,13 @@ void TakenStream::write_record(const TakenSample& sample) {
   const std::uint64_t abi = sample.is_64_bit ? PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_32;
   perf::add_user_regs(builder_, abi, attr.sample_regs_user, sample.registers);
   perf::add_user_stack(builder_, stack, wanted);
-  stream_.write(perf::view_record(std::as_bytes(std::span(builder_.finish()))));
+  const perf::Record record = perf::view_record(std::as_bytes(std::span(builder_.finish())));
+  const auto cut =
+      sample.is_cut && stream_.continues_stacks() ? perf::parse_sample(record, attr) : std::nullopt;
+  if (cut)
+    stream_.write(record, stream_.read_behind(*cut));
+  else
+    stream_.write(record);
 }
 
 }  // namespace pe::recording

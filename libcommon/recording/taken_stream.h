@@ -2,10 +2,10 @@
 // the kernel's are, so that all that comes after is the same; and what the kernel would have told
 // of processes, from /proc.
 //
-// What a process has mapped is read again when the size of it all has changed (which loading a
-// library does), when it becomes another program, when a sample's instruction lies outside of
-// everything known, and else every kRereadNs.  That takes a twentieth of the time at most.
-// SPDX-License-Identifier: MIT
+// What a process has mapped, if whoever took the samples did not know, is read again when the size
+// of it all has changed (which loading a library does), when it becomes another program, when a
+// sample's instruction lies outside of everything known, and else every kRereadNs.  That takes a
+// twentieth of the time at most. SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>
@@ -50,6 +50,10 @@ class TakenStream {
     std::uint64_t read_ns = 0;       ///< when that was
     std::uint64_t next_read_ns = 0;  ///< not before
   };
+  /// Notes a mapping in `now`; whether it is not among those of `process`.
+  static bool note_map(const proc::MapsLine& map, const Process& process,
+                       std::set<Process::Map>& now);
+  void begin_process(const TaskChange& change);
   struct ThreadName {
     std::string name;
     std::uint64_t read_ns = 0;
@@ -57,7 +61,9 @@ class TakenStream {
 
   void write(const TakenSample& sample);
   void write(const TaskChange& change);
-  void follow_name(pid_t pid, pid_t tid, std::uint64_t time_ns);
+  void follow_name(const TakenSample& sample);
+  void take_name(pid_t pid, pid_t tid, const std::string& name, std::uint16_t misc = 0);
+  void take_maps(pid_t pid, Process& process, const std::string& text);
   void follow_maps(pid_t pid, std::uint64_t ip);
   void read_maps(pid_t pid, Process& process);
   void write_record(const TakenSample& sample);

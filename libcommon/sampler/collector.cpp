@@ -29,6 +29,7 @@ using preload::load_relaxed;
 
 namespace {
 
+constexpr std::uint64_t kSoonMs = 500;
 constexpr int kShortestWaitMs = 2, kLongestWaitMs = 100, kFirstWaitMs = 10;
 
 bool has_process_ended(pid_t pid, const Fd& pidfd) {
@@ -143,8 +144,6 @@ void Collector::begin(pid_t pid, Fd fd) {
        header.began_as == static_cast<std::uint32_t>(BeganAs::kFork) ? BeganAs::kFork
                                                                      : BeganAs::kProgram,
        header.clock == static_cast<std::uint32_t>(Clock::kWall) ? Clock::kWall : Clock::kCpu,
-       header.timer_kind == static_cast<std::uint32_t>(TimerKind::kProcess) ? TimerKind::kProcess
-                                                                            : TimerKind::kThread,
        header.hz, header.start_ns, header.command, maps});
   running_.push_back(std::move(process));
   wait_ms_ = std::min(wait_ms_, kFirstWaitMs);
@@ -154,9 +153,20 @@ void Collector::drain(Running& process) {
   const std::uint32_t threads = process.memory.threads();
   if (process.slots.size() < threads)
     process.slots.resize(threads);
+  look_at_timers(process);
   for (std::uint32_t slot = 0; slot < threads; ++slot)
     drain_slot(process, slot);
   count_losses(process);
+}
+
+/// Which ones there are turns out when the process has told of itself already.
+void Collector::look_at_timers(Running& process) {
+  if (process.timer_kind == TimerKind::kProcess ||
+      load_relaxed(process.memory.live_header().timer_kind) !=
+          static_cast<std::uint32_t>(TimerKind::kProcess))
+    return;
+  process.timer_kind = TimerKind::kProcess;
+  ++counts_.by_process_timer;
 }
 
 void Collector::drain_slot(Running& process, std::uint32_t number) {
@@ -173,6 +183,10 @@ void Collector::drain_slot(Running& process, std::uint32_t number) {
   const std::uint64_t used = head - slot.tail;
   if (used != 0 || !slot.is_wanted)
     name_slot(process, slot, thread);
+  if (used != 0) {
+    process.looks = 0;
+    process.next_look_ms = now_ms() + kSoonMs;
+  }
   if (used > ring_bytes) {
     ++counts_.damaged;
   } else if (used != 0) {
@@ -246,7 +260,7 @@ void Collector::take_records(const Running& process, const Slot& slot) {
     ++counts_.samples;
     counts_.weight += weight;
     counts_.cut_samples += is_cut ? 1 : 0;
-    events_.on_sample({thread_of(process, slot), sample.header.time_ns, weight,
+    events_.on_sample({thread_of(process, slot), sample.header.time_ns, weight, process.timer_kind,
                        sample.header.registers, sample.stack, is_cut});
   });
   counts_.damaged += is_whole ? 0 : 1;
@@ -278,6 +292,24 @@ void Collector::look_at_threads(Running& process) {
   process.looked_ms = now;
   ask_for_threads(process);
   count_blocking(process);
+  look_for_other_program(process, now);
+}
+
+/// A process without new samples may be another program by now, which has not loaded the library:
+/// then our memory is not mapped there any more.  Who sleeps is looked at less and less often.
+void Collector::look_for_other_program(Running& process, std::uint64_t now) {
+  constexpr std::uint64_t kMostDoublings = 5;
+  if (process.has_left || now < process.next_look_ms)
+    return;
+  process.next_look_ms = now + (kSoonMs << std::min(process.looks++, kMostDoublings));
+  bool has_memory = false;  // else it is about to end
+  bool is_mapped = false;
+  proc::for_each_mapping(process.pid, [&](const proc::MapsLine& map) {
+    has_memory = true;
+    is_mapped = is_mapped || map.path.find(kMemoryName) != std::string_view::npos;
+  });
+  process.has_left = has_memory && !is_mapped;
+  counts_.other_programs += process.has_left ? 1 : 0;
 }
 
 /// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries

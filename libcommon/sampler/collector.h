@@ -34,7 +34,6 @@ struct ProcessBegan {
   pid_t parent_pid;  ///< as the process sees it; for what was forked, the pid it was forked from
   BeganAs began_as;  ///< kProgram: by exec, or the command itself; an earlier one of that pid ended
   Clock clock;
-  TimerKind timer_kind;
   std::uint32_t hz;
   std::uint64_t time_ns;     ///< CLOCK_MONOTONIC
   std::string_view command;  ///< hostile, at most 15 bytes
@@ -54,6 +53,7 @@ struct CollectedSample {
   ThreadOf thread;
   std::uint64_t time_ns;  ///< CLOCK_MONOTONIC; rising within a thread, not between them
   std::uint32_t weight;   ///< periods of 1/hz that it stands for, at least 1
+  TimerKind timer_kind;   ///< kProcess: whatever that says, it stands for a tick at least
   std::span<const std::uint64_t, kRegisters> registers;  ///< by DWARF number
   Bytes stack;                                           ///< from the stack pointer up
   bool is_cut;  ///< the stack goes on, or may go on, behind that
@@ -98,6 +98,8 @@ struct CollectorCounts {
   std::uint64_t threads_without_timer = 0;  ///< the kernel refused one (ulimit -i)
   std::uint64_t threads_that_block = 0;     ///< SIGPROF, so that there are no samples of them
   std::uint64_t stopped_processes = 0;      ///< that use the process's timer themselves
+  std::uint64_t other_programs = 0;         ///< that processes went on as, without the library
+  std::uint64_t by_process_timer = 0;       ///< processes that have no others
   std::uint64_t damaged = 0;                ///< what contradicts itself
 };
 
@@ -143,13 +145,18 @@ class Collector {
     pid_t pid;
     Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
     std::vector<Slot> slots;
-    std::uint64_t looked_ms = 0;  ///< when its threads were last looked at in /proc
+    std::uint64_t looked_ms = 0;     ///< when its threads were last looked at in /proc
+    std::uint64_t next_look_ms = 0;  ///< for another program in it
+    std::uint64_t looks = 0;         ///< for that, since there was a sample
+    bool has_left = false;           ///< there is one
     std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
     bool has_stopped = false;
+    TimerKind timer_kind = TimerKind::kThread;
   };
 
   void begin(pid_t pid, Fd fd);
   void drain(Running& process);
+  void look_at_timers(Running& process);
   void drain_slot(Running& process, std::uint32_t number);
   void open_slot(const Running& process, Slot& slot, Thread& thread);
   void name_slot(const Running& process, Slot& slot, Thread& thread);
@@ -159,6 +166,7 @@ class Collector {
   void look_at_threads(Running& process);
   void ask_for_threads(const Running& process);
   void count_blocking(Running& process);
+  void look_for_other_program(Running& process, std::uint64_t now);
   void finish(Running& process);
   [[nodiscard]] ThreadOf thread_of(const Running& process, const Slot& slot) const;
   static int safe_wait_ms(const Header& header);

@@ -30,6 +30,9 @@ namespace pe::sampler {
 
 inline constexpr std::uint64_t kMagic = 0x31676e6973637065;  ///< "epcsing1", the layout's version
 
+/// In /proc/PID/maps the file is "/memfd:<this>".
+inline constexpr const char* kMemoryName = "pe-sampler";
+
 inline constexpr std::uint64_t kMapsAt = 4096;
 inline constexpr std::uint64_t kThreadsAt = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxMapsBytes = kThreadsAt - kMapsAt;

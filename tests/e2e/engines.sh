@@ -6,9 +6,14 @@ recorded() { fold "$1" >"$dir/folded"; within "$2: fifty" 50 "$(share ';main;wor
 
 for errno in EPERM ENOSYS; do
   deny perf_event_open $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"; expect "auto, $errno: status" 0 $?
-  grep -q "^pe-record: engine ptrace, which stops the target's threads: perf_event_open(2) is denied to every process here" "$dir/err" ||
+  grep -q '^pe-record: engine signal, by which the command samples itself: perf_event_open(2) is denied to every process here' "$dir/err" ||
     fail "auto, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "auto, $errno"
+  deny perf_event_open,memfd_create $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
+  expect "no memory either, $errno: status" 0 $?
+  grep -q "^pe-record: engine ptrace, which stops the target's threads: perf_event_open(2) is denied .*; nor by signal: memory cannot be shared" "$dir/err" ||
+    fail "no memory either, $errno: $(cat "$dir/err")"
+  recorded "$dir/auto.pe" "no memory either, $errno"
   deny perf_event_open $errno pe-record --engine perf -o "$dir/none.pe" -- true 2>"$dir/err"; expect "perf, $errno: status" 125 $?
   grep -q '^pe-record: perf_event_open(2) is denied to every process here' "$dir/err" || fail "perf, $errno: $(cat "$dir/err")"
 done
@@ -18,22 +23,23 @@ expect 'lines about it' 1 "$(grep -c . "$dir/err")"
 
 deny ptrace EPERM pe-record --engine ptrace -o "$dir/none.pe" -- true 2>"$dir/err"; expect 'ptrace denied' 125 $?
 grep -q '^pe-record: ptrace: denied to this process (Operation not permitted): a seccomp filter' "$dir/err" || fail "ptrace denied: $(cat "$dir/err")"
-deny ptrace,perf_event_open ENOSYS pe-record -o "$dir/none.pe" -- true 2>"$dir/err"; expect 'both denied' 125 $?
-grep -q '^pe-record: perf_event_open(2) is denied .*; nor by ptrace: denied' "$dir/err" || fail "both denied: $(cat "$dir/err")"
+deny ptrace,memfd_create,perf_event_open ENOSYS pe-record -o "$dir/none.pe" -- true 2>"$dir/err"; expect 'all denied' 125 $?
+grep -q '^pe-record: perf_event_open(2) is denied .*; nor by signal: memory .*; nor by ptrace: denied' "$dir/err" || fail "all denied: $(cat "$dir/err")"
 deny process_vm_readv EPERM pe-record --engine ptrace -F 499 -o "$dir/mem.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
 recorded "$dir/mem.pe" 'read through /proc'
 
 # The table has the same lines everywhere, and says which engine it would be.
 pe-record --check >"$dir/all"; expect 'check' 0 $?
 deny perf_event_open EPERM pe-record --check >"$dir/denied"; expect 'check, without counters' 0 $?
-deny ptrace,perf_event_open EPERM pe-record --check >"$dir/nothing"; expect 'check, with nothing' 1 $?
+deny ptrace,memfd_create,perf_event_open EPERM pe-record --check >"$dir/nothing"; expect 'check, with nothing' 1 $?
 what() { cut -c1-36 "$1"; }
 expect 'the same lines' "$(what "$dir/all")" "$(what "$dir/denied")"
 expect 'the same lines' "$(what "$dir/all")" "$(what "$dir/nothing")"
 answer() { sed -n "s/^$1  *\([^ ]*\).*/\1/p" "$2"; }
 expect 'counters' no "$(answer 'perf_event_open: own processes' "$dir/denied")"
 expect 'the filter' yes "$(answer 'seccomp filter on this process' "$dir/denied")"
-expect 'the engine' ptrace "$(answer '--engine auto would take' "$dir/denied")"
+expect 'the engine' signal "$(answer '--engine auto would take' "$dir/denied")"
+expect 'what runs already' ptrace "$(sed -n 's/^--engine auto would take .*: //p' "$dir/denied")"
 expect 'ptrace' no "$(answer 'ptrace: threads stopped and read' "$dir/nothing")"
 expect 'the engine' none "$(answer '--engine auto would take' "$dir/nothing")"
 pe-record --check -a 2>"$dir/err"; expect 'check of a target' 2 $?

@@ -2,7 +2,7 @@
 // (seccomp(2)) in raw BPF, no library.
 //
 // usage: deny_call CALL[,CALL...] EPERM|ENOSYS COMMAND [ARGUMENT...]
-//        CALL: perf_event_open, ptrace, process_vm_readv, bpf
+//        CALL: perf_event_open, ptrace, process_vm_readv, memfd_create, bpf
 // SPDX-License-Identifier: MIT
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -28,6 +28,8 @@ int number_of_call(std::string_view name) {
     return SYS_ptrace;
   if (name == "process_vm_readv")
     return SYS_process_vm_readv;
+  if (name == "memfd_create")
+    return SYS_memfd_create;
   return name == "bpf" ? SYS_bpf : -1;
 }
 

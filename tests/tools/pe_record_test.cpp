@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
 
 BOOST_AUTO_TEST_CASE(the_engine_bpf_copies_no_stacks) {
   BOOST_TEST(refusal({"--engine", "magic", "-a"}) ==
-             "--engine: not one of auto, perf, bpf, ptrace: 'magic'");
+             "--engine: not one of auto, perf, bpf, signal, ptrace: 'magic'");
   BOOST_TEST(refusal({"--engine", "bpf", "--stack-size", "8192", "-a"}) ==
              "--engine bpf copies no stacks: not with --stack-size");
   BOOST_TEST(refusal({"--engine", "bpf", "--keep-stacks", "-a"}) ==
@@ -114,7 +114,36 @@ BOOST_AUTO_TEST_CASE(the_engine_ptrace_samples_time_of_single_processes) {
   BOOST_TEST(refused({"-m", "8", "-p", "1"}) ==
              "--engine ptrace has no rings: not with --mmap-pages");
   BOOST_TEST(refused({"--clock", "moon", "-p", "1"}) == "--clock: not one of cpu, wall: 'moon'");
-  BOOST_TEST(refusal({"--clock", "wall", "-p", "1"}) == "--clock wall needs --engine ptrace");
+  BOOST_TEST(refused({"--thread", "x", "true"}) ==
+             "--engine ptrace follows all threads: not with --thread");
+  BOOST_TEST(refusal({"--clock", "wall", "-p", "1"}) ==
+             "--clock wall needs --engine signal or ptrace");
+}
+
+BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
+  const auto refused = [](std::vector<std::string> args) {
+    args.insert(args.begin(), {"--engine", "signal"});
+    return refusal(args);
+  };
+  const std::string running =
+      "--engine signal samples a command that it starts (pe-record --engine signal -- COMMAND): "
+      "what runs already is for --engine ptrace";
+  BOOST_TEST(refused({"-p", "1"}) == running);
+  BOOST_TEST(refused({"-t", "1"}) == running);
+  BOOST_TEST(refused({"-a"}) == running);
+  BOOST_TEST(refused({"-p", "1", "true"}) == running);
+  BOOST_TEST(refused({"-C", "0", "true"}) == "--engine signal samples on all CPUs: not with --cpu");
+  BOOST_TEST(refused({"-e", "cycles", "true"}) ==
+             "--engine signal samples by CPU time: not with --event 'cycles'");
+  BOOST_TEST(refused({"-c", "9", "true"}) ==
+             "--engine signal samples by CPU time: not with --count");
+  BOOST_TEST(refused({"--kernel-only", "true"}) ==
+             "--engine signal sees no kernel stacks: not with --kernel-only");
+  BOOST_TEST(refused({"--call-graph", "fp", "true"}) ==
+             "--engine signal needs --call-graph auto or dwarf");
+  BOOST_TEST(refused({"-m", "8", "true"}) ==
+             "--mmap-pages: a thread's ring with --engine signal is 16 to 4096 pages");
+  BOOST_TEST(refusal({"--thread", "x", "true"}) == "--thread needs --engine signal");
 }
 
 BOOST_AUTO_TEST_CASE(the_check_stands_alone) {

@@ -17,9 +17,16 @@ int check(const cli::CommandLine& line, cli::Io& io) {
     text.erase(text.find_last_not_of(' ') + 1);
     io.out.write(text + "\n");
   }
-  const bool has_any = found.has_perf || found.has_ptrace;
-  const char* const engine = found.has_perf ? "perf" : found.has_ptrace ? "ptrace" : "none";
-  io.out.write(fmt::format("{:<36}{}\n", "--engine auto would take", engine));
+  const bool has_any = found.has_perf || found.has_signals || found.has_ptrace;
+  const char* const engine = found.has_perf ? "perf"
+                             : found.has_signals
+                                 ? "signal      for a command; for what runs already: "
+                             : found.has_ptrace ? "ptrace"
+                                                : "none";
+  const char* const other = found.has_perf || !found.has_signals ? ""
+                            : found.has_ptrace                   ? "ptrace"
+                                                                 : "none";
+  io.out.write(fmt::format("{:<36}{}{}\n", "--engine auto would take", engine, other));
   return has_any ? cli::kOk : cli::kFailure;
 }
 

@@ -2,12 +2,14 @@
 #include "pe-record/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
 #include "perf/tracepoint.h"
 #include "recording/target_options.h"
+#include "sampler/layout.h"
 
 namespace pe::record {
 namespace {
@@ -39,9 +41,12 @@ recording::Engine engine(const std::string& value) {
     return recording::Engine::kPerf;
   if (value == "bpf")
     return recording::Engine::kBpf;
+  if (value == "signal")
+    return recording::Engine::kSignal;
   if (value == "ptrace")
     return recording::Engine::kPtrace;
-  throw UsageError(fmt::format("--engine: not one of auto, perf, bpf, ptrace: '{}'", value));
+  throw UsageError(
+      fmt::format("--engine: not one of auto, perf, bpf, signal, ptrace: '{}'", value));
 }
 
 recording::Clock clock(const std::string& value) {
@@ -68,23 +73,52 @@ std::string problem_of_bpf(const cli::CommandLine& line, const recording::Reques
   return problem;
 }
 
-/// The same of the engine ptrace.
-std::string problem_of_ptrace(const cli::CommandLine& line, const Options& options) {
+/// What neither of the engines does that take samples without counters.
+std::string problem_of_taken(const Options& options) {
   const recording::Request& request = options.request;
-  if (options.target.is_wide() || !options.target.cpus.empty())
-    return "--engine ptrace stops single processes and threads: not with --all, --cpu, --cgroup";
   for (const std::string& event : request.events)
     if (event != "cpu-clock" && event != "task-clock")
-      return fmt::format("--engine ptrace samples by CPU time: not with --event '{}'", event);
+      return fmt::format("samples by CPU time: not with --event '{}'", event);
   if (request.period)
-    return "--engine ptrace samples by CPU time: not with --count";
+    return "samples by CPU time: not with --count";
   if (request.kernel_only)
-    return "--engine ptrace sees no kernel stacks: not with --kernel-only";
+    return "sees no kernel stacks: not with --kernel-only";
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
-    return "--engine ptrace needs --call-graph auto or dwarf";
-  if (line.has("mmap-pages") && request.engine == recording::Engine::kPtrace)
-    return "--engine ptrace has no rings: not with --mmap-pages";
+    return "needs --call-graph auto or dwarf";
   return {};
+}
+
+/// What the engine ptrace does not do, without its name; empty if it does all that is asked for.
+std::string problem_of_ptrace(const cli::CommandLine& line, const Options& options) {
+  if (options.target.is_wide() || !options.target.cpus.empty())
+    return "stops single processes and threads: not with --all, --cpu, --cgroup";
+  if (!options.request.thread_choice.empty())
+    return "follows all threads: not with --thread";
+  if (std::string problem = problem_of_taken(options); !problem.empty())
+    return problem;
+  if (line.has("mmap-pages") && options.request.engine == recording::Engine::kPtrace)
+    return "has no rings: not with --mmap-pages";
+  return {};
+}
+
+/// The same of the engine signal.
+std::string problem_of_signal(const Options& options) {
+  if (!options.target.is_command)
+    return "samples a command that it starts (pe-record --engine signal -- COMMAND): what runs "
+           "already is for --engine ptrace";
+  if (!options.target.cpus.empty())
+    return "samples on all CPUs: not with --cpu";
+  return problem_of_taken(options);
+}
+
+/// The ring of a thread, for the engine signal.
+void check_signal_ring(const recording::Request& request) {
+  const auto page = static_cast<std::uint64_t>(::getpagesize());
+  const std::uint64_t least = sampler::kLeastRingBytes / page;
+  const std::uint64_t most = sampler::kMostRingBytes / page;
+  if (request.ring_pages && (*request.ring_pages < least || *request.ring_pages > most))
+    throw UsageError(fmt::format(
+        "--mmap-pages: a thread's ring with --engine signal is {} to {} pages", least, most));
 }
 
 void read_engine(const cli::CommandLine& line, Options& options) {
@@ -92,16 +126,27 @@ void read_engine(const cli::CommandLine& line, Options& options) {
   recording::Request& request = options.request;
   const auto* name = line.text("engine");
   request.engine = name != nullptr ? engine(*name) : Engine::kAuto;
+  if (const auto* list = line.text("thread"))
+    request.thread_choice = recording::split_list(*list);
   options.not_by_ptrace = problem_of_ptrace(line, options);
-  const std::string problem = request.engine == Engine::kBpf      ? problem_of_bpf(line, request)
-                              : request.engine == Engine::kPtrace ? options.not_by_ptrace
-                                                                  : "";
-  if (!problem.empty())
+  options.not_by_signal = problem_of_signal(options);
+  const bool is_signal = request.engine == Engine::kSignal;
+  const bool is_ptrace = request.engine == Engine::kPtrace;
+  if (is_signal && !options.not_by_signal.empty())
+    throw UsageError("--engine signal " + options.not_by_signal);
+  if (is_ptrace && !options.not_by_ptrace.empty())
+    throw UsageError("--engine ptrace " + options.not_by_ptrace);
+  if (const std::string problem = problem_of_bpf(line, request);
+      request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
   if (const auto* value = line.text("clock"))
     request.clock = clock(*value);
-  if (request.clock == recording::Clock::kWall && request.engine != Engine::kPtrace)
-    throw UsageError("--clock wall needs --engine ptrace");
+  if (request.clock == recording::Clock::kWall && !is_signal && !is_ptrace)
+    throw UsageError("--clock wall needs --engine signal or ptrace");
+  if (!request.thread_choice.empty() && !is_signal)
+    throw UsageError("--thread needs --engine signal");
+  if (is_signal)
+    check_signal_ring(request);
 }
 
 void read_rate(const cli::CommandLine& line, recording::Request& request) {
@@ -141,8 +186,9 @@ void add_options(po::options_description& options) {
       "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
                                                            "record call chains (the default)")(
       "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
-      "engine", text("NAME"), "who samples: auto (default), perf, bpf, ptrace")(
-      "clock", text("CLOCK"), "with --engine ptrace: cpu (default), or wall")(
+      "engine", text("NAME"), "who samples: auto (default), perf, bpf, signal, ptrace")(
+      "clock", text("CLOCK"), "with --engine signal, ptrace: cpu (default), or wall")(
+      "thread", text("NAME|TID"), "with --engine signal: only such threads")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
       "no-cache", "keep no binaries in ~/.debug")("user-only", "leave out kernel frames")(
@@ -168,8 +214,8 @@ Options read_options(const cli::CommandLine& line) {
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)
     throw UsageError("--user-only and --kernel-only exclude each other");
-  read_engine(line, options);
   request.ring_pages = recording::read_ring_pages(line);
+  read_engine(line, options);
   if (const auto* path = line.text("output"))
     options.output = *path;
   options.quiet = line.has("quiet");

@@ -19,8 +19,8 @@ struct Options {
   std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
   std::string output;                        ///< empty: standard output
-  /// Why the engine ptrace does not do what is asked for; empty if it does.
-  std::string not_by_ptrace;
+  /// Why the engine does not do what is asked for; empty if it does.
+  std::string not_by_signal, not_by_ptrace;
   bool quiet = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "pe-record/check.h"
@@ -22,6 +23,41 @@ using record::Options;
 using record::TakenRecording;
 using recording::Engine;
 
+/// What is said of an engine that is taken in place of counters.
+constexpr const char* kBySignal = "engine signal, by which the command samples itself";
+constexpr const char* kByPtrace = "engine ptrace, which stops the target's threads";
+
+std::unique_ptr<TakenRecording> take_by(Engine engine, Options& options, cli::Io& io,
+                                        std::string& why_not) {
+  const std::string& problem =
+      engine == Engine::kSignal ? options.not_by_signal : options.not_by_ptrace;
+  if (!problem.empty())
+    return nullptr;
+  options.request.engine = engine;
+  try {
+    return std::make_unique<TakenRecording>(options, io);
+  } catch (const recording::SourceRefused& refused) {
+    why_not += fmt::format("; nor by {}", refused.what());
+  }
+  return nullptr;
+}
+
+/// Without counters.  A command samples itself: that disturbs it least, leaves the programs that it
+/// starts their rights and debuggers, and shows every CPU's time as it is, also in virtual machines
+/// (CAVEATS in the manual page).  All else is stopped from outside.
+std::unique_ptr<TakenRecording> record_without_counters(Options& options, cli::Io& io,
+                                                        std::string why_not) {
+  for (const Engine engine : {Engine::kSignal, Engine::kPtrace}) {
+    auto taken = take_by(engine, options, io, why_not);
+    if (taken && !options.quiet)
+      record::say(
+          io, fmt::format("{}: {}", engine == Engine::kSignal ? kBySignal : kByPtrace, why_not));
+    if (taken)
+      return taken;
+  }
+  throw Error(why_not);
+}
+
 /// By counters, or where these are refused and the choice is ours, by the next engine.
 int record_somehow(Options& options, cli::Io& io) {
   std::unique_ptr<KernelRecording> by_counters;
@@ -29,23 +65,12 @@ int record_somehow(Options& options, cli::Io& io) {
   try {
     by_counters = std::make_unique<KernelRecording>(options, io);
   } catch (const recording::PerfRefused& refused) {
-    if (options.request.engine != Engine::kAuto || !options.not_by_ptrace.empty())
+    if (options.request.engine != Engine::kAuto)
       throw;
     why_not = refused.what();
   }
-  if (by_counters)
-    return by_counters->run();
-  options.request.engine = Engine::kPtrace;
-  const auto by_ptrace = [&] {
-    try {
-      return std::make_unique<TakenRecording>(options, io);
-    } catch (const recording::SourceRefused& refused) {
-      throw Error(fmt::format("{}; nor by {}", why_not, refused.what()));
-    }
-  }();
-  if (!options.quiet)
-    record::say(io, fmt::format("engine ptrace, which stops the target's threads: {}", why_not));
-  return by_ptrace->run();
+  return by_counters ? by_counters->run()
+                     : record_without_counters(options, io, std::move(why_not))->run();
 }
 
 int work(const cli::CommandLine& line, cli::Io& io) {
@@ -56,7 +81,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   if (!writes_file(options) && io.out.is_terminal())
     throw UsageError(
         "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
-  if (options.request.engine == Engine::kPtrace)
+  if (options.request.engine == Engine::kPtrace || options.request.engine == Engine::kSignal)
     return TakenRecording(options, io).run();
   return record_somehow(options, io);
 }

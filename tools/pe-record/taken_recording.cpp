@@ -11,6 +11,7 @@
 #include "base/plural.h"
 #include "cli/progress.h"
 #include "recording/ptrace_engine.h"
+#include "recording/signal_engine.h"
 #include "recording/whole_stream.h"
 
 namespace pe::record {
@@ -18,15 +19,19 @@ namespace pe::record {
 using recording::Ended;
 
 TakenRecording::TakenRecording(const Options& options, cli::Io& io)
-    : options_(options), io_(io), ending_(signals_, options.duration_ns), target_(options.target) {
-  if (!options.command.empty())
-    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO,
-                                     signals_.before()));
-  if (target_.is_command)
-    target_.processes = {child_->pid()};
+    : options_(options),
+      request_(options.request),
+      io_(io),
+      ending_(signals_, options.duration_ns),
+      target_(options.target) {
+  if (request_.engine == recording::Engine::kSignal)
+    open_signal();
+  else if (!options.command.empty())
+    start_child({});
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
-  open_source();
-  event_ = recording::taken_event(options.request, notes_);
+  if (!source_)
+    open_ptrace();
+  event_ = recording::taken_event(request_, notes_);
   output_.emplace(options, io, ending_);
   for (const std::string& note : notes_)
     if (!options.quiet)
@@ -36,15 +41,30 @@ TakenRecording::TakenRecording(const Options& options, cli::Io& io)
     cost_.end_wall();
   });
   tell_stall(ending_, options, io);
-  stream_.emplace(output_->writer(), event_.attr, options.request);
+  stream_.emplace(output_->writer(), event_.attr, request_);
   taken_.emplace(*stream_, event_, source_->queue());
 }
 
-void TakenRecording::open_source() {
-  auto engine = std::make_unique<recording::PtraceEngine>(options_.request, target_);
+/// And starts the command, which has to find the engine there.
+void TakenRecording::open_signal() {
+  auto engine = std::make_unique<recording::SignalEngine>(request_, options_.command);
+  start_child(engine->environment());
+  request_.stack_bytes = engine->stack_bytes();
+  source_ = std::move(engine);
+}
+
+void TakenRecording::open_ptrace() {
+  auto engine = std::make_unique<recording::PtraceEngine>(request_, target_);
   if (target_.is_command)
     child_->is_waited_for(engine->child());
   source_ = std::move(engine);
+}
+
+void TakenRecording::start_child(const std::vector<std::string>& environment) {
+  child_.emplace(cli::Child::start(options_.command, writes_file(options_) ? -1 : STDERR_FILENO,
+                                   signals_.before(), environment));
+  if (target_.is_command)
+    target_.processes = {child_->pid()};
 }
 
 int TakenRecording::run() {
@@ -96,7 +116,7 @@ Ended TakenRecording::watch() {
 void TakenRecording::finish() {
   taken_->pass();
   recording::Passed passed = taken_->passed();
-  const std::uint64_t lost = source_->queue().lost();
+  const std::uint64_t lost = source_->lost();
   passed.lost.add_counted(lost);
   write_tail(*stream_, event_, lost);
   const std::string kept = recording::finish_keeping(*stream_);

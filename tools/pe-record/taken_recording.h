@@ -34,7 +34,9 @@ class TakenRecording {
   int run();
 
  private:
-  void open_source();
+  void open_signal();
+  void open_ptrace();
+  void start_child(const std::vector<std::string>& environment);
   recording::Ended watch();
   void take();
   void finish();
@@ -42,6 +44,7 @@ class TakenRecording {
 
   recording::OwnCost cost_;
   const Options& options_;
+  recording::Request request_;
   cli::Io& io_;
   cli::StopSignals signals_;
   recording::Ending ending_;

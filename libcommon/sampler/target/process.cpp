@@ -23,6 +23,7 @@
 #include "preload/shared_file.h"
 #include "sampler/target/handler.h"
 #include "sampler/target/timers.h"
+#include "sampler/tick.h"
 
 namespace pe::sampler {
 
@@ -79,7 +80,7 @@ std::optional<preload::SharedFile> make_memory(Failure& failure) noexcept {
     if (bytes > preload::allowed_file_bytes() && threads / kStep >= kFewestThreads)
       continue;
     const auto file =
-        preload::make_shared_file("pe-sampler", bytes, PROT_READ | PROT_WRITE, failure);
+        preload::make_shared_file(kMemoryName, bytes, PROT_READ | PROT_WRITE, failure);
     process.max_threads = threads;
     process.shared_bytes = bytes;
     if (file || failure.error != ENOMEM)
@@ -345,6 +346,8 @@ void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
   if (process.settings.socket.view().empty() || start(is_fork, stack, failure))
     return;
   process.is_sampling = false;
+  if (failure.error == ECONNREFUSED)
+    return;  // the recording is over, and this is none of it
   preload::report_failure(kTool, "is not sampled: ", failure);
 }
 

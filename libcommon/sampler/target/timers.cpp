@@ -63,14 +63,6 @@ std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept {
   return (seed ^ (seed >> 31)) % limit;
 }
 
-std::uint64_t tick_ns() noexcept {
-  constexpr std::uint64_t kUsualNs = 4'000'000;
-  timespec resolution{};
-  const bool is_known = ::clock_getres(CLOCK_MONOTONIC_COARSE, &resolution) == 0 &&
-                        resolution.tv_sec == 0 && resolution.tv_nsec > 0;
-  return is_known ? static_cast<std::uint64_t>(resolution.tv_nsec) : kUsualNs;
-}
-
 std::uint64_t now_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

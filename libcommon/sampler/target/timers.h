@@ -31,9 +31,6 @@ bool set_process_timer(std::uint64_t period_ns) noexcept;
 /// what a program does.  Not secret.
 std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept;
 
-/// How often the kernel's clock ticks.
-std::uint64_t tick_ns() noexcept;
-
 /// CLOCK_MONOTONIC.  For handlers, too.
 std::uint64_t now_ns() noexcept;
 

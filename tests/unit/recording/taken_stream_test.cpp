@@ -140,12 +140,66 @@ BOOST_AUTO_TEST_CASE(births_and_ends_are_told) {
   BOOST_TEST(seen == (std::vector<std::uint32_t>{PERF_RECORD_FORK, PERF_RECORD_EXIT}));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_told_of_a_process_does_for_one_that_has_ended) {
+  constexpr pid_t kGone = 4194302, kChild = 4194303;
+  const auto maps = [](const char* path) {
+    return std::string("1000-3000 r-xp 00000000 00:00 0 ") + path +
+           "\n3000-4000 rw-p 0 00:00 0\nno map\n";
+  };
+  const std::string text = stream_of(kRequest, {},
+                                     {{.kind = TaskChange::Kind::kExec,
+                                       .pid = kGone,
+                                       .tid = kGone,
+                                       .time_ns = 1000,
+                                       .name = "first",
+                                       .maps = maps("/first")},
+                                      {.kind = TaskChange::Kind::kBegan,
+                                       .pid = kChild,
+                                       .tid = kChild,
+                                       .parent_pid = kGone,
+                                       .parent_tid = kGone,
+                                       .time_ns = 2000,
+                                       .name = "second",
+                                       .maps = maps("/first")},
+                                      {.kind = TaskChange::Kind::kExec,
+                                       .pid = kChild,
+                                       .tid = kChild,
+                                       .time_ns = 3000,
+                                       .name = "third",
+                                       .maps = maps("/third")}});
+  auto input = pe::testing::memory_input(text);
+  pe::session::Session session(input);
+  std::vector<std::string> seen;
+  const auto path_of = [&](std::uint32_t pid) -> std::string {
+    const auto* mapping = session.processes().find(pid, 0x2000);
+    return mapping != nullptr ? mapping->file->path : "none";
+  };
+  std::uint64_t mappings = 0;
+  while (const auto record = session.next()) {
+    mappings += record->type == PERF_RECORD_MMAP2 ? 1 : 0;
+    if (record->type == PERF_RECORD_COMM)
+      seen.push_back(std::string(session.processes().comm(kGone, kGone)) + " " + path_of(kGone) +
+                     " " + std::string(session.processes().comm(kChild, kChild)) + " " +
+                     path_of(kChild));
+  }
+  BOOST_TEST(
+      seen == (std::vector<std::string>{"first none :4194303 none", "first /first second /first",
+                                        "first /first third none"}),
+      boost::test_tools::per_element());
+  BOOST_TEST(path_of(kChild) == "/third");
+  BOOST_TEST(mappings == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(a_rate_beyond_what_stops_allow_is_lowered_and_said) {
   std::vector<std::string> notes;
-  const auto event = pe::recording::taken_event({.frequency_hz = 50'000}, notes);
-  BOOST_TEST(event.attr.sample_freq == 10'000u);
-  BOOST_TEST_REQUIRE(notes.size() == 1u);
-  BOOST_TEST(notes[0] == "50000 Hz is more than threads can be stopped: sampling at 10000 Hz");
+  pe::recording::Request request{.frequency_hz = 50'000, .engine = pe::recording::Engine::kPtrace};
+  BOOST_TEST(pe::recording::taken_event(request, notes).attr.sample_freq == 10'000u);
+  request.engine = pe::recording::Engine::kSignal;
+  BOOST_TEST(pe::recording::taken_event(request, notes).attr.sample_freq == 1'000u);
+  BOOST_TEST(notes == (std::vector<std::string>{
+                          "50000 Hz is more than threads can be stopped: sampling at 10000 Hz",
+                          "50000 Hz is more than programs are interrupted: sampling at 1000 Hz"}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,83 @@
+// Samples that a command takes of itself: a library in it (sampler/target) copies registers and
+// stack when a timer's signal comes, into memory that we read.
+//
+// The target is never stopped, nor need we have any right over it; but the library has to be loaded
+// (LD_PRELOAD), and the kernel looks at timers of CPU time at its ticks only.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "recording/held_taken.h"
+#include "recording/request.h"
+#include "recording/sample_source.h"
+#include "sampler/collector.h"
+
+namespace pe::recording {
+
+/// Why no command can sample itself here; empty if it can.
+std::string why_no_signals();
+
+class SignalEngine final : public SampleSource, private sampler::Events {
+ public:
+  /// Begins to listen for the command and what it starts.  Throws Error; SourceRefused where the
+  /// library cannot be loaded into the command, CommandError where there is no such command.
+  SignalEngine(const Request& request, const std::vector<std::string>& command);
+  SignalEngine(const SignalEngine&) = delete;
+  SignalEngine& operator=(const SignalEngine&) = delete;
+  SignalEngine(SignalEngine&&) = delete;
+  SignalEngine& operator=(SignalEngine&&) = delete;
+  ~SignalEngine() override;
+
+  /// What the command has to find in its environment ("NAME=VALUE").
+  [[nodiscard]] std::vector<std::string> environment() const;
+  /// The most that is copied of a stack.
+  [[nodiscard]] std::uint32_t stack_bytes() const noexcept { return settings_.stack_bytes; }
+
+  TakenQueue& queue() noexcept override { return queue_; }
+  void start() override;
+  void stop() override;
+  std::optional<std::string> news() override { return std::nullopt; }
+  [[nodiscard]] std::uint64_t lost() const override;
+  [[nodiscard]] std::string describe() const override;
+
+ private:
+  struct Process {
+    std::uint64_t period_ns = 0;
+    std::uint64_t last_ns = 0;  ///< of what is known of it
+    std::uint64_t ended_ns = 0;
+    std::set<pid_t> threads = {};  ///< beside the first
+  };
+
+  void on_process(const sampler::ProcessBegan& process) override;
+  void on_thread(const sampler::ThreadOf& thread, std::uint64_t time_ns) override;
+  void on_sample(const sampler::CollectedSample& sample) override;
+  void on_thread_end(const sampler::ThreadOf& thread) override;
+  void on_process_end(pid_t pid) override;
+
+  void run();
+  void look();
+  void tell_ends();
+  [[nodiscard]] std::string describe_rate() const;
+  [[nodiscard]] std::string describe_missed() const;
+
+  sampler::Settings settings_;
+  std::string library_;
+  TakenQueue queue_;
+  HeldTaken held_;
+  std::unordered_map<pid_t, Process> processes_;
+  std::vector<pid_t> ended_;  ///< in this look, unless another program has begun in them
+  sampler::Collector collector_;
+  Fd stops_;
+  std::thread thread_;
+};
+
+}  // namespace pe::recording

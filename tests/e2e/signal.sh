@@ -1,0 +1,127 @@
+#!/bin/bash
+# A command that samples itself shows what counters would: the shares of a known program and of its threads, what it
+# forks, becomes and loads; it is as it would be without us; and what cannot be sampled so is refused with the reason.
+# shellcheck disable=SC2317 # some_time calls the functions
+. "$(dirname "$0")/lib.sh"
+record() { pe-record --engine signal "$@" >"$dir/out" 2>"$dir/err"; }
+record_deaf() { "$PE_DENY" "$@" >"$dir/out" 2>"$dir/err"; }
+weighed() { fold "$1" --weight period "${@:2}"; }
+said() { grep -Eq -- "$1" "$dir/err" || fail "not said: $1: $(cat "$dir/err")"; }
+# The kernel sends such signals at its ticks, of which a program among many others meets few: then the shares are
+# looked at again.
+near() { awk -v w="$1" -v g="$2" 'BEGIN { d = w - g; exit !(d <= 5 && -d <= 5) }'; }
+some_time() { for _ in 1 2 3 4; do "$@" && return; done; fail "$*: $(cat "$dir/folded")"; }
+
+shares_hold() {
+  record "$@" -o "$dir/shares.pe" -- "$PE_WORKLOAD" shares 3 || fail "shares: $(cat "$dir/err")"
+  weighed "$dir/shares.pe" >"$dir/folded"
+  near 50 "$(share ';main;work;fifty' "$dir/folded")" && near 30 "$(share ';main;work;thirty' "$dir/folded")" &&
+    near 20 "$(share ';main;work;twenty' "$dir/folded")"
+}
+some_time shares_hold -F 100
+some_time shares_hold -F 1000
+said '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU .* % of stacks complete'
+at_least 'whole stacks' 99 "$(share '^workload;_start;.*;main;work;' "$dir/folded")"
+expect 'the event' cpu-clock "$(perf script -i "$dir/shares.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"
+within 'CPU seconds in all' 3.0 "$(awk '{ n += $NF } END { print n / 1e9 }' "$dir/folded")" 0.5
+
+# Eight threads, of which the nth does n parts of the work; all, one by its name, and none.
+threads_hold() {
+  local n
+  record -F 499 -o "$dir/eight.pe" -- "$PE_SAMPLED" eight || fail "eight: $(cat "$dir/err")"
+  weighed "$dir/eight.pe" >"$dir/folded"
+  for n in 1 2 3 4 5 6 7 8; do
+    near "$(awk -v n="$n" 'BEGIN { print 100 * n / 36 }')" "$(share "^t$n;.*spin_${n}[; ]" "$dir/folded")" || return 1
+  done
+}
+some_time threads_hold
+record -F 499 --thread t8 -o "$dir/one.pe" -- "$PE_SAMPLED" eight || fail "one thread: $(cat "$dir/err")"
+fold "$dir/one.pe" >"$dir/one.folded"
+at_least 'the one thread that is wanted' 99 "$(share '^t8;.*spin_8[; ]' "$dir/one.folded")"
+record --thread nobody -o "$dir/none.pe" -- "$PE_SAMPLED" eight
+expect 'samples of a thread that is not there' 'pe-record: 0 samples' "$(tail -1 "$dir/err" | cut -d, -f1)"
+
+# What it forks, however that ends, becomes, and loads; short ones are named though they are gone.
+record -F 499 -o "$dir/tree.pe" -- "$PE_SAMPLED" tree || fail "tree: $(cat "$dir/err")"
+weighed "$dir/tree.pe" --pid >"$dir/folded"
+for name in returned exited killed before_exec closed; do
+  at_least "child: $name" 10 "$(share "spin_${name}[; ]" "$dir/folded")"
+done
+at_least 'processes in the stream' 4 "$(cut -d';' -f1 "$dir/folded" | sort -u | wc -l)"
+record -F 499 -o "$dir/exec.pe" -- sh -c "'$PE_WORKLOAD' shares 0.5; exec '$PE_WORKLOAD' recursion 0.5" || fail "exec: $?"
+weighed "$dir/exec.pe" >"$dir/folded"
+at_least 'before the exec, %' 35 "$(share '^workload;_start;.*;work' "$dir/folded")"
+at_least 'after it, %' 35 "$(share '^workload;_start;.*;dive' "$dir/folded")"
+record -F 499 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 || fail "a plugin: $(cat "$dir/err")"
+fold "$dir/plugin.pe" --annotate >"$dir/folded"
+at_least 'in the plugin, %' 80 "$(share 'plugin_spin_\[l\]' "$dir/folded")"
+
+# Its own handler and timer, what it does to its stack, a storm of signals: it checks itself that nothing has changed.
+for mode in own-handler own-itimer errno storm; do
+  record -F 1000 -o "$dir/mode.pe" -- "$PE_SAMPLED" $mode || fail "$mode: status $?: $(cat "$dir/err")"
+  pe-symbolize -q "$dir/mode.pe" >/dev/null || fail "$mode: the stream is damaged"
+done
+record -o "$dir/own.pe" -- bash -c "ulimit -i 0; exec '$PE_SAMPLED' own-itimer" || fail "own timer, no other: status $?"
+said 'is not sampled any more: it uses ITIMER_PROF itself'
+said '; [0-9]+ process(es)? without timers for threads \(ulimit -i\): by ITIMER_PROF; 1 time sampling ended early'
+
+# The status is the command's, and its output where it was.
+record -o "$dir/s.pe" -- sh -c 'echo hello; exit 7'; expect "the command's status" 7 $?
+expect 'its output' hello "$(cat "$dir/out")"
+record -o "$dir/s.pe" -- sh -c 'kill -9 $$'; expect 'killed by a signal' 137 $?
+record -o "$dir/s.pe" -- "$dir/none"; expect 'not found' 127 $?
+expect message "pe-record: $dir/none: No such file or directory" "$(tail -1 "$dir/err")"
+: >"$dir/plain"; record -o "$dir/s.pe" -- "$dir/plain"; expect 'not executable' 126 $?
+record -o /dev/full -- true; expect 'own failure' 125 $?
+
+# Ended by time and by a signal: what was taken is there.
+record -F 499 -d 1 -o "$dir/time.pe" -- "$PE_WORKLOAD" shares 60; expect 'ended by its time' 0 $?
+weighed "$dir/time.pe" >"$dir/folded"; at_least 'recorded until then' 1 "$(wc -l <"$dir/folded")"
+pe-record --engine signal -F 499 -o "$dir/int.pe" -- "$PE_WORKLOAD" shares 60 2>"$dir/err" & recorder=$!
+sleep 1; kill -INT $recorder; wait $recorder; expect 'interrupted' 0 $?
+at_least 'samples until then' 1 "$(sed -n 's/^pe-record: \([0-9]*\) samples.*/\1/p' "$dir/err")"
+# The recorder is killed: the command ends as it would, and what it starts says nothing.
+pe-record -q --engine signal -o "$dir/killed.pe" -- \
+  sh -c "'$PE_WORKLOAD' fork 1; echo \$? >'$dir/status'" >"$dir/left" 2>&1 & recorder=$!
+sleep 0.3; kill -9 $recorder; wait $recorder 2>/dev/null
+for _ in $(seq 200); do [ -s "$dir/status" ] && break; sleep 0.1; done
+expect 'the status without a recorder' 0 "$(cat "$dir/status")"
+expect 'what it says' '' "$(cat "$dir/left")"
+
+# Stacks deeper than a copy, from the process's memory.
+record -F 499 --stack-size 4096 -o "$dir/deep.pe" -- "$PE_WORKLOAD" recursion 1 || fail "deep: $(cat "$dir/err")"
+said '% of stacks complete'
+fold "$dir/deep.pe" >"$dir/folded"
+at_least 'deep stacks from main' 80 "$(share '^workload;_start;.*;main;' "$dir/folded")"
+
+# Of all time, a sleeper has what passes.
+record --clock wall -F 99 -o "$dir/wall.pe" -- sleep 1.5 || fail "wall: $(cat "$dir/err")"
+weighed "$dir/wall.pe" >"$dir/folded"
+at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
+
+# What cannot load the library.
+if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
+  record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'a static program' 125 $?
+  said '^pe-record: signal: /sbin/ldconfig: is statically linked'
+  record_deaf perf_event_open EPERM pe-record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'the next engine' 0 $?
+  said "^pe-record: engine ptrace, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
+fi
+record -o "$dir/s.pe" -- env -i "$PE_WORKLOAD" shares 1.5
+said '; 1 program begun that could not load the library: not sampled'
+record_deaf memfd_create EPERM pe-record --engine signal -o "$dir/s.pe" -- true; expect 'no shared memory' 125 $?
+said '^pe-record: signal: memory cannot be shared here'
+
+# Without any right.
+[ "$(id -u)" = 0 ] || skip 'dropping rights needs root'
+chmod 755 "$dir"; mkdir -m 777 "$dir/w"
+cp "$PE_WORKLOAD" "$PE_DENY" "$PE_TOOLS/pe-record" "$PE_TOOLS/libsampler_preload.so" "$dir/"
+setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/deny_call" perf_event_open,ptrace EPERM \
+  "$dir/pe-record" -F 499 -o "$dir/w/own.pe" -- "$dir/workload" shares 2 2>"$dir/err"; expect 'as nobody' 0 $?
+said '^pe-record: engine signal, by which the command samples itself: perf_event_open\(2\) is denied to every process here'
+fold "$dir/w/own.pe" >"$dir/folded"
+within 'as nobody: fifty' 50 "$(share ';main;work;fifty' "$dir/folded")" 10
+# One that gives its rights away is listened to.
+record -F 499 -o "$dir/rights.pe" -- setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/workload" shares 1
+fold "$dir/rights.pe" >"$dir/folded"
+at_least 'of another user' 90 "$(share '^workload;_start;.*;main;work' "$dir/folded")"
+finish
