@@ -296,7 +296,8 @@ void Collector::look_at_threads(Running& process) {
 }
 
 /// A process without new samples may be another program by now, which has not loaded the library:
-/// then our memory is not mapped there any more.  Who sleeps is looked at less and less often.
+/// then our memory is not mapped there any more, nor is it when we look again: one that has loaded
+/// it tells so meanwhile.  Who sleeps is looked at less and less often.
 void Collector::look_for_other_program(Running& process, std::uint64_t now) {
   constexpr std::uint64_t kMostDoublings = 5;
   if (process.has_left || now < process.next_look_ms)
@@ -308,7 +309,11 @@ void Collector::look_for_other_program(Running& process, std::uint64_t now) {
     has_memory = true;
     is_mapped = is_mapped || map.path.find(kMemoryName) != std::string_view::npos;
   });
-  process.has_left = has_memory && !is_mapped;
+  const bool is_absent = has_memory && !is_mapped;
+  process.has_left = is_absent && process.was_absent;
+  process.was_absent = is_absent;
+  if (is_absent)
+    process.next_look_ms = now + kSoonMs;
   counts_.other_programs += process.has_left ? 1 : 0;
 }
 

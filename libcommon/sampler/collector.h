@@ -148,6 +148,7 @@ class Collector {
     std::uint64_t looked_ms = 0;     ///< when its threads were last looked at in /proc
     std::uint64_t next_look_ms = 0;  ///< for another program in it
     std::uint64_t looks = 0;         ///< for that, since there was a sample
+    bool was_absent = false;         ///< our memory, when it was looked for
     bool has_left = false;           ///< there is one
     std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
     bool has_stopped = false;
