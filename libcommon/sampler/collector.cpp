@@ -29,7 +29,7 @@ using preload::load_relaxed;
 
 namespace {
 
-constexpr std::uint64_t kSoonMs = 500;
+constexpr std::uint64_t kSoonMs = 100;
 constexpr int kShortestWaitMs = 2, kLongestWaitMs = 100, kFirstWaitMs = 10;
 
 bool has_process_ended(pid_t pid, const Fd& pidfd) {
@@ -94,6 +94,7 @@ void Collector::pass() {
   for (Running& process : running_) {
     drain(process);
     look_at_threads(process);
+    look_for_other_program(process);
   }
   pace();
 }
@@ -136,6 +137,7 @@ void Collector::begin(pid_t pid, Fd fd) {
   if (ended)
     listener_.watch(ended.get());
   Running process{std::move(std::get<SharedMemory>(checked)), pid, std::move(ended), {}};
+  process.next_look_ms = now_ms() + kSoonMs;
   const Header& header = process.memory.header();
   const std::string maps = process.memory.maps();
   ++counts_.processes;
@@ -292,14 +294,14 @@ void Collector::look_at_threads(Running& process) {
   process.looked_ms = now;
   ask_for_threads(process);
   count_blocking(process);
-  look_for_other_program(process, now);
 }
 
 /// A process without new samples may be another program by now, which has not loaded the library:
 /// then our memory is not mapped there any more, nor is it when we look again: one that has loaded
 /// it tells so meanwhile.  Who sleeps is looked at less and less often.
-void Collector::look_for_other_program(Running& process, std::uint64_t now) {
-  constexpr std::uint64_t kMostDoublings = 5;
+void Collector::look_for_other_program(Running& process) {
+  const std::uint64_t now = now_ms();
+  constexpr std::uint64_t kMostDoublings = 7;
   if (process.has_left || now < process.next_look_ms)
     return;
   process.next_look_ms = now + (kSoonMs << std::min(process.looks++, kMostDoublings));

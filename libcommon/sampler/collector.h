@@ -167,7 +167,7 @@ class Collector {
   void look_at_threads(Running& process);
   void ask_for_threads(const Running& process);
   void count_blocking(Running& process);
-  void look_for_other_program(Running& process, std::uint64_t now);
+  void look_for_other_program(Running& process);
   void finish(Running& process);
   [[nodiscard]] ThreadOf thread_of(const Running& process, const Slot& slot) const;
   static int safe_wait_ms(const Header& header);
