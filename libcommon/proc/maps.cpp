@@ -76,6 +76,17 @@ std::vector<pid_t> threads_of(pid_t pid) {
   return numbered_entries(fmt::format("/proc/{}/task", pid));
 }
 
+std::vector<pid_t> children_of(pid_t pid) {
+  const auto text =
+      io::read_small_file(fmt::format("/proc/{0}/task/{0}/children", pid), kMaxMapsBytes);
+  std::vector<pid_t> children;
+  std::string_view left = text ? std::string_view(*text) : std::string_view();
+  while (const auto word = take_until(left, ' '))
+    if (const auto number = parse_number<std::uint32_t>(*word))
+      children.push_back(static_cast<pid_t>(*number));
+  return children;
+}
+
 std::vector<pid_t> all_processes() { return numbered_entries("/proc"); }
 
 std::optional<std::string> comm_of(pid_t pid, pid_t tid) {

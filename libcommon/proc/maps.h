@@ -25,6 +25,10 @@ bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_
 /// The threads of a process, in ascending order; empty if it is gone.
 std::vector<pid_t> threads_of(pid_t pid);
 
+/// The children that a process's first thread has begun, and that have not been waited for; empty
+/// where the kernel does not tell (CONFIG_PROC_CHILDREN).
+std::vector<pid_t> children_of(pid_t pid);
+
 /// Every process, in ascending order.
 std::vector<pid_t> all_processes();
 

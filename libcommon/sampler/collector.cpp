@@ -298,13 +298,14 @@ void Collector::look_at_threads(Running& process) {
 
 /// A process without new samples may be another program by now, which has not loaded the library:
 /// then our memory is not mapped there any more, nor is it when we look again: one that has loaded
-/// it tells so meanwhile.  Who sleeps is looked at less and less often.
+/// it tells so meanwhile.  Who sleeps is looked at less often.
 void Collector::look_for_other_program(Running& process) {
   const std::uint64_t now = now_ms();
-  constexpr std::uint64_t kMostDoublings = 7;
+  constexpr std::uint64_t kMostDoublings = 3, kFew = 64;
   if (process.has_left || now < process.next_look_ms)
     return;
-  process.next_look_ms = now + (kSoonMs << std::min(process.looks++, kMostDoublings));
+  const std::uint64_t crowd = 1 + running_.size() / kFew;
+  process.next_look_ms = now + crowd * (kSoonMs << std::min(process.looks++, kMostDoublings));
   bool has_memory = false;  // else it is about to end
   bool is_mapped = false;
   proc::for_each_mapping(process.pid, [&](const proc::MapsLine& map) {
@@ -317,6 +318,23 @@ void Collector::look_for_other_program(Running& process) {
   if (is_absent)
     process.next_look_ms = now + kSoonMs;
   counts_.other_programs += process.has_left ? 1 : 0;
+  look_for_strangers(process);
+}
+
+/// A child that was begun by vfork(2) has told nothing of itself, if its program has not.
+void Collector::look_for_strangers(Running& process) {
+  std::set<pid_t> seen;
+  for (const pid_t child : proc::children_of(process.pid)) {
+    const bool is_running = std::any_of(running_.begin(), running_.end(),
+                                        [&](const Running& other) { return other.pid == child; });
+    const auto status = is_running ? std::nullopt : proc::status_of(child);
+    if (!status || !status->has_memory)
+      continue;
+    seen.insert(child);
+    if (process.strangers.contains(child) && strangers_.insert(child).second)
+      ++counts_.other_programs;
+  }
+  process.strangers = std::move(seen);
 }
 
 /// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries

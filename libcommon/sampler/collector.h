@@ -98,9 +98,10 @@ struct CollectorCounts {
   std::uint64_t threads_without_timer = 0;  ///< the kernel refused one (ulimit -i)
   std::uint64_t threads_that_block = 0;     ///< SIGPROF, so that there are no samples of them
   std::uint64_t stopped_processes = 0;      ///< that use the process's timer themselves
-  std::uint64_t other_programs = 0;         ///< that processes went on as, without the library
-  std::uint64_t by_process_timer = 0;       ///< processes that have no others
-  std::uint64_t damaged = 0;                ///< what contradicts itself
+  /// That have not loaded the library: processes went on as these, or began them.
+  std::uint64_t other_programs = 0;
+  std::uint64_t by_process_timer = 0;  ///< processes that have no others
+  std::uint64_t damaged = 0;           ///< what contradicts itself
 };
 
 class Collector {
@@ -149,6 +150,7 @@ class Collector {
     std::uint64_t next_look_ms = 0;  ///< for another program in it
     std::uint64_t looks = 0;         ///< for that, since there was a sample
     bool was_absent = false;         ///< our memory, when it was looked for
+    std::set<pid_t> strangers = {};  ///< children without the library, seen then
     bool has_left = false;           ///< there is one
     std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
     bool has_stopped = false;
@@ -168,6 +170,7 @@ class Collector {
   void ask_for_threads(const Running& process);
   void count_blocking(Running& process);
   void look_for_other_program(Running& process);
+  void look_for_strangers(Running& process);
   void finish(Running& process);
   [[nodiscard]] ThreadOf thread_of(const Running& process, const Slot& slot) const;
   static int safe_wait_ms(const Header& header);
@@ -177,6 +180,7 @@ class Collector {
   ThreadChoice choice_;
   preload::Listener listener_;
   std::vector<Running> running_;
+  std::set<pid_t> strangers_;     ///< counted as other programs
   std::vector<std::byte> bytes_;  ///< of the ring that is being read
   CollectorCounts counts_;
   std::uint64_t fullest_percent_ = 0;  ///< of the rings that were read in this pass

@@ -108,6 +108,9 @@ if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
 fi
 record -o "$dir/s.pe" -- env -i "$PE_WORKLOAD" shares 3
 said '; 1 program begun that could not load the library: not sampled'
+# shellcheck disable=SC2016 # for the shell that runs it
+record -o "$dir/s.pe" -- sh -c 'env -i "$0" shares 3; true' "$PE_WORKLOAD"  # dash begins it by vfork(2)
+said '; 1 program begun that could not load the library: not sampled'
 record_deaf memfd_create EPERM pe-record --engine signal -o "$dir/s.pe" -- true; expect 'no shared memory' 125 $?
 said '^pe-record: signal: memory cannot be shared here'
 

@@ -224,6 +224,20 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_left_is_taken_when_it_has_ended) {
   BOOST_TEST(collector.running() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(which_timers_a_process_has_may_turn_out_later) {
+  Told told;
+  sampler::Collector collector(told, {});
+  SharedSamples samples;
+  samples.send_to(collector.listener());
+  collector.pass();
+  BOOST_TEST(collector.counts().by_process_timer == 0U);
+  samples.header.timer_kind = static_cast<std::uint32_t>(sampler::TimerKind::kProcess);
+  samples.put(0, std::as_bytes(std::span(&samples.header, 1)));
+  collector.pass();
+  collector.pass();
+  BOOST_TEST(collector.counts().by_process_timer == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_process_that_begins_another_program_ends_and_begins) {
   Told told;
   sampler::Collector collector(told, {});
