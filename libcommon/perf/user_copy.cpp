@@ -7,17 +7,10 @@
 #include <cstddef>
 #include <limits>
 
+#include "perf/user_registers.h"
+
 namespace pe::perf {
 namespace {
-
-#if defined(__x86_64__)
-/// By the kernel's number (arch/x86/include/uapi/asm/perf_regs.h), from 0 on: ax bx cx dx si di bp
-/// sp ip, then flags and segments, which have none, then r8 to r15.
-constexpr std::array<int, 24> kDwarfNumbers = {0,  3,  2,  1,  4, 5, 6,  7,  16, -1, -1, -1,
-                                               -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
-#else
-constexpr std::array<int, 0> kDwarfNumbers = {};
-#endif
 
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 constexpr std::size_t kMaxRecordBytes =
@@ -29,12 +22,7 @@ std::string_view text_of(Bytes bytes) {
 
 }  // namespace
 
-std::uint64_t wanted_user_regs() noexcept {
-  std::uint64_t mask = 0;
-  for (std::size_t i = 0; i < kDwarfNumbers.size(); ++i)
-    mask |= kDwarfNumbers[i] >= 0 ? std::uint64_t{1} << i : 0;
-  return mask;
-}
+std::uint64_t wanted_user_regs() noexcept { return kKnownRegisters; }
 
 void for_each_register(const Sample& sample, std::uint64_t mask,
                        const std::function<void(unsigned, std::uint64_t)>& on_register) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/byte_reader.h"
 #include "sampler/layout.h"
@@ -15,6 +16,9 @@ struct TakenSample {
   Sample header;
   Bytes stack;
 };
+
+/// The next record; nullopt at the end, or if what follows is none: then the reader has bytes left.
+std::optional<TakenSample> take_record(ByteReader& reader) noexcept;
 
 /// Calls `on_sample` for each record; false if something else than whole records follows those.
 bool for_each_record(Bytes bytes, const std::function<void(const TakenSample&)>& on_sample);

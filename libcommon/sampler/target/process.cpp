@@ -184,15 +184,8 @@ void arm(std::uint32_t slot, pid_t tid) noexcept {
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
   if (process.timer_kind == TimerKind::kProcess)
     return;
-  const std::uint64_t period_ns = kSecondNs / process.settings.hz;
-  const std::uint64_t interval_ns =
-      process.settings.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
-  const std::uint64_t seed = now_ns() ^ (static_cast<std::uint64_t>(tid) << 40);
-  own.pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
-  // Threads that live shorter than that are sampled in proportion to what they have used, too.
-  const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
-  const auto timer =
-      start_timer({tid, process.settings.clock, interval_ns, first_ns, process.cookie | slot});
+  const auto timer = start_paced_timer(
+      own.pace, {tid, process.settings.clock, process.settings.hz, process.cookie | slot});
   if (timer) {
     own.timer = *timer;
     own.has_timer = true;

@@ -15,15 +15,19 @@ extern void* __libc_stack_end;  // NOLINT
 
 namespace pe::sampler {
 
-StackBounds own_stack_bounds() noexcept {
+StackBounds first_stack_bounds() noexcept {
   /// The kernel keeps at least this much below the first thread's stack free of mappings
   /// (mmap_base() in arch/x86/mm/mmap.c).
   constexpr std::uint64_t kFirstStackBytes = std::uint64_t{128} << 20;
   constexpr std::uint64_t kArgumentBytes = 64;  // argc, argv, and more
-  const auto sp = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  const auto first_end = reinterpret_cast<std::uint64_t>(__libc_stack_end) + kArgumentBytes;
-  if (sp < first_end && first_end - sp < kFirstStackBytes)
-    return {first_end - kFirstStackBytes, first_end};
+  const auto end = reinterpret_cast<std::uint64_t>(__libc_stack_end) + kArgumentBytes;
+  return {end - kFirstStackBytes, end};
+}
+
+StackBounds own_stack_bounds() noexcept {
+  const StackBounds first = first_stack_bounds();
+  if (first.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))))
+    return first;
   pthread_attr_t attributes;
   if (::pthread_getattr_np(::pthread_self(), &attributes) != 0)
     return {};

@@ -14,6 +14,9 @@ struct StackBounds {
   }
 };
 
+/// Those of the process's first thread.
+StackBounds first_stack_bounds() noexcept;
+
 /// Those of the calling thread's own stack.  Not for handlers: it may allocate.
 StackBounds own_stack_bounds() noexcept;
 

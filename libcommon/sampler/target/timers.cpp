@@ -5,6 +5,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
 
@@ -43,6 +44,17 @@ std::optional<int> start_timer(const TimerRequest& request) noexcept {
     return timer;
   stop_timer(timer);
   return std::nullopt;
+}
+
+std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept {
+  const std::uint64_t period_ns = kSecond / request.hz;
+  const std::uint64_t interval_ns =
+      request.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
+  const std::uint64_t seed = now_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
+  pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
+  // Threads that live shorter than that are sampled in proportion to what they have used, too.
+  const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
+  return start_timer({request.tid, request.clock, interval_ns, first_ns, request.cookie});
 }
 
 void stop_timer(int timer) noexcept { ::syscall(SYS_timer_delete, timer); }

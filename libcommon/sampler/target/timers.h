@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "sampler/layout.h"
+#include "sampler/target/pace.h"
 
 namespace pe::sampler {
 
@@ -22,6 +23,15 @@ struct TimerRequest {
 
 /// Begins to send; the timer's number, or nullopt and errno.
 std::optional<int> start_timer(const TimerRequest& request) noexcept;
+
+struct PacedRequest {
+  pid_t tid;
+  Clock clock;
+  std::uint32_t hz;  ///< of samples; signals may come more often, see pace.h
+  std::uint64_t cookie;
+};
+/// The same for samples at a rate; `pace` tells which of the signals are to be one.
+std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept;
 void stop_timer(int timer) noexcept;
 
 /// The timer of the whole process, ITIMER_PROF; 0 ends it.  False: errno.
