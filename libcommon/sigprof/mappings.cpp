@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "sigprof/mappings.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <tuple>
+
+#include "sampler/target/timers.h"
+#include "sigprof/proc_self.h"
+
+namespace pe::sigprof {
+namespace {
+
+constexpr std::uint64_t kRereadNs = 250'000'000;
+constexpr std::uint64_t kReadShare = 20;
+
+auto place_of(const Mapping& mapping) noexcept { return std::tie(mapping.start, mapping.end); }
+
+}  // namespace
+
+bool Mappings::has(std::uint64_t avma) const noexcept {
+  const List& list = lists_[current_];
+  const auto* const end = list.all.data() + list.count;
+  const auto* const above =
+      std::upper_bound(list.all.data(), end, avma,
+                       [](std::uint64_t at, const Mapping& mapping) { return at < mapping.start; });
+  return above != list.all.data() && avma < (above - 1)->end;
+}
+
+void Mappings::follow(RecordBuffer& buffer, const When& when, pthread_mutex_t& fork_lock) noexcept {
+  const std::uint64_t now_ns = sampler::now_ns();
+  if (now_ns < next_read_ns_)
+    return;
+  std::array<char, 128> text;
+  const std::uint64_t pages = mapped_pages(read_proc("/proc/self/statm", text));
+  if (pages == pages_ && now_ns - read_ns_ < kRereadNs)
+    return;
+  pages_ = pages;
+  read(buffer, when, fork_lock);
+}
+
+void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, const When& when,
+                         pthread_mutex_t& fork_lock) noexcept {
+  if (!has(ip) && sampler::now_ns() >= next_read_ns_)
+    read(buffer, when, fork_lock);
+}
+
+void Mappings::read(RecordBuffer& buffer, const When& when, pthread_mutex_t& fork_lock) noexcept {
+  const std::uint64_t before_ns = sampler::now_ns();
+  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  ::pthread_mutex_lock(&fork_lock);
+  modules_.read();
+  ::pthread_mutex_unlock(&fork_lock);
+  lists_[1 - current_].count = 0;
+  compared_ = 0;
+  std::size_t length = 0;
+  for (;;) {
+    const ssize_t n = ::read(fd, text_.data() + length, text_.size() - length);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    length += static_cast<std::size_t>(n);
+    std::string_view text(text_.data(), length);
+    for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      take(buffer, when, text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    std::copy(text.begin(), text.end(), text_.begin());
+    length = text.size();
+  }
+  ::close(fd);
+  current_ = 1 - current_;
+  read_ns_ = sampler::now_ns();
+  next_read_ns_ = read_ns_ + kReadShare * (read_ns_ - before_ns);
+}
+
+/// Both lists are in order of addresses, so that one walk along them finds what is new.
+void Mappings::take(RecordBuffer& buffer, const When& when, std::string_view line) noexcept {
+  const auto map = proc::parse_maps_line(line);
+  List& next = lists_[1 - current_];
+  if (!map || !map->executable || next.count == kMost)
+    return;
+  const Mapping mapping{.start = map->start,
+                        .end = map->end,
+                        .file_offset = map->file_offset,
+                        .inode = map->inode,
+                        .device_major = map->device_major,
+                        .device_minor = map->device_minor};
+  next.all[next.count++] = mapping;
+  const List& known = lists_[current_];
+  while (compared_ < known.count && place_of(known.all[compared_]) < place_of(mapping))
+    ++compared_;
+  if (compared_ < known.count && known.all[compared_] == mapping)
+    return;
+  const bool is_file = map->inode != 0 && map->path.starts_with('/');
+  write_mapping(buffer, when, *map, is_file ? modules_.build_id_at(map->start) : Bytes{});
+}
+
+}  // namespace pe::sigprof

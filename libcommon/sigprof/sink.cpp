@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "sigprof/sink.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "preload/atomics.h"
+#include "sampler/target/timers.h"
+
+namespace pe::sigprof {
+
+void Sink::open(int fd, const std::uint64_t& deadline_ns) noexcept {
+  fd_ = fd;
+  deadline_ns_ = &deadline_ns;
+  written_ = 0;
+  error_ = 0;
+  state_ = State::kOpen;
+  struct stat status {};
+  const bool is_known = ::fstat(fd, &status) == 0;
+  is_socket_ = is_known && S_ISSOCK(status.st_mode);
+  may_wait_ = !is_known || !S_ISREG(status.st_mode);
+}
+
+void Sink::close() noexcept {
+  if (fd_ >= 0)
+    ::close(fd_);
+  fd_ = -1;
+}
+
+/// For room.  False if it is too late, or polling fails.
+bool Sink::wait() noexcept {
+  constexpr int kStepMs = 20;
+  for (;;) {
+    pollfd polled{fd_, POLLOUT, 0};
+    const int ready = ::poll(&polled, 1, kStepMs);
+    if (ready > 0)
+      return true;  // an error, too, is told by writing
+    if (ready < 0 && errno != EINTR) {
+      state_ = State::kFailed;
+      error_ = errno;
+      return false;
+    }
+    const std::uint64_t deadline_ns = preload::load_published(*deadline_ns_);
+    if (deadline_ns != 0 && sampler::now_ns() >= deadline_ns) {
+      state_ = State::kTooSlow;
+      return false;
+    }
+  }
+}
+
+long Sink::write_some(Bytes bytes) const noexcept {
+  if (is_socket_)
+    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return ::write(fd_, bytes.data(), bytes.size());
+}
+
+bool Sink::write(Bytes bytes) noexcept {
+  while (state_ == State::kOpen && !bytes.empty()) {
+    if (may_wait_ && !wait())
+      return false;
+    const std::size_t most = may_wait_ ? PIPE_BUF : bytes.size();
+    const long n = write_some(bytes.first(std::min(bytes.size(), most)));
+    if (n >= 0) {
+      written_ += static_cast<std::uint64_t>(n);
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    } else if (errno != EINTR && errno != EAGAIN) {
+      state_ = State::kFailed;
+      error_ = errno;
+    }
+  }
+  return state_ == State::kOpen;
+}
+
+}  // namespace pe::sigprof
