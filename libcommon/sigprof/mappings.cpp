@@ -15,7 +15,7 @@
 namespace pe::sigprof {
 namespace {
 
-constexpr std::uint64_t kRereadNs = 250'000'000;
+constexpr std::uint64_t kRereadNs = 1'000'000'000;
 constexpr std::uint64_t kReadShare = 20;
 
 auto place_of(const Mapping& mapping) noexcept { return std::tie(mapping.start, mapping.end); }

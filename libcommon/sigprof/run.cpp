@@ -145,6 +145,10 @@ void Run::free() noexcept {
   ::munmap(this, sizeof(Run));
 }
 
+bool Run::is_of_this_process() const noexcept {
+  return pid_ == static_cast<std::uint32_t>(::getpid());
+}
+
 void Run::abandon() noexcept {
   remove_handler_in_child();
   free();

@@ -34,6 +34,8 @@ class Run {
   /// SP_SIGPROF_OK, or what has gone wrong meanwhile.  Frees the memory.
   int end(sp_sigprof_counts& counts) noexcept;
 
+  /// False in a child that was made without the C library's handlers of fork(2), by _Fork(3).
+  [[nodiscard]] bool is_of_this_process() const noexcept;
   /// In the child of a fork(2): lets go of what there is of the parent's.
   void abandon() noexcept;
 

@@ -22,8 +22,8 @@ using preload::load_relaxed;
 
 namespace {
 
-constexpr std::uint64_t kScanNs = 50'000'000, kScanShare = 50;
-constexpr std::uint64_t kLongestWaitNs = 50'000'000;
+constexpr std::uint64_t kScanNs = 100'000'000, kScanShare = 50;
+constexpr std::uint64_t kLongestWaitNs = 100'000'000;
 constexpr std::uint64_t kNameNs = 250'000'000;
 
 }  // namespace

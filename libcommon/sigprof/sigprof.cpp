@@ -42,13 +42,42 @@ void after_fork() noexcept {
 }
 
 /// Timers and other threads are the parent's.
-void begin_child() noexcept {
+void leave_parent() noexcept {
   const preload::KeepErrno keep;
   if (profiler.run != nullptr)
     profiler.run->abandon();
   profiler.run = nullptr;
   profiler.is_ending = false;
+}
+
+void begin_child() noexcept {
+  leave_parent();
   ::pthread_mutex_init(&profiler.lock, nullptr);
+}
+
+/// For who calls the library.
+class Caller {
+ public:
+  Caller() noexcept {
+    ::pthread_mutex_lock(&profiler.lock);
+    if (profiler.run != nullptr && !profiler.run->is_of_this_process())
+      leave_parent();
+  }
+  Caller(const Caller&) = delete;
+  Caller(Caller&&) = delete;
+  Caller& operator=(const Caller&) = delete;
+  Caller& operator=(Caller&&) = delete;
+  ~Caller() { ::pthread_mutex_unlock(&profiler.lock); }
+};
+
+/// The run, if it is ours to end: then there are no more samples.
+Run* begin_to_end() noexcept {
+  const Caller caller;
+  if (profiler.run == nullptr || profiler.is_ending)
+    return nullptr;
+  profiler.is_ending = true;
+  profiler.run->end_sampling();
+  return profiler.run;
 }
 
 /// A duplicate that programs begun by exec(3) do not inherit; -1: it is not open for writing.
@@ -102,40 +131,29 @@ static_assert(kTexts.size() == SP_SIGPROF_NO_PROC + 1);
 }  // namespace
 }  // namespace pe::sigprof
 
+using pe::sigprof::Caller;
 using pe::sigprof::profiler;
 
 int sp_sigprof_start(const sp_sigprof_options* options, int fd) {
-  ::pthread_mutex_lock(&profiler.lock);
-  const int result = pe::sigprof::start(options, fd);
-  ::pthread_mutex_unlock(&profiler.lock);
-  return result;
+  const Caller caller;
+  return pe::sigprof::start(options, fd);
 }
 
 int sp_sigprof_add_this_thread(void) {
-  ::pthread_mutex_lock(&profiler.lock);
-  const int result =
-      profiler.run == nullptr ? SP_SIGPROF_NOT_RUNNING : profiler.run->add_this_thread();
-  ::pthread_mutex_unlock(&profiler.lock);
-  return result;
+  const Caller caller;
+  return profiler.run == nullptr ? SP_SIGPROF_NOT_RUNNING : profiler.run->add_this_thread();
 }
 
 int sp_sigprof_stop(sp_sigprof_counts* counts) {
-  ::pthread_mutex_lock(&profiler.lock);
-  pe::sigprof::Run* const run = profiler.is_ending ? nullptr : profiler.run;
-  if (run != nullptr) {
-    profiler.is_ending = true;
-    run->end_sampling();
-  }
-  ::pthread_mutex_unlock(&profiler.lock);
+  pe::sigprof::Run* const run = pe::sigprof::begin_to_end();
   if (run == nullptr)
     return SP_SIGPROF_NOT_RUNNING;
   run->end_writer();  // may take as long as its reader: a fork is not to wait for that
-  ::pthread_mutex_lock(&profiler.lock);
+  const Caller caller;
   sp_sigprof_counts counted;
   const int result = run->end(counted);
   profiler.run = nullptr;
   profiler.is_ending = false;
-  ::pthread_mutex_unlock(&profiler.lock);
   if (counts != nullptr)
     pe::sigprof::give_counts(counted, *counts);
   return result;

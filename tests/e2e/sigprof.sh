@@ -1,6 +1,7 @@
 #!/bin/bash
 # Programs that profile themselves: what their streams say, and that the library disturbs nothing.
-# PE_SELF: tests/data/src/self_profiled; PE_EXAMPLE: share/stackpipe/examples/self_profile; PE_SIGPROF: the library.
+# PE_SELF and PE_EDGES are self_profiled and self_edges of tests/data/src, PE_EXAMPLE is self_profile of
+# share/stackpipe/examples, PE_SIGPROF the library.
 # shellcheck source=SCRIPTDIR/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -63,6 +64,28 @@ for mode in own-handler taken-over closed stalled storm wall exec; do
   run $mode
 done
 
+# Where it is not easy: code that comes later, stacks that are cut or no thread's own, descriptors that are not there.
+edge() { "$PE_EDGES" "$@" 2>"$dir/said" || fail "$*: status $?: $(cat "$dir/said")"; }
+edge plugin "$PE_PLUGIN" "$dir/stream"
+whole "$dir/stream"
+within 'code that was loaded' 66.7 "$(share ';main;run_plugin;plugin_spin[; ]' "$dir/folded")" 10
+edge deep "$dir/stream"
+fold "$dir/stream" >"$dir/folded" 2>/dev/null
+at_least 'the top of a deep stack' 90 "$(share ';descend;descend;spin_deep[; ]' "$dir/folded")"
+edge stacks "$dir/stream"
+fold "$dir/stream" >"$dir/folded" 2>/dev/null
+for name in coroutine alternate; do
+  within "$name stack" 50 "$(share "spin_${name}[; ]" "$dir/folded")" 10
+done
+edge closed "$dir/stream"
+whole "$dir/stream"
+at_least 'without standard descriptors' 90 "$(share 'spin_closed[; ]' "$dir/folded")"
+edge unnoticed
+
+# Where the kernel gives no timers.
+if (ulimit -i 0; "$PE_SELF" shares "$dir/stream") >/dev/null 2>"$dir/said"; then fail 'started without timers'; fi
+grep -q 'start: the kernel gives no timer' "$dir/said" || fail "without timers: $(cat "$dir/said")"
+
 # perf reads such streams, too.
 if command -v perf >/dev/null; then
   perf script -i - <"$dir/second" 2>&1 | grep -q 'spin_child' || fail 'perf does not read the stream'
@@ -70,7 +93,7 @@ fi
 
 # A program that is killed leaves a stream that was cut off, and what came until then.
 "$PE_SELF" shares "$dir/stream" >/dev/null 2>&1 &
-for _ in $(seq 600); do [ "$(stat -c %s "$dir/stream" 2>/dev/null || echo 0)" -gt 200000 ] && break; sleep 0.1; done
+for _ in $(seq 600); do [ "$(stat -c %s "$dir/stream" 2>/dev/null || echo 0)" -gt 50000 ] && break; sleep 0.1; done
 kill -KILL $!
 wait $! 2>/dev/null
 pe-symbolize -q "$dir/stream" 2>/dev/null | stackfold >"$dir/folded" 2>"$dir/fold-said"

@@ -247,7 +247,7 @@ static int run_twice(char** files) {
   start(&options, create(files[0]));
   expect(SP_SIGPROF_RUNNING, sp_sigprof_start(&options, 1), "start again");
   spin_first(500);
-  check(stop(SP_SIGPROF_OK).samples > 10, "no samples");
+  check(stop(SP_SIGPROF_OK).samples > 3, "no samples");
   check(action_now() == SIG_DFL, "SIGPROF is not as it was");
   for (int round = 0; round < 50; ++round) {
     start(NULL, create("/dev/null"));
@@ -258,7 +258,7 @@ static int run_twice(char** files) {
   start(&options, create(files[1]));
   raise(SIGPROF); /* that of nobody: as before, nothing */
   spin_again(500);
-  check(stop(SP_SIGPROF_OK).samples > 10, "no samples the second time");
+  check(stop(SP_SIGPROF_OK).samples > 3, "no samples the second time");
   check(action_now() == SIG_IGN, "SIGPROF is not ignored as it was");
   return failed;
 }
@@ -286,7 +286,7 @@ static int run_taken_over(char** files) {
   signal(SIGPROF, on_signal);
   spin_other(300);
   counts = stop(SP_SIGPROF_SIGNAL_TAKEN);
-  check(counts.samples > 10, "what was before is missing");
+  check(counts.samples > 3, "what was before is missing");
   check(action_now() == on_signal, "the program's handler is gone");
   return failed;
 }
@@ -308,7 +308,7 @@ static int run_fork(char** files) {
     check(read(go[0], &byte, 1) == 0, "the parent says something");
     start(&options, create(files[1]));
     spin_child(500);
-    check(stop(SP_SIGPROF_OK).samples > 10, "no samples of the child");
+    check(stop(SP_SIGPROF_OK).samples > 3, "no samples of the child");
     _exit(failed);
   }
   {
@@ -428,7 +428,7 @@ static int run_wall(char** files) {
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
   counts = stop(SP_SIGPROF_OK);
-  check(counts.samples > 20, "no samples of a sleep");
+  check(counts.samples > 5, "no samples of a sleep");
   return failed;
 }
 

@@ -100,18 +100,20 @@ BOOST_AUTO_TEST_CASE(threads_may_come_and_go_and_add_themselves) {
     options.clock = clock;
     sp_sigprof_counts counts = SP_SIGPROF_COUNTS;
     BOOST_REQUIRE(sp_sigprof_start(&options, file.get()) == SP_SIGPROF_OK);
+    std::atomic<int> added = 0;
     for (int round = 0; round < 20; ++round) {
       std::vector<std::thread> threads;
       for (int i = 0; i < 4; ++i)
-        threads.emplace_back([i] {
+        threads.emplace_back([&added, i] {
           if (i % 2 == 0)
-            BOOST_TEST(sp_sigprof_add_this_thread() == SP_SIGPROF_OK);
+            added += sp_sigprof_add_this_thread() == SP_SIGPROF_OK ? 1 : 0;
           spin(5);
         });
       for (std::thread& thread : threads)
         thread.join();
     }
     BOOST_TEST(sp_sigprof_stop(&counts) == SP_SIGPROF_OK);
+    BOOST_TEST(added == 40);
     BOOST_TEST(counts.threads > 40U);
     check_whole(file, counts);
   }
