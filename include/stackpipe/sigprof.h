@@ -78,7 +78,7 @@ enum sp_sigprof_result {
   SP_SIGPROF_NO_MEMORY = 7,    /* errno says why */
   SP_SIGPROF_NO_THREAD = 8,    /* the library's own could not begin: errno says why */
   SP_SIGPROF_WRITE_FAILED = 9, /* the stream ends early: errno says why; EPIPE: nobody reads */
-  SP_SIGPROF_READER_SLOW = 10, /* the stream ends early: its reader took nothing for stop_ms */
+  SP_SIGPROF_READER_SLOW = 10, /* the stream ends early: stop_ms were not enough for its reader */
   SP_SIGPROF_NO_PROC = 11      /* /proc/self/maps cannot be read: errno says why */
 };
 

@@ -58,8 +58,10 @@ void Run::write_stream() noexcept {
 /// Until rings would be three quarters full if every stack were as deep as it may be, or it is to
 /// end.
 void Run::wait() noexcept {
+  const bool is_cpu = options_.clock == sampler::Clock::kCpu;  // which is looked at at each tick
+  const std::uint64_t shortest_ns = is_cpu ? std::max(period_ns_, sampler::tick_ns()) : period_ns_;
   const std::uint64_t records = options_.ring_bytes / sampler::record_bytes(options_.stack_bytes);
-  const std::uint64_t ns = std::min(kLongestWaitNs, records * period_ns_ / 4 * 3);
+  const std::uint64_t ns = std::min(kLongestWaitNs, records * shortest_ns / 4 * 3);
   const timespec time{0, static_cast<long>(ns)};
   ::syscall(SYS_futex, &is_stopping_, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <ctime>
 
 #include "preload/atomics.h"
 #include "sampler/target/timers.h"
@@ -33,12 +34,18 @@ void Sink::close() noexcept {
   fd_ = -1;
 }
 
-/// For room.  False if it is too late, or polling fails.
+bool Sink::is_late() const noexcept {
+  const std::uint64_t deadline_ns = preload::load_published(*deadline_ns_);
+  return deadline_ns != 0 && sampler::now_ns() >= deadline_ns;
+}
+
+/// For room.  False if it is too late to wait, or polling fails.
 bool Sink::wait() noexcept {
-  constexpr int kStepMs = 20;
   for (;;) {
+    constexpr int kStepMs = 20;
+    const bool was_late = is_late();
     pollfd polled{fd_, POLLOUT, 0};
-    const int ready = ::poll(&polled, 1, kStepMs);
+    const int ready = ::poll(&polled, 1, was_late ? 0 : kStepMs);
     if (ready > 0)
       return true;  // an error, too, is told by writing
     if (ready < 0 && errno != EINTR) {
@@ -46,8 +53,7 @@ bool Sink::wait() noexcept {
       error_ = errno;
       return false;
     }
-    const std::uint64_t deadline_ns = preload::load_published(*deadline_ns_);
-    if (deadline_ns != 0 && sampler::now_ns() >= deadline_ns) {
+    if (was_late) {
       state_ = State::kTooSlow;
       return false;
     }
@@ -69,7 +75,11 @@ bool Sink::write(Bytes bytes) noexcept {
     if (n >= 0) {
       written_ += static_cast<std::uint64_t>(n);
       bytes = bytes.subspan(static_cast<std::size_t>(n));
-    } else if (errno != EINTR && errno != EAGAIN) {
+    } else if (errno == EAGAIN) {  // there was less room than one write needs
+      state_ = is_late() ? State::kTooSlow : State::kOpen;
+      constexpr timespec kMoment{0, 1'000'000};
+      ::nanosleep(&kMoment, nullptr);
+    } else if (errno != EINTR) {
       state_ = State::kFailed;
       error_ = errno;
     }

@@ -31,6 +31,7 @@ class Sink {
 
  private:
   bool wait() noexcept;
+  [[nodiscard]] bool is_late() const noexcept;
   [[nodiscard]] long write_some(Bytes bytes) const noexcept;
 
   const std::uint64_t* deadline_ns_;

@@ -3,7 +3,7 @@
 //
 //     sigprof_cost [ROUNDS [DEPTH]]
 //
-// The work is a fixed count of additions below DEPTH frames of 200 bytes, half a second or so.  For
+// The work is a fixed count of additions below DEPTH frames of 200 bytes, a second or so.  For
 // each way of profiling, a row: the median over the rounds of how much more CPU time the thread
 // took than in the work without before it, with the interval in which the true median is with 95 %
 // (order statistics), the CPU time of the library's thread, and the samples.  The stream goes to
@@ -37,7 +37,7 @@ double cpu_seconds() {
   if (depth > 0) {
     work_below(depth - 1);
   } else {
-    constexpr int kAdditions = 500'000'000;
+    constexpr int kAdditions = 2'000'000'000;
     for (int i = 0; i < kAdditions; ++i)
       sink = sink + 1;
   }
