@@ -11,6 +11,7 @@
 
 #include "preload/atomics.h"
 #include "sampler/target/timers.h"
+#include "sampler/tick.h"
 #include "sigprof/handler.h"
 #include "sigprof/proc_self.h"
 #include "sigprof/run.h"

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "sampler/tick.h"
+
 namespace pe::sampler {
 namespace {
 
