@@ -70,7 +70,7 @@ typedef struct sp_sigprof_counts {
 enum sp_sigprof_result {
   SP_SIGPROF_OK = 0,
   SP_SIGPROF_BAD_OPTION = 1,   /* out of its range, or not known to this version */
-  SP_SIGPROF_BAD_FD = 2,       /* not open for writing */
+  SP_SIGPROF_BAD_FD = 2,       /* not open for writing, or none is left: errno says why */
   SP_SIGPROF_RUNNING = 3,      /* started already */
   SP_SIGPROF_NOT_RUNNING = 4,  /* not started; or started by the process that forked this one */
   SP_SIGPROF_SIGNAL_TAKEN = 5, /* the program has a handler of its own for SIGPROF */

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kScanNs = 100'000'000, kScanShare = 50;
 constexpr std::uint64_t kLongestWaitNs = 100'000'000;
-constexpr std::uint64_t kNameNs = 250'000'000;
+constexpr std::uint64_t kNameNs = 250'000'000, kYoungNs = 1'000'000'000;
 
 }  // namespace
 
@@ -126,9 +126,10 @@ void Run::tell(Slot& slot) noexcept {
   name(slot);
 }
 
-/// Names change: threads get theirs some time after they have begun.
+/// Names change, mostly when a thread has just begun.
 void Run::name(Slot& slot) noexcept {
-  if (slot.named_ns != 0 && pass_ns_ - slot.named_ns < kNameNs)
+  const bool is_young = slot.shared.start_ns + kYoungNs > pass_ns_;
+  if (slot.named_ns != 0 && !is_young && pass_ns_ - slot.named_ns < kNameNs)
     return;
   slot.named_ns = pass_ns_;
   std::array<char, 16> room{};

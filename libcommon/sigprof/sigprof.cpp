@@ -55,6 +55,23 @@ void begin_child() noexcept {
   ::pthread_mutex_init(&profiler.lock, nullptr);
 }
 
+/// A thread in the library is not ended half-way (pthread_cancel(3)).
+class NoCancel {
+ public:
+  NoCancel() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NoCancel(const NoCancel&) = delete;
+  NoCancel(NoCancel&&) = delete;
+  NoCancel& operator=(const NoCancel&) = delete;
+  NoCancel& operator=(NoCancel&&) = delete;
+  ~NoCancel() {
+    int ours = 0;
+    ::pthread_setcancelstate(before_, &ours);
+  }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 /// For who calls the library.
 class Caller {
  public:
@@ -68,6 +85,9 @@ class Caller {
   Caller& operator=(const Caller&) = delete;
   Caller& operator=(Caller&&) = delete;
   ~Caller() { ::pthread_mutex_unlock(&profiler.lock); }
+
+ private:
+  NoCancel no_cancel_;
 };
 
 /// The run, if it is ours to end: then there are no more samples.
@@ -80,11 +100,14 @@ Run* begin_to_end() noexcept {
   return profiler.run;
 }
 
-/// A duplicate that programs begun by exec(3) do not inherit; -1: it is not open for writing.
+/// A duplicate that programs begun by exec(3) do not inherit; -1: errno, EBADF if it is not open
+/// for writing.
 int own_descriptor(int fd) noexcept {
   const int flags = ::fcntl(fd, F_GETFL);
-  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
+  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) {
+    errno = EBADF;
     return -1;
+  }
   constexpr int kAboveStandard = 3;
   return ::fcntl(fd, F_DUPFD_CLOEXEC, kAboveStandard);
 }
@@ -132,6 +155,7 @@ static_assert(kTexts.size() == SP_SIGPROF_NO_PROC + 1);
 }  // namespace pe::sigprof
 
 using pe::sigprof::Caller;
+using pe::sigprof::NoCancel;
 using pe::sigprof::profiler;
 
 int sp_sigprof_start(const sp_sigprof_options* options, int fd) {
@@ -145,6 +169,7 @@ int sp_sigprof_add_this_thread(void) {
 }
 
 int sp_sigprof_stop(sp_sigprof_counts* counts) {
+  const NoCancel no_cancel;
   pe::sigprof::Run* const run = pe::sigprof::begin_to_end();
   if (run == nullptr)
     return SP_SIGPROF_NOT_RUNNING;

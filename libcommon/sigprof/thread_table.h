@@ -71,7 +71,6 @@ class ThreadTable {
   /// Threads that a scan has found and could not add, the most at one time.
   [[nodiscard]] std::uint64_t refused() const noexcept;
   [[nodiscard]] std::uint64_t added() const noexcept;
-  [[nodiscard]] std::uint32_t ring_bytes() const noexcept { return options_.ring_bytes; }
   /// Held while slots are taken.
   [[nodiscard]] pthread_mutex_t& lock() noexcept { return lock_; }
 

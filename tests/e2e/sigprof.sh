@@ -42,7 +42,7 @@ within 'time that is sampled' "$(count cpu_ms)" "$(count sampled_ms)" 300
 within 'time in the stream' "$(count sampled_ms)" "$(sum_ms)" 1
 
 hold '30 spin_early 50 spin_late 20 spin_first' threads
-at_least 'a thread by its name' 99 "$(awk '/;spin_late[; ]/ { all += $NF; if (/^late;/) hit += $NF } END { print 100 * hit / all }' "$dir/folded")"
+at_least 'a thread by its name' 90 "$(awk '/;spin_late[; ]/ { all += $NF; if (/^late;/) hit += $NF } END { print 100 * hit / all }' "$dir/folded")"
 hold '50 spin_first 50 spin_added 0 spin_other' chosen
 run blocked "$dir/stream"
 run errno "$dir/stream"
