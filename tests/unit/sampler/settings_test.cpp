@@ -4,14 +4,15 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "preload/short_text.h"
 #include "sampler/collector.h"
 
 namespace {
 
+using pe::preload::ShortText;
 using pe::sampler::Clock;
 using pe::sampler::parse_settings;
 using pe::sampler::Settings;
-using pe::sampler::ShortText;
 
 }  // namespace
 
