@@ -84,9 +84,25 @@ BOOST_AUTO_TEST_CASE(a_process_whose_first_thread_has_ended_is_still_mapped) {
   ::waitpid(child, nullptr, 0);
 }
 
+BOOST_AUTO_TEST_CASE(children_are_known_until_they_are_waited_for) {
+  const pid_t first = ::fork();
+  if (first == 0)
+    ::_exit(0);
+  const pid_t second = ::fork();
+  if (second == 0)
+    ::_exit(0);
+  const auto children = pe::proc::children_of(::getpid());
+  BOOST_TEST(std::count(children.begin(), children.end(), first) == 1);
+  BOOST_TEST(std::count(children.begin(), children.end(), second) == 1);
+  ::waitpid(first, nullptr, 0);
+  ::waitpid(second, nullptr, 0);
+  BOOST_TEST(pe::proc::children_of(::getpid()).empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_process_that_is_gone_is_no_error) {
   BOOST_TEST(!pe::proc::for_each_mapping(0x7ffffffe, [](const auto&) {}));
   BOOST_TEST(pe::proc::threads_of(0x7ffffffe).empty());
+  BOOST_TEST(pe::proc::children_of(0x7ffffffe).empty());
   BOOST_TEST(!pe::proc::status_of(0x7ffffffe).has_value());
 }
 
