@@ -24,7 +24,7 @@
 namespace pe::recording {
 namespace {
 
-constexpr std::uint64_t kNsInSecond = 1'000'000'000;
+constexpr std::uint64_t kSignalSecondNs = 1'000'000'000;
 constexpr const char* kSamplerLibrary = "libsampler_preload.so";
 
 /// As the library will have them.
@@ -144,7 +144,7 @@ void SignalEngine::on_process(const sampler::ProcessBegan& process) {
   const bool is_known = processes_.contains(process.pid);
   const bool is_fork = process.began_as == sampler::BeganAs::kFork;
   std::erase(ended_, process.pid);
-  processes_[process.pid] = {.period_ns = kNsInSecond / process.hz, .last_ns = process.time_ns};
+  processes_[process.pid] = {.period_ns = kSignalSecondNs / process.hz, .last_ns = process.time_ns};
   TaskChange change{.kind = TaskChange::Kind::kBegan,
                     .pid = process.pid,
                     .tid = process.pid,
@@ -242,7 +242,7 @@ std::string SignalEngine::describe_rate() const {
     return fmt::format(
         "; sampled at {:.0f} Hz instead of {}: this kernel looks at timers of CPU time {} times a "
         "second",
-        settings_.hz / together, settings_.hz, kNsInSecond / sampler::tick_ns());
+        settings_.hz / together, settings_.hz, kSignalSecondNs / sampler::tick_ns());
   return {};
 }
 
@@ -263,12 +263,12 @@ std::string SignalEngine::describe_missed() const {
   for (const auto& [why, count] : collector_.refused())
     add(count, "process", why + ": not taken in");
   // A thread's last period is nobody's loss: others are sampled that are not over yet.
-  const std::uint64_t usual_ns = counts.threads * kNsInSecond / settings_.hz;
+  const std::uint64_t usual_ns = counts.threads * kSignalSecondNs / settings_.hz;
   constexpr std::uint64_t kNoticeableNs = 10'000'000;
   if (counts.unsampled_ns > usual_ns + kNoticeableNs)
     text += fmt::format(
         "; {:.2f} s of CPU time between the kernel's ticks, not sampled",
-        static_cast<double>(counts.unsampled_ns - usual_ns) / static_cast<double>(kNsInSecond));
+        static_cast<double>(counts.unsampled_ns - usual_ns) / static_cast<double>(kSignalSecondNs));
   return text;
 }
 

@@ -46,22 +46,26 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-/// Whether SIGPROF waits for a thread that blocks it (proc(5), "SigPnd").
-bool has_pending_signal(pid_t pid, pid_t tid) {
+/// A set of signals in the text of /proc/TID/status, and whether SIGPROF is in it.
+bool names_sigprof(std::string_view status, std::string_view name) {
+  constexpr std::size_t kDigits = 16;
+  constexpr int kHexadecimal = 16;
+  const auto at = status.find(name);
+  if (at == std::string_view::npos)
+    return false;
+  const auto set =
+      parse_number<std::uint64_t>(status.substr(at + name.size()).substr(0, kDigits), kHexadecimal);
+  return set && (*set >> (SIGPROF - 1) & 1) != 0;
+}
+
+/// Whether SIGPROF waits for a thread that blocks it (proc(5)).
+bool has_blocked_signal(pid_t pid, pid_t tid) {
   const Fd fd(
       ::open(fmt::format("/proc/{}/task/{}/status", pid, tid).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text{};
   const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
   const std::string_view all(text.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  constexpr std::string_view kName = "SigPnd:\t";
-  constexpr std::size_t kDigits = 16;
-  constexpr int kHexadecimal = 16;
-  const auto at = all.find(kName);
-  if (at == std::string_view::npos)
-    return false;
-  const auto set =
-      parse_number<std::uint64_t>(all.substr(at + kName.size()).substr(0, kDigits), kHexadecimal);
-  return set && (*set >> (SIGPROF - 1) & 1) != 0;
+  return names_sigprof(all, "SigPnd:\t") && names_sigprof(all, "SigBlk:\t");
 }
 
 /// Adds what a count has grown by since `told`.
@@ -359,7 +363,7 @@ void Collector::count_blocking(Running& process) {
   for (Slot& slot : process.slots) {
     if (!slot.is_open || slot.is_blocking || slot.tail != slot.opened_at)
       continue;
-    slot.is_blocking = has_pending_signal(process.pid, slot.tid);
+    slot.is_blocking = has_blocked_signal(process.pid, slot.tid);
     counts_.threads_that_block += slot.is_blocking ? 1 : 0;
   }
 }
