@@ -17,31 +17,32 @@ bool SiteTable::start() noexcept {
   return table != nullptr;
 }
 
-void SiteTable::put(Table& table, const Entry& entry) noexcept {
-  std::uint64_t i = entry.hash;
+void SiteTable::put(Table& table, std::uint64_t hash, std::uint32_t site) noexcept {
+  constexpr unsigned kHalf = 32;
+  std::uint64_t i = hash;
   while (table.entry(i).site != 0)
     ++i;
   Entry& place = table.entry(i);
-  place.hash = entry.hash;
-  place.depth = entry.depth;
-  publish(place.site, entry.site);
+  place.low = static_cast<std::uint32_t>(hash);
+  place.high = static_cast<std::uint32_t>(hash >> kHalf);
+  publish(place.site, site);
   ++table.count;
 }
 
-bool SiteTable::insert(StackHash stack, std::uint32_t depth, std::uint32_t site) noexcept {
-  if (table_->count * 3 > table_->mask * 2) {
+bool SiteTable::insert(StackHash stack, std::uint32_t site) noexcept {
+  if (table_->count * 4 > table_->mask * 3) {
     Table* larger = new_table((table_->mask + 1) * 2);
     if (larger == nullptr)
       return false;
     for (std::uint64_t i = 0; i <= table_->mask; ++i)
-      if (table_->entry(i).site != 0)
-        put(*larger, table_->entry(i));
+      if (const Entry& entry = table_->entry(i); entry.site != 0)
+        put(*larger, entry.hash(), entry.site);
     if (retired_ != nullptr)  // whoever still looks at it finds zeros
       clear_private(retired_, bytes_of(*retired_));
     retired_ = table_;
     publish(table_, larger);
   }
-  put(*table_, {stack.bits(), depth, site});
+  put(*table_, stack.bits(), site);
   return true;
 }
 

@@ -8,6 +8,13 @@ namespace pe::malloctrace {
 using heap::kHead;
 using heap::kSite;
 
+namespace {
+
+/// Of an entry of the index; the others are a child's number.
+constexpr std::uint32_t kMarkBits = 0xe0000000;
+
+}  // namespace
+
 bool StackTree::start(SharedMemory shared) noexcept {
   constexpr std::size_t kFirstSize = 4096;
   shared_ = shared;
@@ -28,18 +35,30 @@ bool StackTree::remember(std::uint32_t depth) noexcept {
   return last_.map(std::max<std::size_t>(kFirstSize, depth * std::size_t{2}));
 }
 
-std::uint64_t StackTree::place(std::uint32_t node, std::uint32_t code) const noexcept {
+std::uint64_t StackTree::hash(std::uint32_t node, std::uint32_t code) noexcept {
   constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
-  const std::uint64_t hash = (std::uint64_t{node} << 32 | code) * kSpread;
-  return hash ^ hash >> 32;
+  const std::uint64_t product = (std::uint64_t{node} << 32 | code) * kSpread;
+  return product ^ product >> 32;
+}
+
+/// The bits of the hash that no place depends on, where a child's number has none.
+std::uint32_t StackTree::mark(std::uint64_t hash) noexcept {
+  static_assert(heap::kMaxWords == ~kMarkBits + 1);
+  constexpr unsigned kUpperHalf = 32;
+  return static_cast<std::uint32_t>(hash >> kUpperHalf) & kMarkBits;
 }
 
 std::uint32_t StackTree::find_elsewhere(std::uint32_t node, std::uint32_t code) const noexcept {
   const std::uint32_t* words = shared_.words();
   const std::size_t mask = index_.size() - 1;
-  for (std::uint64_t i = place(node, code);; ++i) {
-    const std::uint32_t child = index_[i & mask];
-    if (child == 0 || (words[child] == code && words[child - 1] == (kHead | node)))
+  const std::uint64_t place = hash(node, code);
+  for (std::uint64_t i = place;; ++i) {
+    const std::uint32_t marked = index_[i & mask];
+    if (marked == 0)
+      return 0;
+    const std::uint32_t child = marked & ~kMarkBits;
+    if ((marked & kMarkBits) == mark(place) && words[child] == code &&
+        words[child - 1] == (kHead | node))
       return child;
   }
 }
@@ -47,10 +66,11 @@ std::uint32_t StackTree::find_elsewhere(std::uint32_t node, std::uint32_t code) 
 void StackTree::put(std::uint32_t child) noexcept {
   const std::uint32_t* words = shared_.words();
   const std::size_t mask = index_.size() - 1;
-  std::uint64_t i = place(words[child - 1] & ~kHead, words[child]);
+  const std::uint64_t place = hash(words[child - 1] & ~kHead, words[child]);
+  std::uint64_t i = place;
   while (index_[i & mask] != 0)
     ++i;
-  index_[i & mask] = child;
+  index_[i & mask] = mark(place) | child;
 }
 
 /// For one more child that stands elsewhere.
@@ -62,7 +82,7 @@ bool StackTree::make_room() noexcept {
     return false;
   for (std::size_t i = 0; i < old.size(); ++i)
     if (old[i] != 0)
-      put(old[i]);
+      put(old[i] & ~kMarkBits);
   old.unmap();
   return true;
 }

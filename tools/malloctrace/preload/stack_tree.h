@@ -1,7 +1,8 @@
 // The tree of stacks in the shared memory, as heap/layout.h describes it: adds stacks.
 //
 // Which child a node has is found without an index where it stands right behind; others are in a
-// table of 4 bytes each, in private memory.
+// table of 4 bytes each, in private memory.  Three bits of these are of a hash, so that most that
+// are not meant are told apart without a look at the tree.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -52,7 +53,8 @@ class StackTree {
   }
 
  private:
-  [[nodiscard]] std::uint64_t place(std::uint32_t node, std::uint32_t code) const noexcept;
+  [[nodiscard]] static std::uint64_t hash(std::uint32_t node, std::uint32_t code) noexcept;
+  [[nodiscard]] static std::uint32_t mark(std::uint64_t hash) noexcept;
   [[nodiscard]] std::uint32_t find(std::uint32_t node, std::uint32_t code) const noexcept;
   [[nodiscard]] std::uint32_t find_elsewhere(std::uint32_t node, std::uint32_t code) const noexcept;
   std::uint32_t append(std::uint32_t node, std::uint32_t code) noexcept;
@@ -67,7 +69,7 @@ class StackTree {
   SharedMemory shared_;
   PrivateArray<Step> last_;  ///< the way to the stack that was added last
   std::uint32_t last_depth_;
-  PrivateArray<std::uint32_t> index_;  ///< children that do not stand behind their parents
+  PrivateArray<std::uint32_t> index_;  ///< marked children that do not stand behind their parents
   std::size_t indexed_;
 };
 

@@ -330,11 +330,11 @@ namespace {
 std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
   Tracer& tracer = *thread.tracer;
   const std::lock_guard guard(tracer.sites_lock);
-  if (const std::uint32_t known = tracer.sites.find(stack.hash, stack.depth); known != 0)
+  if (const std::uint32_t known = tracer.sites.find(stack.hash); known != 0)
     return known;
   const std::uint32_t site = tracer.tree.site_of(
       stack.depth, [&thread](std::uint32_t number) { return thread.walk.code(number); });
-  if (site == 0 || !tracer.sites.insert(stack.hash, stack.depth, site))
+  if (site == 0 || !tracer.sites.insert(stack.hash, site))
     count_up(tracer.shared.header().full);
   return site;
 }
@@ -354,13 +354,12 @@ std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
   constexpr std::uint64_t kTellEach = 256;
   if (thread.walk.counts().walks % kTellEach == 0) [[unlikely]]
     tell_counts(thread);
-  if (stack.hash.bits() == thread.last_stack.bits() && stack.depth == thread.last_depth)
+  if (stack.hash.bits() == thread.last_stack.bits())
     return thread.last_site;
-  std::uint32_t site = thread.tracer->sites.find(stack.hash, stack.depth);
+  std::uint32_t site = thread.tracer->sites.find(stack.hash);
   if (site == 0) [[unlikely]]
     site = stack.depth == 0 ? 0 : add_site(thread, stack);
   thread.last_stack = stack.hash;
-  thread.last_depth = stack.depth;
   thread.last_site = site;
   return site;
 }

@@ -47,8 +47,8 @@ struct Thread {
   const void* last_block;  ///< that it has allocated, if it is live; see Totals::temporary_count
   /// Bytes to the next sample at that time: less now if it has allocated again, and that was none.
   std::uint64_t left_at_last;
-  StackHash last_stack;  ///< and depth and site: mostly the same again
-  std::uint32_t last_depth, last_site;
+  StackHash last_stack;  ///< and its site: mostly the same again
+  std::uint32_t last_site;
   StackWalk walk;
   Account account;
   heap::ThreadSums* sums;
