@@ -21,10 +21,15 @@ std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
   auto* place = reinterpret_cast<void*>(avma);  // NOLINT(performance-no-int-to-ptr)
   if (::_dl_find_object(place, &found) != 0 || found.dlfo_eh_frame == nullptr)
     return std::nullopt;
-  return unwind::find_loaded_fde({reinterpret_cast<std::uint64_t>(found.dlfo_map_start),
-                                  reinterpret_cast<std::uint64_t>(found.dlfo_map_end),
-                                  reinterpret_cast<std::uint64_t>(found.dlfo_eh_frame)},
-                                 avma);
+  const auto start = reinterpret_cast<std::uint64_t>(found.dlfo_map_start);
+  auto end = reinterpret_cast<std::uint64_t>(found.dlfo_map_end);
+  const auto header = reinterpret_cast<std::uint64_t>(found.dlfo_eh_frame);
+  // Of some programs the code alone is told (glibc 2.36; Debian 12's make), and the tables, which
+  // are no larger than that in any, stand behind it.
+  constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 28;
+  if (header >= end)
+    end = header + kMostTableBytes;
+  return unwind::find_loaded_fde({start, end, header}, avma);
 }
 
 constexpr unsigned kUserAddressBits = 47;  ///< of user space
