@@ -12,6 +12,7 @@
 
 #include "io/deflate.h"
 #include "perf/sample.h"
+#include "stackfold/formats/pprof_fields.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold::exports {
@@ -19,21 +20,7 @@ namespace {
 
 using Writer = protozero::pbf_writer;
 
-/// Field numbers of profile.proto.
-namespace field {
-enum Profile : protozero::pbf_tag_type {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kStringTable = 6,
-  kDurationNanos = 10,
-  kPeriodType = 11,
-  kPeriod = 12,
-  kDefaultSampleType = 14,
-};
-}  // namespace field
+namespace field = pprof::field;
 
 /// One of the numbers that every sample has.
 struct Column {
@@ -93,7 +80,7 @@ class PprofWriter {
     return found->second;
   }
 
-  void write_type(field::Profile tag, std::string_view type, std::string_view unit) {
+  void write_type(field::OfProfile tag, std::string_view type, std::string_view unit) {
     Writer message(out_, tag);
     message.add_int64(1, number_of(type));
     message.add_int64(2, number_of(unit));
@@ -116,13 +103,13 @@ class PprofWriter {
     locations_.clear();
     for (Index stack = sum.stack; stack != kNone; stack = profile_.stacks()[stack].caller)
       locations_.push_back(profile_.stacks()[stack].place + 1);
-    message.add_packed_uint64(1, locations_.begin(), locations_.end());
+    message.add_packed_uint64(field::kLocationId, locations_.begin(), locations_.end());
     values_.clear();
     for (const Column& column : columns_)
       values_.push_back(column.event != sum.event ? 0
                         : column.of_period        ? static_cast<std::int64_t>(sum.period)
                                                   : static_cast<std::int64_t>(sum.samples));
-    message.add_packed_int64(2, values_.begin(), values_.end());
+    message.add_packed_int64(field::kValue, values_.begin(), values_.end());
     const Thread& thread = profile_.threads()[sum.thread];
     if (thread != Thread{}) {
       write_label(message, "comm", thread.comm);
@@ -133,12 +120,12 @@ class PprofWriter {
   }
 
   void write_label(Writer& sample, std::string_view key, std::string_view value) {
-    Writer message(sample, 3);
+    Writer message(sample, field::kLabel);
     message.add_int64(1, number_of(key));
     message.add_int64(2, number_of(value));
   }
   void write_label(Writer& sample, std::string_view key, std::uint32_t value) {
-    Writer message(sample, 3);
+    Writer message(sample, field::kLabel);
     message.add_int64(1, number_of(key));
     message.add_int64(3, value);
   }
@@ -211,14 +198,14 @@ class PprofWriter {
         continue;
       const Place& place = profile_.places()[i];
       Writer message(out_, field::kLocation);
-      message.add_uint64(1, std::uint64_t{i} + 1);
+      message.add_uint64(field::kId, std::uint64_t{i} + 1);
       if (place.mapping != kNone)
-        message.add_uint64(2, std::uint64_t{place.mapping} + 1);
-      message.add_uint64(3, place.address);
+        message.add_uint64(field::kMappingId, std::uint64_t{place.mapping} + 1);
+      message.add_uint64(field::kAddress, place.address);
       for (Index n = 0; n < place.line_count; ++n) {
         const Line& line = profile_.lines()[place.first_line + n];
         used_functions_[line.function] = true;
-        Writer nested(message, 4);
+        Writer nested(message, field::kLine);
         nested.add_uint64(1, std::uint64_t{line.function} + 1);
         nested.add_int64(2, line.line);
       }

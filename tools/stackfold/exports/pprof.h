@@ -1,6 +1,4 @@
 // A profile in the form of pprof, gzip-compressed.
-//
-// Source: proto/profile.proto of github.com/google/pprof.
 // SPDX-License-Identifier: MIT
 #pragma once
 

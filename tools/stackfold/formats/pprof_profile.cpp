@@ -5,21 +5,12 @@
 #include <protozero/pbf_reader.hpp>
 #include <utility>
 
+#include "stackfold/formats/pprof_fields.h"
+
 namespace pe::fold::pprof {
 namespace {
 
 using Reader = protozero::pbf_reader;
-
-/// Field numbers of profile.proto.
-enum ProfileField : protozero::pbf_tag_type {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kStringTable = 6,
-  kDefaultSampleType = 14,
-};
 
 /// Longer tables are not of a program, and would cost many times the memory of their bytes.
 constexpr std::size_t kMaxViews = 16UL << 20U;  ///< of samples and strings, 16 bytes each
@@ -83,22 +74,21 @@ void add_function(std::string_view message, Profile& profile) {
 }
 
 void add_location(std::string_view message, Profile& profile) {
-  enum Field : protozero::pbf_tag_type { kId = 1, kMappingId = 2, kAddress = 3, kLine = 4 };
   std::uint64_t id = 0;
   Location location;
   Reader reader(message.data(), message.size());
   while (reader.next()) {
     switch (reader.tag()) {
-      case kId:
+      case field::kId:
         id = number_of(reader);
         break;
-      case kMappingId:
+      case field::kMappingId:
         location.mapping_id = number_of(reader);
         break;
-      case kAddress:
+      case field::kAddress:
         location.address = number_of(reader);
         break;
-      case kLine:
+      case field::kLine:
         if (location.lines.size() < kMaxInlined)
           location.lines.push_back({numbers_of<1>(view_of(reader))[1]});
         else
@@ -119,18 +109,18 @@ void add_type(std::string_view message, Profile& profile) {
 
 void take_message(std::uint32_t field, std::string_view message, Profile& profile) {
   switch (field) {
-    case kSampleType:
+    case field::kSampleType:
       return add_type(message, profile);
-    case kSample:
+    case field::kSample:
       profile.samples.push_back(message);
       return;
-    case kMapping:
+    case field::kMapping:
       return add_mapping(message, profile);
-    case kLocation:
+    case field::kLocation:
       return add_location(message, profile);
-    case kFunction:
+    case field::kFunction:
       return add_function(message, profile);
-    case kStringTable:
+    case field::kStringTable:
       profile.strings.push_back(message);
       return;
     default:
@@ -140,7 +130,7 @@ void take_message(std::uint32_t field, std::string_view message, Profile& profil
 
 /// False if the field is damaged within; what follows it can be read all the same.
 bool take_field(Reader& reader, Profile& profile) {
-  if (reader.tag() == kDefaultSampleType) {
+  if (reader.tag() == field::kDefaultSampleType) {
     profile.default_type = static_cast<std::int64_t>(number_of(reader));
     return true;
   }
@@ -194,18 +184,17 @@ void add_label(Reader& reader, Sample& sample) {
 }  // namespace
 
 bool read_sample(std::string_view bytes, Sample& sample) {
-  enum Field : protozero::pbf_tag_type { kLocationId = 1, kValue = 2, kLabel = 3 };
   sample.location_ids.clear();
   sample.values.clear();
   sample.labels.clear();
   Reader reader(bytes.data(), bytes.size());
   try {
     while (reader.next()) {
-      if (reader.tag() == kLocationId)
+      if (reader.tag() == field::kLocationId)
         append_numbers(reader, sample.location_ids);
-      else if (reader.tag() == kValue)
+      else if (reader.tag() == field::kValue)
         append_numbers(reader, sample.values);
-      else if (reader.tag() == kLabel && sample.labels.size() < kMaxLabels)
+      else if (reader.tag() == field::kLabel && sample.labels.size() < kMaxLabels)
         add_label(reader, sample);
       else
         reader.skip();
