@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/collector.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstddef>
+#include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +24,8 @@ class Told : public sampler::Events {
  public:
   void on_process(const sampler::ProcessBegan& process) override {
     lines.push_back("process " + std::string(process.command));
+    if (on_begin)
+      on_begin();
     maps = process.maps;
   }
   void on_thread(const sampler::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
@@ -34,6 +42,7 @@ class Told : public sampler::Events {
 
   std::vector<std::string> lines;
   std::string maps;
+  std::function<void()> on_begin;
 
  private:
   static std::string name_of(pid_t tid) {
@@ -250,6 +259,31 @@ BOOST_AUTO_TEST_CASE(a_process_that_begins_another_program_ends_and_begins) {
   BOOST_TEST(
       told.lines == (std::vector<std::string>{"process tested", "process-end", "process tested"}),
       boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_a_process_sends_late_comes_before_what_it_sends_as_another_program) {
+  Told told;
+  sampler::Collector collector(told, {});
+  // Connected and interrupted: the collector has come meanwhile.
+  const Fd late(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& name = collector.listener().socket_name();
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  BOOST_REQUIRE(
+      ::connect(late.get(), reinterpret_cast<const sockaddr*>(&address),
+                static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())) == 0);
+  collector.pass();
+  BOOST_REQUIRE(::send(late.get(), "nothing", 7, 0) == 7);
+  SharedSamples next;
+  std::strcpy(next.header.command, "next");
+  next.send_to(collector.listener());
+  std::size_t refused_before = 0;
+  told.on_begin = [&] { refused_before = collector.refused().size(); };
+  collector.pass();
+  BOOST_TEST(told.lines == (std::vector<std::string>{"process next"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(refused_before == 1U);  // it was looked at, and had sent no memory
 }
 
 BOOST_AUTO_TEST_CASE(threads_that_the_process_has_not_found_are_told_to_it) {
