@@ -106,11 +106,25 @@ if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
   record_deaf perf_event_open EPERM pe-record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'the next engine' 0 $?
   said "^pe-record: engine ptrace, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
 fi
-record -o "$dir/s.pe" -- env -i "$PE_WORKLOAD" shares 3
-said '; 1 program begun that could not load the library: not sampled'
-# shellcheck disable=SC2016 # for the shell that runs it
-record -o "$dir/s.pe" -- sh -c 'env -i "$0" shares 3; true' "$PE_WORKLOAD"  # dash begins it by vfork(2)
-said '; 1 program begun that could not load the library: not sampled'
+# A program that is begun by the system call itself, with no environment: in the same process, and in a child.
+# shellcheck disable=SC2016 # not the shell's
+begun_bare='
+import ctypes, os, sys
+how, program = sys.argv[1:]
+words = (ctypes.c_char_p * 4)(program.encode(), b"shares", b"3", None)
+if how == "exec" or os.fork() == 0:
+    ctypes.CDLL(None).syscall(59, words[0], words, (ctypes.c_char_p * 1)(None))
+    os._exit(9)
+os.wait()
+'
+for how in exec fork; do
+  record -o "$dir/s.pe" -- python3 -c "$begun_bare" "$how" "$PE_WORKLOAD"
+  said '; 1 program begun that could not load the library: not sampled'
+done
+# One that is begun with an environment made by hand gets what it needs.
+record -o "$dir/s.pe" -- env -i "$PE_WORKLOAD" shares 1 || fail "env -i: $(cat "$dir/err")"
+fold "$dir/s.pe" >"$dir/folded"
+at_least 'with another environment, %' 90 "$(share ';main;work;' "$dir/folded")"
 record_deaf memfd_create EPERM pe-record --engine signal -o "$dir/s.pe" -- true; expect 'no shared memory' 125 $?
 said '^pe-record: signal: memory cannot be shared here'
 

@@ -2,22 +2,32 @@
 # The whole system, one CPU, a control group: what runs there is found.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'recording the whole system needs root'
+# cpu_ms PID: what it has run for
+cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(1000 * ($12 + $13) / hz) }' /proc/"$1"/stat; }
+
+# samples_of REGEX FILE
+samples_of() { awk -v regex="$1" '$0 ~ regex { n += $NF } END { print n + 0 }' "$2"; }
+
 "$PE_WORKLOAD" shares 30 & target=$!
+before=$(cpu_ms $target)
 pe-record -F 997 -a -d 1 -o "$dir/a.pe" 2>"$dir/err"; expect status 0 $?
+used=$(($(cpu_ms $target) - before))  # a little more than while it was recorded
 fold "$dir/a.pe" >"$dir/a.folded"
-at_least 'the workload among everything, %' 20 "$(share '^workload;.*;main;work;' "$dir/a.folded")"
+at_least "the workload, which ran for $used ms, among everything" $((used / 3)) "$(samples_of '^workload;.*;main;work;' "$dir/a.folded")"
 
 # A command beside another target says how long that is recorded, and its status is the recorder's.
+before=$(cpu_ms $target)
 pe-record -F 997 -a -o "$dir/a.pe" -- sh -c 'sleep 1; exit 7' 2>"$dir/err"; expect 'status of the command' 7 $?
+used=$(($(cpu_ms $target) - before))
 fold "$dir/a.pe" >"$dir/a.folded"
-at_least 'the workload while a command ran, %' 20 "$(share '^workload;.*;main;work;' "$dir/a.folded")"
+at_least "the workload, which ran for $used ms while a command did" $((used / 3)) "$(samples_of '^workload;.*;main;work;' "$dir/a.folded")"
 pe-record -F 997 -p $target -o "$dir/p.pe" -- "$PE_WORKLOAD" shares 0.5 2>"$dir/err"; expect 'status of the command' 0 $?
 expect 'processes seen' "$target" "$(perf script -F pid -G -i "$dir/p.pe" | tr -d ' ' | sort -u)"
 
 taskset -cp 1 $target >/dev/null
 pe-record -F 997 -C 1 -d 1 -o "$dir/c.pe" 2>/dev/null
 fold "$dir/c.pe" >"$dir/c.folded"
-at_least 'on its CPU, %' 40 "$(share '^workload;.*;main;work;' "$dir/c.folded")"
+at_least 'on its CPU, %' 5 "$(share '^workload;.*;main;work;' "$dir/c.folded")"
 pe-record -F 997 -C 0 -d 1 -o "$dir/c.pe" 2>/dev/null
 fold "$dir/c.pe" >"$dir/c.folded"
 expect 'on the other CPU, %' 0.0 "$(share '^workload;.*;main;work;' "$dir/c.folded")"
@@ -30,10 +40,12 @@ fi
 group=stackpipe-test-$$
 if mkdir "$groups/$group"; then
   echo $target >"$groups/$group/cgroup.procs"
+  before=$(cpu_ms $target)
   pe-record -F 997 --cgroup "$groups/$group" -d 1 -o "$dir/g.pe" 2>"$dir/err" || fail "cgroup: $(cat "$dir/err")"
+  used=$(($(cpu_ms $target) - before))
   fold "$dir/g.pe" >"$dir/g.folded"
   at_least 'the workload in its group, %' 95 "$(share '^workload;' "$dir/g.folded")"
-  at_least 'samples of the group' 500 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/g.folded")"
+  at_least "samples of the group, which ran for $used ms" $((used / 3)) "$(samples_of . "$dir/g.folded")"
   kill $target; wait $target 2>/dev/null
   rmdir "$groups/$group"
   mountpoint -q "$dir/cgroup" && umount "$dir/cgroup"
