@@ -58,8 +58,11 @@ void FoldedReader::note_malformed(std::string_view line) {
     return;
   }
   if (malformed_.count++ == 0)
-    malformed_.first =
-        fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), quoted(line));
+    malformed_.first = fmt::format("{}: {}", place(), quoted(line));
+}
+
+std::string FoldedReader::place() const {
+  return fmt::format("{}:{}", input_->name(), lines_->line_number());
 }
 
 }  // namespace pe::folded

@@ -49,6 +49,9 @@ class FoldedReader {
   /// view dies with the next call.  Throws Error if a file cannot be read.
   std::optional<FoldedLine> next();
 
+  /// "FILE:LINE" of the line at hand.
+  [[nodiscard]] std::string place() const;
+
   /// What was stepped over so far.  Lines of nothing but blanks do not count.
   [[nodiscard]] const MalformedLines& malformed() const noexcept { return malformed_; }
 

@@ -51,6 +51,7 @@ void add_options(po::options_description& options) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
   options.add_options()("from", text("FORMAT"), ("what the input is: " + format_names()).c_str())(
+      "merge-sorted", "add up folded text that is sorted, in constant memory")(
       "to", text("FORM"), ("write a profile for viewers: " + exports::form_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
@@ -93,8 +94,22 @@ Weight read_weight(const std::string& how) {
 
 }  // namespace
 
+/// It reads lines and writes them: there is nothing to choose.
+void refuse_with_merge_sorted(const cli::CommandLine& line) {
+  po::options_description all;
+  add_options(all);
+  for (const auto& option : all.options())
+    if (option->long_name() != "merge-sorted" && line.has(option->long_name().c_str()))
+      throw UsageError(fmt::format("--{}: not with --merge-sorted", option->long_name()));
+}
+
 Options read_options(const cli::CommandLine& line) {
   Options options;
+  if (line.has("merge-sorted")) {
+    refuse_with_merge_sorted(line);
+    options.merges_sorted = true;
+    return options;
+  }
   const bool all = line.has("annotate");
   options.marks = {.kernel = all || line.has("kernel"),
                    .jit = all || line.has("jit"),

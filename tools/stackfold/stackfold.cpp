@@ -17,6 +17,7 @@
 #include "stackfold/exports/form.h"
 #include "stackfold/exports/stream_profile.h"
 #include "stackfold/formats/format.h"
+#include "stackfold/merge_sorted.h"
 #include "stackfold/options.h"
 #include "stackfold/perl_names.h"
 #include "stackfold/refine.h"
@@ -234,6 +235,8 @@ int work(const cli::CommandLine& line, cli::Io& io) {
       inputs;  // all are opened first: one that is missing must not cost what others hold
   for (const std::string& path : line.operands)
     inputs.push_back(io::Input::open(path, io.in_fd));
+  if (options.merges_sorted)
+    return fold::merge_sorted(std::move(inputs), io) ? cli::kOk : cli::kFailure;
   for (io::Input& input : inputs)
     is_whole = take_input(std::move(input), options, taken, io) && is_whole;
   if (!refiner.is_idle())

@@ -1,0 +1,56 @@
+// Folded text that is sorted, from any number of inputs, merged in constant memory.
+//
+// For more text than memory holds: stackfold writes its output in order, so that of many machines
+// or hours can be added up line by line.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "folded/folded_line.h"
+#include "folded/folded_reader.h"
+#include "io/input.h"
+
+namespace pe::folded {
+
+class SortedMerge {
+ public:
+  /// Each input is in the order of StackOrder::kStacks.  Throws Error if one cannot be read.
+  explicit SortedMerge(std::vector<io::Input> inputs);
+
+  /// The next stack with its count over all inputs, or nullopt after the last.  The view dies with
+  /// the next call.  A line that is out of order comes when it is met: then not all of its stack
+  /// is in one, and what is handed out is out of order itself.
+  std::optional<FoldedLine> next();
+
+  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }  ///< read so far
+  [[nodiscard]] bool saturated() const noexcept { return saturated_; }   ///< did a sum not fit?
+  [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
+  /// "FILE:LINE" of the first line that was.
+  [[nodiscard]] const std::string& first_out_of_order() const noexcept { return first_; }
+  /// Of each input: what was stepped over.
+  [[nodiscard]] std::vector<MalformedLines> malformed() const;
+
+ private:
+  struct Source {
+    explicit Source(io::Input input) : reader(std::move(input)) {}
+    FoldedReader reader;
+    FoldedLine line;  ///< the one at hand
+  };
+
+  bool advance(Source& source);
+
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::vector<Source*> heap_;  ///< those with a line, the least first
+  std::string stack_;          ///< of the line that was handed out
+  std::uint64_t lines_ = 0, out_of_order_ = 0;
+  std::string first_;
+  bool saturated_ = false;
+};
+
+}  // namespace pe::folded
