@@ -9,6 +9,7 @@ over='the recording is over; waiting for the reader of the stream (another signa
 stall() {  # ROOM
   rm -f "$dir/pipe"
   mkfifo "$dir/pipe"
+  : >"$dir/err"  # before it is looked into: what is begun in the background may not have come that far
   exec 9<>"$dir/pipe"
   head -c $((65536 - $1)) /dev/zero >&9
 }
