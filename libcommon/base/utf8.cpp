@@ -46,4 +46,25 @@ CodePoint first_code_point(std::string_view text) {
   return {.value = kReplacement, .size = 1};
 }
 
+bool is_valid_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    if (c.value == kReplacement && c.size == 1)
+      return false;
+    text.remove_prefix(c.size);
+  }
+  return true;
+}
+
+std::string made_valid_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const CodePoint c = first_code_point(text);
+    const bool is_valid = c.value != kReplacement || c.size > 1;
+    out += is_valid ? text.substr(0, c.size) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(c.size);
+  }
+  return out;
+}
+
 }  // namespace pe

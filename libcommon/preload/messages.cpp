@@ -45,23 +45,29 @@ constexpr std::uint64_t bit_of(int signal) noexcept {
   return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
 }
 
-/// Without the signals of pipes that nobody reads, and of terminals that belong to others.
+/// Takes back the signal that a write has sent, unless it was pending before.
+void take_back(int signal, std::uint64_t pending_before) noexcept {
+  const std::uint64_t set = bit_of(signal);
+  constexpr timespec kAtOnce{};
+  if ((pending_before & set) == 0)
+    ::syscall(SYS_rt_sigtimedwait, &set, nullptr, &kAtOnce, sizeof set);
+}
+
+/// Without the signals of pipes that nobody reads, of files that may not grow (ulimit -f), and of
+/// terminals that belong to others.
 void write_unharmed(std::string_view text) noexcept {
   pollfd polled{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&polled, 1, 0) != 1 || (polled.revents & POLLOUT) == 0)
     return;
-  const std::uint64_t blocked = bit_of(SIGPIPE) | bit_of(SIGTTOU);
+  const std::uint64_t blocked = bit_of(SIGPIPE) | bit_of(SIGXFSZ) | bit_of(SIGTTOU);
   std::uint64_t before = 0;
   std::uint64_t pending = 0;
   if (::syscall(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &before, sizeof before) != 0)
     return;
   ::syscall(SYS_rt_sigpending, &pending, sizeof pending);
   const long written = ::syscall(SYS_write, STDERR_FILENO, text.data(), text.size());
-  if (written < 0 && errno == EPIPE && (pending & bit_of(SIGPIPE)) == 0) {
-    const std::uint64_t pipe = bit_of(SIGPIPE);
-    constexpr timespec kAtOnce{};
-    ::syscall(SYS_rt_sigtimedwait, &pipe, nullptr, &kAtOnce, sizeof pipe);
-  }
+  if (written < 0 && (errno == EPIPE || errno == EFBIG))
+    take_back(errno == EPIPE ? SIGPIPE : SIGXFSZ, pending);
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
 }
 

@@ -24,14 +24,21 @@ void Sink::open(int fd, const std::uint64_t& deadline_ns) noexcept {
   state_ = State::kOpen;
   struct stat status {};
   const bool is_known = ::fstat(fd, &status) == 0;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   is_socket_ = is_known && S_ISSOCK(status.st_mode);
   may_wait_ = !is_known || !S_ISREG(status.st_mode);
 }
 
 void Sink::close() noexcept {
-  if (fd_ >= 0)
+  if (fd_ >= 0 && is_still_the_same())
     ::close(fd_);
   fd_ = -1;
+}
+
+bool Sink::is_still_the_same() const noexcept {
+  struct stat status {};
+  return ::fstat(fd_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
 bool Sink::is_late() const noexcept {
@@ -70,6 +77,11 @@ bool Sink::write(Bytes bytes) noexcept {
   while (state_ == State::kOpen && !bytes.empty()) {
     if (may_wait_ && !wait())
       return false;
+    if (!is_still_the_same()) {
+      state_ = State::kFailed;
+      error_ = EBADF;
+      return false;
+    }
     const std::size_t most = may_wait_ ? PIPE_BUF : bytes.size();
     const long n = write_some(bytes.first(std::min(bytes.size(), most)));
     if (n >= 0) {

@@ -2,8 +2,9 @@
 // for ever once it has been asked to end.
 //
 // No more is written at once than a pipe with room takes without waiting (PIPE_BUF), so that a
-// reader that stands still is noticed.  SIGPIPE and SIGXFSZ must be blocked in the calling thread.
-// SPDX-License-Identifier: MIT
+// reader that stands still is noticed.  A program that closes all descriptors, as daemons do,
+// closes this one, too, and its number may be another file's then: that is noticed, and left alone.
+// SIGPIPE and SIGXFSZ must be blocked in the calling thread. SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,12 @@ class Sink {
  private:
   bool wait() noexcept;
   [[nodiscard]] bool is_late() const noexcept;
+  [[nodiscard]] bool is_still_the_same() const noexcept;
   [[nodiscard]] long write_some(Bytes bytes) const noexcept;
 
   const std::uint64_t* deadline_ns_;
   std::uint64_t written_;
+  std::uint64_t device_, inode_;  ///< of what was opened
   int fd_;
   int error_;
   State state_;

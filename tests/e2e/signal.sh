@@ -106,6 +106,10 @@ if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
   record_deaf perf_event_open EPERM pe-record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'the next engine' 0 $?
   said "^pe-record: engine ptrace, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
 fi
+# A program whose files may not grow is not harmed by what is said of it.
+# shellcheck disable=SC2016 # for the shell that runs it
+record -o "$dir/s.pe" -- bash -c 'ulimit -f 0; "$0" shares 0.1' "$PE_WORKLOAD"; expect 'files that may not grow' 0 $?
+
 # A program that is begun by the system call itself, with no environment: in the same process, and in a child.
 # shellcheck disable=SC2016 # not the shell's
 begun_bare='

@@ -130,6 +130,11 @@ BOOST_AUTO_TEST_CASE(folded_text_has_names_alone) {
   BOOST_TEST(stackfold({}, stackfold({"--to", "pprof"}, "a;b 2\na 1\n").out).out == "a 1\na;b 2\n");
 }
 
+BOOST_AUTO_TEST_CASE(names_are_valid_utf8_there) {
+  const std::string profile = stackfold({"--to", "pprof"}, "a;\xff\xe2\x82\xac\xc3 1\n").out;
+  BOOST_TEST(stackfold({}, profile).out == "a;\xef\xbf\xbd\xe2\x82\xac\xef\xbf\xbd 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(stacks_can_be_chosen) {
   auto stream = two_processes();
   const std::string text = stream.round().text();

@@ -124,4 +124,24 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_an_error) {
   sink.close();
 }
 
+BOOST_AUTO_TEST_CASE(a_descriptor_that_has_become_another_files_is_left_alone) {
+  const BlockedSignals blocked;
+  Pipe ours;
+  Pipe other;
+  Sink sink{};
+  std::uint64_t deadline_ns = 0;
+  sink.open(ours.write, deadline_ns);
+  BOOST_TEST(sink.write(bytes_of_text("first ")));
+  BOOST_REQUIRE(::dup2(other.write, ours.write) == ours.write);  // as after closefrom(3)
+  BOOST_TEST(!sink.write(bytes_of_text("second")));
+  BOOST_TEST((sink.state() == Sink::State::kFailed));
+  BOOST_TEST(sink.error() == EBADF);
+  sink.close();
+  BOOST_TEST(::write(ours.write, "mine", 4) == 4);  // is open still
+  ::close(ours.write);
+  ::close(other.write);
+  BOOST_TEST(read_all(ours.read.get()) == "first ");
+  BOOST_TEST(read_all(other.read.get()) == "mine");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

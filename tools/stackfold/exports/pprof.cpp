@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/string_arena.h"
+#include "base/utf8.h"
 #include "io/deflate.h"
 #include "perf/sample.h"
 #include "stackfold/formats/pprof_fields.h"
@@ -75,8 +77,8 @@ class PprofWriter {
   /// In the table of strings.  `text` must outlive this.
   std::int64_t number_of(std::string_view text) {
     const auto [found, is_new] = numbers_.try_emplace(text, static_cast<Index>(texts_.size()));
-    if (is_new)
-      texts_.push_back(text);
+    if (is_new)  // strict readers refuse a whole profile for one string that is not UTF-8
+      texts_.push_back(is_valid_utf8(text) ? text : made_valid_.store(made_valid_utf8(text)));
     return found->second;
   }
 
@@ -250,6 +252,7 @@ class PprofWriter {
   Writer out_{bytes_};
   boost::unordered_flat_map<std::string_view, Index, std::hash<std::string_view>> numbers_;
   std::vector<std::string_view> texts_;
+  StringArena made_valid_;
   std::vector<bool> used_;            ///< places
   std::vector<bool> used_functions_;  ///< the same
   std::vector<std::string> build_ids_;
