@@ -114,6 +114,13 @@ check("late_frees: unknown", got["unknown"] == 0, got["unknown"])
 check("late_frees: nothing is lost", got["dropped"] == got["full"] == 0, got["dropped"])
 check("late_frees: slots", got["threads"] < 10, got["threads"])
 
+# A thread whose first allocation is one that the C library makes while it holds that thread's lock.
+result, processes = run([edges, "attributes"])
+said, got = said_by(result)[0], processes[0]
+check("attributes: counted", got["count"] >= said["count"] == 10, got["count"])
+check("attributes: unknown", got["unknown"] == 0, got["unknown"])
+check("attributes: nothing is lost", got["dropped"] == got["full"] == 0, got["dropped"])
+
 # Two children by fork(2) and a raw clone(2), each with a child.
 result, processes = run([patterns, "fork"])
 said = said_by(result)

@@ -276,6 +276,24 @@ static void run_aligned(void) {
     call_by_r15(go_on_by_rbx);
 }
 
+/* The C library allocates for it while it holds the thread's lock. */
+static void* ask_first(void* nothing) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    abort();
+  pthread_attr_destroy(&attributes);
+  drop(get(20), 20);
+  return nothing;
+}
+static void run_attributes(void) {
+  for (unsigned i = 0; i < 10; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, ask_first, NULL) != 0)
+      abort();
+    pthread_join(thread, NULL);
+  }
+}
+
 static void run_nothing(void) { drop(get(10), 10); }
 
 static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
@@ -289,6 +307,7 @@ static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
                                     {"new", run_new},
                                     {"readable", run_readable},
                                     {"aligned", run_aligned},
+                                    {"attributes", run_attributes},
                                     {"nothing", run_nothing}};
 
 int main(int argc, char** argv) {

@@ -64,6 +64,7 @@ bool find_real_functions() noexcept {
   find("malloc_usable_size", real.malloc_usable_size);
   find("dlclose", real.dlclose);
   find("_exit", real.exit_now);
+  find("pthread_getattr_np", real.pthread_getattr_np);
   find("malloc", real.malloc);
   real.is_glibc = is_in_glibc(reinterpret_cast<void*>(real.malloc));
   real.is_ready = true;

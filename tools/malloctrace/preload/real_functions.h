@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <pthread.h>
+
 #include <cstddef>
 
 namespace pe::malloctrace {
@@ -20,7 +22,8 @@ struct RealFunctions {
   std::size_t (*malloc_usable_size)(void*);
   int (*dlclose)(void*);
   void (*exit_now)(int);  ///< _exit(2)
-  bool is_glibc;          ///< malloc is that of libc.so.6
+  int (*pthread_getattr_np)(pthread_t, pthread_attr_t*);
+  bool is_glibc;  ///< malloc is that of libc.so.6
   bool is_ready;
 };
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "malloctrace/preload/real_functions.h"
+
 extern "C" {
 /// Where the kernel has put the first thread's arguments (ld.so of glibc).
 extern void* __libc_stack_end;  // NOLINT
@@ -45,7 +47,7 @@ void find_own_stack(Thread& thread) noexcept {
     return;
   }
   pthread_attr_t attributes;
-  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0)
+  if (real.pthread_getattr_np(::pthread_self(), &attributes) != 0)
     return;
   void* low = nullptr;
   std::size_t bytes = 0;
