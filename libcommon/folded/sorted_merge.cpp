@@ -27,7 +27,6 @@ bool SortedMerge::advance(Source& source) {
   const auto line = source.reader.next();
   if (!line)
     return false;
-  ++lines_;
   source.line = *line;
   return true;
 }

@@ -28,8 +28,7 @@ class SortedMerge {
   /// is in one, and what is handed out is out of order itself.
   std::optional<FoldedLine> next();
 
-  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }  ///< read so far
-  [[nodiscard]] bool saturated() const noexcept { return saturated_; }   ///< did a sum not fit?
+  [[nodiscard]] bool saturated() const noexcept { return saturated_; }  ///< did a sum not fit?
   [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
   /// "FILE:LINE" of the first line that was.
   [[nodiscard]] const std::string& first_out_of_order() const noexcept { return first_; }
@@ -48,7 +47,7 @@ class SortedMerge {
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<Source*> heap_;  ///< those with a line, the least first
   std::string stack_;          ///< of the line that was handed out
-  std::uint64_t lines_ = 0, out_of_order_ = 0;
+  std::uint64_t out_of_order_ = 0;
   std::string first_;
   bool saturated_ = false;
 };

@@ -11,6 +11,7 @@
 
 #include "preload/atomics.h"
 #include "preload/carried.h"
+#include "preload/find_behind.h"
 #include "preload/keep_errno.h"
 
 namespace pe::preload {
@@ -31,11 +32,6 @@ struct ExecFunctions {
 constinit ExecFunctions exec_functions{};
 constinit Carried carried{};
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
-
-template <typename Function>
-void find_behind(const char* name, Function*& into) noexcept {
-  into = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
 
 const ExecFunctions& real_exec() noexcept {
   // Two threads that come first find the same.

@@ -259,9 +259,9 @@ std::string SignalEngine::describe_missed() const {
   add(counts.threads_that_block, "thread", "with SIGPROF blocked, of which there is nothing");
   add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF");
   add(counts.other_programs, "program", "begun that could not load the library: not sampled");
-  add(counts.damaged, "ring", "that contradicted itself");
+  add(counts.damaged, "ring", "of which numbers contradicted others");
   for (const auto& [why, count] : collector_.refused())
-    add(count, "process", why + ": not taken in");
+    add(count, "connection", why + " refused");
   // A thread's last period is nobody's loss: others are sampled that are not over yet.
   const std::uint64_t usual_ns = counts.threads * kSignalSecondNs / settings_.hz;
   constexpr std::uint64_t kNoticeableNs = 10'000'000;

@@ -213,7 +213,8 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
   if (const std::size_t left_out = fold::exports::choose(options, profile); left_out > 0)
     say(io, fmt::format("--include, --exclude: {} of {} left out", left_out,
                         plural(all, "different stack")));
-  if (const std::size_t rounded = fold::exports::add_folded(counts, profile); rounded > 0)
+  if (const std::size_t rounded = fold::exports::add_folded(counts, options.to->has_times, profile);
+      rounded > 0)
     say(io, plural(rounded, "count") + " rounded to whole numbers");
   io.out.write(options.to->write(profile, taken.first_event));
   if (profile.saturated() || counts.saturated())

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/preload/real_functions.h"
 
-#include <dlfcn.h>
-
 #include "preload/atomics.h"
+#include "preload/find_behind.h"
 
 namespace pe::sampler {
 namespace {
@@ -11,27 +10,22 @@ namespace {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
 constinit RealFunctions functions{};
 
-template <typename Function>
-void find(const char* name, Function*& into) noexcept {
-  into = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
-
 }  // namespace
 
 const RealFunctions& real() noexcept {
   // Two threads that come first find the same.
   if (preload::load_published(functions.is_ready))
     return functions;
-  find("pthread_create", functions.pthread_create);
-  find("sigaction", functions.sigaction);
-  find("signal", functions.signal);
-  find("sigprocmask", functions.sigprocmask);
-  find("pthread_sigmask", functions.pthread_sigmask);
-  find("sigwait", functions.sigwait);
-  find("sigwaitinfo", functions.sigwaitinfo);
-  find("sigtimedwait", functions.sigtimedwait);
-  find("signalfd", functions.signalfd);
-  find("setitimer", functions.setitimer);
+  preload::find_behind("pthread_create", functions.pthread_create);
+  preload::find_behind("sigaction", functions.sigaction);
+  preload::find_behind("signal", functions.signal);
+  preload::find_behind("sigprocmask", functions.sigprocmask);
+  preload::find_behind("pthread_sigmask", functions.pthread_sigmask);
+  preload::find_behind("sigwait", functions.sigwait);
+  preload::find_behind("sigwaitinfo", functions.sigwaitinfo);
+  preload::find_behind("sigtimedwait", functions.sigtimedwait);
+  preload::find_behind("signalfd", functions.signalfd);
+  preload::find_behind("setitimer", functions.setitimer);
   preload::publish(functions.is_ready, true);
   return functions;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "preload/find_behind.h"
 #include "preload/keep_errno.h"
 
 namespace pe::malloctrace {
@@ -15,11 +16,6 @@ constinit RealFunctions
     real{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
 
 namespace {
-
-template <typename Function>
-void find(const char* name, Function*& into) noexcept {
-  into = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
 
 bool is_in_glibc(void* address) noexcept {
   Dl_info info{};
@@ -52,20 +48,20 @@ bool find_real_functions() noexcept {
     return false;
   is_searching = true;
   const preload::KeepErrno keep;
-  find("free", real.free);
-  find("calloc", real.calloc);
-  find("realloc", real.realloc);
-  find("reallocarray", real.reallocarray);
-  find("posix_memalign", real.posix_memalign);
-  find("aligned_alloc", real.aligned_alloc);
-  find("memalign", real.memalign);
-  find("valloc", real.valloc);
-  find("pvalloc", real.pvalloc);
-  find("malloc_usable_size", real.malloc_usable_size);
-  find("dlclose", real.dlclose);
-  find("_exit", real.exit_now);
-  find("pthread_getattr_np", real.pthread_getattr_np);
-  find("malloc", real.malloc);
+  preload::find_behind("free", real.free);
+  preload::find_behind("calloc", real.calloc);
+  preload::find_behind("realloc", real.realloc);
+  preload::find_behind("reallocarray", real.reallocarray);
+  preload::find_behind("posix_memalign", real.posix_memalign);
+  preload::find_behind("aligned_alloc", real.aligned_alloc);
+  preload::find_behind("memalign", real.memalign);
+  preload::find_behind("valloc", real.valloc);
+  preload::find_behind("pvalloc", real.pvalloc);
+  preload::find_behind("malloc_usable_size", real.malloc_usable_size);
+  preload::find_behind("dlclose", real.dlclose);
+  preload::find_behind("_exit", real.exit_now);
+  preload::find_behind("pthread_getattr_np", real.pthread_getattr_np);
+  preload::find_behind("malloc", real.malloc);
   real.is_glibc = is_in_glibc(reinterpret_cast<void*>(real.malloc));
   real.is_ready = true;
   is_searching = false;

@@ -7,7 +7,7 @@
 
 namespace pe::fold::exports {
 
-std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile) {
+std::size_t add_folded(const folded::FoldedCounts& counts, bool with_times, Profile& profile) {
   if (counts.empty())
     return 0;
   const Index event = profile.event({.name = "samples", .unit = "count", .by_period = true});
@@ -27,6 +27,8 @@ std::size_t add_folded(const folded::FoldedCounts& counts, Profile& profile) {
     const std::uint64_t whole = count.whole + (is_up ? 1 : 0);
     profile.add(
         Sum{.stack = stack, .thread = thread, .event = event, .samples = whole, .period = whole});
+    if (!with_times)
+      return;
     profile.add(TimedSample{.time_ns = profile.first_time_ns + kNsInMs * order++,
                             .period = whole,
                             .stack = stack,

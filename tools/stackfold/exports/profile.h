@@ -166,7 +166,12 @@ class Profile {
   std::size_t keep_if(IsKept&& is_kept) {
     std::erase_if(timed_,
                   [&](const TimedSample& sample) { return !is_kept(sample.stack, sample.thread); });
-    return std::erase_if(sums_, [&](const Sum& sum) { return !is_kept(sum.stack, sum.thread); });
+    const std::size_t left_out =
+        std::erase_if(sums_, [&](const Sum& sum) { return !is_kept(sum.stack, sum.thread); });
+    sum_of_.clear();  // those that are left have other numbers now
+    for (const Sum& sum : sums_)
+      sum_of_.try_emplace({sum.stack, sum.thread, sum.event}, static_cast<Index>(sum_of_.size()));
+    return left_out;
   }
 
   [[nodiscard]] const std::vector<Function>& functions() const { return functions_.items(); }
