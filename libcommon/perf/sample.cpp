@@ -94,6 +94,21 @@ bool take_fixed_part(ByteReader& reader, std::uint64_t type, Sample& sample) {
          take(PERF_SAMPLE_PERIOD, sample.period);
 }
 
+/// What stands in an MMAP2 record that says to have a build id: its size, three zeros, and the id,
+/// padded with zeros.  Empty if it is something else: where several record at once, one with build
+/// ids and one without, the kernel says so of both's records (perf_event_mmap_output), though one
+/// has device and inode.
+Bytes build_id_in(Bytes identity) {
+  constexpr std::size_t kIdAt = 4;
+  const auto size = std::to_integer<std::size_t>(identity.front());
+  const auto is_zero = [](std::byte each) { return each == std::byte{0}; };
+  const bool is_one = size <= identity.size() - kIdAt &&
+                      std::all_of(identity.begin() + 1, identity.begin() + kIdAt, is_zero) &&
+                      std::all_of(identity.begin() + kIdAt + static_cast<std::ptrdiff_t>(size),
+                                  identity.end(), is_zero);
+  return is_one ? identity.subspan(kIdAt, size) : Bytes{};
+}
+
 }  // namespace
 
 std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr) {
@@ -160,12 +175,9 @@ std::optional<MmapRecord> parse_mmap(const Record& record) {
       return std::nullopt;
     constexpr std::uint32_t kProtExec = 4;  // PROT_EXEC
     map.executable = (*prot & kProtExec) != 0;
-    if ((record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0) {
-      const auto build_id_size = std::to_integer<std::size_t>(identity->front());
-      constexpr std::size_t kMaxBuildId = 20;
-      if (build_id_size <= kMaxBuildId)
-        map.build_id = identity->subspan(4, build_id_size);
-    } else {
+    if ((record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0)
+      map.build_id = build_id_in(*identity);
+    if (map.build_id.empty()) {
       map.device = U64View(*identity)[0];
       map.inode = U64View(*identity)[1];
     }

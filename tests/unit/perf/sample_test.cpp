@@ -173,6 +173,35 @@ BOOST_AUTO_TEST_CASE(a_mapping_that_wraps_around_or_has_no_name_is_refused) {
   BOOST_TEST(!mmap(UINT64_MAX, 0x1000, true));
 }
 
+BOOST_AUTO_TEST_CASE(a_build_id_is_one_only_where_it_looks_like_one) {
+  const auto identity = [](std::string_view bytes) {
+    const std::string padded = std::string(bytes).append(24 - bytes.size(), '\0');
+    RecordBuilder builder;
+    builder.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID)
+        .add(std::uint32_t{1})
+        .add(std::uint32_t{1})
+        .add(u64(0x1000))
+        .add(u64(0x1000))
+        .add(u64(0))
+        .add_bytes(padded)
+        .add(std::uint32_t{5})
+        .add(std::uint32_t{2})
+        .add_string("/bin/x");
+    const std::string record(builder.finish());
+    const auto map = parse_mmap(record_of(record));
+    return std::vector<std::uint64_t>{map.value().build_id.size(), map.value().inode};
+  };
+  using std::string_view_literals::operator""sv;
+  BOOST_TEST(identity("\x14\0\0\0twenty bytes, filled"sv) == (std::vector<std::uint64_t>{20, 0}));
+  BOOST_TEST(identity("\x08\0\0\0aneight!"sv) == (std::vector<std::uint64_t>{8, 0}));
+  // Device 259:1 or 8:1, and an inode with its generation.
+  BOOST_TEST(identity("\x03\x01\0\0\x01\0\0\0\x2a\0\0\0\0\0\0\0\x07"sv) ==
+             (std::vector<std::uint64_t>{0, 42}));
+  BOOST_TEST(identity("\x08\0\0\0\x01\0\0\0\x2a\0\0\0\0\0\0\0\x07"sv) ==
+             (std::vector<std::uint64_t>{0, 42}));
+  BOOST_TEST(identity("\xfe\0\0\0\0\0\0\0\x2a"sv) == (std::vector<std::uint64_t>{0, 42}));
+}
+
 BOOST_AUTO_TEST_CASE(return_addresses_are_looked_up_one_byte_before) {
   const auto kernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
   const auto user = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
