@@ -92,8 +92,6 @@ Weight read_weight(const std::string& how) {
   return how == "samples" ? Weight::kSamples : Weight::kPeriod;
 }
 
-}  // namespace
-
 /// It reads lines and writes them: there is nothing to choose.
 void refuse_with_merge_sorted(const cli::CommandLine& line) {
   po::options_description all;
@@ -102,6 +100,8 @@ void refuse_with_merge_sorted(const cli::CommandLine& line) {
     if (option->long_name() != "merge-sorted" && line.has(option->long_name().c_str()))
       throw UsageError(fmt::format("--{}: not with --merge-sorted", option->long_name()));
 }
+
+}  // namespace
 
 Options read_options(const cli::CommandLine& line) {
   Options options;
