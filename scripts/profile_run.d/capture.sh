@@ -108,7 +108,7 @@ record() {
   [[ $seconds =~ ^0*(\.0*)?$ ]] || limit=(-d "$seconds")
   interrupted=
   trap 'interrupted=true' INT TERM HUP
-  run_recorder "${limit[@]}" 2>"$draft/messages.txt"
+  run_recorder "${limit[@]}" >&2 2>"$draft/messages.txt"
   status=$?
   trap '' INT TERM HUP
   clean_messages

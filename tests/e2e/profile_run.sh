@@ -130,7 +130,7 @@ has 'long names' '::end' "$dir/out"
 expect 'lines of analyze that are too long' 0 "$(grep -c '.\{121\}' "$dir/out")"
 
 # Programs that fail, do nothing, have odd names, and what they get.
-run=$(in_runs capture -- sh -c 'exit 7' 2>"$dir/err"); expect 'status of the program' 7 $?
+run=$(in_runs capture -- sh -c 'echo said; exit 7' 2>"$dir/err"); expect 'status of the program' 7 $?
 is_whole 'a failing program' "$run"
 has 'failing program' 'exit status 7' "$run/report.txt"
 has 'failing program' 'sh: exit status 7' "$dir/err"
