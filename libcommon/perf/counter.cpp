@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <utility>
@@ -41,13 +42,18 @@ std::optional<std::uint64_t> id_of(const Fd& counter) {
   return id;
 }
 
-std::optional<std::uint64_t> lost_of(const Fd& counter) {
-  struct {
-    std::uint64_t value, lost;
-  } read{};
-  if (::read(counter.get(), &read, sizeof read) != sizeof read)
+std::optional<std::uint64_t> value_of(const Fd& counter) {
+  std::array<std::uint64_t, 2> counts{};  // as long as its read_format may make it
+  if (::read(counter.get(), counts.data(), sizeof counts) < ssize_t{sizeof counts[0]})
     return std::nullopt;
-  return read.lost;
+  return counts[0];
+}
+
+std::optional<std::uint64_t> lost_of(const Fd& counter) {
+  std::array<std::uint64_t, 2> counts{};
+  if (::read(counter.get(), counts.data(), sizeof counts) != sizeof counts)
+    return std::nullopt;
+  return counts[1];
 }
 
 std::optional<Ring> Ring::map(const Fd& counter, std::size_t pages, int& error) {

@@ -334,6 +334,21 @@ std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
   return lost;
 }
 
+std::optional<ClockCounted> Counters::clock_counted() const {
+  const perf_event_attr& attr = events_.front().attr;
+  const bool is_clock = perf::is_software(attr) && (attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+                                                    attr.config == PERF_COUNT_SW_TASK_CLOCK);
+  if (!is_clock || events_.size() != 1 || target_.is_wide() || attr.exclude_user != 0 ||
+      attr.exclude_kernel != 0)
+    return std::nullopt;
+  constexpr std::uint64_t kSecondNs = 1'000'000'000;
+  ClockCounted counted{.period_ns =
+                           attr.freq != 0 ? kSecondNs / attr.sample_freq : attr.sample_period};
+  for (const Counter& counter : counters_)
+    counted.time_ns += perf::value_of(counter.fd).value_or(0);
+  return counted;
+}
+
 perf_event_attr Counters::layout() const {
   perf_event_attr layout = events_.front().attr;
   const perf_event_attr& follows = events_.back().attr;

@@ -14,6 +14,7 @@
 #include "recording/bpf_engine.h"
 #include "recording/request.h"
 #include "recording/ring_plan.h"
+#include "recording/unsampled.h"
 
 namespace pe::recording {
 
@@ -49,6 +50,11 @@ class Counters {
   /// What an event's counters have lost in all; nullopt if the kernel (before Linux 6.0) does not
   /// say.
   [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
+
+  /// What the clock counted and its samples stand for; nullopt where they cannot be compared: of
+  /// another event or several, of whole CPUs, which are idle, too, and where only user or only
+  /// kernel code is sampled.
+  [[nodiscard]] std::optional<ClockCounted> clock_counted() const;
 
   /// Begins to count, all at about the same time; a command's exec does so itself.
   void start();

@@ -12,6 +12,7 @@
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
 #include "proc/maps.h"
+#include "recording/own_rights.h"
 #include "recording/whole_stream.h"
 
 namespace pe::offcpu {
@@ -137,6 +138,7 @@ void BpfEngine::begin(io::Output& out) {
   unreadable_ = recording::write_running(recording_->stream, counters_.layout(), sources_);
   recording_->tables.publish();
   object_->attach_to_switches();
+  recording::keep_rights_to_record(true);
   next_reading_ns_ = recording::monotonic_ns() + kReadEveryNs;
 }
 

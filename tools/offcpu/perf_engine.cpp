@@ -11,6 +11,7 @@
 #include "base/byte_reader.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
+#include "recording/own_rights.h"
 #include "recording/whole_stream.h"
 
 namespace pe::offcpu {
@@ -51,6 +52,7 @@ void PerfEngine::begin(io::Output& out) {
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
+  recording::keep_rights_to_record(false);
 }
 
 void PerfEngine::tell_running() {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "cli/progress.h"
+#include "recording/own_rights.h"
 #include "recording/whole_stream.h"
 
 namespace pe::record {
@@ -55,6 +56,7 @@ KernelRecording::KernelRecording(const Options& options, cli::Io& io)
   const perf_event_attr& attr = counters_->events().front().attr;
   stream_.emplace(output_->writer(), attr, options.request, engine_ ? &engine_->tables() : nullptr);
   drain_.emplace(*stream_, attr, engine_.get());
+  recording::keep_rights_to_record(engine_ != nullptr);
 }
 
 int KernelRecording::run() {
@@ -101,13 +103,16 @@ void KernelRecording::finish() {
   drain_->finish(counters_->rings());
   recording::Passed passed = drain_->passed();
   passed.lost.add_counted(write_tail(*stream_, *counters_, engine_ ? engine_->lost() : 0));
+  std::string unsampled;
+  if (const auto counted = counters_->clock_counted())
+    unsampled = describe_unsampled(*counted, passed.samples + passed.lost.count());
   const std::string of_engine = engine_ ? engine_->describe(*stream_) : "";
   const std::string kept = recording::finish_keeping(*stream_);
   if (!unreadable_.empty())
     say(io_, recording::describe_unreadable(unreadable_));
   if (!options_.quiet)
-    say(io_, closing_line(passed, *stream_, cost_) + of_engine + kept +
-                 (ending_.was_cut_off() ? recording::kCutOff : ""));
+    say(io_, closing_line(passed, *stream_, cost_) + (unsampled.empty() ? "" : "; " + unsampled) +
+                 of_engine + kept + (ending_.was_cut_off() ? recording::kCutOff : ""));
 }
 
 }  // namespace pe::record
