@@ -235,6 +235,11 @@ std::optional<Record> StreamReader::whole_record() {
   }
   if (!ensure_or_note(sizeof(perf_event_header), "a record's header is cut"))
     return std::nullopt;
+  if (is_pipe_format_ && U64View(unread())[0] == kMagic) {
+    note_damage(fmt::format("another stream begins at byte {}, and was not read: a file holds one",
+                            position_));
+    return std::nullopt;
+  }
   perf_event_header header;
   std::memcpy(&header, unread().data(), sizeof header);
   const auto size = full_size(header);

@@ -174,6 +174,14 @@ BOOST_AUTO_TEST_CASE(a_cut_stream_says_where) {
              "truncated at byte " + std::to_string(whole.size() - 3) + ": a record is cut");
 }
 
+BOOST_AUTO_TEST_CASE(of_streams_in_one_file_the_first_is_read) {
+  const std::string first = StreamBuilder().event().text();
+  const auto read = read_all(first + StreamBuilder().event().sample({.chain = {1, 2}}).text());
+  BOOST_TEST(read.types == (std::vector<std::uint32_t>{64, 78}));
+  BOOST_TEST(read.damage == "another stream begins at byte " + std::to_string(first.size()) +
+                                ", and was not read: a file holds one");
+}
+
 BOOST_AUTO_TEST_CASE(a_record_shorter_than_its_header_ends_the_reading_there) {
   const std::string whole = StreamBuilder().event().text();
   const auto read = read_all(whole + header_of(9, 7) + "more");
