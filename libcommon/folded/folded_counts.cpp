@@ -154,9 +154,12 @@ void FoldedCounts::add(std::string_view stack, Count count) {
 
 void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor) {
   for (const Stack& stack : other.stacks_) {
-    const std::uint64_t rest = stack.count.whole % divisor;
-    add(other.frames_of(stack),
-        {.whole = stack.count.whole / divisor + (rest >= divisor - rest ? 1 : 0)});
+    const std::uint64_t all = stack.count.whole;
+    const std::uint64_t rest = all % divisor;
+    Count count{.whole = all / divisor + (rest >= divisor - rest ? 1 : 0)};
+    if (count.whole == 0)  // what there was is not to vanish, nor to become many times more
+      count.billionths = static_cast<std::uint32_t>(rest * Count::kOne / divisor);
+    add(other.frames_of(stack), count);
   }
   saturated_ = saturated_ || other.saturated_;
 }

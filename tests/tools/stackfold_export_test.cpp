@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 #include <boost/test/unit_test.hpp>
+#include <span>
 
+#include "io/gzip.h"
 #include "perf/sample.h"
+#include "support/memory_input.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 
@@ -50,6 +53,14 @@ void check_comes_back(const StreamBuilder& made, const std::vector<std::string>&
 
 bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+std::string unpacked(const std::string& gzip) {
+  auto input = pe::testing::memory_input(gzip);
+  pe::io::GzipReader reader(input);
+  std::string bytes(1U << 16U, '\0');
+  bytes.resize(reader.read(std::as_writable_bytes(std::span(bytes))));
+  return bytes;
 }
 
 }  // namespace
@@ -128,6 +139,24 @@ BOOST_AUTO_TEST_CASE(folded_text_has_names_alone) {
   const auto r = stackfold({"--to", "speedscope"}, "a;b 2\na 1\n");
   BOOST_TEST(holds(r.out, R"("samples":[[1,0],[1]],"weights":[2,1])"));
   BOOST_TEST(stackfold({}, stackfold({"--to", "pprof"}, "a;b 2\na 1\n").out).out == "a 1\na;b 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_streams_names_keep_their_control_characters_there) {
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "p\x1b").map(0, 1, 0x1000, 0x1000, 0, "/bin/p");
+  stream.symbol({.id = 1, .name = "tab\there\x01;", .module = "/bin/p"}).location(1, 0x1010, {1});
+  stream.sample({.time_ns = 1, .chain = {kUser, 0x1010}});
+  const std::string text = stream.round().text();
+  const std::string profile = unpacked(stackfold({"--to", "pprof"}, text).out);
+  BOOST_TEST(holds(profile, "tab\there\x01;"));
+  BOOST_TEST(holds(profile, "p\x1b"));
+  BOOST_TEST(stackfold({}, text).out == "p?;tab?here?: 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(counts_below_one_are_one_there) {
+  const auto r = stackfold({"--to", "speedscope"}, "a 0.001\nb 2.4\n");
+  BOOST_TEST(holds(r.out, R"("weights":[1,2])"));
+  BOOST_TEST(r.err == "stackfold: 2 counts rounded to whole numbers\n");
 }
 
 BOOST_AUTO_TEST_CASE(names_are_valid_utf8_there) {

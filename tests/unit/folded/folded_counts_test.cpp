@@ -73,6 +73,17 @@ BOOST_AUTO_TEST_CASE(divides_and_rounds) {
   BOOST_TEST(written(in_us) == "a;b 8\na;c 2\n");
 }
 
+BOOST_AUTO_TEST_CASE(what_would_be_rounded_to_nothing_keeps_its_decimals) {
+  FrameTable frames;
+  FoldedCounts in_ns(frames);
+  FoldedCounts in_us(frames);
+  in_ns.add("a", {.whole = 1});
+  in_ns.add("b", {.whole = 499});
+  in_ns.add("c", {.whole = 500});
+  in_us.add_divided(in_ns, 1000);
+  BOOST_TEST(written(in_us) == "a 0.001\nb 0.499\nc 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(agrees_with_an_ordered_map) {
   std::mt19937 random(1);  // NOLINT: the same stacks every time
   std::map<std::string, std::uint64_t> expected;

@@ -23,7 +23,9 @@ std::size_t add_folded(const folded::FoldedCounts& counts, bool with_times, Prof
       stack = profile.stack(stack, place_of[frame]);
     }
     rounded += count.billionths != 0 ? 1 : 0;
-    const bool is_up = count.billionths >= folded::Count::kOne / 2 && count.whole + 1 != 0;
+    // What is not zero is not to vanish.
+    const std::uint32_t up_from = count.whole == 0 ? 1 : folded::Count::kOne / 2;
+    const bool is_up = count.billionths >= up_from && count.whole + 1 != 0;
     const std::uint64_t whole = count.whole + (is_up ? 1 : 0);
     profile.add(
         Sum{.stack = stack, .thread = thread, .event = event, .samples = whole, .period = whole});
