@@ -104,6 +104,8 @@ std::string describe(const FrameCounts& counts) {
                         describe(static_cast<Unnamed>(reason)));
     separator = ", ";
   }
+  if (counts.by_reason()[static_cast<std::size_t>(Unnamed::kNoMap)] > 0)
+    text += "; compilers write a perf map when asked, as by node --perf-basic-prof";
   return text;
 }
 
