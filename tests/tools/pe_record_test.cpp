@@ -116,8 +116,14 @@ BOOST_AUTO_TEST_CASE(the_engine_ptrace_samples_time_of_single_processes) {
   BOOST_TEST(refused({"--clock", "moon", "-p", "1"}) == "--clock: not one of cpu, wall: 'moon'");
   BOOST_TEST(refused({"--thread", "x", "true"}) ==
              "--engine ptrace follows all threads: not with --thread");
-  BOOST_TEST(refusal({"--clock", "wall", "-p", "1"}) ==
+}
+
+BOOST_AUTO_TEST_CASE(all_time_is_sampled_by_whoever_can_do_that) {
+  BOOST_TEST(refusal({"--engine", "perf", "--clock", "wall", "-p", "1"}) ==
              "--clock wall needs --engine signal or ptrace");
+  BOOST_TEST(refusal({"--clock", "wall", "-a"}) ==
+             "--clock wall needs --engine signal or ptrace, which stops single processes and "
+             "threads: not with --all, --cpu, --cgroup");
 }
 
 BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
@@ -144,6 +150,8 @@ BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
   BOOST_TEST(refused({"-m", "8", "true"}) ==
              "--mmap-pages: a thread's ring with --engine signal is 16 to 4096 pages");
   BOOST_TEST(refusal({"--thread", "x", "true"}) == "--thread needs --engine signal");
+  BOOST_TEST(refused({"--thread", "", "true"}) == "--thread: not a name or number: ''");
+  BOOST_TEST(refused({"--thread", "x,,y", "true"}) == "--thread: not a name or number: ''");
 }
 
 BOOST_AUTO_TEST_CASE(the_check_stands_alone) {

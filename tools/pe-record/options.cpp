@@ -121,13 +121,34 @@ void check_signal_ring(const recording::Request& request) {
         "--mmap-pages: a thread's ring with --engine signal is {} to {} pages", least, most));
 }
 
+std::vector<std::string> thread_choice(const std::string& list) {
+  std::vector<std::string> threads = recording::split_list(list);
+  for (const std::string& thread : threads)
+    if (thread.empty())
+      throw UsageError("--thread: not a name or number: ''");
+  return threads;
+}
+
+/// Counters do not count all time: it is for the other engines, of which `auto` chooses one.
+void check_wall(const Options& options) {
+  using recording::Engine;
+  const Engine engine = options.request.engine;
+  if (options.request.clock != recording::Clock::kWall)
+    return;
+  if (engine == Engine::kPerf || engine == Engine::kBpf)
+    throw UsageError("--clock wall needs --engine signal or ptrace");
+  if (engine == Engine::kAuto && !options.not_by_signal.empty() && !options.not_by_ptrace.empty())
+    throw UsageError("--clock wall needs --engine signal or ptrace, which " +
+                     options.not_by_ptrace);
+}
+
 void read_engine(const cli::CommandLine& line, Options& options) {
   using recording::Engine;
   recording::Request& request = options.request;
   const auto* name = line.text("engine");
   request.engine = name != nullptr ? engine(*name) : Engine::kAuto;
   if (const auto* list = line.text("thread"))
-    request.thread_choice = recording::split_list(*list);
+    request.thread_choice = thread_choice(*list);
   options.not_by_ptrace = problem_of_ptrace(line, options);
   options.not_by_signal = problem_of_signal(options);
   const bool is_signal = request.engine == Engine::kSignal;
@@ -141,8 +162,7 @@ void read_engine(const cli::CommandLine& line, Options& options) {
     throw UsageError(problem);
   if (const auto* value = line.text("clock"))
     request.clock = clock(*value);
-  if (request.clock == recording::Clock::kWall && !is_signal && !is_ptrace)
-    throw UsageError("--clock wall needs --engine signal or ptrace");
+  check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
   if (is_signal)
@@ -187,7 +207,7 @@ void add_options(po::options_description& options) {
                                                            "record call chains (the default)")(
       "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
       "engine", text("NAME"), "who samples: auto (default), perf, bpf, signal, ptrace")(
-      "clock", text("CLOCK"), "with --engine signal, ptrace: cpu (default), or wall")(
+      "clock", text("CLOCK"), "of what time: cpu (default), or wall (signal, ptrace)")(
       "thread", text("NAME|TID"), "with --engine signal: only such threads")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(

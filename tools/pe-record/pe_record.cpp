@@ -60,6 +60,9 @@ std::unique_ptr<TakenRecording> record_without_counters(Options& options, cli::I
 
 /// By counters, or where these are refused and the choice is ours, by the next engine.
 int record_somehow(Options& options, cli::Io& io) {
+  if (options.request.clock == recording::Clock::kWall)
+    return record_without_counters(options, io, "counters do not count the time of --clock wall")
+        ->run();
   std::unique_ptr<KernelRecording> by_counters;
   std::string why_not;
   try {
