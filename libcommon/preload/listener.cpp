@@ -133,7 +133,9 @@ bool Listener::take_in(const OnFile& on_file) {
 }
 
 void Listener::accept_all(const OnFile& on_file) {
-  for (;;) {
+  // Who connects faster than we accept does not keep us from the others: they come the next time.
+  constexpr std::size_t kMostStrangersAtOnce = 1000;
+  for (std::size_t strangers = 0; strangers < kMostStrangersAtOnce;) {
     if (!hold_reserve())
       return listen_again(false);
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -147,14 +149,32 @@ void Listener::accept_all(const OnFile& on_file) {
     socklen_t length = sizeof peer;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
       continue;
+    const bool is_own_user = peer.uid == ::geteuid();
+    const bool is_stranger = !is_own_user && peer.uid != 0;
+    strangers += is_stranger ? 1 : 0;
     if (only_pid_ != 0 && peer.pid != only_pid_)
       continue;  // begun by a program, which its library cannot tell from the command
     watch(socket.get());
-    connections_.push_back({std::move(socket), peer.pid, peer.uid == ::geteuid()});
+    connections_.push_back({std::move(socket), peer.pid, is_own_user, is_stranger});
     // A process that connects anew, as another program, has sent before what the last one had to
     // send.  That must be received first, or the newer would be taken for the one that has ended.
     receive_all(peer.pid, on_file);
+    bound_silent(is_stranger);
   }
+  listen_again(true);
+}
+
+/// Each costs a descriptor, and a look whenever anything comes.
+void Listener::bound_silent(bool are_strangers) {
+  const auto is_one = [are_strangers](const Connection& connection) {
+    return connection.is_stranger == are_strangers;
+  };
+  const auto silent =
+      static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), is_one));
+  if (silent <= (are_strangers ? kMostSilentStrangers : kMostSilent))
+    return;
+  connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_one));
+  refuse(are_strangers ? "of another user that said nothing" : "that said nothing");
 }
 
 bool Listener::receive_all(pid_t pid, const OnFile& on_file) {

@@ -1,11 +1,15 @@
 // Where programs that carry one of our libraries send the memory that they share (shared_file.h).
 //
 // They are untrusted: only processes of our own user, or such as know the key, are listened to.
+// Whose user a program may be cannot be told before it speaks: it may have given rights away, or
+// have begun a user namespace of its own.  Programs speak as soon as they have connected, so that
+// of those who are silent few are kept, and fewest of other users.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -53,15 +57,20 @@ class Listener {
 
   struct Message;  ///< for listener.cpp
 
+  /// Of those who say nothing, so many are kept at a time: of our own user and root, and of others.
+  static constexpr std::size_t kMostSilent = 256, kMostSilentStrangers = 16;
+
  private:
   struct Connection {
     Fd socket;
     pid_t pid;
     bool is_own_user;
+    bool is_stranger;  ///< nor root
   };
 
   void listen_again(bool is_wanted);
   bool hold_reserve();
+  void bound_silent(bool are_strangers);
   void accept_all(const OnFile& on_file);
   /// From those of that process, 0: of all, who have sent; whether there were any.
   bool receive_all(pid_t pid, const OnFile& on_file);
@@ -72,7 +81,7 @@ class Listener {
   Fd events_, listener_;
   /// Given up while shared memory is received, so that what has been sent finds a descriptor.
   Fd reserve_;
-  bool is_listening_ = false;            ///< events_ has listener_
+  bool is_listening_ = false;  ///< events_ has listener_
   pid_t only_pid_ = 0;                   ///< 0: all
   std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::map<std::string, std::uint64_t> refused_;
