@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/plural.h"
+#include "base/quote.h"
 #include "preload/command.h"
 #include "recording/drain.h"
 #include "sampler/tick.h"
@@ -75,6 +76,16 @@ void allow_many_processes() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+std::string quoted_name(const std::string& name) { return quoted(name); }
+
+/// "a, b and 3 more": so many as a line can hold.
+std::string some_of(const std::vector<std::string>& texts) {
+  constexpr std::size_t kShown = 8;
+  const std::size_t shown = std::min(texts.size(), kShown);
+  const auto text = fmt::format("{}", fmt::join(texts.begin(), texts.begin() + shown, ", "));
+  return shown == texts.size() ? text : fmt::format("{} and {} more", text, texts.size() - shown);
+}
+
 }  // namespace
 
 std::string why_no_signals() {
@@ -91,6 +102,12 @@ std::string why_no_signals() {
   }
   return {};
 #endif
+}
+
+std::string why_fewer_samples(std::uint64_t hz, std::uint64_t ticks) {
+  if (hz > ticks)
+    return fmt::format("this kernel looks at timers of CPU time {} times a second", ticks);
+  return "signals came late, so that some stand for several periods";
 }
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command)
@@ -229,7 +246,7 @@ std::string SignalEngine::describe() const {
   std::string text;
   if (collector_.counts().processes > 1)
     text = fmt::format("; {} programs and forked processes", collector_.counts().processes);
-  return text + describe_rate() + describe_missed();
+  return text + describe_rate() + describe_choice() + describe_missed();
 }
 
 /// Where it is another than was asked for.
@@ -238,12 +255,26 @@ std::string SignalEngine::describe_rate() const {
   constexpr double kNoticeable = 1.1;
   const double together = static_cast<double>(counts.weight) /
                           static_cast<double>(std::max<std::uint64_t>(counts.samples, 1));
-  if (together > kNoticeable && settings_.clock == sampler::Clock::kCpu)
-    return fmt::format(
-        "; sampled at {:.0f} Hz instead of {}: this kernel looks at timers of CPU time {} times a "
-        "second",
-        settings_.hz / together, settings_.hz, kSignalSecondNs / sampler::tick_ns());
-  return {};
+  if (together <= kNoticeable || settings_.clock != sampler::Clock::kCpu)
+    return {};
+  const std::uint64_t ticks = kSignalSecondNs / sampler::tick_ns();
+  return fmt::format("; sampled at {:.0f} Hz instead of {}: {}", settings_.hz / together,
+                     settings_.hz, why_fewer_samples(settings_.hz, ticks));
+}
+
+std::string SignalEngine::describe_choice() const {
+  const sampler::ThreadChoice& missed = collector_.missed();
+  if (missed.is_everything())
+    return {};
+  std::vector<std::string> wanted(missed.names.size());
+  std::ranges::transform(missed.names, wanted.begin(), quoted_name);
+  for (const pid_t tid : missed.tids)
+    wanted.push_back(std::to_string(tid));
+  const auto& seen = collector_.seen_names();
+  std::vector<std::string> others(seen.size());
+  std::ranges::transform(seen, others.begin(), quoted_name);
+  return fmt::format("; no thread {} was seen{}", some_of(wanted),
+                     others.empty() ? "" : ", only " + some_of(others));
 }
 
 std::string SignalEngine::describe_missed() const {

@@ -26,6 +26,10 @@ namespace pe::recording {
 /// Why no command can sample itself here; empty if it can.
 std::string why_no_signals();
 
+/// Why samples stand for several periods each, of which there are `hz` a second; the kernel's clock
+/// ticks `ticks` times.
+std::string why_fewer_samples(std::uint64_t hz, std::uint64_t ticks);
+
 class SignalEngine final : public SampleSource, private sampler::Events {
  public:
   /// Begins to listen for the command and what it starts.  Throws Error; SourceRefused where the
@@ -67,6 +71,7 @@ class SignalEngine final : public SampleSource, private sampler::Events {
   void look();
   void tell_ends();
   [[nodiscard]] std::string describe_rate() const;
+  [[nodiscard]] std::string describe_choice() const;
   [[nodiscard]] std::string describe_missed() const;
 
   sampler::Settings settings_;

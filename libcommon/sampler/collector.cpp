@@ -80,6 +80,7 @@ void add_growth(const std::uint64_t& count, std::uint64_t& told, std::uint64_t& 
 Collector::Collector(Events& events, ThreadChoice choice)
     : events_(events),
       choice_(std::move(choice)),
+      missed_(choice_),
       listener_("pe-sampler"),
       wait_ms_(kFirstWaitMs) {}
 
@@ -254,7 +255,18 @@ void Collector::name_slot(const Running& process, Slot& slot, Thread& thread) {
   }
   slot.is_wanted = choice_.is_everything() || choice_.tids.contains(slot.tid) ||
                    choice_.names.contains(slot.name);
+  note_name(slot);
   preload::store_relaxed(thread.is_unwanted, slot.is_wanted ? 0U : 1U);
+}
+
+void Collector::note_name(const Slot& slot) {
+  if (choice_.is_everything())
+    return;
+  missed_.tids.erase(slot.tid);
+  if (const auto missed = missed_.names.find(slot.name); missed != missed_.names.end())
+    missed_.names.erase(missed);
+  if (seen_names_.size() < kMostNames)
+    seen_names_.insert(slot.name);
 }
 
 void Collector::take_records(const Running& process, const Slot& slot) {

@@ -123,6 +123,13 @@ class Collector {
 
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   [[nodiscard]] const CollectorCounts& counts() const noexcept { return counts_; }
+  /// Of the threads that were chosen, those that there were none of so far.
+  [[nodiscard]] const ThreadChoice& missed() const noexcept { return missed_; }
+  /// What threads were called, of which the first kMostNames different ones are kept; hostile.
+  [[nodiscard]] const std::set<std::string, std::less<>>& seen_names() const noexcept {
+    return seen_names_;
+  }
+  static constexpr std::size_t kMostNames = 64;
   /// Processes that sent something else, each with the reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
     return listener_.refused();
@@ -163,6 +170,7 @@ class Collector {
   void drain_slot(Running& process, std::uint32_t number);
   void open_slot(const Running& process, Slot& slot, Thread& thread);
   void name_slot(const Running& process, Slot& slot, Thread& thread);
+  void note_name(const Slot& slot);
   void take_records(const Running& process, const Slot& slot);
   void close_slot(const Running& process, Slot& slot);
   void count_losses(Running& process);
@@ -177,7 +185,8 @@ class Collector {
   void pace();
 
   Events& events_;
-  ThreadChoice choice_;
+  ThreadChoice choice_, missed_;
+  std::set<std::string, std::less<>> seen_names_;
   preload::Listener listener_;
   std::vector<Running> running_;
   std::set<pid_t> strangers_;     ///< counted as other programs

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -171,6 +172,8 @@ BOOST_AUTO_TEST_CASE(unwanted_threads_are_told_so_and_give_no_samples) {
   collector.pass();
   BOOST_TEST(collector.counts().samples == 0U);
   BOOST_TEST(samples.thread(0).is_unwanted == 1U);
+  BOOST_TEST(collector.missed().names.contains("nobody-has-this"));
+  BOOST_TEST(collector.seen_names().size() == 1U);
   BOOST_TEST(samples.thread(0).tail == bytes.size());
 }
 
@@ -231,6 +234,17 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_left_is_taken_when_it_has_ended) {
                                                      "process-end"}),
              boost::test_tools::per_element());
   BOOST_TEST(collector.running() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_chosen_thread_that_was_there_is_not_missed) {
+  Told told;
+  sampler::Collector collector(told, {.names = {}, .tids = {::getpid(), kNobody}});
+  SharedSamples samples;
+  samples.header.threads = 1;
+  samples.put_thread(0, live_thread(samples.header.pid));
+  samples.send_to(collector.listener());
+  collector.pass();
+  BOOST_TEST(collector.missed().tids == std::set<pid_t>{kNobody});
 }
 
 BOOST_AUTO_TEST_CASE(which_timers_a_process_has_may_turn_out_later) {
