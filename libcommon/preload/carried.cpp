@@ -10,13 +10,16 @@ constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::size_t kNone = ~std::size_t{0};
 
 /// ld.so(8): separated by colons or blanks.
+std::string_view take_path(std::string_view& list) noexcept {
+  const std::string_view path = list.substr(0, list.find_first_of(": "));
+  list.remove_prefix(std::min(list.size(), path.size() + 1));
+  return path;
+}
+
 bool names(std::string_view list, std::string_view library) noexcept {
-  while (!list.empty()) {
-    const std::string_view path = list.substr(0, list.find_first_of(": "));
-    if (path == library)
+  while (!list.empty())
+    if (take_path(list) == library)
       return true;
-    list.remove_prefix(std::min(list.size(), path.size() + 1));
-  }
   return false;
 }
 
@@ -60,7 +63,7 @@ Carried::Missing Carried::look_at(const char* const* environment) const noexcept
 }
 
 std::size_t Carried::room_for(const char* const* environment) const noexcept {
-  if (library_.empty() || variable_bytes_ == 0)
+  if (!is_set())
     return 0;
   const Missing missing = look_at(environment);
   const std::size_t preload_bytes = kPreload.size() + library_.size() + missing.others.size() + 2;
@@ -90,6 +93,36 @@ char* const* Carried::complete(const char* const* environment, void* room) const
   if (missing.variable)
     *end++ = variable_.data();
   *end = nullptr;
+  return const_cast<char* const*>(pointers);  // NOLINT: as execve(2) takes it
+}
+
+std::size_t Carried::room_without(const char* const* environment) const noexcept {
+  const Missing missing = look_at(environment);
+  const std::size_t preload_bytes = kPreload.size() + missing.others.size() + 1;
+  if (!is_set() || missing.library || missing.variables > kMostVariables ||
+      preload_bytes > kMostPreloadBytes)
+    return 0;
+  return (missing.variables + 1) * sizeof(char*) + preload_bytes;
+}
+
+char* const* Carried::without_library(const char* const* environment, void* room) const noexcept {
+  const Missing missing = look_at(environment);
+  auto** const pointers = static_cast<const char**>(room);
+  const char** end = std::copy_n(environment, missing.variables, pointers);
+  *end = nullptr;
+  auto* const preload = reinterpret_cast<char*>(end + 1);
+  char* text = append(kPreload, preload);
+  const char* const first = text;
+  for (std::string_view left = missing.others; !left.empty();) {
+    const std::string_view path = take_path(left);
+    if (path.empty() || path == library_)
+      continue;
+    if (text != first)
+      *text++ = ':';
+    text = append(path, text);
+  }
+  *text = '\0';
+  pointers[missing.preload_at] = preload;
   return const_cast<char* const*>(pointers);  // NOLINT: as execve(2) takes it
 }
 

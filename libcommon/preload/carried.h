@@ -3,7 +3,7 @@
 //
 // Programs build environments by hand, or empty theirs, before they begin others.  Nothing is
 // allocated: what is missing is written into room of the caller's, in the child of a vfork(2) on
-// its stack.
+// its stack.  From programs that do not start with the library it is kept away.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -34,6 +34,16 @@ class Carried {
   /// that LD_PRELOAD names, the variable where there is none of that name.  Lives as long as
   /// `room`, `environment` and this.
   [[nodiscard]] char* const* complete(const char* const* environment, void* room) const noexcept;
+
+  /// Whether there is anything to carry.
+  [[nodiscard]] bool is_set() const noexcept { return !library_.empty() && variable_bytes_ != 0; }
+  /// How many bytes without_library() needs, aligned for pointers; 0: the library is not in
+  /// LD_PRELOAD, or the environment is too large.
+  [[nodiscard]] std::size_t room_without(const char* const* environment) const noexcept;
+  /// `environment` with LD_PRELOAD naming all but the library.  Lives as long as `room` and
+  /// `environment`.
+  [[nodiscard]] char* const* without_library(const char* const* environment,
+                                             void* room) const noexcept;
 
  private:
   static constexpr std::size_t kMostVariableBytes = 512;

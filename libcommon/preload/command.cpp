@@ -18,9 +18,11 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/quote.h"
 #include "cli/run.h"
 #include "elf/image.h"
-#include "elf/needed_libraries.h"
+#include "elf/sanitizer.h"
+#include "preload/script_line.h"
 
 namespace pe::preload {
 namespace {
@@ -77,31 +79,11 @@ std::string own_folder() {
 
 /// What "#!" at its beginning names; empty: it is no script, or cannot be read.
 std::string interpreter_of_script(const std::string& path) {
-  constexpr std::size_t kMostBytes = 256;  // as the kernel reads of it
-  std::string line(kMostBytes, '\0');
+  std::string line(kScriptLineBytes, '\0');
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const ssize_t bytes = file ? ::read(file.get(), line.data(), line.size()) : -1;
   line.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-  if (!line.starts_with("#!"))
-    return "";
-  constexpr std::size_t kMark = 2;
-  const std::size_t begin = line.find_first_not_of(" \t", kMark);
-  if (begin == std::string::npos)
-    return "";
-  const std::size_t end = line.find_first_of(std::string_view(" \t\n\0", 4), begin);
-  return line.substr(begin, end == std::string::npos ? end : end - begin);
-}
-
-/// The library that would not start behind another; empty if there is none.
-std::string find_sanitizer(const elf::Image& image) {
-  const char* options = std::getenv("ASAN_OPTIONS");
-  if (options != nullptr &&
-      std::string_view(options).find("verify_asan_link_order=0") != std::string_view::npos)
-    return "";
-  for (std::string& library : elf::needed_libraries(image))
-    if (library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan"))
-      return std::move(library);
-  return "";
+  return std::string(interpreter_in(line));
 }
 
 void check_program(const std::string& path) {
@@ -121,12 +103,15 @@ void check_program(const std::string& path) {
     throw Error(path +
                 ": is statically linked: a library cannot be loaded into it; link it "
                 "dynamically");
-  if (const std::string library = find_sanitizer(*image); !library.empty())
+  const char* options = std::getenv("ASAN_OPTIONS");
+  if (options != nullptr && elf::takes_any_order(options))
+    return;
+  if (const elf::LibraryName library = elf::find_sanitizer(image->fd()); !library.empty())
     throw Error(
         fmt::format("{}: is built with AddressSanitizer: {} does not start behind another "
                     "library; take a program without it, or set "
                     "ASAN_OPTIONS=verify_asan_link_order=0",
-                    path, library));
+                    path, printable(library.view())));
 }
 
 }  // namespace
@@ -147,7 +132,6 @@ std::string find_program(const std::string& name) {
 
 void check_takes_library(const std::string& path) {
   std::string program = path;
-  constexpr int kMostInterpreters = 5;  // as the kernel: execve(2), "Interpreter scripts"
   for (int i = 0; i < kMostInterpreters; ++i) {
     const std::string interpreter = interpreter_of_script(program);
     if (interpreter.empty())

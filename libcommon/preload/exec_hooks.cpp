@@ -3,6 +3,7 @@
 
 #include <alloca.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "preload/carried.h"
 #include "preload/find_behind.h"
 #include "preload/keep_errno.h"
+#include "preload/sanitized_program.h"
 
 namespace pe::preload {
 namespace {
@@ -77,10 +79,18 @@ using namespace pe::preload;
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names
 /// `into`: `environment`, as what is begun shall find it, in the frame of the hook.
-#define PE_COMPLETE(is_followed, environment, into)                                         \
-  char* const* into = environment;                                                          \
-  if (const std::size_t room = (is_followed) ? carried.room_for(environment) : 0; room > 0) \
-    into = carried.complete(environment, alloca(room));
+#define PE_COMPLETE(is_followed, is_sanitized_one, environment, into)                             \
+  char* const* into = environment;                                                                \
+  const bool stays_out = carried.is_set() && !takes_any_order(environment) && (is_sanitized_one); \
+  const std::size_t room = stays_out       ? carried.room_without(environment)                    \
+                           : (is_followed) ? carried.room_for(environment)                        \
+                                           : 0;                                                   \
+  if (room > 0 && stays_out)                                                                      \
+    into = carried.without_library(environment, alloca(room));                                    \
+  else if (room > 0)                                                                              \
+    into = carried.complete(environment, alloca(room));                                           \
+  if (stays_out)                                                                                  \
+    leave_out();
 
 /// The arguments of a function execl*(), the first of which is `argument`, as an array in its
 /// frame; `list` stands behind the NULL then.
@@ -100,26 +110,26 @@ using namespace pe::preload;
 // NOLINTBEGIN(cert-dcl50-cpp,cppcoreguidelines-pro-type-const-cast,clang-analyzer-valist.*)
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 PE_HOOK int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  PE_COMPLETE(follows_exec(), environment, all)
+  PE_COMPLETE(follows_exec(), is_sanitized(AT_FDCWD, path), environment, all)
   return try_exec([=] { return real_exec().execve(path, arguments, all); });
 }
 PE_HOOK int execv(const char* path, char* const* arguments) noexcept {
   return execve(path, arguments, environ);
 }
 PE_HOOK int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  PE_COMPLETE(follows_exec(), environment, all)
+  PE_COMPLETE(follows_exec(), is_sanitized_command(file), environment, all)
   return try_exec([=] { return real_exec().execvpe(file, arguments, all); });
 }
 PE_HOOK int execvp(const char* file, char* const* arguments) noexcept {
   return execvpe(file, arguments, environ);
 }
 PE_HOOK int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
-  PE_COMPLETE(follows_exec(), environment, all)
+  PE_COMPLETE(follows_exec(), is_sanitized(fd), environment, all)
   return try_exec([=] { return real_exec().fexecve(fd, arguments, all); });
 }
 PE_HOOK int execveat(int fd, const char* path, char* const* arguments, char* const* environment,
                      int flags) noexcept {
-  PE_COMPLETE(follows_exec(), environment, all)
+  PE_COMPLETE(follows_exec(), is_sanitized(fd, path), environment, all)
   return try_exec([=] { return real_exec().execveat(fd, path, arguments, all, flags); });
 }
 PE_HOOK int execl(const char* path, const char* argument, ...) noexcept {
@@ -146,13 +156,13 @@ PE_HOOK int execle(const char* path, const char* argument, ...) noexcept {
 PE_HOOK int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const* arguments,
                         char* const* environment) {
-  PE_COMPLETE(follows_spawn(), environment, all)
+  PE_COMPLETE(follows_spawn(), is_sanitized(AT_FDCWD, path), environment, all)
   return real_exec().posix_spawn(pid, path, actions, attributes, arguments, all);
 }
 PE_HOOK int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                          const posix_spawnattr_t* attributes, char* const* arguments,
                          char* const* environment) {
-  PE_COMPLETE(follows_spawn(), environment, all)
+  PE_COMPLETE(follows_spawn(), is_sanitized_command(file), environment, all)
   return real_exec().posix_spawnp(pid, file, actions, attributes, arguments, all);
 }
 // NOLINTEND(readability-function-size)

@@ -2,9 +2,9 @@
 // that are loaded into programs.
 //
 // What is begun finds in its environment what carried.h says, also where the program has left that
-// out.  Not seen: programs that are begun by system calls of the program's own (Go's runtime), and
-// by the C library itself, from an environment that the program has emptied (system(3), popen(3)).
-// SPDX-License-Identifier: MIT
+// out, unless it would not start so (sanitized_program.h).  Not seen: programs that are begun by
+// system calls of the program's own (Go's runtime), and by the C library itself, from an
+// environment that the program has emptied (system(3), popen(3)). SPDX-License-Identifier: MIT
 #pragma once
 
 #include <string_view>
@@ -26,5 +26,7 @@ bool follows_spawn() noexcept;
 bool begin_exec() noexcept;
 /// It could not, and goes on.
 void fail_exec(bool what_began) noexcept;
+/// A program is begun without the library, with which it would not start (sanitized_program.h).
+void leave_out() noexcept;
 
 }  // namespace pe::preload

@@ -290,6 +290,7 @@ std::string SignalEngine::describe_missed() const {
   add(counts.threads_that_block, "thread", "with SIGPROF blocked, of which there is nothing");
   add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF");
   add(counts.other_programs, "program", "begun that could not load the library: not sampled");
+  add(counts.left_out, "program", "with AddressSanitizer begun without the library: not sampled");
   add(counts.damaged, "ring", "of which numbers contradicted others");
   for (const auto& [why, count] : collector_.refused())
     add(count, "connection", why + " refused");

@@ -295,6 +295,7 @@ void Collector::count_losses(Running& process) {
   add_growth(header.unsampled_ns, process.unsampled_ns, counts_.unsampled_ns);
   add_growth(header.without_room, process.without_room, counts_.threads_without_room);
   add_growth(header.without_timer, process.without_timer, counts_.threads_without_timer);
+  add_growth(header.left_out, process.left_out, counts_.left_out);
   if (load_relaxed(header.has_stopped) == 0 || process.has_stopped)
     return;
   process.has_stopped = true;
@@ -333,8 +334,15 @@ void Collector::look_for_other_program(Running& process) {
   process.was_absent = is_absent;
   if (is_absent)
     process.next_look_ms = now + kSoonMs;
-  counts_.other_programs += process.has_left ? 1 : 0;
+  counts_.other_programs += process.has_left && !has_told_of(process) ? 1 : 0;
   look_for_strangers(process);
+}
+
+/// Is a program without the library one that is counted already?
+bool Collector::has_told_of(Running& process) {
+  const bool is_told = process.left_out_seen < process.left_out;
+  process.left_out_seen += is_told ? 1 : 0;
+  return is_told;
 }
 
 /// A child that was begun by vfork(2) has told nothing of itself, if its program has not.
@@ -347,7 +355,8 @@ void Collector::look_for_strangers(Running& process) {
     if (!status || !status->has_memory)
       continue;
     seen.insert(child);
-    if (process.strangers.contains(child) && strangers_.insert(child).second)
+    if (process.strangers.contains(child) && strangers_.insert(child).second &&
+        !has_told_of(process))
       ++counts_.other_programs;
   }
   process.strangers = std::move(seen);

@@ -100,6 +100,7 @@ struct CollectorCounts {
   std::uint64_t stopped_processes = 0;      ///< that use the process's timer themselves
   /// That have not loaded the library: processes went on as these, or began them.
   std::uint64_t other_programs = 0;
+  std::uint64_t left_out = 0;          ///< those from which it was kept away, not among them
   std::uint64_t by_process_timer = 0;  ///< processes that have no others
   std::uint64_t damaged = 0;           ///< what contradicts itself
 };
@@ -160,6 +161,8 @@ class Collector {
     std::set<pid_t> strangers = {};  ///< children without the library, seen then
     bool has_left = false;           ///< there is one
     std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
+    std::uint64_t left_out = 0;       ///< that it has told of
+    std::uint64_t left_out_seen = 0;  ///< of them
     bool has_stopped = false;
     TimerKind timer_kind = TimerKind::kThread;
   };
@@ -178,6 +181,7 @@ class Collector {
   void ask_for_threads(const Running& process);
   void count_blocking(Running& process);
   void look_for_other_program(Running& process);
+  static bool has_told_of(Running& process);
   void look_for_strangers(Running& process);
   void finish(Running& process);
   [[nodiscard]] ThreadOf thread_of(const Running& process, const Slot& slot) const;

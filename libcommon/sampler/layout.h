@@ -78,7 +78,8 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   /// CPU time of threads that have ended, from their last sample to their end.  The kernel looks at
   /// such timers when its clock ticks, and in a crowd a thread may run long without meeting a tick.
   std::uint64_t unsampled_ns;
-  std::uint64_t strays;  ///< SIGPROF that was neither ours nor the program's
+  std::uint64_t strays;    ///< SIGPROF that was neither ours nor the program's
+  std::uint64_t left_out;  ///< programs that were begun without the library, not to harm them
 
   /// Written by the reader: threads that sampling has not found itself.  0: none.
   alignas(64) std::uint32_t wanted_tids[kWantedTids];

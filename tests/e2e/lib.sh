@@ -27,5 +27,26 @@ within() {
 # at_least LABEL WANTED GOT
 at_least() { awk -v w="$2" -v g="$3" 'BEGIN { exit !(g >= w) }' || fail "$1: $3, not at least $2"; }
 
+# await FILE: until it is there
+await() {
+  for _ in $(seq 1200); do [ -e "$1" ] && return; sleep 0.05; done
+  fail "$1 did not come"
+}
+
+# fake_sanitizer LIBRARY SOURCE PROGRAM: builds a program with a library called as AddressSanitizer's is, which does not
+# start (status 9) where LD_PRELOAD names the other one
+fake_sanitizer() {
+  cc -shared -fPIC -Wl,-soname,libasan.so.8 -o "$dir/libasan.so.8" -x c - <<END
+#include <stdlib.h>
+#include <string.h>
+__attribute__((constructor)) static void first(void) {
+  const char* others = getenv("LD_PRELOAD");
+  if (others && strstr(others, "$1"))
+    _Exit(9);
+}
+END
+  cc -Wl,--no-as-needed -Wl,-rpath,"$dir" -o "$3" "$2" "$dir/libasan.so.8"
+}
+
 # fold STREAM...: the middle of the pipeline
 fold() { pe-symbolize -q "$1" | stackfold "${@:2}"; }

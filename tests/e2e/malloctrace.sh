@@ -218,9 +218,11 @@ if [ -x /sbin/ldconfig ]; then
   grep -q '/sbin/ldconfig: is statically linked' "$dir/err" || fail "a script of a static program: $(cat "$dir/err")"
 fi
 # What does not start behind another library; a library of that name will do.
-echo 'int main(void) { return 0; }' >"$dir/x.c"
-cc -shared -Wl,-soname,libasan.so.8 -o "$dir/libasan.so.8" -x c /dev/null
-cc -Wl,--no-as-needed -o "$dir/sanitized" "$dir/x.c" "$dir/libasan.so.8"
+printf 'int main(void) { return 5; }\n' >"$dir/x.c"
+fake_sanitizer malloctrace_preload "$dir/x.c" "$dir/sanitized"
+trace -- bash -c "'$dir/sanitized'; exit \$?"; expect 'AddressSanitizer in a child' 5 $?
+grep -q '1 connection of a process that is not looked into: built with AddressSanitizer: refused' "$dir/err" ||
+  fail "AddressSanitizer in a child: $(cat "$dir/err")"
 trace -- "$dir/sanitized"; expect 'AddressSanitizer' 125 $?
 grep -q 'is built with AddressSanitizer: libasan.so.8 does not' "$dir/err" || fail "AddressSanitizer: $(cat "$dir/err")"
 (

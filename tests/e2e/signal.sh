@@ -40,6 +40,7 @@ fold "$dir/one.pe" >"$dir/one.folded"
 at_least 'the one thread that is wanted' 99 "$(share '^t8;.*spin_8[; ]' "$dir/one.folded")"
 record --thread nobody -o "$dir/none.pe" -- "$PE_SAMPLED" eight
 expect 'samples of a thread that is not there' 'pe-record: 0 samples' "$(tail -1 "$dir/err" | cut -d, -f1)"
+said "; no thread 'nobody' was seen, only 'sampled', '"
 
 # What it forks, however that ends, becomes, and loads; short ones are named though they are gone.
 record -F 499 -o "$dir/tree.pe" -- "$PE_SAMPLED" tree || fail "tree: $(cat "$dir/err")"
@@ -77,14 +78,16 @@ record -o /dev/full -- true; expect 'own failure' 125 $?
 # Ended by time and by a signal: what was taken is there.
 record -F 499 -d 1 -o "$dir/time.pe" -- "$PE_WORKLOAD" shares 60; expect 'ended by its time' 0 $?
 weighed "$dir/time.pe" >"$dir/folded"; at_least 'recorded until then' 1 "$(wc -l <"$dir/folded")"
-pe-record --engine signal -F 499 -o "$dir/int.pe" -- "$PE_WORKLOAD" shares 60 2>"$dir/err" & recorder=$!
-sleep 1; kill -TERM $recorder; wait $recorder; expect 'ended by a signal' 0 $?
+pe-record --engine signal -F 499 -o "$dir/int.pe" -- \
+  sh -c "'$PE_WORKLOAD' shares 0.5; touch '$dir/sampled'; exec '$PE_WORKLOAD' shares 60" 2>"$dir/err" & recorder=$!
+await "$dir/sampled"; kill -TERM $recorder; wait $recorder; expect 'ended by a signal' 0 $?
 at_least 'samples until then' 1 "$(sed -n 's/^pe-record: \([0-9]*\) samples.*/\1/p' "$dir/err")"
 # The recorder is killed: the command ends as it would, and what it starts says nothing.
 pe-record -q --engine signal -o "$dir/killed.pe" -- \
-  sh -c "'$PE_WORKLOAD' fork 1; echo \$? >'$dir/status'" >"$dir/left" 2>&1 & recorder=$!
-sleep 0.3; kill -9 $recorder; wait $recorder 2>/dev/null
-for _ in $(seq 200); do [ -s "$dir/status" ] && break; sleep 0.1; done
+  sh -c "touch '$dir/begun'; until [ -e '$dir/go' ]; do sleep 0.05; done
+    '$PE_WORKLOAD' fork 1; echo \$? >'$dir/s'; mv '$dir/s' '$dir/status'" >"$dir/left" 2>&1 & recorder=$!
+await "$dir/begun"; kill -9 $recorder; wait $recorder 2>/dev/null; touch "$dir/go"
+await "$dir/status"
 expect 'the status without a recorder' 0 "$(cat "$dir/status")"
 expect 'what it says' '' "$(cat "$dir/left")"
 
@@ -98,6 +101,22 @@ at_least 'deep stacks from main' 80 "$(share '^workload;_start;.*;main;' "$dir/f
 record --clock wall -F 99 -o "$dir/wall.pe" -- sleep 1.5 || fail "wall: $(cat "$dir/err")"
 weighed "$dir/wall.pe" >"$dir/folded"
 at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
+
+pe-record --clock wall -o "$dir/wall.pe" -- sleep 0.5 2>"$dir/err" || fail "wall, by whom it may be: $(cat "$dir/err")"
+said '^pe-record: engine signal, by which the command samples itself: counters do not count the time of --clock wall'
+
+# A program that would not start behind another library is begun without ours.
+printf 'int main(void) { return 5; }\n' >"$dir/main.c"
+fake_sanitizer sampler_preload "$dir/main.c" "$dir/sanitized"
+printf '#!%s\n' "$dir/sanitized" >"$dir/script"; chmod +x "$dir/script"
+for how in "'$dir/sanitized'; exit \$?" "exec '$dir/sanitized'" "cd '$dir'; PATH=. sanitized; exit \$?" "'$dir/script'; exit \$?"; do
+  record -o "$dir/s.pe" -- bash -c "$how"; expect "with AddressSanitizer: $how" 5 $?
+  said '; 1 program with AddressSanitizer begun without the library: not sampled'
+done
+for how in posix_spawn vfork-execve execle; do
+  record -o "$dir/s.pe" -- "$PE_BEGINS" $how "$dir/sanitized" x
+  said '; 1 program with AddressSanitizer begun without the library: not sampled'
+done
 
 # What cannot load the library.
 if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then

@@ -1,5 +1,5 @@
 // Any environment: what it becomes has all that it had, fits its room exactly, and needs nothing
-// more.
+// more; without the library, there is none to take out.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +24,11 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::preload::Carried carried;
   carried.set_library("/x.so");
   carried.set_variable("OWN=1");
+  if (const std::size_t bytes = carried.room_without(environment.data()); bytes > 0) {
+    const auto room = std::make_unique<std::byte[]>(bytes);
+    if (carried.room_without(carried.without_library(environment.data(), room.get())) != 0)
+      std::abort();
+  }
   const std::size_t bytes = carried.room_for(environment.data());
   if (bytes == 0)
     return 0;

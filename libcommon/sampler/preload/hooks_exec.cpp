@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstdint>
 
+#include "preload/atomics.h"
 #include "preload/exec_hooks.h"
 #include "sampler/target/process.h"
 #include "sampler/target/timers.h"
@@ -30,6 +31,11 @@ void fail_exec(bool what_began) noexcept {
   constexpr std::uint64_t kSecondNs = 1'000'000'000;
   if (what_began)
     sampler::set_process_timer(kSecondNs / process.settings.hz);
+}
+
+void leave_out() noexcept {
+  if (process.is_sampling)
+    count_up(process.header().left_out);
 }
 
 }  // namespace pe::preload

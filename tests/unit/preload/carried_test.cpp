@@ -40,6 +40,20 @@ Texts completed(const Carried& carried, const Texts& environment) {
   return found;
 }
 
+/// What one finds that does not start with the library.
+Texts kept_out(const Carried& carried, const Texts& environment) {
+  const auto pointers = as_pointers(environment);
+  const std::size_t bytes = carried.room_without(pointers.data());
+  if (bytes == 0)
+    return environment;
+  std::vector<char*> room((bytes + sizeof(char*) - 1) / sizeof(char*));
+  Texts found;
+  for (char* const* at = carried.without_library(pointers.data(), room.data()); *at != nullptr;
+       ++at)
+    found.emplace_back(*at);
+  return found;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(carried)
@@ -91,6 +105,16 @@ BOOST_AUTO_TEST_CASE(carries_nothing_that_was_not_asked_for) {
   BOOST_TEST(carried.room_for(nullptr) == 0U);
   carried.set_variable("OWN=" + std::string(10000, 'x'));
   BOOST_TEST(carried.room_for(nullptr) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(keeps_the_library_out_and_leaves_others) {
+  BOOST_TEST(kept_out(carrier(), {"A=1", "LD_PRELOAD=/x/own.so", "OWN=2"}) ==
+             (Texts{"A=1", "LD_PRELOAD=", "OWN=2"}));
+  BOOST_TEST(kept_out(carrier(), {"LD_PRELOAD=/a.so:/x/own.so::/b.so /x/own.so"}) ==
+             (Texts{"LD_PRELOAD=/a.so:/b.so"}));
+  BOOST_TEST(kept_out(carrier(), {"LD_PRELOAD=/a.so", "B=1"}) ==
+             (Texts{"LD_PRELOAD=/a.so", "B=1"}));
+  BOOST_TEST(carrier().room_without(nullptr) == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

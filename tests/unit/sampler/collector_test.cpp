@@ -247,6 +247,17 @@ BOOST_AUTO_TEST_CASE(a_chosen_thread_that_was_there_is_not_missed) {
   BOOST_TEST(collector.missed().tids == std::set<pid_t>{kNobody});
 }
 
+BOOST_AUTO_TEST_CASE(programs_that_a_process_begins_without_the_library_are_counted) {
+  Told told;
+  sampler::Collector collector(told, {});
+  SharedSamples samples;
+  samples.header.left_out = 2;
+  samples.send_to(collector.listener());
+  collector.pass();
+  collector.pass();
+  BOOST_TEST(collector.counts().left_out == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(which_timers_a_process_has_may_turn_out_later) {
   Told told;
   sampler::Collector collector(told, {});

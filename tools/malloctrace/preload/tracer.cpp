@@ -397,6 +397,14 @@ bool traces_mmap() noexcept { return process.settings.traces_mmap; }
 
 bool follows_children() noexcept { return process.settings.follows_forks; }
 
+void tell_left_out() noexcept {
+  const preload::KeepErrno keep;
+  constexpr int kPatienceS = 1;
+  const Link link(process.settings.socket.view(), kPatienceS);
+  if (link)
+    link.send_reason({"built with AddressSanitizer", 0});
+}
+
 bool is_own_process() noexcept { return process.tracer != nullptr && process.pid == current_pid(); }
 
 void note_unloaded() noexcept {

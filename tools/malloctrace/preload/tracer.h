@@ -96,6 +96,8 @@ bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept;
 bool traces_mmap() noexcept;
 /// Whether processes that this one begins are to be traced.
 bool follows_children() noexcept;
+/// To malloctrace: a program is begun without the library, with which it would not start.
+void tell_left_out() noexcept;
 /// Whether this is the process that is traced, and not the child of a vfork(2) in its memory.
 bool is_own_process() noexcept;
 /// After dlclose(3).
