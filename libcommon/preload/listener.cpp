@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 
 namespace pe::preload {
@@ -136,7 +137,7 @@ void Listener::accept_all(const OnFile& on_file) {
   // Who connects faster than we accept does not keep us from the others: they come the next time.
   constexpr std::size_t kMostStrangersAtOnce = 1000;
   for (std::size_t strangers = 0; strangers < kMostStrangersAtOnce;) {
-    if (!hold_reserve())
+    if (!hold_reserve() || !has_free_descriptors(kept_free_))
       return listen_again(false);
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EINTR || errno == ECONNABORTED))

@@ -38,6 +38,9 @@ class Listener {
 
   /// Wakes whoever waits for fd() when `other` can be read.  Ends when that is closed.
   void watch(int other) const;
+  /// Nobody is taken in where fewer descriptors than that would be left for other work: they wait
+  /// as those do who find none.
+  void keep_free(std::size_t descriptors) noexcept { kept_free_ = descriptors; }
   /// From now on what other processes send is not taken in.
   void take_only(pid_t pid) noexcept { only_pid_ = pid; }
 
@@ -82,6 +85,7 @@ class Listener {
   /// Given up while shared memory is received, so that what has been sent finds a descriptor.
   Fd reserve_;
   bool is_listening_ = false;  ///< events_ has listener_
+  std::size_t kept_free_ = 0;
   pid_t only_pid_ = 0;                   ///< 0: all
   std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
   std::map<std::string, std::uint64_t> refused_;

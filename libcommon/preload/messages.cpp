@@ -12,6 +12,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 
 #include "preload/keep_errno.h"
@@ -99,8 +100,9 @@ void report_line(std::string_view tool, std::string_view what, int error) noexce
   add(" ");
   add(what);
   if (error != 0) {
-    add(" (errno ");
-    add_number(error);
+    const char* const words = ::strerrordesc_np(error);  // never translated, so never loaded
+    add(" (");
+    add(words != nullptr ? words : "unknown error");
     add(")");
   }
   add("\n");

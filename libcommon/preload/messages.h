@@ -16,7 +16,7 @@ namespace pe::preload {
 void note_standard_error() noexcept;
 /// Nothing is written from now on.
 void be_silent() noexcept;
-/// "TOOL: process PID WHAT (errno N)"; `error` is an errno, 0 for none.
+/// "TOOL: process PID WHAT (Too many open files)"; `error` is an errno, 0 for none.
 void report_line(std::string_view tool, std::string_view what, int error = 0) noexcept;
 /// The same, with what has failed: "is not traced: no memory".
 void report_failure(std::string_view tool, std::string_view start, const Failure& failure) noexcept;

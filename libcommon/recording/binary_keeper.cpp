@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/plural.h"
 #include "binaries/mapped_image.h"
 
@@ -32,11 +33,17 @@ void BinaryKeeper::offer(std::uint32_t pid, const proc::Mapping& mapping) {
     offered_.insert(mapping.file);
     return;
   }
+  const bool may_hold = held() < share_of_descriptors(kMaxHeld, kPartOfDescriptors) &&
+                        has_free_descriptors(spare_descriptors());
   if (auto image = binaries::open_here(mapping)) {
     offered_.insert(mapping.file);
-    if (here_.size() < kMaxHeld)
+    if (may_hold)
       here_.push_back({mapping, std::move(*image)});
     return;
+  }
+  if (!may_hold) {
+    offered_.insert(mapping.file);
+    return count_unopened();
   }
   // One that its process no longer has is looked for again in the next that has mapped it.
   auto opened = binaries::open_from_process(static_cast<pid_t>(pid), mapping);
@@ -44,6 +51,17 @@ void BinaryKeeper::offer(std::uint32_t pid, const proc::Mapping& mapping) {
     offered_.insert(mapping.file);
     keep(*mapping.file, std::move(*image));
   }
+}
+
+/// Files that are open for us, the worker's too.
+std::size_t BinaryKeeper::held() {
+  const std::lock_guard lock(mutex_);
+  return here_.size() + jobs_.size();
+}
+
+void BinaryKeeper::count_unopened() {
+  const std::lock_guard lock(mutex_);
+  ++counts_.unopened;
 }
 
 void BinaryKeeper::keep(const proc::MappedFile& file, elf::Image image) {
@@ -110,6 +128,7 @@ std::string BinaryKeeper::finish() {
   };
   add(counts_.kept, " kept in ~/.debug");
   add(counts_.too_large, " too large to keep");
+  add(counts_.unopened, " not kept (too many open files: ulimit -n)");
   add(counts_.failed, counts_.is_refused
                           ? " not kept (~/.debug is a link, or others may write there)"
                           : " not kept (~/.debug cannot be written)");

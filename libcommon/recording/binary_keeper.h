@@ -7,6 +7,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -38,8 +39,9 @@ class BinaryKeeper {
   /// "2 binary files kept in ~/.debug"; empty if there was nothing to keep.
   std::string finish();
 
-  /// How many files are held open; others are not kept if they lose their path later.
-  static constexpr std::size_t kMaxHeld = 2'048;
+  /// How many files are held open, at most, and at most the part of all descriptors that is one of
+  /// so many; others are not kept if they lose their path later.
+  static constexpr std::size_t kMaxHeld = 2'048, kPartOfDescriptors = 4;
   /// What one recording keeps at most.
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
 
@@ -52,10 +54,13 @@ class BinaryKeeper {
     std::uint64_t kept = 0;
     std::uint64_t too_large = 0;
     std::uint64_t failed = 0;
-    bool is_refused = false;  ///< the cache's folder is not for us to write
+    std::uint64_t unopened = 0;  ///< for want of descriptors
+    bool is_refused = false;     ///< the cache's folder is not for us to write
   };
 
   void offer(std::uint32_t pid, const proc::Mapping& mapping);
+  std::size_t held();
+  void count_unopened();
   void keep(const proc::MappedFile& file, elf::Image image);
   void enqueue(Job job);
   void work();

@@ -294,6 +294,8 @@ std::string SignalEngine::describe_missed() const {
   add(counts.damaged, "ring", "of which numbers contradicted others");
   for (const auto& [why, count] : collector_.refused())
     add(count, "connection", why + " refused");
+  if (!collector_.has_taken_all())
+    text += "; processes not sampled for want of descriptors (ulimit -n)";
   // A thread's last period is nobody's loss: others are sampled that are not over yet.
   const std::uint64_t usual_ns = counts.threads * kSignalSecondNs / settings_.hz;
   constexpr std::uint64_t kNoticeableNs = 10'000'000;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/descriptors.h"
 #include "base/parse_number.h"
 #include "preload/atomics.h"
 #include "proc/maps.h"
@@ -86,7 +87,18 @@ Collector::Collector(Events& events, ThreadChoice choice)
 
 void Collector::pass() {
   fullest_percent_ = 0;
-  listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
+  // A process takes two descriptors while it runs: of what there are, some stay for who reads /proc
+  // and binaries meanwhile.
+  listener_.keep_free(spare_descriptors());
+  while (pass_once() && !listener_.is_listening()) {
+  }
+  pace();
+}
+
+/// Whether descriptors have become free.
+bool Collector::pass_once() {
+  const bool has_received =
+      listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
   // Who has ended is asked before the rings are read: nothing comes after.
   const auto first_ended = std::stable_partition(
       running_.begin(), running_.end(),
@@ -101,7 +113,7 @@ void Collector::pass() {
     look_at_threads(process);
     look_for_other_program(process);
   }
-  pace();
+  return has_received || !ended.empty();
 }
 
 /// How long until a ring is three quarters full if every stack is as deep as it may be.
@@ -347,6 +359,8 @@ bool Collector::has_told_of(Running& process) {
 
 /// A child that was begun by vfork(2) has told nothing of itself, if its program has not.
 void Collector::look_for_strangers(Running& process) {
+  if (!listener_.is_listening())
+    return;  // it may be one that waits to be taken in
   std::set<pid_t> seen;
   for (const pid_t child : proc::children_of(process.pid)) {
     const bool is_running = std::any_of(running_.begin(), running_.end(),

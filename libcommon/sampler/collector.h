@@ -121,6 +121,8 @@ class Collector {
   [[nodiscard]] int wait_ms() const noexcept { return wait_ms_; }
   /// Takes in what has come, and who has ended.
   void pass();
+  /// False: processes wait that were not taken in for want of descriptors.
+  [[nodiscard]] bool has_taken_all() const noexcept { return listener_.is_listening(); }
 
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   [[nodiscard]] const CollectorCounts& counts() const noexcept { return counts_; }
@@ -167,6 +169,7 @@ class Collector {
     TimerKind timer_kind = TimerKind::kThread;
   };
 
+  bool pass_once();
   void begin(pid_t pid, Fd fd);
   void drain(Running& process);
   void look_at_timers(Running& process);

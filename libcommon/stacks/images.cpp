@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/descriptors.h"
+
 namespace pe::stacks {
 
 std::uint32_t Images::number_of(const proc::Mapping& mapping, std::uint32_t pid) {
@@ -21,10 +23,16 @@ unwind::UnwindTable* Images::table(std::uint32_t number) {
         binaries::open_mapped_image(static_cast<pid_t>(image.pid), image.mapping, match_, &cache_);
     if (const auto* elf = std::get_if<elf::Image>(&opened))
       image.table = std::make_unique<unwind::UnwindTable>(*elf);
+    image.lacked_descriptors = image.table == nullptr && !has_free_descriptors(kDescriptorsToOpen);
     if (image.table != nullptr)
       left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
   }
   return image.table.get();
+}
+
+bool Images::lacked_descriptors(const proc::MappedFile& file) const {
+  const auto number = numbers_.find(&file);
+  return number != numbers_.end() && images_[number->second].lacked_descriptors;
 }
 
 }  // namespace pe::stacks

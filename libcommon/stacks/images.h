@@ -28,6 +28,9 @@ class Images {
   /// nullptr if the file cannot be had, or there is no room left for it.
   unwind::UnwindTable* table(std::uint32_t number);
 
+  /// Whether a file has no table for want of descriptors (ulimit -n).
+  [[nodiscard]] bool lacked_descriptors(const proc::MappedFile& file) const;
+
   /// Of sections of all files together, less than 50 MB on a machine with every compiler installed.
   static constexpr std::size_t kMaxTableBytes = std::size_t{1} << 30;
 
@@ -36,6 +39,7 @@ class Images {
     proc::Mapping mapping;  ///< one of those that it has
     std::uint32_t pid;
     bool is_opened = false;
+    bool lacked_descriptors = false;
     std::unique_ptr<unwind::UnwindTable> table;
   };
 

@@ -244,13 +244,17 @@ bool SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   return true;
 }
 
-/// Of the outermost frame.
-std::string SampleUnwinder::module_at(std::uint32_t pid, std::span<const Frame> frames) const {
+/// By the module of the outermost frame.
+void SampleUnwinder::count_end(std::uint32_t pid, std::span<const Frame> frames, Stop stop) {
   const proc::Mapping* mapping =
       frames.empty() ? nullptr : history_.processes().find(pid, frames.back().address());
-  if (mapping == nullptr)
-    return "[unknown]";
-  return mapping->file->is_anonymous() ? "[anon]" : std::string(file_name(mapping->file->path));
+  std::string module = "[unknown]";
+  if (mapping != nullptr)
+    module = mapping->file->is_anonymous() ? "[anon]" : file_name(mapping->file->path);
+  if (mapping != nullptr && images_.lacked_descriptors(*mapping->file))
+    ++counts_.unopened[module];
+  else
+    ++counts_.ended[{module, stop}];
 }
 
 void SampleUnwinder::count_frames(std::span<const Frame> frames) {
@@ -266,7 +270,7 @@ void SampleUnwinder::count_walked(std::uint32_t pid, std::span<const Frame> fram
   if (stop == Stop::kEndOfStack)
     ++counts_.complete;
   else
-    ++counts_.ended[{module_at(pid, frames), stop}];
+    count_end(pid, frames, stop);
 }
 
 void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
@@ -279,7 +283,7 @@ void SampleUnwinder::count(const perf::Sample& sample, const Walked& walked) {
     ++counts_.cut;
     counts_.cut_bytes = sample.user_stack_limit;
   } else {
-    ++counts_.ended[{module_at(sample.pid, frames), stop}];
+    count_end(sample.pid, frames, stop);
   }
 }
 

@@ -113,7 +113,7 @@ class SampleUnwinder {
   bool still_stood(const Thread& thread, const unwind::StackView& stack, const Behind& behind);
   bool continue_behind(const perf::Sample& sample, const unwind::WalkStart& start, Bytes behind,
                        Walked& walked);
-  std::string module_at(std::uint32_t pid, std::span<const unwind::Frame> frames) const;
+  void count_end(std::uint32_t pid, std::span<const unwind::Frame> frames, unwind::Stop stop);
   void count_frames(std::span<const unwind::Frame> frames);
   void count(const perf::Sample& sample, const Walked& walked);
   void add_frames(const Walked& walked);

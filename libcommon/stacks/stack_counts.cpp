@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 #include "base/plural.h"
@@ -14,19 +15,26 @@ namespace {
 
 /// The reasons with the most stacks, each with its module, then how many there are more.
 std::string describe_ends(const StackCounts& counts) {
-  using End = std::pair<std::pair<std::string, unwind::Stop>, std::uint64_t>;
-  std::vector<End> ends(counts.ended.begin(), counts.ended.end());
+  struct End {
+    std::string module;
+    std::string_view reason;
+    std::uint64_t stacks;
+  };
+  std::vector<End> ends;
+  for (const auto& [where, count] : counts.ended)
+    ends.push_back({where.first, to_string(where.second), count});
+  for (const auto& [module, count] : counts.unopened)
+    ends.push_back({module, "too many open files (ulimit -n)", count});
   std::stable_sort(ends.begin(), ends.end(),
-                   [](const End& a, const End& b) { return a.second > b.second; });
+                   [](const End& a, const End& b) { return a.stacks > b.stacks; });
   constexpr std::size_t kTold = 3;
   std::string text;
   std::uint64_t others = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    const auto& [where, count] = ends[i];
     if (i < kTold)
-      text += fmt::format("; {} ended in {}: {}", count, where.first, to_string(where.second));
+      text += fmt::format("; {} ended in {}: {}", ends[i].stacks, ends[i].module, ends[i].reason);
     else
-      others += count;
+      others += ends[i].stacks;
   }
   if (others > 0)
     text += fmt::format("; {} ended elsewhere", others);

@@ -22,6 +22,7 @@ struct StackCounts {
   std::uint64_t by_frame_pointer = 0;  ///< frames whose callees no call frame information covers
   std::uint64_t by_leaf = 0;           ///< the same, and no frame pointer either
   std::map<std::pair<std::string, unwind::Stop>, std::uint64_t> ended;  ///< others, by module
+  std::map<std::string, std::uint64_t> unopened;  ///< others, whose module could not be opened
 };
 
 /// "98.9 % of stacks complete; 312 continued in the process's memory; 120 ended in libfoo.so: no

@@ -105,6 +105,18 @@ at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
 pe-record --clock wall -o "$dir/wall.pe" -- sleep 0.5 2>"$dir/err" || fail "wall, by whom it may be: $(cat "$dir/err")"
 said '^pe-record: engine signal, by which the command samples itself: counters do not count the time of --clock wall'
 
+# More binaries and processes than there are descriptors: processes wait their turn, and stacks are walked all the same.
+mkdir "$dir/many"
+for n in $(seq 40); do
+  cp "$PE_WORKLOAD" "$dir/many/w$n"; echo "'$dir/many/w$n' shares 0.2 &"
+done >"$dir/many/run"
+echo wait >>"$dir/many/run"
+(ulimit -n 64; record -F 499 -o "$dir/many.pe" -- sh "$dir/many/run") || fail "few descriptors: $(cat "$dir/err")"
+grep -Eq 'descriptors|too many open files|could not load' "$dir/err" && fail "few descriptors: $(cat "$dir/err")"
+fold "$dir/many.pe" >"$dir/folded"
+at_least 'whole stacks with few descriptors, %' 90 "$(share '^w[0-9]*;_start;.*;main;work;' "$dir/folded")"
+expect 'programs seen with few descriptors' 40 "$(grep -o '^w[0-9]*;' "$dir/folded" | sort -u | wc -l)"
+
 # A program that would not start behind another library is begun without ours.
 printf 'int main(void) { return 5; }\n' >"$dir/main.c"
 fake_sanitizer sampler_preload "$dir/main.c" "$dir/sanitized"

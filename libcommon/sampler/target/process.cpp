@@ -133,8 +133,11 @@ bool make_shared(bool is_fork, Failure& failure) noexcept {
   constexpr int kPatienceS = 1;
   const preload::Link link(process.settings.socket.view(), kPatienceS);
   const bool is_sent = link && link.send_file(file->fd, process.settings.key.view());
+  // unix(7): so many files are on their way already.
   if (!is_sent)
-    failure = {"cannot reach who records", errno};
+    failure = {
+        errno == ETOOMANYREFS ? "too many begin at once (ulimit -n)" : "cannot reach who records",
+        errno};
   ::syscall(SYS_close, file->fd);
   return is_sent;
 }

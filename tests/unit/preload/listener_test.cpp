@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,27 @@ BOOST_AUTO_TEST_CASE(of_other_users_fewer_are_kept_and_they_keep_nobody_out) {
   BOOST_TEST(status == 0);
   for (const int fd : {told[0], told[1], end[0]})
     ::close(fd);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_taken_in_where_too_few_descriptors_would_be_left) {
+  Listener listener("listener-test");
+  send_file(listener);
+  listener.keep_free(8);
+  rlimit limit{};
+  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const Fd highest(::dup(listener.fd()));
+  rlimit low = limit;
+  low.rlim_cur = static_cast<rlim_t>(highest.get()) + 8;
+  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  const std::size_t early = taken_by(listener);
+  const bool is_listening = listener.is_listening();
+  listener.keep_free(2);
+  const std::size_t late = taken_by(listener);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  BOOST_TEST(early == 0U);
+  BOOST_TEST(!is_listening);
+  BOOST_TEST(late == 1U);
+  BOOST_TEST(listener.is_listening());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "stacks/images.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 #include <vector>
 
+#include "base/fd.h"
 #include "support/own_sample.h"
 
 using namespace pe;
@@ -41,6 +43,27 @@ BOOST_AUTO_TEST_CASE(what_files_can_make_us_read_is_bounded) {
   testing::tell_own_mappings(history);
   stacks::Images images(binaries::FileMatch::kAny, 1);
   BOOST_TEST(tables(images, history).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(that_there_were_no_descriptors_is_known_of_a_file_without_a_table) {
+  session::History history;
+  testing::tell_own_mappings(history);
+  stacks::Images images(binaries::FileMatch::kAny);
+  std::vector<Fd> all;
+  do
+    all.emplace_back(::open("/", O_PATH | O_CLOEXEC));
+  while (all.back());
+  const auto found = tables(images, history);
+  std::size_t lacking = 0;
+  for (const auto& [start, mapping] : history.processes().space(testing::kOwnPid)->all())
+    lacking += images.lacked_descriptors(*mapping.file) ? 1 : 0;
+  all.clear();
+  BOOST_TEST(found.size() <= 1U);  // the vdso needs none
+  BOOST_TEST(lacking > 2U);
+  stacks::Images later(binaries::FileMatch::kAny);
+  tables(later, history);
+  for (const auto& [start, mapping] : history.processes().space(testing::kOwnPid)->all())
+    BOOST_TEST(!later.lacked_descriptors(*mapping.file));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -34,6 +34,16 @@ BOOST_AUTO_TEST_CASE(the_three_commonest_ends_are_told_and_the_others_counted) {
              "address; 3 ended in a.so: no unwind info; 3 ended elsewhere");
 }
 
+BOOST_AUTO_TEST_CASE(that_a_file_could_not_be_opened_is_a_reason_of_its_own) {
+  StackCounts counts;
+  counts.stacks = 9;
+  counts.ended[{"a.so", Stop::kNoUnwindInfo}] = 3;
+  counts.unopened["b.so"] = 6;
+  BOOST_TEST(describe(counts) ==
+             "0.0 % of stacks complete; 6 ended in b.so: too many open files (ulimit -n); 3 ended "
+             "in a.so: no unwind info");
+}
+
 BOOST_AUTO_TEST_CASE(programs_that_cannot_be_walked_are_told) {
   StackCounts counts;
   counts.foreign = 7;
