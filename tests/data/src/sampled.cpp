@@ -191,8 +191,13 @@ void own_itimer() {
   signal(SIGPROF, count_plain);
   const itimerval each{{0, 20000}, {0, 20000}};
   setitimer(ITIMER_PROF, &each, nullptr);
-  spin_1(kHalfSecondUs);
-  expect(own_plain >= 10 && own_plain <= 60, "ITIMER_PROF did not reach the handler");
+  // A program among many others meets few of the kernel's ticks, at which this timer is looked at.
+  constexpr int kMostRounds = 20, kEnough = 10, kMostInRound = 60;
+  int rounds = 0;
+  for (; own_plain < kEnough && rounds < kMostRounds; ++rounds)
+    spin_1(kHalfSecondUs);
+  expect(own_plain >= kEnough && own_plain <= kMostInRound * rounds,
+         "ITIMER_PROF did not reach the handler");
 }
 
 void masked() {
