@@ -28,6 +28,8 @@ std::optional<FoldedLine> FoldedReader::next() {
         lines_.reset();
         break;
       }
+      if (lines_->lacks_newline() && cut_line_.empty())
+        cut_line_ = place();
       if (const auto folded = parse_folded_line(*line, *columns_))
         return folded;
       note_malformed(*line);
@@ -62,7 +64,7 @@ void FoldedReader::note_malformed(std::string_view line) {
 }
 
 std::string FoldedReader::place() const {
-  return fmt::format("{}:{}", input_->name(), lines_->line_number());
+  return fmt::format("{}:{}", printable(input_->name()), lines_->line_number());
 }
 
 }  // namespace pe::folded

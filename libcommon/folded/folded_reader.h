@@ -55,6 +55,10 @@ class FoldedReader {
   /// What was stepped over so far.  Lines of nothing but blanks do not count.
   [[nodiscard]] const MalformedLines& malformed() const noexcept { return malformed_; }
 
+  /// "FILE:LINE" of a last line that had no newline; empty if there was none so far.  What our
+  /// tools write ends in one, so that it was cut, perhaps within the count.
+  [[nodiscard]] const std::string& cut_line() const noexcept { return cut_line_; }
+
  private:
   bool open_next_file();
   void note_malformed(std::string_view line);
@@ -65,6 +69,7 @@ class FoldedReader {
   std::optional<io::Input> input_;
   std::optional<io::LineReader> lines_;  ///< of input_
   MalformedLines malformed_;
+  std::string cut_line_;
 };
 
 }  // namespace pe::folded

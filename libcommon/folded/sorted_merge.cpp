@@ -28,6 +28,9 @@ bool SortedMerge::advance(Source& source) {
   if (!line)
     return false;
   source.line = *line;
+  source.is_any = true;
+  ++totals_.lines;
+  (void)totals_.read.add(line->count);
   return true;
 }
 
@@ -48,14 +51,9 @@ std::optional<FoldedLine> SortedMerge::next() {
       first_ = source.reader.place();
     std::push_heap(heap_.begin(), heap_.end(), kIsLater);
   }
+  ++totals_.stacks;
+  (void)totals_.written.add(sum);
   return FoldedLine{.stack = stack_, .count = sum};
-}
-
-std::vector<MalformedLines> SortedMerge::malformed() const {
-  std::vector<MalformedLines> all;
-  for (const auto& source : sources_)
-    all.push_back(source->reader.malformed());
-  return all;
 }
 
 }  // namespace pe::folded

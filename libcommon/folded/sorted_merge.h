@@ -18,6 +18,14 @@
 
 namespace pe::folded {
 
+/// What a merge has read so far, and written.
+struct MergeTotals {
+  std::uint64_t lines = 0;   ///< well-formed ones
+  std::uint64_t stacks = 0;  ///< handed out
+  Count read;                ///< of all lines; at Count::max() if it does not fit
+  Count written;             ///< of all stacks, likewise: the same, unless something was lost
+};
+
 class SortedMerge {
  public:
   /// Each input is in the order of StackOrder::kStacks.  Throws Error if one cannot be read.
@@ -32,14 +40,21 @@ class SortedMerge {
   [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
   /// "FILE:LINE" of the first line that was.
   [[nodiscard]] const std::string& first_out_of_order() const noexcept { return first_; }
-  /// Of each input: what was stepped over.
-  [[nodiscard]] std::vector<MalformedLines> malformed() const;
+  [[nodiscard]] const MergeTotals& totals() const noexcept { return totals_; }
+
+  /// Each input, for what it says of itself: what was stepped over, whether it was cut.
+  template <typename Visit>
+  void visit_inputs(Visit&& visit) const {
+    for (const auto& source : sources_)
+      visit(source->reader, source->is_any);
+  }
 
  private:
   struct Source {
     explicit Source(io::Input input) : reader(std::move(input)) {}
     FoldedReader reader;
-    FoldedLine line;  ///< the one at hand
+    FoldedLine line;      ///< the one at hand
+    bool is_any = false;  ///< was there a well-formed line?
   };
 
   bool advance(Source& source);
@@ -50,6 +65,7 @@ class SortedMerge {
   std::uint64_t out_of_order_ = 0;
   std::string first_;
   bool saturated_ = false;
+  MergeTotals totals_;
 };
 
 }  // namespace pe::folded

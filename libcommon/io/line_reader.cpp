@@ -28,6 +28,7 @@ std::optional<std::string_view> LineReader::next() {
     if (unread == 0)
       return std::nullopt;
     begin_ = end_;
+    lacks_newline_ = true;
     ++line_number_;
     return std::string_view(buffer_.data() + end_ - unread, unread);
   }

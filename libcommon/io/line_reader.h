@@ -25,6 +25,9 @@ class LineReader {
   /// Of the line that next() returned last, counted from 1.
   [[nodiscard]] std::uint64_t line_number() const noexcept { return line_number_; }
 
+  /// Had the line that next() returned last no newline?  Only that at the end of the input can.
+  [[nodiscard]] bool lacks_newline() const noexcept { return lacks_newline_; }
+
  private:
   bool fill();
 
@@ -32,6 +35,7 @@ class LineReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
   bool at_end_ = false;
+  bool lacks_newline_ = false;
   std::uint64_t line_number_ = 0;
 };
 

@@ -72,6 +72,34 @@ BOOST_AUTO_TEST_CASE(sums_that_do_not_fit_stay_at_the_largest) {
   BOOST_TEST((r.err.find("stay at the largest number") != std::string::npos));
 }
 
+BOOST_AUTO_TEST_CASE(an_input_that_was_cut_is_said_and_a_failure) {
+  for (const std::string text : {"a 1\nb 1", "a 1\nmain;foo", "a 1\nb"}) {
+    const auto r = merge({"a 1\n", text});
+    BOOST_TEST(r.status == 1);
+    BOOST_TEST((r.out.find("a 2\n") == 0));
+    BOOST_TEST((r.err.find("part1:2: no newline at the end") != std::string::npos));
+  }
+  BOOST_TEST(merge({"", "\n"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_input_that_is_no_folded_text_is_a_failure) {
+  const auto r = merge({"a 1\n", "nothing\nof it\n"});
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.out == "a 1\n");
+  BOOST_TEST((r.err.find("ignored 2 lines") != std::string::npos));
+}
+
+BOOST_AUTO_TEST_CASE(stats_tell_what_was_read_and_written) {
+  const TempDir dir;
+  const std::string a = dir.file("a", "a 1\na;b 2.5\n");
+  const std::string b = dir.file("b", "a 40\nno line\nb 18446744073709551\n");
+  const auto r = stackfold({"--merge-sorted", "--stats", a, b}, "");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST((r.err.find("\nstackfold: read 4 lines, a count of 18446744073709594.5; "
+                         "wrote 3 stacks, a count of 18446744073709594.5\n") != std::string::npos));
+  BOOST_TEST(stackfold({"--stats"}, "").status == 2);
+}
+
 BOOST_AUTO_TEST_CASE(no_other_option_goes_with_it) {
   BOOST_TEST(stackfold({"--merge-sorted", "--annotate"}, "").status == 2);
   BOOST_TEST(stackfold({"--merge-sorted", "--to", "pprof"}, "").status == 2);

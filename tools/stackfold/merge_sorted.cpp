@@ -10,8 +10,30 @@
 #include "folded/sorted_merge.h"
 
 namespace pe::fold {
+namespace {
 
-bool merge_sorted(std::vector<io::Input> inputs, cli::Io& io) {
+void say_of_merge(cli::Io& io, const std::string& what) {
+  io.err.write(fmt::format("stackfold: {}\n", what));
+}
+
+/// False if an input was cut, or is no folded text at all.
+bool tell_inputs(const folded::SortedMerge& merge, cli::Io& io) {
+  bool is_whole = true;
+  merge.visit_inputs([&](const folded::FoldedReader& input, bool is_any) {
+    const folded::MalformedLines& malformed = input.malformed();
+    if (malformed.count > 0)
+      say_of_merge(io, malformed.describe());
+    if (!input.cut_line().empty())
+      say_of_merge(io, input.cut_line() + ": no newline at the end: cut, perhaps within the count");
+    if (!input.cut_line().empty() || (malformed.count > 0 && !is_any))
+      is_whole = false;
+  });
+  return is_whole;
+}
+
+}  // namespace
+
+bool merge_sorted(std::vector<io::Input> inputs, bool with_stats, cli::Io& io) {
   constexpr std::size_t kBlockBytes = 64UL * 1024;
   folded::SortedMerge merge(std::move(inputs));
   std::string block;
@@ -23,19 +45,20 @@ bool merge_sorted(std::vector<io::Input> inputs, cli::Io& io) {
     block.clear();
   }
   io.out.write(block);
-  for (const folded::MalformedLines& malformed : merge.malformed())
-    if (malformed.count > 0)
-      io.err.write("stackfold: " + malformed.describe() + "\n");
+  io.out.flush();
+  const bool is_whole = tell_inputs(merge, io);
   if (merge.saturated())
-    io.err.write("stackfold: some counts are over 2^64 and stay at the largest number\n");
+    say_of_merge(io, "some counts are over 2^64 and stay at the largest number");
   if (merge.out_of_order() > 0)
-    io.err.write(
-        fmt::format("stackfold: --merge-sorted: {} out of order, so that stacks can come twice; "
-                    "first: {}: fold "
-                    "each input first\n",
-                    plural(merge.out_of_order(), "line"), merge.first_out_of_order()));
+    say_of_merge(io, fmt::format("--merge-sorted: {} out of order, so that stacks can come twice; "
+                                 "first: {}: fold each input first",
+                                 plural(merge.out_of_order(), "line"), merge.first_out_of_order()));
+  if (const folded::MergeTotals& totals = merge.totals(); with_stats)
+    say_of_merge(io, fmt::format("read {}, a count of {}; wrote {}, a count of {}",
+                                 plural(totals.lines, "line"), folded::to_text(totals.read),
+                                 plural(totals.stacks, "stack"), folded::to_text(totals.written)));
   io.err.flush();
-  return merge.out_of_order() == 0;
+  return is_whole && merge.out_of_order() == 0;
 }
 
 }  // namespace pe::fold

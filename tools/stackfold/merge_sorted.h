@@ -9,8 +9,8 @@
 
 namespace pe::fold {
 
-/// Writes folded text that is sorted, and says what was wrong with it.  False if it was not all in
-/// order.
-bool merge_sorted(std::vector<io::Input> inputs, cli::Io& io);
+/// Writes folded text that is sorted, and says what was wrong with it; with `with_stats` also how
+/// much it was.  False if it was not all in order, an input was cut, or one is no folded text.
+bool merge_sorted(std::vector<io::Input> inputs, bool with_stats, cli::Io& io);
 
 }  // namespace pe::fold

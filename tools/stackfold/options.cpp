@@ -52,6 +52,7 @@ void add_options(po::options_description& options) {
   };
   options.add_options()("from", text("FORMAT"), ("what the input is: " + format_names()).c_str())(
       "merge-sorted", "add up folded text that is sorted, in constant memory")(
+      "stats", "with --merge-sorted: tell how much was read and written")(
       "to", text("FORM"), ("write a profile for viewers: " + exports::form_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
@@ -97,7 +98,8 @@ void refuse_with_merge_sorted(const cli::CommandLine& line) {
   po::options_description all;
   add_options(all);
   for (const auto& option : all.options())
-    if (option->long_name() != "merge-sorted" && line.has(option->long_name().c_str()))
+    if (option->long_name() != "merge-sorted" && option->long_name() != "stats" &&
+        line.has(option->long_name().c_str()))
       throw UsageError(fmt::format("--{}: not with --merge-sorted", option->long_name()));
 }
 
@@ -108,8 +110,11 @@ Options read_options(const cli::CommandLine& line) {
   if (line.has("merge-sorted")) {
     refuse_with_merge_sorted(line);
     options.merges_sorted = true;
+    options.with_stats = line.has("stats");
     return options;
   }
+  if (line.has("stats"))
+    throw UsageError("--stats: only with --merge-sorted");
   const bool all = line.has("annotate");
   options.marks = {.kernel = all || line.has("kernel"),
                    .jit = all || line.has("jit"),

@@ -44,7 +44,8 @@ struct Form;
 struct Options {
   const Format* from = nullptr;       ///< nullptr: its content tells what the input is
   const exports::Form* to = nullptr;  ///< nullptr: folded text
-  bool merges_sorted = false;         ///< --merge-sorted: nothing else counts then
+  bool merges_sorted = false;         ///< --merge-sorted: nothing but --stats counts then
+  bool with_stats = false;            ///< --stats: tell how much was merged
   bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
   bool with_addresses = false;  ///< "[unknown <pc>]"
   bool with_inlined = false;    ///< frames for what DWARF says was inlined

@@ -237,7 +237,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   for (const std::string& path : line.operands)
     inputs.push_back(io::Input::open(path, io.in_fd));
   if (options.merges_sorted)
-    return fold::merge_sorted(std::move(inputs), io) ? cli::kOk : cli::kFailure;
+    return fold::merge_sorted(std::move(inputs), options.with_stats, io) ? cli::kOk : cli::kFailure;
   for (io::Input& input : inputs)
     is_whole = take_input(std::move(input), options, taken, io) && is_whole;
   if (!refiner.is_idle())

@@ -18,6 +18,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   while (const auto line = reader.next())
     lines.emplace_back(*line);
   BOOST_TEST(reader.line_number() == lines.size());
+  BOOST_TEST(reader.lacks_newline() == (!text.empty() && !text.ends_with('\n')));
   return lines;
 }
 
