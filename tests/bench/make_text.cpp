@@ -3,6 +3,8 @@
 // Usage: make_text folded STACKS        that many different folded stacks, 20 to 60 frames deep
 //        make_text perf-script MEGABYTES   text of `perf script`: 4,000 different stacks over and
 //        over
+//        make_text fleet HOSTS FOLDER      that many files of some 117 MB each, in order, of hosts
+//        that share 500,000 stacks: each has a third of them, and 1 % beside them that no other has
 //
 // Each stack goes along with an earlier one for most of its depth, as stacks of one program do.
 // Names and depths are those of C++ and Java servers: 800 bytes a folded stack.
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <set>
 #include <string>
@@ -28,6 +31,34 @@ using Stack = std::vector<std::uint32_t>;  ///< numbers of functions, root first
 constexpr std::size_t kFunctions = 20'000;
 constexpr std::size_t kMinDepth = 20;
 constexpr std::size_t kMaxDepth = 60;
+
+/// A file to be written; a failure ends the program.
+class File {
+ public:
+  explicit File(const std::string& path) : file_(std::fopen(path.c_str(), "we")), path_(path) {
+    check(file_ != nullptr);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  File(File&&) = delete;
+  File& operator=(File&&) = delete;
+  ~File() { check(std::fclose(file_) == 0); }
+
+  void write(std::string_view text) const {
+    check(std::fwrite(text.data(), 1, text.size(), file_) == text.size());
+  }
+
+ private:
+  void check(bool is_well) const {
+    if (is_well)
+      return;
+    std::perror(path_.c_str());
+    std::exit(1);
+  }
+
+  std::FILE* file_;
+  std::string path_;
+};
 
 class Maker {
  public:
@@ -60,7 +91,36 @@ class Maker {
       line = "server";
       for (const std::uint32_t function : stack)
         line.append(";").append(functions_[function]);
-      fmt::print("{} {}\n", line, static_cast<std::uint64_t>(std::pow(1 - unit(), -1.1)));
+      fmt::print("{} {}\n", line, some_count());
+    }
+  }
+
+  void write_fleet(std::uint32_t hosts, const std::string& folder) {
+    constexpr std::size_t kShared = 500'000;
+    struct Shared {
+      std::string stack;  ///< without its root
+      double share;       ///< of the hosts that have it
+    };
+    std::vector<Shared> all;
+    for (const Stack& stack : make_stacks(kShared)) {
+      std::string text;
+      for (const std::uint32_t function : stack)
+        text.append(";").append(functions_[function]);
+      const double rarity = unit();
+      all.push_back({std::move(text), rarity * rarity});
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Shared& a, const Shared& b) { return a.stack < b.stack; });
+    for (std::uint32_t host = 0; host < hosts; ++host) {
+      const File file(fmt::format("{}/host-{:05}.folded", folder, host));
+      // '!' is less than what names begin with: what is a host's own comes first.
+      constexpr double kOwn = 0.01;
+      for (const Shared& one : all)
+        if (unit() < one.share * kOwn)
+          file.write(fmt::format("server;!host_{}{} {}\n", host, one.stack, some_count()));
+      for (const Shared& one : all)
+        if (unit() < one.share)
+          file.write(fmt::format("server{} {}\n", one.stack, some_count()));
     }
   }
 
@@ -93,6 +153,7 @@ class Maker {
   std::size_t below(std::size_t end) {
     return static_cast<std::size_t>(static_cast<double>(end) * unit());
   }
+  std::uint64_t some_count() { return static_cast<std::uint64_t>(std::pow(1 - unit(), -1.1)); }
   std::uint32_t some_function() {
     return static_cast<std::uint32_t>(static_cast<double>(kFunctions) * unit() * unit());
   }
@@ -137,15 +198,19 @@ class Maker {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view what = argc == 3 ? argv[1] : "";
-  const auto amount = argc == 3 ? pe::parse_number<std::uint32_t>(argv[2]) : std::nullopt;
-  if (!amount || (what != "folded" && what != "perf-script")) {
-    fmt::print(stderr, "Usage: make_text folded STACKS | perf-script MEGABYTES\n");
+  const std::string_view what = argc >= 3 ? argv[1] : "";
+  const auto amount = argc >= 3 ? pe::parse_number<std::uint32_t>(argv[2]) : std::nullopt;
+  const bool is_fleet = what == "fleet" && argc == 4;
+  if (!amount || !(is_fleet || (argc == 3 && (what == "folded" || what == "perf-script")))) {
+    fmt::print(stderr,
+               "Usage: make_text folded STACKS | perf-script MEGABYTES | fleet HOSTS FOLDER\n");
     return 2;
   }
   constexpr std::uint64_t kMegabyte = 1'000'000;
   Maker maker;
-  if (what == "folded")
+  if (is_fleet)
+    maker.write_fleet(*amount, argv[3]);
+  else if (what == "folded")
     maker.write_folded(*amount);
   else
     maker.write_perf_script(*amount * kMegabyte);
