@@ -2,6 +2,7 @@
 #include "cli/run.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/file_name.h"
 #include "base/quote.h"
 #include "cli/command_line.h"
+#include "cli/version.h"
 
 namespace pe::cli {
 namespace {
@@ -34,7 +36,7 @@ int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_de
   if (line.has("help"))
     io.out.write(help_text(tool, options));
   else if (line.has("version"))
-    io.out.write(std::string(tool.name) + " " PE_VERSION "\n");
+    io.out.write(fmt::format("{} {}\n", tool.name, version_text()));
   else
     status = tool.work(line, io);
   io.out.flush();  // a full disk must not look like success

@@ -1,0 +1,45 @@
+#!/bin/sh
+# --version of each tool and script has the version and the commit; where a source tree takes the commit from.
+# Usage: version.sh BUILD_FOLDER SOURCE_FOLDER VERSION
+set -u
+build=$1 source=$2 version=$3 failed=0
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+fail() { echo "FAILED: $*"; failed=1; }
+
+# Which commit is not asked: the tree may have changed since it was built.
+commit='( \([0-9a-f]{12}(-dirty)?\))?'
+[ ! -e "$source/.git" ] || commit=${commit%\?}
+PATH=$build/tools:$PATH
+for tool in "$build"/tools/stackfold "$build"/tools/pe-record "$source"/scripts/flamegraph "$source"/scripts/hotcold "$source"/scripts/profile_run; do
+  name=$(basename "$tool")
+  said=$("$tool" --version) || fail "$name: exit $?"
+  printf '%s\n' "$said" | grep -qE "^$name $version$commit\$" || fail "$name: $said"
+done
+
+# Trees with the script: of a repository, of its archive, unpacked somewhere, and within another repository.
+git() { command git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main "$@"; }
+expect() {  # WHAT TREE COMMIT
+  said=$("$2/scripts/source-commit") || fail "$1: exit $?"
+  [ "$said" = "$3" ] || fail "$1: '$said', not '$3'"
+}
+tree=$dir/tree
+mkdir -p "$tree/scripts" "$dir/unpacked"
+cp "$source/scripts/source-commit" "$tree/scripts/"
+cp "$source/.gitattributes" "$tree/"
+git init -q "$tree"
+git -C "$tree" add .
+git -C "$tree" commit -qm one
+git -C "$tree" tag v1
+head=$(git -C "$tree" rev-parse HEAD | cut -c 1-12)
+expect 'a clone' "$tree" "$head"
+git -C "$tree" archive HEAD | tar -x -C "$dir/unpacked"
+expect 'an archive' "$dir/unpacked" "$head"
+mkdir "$tree/within"
+cp -r "$tree/scripts" "$tree/within/"
+expect 'within another repository' "$tree/within" ''
+expect 'files that were added' "$tree" "$head"
+echo >>"$tree/.gitattributes"
+expect 'a changed file' "$tree" "$head-dirty"
+rm -r "$tree/.git"
+expect 'no repository' "$tree" ''
+exit $failed
