@@ -37,10 +37,9 @@ std::size_t find_command(const po::options_description& options,
 }
 
 std::string option_names(const po::option_description& option) {
-  const std::string flag =
-      option.canonical_display_name(po::command_line_style::allow_dash_for_short);
-  const std::string name = "--" + option.long_name();
-  std::string names = flag.starts_with('-') ? flag + ", " + name : "    " + name;
+  const std::string letter = option_letter(option);
+  std::string names =
+      fmt::format("{}--{}", letter.empty() ? "    " : "-" + letter + ", ", option.long_name());
   if (option.semantic()->max_tokens() > 0)
     names += " " + option.semantic()->name();
   return names;
@@ -90,6 +89,20 @@ const std::string* CommandLine::text(const char* option) const {
 std::vector<std::string> CommandLine::texts(const char* option) const {
   return values.count(option) > 0 ? values[option].as<std::vector<std::string>>()
                                   : std::vector<std::string>{};
+}
+
+po::options_description all_options(const Tool& tool) {
+  po::options_description options;
+  tool.add_options(options);
+  options.add_options()("help,h", "print this help and exit")("version,V",
+                                                              "print the version and exit");
+  return options;
+}
+
+std::string option_letter(const po::option_description& option) {
+  const std::string shown =
+      option.canonical_display_name(po::command_line_style::allow_dash_for_short);
+  return shown.starts_with('-') ? shown.substr(1) : "";
 }
 
 CommandLine parse_command_line(const Tool& tool, const po::options_description& options,

@@ -9,6 +9,12 @@
 
 namespace pe::cli {
 
+/// Those of the tool, --help and --version.
+boost::program_options::options_description all_options(const Tool& tool);
+
+/// "F" of "-F"; empty if the option has a long name only.
+std::string option_letter(const boost::program_options::option_description& option);
+
 /// Throws UsageError.
 CommandLine parse_command_line(const Tool& tool,
                                const boost::program_options::options_description& options,

@@ -22,14 +22,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description all_options(const Tool& tool) {
-  po::options_description options;
-  tool.add_options(options);
-  options.add_options()("help,h", "print this help and exit")("version,V",
-                                                              "print the version and exit");
-  return options;
-}
-
 int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_description& options,
                  Io& io) {
   int status = kOk;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
+#include "cli/choice.h"
 
 namespace pe::flame {
 namespace {
@@ -145,22 +146,24 @@ void read_text(const cli::CommandLine& line, const char* option, std::string& va
 
 void add_page_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()                                                                //
-      ("title", text("TEXT"), "title of the picture")                                  //
-      ("subtitle", text("TEXT"), "second title line (default none)")                   //
-      ("width", text("PX|auto"), "width, or that of the window (default 1200)")        //
-      ("height", text("PX"), "height of a frame (default 16)")                         //
-      ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1)")           //
-      ("fonttype", text("FONT"), "font (default Verdana)")                             //
-      ("fontsize", text("PX"), "font size (default 12)")                               //
-      ("fontwidth", text("N"), "mean glyph width in font sizes (default 0.59)")        //
-      ("countname", text("NAME"), "what is counted (default samples)")                 //
-      ("nametype", text("TEXT"), "what stands before a name (default Function:)")      //
-      ("bgcolors", text("COLOR"), "background: yellow, blue, green, grey or #rrggbb")  //
-      ("dark", "dark page (default: as the reader prefers)")                           //
-      ("embed", text("SIZE"), "bytes for the whole tree, or all, none (default 3M)")   //
-      ("inverted", "root at the top: an icicle graph")                                 //
-      ("notes", text("TEXT"), "a comment in the file")                                 //
+  options.add_options()                                                                         //
+      ("title", text("TEXT"), "title of the picture")                                           //
+      ("subtitle", text("TEXT"), "second title line (default none)")                            //
+      ("width", cli::one_of("PX|auto", "auto"), "width, or that of the window (default 1200)")  //
+      ("height", text("PX"), "height of a frame (default 16)")                                  //
+      ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1)")                    //
+      ("fonttype", text("FONT"), "font (default Verdana)")                                      //
+      ("fontsize", text("PX"), "font size (default 12)")                                        //
+      ("fontwidth", text("N"), "mean glyph width in font sizes (default 0.59)")                 //
+      ("countname", text("NAME"), "what is counted (default samples)")                          //
+      ("nametype", text("TEXT"), "what stands before a name (default Function:)")               //
+      ("bgcolors", cli::one_of("COLOR", "yellow, blue, green, grey"),
+       "background: yellow, blue, green, grey or #rrggbb")    //
+      ("dark", "dark page (default: as the reader prefers)")  //
+      ("embed", cli::one_of("SIZE", "all, none"),
+       "bytes for the whole tree, or all, none (default 3M)")  //
+      ("inverted", "root at the top: an icicle graph")         //
+      ("notes", text("TEXT"), "a comment in the file")         //
       ("encoding", text("NAME"), "encoding that the file declares");
 }
 

@@ -88,9 +88,8 @@ check() {  # TEST OPTION VALUE WHAT
   "$1" "$3" || usage_error "$2: not $4: '$3'"
 }
 
-is_mode() {
-  case $1 in default | quick | detailed | system | offcpu | heap | hotcold) ;; *) return 1 ;; esac
-}
+modes='default quick detailed system offcpu heap hotcold'
+is_mode() { [[ $1 =~ ^[a-z]+$ && " $modes " == *" $1 "* ]]; }
 
 # Splits at blanks and tabs into the array `words`: no quotes, no patterns, no variables.
 split_words() {
@@ -125,7 +124,7 @@ set_option() {  # OPTION VALUE
       [ ${#workload[@]} -gt 0 ] || usage_error '--workload: no program' ;;
     --pid) check is_count "$1" "$2" 'a process'; pid=$2 ;;
     --duration) check is_decimal "$1" "$2" 'a number of seconds'; duration=$(plain_number "$2") ;;
-    --mode) check is_mode "$1" "$2" 'one of default, quick, detailed, system, offcpu, heap, hotcold'
+    --mode) check is_mode "$1" "$2" "one of ${modes// /, }"
       mode=$2 has_mode=yes ;;
     --run) run=$2 ;;
     --baseline) baseline=$2 ;;

@@ -12,6 +12,7 @@
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
 #include "base/quote.h"
+#include "cli/choice.h"
 #include "svg/colors.h"
 
 namespace pe::flamediff {
@@ -31,16 +32,11 @@ std::uint64_t read_whole(const cli::CommandLine& line, const char* option, std::
   return *number;
 }
 
-WidthFrom read_width_from(const cli::CommandLine& line) {
-  const auto* text = line.text("width-from");
-  if (text == nullptr || *text == "after")
-    return WidthFrom::kAfter;
-  if (*text == "before")
-    return WidthFrom::kBefore;
-  if (*text != "both")
-    refuse("width-from", "not one of before, after, both", *text);
-  return WidthFrom::kBoth;
-}
+constexpr cli::Choice<WidthFrom> kWidthsFrom[] = {
+    {"before", WidthFrom::kBefore},
+    {"after", WidthFrom::kAfter},
+    {"both", WidthFrom::kBoth},
+};
 
 std::optional<double> read_fail_over(const cli::CommandLine& line) {
   const auto* text = line.text("fail-over");
@@ -127,7 +123,8 @@ void add_options(po::options_description& options) {
       ("period", text("N"), "counts of one sample; 0: not samples (default: found out)")  //
       ("absolute", "compare counts, not shares of each profile")                          //
       ("only-significant", "dim, or leave out, what may be noise")                        //
-      ("width-from", text("SIDE"), "widths of before, after (default) or both")           //
+      ("width-from", cli::one_of("SIDE", kWidthsFrom),
+       "widths of before, after (default) or both")  //
       ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
        "cut what matches out of names (repeatable)")                      //
       ("no-strip", "keep addresses, template arguments, .cold in names")  //
@@ -143,7 +140,7 @@ Options read_options(const cli::CommandLine& line) {
   read_output(line, options);
   read_operands(line, options);
   flame::read_text(line, "output", options.output_file);
-  options.width_from = read_width_from(line);
+  options.width_from = cli::choose(line, "width-from", kWidthsFrom, WidthFrom::kAfter);
   options.is_absolute = line.has("absolute");
   options.is_only_significant = line.has("only-significant");
   options.cuts_build_details = !line.has("no-strip");

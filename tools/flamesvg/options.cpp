@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "cli/choice.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -73,15 +74,18 @@ std::optional<folded::Count> read_count(const cli::CommandLine& line, const char
   return count;
 }
 
+constexpr cli::Choice<Order> kOrders[] = {
+    {"name", Order::kName},
+    {"width", Order::kWidth},
+};
+
 Order read_order(const cli::CommandLine& line) {
-  const auto* text = line.text("sort");
-  if (text != nullptr && *text != "name" && *text != "width")
-    refuse("sort", "not one of name, width", *text);
-  if (text != nullptr && line.has("flamechart"))
+  const Order order = cli::choose(line, "sort", kOrders, Order::kName);
+  if (!line.has("flamechart"))
+    return order;
+  if (line.has("sort"))
     throw UsageError("--sort: a flame chart keeps the order of its input");
-  if (line.has("flamechart"))
-    return Order::kInput;
-  return text != nullptr && *text == "width" ? Order::kWidth : Order::kName;
+  return Order::kInput;
 }
 
 void read_shape(const cli::CommandLine& line, Options& options) {
@@ -103,22 +107,23 @@ void read_shape(const cli::CommandLine& line, Options& options) {
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   flame::add_page_options(options);
-  options.add_options()                                                                           //
-      ("max-depth", text("N"), "fold deeper frames into one")                                     //
-      ("colors", text("PALETTE"), ("one of " + svg::palette_names() + " (default hot)").c_str())  //
-      ("color", text("PALETTE"), "the same")                                                      //
-      ("hash", "similar names get similar shades")                                                //
-      ("random", "shades by chance")                                                              //
-      ("seed", text("N"), "shades by chance, the same for the same N")                            //
-      ("cp", "keep the colours of functions in the file palette.map")                             //
-      ("negate", "swap the colours and signs of differences")                                     //
-      ("reverse", "merge stacks from the leaf, not from the root")                                //
-      ("flamechart", "keep the order of the input: x is time")                                    //
-      ("sort", text("HOW"), "order frames by name (default) or width")                            //
-      ("total", text("COUNT"), "what the whole width stands for (default the sum)")               //
-      ("factor", text("N"), "multiply shown counts by N (default 1)")                             //
-      ("lost", text("COUNT"), "draw a frame for samples that were lost")                          //
-      ("nameattr", text("FILE"), "titles, links, classes of functions")                           //
+  options.add_options()                                        //
+      ("max-depth", text("N"), "fold deeper frames into one")  //
+      ("colors", cli::one_of("PALETTE", svg::palette_names()),
+       ("one of " + svg::palette_names() + " (default hot)").c_str())                   //
+      ("color", cli::one_of("PALETTE", svg::palette_names()), "the same")               //
+      ("hash", "similar names get similar shades")                                      //
+      ("random", "shades by chance")                                                    //
+      ("seed", text("N"), "shades by chance, the same for the same N")                  //
+      ("cp", "keep the colours of functions in the file palette.map")                   //
+      ("negate", "swap the colours and signs of differences")                           //
+      ("reverse", "merge stacks from the leaf, not from the root")                      //
+      ("flamechart", "keep the order of the input: x is time")                          //
+      ("sort", cli::one_of("HOW", kOrders), "order frames by name (default) or width")  //
+      ("total", text("COUNT"), "what the whole width stands for (default the sum)")     //
+      ("factor", text("N"), "multiply shown counts by N (default 1)")                   //
+      ("lost", text("COUNT"), "draw a frame for samples that were lost")                //
+      ("nameattr", text("FILE"), "titles, links, classes of functions")                 //
       ("compat", "draw exactly as flamegraph.pl");
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "cli/choice.h"
 #include "recording/target_options.h"
 
 namespace pe::offcpu {
@@ -58,17 +59,17 @@ void read_choice(const cli::CommandLine& line, Choice& choice) {
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
 }
 
+constexpr cli::Choice<EngineChoice> kEngines[] = {
+    {"auto", EngineChoice::kAuto},
+    {"perf", EngineChoice::kPerf},
+    {"bpf", EngineChoice::kBpf},
+};
+
 EngineChoice read_engine(const cli::CommandLine& line) {
-  const auto* engine = line.text("engine");
-  if (engine == nullptr || *engine == "auto")
-    return EngineChoice::kAuto;
-  if (*engine == "perf" && line.has("wakers"))
+  const EngineChoice engine = cli::choose(line, "engine", kEngines, EngineChoice::kAuto);
+  if (engine == EngineChoice::kPerf && line.has("wakers"))
     throw UsageError("--wakers needs --engine bpf");
-  if (*engine == "perf")
-    return EngineChoice::kPerf;
-  if (*engine != "bpf")
-    throw UsageError(fmt::format("--engine: not one of auto, perf, bpf: '{}'", *engine));
-  return EngineChoice::kBpf;
+  return engine;
 }
 
 recording::Request read_request(const cli::CommandLine& line, const Choice& choice) {
@@ -104,7 +105,7 @@ void add_options(po::options_description& options) {
       "wakers", "also who ended each wait, behind --")("user-only", "leave out kernel frames")(
       "kernel-only", "only kernel frames")("stack-size", text("BYTES"),
                                            "of each stack copied (default 8192)")(
-      "engine", text("ENGINE"), "auto (default), perf, bpf")(
+      "engine", cli::one_of("ENGINE", kEngines), "auto (default), perf, bpf")(
       "no-cache", "keep no binaries in ~/.debug")("mmap-pages,m", text("PAGES"),
                                                   "size of each CPU's ring, a power of two")(
       "output,o", text("FILE"), "write the stream to FILE")("quiet,q",

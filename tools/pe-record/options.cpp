@@ -7,6 +7,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
+#include "cli/choice.h"
 #include "perf/tracepoint.h"
 #include "recording/target_options.h"
 #include "sampler/layout.h"
@@ -22,40 +23,23 @@ po::typed_value<std::string>* text(const char* name) {
 
 using recording::CallGraph;
 
-CallGraph call_graph(const std::string& value) {
-  if (value == "auto")
-    return CallGraph::kAuto;
-  if (value == "dwarf")
-    return CallGraph::kDwarf;
-  if (value == "fp")
-    return CallGraph::kFramePointers;
-  if (value == "none")
-    return CallGraph::kNone;
-  throw UsageError(fmt::format("--call-graph: not one of auto, dwarf, fp, none: '{}'", value));
-}
+constexpr cli::Choice<CallGraph> kCallGraphs[] = {
+    {"auto", CallGraph::kAuto},
+    {"dwarf", CallGraph::kDwarf},
+    {"fp", CallGraph::kFramePointers},
+    {"none", CallGraph::kNone},
+};
 
-recording::Engine engine(const std::string& value) {
-  if (value == "auto")
-    return recording::Engine::kAuto;
-  if (value == "perf")
-    return recording::Engine::kPerf;
-  if (value == "bpf")
-    return recording::Engine::kBpf;
-  if (value == "signal")
-    return recording::Engine::kSignal;
-  if (value == "ptrace")
-    return recording::Engine::kPtrace;
-  throw UsageError(
-      fmt::format("--engine: not one of auto, perf, bpf, signal, ptrace: '{}'", value));
-}
+constexpr cli::Choice<recording::Engine> kEngines[] = {
+    {"auto", recording::Engine::kAuto},     {"perf", recording::Engine::kPerf},
+    {"bpf", recording::Engine::kBpf},       {"signal", recording::Engine::kSignal},
+    {"ptrace", recording::Engine::kPtrace},
+};
 
-recording::Clock clock(const std::string& value) {
-  if (value == "cpu")
-    return recording::Clock::kCpu;
-  if (value == "wall")
-    return recording::Clock::kWall;
-  throw UsageError(fmt::format("--clock: not one of cpu, wall: '{}'", value));
-}
+constexpr cli::Choice<recording::Clock> kClocks[] = {
+    {"cpu", recording::Clock::kCpu},
+    {"wall", recording::Clock::kWall},
+};
 
 /// What the engine bpf does not do; empty if it does all that is asked for.
 std::string problem_of_bpf(const cli::CommandLine& line, const recording::Request& request) {
@@ -145,8 +129,7 @@ void check_wall(const Options& options) {
 void read_engine(const cli::CommandLine& line, Options& options) {
   using recording::Engine;
   recording::Request& request = options.request;
-  const auto* name = line.text("engine");
-  request.engine = name != nullptr ? engine(*name) : Engine::kAuto;
+  request.engine = cli::choose(line, "engine", kEngines, Engine::kAuto);
   if (const auto* list = line.text("thread"))
     request.thread_choice = thread_choice(*list);
   options.not_by_ptrace = problem_of_ptrace(line, options);
@@ -160,8 +143,7 @@ void read_engine(const cli::CommandLine& line, Options& options) {
   if (const std::string problem = problem_of_bpf(line, request);
       request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
-  if (const auto* value = line.text("clock"))
-    request.clock = clock(*value);
+  request.clock = cli::choose(line, "clock", kClocks, request.clock);
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
@@ -182,8 +164,7 @@ void read_rate(const cli::CommandLine& line, recording::Request& request) {
 }
 
 void read_stacks(const cli::CommandLine& line, recording::Request& request) {
-  if (const auto* value = line.text("call-graph"))
-    request.call_graph = call_graph(*value);
+  request.call_graph = cli::choose(line, "call-graph", kCallGraphs, request.call_graph);
   const bool has_copies =
       request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
   request.stack_bytes = recording::read_stack_bytes(line);
@@ -205,9 +186,12 @@ void add_options(po::options_description& options) {
       "event,e", text("EVENT[,EVENT]"), "what to count (default cycles, else cpu-clock)")(
       "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
                                                            "record call chains (the default)")(
-      "call-graph", text("HOW"), "call chains: auto (default), dwarf, fp, none")(
-      "engine", text("NAME"), "who samples: auto (default), perf, bpf, signal, ptrace")(
-      "clock", text("CLOCK"), "of what time: cpu (default), or wall (signal, ptrace)")(
+      "call-graph", cli::one_of("HOW", kCallGraphs),
+      "call chains: auto (default), dwarf, fp, none")(
+      "engine", cli::one_of("NAME", kEngines),
+      "who samples: auto (default), perf, bpf, signal, ptrace")(
+      "clock", cli::one_of("CLOCK", kClocks),
+      "of what time: cpu (default), or wall (signal, ptrace)")(
       "thread", text("NAME|TID"), "with --engine signal: only such threads")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(

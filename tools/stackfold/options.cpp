@@ -6,6 +6,7 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/error.h"
+#include "cli/choice.h"
 #include "stackfold/exports/form.h"
 #include "stackfold/formats/format.h"
 
@@ -14,6 +15,17 @@ namespace pe::fold {
 namespace po = boost::program_options;
 
 namespace {
+
+constexpr cli::Choice<UnnamedText> kUnnamedTexts[] = {
+    {"place", UnnamedText::kPlace},
+    {"module", UnnamedText::kModule},
+    {"unknown", UnnamedText::kUnknown},
+};
+
+constexpr cli::Choice<Weight> kWeights[] = {
+    {"samples", Weight::kSamples},
+    {"period", Weight::kPeriod},
+};
 
 const Format* read_format(const std::string& name) {
   if (const Format* format = find_format(name))
@@ -50,10 +62,12 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()("from", text("FORMAT"), ("what the input is: " + format_names()).c_str())(
+  options.add_options()("from", cli::one_of("FORMAT", format_names()),
+                        ("what the input is: " + format_names()).c_str())(
       "merge-sorted", "add up folded text that is sorted, in constant memory")(
       "stats", "with --merge-sorted: tell how much was read and written")(
-      "to", text("FORM"), ("write a profile for viewers: " + exports::form_names()).c_str())(
+      "to", cli::one_of("FORM", exports::form_names()),
+      ("write a profile for viewers: " + exports::form_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
       "all-events", "fold every event, its name as root frame")(
@@ -71,27 +85,12 @@ void add_options(po::options_description& options) {
       "context", "with --inline: add file and line to names")(
       "srcline", "add source lines to names, where the input has them")(
       "modules", "put the module before each name: libc.so.6`read")(
-      "unnamed", text("HOW"), "call frames of a stream: place, module, unknown")(
-      "weight", text("HOW"), "weigh by samples or by period");
+      "unnamed", cli::one_of("HOW", kUnnamedTexts),
+      "call frames of a stream: place, module, unknown")("weight", cli::one_of("HOW", kWeights),
+                                                         "weigh by samples or by period");
 }
 
 namespace {
-
-UnnamedText read_unnamed(const std::string& how) {
-  if (how == "place")
-    return UnnamedText::kPlace;
-  if (how == "module")
-    return UnnamedText::kModule;
-  if (how == "unknown")
-    return UnnamedText::kUnknown;
-  throw UsageError(fmt::format("--unnamed: not one of place, module, unknown: '{}'", how));
-}
-
-Weight read_weight(const std::string& how) {
-  if (how != "samples" && how != "period")
-    throw UsageError(fmt::format("--weight: not one of samples, period: '{}'", how));
-  return how == "samples" ? Weight::kSamples : Weight::kPeriod;
-}
 
 /// It reads lines and writes them: there is nothing to choose.
 void refuse_with_merge_sorted(const cli::CommandLine& line) {
@@ -153,10 +152,8 @@ Options read_options(const cli::CommandLine& line) {
   options.is_recursive = line.has("recursive");
   options.include = line.texts("include");
   options.exclude = line.texts("exclude");
-  if (const auto* how = line.text("unnamed"))
-    options.unnamed = read_unnamed(*how);
-  if (const auto* how = line.text("weight"))
-    options.weight = read_weight(*how);
+  options.unnamed = cli::choose(line, "unnamed", kUnnamedTexts, options.unnamed);
+  options.weight = cli::choose(line, "weight", kWeights, options.weight);
   return options;
 }
 

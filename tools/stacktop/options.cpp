@@ -5,11 +5,11 @@
 
 #include <initializer_list>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
+#include "cli/choice.h"
 
 namespace pe::stacktop {
 namespace {
@@ -35,28 +35,23 @@ void check_alternatives(const cli::CommandLine& line, std::initializer_list<cons
   }
 }
 
-template <typename Value>
-Value read_choice(const cli::CommandLine& line, const char* option, Value otherwise,
-                  std::initializer_list<std::pair<std::string_view, Value>> choices) {
-  const std::string* text = line.text(option);
-  if (text == nullptr)
-    return otherwise;
-  std::string names;
-  for (const auto& [name, value] : choices) {
-    if (*text == name)
-      return value;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-  }
-  refuse(option, fmt::format("not one of {}", names), *text);
-}
+constexpr cli::Choice<std::optional<By>> kBys[] = {
+    {"comm", By::kComm},
+    {"module", By::kModule},
+    {"thread", By::kThread},
+};
+
+constexpr cli::Choice<When> kWhens[] = {
+    {"always", When::kAlways},
+    {"never", When::kNever},
+    {"auto", When::kAuto},
+};
 
 void read_shape(const cli::CommandLine& line, Options& options) {
   check_alternatives(line, {"by", "callers", "callees"});
   check_alternatives(line, {"by", "tree"});
   check_alternatives(line, {"self", "total"});
-  options.by = read_choice<std::optional<By>>(
-      line, "by", std::nullopt,
-      {{"comm", By::kComm}, {"module", By::kModule}, {"thread", By::kThread}});
+  options.by = cli::choose(line, "by", kBys, options.by);
   for (const char* option : {"callers", "callees"})
     if (const std::string* text = line.text(option)) {
       if (text->empty())
@@ -107,14 +102,15 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()                                                                      //
-      ("top,n", text("N"), "lines to show, 0 for all (default 20; 5 trees)")                 //
-      ("self", "sort by what stacks end in (default)")                                       //
-      ("total", "sort by what stacks pass through (default with --tree)")                    //
-      ("callers", text("FN"), "who calls FN: a name, or else a regular expression")          //
-      ("callees", text("FN"), "whom FN calls")                                               //
-      ("tree", "the hierarchy under each hot function, or of --callers, --callees")          //
-      ("by", text("WHAT"), "one line a comm, module or thread instead of a function")        //
+  options.add_options()                                                              //
+      ("top,n", text("N"), "lines to show, 0 for all (default 20; 5 trees)")         //
+      ("self", "sort by what stacks end in (default)")                               //
+      ("total", "sort by what stacks pass through (default with --tree)")            //
+      ("callers", text("FN"), "who calls FN: a name, or else a regular expression")  //
+      ("callees", text("FN"), "whom FN calls")                                       //
+      ("tree", "the hierarchy under each hot function, or of --callers, --callees")  //
+      ("by", cli::one_of("WHAT", kBys),
+       "one line a comm, module or thread instead of a function")                            //
       ("percent-limit", text("N"), "leave out lines below N % of all (0; in trees 0.5)")     //
       ("max-depth", text("N"), "frames that a tree is deep (default 128)")                   //
       ("columns", text("N"), "shorten names to lines of N columns (default on a terminal)")  //
@@ -122,7 +118,7 @@ void add_options(po::options_description& options) {
       ("tsv", "write tab-separated columns")                                                 //
       ("hints", "say what is usually done about such functions")                             //
       ("hints-file", texts("FILE"), "the same, by this file first")                          //
-      ("color", text("WHEN"), "always, never, or auto: on a terminal (default)");
+      ("color", cli::one_of("WHEN", kWhens), "always, never, or auto: on a terminal (default)");
 }
 
 Options read_options(const cli::CommandLine& line) {
@@ -132,9 +128,7 @@ Options read_options(const cli::CommandLine& line) {
   read_limits(line, options);
   if (line.has("json") || line.has("tsv"))
     options.format = line.has("json") ? Format::kJson : Format::kTsv;
-  options.color =
-      read_choice(line, "color", When::kAuto,
-                  {{"always", When::kAlways}, {"never", When::kNever}, {"auto", When::kAuto}});
+  options.color = cli::choose(line, "color", kWhens, When::kAuto);
   options.hint_files = line.texts("hints-file");
   options.has_hints = line.has("hints") || line.has("hints-file");
   return options;

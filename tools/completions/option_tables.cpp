@@ -1,0 +1,25 @@
+// The options of every tool as JSON, of which scripts/make-completions makes completions.  Runs
+// when stackpipe is built, and is not installed. SPDX-License-Identifier: MIT
+#include <cstdio>
+#include <string>
+
+#include "cli/option_table.h"
+#include "flamediff/flamediff.h"
+#include "flamesvg/flamesvg.h"
+#include "malloctrace/malloctrace.h"
+#include "offcpu/offcpu.h"
+#include "pe-record/pe_record.h"
+#include "pe-symbolize/pe_symbolize.h"
+#include "stackfold/stackfold.h"
+#include "stacktop/stacktop.h"
+
+int main() {
+  std::string tables;
+  for (const pe::cli::Tool* tool :
+       {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu, &pe::kPeRecord,
+        &pe::kPeSymbolize, &pe::kStackfold, &pe::kStacktop})
+    tables += (tables.empty() ? "[" : ",\n") + pe::cli::option_table(*tool);
+  tables += "]\n";
+  const bool is_written = std::fputs(tables.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_written ? 0 : 1;
+}
