@@ -1,9 +1,10 @@
 #!/bin/bash
 # What shells complete: bash and fish are asked, of zsh the syntax is checked; each option of --help is known to all
-# of them.  Usage: completions.sh FOLDER TOOLS_FOLDER SCRIPTS_FOLDER
+# of them.  Usage: completions.sh FOLDER TOOLS_FOLDER SCRIPTS_FOLDER NAME...
 set -u
 export LC_ALL=C
 folder=$1 tools=$2 scripts=$3 failed=0
+shift 3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
@@ -12,8 +13,9 @@ for shell in zsh fish; do
 done
 
 compared=0
-for tool in "$tools"/{flamediff,flamesvg,malloctrace,offcpu,pe-record,pe-symbolize,stackfold,stacktop} "$scripts"/{flamegraph,hotcold,profile_run}; do
-  name=${tool##*/}
+for name; do
+  tool=$scripts/$name
+  [ -e "$tool" ] || tool=$tools/$name
   bash -n "$folder/$name" || fail "$name: bash"
   zsh -n "$folder/_$name" || fail "$name: zsh"
   fish --no-execute "$folder/$name.fish" || fail "$name: fish"
