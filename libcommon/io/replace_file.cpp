@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "io/output.h"
@@ -16,10 +18,12 @@
 namespace pe::io {
 namespace {
 
+constexpr std::string_view kUnfinished = ".XXXXXX";  // mkostemp(3) replaces the X
+
 /// Removes the new file unless it got its name.
 class NewFile {
  public:
-  explicit NewFile(const std::string& path) : name_(path + ".XXXXXX") {
+  explicit NewFile(const std::string& path) : name_(path + std::string(kUnfinished)) {
     const int fd = ::mkostemp(name_.data(), O_CLOEXEC);
     if (fd < 0)
       throw_errno(path, errno);
@@ -55,16 +59,39 @@ mode_t usual_mode() {
   return 0666 & ~mask;
 }
 
+/// A name is safe when its folder is.
+void sync_folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0)
+    throw_errno(folder, errno);
+}
+
 }  // namespace
 
-void replace_file(const std::string& path, std::string_view content) {
+void replace_file(const std::string& path, std::string_view content, Outlives outlives) {
   NewFile file(path);
   FdOutput out(file.fd(), path);
   out.write(content);
   out.flush();
   if (::fchmod(file.fd(), usual_mode()) != 0)
     throw_errno(path, errno);
+  if (outlives == Outlives::kMachine && ::fsync(file.fd()) != 0)
+    throw_errno(path, errno);
   file.rename_to(path);
+  if (outlives == Outlives::kMachine)
+    sync_folder_of(path);
+}
+
+std::optional<std::string_view> replaced_by(std::string_view name) {
+  if (name.size() <= kUnfinished.size() || name[name.size() - kUnfinished.size()] != '.')
+    return std::nullopt;
+  const std::string_view random = name.substr(name.size() - kUnfinished.size() + 1);
+  if (!std::all_of(random.begin(), random.end(),
+                   [](char c) { return is_digit(c) || is_lower(c) || is_upper(c); }))
+    return std::nullopt;
+  return name.substr(0, name.size() - kUnfinished.size());
 }
 
 }  // namespace pe::io

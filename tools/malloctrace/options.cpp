@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <boost/program_options/value_semantic.hpp>
-#include <cctype>
-#include <string_view>
 
 #include "base/error.h"
+#include "base/parse_bytes.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
 
@@ -20,26 +19,12 @@ po::typed_value<std::string>* text(const char* name) {
   return po::value<std::string>()->value_name(name);
 }
 
-/// "512K": K, M and G are 1024 and its powers.
 std::uint64_t read_bytes(const char* option, const std::string& typed) {
-  std::string_view digits = typed;
-  unsigned shift = 0;
-  constexpr std::string_view kUnits = "KMG";
-  constexpr unsigned kShiftOfUnit = 10;
-  const auto unit =
-      digits.empty()
-          ? kUnits.npos
-          : kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(digits.back()))));
-  if (unit != kUnits.npos) {
-    shift = kShiftOfUnit * static_cast<unsigned>(unit + 1);
-    digits.remove_suffix(1);
-  }
-  const auto number = parse_number<std::uint64_t>(digits);
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
-  if (!number || *number > (kMost >> shift))
+  const auto bytes = parse_bytes(typed);
+  if (!bytes)
     throw UsageError(
         fmt::format("{}: not a number of bytes up to 1024G, such as 512K: '{}'", option, typed));
-  return *number << shift;
+  return *bytes;
 }
 
 std::optional<std::uint64_t> read_seconds(const cli::CommandLine& line, const char* option) {
