@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "profile-push/token.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "base/error.h"
+#include "io/regular_file.h"
+
+namespace pe::push {
+namespace {
+
+constexpr std::size_t kMostTokenBytes = 8192;
+
+io::RegularFile open_token(const std::string& path) {
+  auto opened = io::open_regular(path);
+  if (const auto* failure = std::get_if<io::FileFailure>(&opened)) {
+    switch (*failure) {
+      case io::FileFailure::kMissing:
+        throw_errno(path, ENOENT);
+      case io::FileFailure::kPermission:
+        throw_errno(path, EACCES);
+      case io::FileFailure::kNotRegular:
+        throw Error(path + ": not a regular file");
+      case io::FileFailure::kUnreadable:
+        throw Error(path + ": cannot be read");
+    }
+  }
+  return std::move(std::get<io::RegularFile>(opened));
+}
+
+/// What a header can hold, and no blank.
+bool is_visible(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+Token read_token(const std::string& path) {
+  const io::RegularFile file = open_token(path);
+  struct stat status {};
+  if (::fstat(file.fd.get(), &status) != 0)
+    throw_errno(path, errno);
+  if ((status.st_mode & (S_IROTH | S_IWOTH)) != 0)
+    throw Error(path + ": a token that everybody can read or change: chmod o= this file");
+  std::string text(kMostTokenBytes, '\0');
+  text.resize(io::read_at(file.fd, 0, std::as_writable_bytes(std::span(text))));
+  text.resize(std::min(text.size(), text.find('\n')));
+  if (text.ends_with('\r'))
+    text.pop_back();
+  if (text.empty() || text.size() == kMostTokenBytes || !is_visible(text))
+    throw Error(path + ": holds no token: one line of letters, digits and signs is needed");
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    return {.user = "", .secret = text};
+  return {.user = text.substr(0, colon), .secret = text.substr(colon + 1)};
+}
+
+}  // namespace pe::push
