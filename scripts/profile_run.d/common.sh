@@ -102,6 +102,7 @@ split_words() {
 
 output=profiles workload=() pid='' duration='' mode='' run=latest baseline='' before='' after=latest
 top=20 svg='' fail_over=5% summary='' rate=1 interval=60 keep=168 limits=() alert=() operands=() rest=()
+push_url='' push_name='' push_labels=() push_tenant='' token_file='' ca_file='' spool_size='' insecure_http=''
 has_mode='' has_rest=''
 
 # The value of the option at hand into `value`.
@@ -139,6 +140,13 @@ set_option() {  # OPTION VALUE
     --keep) check is_count "$1" "$2" 'a number of hours'; keep=$2 ;;
     --limit) if ! [[ $2 == ?*=* ]] || ! is_percent "${2##*=}"; then usage_error "--limit: not FUNCTION=PERCENT: '$2'"; fi
       limits+=("${2%\%}") ;;
+    --push) [ -n "$2" ] || usage_error '--push: no server'; push_url=$2 ;;
+    --push-name) push_name=$2 ;;
+    --push-label) push_labels+=("$2") ;;
+    --push-tenant) push_tenant=$2 ;;
+    --token-file) set_path "$2"; token_file=$path ;;
+    --ca-file) set_path "$2"; ca_file=$path ;;
+    --spool-size) spool_size=$2 ;;
     --alert) split_words "$2"; alert=("${words[@]}") ;;
     *) usage_error "unrecognised option '$1'" ;;
   esac
@@ -150,6 +158,7 @@ parse_options() {
     case $1 in
       --) shift; rest=("$@") has_rest=yes; break ;;
       -h | --help) help; flush ;;
+      --insecure-http) insecure_http=yes ;;
       --*=*) set_option "${1%%=*}" "${1#*=}" ;;
       --*) option=$1; take_value "$@"; shift; set_option "$option" "$value" ;;
       -?*) usage_error "unrecognised option '$1'" ;;

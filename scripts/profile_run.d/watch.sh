@@ -9,7 +9,7 @@ raise_alert() {  # FUNCTION SHARE LIMIT FILE WHY
   alerted["$4|$1"]=yes
   say "alert: $1: $5, in $4"
   # What it leaves running must not keep the folder.
-  [ ${#alert[@]} -eq 0 ] || (exec {lock}<&-; as_user "${alert[@]}" "$1" "$2" "$3" "$4") ||
+  [ ${#alert[@]} -eq 0 ] || (exec {lock}<&-; [ -z "$pusher" ] || exec {pusher}>&-; as_user "${alert[@]}" "$1" "$2" "$3" "$4") ||
     say "--alert: ${alert[0]}: exit status $?"
 }
 
@@ -81,12 +81,18 @@ hour_before() {  # FOLDER FILE
 scratch=  # a folder for what is being recorded; it goes at the end
 lock=  # a descriptor: of two that watch in one folder each would write over what the other adds
 
+# At the end, however it comes.
+end_watch() {
+  end_push
+  rm -rf -- "$scratch"
+}
+
 run_watch() {
   need pe-record watch
   need flock watch
   [ -z "${workload[*]}$has_rest" ] || usage_error 'watch: takes --pid, or watches the whole system'
   [ -z "$has_mode" ] || [ "$mode" = system ] || usage_error 'watch: has no modes'
-  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk
+  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk from until
   declare -A alerted=() already=()
   [ -z "$pid" ] || target=(-p "$pid")
   [ -z "$baseline" ] || { find_run "$baseline" --baseline; compared=$found/stacks.folded; }
@@ -97,15 +103,19 @@ run_watch() {
   chunk=$scratch/chunk
   [ -z "$duration" ] || end=$(awk -v now="$(date +%s)" -v more="$duration" 'BEGIN { printf "%.0f\n", now + more }')
   stop=
-  trap 'rm -rf -- "$scratch"' EXIT
+  trap end_watch EXIT
   trap 'stop=yes' INT TERM HUP
+  start_push "$folder"
   while [ -z "$stop" ]; do
     file=$folder/$(date -u +%Y-%m-%dT%HZ).folded
-    recorded=0
+    recorded=0 from=$(date +%s.%3N)
     pe-record -q -F "$rate" -d "$interval" -o "$chunk.pe" "${target[@]}" 2>"$chunk.said" || recorded=$?
+    until=$(date +%s.%3N)
     pass_messages "$chunk.said"
     [ "$recorded" -eq 0 ] || die "pe-record: exit status $recorded"
-    pe-symbolize "$chunk.pe" 2>/dev/null | stackfold --annotate 2>/dev/null >"$chunk"
+    pe-symbolize "$chunk.pe" 2>/dev/null >"$chunk.named"
+    stackfold --annotate -- "$chunk.named" 2>/dev/null >"$chunk"
+    [ ! -s "$chunk" ] || push_chunk "$chunk.named" "$from" "$until" "$chunk.said"
     add_chunk "$file" "$chunk"
     remove_oldest "$folder"
     check_limits "$file"
