@@ -4,7 +4,9 @@
 // What is begun finds in its environment what carried.h says, also where the program has left that
 // out, unless it would not start so (sanitized_program.h).  Not seen: programs that are begun by
 // system calls of the program's own (Go's runtime), and by the C library itself, from an
-// environment that the program has emptied (system(3), popen(3)). SPDX-License-Identifier: MIT
+// environment that the program has emptied (system(3), popen(3)).
+//
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <string_view>
