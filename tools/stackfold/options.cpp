@@ -92,28 +92,31 @@ void add_options(po::options_description& options) {
 
 namespace {
 
-/// It reads lines and writes them: there is nothing to choose.
-void refuse_with_merge_sorted(const cli::CommandLine& line) {
+/// Is it --merge-sorted?  That reads lines and writes them: there is nothing to choose.
+bool read_merge_options(const cli::CommandLine& line, Options& options) {
+  options.merges_sorted = line.has("merge-sorted");
+  options.with_stats = line.has("stats");
+  if (!options.merges_sorted) {
+    if (options.with_stats)
+      throw UsageError("--stats: only with --merge-sorted");
+    return false;
+  }
   po::options_description all;
   add_options(all);
-  for (const auto& option : all.options())
-    if (option->long_name() != "merge-sorted" && option->long_name() != "stats" &&
-        line.has(option->long_name().c_str()))
-      throw UsageError(fmt::format("--{}: not with --merge-sorted", option->long_name()));
+  for (const auto& option : all.options()) {
+    const std::string& name = option->long_name();
+    if (name != "merge-sorted" && name != "stats" && line.has(name.c_str()))
+      throw UsageError(fmt::format("--{}: not with --merge-sorted", name));
+  }
+  return true;
 }
 
 }  // namespace
 
 Options read_options(const cli::CommandLine& line) {
   Options options;
-  if (line.has("merge-sorted")) {
-    refuse_with_merge_sorted(line);
-    options.merges_sorted = true;
-    options.with_stats = line.has("stats");
+  if (read_merge_options(line, options))
     return options;
-  }
-  if (line.has("stats"))
-    throw UsageError("--stats: only with --merge-sorted");
   const bool all = line.has("annotate");
   options.marks = {.kernel = all || line.has("kernel"),
                    .jit = all || line.has("jit"),
