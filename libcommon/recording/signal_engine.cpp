@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -82,7 +83,7 @@ std::string quoted_name(const std::string& name) { return quoted(name); }
 std::string some_of(const std::vector<std::string>& texts) {
   constexpr std::size_t kShown = 8;
   const std::size_t shown = std::min(texts.size(), kShown);
-  const auto text = fmt::format("{}", fmt::join(texts.begin(), texts.begin() + shown, ", "));
+  const auto text = fmt::format("{}", fmt::join(std::span(texts).first(shown), ", "));
   return shown == texts.size() ? text : fmt::format("{} and {} more", text, texts.size() - shown);
 }
 

@@ -107,15 +107,15 @@ expect 'stopped' 1 "$(count stopped)"
 sample -- "$dir/limited" "$PE_SAMPLED" default
 expect 'SIGPROF without timers' 155 $?
 
-# held COMMAND: runs it when the test says so ($dir/go), and says when it waits for that ($dir/begun)
-held() {
+# hold COMMAND: $held runs it when the test says so ($dir/go), and says when it waits for that ($dir/begun)
+hold() {
   rm -f "$dir/begun" "$dir/go"
-  echo "touch $dir/begun; until [ -e $dir/go ]; do sleep 0.05; done; $1"
+  held="touch $dir/begun; until [ -e $dir/go ]; do sleep 0.05; done; $1"
 }
 
 # A recorder that stands still loses samples, which are counted, and what the ring holds is there.
-"$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" ring=65536 hz=499 -- \
-  bash -c "$(held "$PE_WORKLOAD shares 2; touch $dir/over")" 2>"$dir/said" &
+hold "$PE_WORKLOAD shares 2; touch $dir/over"
+"$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" ring=65536 hz=499 -- bash -c "$held" 2>"$dir/said" &
 await "$dir/begun"; kill -STOP $!; touch "$dir/go"
 await "$dir/over"
 kill -CONT $!; wait $! || fail "stopped recorder: status $?"
@@ -124,8 +124,8 @@ at_least 'taken' 10 "$(count samples)"
 within 'lost and taken' 998 "$(($(count lost_weight) + $(count weight)))" 150
 
 # One that is killed is not missed.
-"$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" hz=499 ring=65536 -- \
-  bash -c "$(held "$PE_WORKLOAD shares 1; $PE_WORKLOAD fork 1; echo \$? >$dir/s; mv $dir/s $dir/status")" 2>/dev/null &
+hold "$PE_WORKLOAD shares 1; $PE_WORKLOAD fork 1; echo \$? >$dir/s; mv $dir/s $dir/status"
+"$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" hz=499 ring=65536 -- bash -c "$held" 2>/dev/null &
 await "$dir/begun"; kill -KILL $!; wait $! 2>/dev/null; touch "$dir/go"
 await "$dir/status"
 expect 'the status without a recorder' 0 "$(cat "$dir/status")"
