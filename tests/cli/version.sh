@@ -1,8 +1,9 @@
 #!/bin/sh
 # --version of each tool and script has the version and the commit; where a source tree takes the commit from.
-# Usage: version.sh BUILD_FOLDER SOURCE_FOLDER VERSION
+# Usage: version.sh BUILD_FOLDER SOURCE_FOLDER VERSION NAME...
 set -u
 build=$1 source=$2 version=$3 failed=0
+shift 3
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
 
@@ -10,8 +11,9 @@ fail() { echo "FAILED: $*"; failed=1; }
 commit='( \([0-9a-f]{12}(-dirty)?\))?'
 [ ! -e "$source/.git" ] || commit=${commit%\?}
 PATH=$build/tools:$PATH
-for tool in "$build"/tools/stackfold "$build"/tools/pe-record "$source"/scripts/flamegraph "$source"/scripts/hotcold "$source"/scripts/profile_run; do
-  name=$(basename "$tool")
+for name; do
+  tool=$source/scripts/$name
+  [ -e "$tool" ] || tool=$build/tools/$name
   said=$("$tool" --version) || fail "$name: exit $?"
   printf '%s\n' "$said" | grep -qE "^$name $version$commit\$" || fail "$name: $said"
 done
