@@ -67,6 +67,8 @@ bool open_standard_descriptors() {
   return true;
 }
 
+constexpr std::string_view kOutOfMemory = ": out of memory\n";
+
 void ignore_signal(int /*signal*/) {}
 
 /// So that what hits the limit of a file's size (setrlimit(2)) fails as on a full disk, with a
@@ -125,8 +127,10 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
   } catch (const CommandError& e) {
     complain(tool, io, e.what());
     return e.status();
-  } catch (const std::bad_alloc&) {
-    complain(tool, io, "out of memory");
+  } catch (const std::bad_alloc&) {  // there may be none for the message either
+    for (const std::string_view part : {tool.name, kOutOfMemory})
+      io.err.write(part);
+    io.err.flush();
     return runs_command ? kOwnFailure : kFailure;
   } catch (const std::exception& e) {
     complain(tool, io, e.what());
@@ -134,7 +138,7 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
   }
 }
 
-int run_main(const Tool& tool, int argc, char** argv) {
+int run_main(const Tool& tool, int argc, char** argv) try {
   if (!open_standard_descriptors())
     return kFailure;
   if (!tool.runs_command)
@@ -145,6 +149,10 @@ int run_main(const Tool& tool, int argc, char** argv) {
   Io io{STDIN_FILENO, out, err};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return run_as(tool, argc > 0 ? argv[0] : tool.name, args, io);
+} catch (const std::bad_alloc&) {  // not even for what stands above
+  for (const std::string_view part : {tool.name, kOutOfMemory})
+    (void)!::write(STDERR_FILENO, part.data(), part.size());
+  return tool.runs_command ? kOwnFailure : kFailure;
 }
 
 }  // namespace pe::cli

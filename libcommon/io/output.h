@@ -57,12 +57,14 @@ class FdOutput final : public Output {
 /// For messages: one that cannot be written is lost, and nothing else is.
 class MessageOutput final : public Output {
  public:
-  explicit MessageOutput(int fd) : fd_(fd) {}
+  explicit MessageOutput(int fd) : fd_(fd) { buffer_.reserve(kRoom); }
   void write(std::string_view bytes) override { buffer_ += bytes; }
   void flush() override;
   [[nodiscard]] bool is_terminal() const noexcept override;
 
  private:
+  static constexpr std::size_t kRoom = 256;  ///< for "out of memory"
+
   int fd_;
   std::string buffer_;
 };

@@ -34,8 +34,11 @@ void* boot_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (start + taken > memory.bytes.size())
     return nullptr;
   const std::size_t at = (start + kAlignment + alignment - 1) & ~(alignment - 1);
+  const std::size_t size_at = at - sizeof bytes;
+  if (size_at >= memory.bytes.size())  // never so; but that g++ 12 sees
+    return nullptr;
   std::byte* block = memory.bytes.data() + at;
-  std::memcpy(block - sizeof bytes, &bytes, sizeof bytes);
+  std::memcpy(memory.bytes.data() + size_at, &bytes, sizeof bytes);
   const std::size_t number = memory.count.fetch_add(1);
   if (number >= memory.blocks.size())
     return nullptr;
