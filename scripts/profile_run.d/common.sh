@@ -82,6 +82,7 @@ plain_number() {
 
 is_count() { [[ $1 =~ ^(0|[1-9][0-9]{0,8})$ ]]; }
 is_decimal() { [[ $1 =~ ^[0-9]{1,9}(\.[0-9]{1,9})?$ ]]; }
+is_time() { is_decimal "$1" && [[ $1 == *[1-9]* ]]; }
 is_percent() { [[ $1 =~ ^[0-9]{1,3}(\.[0-9]{1,9})?%?$ ]]; }
 
 check() {  # TEST OPTION VALUE WHAT
@@ -117,8 +118,15 @@ set_path() {
   case $path in -*) path=./$path ;; esac
 }
 
+for_watch() {  # OPTION
+  [ "$command" = watch ] || usage_error "$1: only with watch"
+}
+
 set_option() {  # OPTION VALUE
   local path
+  case $1 in
+    --rate | --interval | --keep | --limit | --alert | --push | --push-* | --token-file | --ca-file | --spool-size) for_watch "$1" ;;
+  esac
   case $1 in
     --output) [ -n "$2" ] || usage_error '--output: no folder'; set_path "$2"; output=$path ;;
     --workload) split_words "$2"; workload=("${words[@]}")
@@ -136,7 +144,7 @@ set_option() {  # OPTION VALUE
     --fail-over) check is_percent "$1" "$2" 'a percentage'; fail_over=${2%\%}% ;;
     --summary) set_path "$2"; summary=$path ;;
     --rate) check is_count "$1" "$2" 'a number of samples a second'; rate=$2 ;;
-    --interval) check is_decimal "$1" "$2" 'a number of seconds'; interval=$2 ;;
+    --interval) check is_time "$1" "$2" 'a number of seconds'; interval=$2 ;;
     --keep) check is_count "$1" "$2" 'a number of hours'; keep=$2 ;;
     --limit) if ! [[ $2 == ?*=* ]] || ! is_percent "${2##*=}"; then usage_error "--limit: not FUNCTION=PERCENT: '$2'"; fi
       limits+=("${2%\%}") ;;
@@ -158,7 +166,7 @@ parse_options() {
     case $1 in
       --) shift; rest=("$@") has_rest=yes; break ;;
       -h | --help) help; flush ;;
-      --insecure-http) insecure_http=yes ;;
+      --insecure-http) for_watch "$1"; insecure_http=yes ;;
       --*=*) set_option "${1%%=*}" "${1#*=}" ;;
       --*) option=$1; take_value "$@"; shift; set_option "$option" "$value" ;;
       -?*) usage_error "unrecognised option '$1'" ;;

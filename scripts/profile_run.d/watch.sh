@@ -87,6 +87,16 @@ end_watch() {
   rm -rf -- "$scratch"
 }
 
+# Of a watch that was killed: the lock is ours, so nobody writes there any more.
+remove_left_chunks() {  # FOLDER
+  local left
+  for left in "$1"/.chunk-*; do
+    [ -d "$left" ] || continue
+    rm -rf -- "$left"
+    say "watch: a watch was killed here; what it had not yet added is lost"
+  done
+}
+
 run_watch() {
   need pe-record watch
   need flock watch
@@ -99,6 +109,7 @@ run_watch() {
   mkdir -p -- "$folder" || die "$folder: cannot be made"
   exec {lock}<"$folder"
   flock -n "$lock" || die "$folder: another profile_run watches here; give one of them another --output"
+  remove_left_chunks "$folder"
   scratch=$(mktemp -d -- "$folder/.chunk-XXXXXX") || die "$folder: cannot be written"
   chunk=$scratch/chunk
   [ -z "$duration" ] || end=$(awk -v now="$(date +%s)" -v more="$duration" 'BEGIN { printf "%.0f\n", now + more }')

@@ -135,6 +135,8 @@ is_whole 'a failing program' "$run"
 has 'failing program' 'exit status 7' "$run/report.txt"
 has 'failing program' 'sh: exit status 7' "$dir/err"
 in_runs capture -- "$dir/no such" 2>/dev/null >&2; expect 'a program that is not there' 127 $?
+in_runs capture --limit f=3% -- true >"$dir/out" 2>"$dir/err"; expect 'an option of watch' 2 $?
+has 'an option of watch' '--limit: only with watch' "$dir/err"
 odd="$dir/-o \"dd' \$(touch pwned)"
 cp /bin/true "$odd"
 run=$(in_runs capture -- "$odd" $'a\nb' 2>/dev/null); expect 'an odd name' 0 $?

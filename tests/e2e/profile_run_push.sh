@@ -82,6 +82,8 @@ kill -9 $watch
 await "! kill -0 $sender 2>/dev/null"
 wait $watch 2>/dev/null
 pr watch --output u --pid $target --rate 499 --interval 0.5 --duration 0.5 --push "$url" 2>err || fail "after it was killed: $(cat err)"
+has 'after it was killed' 'a watch was killed here' err
+expect 'what the killed one left' '' "$(find u/watch -name '.chunk-*')"
 
 # Wrong options are said before anything is recorded.
 pr watch --output t --pid $target --push "$url" --push-label 'a b=c' 2>err; expect 'a wrong label' 2 $?

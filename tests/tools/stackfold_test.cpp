@@ -276,6 +276,12 @@ BOOST_AUTO_TEST_CASE(events_that_contradict_are_refused) {
              "stackfold: stdin: --event: folded text has no events\n");
 }
 
+BOOST_AUTO_TEST_CASE(what_is_compressed_by_zstd_is_said_to_be) {
+  const auto r = stackfold({}, "\x28\xb5\x2f\xfd\x04\x40 and so on");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.err == "stackfold: stdin: compressed by zstd: put zstd -dc in front\n");
+}
+
 BOOST_AUTO_TEST_CASE(an_event_that_a_text_does_not_have_is_an_error) {
   const auto r = stackfold({"--event", "nosuch"}, "prog 1/2 1.0: 5 cycles: \n\t1f f (/x)\n\n");
   BOOST_TEST(r.status == 1);

@@ -200,6 +200,9 @@ Answer Server::send(const SpooledProfile& profile, const TimeRange& times, const
     answer.text = !ended                     ? "no time left"
                   : handles.error[0] != '\0' ? handles.error.data()
                                              : ::curl_easy_strerror(*ended);
+    // OpenSSL's words for what is no TLS at all.
+    if (answer.text.find("wrong version number") != std::string::npos)
+      answer.text = "no https is spoken there (http://..., if it is this machine): " + answer.text;
   }
   return answer;
 }

@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace pe::fold {
 namespace {
 
 // Comments of `perf script --header` come first; they take about 10 KiB on a large machine.
 constexpr std::size_t kLookBytes = 64UL * 1024;
+
+/// RFC 8878, section 3.1.1.
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
 }  // namespace
 
@@ -20,6 +25,8 @@ const Format& detect(io::Input& input) {
   };
   if (stream_format().looks_like(text(start)))
     return stream_format();
+  if (text(start).starts_with(kZstdMagic))
+    throw Error(input.name() + ": compressed by zstd: put zstd -dc in front");
   std::string_view head = text(input.peek(kLookBytes));
   if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
     head = head.substr(0, end + 1);  // the last line is not whole
