@@ -55,6 +55,8 @@ end_push() {
   [ -n "$pusher" ] || return 0
   exec {pusher}>&-
   pusher=
-  wait "$pusher_pid"
+  local status=0
+  wait "$pusher_pid" || status=$?
+  [ "$status" -eq 0 ] || say "--push: not everything was sent (profile-push: exit status $status)"
   [ "$unspooled" -eq 0 ] || say "--push: $unspooled of the profiles could not be put into the spool"
 }

@@ -102,7 +102,7 @@ run_watch() {
   need flock watch
   [ -z "${workload[*]}$has_rest" ] || usage_error 'watch: takes --pid, or watches the whole system'
   [ -z "$has_mode" ] || [ "$mode" = system ] || usage_error 'watch: has no modes'
-  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk from until
+  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk from until missing=0
   declare -A alerted=() already=()
   [ -z "$pid" ] || target=(-p "$pid")
   [ -z "$baseline" ] || { find_run "$baseline" --baseline; compared=$found/stacks.folded; }
@@ -124,16 +124,22 @@ run_watch() {
     until=$(date +%s.%3N)
     pass_messages "$chunk.said"
     [ "$recorded" -eq 0 ] || die "pe-record: exit status $recorded"
-    pe-symbolize "$chunk.pe" 2>/dev/null >"$chunk.named"
-    stackfold --annotate -- "$chunk.named" 2>/dev/null >"$chunk"
-    [ ! -s "$chunk" ] || push_chunk "$chunk.named" "$from" "$until" "$chunk.said"
-    add_chunk "$file" "$chunk"
-    remove_oldest "$folder"
-    check_limits "$file"
-    check_growth "$file" "${compared:-$(hour_before "$folder" "$file")}"
+    # The clock may have been set back.
+    [[ ! $from > $until ]] || from=$until
+    if { pe-symbolize "$chunk.pe" >"$chunk.named" && stackfold --annotate -- "$chunk.named" >"$chunk"; } 2>"$chunk.said"; then
+      [ ! -s "$chunk" ] || push_chunk "$chunk.named" "$from" "$until" "$chunk.said"
+      add_chunk "$file" "$chunk"
+      remove_oldest "$folder"
+      check_limits "$file"
+      check_growth "$file" "${compared:-$(hour_before "$folder" "$file")}"
+    else
+      pass_messages "$chunk.said"
+      missing=$((missing + 1))
+    fi
     [ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || break
     [ -z "$end" ] || [ "$(date +%s)" -lt "$end" ] || break
   done
   say "wrote to $folder"
+  [ "$missing" -eq 0 ] || die "watch: intervals that could not be folded, and are missing: $missing"
   exit 0
 }

@@ -189,6 +189,14 @@ mkdir "$dir/bin"
 printf '#!/bin/sh\necho "pe-record: $$ processes could not be read" >&2\nexec "%s" "$@"\n' "$(command -v pe-record)" >"$dir/bin/pe-record"
 chmod +x "$dir/bin/pe-record"
 PATH=$dir/bin:$PATH pr watch --output "$dir/u" --pid $$ --interval 0.3 --duration 1.5 2>"$dir/again" || fail "watch: $(cat "$dir/again")"
+# What could not be folded is missing, and that is said; half of it is not added.
+mkdir "$dir/broken"
+printf '#!/bin/sh\necho main 1; echo "stackfold: stdout: No space left on device" >&2; exit 1\n' >"$dir/broken/stackfold"
+chmod 755 "$dir/broken/stackfold"
+PATH=$dir/broken:$PATH pr watch --output "$dir/x" --pid $$ --interval 0.2 --duration 1 2>"$dir/err"; expect 'watch that cannot fold' 1 $?
+has 'watch that cannot fold' 'No space left on device' "$dir/err"
+has 'watch that cannot fold' 'could not be folded' "$dir/err"
+expect 'half a chunk' '' "$(cat "$dir"/x/watch/*.folded 2>/dev/null)"
 expect 'a message of every look' 1 "$(grep -c 'could not be read' "$dir/again")"
 expect 'what an alert gets' 'first fifty 20' "$(awk 'NR == 1 || NR == 2 || NR == 4' "$dir/alarm.log" | paste -sd' ')"
 

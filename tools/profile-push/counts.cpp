@@ -26,6 +26,13 @@ constexpr std::array<CountName, 4> kCounts = {{
 
 }  // namespace
 
+void Counts::add(const Counts& more) {
+  sent += more.sent;
+  dropped += more.dropped;
+  refused += more.refused;
+  damaged += more.damaged;
+}
+
 Counts Counts::since(const Counts& before) const {
   Counts difference;
   for (const CountName& one : kCounts)  // somebody may have emptied the file

@@ -17,6 +17,7 @@ struct Counts {
   friend bool operator==(const Counts&, const Counts&) = default;
   /// What has been added since `before`.
   [[nodiscard]] Counts since(const Counts& before) const;
+  void add(const Counts& more);
 };
 
 /// A line "NAME COUNT" each.

@@ -2,6 +2,7 @@
 #include "profile-push/profile_push.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -128,6 +129,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   const Options options = push::read_options(line);
   if (options.is_dry_run)
     return cli::kOk;
+  ::umask(S_IRWXG | S_IRWXO);  // profiles tell what a machine does
   return options.send ? send(options, *options.send, io) : put(options, line.operands[0], io);
 }
 

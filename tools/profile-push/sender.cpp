@@ -10,6 +10,7 @@
 
 #include "base/characters.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "profile-push/token.h"
 
 namespace pe::push {
@@ -29,7 +30,11 @@ Answer Sender::try_to_send(const Outgoing& outgoing, const std::string& token_fi
     return {.status = 0, .text = e.what(), .retry_after = std::nullopt};
   }
   const auto profile = parse_spool_content(outgoing.content);  // as Outbox::take() has made sure
-  return server_.send(*profile, outgoing.name.times, token, [this] { return ending_.is_over(); });
+  Answer answer =
+      server_.send(*profile, outgoing.name.times, token, [this] { return ending_.is_over(); });
+  if (repeats(answer.text, token))
+    answer.text = "(the answer repeats the token, and is not shown)";
+  return answer;
 }
 
 void Sender::say_failure(const Answer& answer) {
@@ -71,6 +76,9 @@ void Sender::run(const SenderOptions& options) {
     if (!goes_on && Ending::Clock::now() < wished_until)
       return;
     const auto outgoing = outbox_.take();
+    for (const std::string& name : outbox_.unreadable())
+      if (said_unreadable_.insert(name).second)
+        say_(printable(name) + ": cannot be read, and is left there");
     if (!outgoing) {
       if (!goes_on)
         return;

@@ -42,6 +42,7 @@ class Sender {
   std::function<void(const std::string&)> say_;
   std::set<std::pair<long, std::string>> said_;  ///< kinds of failures since the last success
   std::set<long> refusals_;                      ///< status of those that were said
+  std::set<std::string> said_unreadable_;
 };
 
 }  // namespace pe::push

@@ -64,12 +64,19 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// The profiles of a folder, oldest first.
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// The profiles of a folder, oldest first.  A folder that is called like one is left alone.
 std::vector<SpoolName> profiles_in(const std::string& folder) {
   std::vector<SpoolName> profiles;
-  for (const std::string& name : names_in(folder))
-    if (const auto profile = parse_spool_name(name))
+  for (const std::string& name : names_in(folder)) {
+    const auto profile = parse_spool_name(name);
+    if (profile && !is_folder(folder + "/" + name))
       profiles.push_back(*profile);
+  }
   std::sort(profiles.begin(), profiles.end());
   return profiles;
 }
@@ -103,22 +110,17 @@ bool rename_file(const std::string& from, const std::string& to) {
   return false;
 }
 
-/// nullopt if it is no file, or larger than any profile.
+/// nullopt if it cannot be read; empty if it is no file, or larger than any profile.
 std::optional<std::string> read_profile(const std::string& path) {
   const auto opened = io::open_regular(path, io::Links::kRefuse);
-  if (const auto* failure = std::get_if<io::FileFailure>(&opened)) {
-    if (*failure == io::FileFailure::kNotRegular)
-      return std::nullopt;
-    throw Error(path + ": cannot be read");
-  }
+  if (const auto* failure = std::get_if<io::FileFailure>(&opened))
+    return *failure == io::FileFailure::kNotRegular ? std::optional<std::string>("") : std::nullopt;
   const auto& file = std::get<io::RegularFile>(opened);
   if (file.size_bytes > kMostProfileBytes)
-    return std::nullopt;
+    return "";
   std::string content(file.size_bytes, '\0');
   const std::size_t done = io::read_at(file.fd, 0, std::as_writable_bytes(std::span(content)));
-  if (done != content.size())
-    throw Error(path + ": cannot be read");
-  return content;
+  return done == content.size() ? std::optional(std::move(content)) : std::nullopt;
 }
 
 }  // namespace
@@ -160,8 +162,8 @@ std::uint64_t Spool::make_room(std::uint64_t bytes) {
   for (auto oldest = profiles.begin(); total > limit_bytes_ && oldest != profiles.end(); ++oldest) {
     const std::string file = path(oldest->text());
     total -= size_of(file);
-    count(&Counts::dropped);
     remove_file(file);
+    count(&Counts::dropped);
     ++dropped;
   }
   return dropped;
@@ -181,7 +183,9 @@ std::uint64_t Spool::put(const TimeRange& times, std::string_view content) {
 }
 
 Counts Spool::counts() const {
-  return parse_counts(io::read_small_file(path(kCountsName), kMostCountsBytes).value_or(""));
+  Counts all = parse_counts(io::read_small_file(path(kCountsName), kMostCountsBytes).value_or(""));
+  all.add(unwritten_);
+  return all;
 }
 
 std::size_t Spool::waiting() const {
@@ -191,9 +195,14 @@ std::size_t Spool::waiting() const {
 void Spool::count(std::uint64_t Counts::*which, std::uint64_t more) {
   if (more == 0)
     return;
-  Counts now = counts();
-  now.*which += more;
-  io::replace_file(path(kCountsName), counts_text(now));
+  unwritten_.*which += more;
+  try {
+    io::replace_file(path(kCountsName), counts_text(counts()));
+    unwritten_ = {};
+  } catch (const Error&) {
+    // A full disk must not keep profiles from being removed: it is written with the next, and told
+    // at the end.
+  }
 }
 
 std::optional<Outbox> Outbox::open(Spool& spool) {
@@ -224,10 +233,10 @@ std::string Outbox::sending_path(const SpoolName& name) const {
 /// The next that is there, in sending/; nullopt if there is none.
 std::optional<SpoolName> Outbox::claim_oldest() {
   for (;;) {
-    if (known_.empty()) {
-      const std::vector<SpoolName> profiles = profiles_in(spool_->folder_);
-      known_.assign(profiles.begin(), profiles.end());
-    }
+    if (known_.empty())
+      for (const SpoolName& profile : profiles_in(spool_->folder_))
+        if (!unreadable_.contains(profile.text()))
+          known_.push_back(profile);
     if (known_.empty())
       return std::nullopt;
     const SpoolName name = known_.front();
@@ -244,8 +253,13 @@ std::optional<Outgoing> Outbox::take() {
     if (content && parse_spool_content(*content))
       return Outgoing{.name = *name, .content = std::move(*content)};
     const Fd lock = lock_folder(spool_->folder_);
-    spool_->count(&Counts::damaged);
+    if (!content) {
+      unreadable_.insert(name->text());
+      rename_file(sending_path(*name), spool_->path(name->text()));
+      continue;
+    }
     remove_file(sending_path(*name));
+    spool_->count(&Counts::damaged);
   }
   return std::nullopt;
 }
@@ -258,8 +272,8 @@ void Outbox::sent(const Outgoing& outgoing) {
 
 void Outbox::refused(const Outgoing& outgoing) {
   const Fd lock = lock_folder(spool_->folder_);
-  spool_->count(&Counts::refused);
   remove_file(sending_path(outgoing.name));
+  spool_->count(&Counts::refused);
 }
 
 void Outbox::give_back(const Outgoing& outgoing) {

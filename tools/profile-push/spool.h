@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,7 @@ class Spool {
 
   std::string folder_;
   std::uint64_t limit_bytes_;
+  Counts unwritten_;  ///< what the disk had no room for
 };
 
 /// A profile that nobody drops until it has been dealt with.
@@ -69,8 +71,10 @@ class Outbox {
   static std::optional<Outbox> open(Spool& spool);
 
   /// The oldest profile; nullopt if there is none.  One of which nothing can be made is removed and
-  /// counted.  Throws Error if one cannot be read.
+  /// counted, one that cannot be read is left where it is.
   std::optional<Outgoing> take();
+  /// Those that could not be read.
+  [[nodiscard]] const std::set<std::string>& unreadable() const noexcept { return unreadable_; }
   /// It has arrived.
   void sent(const Outgoing& outgoing);
   /// The server does not want it.
@@ -88,6 +92,7 @@ class Outbox {
   Spool* spool_;
   Fd lock_;
   std::deque<SpoolName> known_;  ///< sorted; may have been dropped since
+  std::set<std::string> unreadable_;
 };
 
 }  // namespace pe::push

@@ -58,7 +58,17 @@ Token read_token(const std::string& path) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos)
     return {.user = "", .secret = text};
+  if (colon == 0)
+    throw Error(path + ": no user before the colon");
   return {.user = text.substr(0, colon), .secret = text.substr(colon + 1)};
+}
+
+bool repeats(std::string_view answer, const Token& token) {
+  constexpr std::size_t kTelling = 8;
+  const std::string_view secret = token.secret;
+  // A user and a password are sent in base64, behind this word.
+  return !secret.empty() && (answer.find(secret.substr(0, kTelling)) != std::string_view::npos ||
+                             answer.find("Basic ") != std::string_view::npos);
 }
 
 }  // namespace pe::push

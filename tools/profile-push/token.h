@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace pe::push {
 
@@ -15,5 +16,8 @@ struct Token {
 /// Error, which says nothing of what is in it, also if others than its owner and group can read or
 /// write the file.
 Token read_token(const std::string& path);
+
+/// Does a server's answer hold the token, the beginning of it, or the header that it came in?
+bool repeats(std::string_view answer, const Token& token);
 
 }  // namespace pe::push

@@ -192,4 +192,40 @@ BOOST_AUTO_TEST_CASE(what_is_no_profile_goes_and_is_counted) {
   BOOST_TEST(!fs::exists(empty));
 }
 
+BOOST_AUTO_TEST_CASE(a_folder_called_like_a_profile_is_in_nobodys_way) {
+  const TempDir dir;
+  Spool spool(dir / "spool", kRoom);
+  const std::string folder = dir / "spool/0000000060000-0000000120000-0.pprof.gz";
+  fs::create_directory(folder);
+  spool.put(minute(2), profile_of("b"));
+  auto outbox = Outbox::open(spool);
+  const auto outgoing = outbox->take();
+  BOOST_REQUIRE(outgoing);
+  BOOST_TEST(outgoing->content == profile_of("b"));
+  outbox->sent(*outgoing);
+  BOOST_TEST(!outbox->take());
+  BOOST_TEST(fs::exists(folder));
+  BOOST_TEST(spool.waiting() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(counts_that_cannot_be_written_keep_no_profile_there) {
+  const TempDir dir;
+  Spool spool(dir / "spool", kRoom);
+  fs::create_directories(dir / "spool/counts/in_the_way");  // so that nothing replaces it
+  spool.put(minute(1), profile_of("a"));
+  auto outbox = Outbox::open(spool);
+  const auto outgoing = outbox->take();
+  BOOST_REQUIRE(outgoing);
+  outbox->refused(*outgoing);
+  BOOST_TEST(spool.waiting() == 0U);
+  BOOST_TEST(spool.counts().refused == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_fifo_in_place_of_the_counts_is_not_waited_for) {
+  const TempDir dir;
+  Spool spool(dir / "spool", kRoom);
+  BOOST_REQUIRE(::mkfifo((dir / "spool/counts").c_str(), S_IRWXU) == 0);
+  BOOST_TEST(spool.counts().sent == 0U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -75,6 +75,22 @@ BOOST_AUTO_TEST_CASE(what_no_header_can_hold_is_none) {
              std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_password_without_a_user_is_none) {
+  const pe::testing::TempDir dir;
+  BOOST_TEST(why_no_token(file_with(dir, ":secret")).find("no user") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_repeats_the_token_is_known) {
+  using pe::push::repeats;
+  const pe::push::Token bearer{.user = "", .secret = "a-long-secret"};
+  BOOST_TEST(repeats("invalid: Bearer a-long-secret", bearer));
+  BOOST_TEST(repeats("cut: a-long-sec", bearer));
+  BOOST_TEST(!repeats("invalid token", bearer));
+  const pe::push::Token basic{.user = "me", .secret = "pass"};
+  BOOST_TEST(repeats("Authorization: Basic bWU6cGFzcw==", basic));
+  BOOST_TEST(!repeats("Basic and Bearer are known", {}));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_file_is_none) {
   const pe::testing::TempDir dir;
   BOOST_TEST(why_no_token(dir / "none") == (dir / "none") + ": No such file or directory");
