@@ -46,6 +46,12 @@ void Sender::say_failure(const Answer& answer) {
     say_(fmt::format("{}: {}; what is not sent waits", server_.url(), why));
 }
 
+void Sender::say_unreadable() {
+  for (const std::string& name : outbox_.unreadable())
+    if (said_unreadable_.insert(name).second)
+      say_(printable(name) + ": cannot be read, and is left there");
+}
+
 bool Sender::deal_with(const Outgoing& outgoing, const Answer& answer) {
   switch (judge(answer.status)) {
     case Verdict::kSent:
@@ -76,9 +82,7 @@ void Sender::run(const SenderOptions& options) {
     if (!goes_on && Ending::Clock::now() < wished_until)
       return;
     const auto outgoing = outbox_.take();
-    for (const std::string& name : outbox_.unreadable())
-      if (said_unreadable_.insert(name).second)
-        say_(printable(name) + ": cannot be read, and is left there");
+    say_unreadable();
     if (!outgoing) {
       if (!goes_on)
         return;

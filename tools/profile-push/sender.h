@@ -35,6 +35,7 @@ class Sender {
   /// False if the server has to be left alone for a while.
   bool deal_with(const Outgoing& outgoing, const Answer& answer);
   void say_failure(const Answer& answer);
+  void say_unreadable();
 
   Outbox& outbox_;
   Server& server_;

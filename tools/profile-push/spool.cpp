@@ -74,7 +74,7 @@ std::vector<SpoolName> profiles_in(const std::string& folder) {
   std::vector<SpoolName> profiles;
   for (const std::string& name : names_in(folder)) {
     const auto profile = parse_spool_name(name);
-    if (profile && !is_folder(folder + "/" + name))
+    if (profile && !is_folder(fs::path(folder) / name))
       profiles.push_back(*profile);
   }
   std::sort(profiles.begin(), profiles.end());
