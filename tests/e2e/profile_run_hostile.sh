@@ -17,7 +17,7 @@ has 'what the program says' 'pe-record: 007 samples' err
 ! grep -q 'pe-record: 007' "$run/messages.txt" || fail "what the program says is taken for the recorder's: $(cat "$run/messages.txt")"
 expect samples "$(awk '{ sum += $NF } END { print sum }' "$run/stacks.folded")" "$(member "$run" samples)"
 expect 'seconds asked' 7 "$(member "$run" seconds_asked)"
-expect 'functions that bash exports' odd "$(env 'BASH_FUNC_odd%%=() { :; }' "$PE_SCRIPTS/profile_run" capture --output r -- bash -c 'declare -F odd' 2>/dev/null | head -n 1)"
+expect 'functions that bash exports' odd "$(env 'BASH_FUNC_odd%%=() { :; }' "$PE_SCRIPTS/profile_run" capture --output r -- bash -c 'declare -F odd' 2>&1 >/dev/null | grep -x odd)"
 
 # A disk that fills up: limits on the size of files are met at the same calls.
 (ulimit -f 24; trap '' XFSZ; pr capture --output full -- "$PE_WORKLOAD" shares 0.1 >out 2>err; expect 'a full disk' 125 $?; finish) || failed=1
