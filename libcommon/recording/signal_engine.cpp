@@ -105,7 +105,12 @@ std::string why_no_signals() {
 #endif
 }
 
-std::string why_fewer_samples(std::uint64_t hz, std::uint64_t ticks) {
+std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks) {
+  constexpr double kShared = 0.75;  // of the ticks; the others met threads that had the CPU in turn
+  if (got < kShared * static_cast<double>(std::min(hz, ticks)))
+    return fmt::format(
+        "this kernel looks at timers of CPU time {} times a second, at the thread that runs then",
+        ticks);
   if (hz > ticks)
     return fmt::format("this kernel looks at timers of CPU time {} times a second", ticks);
   return "signals came late, so that some stand for several periods";
@@ -259,8 +264,9 @@ std::string SignalEngine::describe_rate() const {
   if (together <= kNoticeable || settings_.clock != sampler::Clock::kCpu)
     return {};
   const std::uint64_t ticks = kSignalSecondNs / sampler::tick_ns();
-  return fmt::format("; sampled at {:.0f} Hz instead of {}: {}", settings_.hz / together,
-                     settings_.hz, why_fewer_samples(settings_.hz, ticks));
+  const double got = settings_.hz / together;
+  return fmt::format("; sampled at {:.0f} Hz instead of {}: {}", got, settings_.hz,
+                     why_fewer_samples(got, settings_.hz, ticks));
 }
 
 std::string SignalEngine::describe_choice() const {

@@ -26,9 +26,9 @@ namespace pe::recording {
 /// Why no command can sample itself here; empty if it can.
 std::string why_no_signals();
 
-/// Why samples stand for several periods each, of which there are `hz` a second; the kernel's clock
-/// ticks `ticks` times.
-std::string why_fewer_samples(std::uint64_t hz, std::uint64_t ticks);
+/// Why there were `got` samples a second of CPU time instead of `hz`; the kernel's clock ticks
+/// `ticks` times.
+std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks);
 
 class SignalEngine final : public SampleSource, private sampler::Events {
  public:
