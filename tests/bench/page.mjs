@@ -4,9 +4,10 @@
 // "Click to paint" is from the event to the first task behind the frame that the
 // browser then draws; rasterization may go on in another thread.  Medians over
 // the runs, each in a page of its own; clicks at three frames, the slowest counts.
+// For scripts/bench, figures go to the file BENCH_FIGURES as well, with the title BENCH_TITLE.
 // Needs playwright-core: run tests/browser/run once, it fetches it.
 // SPDX-License-Identifier: MIT
-import { statSync } from 'node:fs';
+import { appendFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -89,5 +90,10 @@ for (const file of process.argv.slice(2)) {
     [key, Math.round(median(results.map((result) => result[key])))]));
   console.log(`  ${basename(file)}: ${(statSync(file).size / 1e6).toFixed(2)} MB; shown after ${row.shown} ms, ready after ${row.ready} ms; ` +
     `click ${row.click} ms, reset ${row.reset} ms, search ${row.search} ms; ${row.elements} elements`);
+  if (process.env.BENCH_FIGURES) {
+    const figure = (measure, value, unit) => ['figure', process.env.BENCH_TITLE, measure, basename(file, '.svg'), value, unit].join('\t') + '\n';
+    appendFileSync(process.env.BENCH_FIGURES, figure('file', (statSync(file).size / 1e6).toFixed(2), 'MB') +
+      ['shown', 'ready', 'click', 'reset', 'search'].map((measure) => figure(measure, row[measure], 'ms')).join(''));
+  }
 }
 await browser.close();

@@ -1,0 +1,45 @@
+# Sourced by scripts/bench-*, in sh or bash: the release build, and figures that scripts/bench puts into its table.
+# shellcheck shell=sh
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=$root/build-bench
+# shellcheck disable=SC2034 # of those that source this
+tools=$folder/tools
+
+# build TARGET...: in build-bench, by --buildtype=release
+build() {
+  [ -e "$folder/build.ninja" ] || meson setup "$folder" "$root" --buildtype=release >/dev/null
+  ninja -C "$folder" "$@" >&2
+}
+
+# can_build TARGET: whether what it needs is installed
+can_build() {
+  [ -e "$folder/build.ninja" ] || meson setup "$folder" "$root" --buildtype=release >/dev/null
+  ninja -C "$folder" -t targets all | grep -q "^$1:"
+}
+
+# told_machine TOOL [PROGRAM...]: what measures, and by which versions; programs that are not installed are left out.
+# With scripts/bench in front of it, that has told it.
+told_machine() {
+  [ -z "${BENCH_FIGURES:-}" ] || return 0
+  echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, load $(cut -d' ' -f1-3 /proc/loadavg)"
+  echo "versions: $("$tools/$1" --version), $(uname -sr)"
+  shift
+  for program in "$@"; do
+    ! command -v "$program" >/dev/null || "$program" --version 2>/dev/null | head -n 1
+  done
+}
+
+median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+# figure GROUP MEASURE WHO VALUE UNIT: a figure of the table; who comes first in a group is what others are compared with.
+# `group` is part of each script's own text, too, so that one finds the figures in what it prints.
+figure() {
+  [ -n "${BENCH_FIGURES:-}" ] || return 0
+  printf 'figure\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>"$BENCH_FIGURES"
+}
+
+# skipped GROUP WHO WHY: a row that is not measured here
+skipped() {
+  echo "  skipped: $2 ($3)"
+  [ -z "${BENCH_FIGURES:-}" ] || printf 'skipped\t%s\t\t%s\t%s\t\n' "$1" "$2" "$3" >>"$BENCH_FIGURES"
+}
