@@ -31,15 +31,22 @@ told_machine() {
 
 median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-# figure GROUP MEASURE WHO VALUE UNIT: a figure of the table; who comes first in a group is what others are compared with.
-# `group` is part of each script's own text, too, so that one finds the figures in what it prints.
-figure() {
+told() {  # FIELD...: a line for scripts/bench
   [ -n "${BENCH_FIGURES:-}" ] || return 0
-  printf 'figure\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" >>"$BENCH_FIGURES"
+  line=$1
+  shift
+  for field in "$@"; do line="$line	$field"; done
+  printf '%s\n' "$line" >>"$BENCH_FIGURES"
 }
+
+# figure GROUP MEASURE WHO VALUE UNIT: a figure of the table; who comes first in a group is what others are compared with.
+figure() { told figure "$@"; }
+
+# lone_figure GROUP MEASURE WHO VALUE UNIT: one that is compared with nothing
+lone_figure() { told lone "$@"; }
 
 # skipped GROUP WHO WHY: a row that is not measured here
 skipped() {
   echo "  skipped: $2 ($3)"
-  [ -z "${BENCH_FIGURES:-}" ] || printf 'skipped\t%s\t\t%s\t%s\t\n' "$1" "$2" "$3" >>"$BENCH_FIGURES"
+  told skipped "$1" '' "$2" "$3"
 }
