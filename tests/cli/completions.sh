@@ -1,12 +1,13 @@
 #!/bin/bash
-# What shells complete: bash and fish are asked, of zsh the syntax is checked; each option of --help is known to all
-# of them.  Usage: completions.sh FOLDER TOOLS_FOLDER SCRIPTS_FOLDER NAME...
+# What shells complete: each of them is asked, and knows each option of --help.
+# Usage: completions.sh FOLDER TOOLS_FOLDER SCRIPTS_FOLDER NAME...
 set -u
 export LC_ALL=C
+support=$(realpath "$(dirname "$0")/../support")
 folder=$1 tools=$2 scripts=$3 failed=0
 shift 3
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+dir=$(mktemp -d) home=$(mktemp -d)
+trap 'rm -rf "$dir" "$home"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
 for shell in zsh fish; do
   command -v $shell >/dev/null || { echo "$shell is missing: scripts/setup"; exit 1; }
@@ -53,7 +54,21 @@ in_bash() {  # WORD...
 }
 # The same of fish: candidates, without their descriptions.
 in_fish() {  # TOOL COMMAND_LINE
-  HOME=$dir XDG_CONFIG_HOME=$dir fish --no-config -c "source '$folder/$1.fish'; complete -C '$2'" | cut -f 1 | sort | paste -sd '|'
+  HOME=$home XDG_CONFIG_HOME=$home fish --no-config -c "source '$folder/$1.fish'; complete -C '$2'" | cut -f 1 | sort | paste -sd '|'
+}
+# And of zsh: what it offers, and the line that Tab makes of it.
+coproc ZSH { exec zsh -f "$support/zsh_offers" "$folder"; }
+in_zsh() {  # COMMAND_LINE
+  printf '%s\n' "$1" >&"${ZSH[1]}"
+  { IFS= read -r offers && IFS= read -r line; } <&"${ZSH[0]}" || fail "zsh: $1"
+}
+expect_in_zsh() {  # WANTED COMMAND_LINE WHAT
+  in_zsh "$2"
+  expect "$1" "$offers" "zsh: $3"
+}
+expect_tab() {  # WANTED_LINE COMMAND_LINE WHAT
+  in_zsh "$2"
+  expect "$1" "$line" "zsh: $3"
 }
 expect() {  # WANTED GOT WHAT
   [ "$1" = "$2" ] || fail "$3: '$2', not '$1'"
@@ -67,6 +82,7 @@ expect '--engine=perf|--engine=ptrace' "$(in_bash pe-record --engine=p)" 'a choi
 expect "$$" "$(in_bash pe-record -p $$)" 'a process'
 expect "1,$$" "$(in_bash offcpu --pid = 1,$$)" 'one of several processes'
 expect "$$" "$(in_bash pe-record --tid $$)" 'a thread'
+expect '' "$(in_bash hotcold -p "1,$$")" 'one process only'
 expect '' "$(in_bash pe-record -F '')" 'a number'
 expect 'one.folded' "$(in_bash stackfold one)" 'a file'
 expect "$hostile" "$(in_bash stackfold -- tw)" 'a file with a hostile name'
@@ -84,8 +100,6 @@ expect 'mktemp' "$(in_bash malloctrace -q -- mktem)" 'a command behind --'
 expect 'one.folded' "$(in_bash pe-record -F 99 -- cat on)" 'an argument of a command'
 expect '' "$(in_bash pe-record cat --eng)" 'no option of ours behind a command'
 expect 'mktemp' "$(in_bash flamegraph out.svg -- mktem)" 'a command of a script'
-[ ! -e harm ] || fail 'a name was run'
-
 expect '--engine|--event' "$(in_fish pe-record 'pe-record --e')" 'fish: an option'
 expect 'perf|ptrace' "$(in_fish pe-record 'pe-record --engine p')" 'fish: a choice'
 expect '--engine=perf|--engine=ptrace' "$(in_fish pe-record 'pe-record --engine=p')" 'fish: a choice behind ='
@@ -96,5 +110,49 @@ expect '' "$(in_fish pe-record 'pe-record -F ')" 'fish: a number'
 expect 'mktemp' "$(in_fish pe-record 'pe-record -F 99 mktem')" 'fish: a command'
 expect 'mktemp' "$(in_fish malloctrace 'malloctrace -q -- mktem')" 'fish: a command behind --'
 expect 'one.folded' "$(in_fish pe-record 'pe-record -F 99 cat on')" 'fish: an argument of a command'
-in_fish pe-record "pe-record -p $$" | grep -q "\b$$\b" || fail 'fish: a process'
+expect 'mktemp' "$(in_fish flamegraph 'flamegraph out.svg -- mktem')" 'fish: a command of a script'
+expect 'one.folded' "$(in_fish profile_run 'profile_run capture -- cat on')" 'fish: an argument of a command of a script'
+expect '' "$(in_fish pe-record 'pe-record cat --eng')" 'fish: no option of ours behind a command'
+expect '--engine' "$(in_fish pe-record 'pe-record -F 99 --eng')" 'fish: an option behind a value'
+expect 'a folder/three.folded' "$(in_fish pe-record 'pe-record cat a\ folder/th')" 'fish: a name with a blank'
+expect 'latest' "$(in_fish profile_run 'profile_run diff --before la')" 'fish: the latest run'
+expect 'runs/' "$(in_fish profile_run 'profile_run diff --before ru')" 'fish: a run'
+# shellcheck disable=SC2016
+expect 'one.folded' "$(in_fish pe-record 'pe-record cat $(touch harm) on')" 'fish: a hostile line'
+# Of processes fish tells all that begin so.
+offered() { case "|$1|" in *"|$2|"*) ;; *) fail "$3: '$1', without '$2'" ;; esac }
+offered "$(in_fish pe-record "pe-record -p $$")" $$ 'fish: a process'
+offered "$(in_fish offcpu "offcpu -p 1,$$")" "1,$$" 'fish: one of several processes'
+offered "$(in_fish pe-record "pe-record --tid $$")" $$ 'fish: a thread'
+
+expect_in_zsh '--engine|--event' 'pe-record --e' 'an option'
+expect_tab 'pe-record --engine=' 'pe-record --en' 'Tab behind an option'
+expect_in_zsh 'auto|bpf|perf|ptrace|signal' 'pe-record --engine ' 'choices'
+expect_in_zsh 'perf|ptrace' 'pe-record -F 99 --engine=p' 'a choice behind ='
+expect_tab 'pe-record --engine=signal ' 'pe-record --engine=s' 'Tab behind a choice'
+expect_in_zsh "$$" "pe-record -p $$" 'a process'
+expect_in_zsh "$$" "offcpu --pid=1,$$" 'one of several processes'
+expect_in_zsh '' "hotcold -p 1,$$" 'one process only'
+expect_in_zsh "$$" "pe-record --tid $$" 'a thread'
+expect_in_zsh '' 'pe-record -F ' 'a number'
+expect_in_zsh 'one.folded' 'stackfold one' 'a file'
+# shellcheck disable=SC2016
+expect_tab 'stackfold -- two\ \$\(touch\ harm\).folded ' 'stackfold -- tw' 'a file with a hostile name'
+expect_in_zsh 'a\ folder' 'profile_run diff --output a' 'a folder'
+expect_in_zsh 'runs' 'profile_run diff --before ru' 'a run'
+expect_in_zsh 'a\ folder|latest|previous|runs' 'profile_run diff --after=' 'runs behind ='
+expect_in_zsh 'a\ folder|runs' 'hotcold out.svg --keep ' 'folders only'
+expect_in_zsh 'quick' 'profile_run capture --mode q' 'a mode'
+expect_in_zsh 'analyze' 'profile_run an' 'a command of profile_run'
+expect_in_zsh '' 'profile_run capture an' 'one command only'
+expect_in_zsh 'one.folded' 'flamesvg --nameattr on' 'a file of an option'
+expect_in_zsh '--inverted' 'flamesvg one.folded --inv' 'an option behind a file'
+expect_in_zsh 'mktemp' 'pe-record -F 99 mktem' 'a command'
+expect_in_zsh 'mktemp' 'malloctrace -q -- mktem' 'a command behind --'
+expect_in_zsh 'one.folded' 'pe-record -F 99 -- cat on' 'an argument of a command'
+expect_in_zsh '' 'pe-record cat --eng' 'no option of ours behind a command'
+expect_in_zsh 'mktemp' 'flamegraph out.svg -- mktem' 'a command of a script'
+expect_in_zsh '' 'flamegraph out.svg mktem' 'no command without --'
+expect_in_zsh 'one.folded' 'profile_run capture -- cat on' 'an argument of a command of a script'
+[ ! -e harm ] || fail 'a name was run'
 exit $failed
