@@ -88,7 +88,6 @@ class HistoryRecorder {
   HistoryScratch& scratch_;
   const StackView& stack_;
   std::span<Frame> out_;
-  std::uint64_t generation_;
   std::size_t candidates_;  ///< of the history's frames, those that may still match
   std::size_t use_count_ = 0;
   std::uint64_t source_ = 0;  ///< where the frame pointer of now was read

@@ -17,7 +17,7 @@ constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 HistoryRecorder::HistoryRecorder(ThreadHistory& history, HistoryScratch& scratch,
                                  const StackView& stack, std::span<Frame> out,
                                  std::uint64_t generation)
-    : history_(history), scratch_(scratch), stack_(stack), out_(out), generation_(generation) {
+    : history_(history), scratch_(scratch), stack_(stack), out_(out) {
   if (history.generation_ != generation)
     history.forget();
   history.generation_ = generation;
