@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(what_is_nowhere_is_fetched_and_compared) {
   const Image image = image_of(path);
   for (const auto& [answer, expected] :
        {std::pair{"whole4", made("whole4")}, {"whole5", std::string()}}) {
-    DebugFinder finder({.roots = {}, .sysroot = {}, .fetch = [&](pe::Bytes id) {
+    DebugFinder finder({.roots = {}, .sysroot = {}, .fetch = [&, answer = answer](pe::Bytes id) {
                           BOOST_TEST(std::ranges::equal(id, image.build_id()));
                           return std::optional(made(answer));
                         }});
