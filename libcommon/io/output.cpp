@@ -101,6 +101,11 @@ void HeldOutput::release() {
   out_.flush();
 }
 
+void FileOutput::discard() noexcept {
+  if (::ftruncate(fd_.get(), 0) != 0)
+    return;  // a device or a pipe, which cannot be
+}
+
 FileOutput::FileOutput(const std::string& path) : fd_(create_file(path)), out_(fd_.get(), path) {}
 
 }  // namespace pe::io

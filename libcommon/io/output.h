@@ -77,6 +77,8 @@ class FileOutput final : public Output {
   void write(std::string_view bytes) override { out_.write(bytes); }
   void flush() override { out_.flush(); }
   void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
+  /// Empties the file again: what is in it is not whole, and would not show it.
+  void discard() noexcept;
 
  private:
   Fd fd_;

@@ -164,7 +164,7 @@ capture() {
   raw=("${streams[@]/%/.pe}")
   if [ ! -s "$draft/${raw[0]}" ]; then
     [ "$status" -ne 0 ] || status=125
-    die 'nothing was recorded' "$status"
+    die "nothing was recorded$(why_not_written "$draft")" "$status"
   fi
   [ ${#workload[@]} -gt 0 ] || [ "$status" -eq 0 ] || say "$recorder: exit status $status"
   if ! { derive "$stamp" && read_messages && write_meta "$stamp" | cat >"$draft/meta.json" &&
@@ -181,11 +181,14 @@ capture() {
 
 run_capture() {
   capture
-  printf '%s\n' "$made"
+  local printed=0
+  printf '%s\n' "$made" | print_all stdout || printed=$?
   say "$samples samples, $lost lost; report: $made/report.txt"
+  [ "$printed" -ne 141 ] || exit 141
   if [ ${#workload[@]} -gt 0 ]; then
     [ "$status" -eq 0 ] || say "${workload[0]}: exit status $status"
+    [ "$printed" -eq 0 ] || status=125
     exit "$status"
   fi
-  flush
+  exit "$printed"
 }

@@ -46,8 +46,24 @@ say() { printf 'profile_run: %s\n' "$(shown "$1")" >&2; }
 die() { say "$1"; exit "${2:-1}"; }
 usage_error() { die "$1 (see --help)" 2; }
 
-# Succeeds if what was printed could be written; a full disk must not look like success.
-flush() { exit $?; }
+# What it reads to standard output.  A full disk must not look like success, and is told once; a reader that has gone
+# away ends it without a word, as the tools.
+print_all() {  # NAME
+  local problem status
+  { problem=$(cat 2>&1 >&3); status=$?; } 3>&1
+  [ "$status" -ne 0 ] || return 0
+  cat >/dev/null  # who writes is not to be told, too
+  problem=${problem##*: }
+  if [ "$status" -eq 141 ] || [ "$problem" = 'Broken pipe' ]; then exit 141; fi
+  die "$1: $problem"
+}
+
+# Why nothing more can be written into a folder, such as ": No space left on device"; nothing if something can.
+why_not_written() {  # FOLDER
+  local problem
+  problem=$({ head -c 4096 /dev/zero >"$1/.room"; } 2>&1) || printf ': %s: %s' "$1" "${problem##*: }"
+  rm -f -- "$1/.room"
+}
 
 need() {  # TOOL WHAT-FOR
   command -v "$1" >/dev/null || die "$1 is not installed, which $2 needs"
@@ -165,7 +181,7 @@ parse_options() {
   while [ $# -gt 0 ]; do
     case $1 in
       --) shift; rest=("$@") has_rest=yes; break ;;
-      -h | --help) help; flush ;;
+      -h | --help) help | print_all stdout; exit ;;
       --insecure-http) for_watch "$1"; insecure_http=yes ;;
       --*=*) set_option "${1%%=*}" "${1#*=}" ;;
       --*) option=$1; take_value "$@"; shift; set_option "$option" "$value" ;;

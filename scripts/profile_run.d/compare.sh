@@ -13,8 +13,8 @@ run_diff() {
   local file=${svg:-$second/diff-$(run_name "$first").svg}
   flamediff "${counted[@]}" -o "$file" -- "$first/stacks.folded" "$second/stacks.folded" || die "$file: not drawn"
   flamediff --text "${counted[@]}" --top "$top" -- "$first/stacks.folded" "$second/stacks.folded" || exit
-  printf '\n%s\n' "$file"
-  flush
+  printf '\n%s\n' "$file" | print_all stdout
+  exit
 }
 
 # Text that came out of a profile, in Markdown: no line of it can end the block, for each begins with four blanks.
@@ -68,11 +68,8 @@ run_ci() {
   trap 'rm -f -- "$said"' EXIT
   read_look "$(meta "$second" mode)"
   flamediff --text "${counted[@]}" --top 1 --fail-over "$fail_over" -- "$first/stacks.folded" "$second/stacks.folded" >/dev/null 2>"$said" || grown=$?
-  if [ -n "$summary" ]; then
-    write_summary "$first" "$second" "$said" "$grown" >>"$summary" || die "$summary: cannot be written"
-  else
-    write_summary "$first" "$second" "$said" "$grown" || exit 1
-  fi
+  [ -z "$summary" ] || exec >>"$summary" || die "$summary: cannot be written"
+  write_summary "$first" "$second" "$said" "$grown" | print_all "${summary:-stdout}" || exit
   cat "$said" >&2
   case $grown in 0 | 3) exit "$grown" ;; *) exit 1 ;; esac
 }

@@ -97,6 +97,6 @@ run_flamegraph() {
   is_given --colors || ours+=("${look[@]}")
   is_given --title || ours+=(--title "$(meta "$found" workload)")
   write_file "$file" flamesvg "${ours[@]}" "${rest[@]}" "$found/stacks.folded" || die "$file: not drawn"
-  printf '%s\n' "$file"
-  flush
+  printf '%s\n' "$file" | print_all stdout
+  exit
 }

@@ -86,16 +86,20 @@ keep_run() {  # STAMP
   draft=
 }
 
-run_list() {
-  read_runs
+list_runs() {
   local folder
   printf '%-22s %-9s %9s %6s %8s  %s\n' run mode samples lost seconds workload
   for folder in "${runs[@]}"; do
     printf '%-22s %-9s %9s %6s %8s  %s\n' "$(shown "$(run_name "$folder")")" "$(shown "$(meta "$folder" mode)")" "$(figure "$folder" samples)" \
       "$(figure "$folder" lost)" "$(figure "$folder" seconds)" "$(shown "$(meta "$folder" workload)")"
   done
+}
+
+run_list() {
+  read_runs
+  list_runs | print_all stdout || exit
   local drafts
   drafts=$(find "$output" -maxdepth 1 -name '.capture-*' -type d 2>/dev/null | wc -l)
   [ "$drafts" -eq 0 ] || say "not finished: $drafts capture$([ "$drafts" -eq 1 ] || echo s), $output/.capture-*: going on, or ended before a run was written"
-  flush
+  exit 0
 }

@@ -131,15 +131,19 @@ run_trend() {
     die "trend: no run of $(shown "$(meta "$found" workload)") has a function '$function'${near:+; the last has $near}"
   fi
   told=$(awk '$4 != "-"' <<<"$rows")  # runs without samples have no share
-  printf 'share of %s in %d run%s\n\n' "$(shown "$function")" "${#runs[@]}" "$([ ${#runs[@]} -eq 1 ] || echo s)"
-  awk '{ if (NR == 1 || $4 < low) low = $4; if (NR == 1 || $4 > high) high = $4 }
-    END { printf "total %.2f to %.2f %%  ", low, high }' <<<"$told"
-  cut -d' ' -f4 <<<"$told" | sparkline
-  printf '\n%-22s %9s %8s %8s\n' run samples 'self %' 'total %'
-  awk '{ printf "%-22s %9s %8s %8s\n", $1, $2, $3, $4 }' <<<"$rows"
+  print_trend "$function" "$rows" "$told" | print_all stdout || exit
   file=${svg:-$output/trend.svg}
   write_file "$file" trend_svg "Share of $function" <<<"$told" || die "$file: not drawn"
-  printf '\n%s\n' "$file"
+  printf '\n%s\n' "$file" | print_all stdout || exit
   [ "$others" -eq 0 ] || say "$others run$([ "$others" -eq 1 ] || echo s) of other programs left out; --run chooses the program"
-  flush
+  exit 0
+}
+
+print_trend() {  # FUNCTION ROWS ROWS-WITH-SAMPLES
+  printf 'share of %s in %d run%s\n\n' "$(shown "$1")" "${#runs[@]}" "$([ ${#runs[@]} -eq 1 ] || echo s)"
+  awk '{ if (NR == 1 || $4 < low) low = $4; if (NR == 1 || $4 > high) high = $4 }
+    END { printf "total %.2f to %.2f %%  ", low, high }' <<<"$3"
+  cut -d' ' -f4 <<<"$3" | sparkline
+  printf '\n%-22s %9s %8s %8s\n' run samples 'self %' 'total %'
+  awk '{ printf "%-22s %9s %8s %8s\n", $1, $2, $3, $4 }' <<<"$2"
 }

@@ -62,10 +62,27 @@ add_chunk() {  # FILE CHUNK
   fi || die "$1: cannot be written"
 }
 
-remove_oldest() {
-  local files=("$1"/[0-9][0-9][0-9][0-9]-*Z.folded) i
+# The oldest go, and never the file at hand.  Those of hours to come are from before the clock was set back, and older.
+remove_oldest() {  # FOLDER FILE
+  local files=("$1"/[0-9][0-9][0-9][0-9]-*Z.folded) i present=0
   [ "$keep" -gt 0 ] || return 0
+  while [ "$present" -lt ${#files[@]} ] && [[ ! ${files[present]} > $2 ]]; do present=$((present + 1)); done
+  if [ "$present" -lt ${#files[@]} ]; then
+    say_once "watch: the clock was set back: files of hours to come, from ${files[present]} on, are taken for the oldest"
+  fi
+  files=("${files[@]:present}" "${files[@]:0:present}")
   for ((i = 0; i < ${#files[@]} - keep; i++)); do rm -f -- "${files[i]}"; done
+}
+
+# Hundredths of a second since the machine was started, into `uptime`: nobody sets that clock.
+read_uptime() {
+  read -r uptime _ </proc/uptime || die '/proc/uptime: cannot be read'
+  uptime=$((10#${uptime/./}))
+}
+
+# The time now, and so many hundredths of a second ago.
+times_of() {  # HUNDREDTHS
+  date +%s.%3N | awk -v before="$1" '{ printf "%.3f %.3f\n", $1 - before / 100, $1 }'
 }
 
 # The file of the hour before `file`, if there is one.
@@ -102,7 +119,7 @@ run_watch() {
   need flock watch
   [ -z "${workload[*]}$has_rest" ] || usage_error 'watch: takes --pid, or watches the whole system'
   [ -z "$has_mode" ] || [ "$mode" = system ] || usage_error 'watch: has no modes'
-  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk from until missing=0
+  local target=(-a) folder=$output/watch file compared='' end='' recorded chunk from until missing=0 uptime began
   declare -A alerted=() already=()
   [ -z "$pid" ] || target=(-p "$pid")
   [ -z "$baseline" ] || { find_run "$baseline" --baseline; compared=$found/stacks.folded; }
@@ -112,24 +129,27 @@ run_watch() {
   remove_left_chunks "$folder"
   scratch=$(mktemp -d -- "$folder/.chunk-XXXXXX") || die "$folder: cannot be written"
   chunk=$scratch/chunk
-  [ -z "$duration" ] || end=$(awk -v now="$(date +%s)" -v more="$duration" 'BEGIN { printf "%.0f\n", now + more }')
+  read_uptime
+  [ -z "$duration" ] || end=$(awk -v now="$uptime" -v more="$duration" 'BEGIN { printf "%.0f\n", now + 100 * more }')
   stop=
   trap end_watch EXIT
   trap 'stop=yes' INT TERM HUP
   start_push "$folder"
   while [ -z "$stop" ]; do
     file=$folder/$(date -u +%Y-%m-%dT%HZ).folded
-    recorded=0 from=$(date +%s.%3N)
+    recorded=0
+    read_uptime
+    began=$uptime
     pe-record -q -F "$rate" -d "$interval" -o "$chunk.pe" "${target[@]}" 2>"$chunk.said" || recorded=$?
-    until=$(date +%s.%3N)
+    read_uptime
     pass_messages "$chunk.said"
-    [ "$recorded" -eq 0 ] || die "pe-record: exit status $recorded"
-    # The clock may have been set back.
-    [[ ! $from > $until ]] || from=$until
+    [ "$recorded" -eq 0 ] || die "pe-record: exit status $recorded$(why_not_written "$scratch")"
+    # The clock may have been set meanwhile.
+    read -r from until < <(times_of $((uptime - began)))
     if { pe-symbolize "$chunk.pe" >"$chunk.named" && stackfold --annotate -- "$chunk.named" >"$chunk"; } 2>"$chunk.said"; then
       [ ! -s "$chunk" ] || push_chunk "$chunk.named" "$from" "$until" "$chunk.said"
       add_chunk "$file" "$chunk"
-      remove_oldest "$folder"
+      remove_oldest "$folder" "$file"
       check_limits "$file"
       check_growth "$file" "${compared:-$(hour_before "$folder" "$file")}"
     else
@@ -137,7 +157,8 @@ run_watch() {
       missing=$((missing + 1))
     fi
     [ -z "$pid" ] || kill -0 "$pid" 2>/dev/null || break
-    [ -z "$end" ] || [ "$(date +%s)" -lt "$end" ] || break
+    read_uptime
+    [ -z "$end" ] || [ "$uptime" -lt "$end" ] || break
   done
   say "wrote to $folder"
   [ "$missing" -eq 0 ] || die "watch: intervals that could not be folded, and are missing: $missing"

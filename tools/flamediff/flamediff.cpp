@@ -79,7 +79,7 @@ int compare_and_write(const Options& options, cli::Io& io, Target& target) {
     flamediff::write_table(tree, comparison, options, out);
   else
     flamediff::draw(tree, comparison, options, io, out);
-  out.flush();
+  target.finish();  // it stays, whatever --fail-over says
   return options.fail_over ? judge_growth(tree, comparison, options, io) : cli::kOk;
 }
 
@@ -91,7 +91,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     flamediff::write_folded(options, io, target);
   else
     status = compare_and_write(options, io, target);
-  target.open().flush();
+  target.finish();
   return status;
 }
 
