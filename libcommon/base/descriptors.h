@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,11 @@ inline bool has_free_descriptors(std::size_t count) {
     tried.push_back(std::move(one));
   }
   return true;
+}
+
+/// Why something was not found in /proc: `problem`, or that nothing more can be opened to look.
+inline std::string why_not_found(std::string problem) {
+  return has_free_descriptors(1) ? std::move(problem) : "too many open files (ulimit -n)";
 }
 
 /// What a file takes that is opened by its path in another's root, checked, and opened again.

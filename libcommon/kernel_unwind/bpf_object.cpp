@@ -366,6 +366,8 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
       throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
     if (is_short_of_files())
       throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
+    if (error == -ESRCH)  // libbpf's, whatever the reason was
+      throw Error("eBPF: the kernel's BTF (/sys/kernel/btf/vmlinux) could not be read");
     throw Error(problem + told_by_verifier(log));
   }
   return std::make_unique<LoadedObject>(std::move(skeleton));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "base/quote.h"
@@ -272,9 +273,10 @@ void Resolver::load_kernel(std::uint64_t recorded_start) {
   auto loaded = proc::Kallsyms::load(kallsyms_);
   if (std::holds_alternative<proc::KallsymsFailure>(loaded)) {
     kernel_missing_ = Unnamed::kKernelHidden;
-    say_(
-        "kernel symbols are hidden (kernel.kptr_restrict): run as root, or with CAP_SYSLOG, to see "
-        "them");
+    say_(has_free_descriptors(1)
+             ? "kernel symbols are hidden (kernel.kptr_restrict): run as root, or with CAP_SYSLOG, "
+               "to see them"
+             : "kernel symbols could not be read: too many open files (ulimit -n)");
     return;
   }
   auto& kernel = std::get<proc::Kallsyms>(loaded);

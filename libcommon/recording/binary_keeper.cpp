@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/descriptors.h"
+#include "base/error.h"
 #include "base/plural.h"
 #include "binaries/mapped_image.h"
+#include "recording/own_thread.h"
 
 namespace pe::recording {
 
@@ -75,9 +77,14 @@ void BinaryKeeper::keep(const proc::MappedFile& file, elf::Image image) {
 
 void BinaryKeeper::enqueue(Job job) {
   const std::lock_guard lock(mutex_);
-  jobs_.push_back(std::move(job));
   if (!worker_.joinable())
-    worker_ = std::thread([this] { work(); });
+    try {
+      worker_ = start_thread([this] { work(); });
+    } catch (const Error&) {  // a recording goes on without this
+      ++counts_.short_of_memory;
+      return;
+    }
+  jobs_.push_back(std::move(job));
   changed_.notify_one();
 }
 
@@ -90,9 +97,13 @@ void BinaryKeeper::work() {
     const Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    const auto kept = cache_.keep(job.path, job.build_id, job.image.fd());
-    count(kept);
-    lock.lock();
+    try {
+      count(cache_.keep(job.path, job.build_id, job.image.fd()));
+      lock.lock();
+    } catch (const std::bad_alloc&) {
+      lock.lock();
+      ++counts_.short_of_memory;
+    }
   }
 }
 
@@ -129,6 +140,7 @@ std::string BinaryKeeper::finish() {
   add(counts_.kept, " kept in ~/.debug");
   add(counts_.too_large, " too large to keep");
   add(counts_.unopened, " not kept (too many open files: ulimit -n)");
+  add(counts_.short_of_memory, " not kept (out of memory)");
   add(counts_.failed, counts_.is_refused
                           ? " not kept (~/.debug is a link, or others may write there)"
                           : " not kept (~/.debug cannot be written)");

@@ -55,7 +55,8 @@ class BinaryKeeper {
     std::uint64_t too_large = 0;
     std::uint64_t failed = 0;
     std::uint64_t unopened = 0;  ///< for want of descriptors
-    bool is_refused = false;     ///< the cache's folder is not for us to write
+    std::uint64_t short_of_memory = 0;
+    bool is_refused = false;  ///< the cache's folder is not for us to write
   };
 
   void offer(std::uint32_t pid, const proc::Mapping& mapping);

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "io/input.h"
 #include "perf/user_copy.h"
@@ -164,7 +165,7 @@ void Counters::open_process(pid_t pid) {
     }
   }
   if (known.empty())
-    throw Error(fmt::format("--pid: {}: no such process", pid));
+    throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 
 /// Every event on every CPU for one place.  A thread that has ended meanwhile is no error.
@@ -273,7 +274,7 @@ void Counters::refuse_target() const {
     for (const pid_t id : *ids)
       if (const auto status = proc::status_of(id); status && status->state == 'Z')
         throw Error(fmt::format("{}: {}: has ended (a zombie)", option, id));
-  throw Error("no such process or thread");
+  throw Error(why_not_found("no such process or thread"));
 }
 
 /// What is read of processes while they are recorded has to be opened.

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "recording/drain.h"
+#include "recording/own_thread.h"
 #include "recording/ptrace_refusal.h"
 
 namespace pe::recording {
@@ -39,7 +40,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std
   block_signals(false);
   std::promise<void> attached;
   auto outcome = attached.get_future();
-  thread_ = std::thread([this, target, &attached] {
+  thread_ = start_thread([this, target, &attached] {
     block_signals(true);
     std::unique_ptr<Tracer> tracer;
     try {
@@ -51,7 +52,11 @@ PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std
       attached.set_exception(std::current_exception());
       return;  // what was traced already is let go
     }
-    tracer->run();
+    try {
+      tracer->run();
+    } catch (...) {
+      queue_.fail(std::current_exception());
+    }
     stop_times_ = tracer->stop_times();
     orders_.child->is_waiting = false;
   });

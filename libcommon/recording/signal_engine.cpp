@@ -21,6 +21,7 @@
 #include "base/quote.h"
 #include "preload/command.h"
 #include "recording/drain.h"
+#include "recording/own_thread.h"
 #include "sampler/tick.h"
 
 namespace pe::recording {
@@ -135,7 +136,13 @@ std::vector<std::string> SignalEngine::environment() const {
 
 void SignalEngine::start() {
   allow_many_processes();
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread([this] {
+    try {
+      run();
+    } catch (...) {
+      queue_.fail(std::current_exception());
+    }
+  });
 }
 
 void SignalEngine::stop() {
@@ -247,11 +254,15 @@ std::uint64_t SignalEngine::lost() const {
 }
 
 std::string SignalEngine::describe() const {
-  if (collector_.counts().processes == 0)
+  const sampler::CollectorCounts& counts = collector_.counts();
+  if (counts.processes == 0)
     return "; no program has loaded the library: nothing was sampled";
   std::string text;
-  if (collector_.counts().processes > 1)
-    text = fmt::format("; {} programs and forked processes", collector_.counts().processes);
+  if (counts.processes > 1)
+    text = fmt::format("; {} programs and forked processes", counts.processes);
+  if (counts.lost_weight > 0)
+    text += fmt::format("; the lost ones stand for {:.3f} s",
+                        static_cast<double>(counts.lost_weight) / settings_.hz);
   return text + describe_rate() + describe_choice() + describe_missed();
 }
 

@@ -27,9 +27,19 @@ TakenQueue::TakenQueue(std::size_t most_bytes)
 
 void TakenQueue::add(TakenEvent event) {
   events_.push_back(std::move(event));
-  const std::uint64_t one = 1;
   if (events_.size() == 1)
-    (void)!::write(wakes_.get(), &one, sizeof one);  // cannot fail: the count is 0
+    wake();
+}
+
+void TakenQueue::wake() noexcept {
+  const std::uint64_t one = 1;
+  (void)!::write(wakes_.get(), &one, sizeof one);  // cannot fail: the count is 0, or 1
+}
+
+void TakenQueue::fail(std::exception_ptr why) noexcept {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(why);
+  wake();
 }
 
 void TakenQueue::push(TakenSample sample) {
@@ -53,6 +63,8 @@ void TakenQueue::push(TaskChange change) {
 
 std::vector<TakenEvent> TakenQueue::take() {
   const std::lock_guard lock(mutex_);
+  if (failure_)
+    std::rethrow_exception(failure_);
   std::uint64_t count = 0;
   (void)!::read(wakes_.get(), &count, sizeof count);
   bytes_ = 0;

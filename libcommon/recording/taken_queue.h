@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -24,7 +25,10 @@ class TakenQueue {
   void push(TakenSample sample);
   void push(TaskChange change);
 
-  /// Everything that has come since the last call.
+  /// Who takes samples cannot go on, for this: thrown by the next take().
+  void fail(std::exception_ptr why) noexcept;
+
+  /// Everything that has come since the last call.  Throws what fail() was given.
   std::vector<TakenEvent> take();
   /// Is it waiting to be taken that this process has become another program?
   [[nodiscard]] bool holds_exec_of(pid_t pid) const;
@@ -38,6 +42,7 @@ class TakenQueue {
 
  private:
   void add(TakenEvent event);
+  void wake() noexcept;
 
   std::size_t most_bytes_;
   Fd wakes_;
@@ -45,6 +50,7 @@ class TakenQueue {
   std::vector<TakenEvent> events_;
   std::size_t bytes_ = 0;
   std::uint64_t lost_ = 0;
+  std::exception_ptr failure_;
 };
 
 }  // namespace pe::recording

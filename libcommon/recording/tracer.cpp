@@ -13,6 +13,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "proc/maps.h"
 #include "proc/memory.h"
@@ -123,7 +124,7 @@ void Tracer::attach_process(pid_t pid) {
     take_stops();
   }
   if (!has_any)
-    throw Error(fmt::format("--pid: {}: no such process", pid));
+    throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 
 void Tracer::attach(const Target& target) {
@@ -138,7 +139,7 @@ void Tracer::attach(const Target& target) {
       seize(status->pid, tid, false);
   }
   if (threads_.empty())
-    throw Error("no such process or thread");
+    throw Error(why_not_found("no such process or thread"));
   if (!target.is_command)
     return;
   child_ = target.processes.front();

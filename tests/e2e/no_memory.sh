@@ -6,13 +6,14 @@ pe-record -q -F 997 -o "$dir/r.pe" -- "$PE_WORKLOAD" shares 0.2 2>"$dir/err" || 
 pe-symbolize -q "$dir/r.pe" >"$dir/n.pe"
 stackfold "$dir/n.pe" >"$dir/n.folded" 2>/dev/null
 
-# at_many_places TOOL [ARGUMENT...]
+# at_many_places TOOL [ARGUMENT...]: each of the first DENSE, and so many PLACES in all
+dense=60 places=60
 at_many_places() {
   local all place status how message="$1: "
   all=$({ FAIL_COUNT=9 LD_PRELOAD=$PE_FAIL "$@" 9>&1 >/dev/null 2>&1 </dev/null; } | tail -n 1)
   at_least "$*: allocations" 100 "${all:-0}"
   for how in FAIL_ONCE FAIL_ON; do
-    for ((place = 1; place <= all; place += place < 60 ? 1 : all / 60 + 1)); do
+    for ((place = 1; place <= all; place += place < dense ? 1 : all / places + 1)); do
       env FAIL_AT=$place $how=1 LD_PRELOAD="$PE_FAIL" timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null
       status=$?
       case $status in
@@ -24,6 +25,18 @@ at_many_places() {
   done
 }
 at_many_places pe-record --engine perf -o "$dir/again.pe" -p $$ -d 0.01
+# Threads of the recorder's own: who keeps files that are gone, and who takes samples.
+cp "$PE_WORKLOAD" "$dir/gone"
+"$dir/gone" shares 600 & gone=$!
+until [ "$(readlink "/proc/$gone/exe")" = "$dir/gone" ]; do sleep 0.02; done
+rm "$dir/gone"
+dense=0 places=20
+HOME=$dir at_many_places pe-record --engine perf -e cpu-clock -F 4999 -o "$dir/again.pe" -p $gone -d 0.01
+! pe-record -q --engine ptrace -o "$dir/again.pe" -- true 2>"$dir/err" ||
+  at_many_places pe-record --engine ptrace --no-cache -F 997 -o "$dir/again.pe" -p $gone -d 0.01
+kill $gone
+at_many_places pe-record --engine signal -o "$dir/again.pe" -- "$PE_COUNTED" free calls 1
+dense=60 places=60
 at_many_places offcpu --engine perf -o "$dir/again.pe" -p $$ -d 0.01
 at_many_places pe-symbolize --no-inline "$dir/r.pe"
 at_many_places stackfold "$dir/n.pe"

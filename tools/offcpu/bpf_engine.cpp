@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
@@ -56,7 +57,7 @@ recording::Target whole_processes(const recording::Target& target) {
   whole.processes.erase(std::unique(whole.processes.begin(), whole.processes.end()),
                         whole.processes.end());
   if (whole.processes.empty() && !whole.is_wide())
-    throw Error("no such process or thread");
+    throw Error(why_not_found("no such process or thread"));
   return whole;
 }
 

@@ -4,6 +4,8 @@
 #include <poll.h>
 
 #include <boost/test/unit_test.hpp>
+#include <exception>
+#include <new>
 
 using pe::recording::TakenQueue;
 using pe::recording::TakenSample;
@@ -46,6 +48,14 @@ BOOST_AUTO_TEST_CASE(a_full_queue_loses_samples_and_counts_them_but_no_change_of
   queue.push(TakenSample{.stack = std::vector<std::byte>(40'000)});
   BOOST_TEST(queue.take().size() == 1u);
   BOOST_TEST(queue.lost() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(who_takes_samples_and_cannot_go_on_wakes_who_writes_them_and_tells_why) {
+  TakenQueue queue;
+  queue.push(TakenSample{.pid = 1});
+  queue.fail(std::make_exception_ptr(std::bad_alloc()));
+  BOOST_TEST(is_readable(queue));
+  BOOST_CHECK_THROW(queue.take(), std::bad_alloc);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
