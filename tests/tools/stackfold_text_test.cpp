@@ -105,6 +105,14 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
              "prog;a 5\nprog;b 1\n");  // arguments hide the event from the perl
 }
 
+BOOST_AUTO_TEST_CASE(the_name_of_an_event_says_nothing_to_a_terminal) {
+  const auto r = stackfold(
+      {}, "prog  12/34 [000] 1.0: \x1b[31mred: \n\t1f a (/x)\n\n" + kHeader + "\t1f a (/x)\n\n");
+  BOOST_TEST(r.err ==
+             "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: "
+             "\\x1b[31mred; see --event)\n");
+}
+
 BOOST_AUTO_TEST_CASE(modules_stand_for_unknown_functions) {
   const std::string input =
       kHeader +

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "flamediff/change_text.h"
 #include "flamediff/comparison.h"
 #include "flamediff/folded_output.h"
@@ -29,7 +30,7 @@ using flamediff::Target;
 constexpr int kGrown = 3;  ///< exit status of --fail-over
 
 void warn(cli::Io& io, const std::string& what) {
-  io.err.write(fmt::format("flamediff: {}\n", what));
+  io.err.write(fmt::format("flamediff: {}\n", printable(what)));
   io.err.flush();
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/plural.h"
+#include "base/quote.h"
 #include "flame/layout.h"
 #include "flamesvg/draw.h"
 #include "flamesvg/name_attributes.h"
@@ -24,7 +25,7 @@ using flamesvg::PaletteMap;
 using flamesvg::Profile;
 
 void warn(cli::Io& io, const std::string& what) {
-  io.err.write("flamesvg: " + what + "\n");
+  io.err.write("flamesvg: " + printable(what) + "\n");
   io.err.flush();
 }
 

@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "base/plural.h"
+#include "base/quote.h"
 #include "folded/sorted_merge.h"
 
 namespace pe::fold {
 namespace {
 
 void say_of_merge(cli::Io& io, const std::string& what) {
-  io.err.write(fmt::format("stackfold: {}\n", what));
+  io.err.write(fmt::format("stackfold: {}\n", printable(what)));
 }
 
 /// False if an input was cut, or is no folded text at all.

@@ -26,7 +26,10 @@
 namespace pe {
 namespace {
 
-void say(cli::Io& io, const std::string& what) { io.err.write("stackfold: " + what + "\n"); }
+/// Names of events, too, are what the input says.
+void say(cli::Io& io, const std::string& what) {
+  io.err.write("stackfold: " + printable(what) + "\n");
+}
 
 std::string other_events(std::uint64_t samples, const std::string& folded_event) {
   return fmt::format("{} of other events left out (folded: {}; see --event)",
