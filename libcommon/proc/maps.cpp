@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "base/parse_number.h"
@@ -42,9 +43,10 @@ std::string_view status_field(std::string_view status, std::string_view key) {
   return first == std::string_view::npos ? std::string_view{} : status.substr(first);
 }
 
-template <typename T>
-T number_or_zero(std::string_view text) {
-  return parse_number<T>(text).value_or(0);
+pid_t pid_or_zero(std::string_view text) {
+  const auto number = parse_number<std::uint32_t>(text);
+  constexpr auto kMost = static_cast<std::uint32_t>(std::numeric_limits<pid_t>::max());
+  return number && *number <= kMost ? static_cast<pid_t>(*number) : 0;
 }
 
 }  // namespace
@@ -98,24 +100,24 @@ std::optional<std::string> comm_of(pid_t pid, pid_t tid) {
 
 std::optional<ThreadStatus> status_of(pid_t tid) {
   const auto text = io::read_small_file(fmt::format("/proc/{}/status", tid), kMaxStatusBytes);
-  if (!text)
-    return std::nullopt;
+  return text ? parse_thread_status(*text) : std::nullopt;
+}
+
+std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   ThreadStatus status;
-  status.pid = static_cast<pid_t>(number_or_zero<std::uint32_t>(status_field(*text, "Tgid")));
-  status.parent_pid =
-      static_cast<pid_t>(number_or_zero<std::uint32_t>(status_field(*text, "PPid")));
-  const std::string_view in_namespaces = status_field(*text, "NStgid");
+  status.pid = pid_or_zero(status_field(text, "Tgid"));
+  status.parent_pid = pid_or_zero(status_field(text, "PPid"));
+  const std::string_view in_namespaces = status_field(text, "NStgid");
   const auto last_tab = in_namespaces.rfind('\t');
-  status.pid_in_namespace = static_cast<pid_t>(number_or_zero<std::uint32_t>(
-      last_tab == std::string_view::npos ? in_namespaces : in_namespaces.substr(last_tab + 1)));
-  std::string_view uids = status_field(*text, "Uid");  // real, effective, saved, file system
+  status.pid_in_namespace = pid_or_zero(
+      last_tab == std::string_view::npos ? in_namespaces : in_namespaces.substr(last_tab + 1));
+  std::string_view uids = status_field(text, "Uid");  // real, effective, saved, file system
   if (take_until(uids, '\t'))
-    status.effective_uid = number_or_zero<std::uint32_t>(uids.substr(0, uids.find('\t')));
-  const std::string_view state = status_field(*text, "State");
+    status.effective_uid = parse_number<std::uint32_t>(uids.substr(0, uids.find('\t'))).value_or(0);
+  const std::string_view state = status_field(text, "State");
   status.state = state.empty() ? '?' : state[0];
-  status.tracer_pid =
-      static_cast<pid_t>(number_or_zero<std::uint32_t>(status_field(*text, "TracerPid")));
-  status.has_memory = !status_field(*text, "VmSize").empty();
+  status.tracer_pid = pid_or_zero(status_field(text, "TracerPid"));
+  status.has_memory = !status_field(text, "VmSize").empty();
   return status.pid == 0 ? std::nullopt : std::optional(status);
 }
 

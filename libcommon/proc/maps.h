@@ -46,5 +46,7 @@ struct ThreadStatus {
   bool has_memory = true;  ///< of its own: not a thread of the kernel, nor a zombie
 };
 std::optional<ThreadStatus> status_of(pid_t tid);
+/// The same from the file's text; nullopt: it names no process.
+std::optional<ThreadStatus> parse_thread_status(std::string_view text);
 
 }  // namespace pe::proc

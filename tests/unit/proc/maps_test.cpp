@@ -106,4 +106,11 @@ BOOST_AUTO_TEST_CASE(a_process_that_is_gone_is_no_error) {
   BOOST_TEST(!pe::proc::status_of(0x7ffffffe).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_number_that_is_no_process_names_none) {
+  const auto status = pe::proc::parse_thread_status("Name:\ta\nTgid:\t12\nPPid:\t4294967295\n");
+  BOOST_TEST(status.value().pid == 12);
+  BOOST_TEST(status.value().parent_pid == 0);
+  BOOST_TEST(!pe::proc::parse_thread_status("Name:\ta\nTgid:\t2147483648\n").has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
