@@ -56,6 +56,9 @@ std::string ingest_url(const std::string& address, bool allows_http) {
     throw UsageError(
         "--url: a password in an address can be seen by everybody: put USER:PASSWORD into a "
         "--token-file");
+  // Of empty ones the "@" would stay.
+  for (const CURLUPart empty : {CURLUPART_USER, CURLUPART_PASSWORD})
+    curl_url_set(url.get(), empty, nullptr, 0);
   if (!part_of(url, CURLUPART_QUERY).empty() || !part_of(url, CURLUPART_FRAGMENT).empty())
     throw UsageError("--url: only the server's address, without ? and #");
   if (scheme == "http" && !allows_http && !is_this_machine(part_of(url, CURLUPART_HOST)))

@@ -28,6 +28,8 @@ BOOST_AUTO_TEST_CASE(an_address_is_https_and_gets_the_path) {
   BOOST_TEST(ingest_url("https://example.com/a/b//", false) == "https://example.com/a/b/ingest");
   BOOST_TEST(ingest_url("https://example.com/ingest", false) == "https://example.com/ingest");
   BOOST_TEST(ingest_url("https://example.com/a/ingest/", false) == "https://example.com/a/ingest");
+  BOOST_TEST(ingest_url("https://@example.com", false) == "https://example.com/ingest");
+  BOOST_TEST(ingest_url("https://:@example.com", false) == "https://example.com/ingest");
 }
 
 BOOST_AUTO_TEST_CASE(http_is_for_this_machine) {
