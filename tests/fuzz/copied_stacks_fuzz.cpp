@@ -60,7 +60,7 @@ void read_all(pe::session::Session& session) {
     check_chain(*outcome.sample, outcome.record, *session.sample(), session.event()->attr);
     check_trimmed(*record, *session.sample(), session.event()->attr);
   }
-  stacks.report();
+  (void)stacks.report();
 }
 
 }  // namespace

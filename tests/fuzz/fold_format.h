@@ -1,11 +1,14 @@
-// Any bytes as those of a format: what is folded from them is folded text that reads back.
+// Any bytes as those of a format: what is folded from them is folded text that reads back, and the
+// same if they come in pieces.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
@@ -14,6 +17,25 @@
 #include "support/memory_input.h"
 
 namespace pe::testing {
+
+struct Folded {
+  std::string text;
+  std::size_t stacks = 0;
+  std::uint64_t samples = 0, ignored_lines = 0;
+  bool is_damaged = false;
+  bool operator==(const Folded&) const = default;
+};
+
+inline Folded fold_input(const fold::Format& format, const fold::Options& options,
+                         io::Input input) {
+  folded::FrameTable frames;
+  folded::FoldedCounts counts(frames);
+  const auto report = format.fold(input, options, counts);
+  io::StringOutput out;
+  counts.write(out);
+  return {std::move(out.text), counts.size(), report.samples, report.ignored_lines,
+          !report.damage.empty()};
+}
 
 /// `name` as --from has it.  Options vary with the size of the input.
 inline void fold_as(std::string_view name, std::string_view bytes) {
@@ -25,16 +47,15 @@ inline void fold_as(std::string_view name, std::string_view bytes) {
   options.all_events = bytes.size() % 3 == 0;
   const fold::Format* const format = fold::find_format(name);
   format->looks_like(bytes);
-  io::Input input = memory_input(bytes);
-  folded::FrameTable frames;
-  folded::FoldedCounts counts(frames);
-  const auto report = format->fold(input, options, counts);
+  const Folded folded = fold_input(*format, options, memory_input(bytes));
   constexpr std::size_t kMostTypes = 64;  // of a pprof profile, each a stack of its own
-  if (counts.size() > (report.samples + 1) * (options.all_events ? kMostTypes : 1))
+  if (folded.stacks > (folded.samples + 1) * (options.all_events ? kMostTypes : 1))
     std::abort();
-  io::StringOutput out;
-  counts.write(out);
-  check_folded(out.text, counts.size());
+  check_folded(folded.text, folded.stacks);
+  constexpr std::size_t kMostInPieces = 32 * 1024;
+  if (bytes.size() <= kMostInPieces &&
+      !(fold_input(*format, options, input_in_pieces(bytes)) == folded))
+    std::abort();
 }
 
 }  // namespace pe::testing

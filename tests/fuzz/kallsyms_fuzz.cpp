@@ -1,4 +1,5 @@
-// Any text as /proc/kallsyms: what is found starts at or before what was asked for.
+// Any text as /proc/kallsyms: what is found starts at or before what was asked for, and is what is
+// found where it starts.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
@@ -15,8 +16,15 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x1000}, std::uint64_t{0xabcdef},
         symbols->text_start().value_or(5), symbols->text_end().value_or(6), ~std::uint64_t{0}}) {
     const auto found = symbols->find(address);
-    if (found && (found->start > address || address - found->start > 0xffffffffffff000 ||
-                  found->name.empty() || found->module.empty()))
+    if (!found)
+      continue;
+    const auto first = symbols->find(found->start);
+    if (found->start > address || found->name.empty() || found->module.empty() || !first ||
+        first->start != found->start || first->name != found->name ||
+        first->module != found->module)
+      std::abort();
+    if (const auto before = symbols->find(found->start - 1);
+        before && found->start != 0 && before->start >= found->start)
       std::abort();
   }
   return 0;

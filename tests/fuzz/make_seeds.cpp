@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "sampler/layout.h"
 #include "support/cfi_builder.h"
 #include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
@@ -246,6 +247,39 @@ std::string shared_heap() {
   return seed;
 }
 
+/// A process of two threads, of which one has taken two samples and the other has ended, in the
+/// form of sampler_fuzz.
+std::string shared_samples() {
+  using namespace pe::sampler;
+  Header header{};
+  header.pid = 1;
+  header.threads = 2;
+  header.stack_bytes = 1024;
+  std::memcpy(header.command, "sampled", 7);
+  Sample sample{.bytes = 0,
+                .flags = 0,
+                .tid = 1,
+                .weight = 1,
+                .time_ns = 5,
+                .registers = {},
+                .stack_bytes = 16};
+  sample.bytes = static_cast<std::uint32_t>(record_bytes(sample.stack_bytes));
+  const std::string record = std::string(pe::bytes_of(sample)) + std::string(16, 's');
+  Thread live{}, ended{};
+  live.state = kLive;
+  live.tid = 1;
+  std::memcpy(live.name, "main", 4);
+  live.head = 2 * record.size();
+  live.samples = live.weight = 2;
+  ended.state = kEnded;
+  ended.tid = 2;
+  std::string bytes(pe::bytes_of(header));
+  for (const Thread& thread : {live, ended, Thread{}, Thread{}})
+    bytes += pe::bytes_of(thread);
+  bytes += pe::bytes_of(static_cast<std::uint16_t>(2 * record.size()));
+  return bytes + record + record + std::string(6, '\0');
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -287,6 +321,7 @@ int main(int argc, char** argv) {
     save(folder / target / "without-sections", image());
   save(folder / "walker" / "calls", walk());
   save(folder / "heap" / "two-sites", shared_heap());
+  save(folder / "sampler" / "two-threads", shared_samples());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   return 0;
 }

@@ -1,9 +1,12 @@
 // Any text as that of perf script: what is folded from it is folded text that
-// reads back, however the perl would have written it.
+// reads back, however the perl would have written it, and the same if it comes in pieces.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
@@ -11,6 +14,20 @@
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/refine.h"
 #include "support/memory_input.h"
+
+namespace {
+
+std::string text_of_pieces(std::string_view text, const pe::fold::Options& options) {
+  pe::io::Input input = pe::testing::input_in_pieces(text);
+  pe::folded::FrameTable frames;
+  pe::folded::FoldedCounts counts(frames);
+  pe::fold::PerfScriptFolder(counts, options).fold(input);
+  pe::io::StringOutput out;
+  counts.write(out);
+  return std::move(out.text);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::fold::Options options;
@@ -23,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   options.with_source = size % 4 == 0;
   if (size % 5 == 0)
     options.time = pe::fold::TimeRange{.from_us = 1'000'000, .to_us = 2'000'000'000'000};
+  const pe::fold::Options whole_options = options;
   pe::io::Input input = pe::testing::memory_input({data, size});
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
@@ -37,6 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     std::abort();
   pe::io::StringOutput out;
   counts.write(out);
+  constexpr std::size_t kMostInPieces = 32 * 1024;
+  if (size <= kMostInPieces && text_of_pieces({data, size}, whole_options) != out.text)
+    std::abort();
   if (!options.is_perl)  // which writes empty frames and what else it finds
     pe::testing::check_folded(out.text, counts.size());
   return 0;

@@ -40,7 +40,7 @@ Totals read_all(pe::session::Session& session) {
     const pe::perf::Sample& sample = *session.sample();
     pe::perf::for_each_frame(sample, record->misc, [&](const pe::perf::CallChainEntry& entry) {
       ++totals.frames;
-      session.processes().find(sample.pid, entry.lookup_address);
+      (void)session.processes().find(sample.pid, entry.lookup_address);
     });
     if (session.processes().comm(sample.pid, sample.tid).size() >
         totals.bytes + sizeof(":4294967295"))

@@ -1,9 +1,13 @@
 // Any bytes as a sample stream, with or without names: what is folded from them
-// is folded text that reads back.
+// is folded text that reads back, and the same if they come in pieces.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "folded/folded_counts.h"
@@ -12,25 +16,55 @@
 #include "stackfold/stream_folder.h"
 #include "support/memory_input.h"
 
+namespace {
+
+struct Folded {
+  std::string text;
+  std::size_t stacks = 0;
+  std::uint64_t samples = 0;
+  bool operator==(const Folded&) const = default;
+};
+
+/// nullopt: no stream at all.
+std::optional<Folded> fold(pe::io::Input input, const pe::fold::Options& options) {
+  pe::folded::FrameTable frames;
+  pe::folded::FoldedCounts counts(frames);
+  std::uint64_t samples = 0;
+  try {
+    samples = pe::fold::StreamFolder(input, options, counts).fold().counts.samples;
+  } catch (const pe::Error&) {
+    return std::nullopt;
+  }
+  pe::io::StringOutput out;
+  counts.write(out);
+  return Folded{std::move(out.text), counts.size(), samples};
+}
+
+/// A perf.data file has to be one: its attributes are looked for in it.
+bool is_file(std::string_view bytes) {
+  constexpr std::string_view kBegin("PERFILE2\x10\0\0\0\0\0\0\0", 16);
+  return !bytes.starts_with(kBegin);
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  const std::string_view bytes(data, size);
   pe::fold::Options options;
   if (size % 2 != 0) {  // the other half of what options can do
     options.marks = {.kernel = true, .jit = true, .inlined = true, .library = true};
     options.root = pe::fold::RootName::kCommPidTid;
     options.weight = pe::fold::Weight::kPeriod;
   }
-  pe::io::Input input = pe::testing::memory_input({data, size});
-  pe::folded::FrameTable frames;
-  pe::folded::FoldedCounts counts(frames);
-  try {
-    const auto report = pe::fold::StreamFolder(input, options, counts).fold();
-    if (counts.size() > report.counts.samples)
-      std::abort();
-  } catch (const pe::Error&) {
-    return 0;  // no stream at all
-  }
-  pe::io::StringOutput out;
-  counts.write(out);
-  pe::testing::check_folded(out.text, counts.size());
+  const auto folded = fold(pe::testing::memory_input(bytes), options);
+  constexpr std::size_t kMostInPieces = 32 * 1024;
+  if (size <= kMostInPieces && !is_file(bytes) &&
+      fold(pe::testing::input_in_pieces(bytes), options) != folded)
+    std::abort();
+  if (!folded)
+    return 0;
+  if (folded->stacks > folded->samples)
+    std::abort();
+  pe::testing::check_folded(folded->text, folded->stacks);
   return 0;
 }

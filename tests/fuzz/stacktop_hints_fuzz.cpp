@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_text.h"
 #include "stacktop/frame_text.h"
 #include "stacktop/hints.h"
 
@@ -13,7 +14,7 @@ void check_shown(std::string_view text) {
   for (const char c : pe::stacktop::shown(text))
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
       std::abort();
-  const std::string json = pe::stacktop::json_text(text);
+  const std::string json = pe::json_text(text);
   for (const char c : json)
     if (static_cast<unsigned char>(c) < ' ')
       std::abort();

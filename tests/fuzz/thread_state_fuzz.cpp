@@ -1,10 +1,12 @@
-// Any text as what /proc says of a thread: nothing is read beyond it, and a thread that is said to
-// run is not blocked anywhere.
+// Any text as what /proc says of a thread: nothing is read beyond it, a thread that is said to run
+// is not blocked anywhere, and a path comes back as it was before a newline in it was escaped.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
+#include "proc/maps.h"
 #include "proc/thread_state.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
@@ -16,5 +18,17 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   if (text.starts_with("running") && text.size() > 7 && text[7] == '\n' &&
       pe::proc::parse_blocked_at(text))
     std::abort();
+  const auto status = pe::proc::parse_thread_status(text);
+  if (status && (status->pid <= 0 ||
+                 (status->state != '?' && text.find(status->state) == std::string_view::npos)))
+    std::abort();
+  // A backslash is not escaped, so that it must not stand there before.
+  if (text.find('\\') == std::string_view::npos) {
+    std::string escaped;
+    for (const char c : text)
+      c == '\n' ? escaped += "\\012" : escaped += c;
+    if (pe::proc::unescape_path(escaped) != text)
+      std::abort();
+  }
   return 0;
 }

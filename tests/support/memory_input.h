@@ -1,10 +1,14 @@
-// An io::Input over bytes in memory.
+// An io::Input over bytes in memory, or over a pipe that gives them piecemeal.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <stdexcept>
 #include <string_view>
 
@@ -25,6 +29,43 @@ inline Fd memory_file(std::string_view bytes) {
 inline io::Input memory_input(std::string_view bytes) {
   const Fd fd = memory_file(bytes);
   return io::Input::open("-", fd.get());
+}
+
+/// Writes to a socket what a read there will not take together with more: a read of a stream ends
+/// behind bytes that a descriptor came with (unix(7), SCM_RIGHTS).
+inline bool send_piece(const Fd& socket, std::string_view piece, int fd) {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof fd)> control{};
+  iovec part{const_cast<char*>(piece.data()), piece.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(piece.size());
+}
+
+/// The same bytes, of which each read gives a piece: what ends within a line, a record or a number
+/// goes on in the next.  For up to 32 KiB, which the kernel holds meanwhile.
+inline io::Input input_in_pieces(std::string_view bytes) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
+    throw std::runtime_error("input_in_pieces failed");
+  const Fd reader(ends[0]), writer(ends[1]);
+  const Fd sent_along(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  constexpr std::size_t kMostPieces = 50;
+  const std::size_t most = 1 + bytes.size() / kMostPieces;
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, most);
+    if (!send_piece(writer, piece, sent_along.get()))
+      throw std::runtime_error("input_in_pieces failed");
+    bytes.remove_prefix(piece.size());
+  }
+  return io::Input::open("-", reader.get());
 }
 
 }  // namespace pe::testing

@@ -1,0 +1,46 @@
+// Any expression, in any name: one that is refused has a reason, one that is taken is bounded,
+// finds itself where it is plain text, and what it cuts leaves a part of the name.
+//
+// Input: the expression, a newline, the name.
+// SPDX-License-Identifier: MIT
+#include "folded/expression.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "folded/frame_rewriter.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  const std::string_view text(data, size);
+  const std::string expression(text.substr(0, text.find('\n')));
+  const std::string_view name = text.substr(std::min(size, expression.size() + 1));
+  std::string why;
+  const auto parsed = pe::folded::Expression::parse(expression, why);
+  require(parsed.has_value() == why.empty());
+  if (!parsed)
+    return 0;
+  const bool is_found = parsed->matches(name);
+  require(parsed->matches(name) == is_found);
+  constexpr std::string_view kSpecial = "\\^$.|?*+()[]{}";
+  const bool is_ascii = std::all_of(text.begin(), text.end(),
+                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (is_ascii && expression.find_first_of(kSpecial) == std::string::npos)
+    require(is_found == (name.find(expression) != std::string_view::npos));
+  const std::string given[] = {expression};
+  const std::string left = pe::folded::FrameRewriter("strip", given, false).rewrite(name);
+  require(left.size() <= name.size() && left.empty() == name.empty());
+  if (!is_found)
+    require(left == name);
+  return 0;
+}

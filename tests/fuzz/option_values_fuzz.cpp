@@ -1,0 +1,78 @@
+// Any text as the value of an option: what is taken is within its bounds, and reads the same when
+// it is written in its plainest form.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/parse_bytes.h"
+#include "base/parse_decimal.h"
+#include "folded/count.h"
+#include "recording/target_options.h"
+#include "stackfold/time_range.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+void check_numbers(std::string_view text) {
+  if (const auto bytes = pe::parse_bytes(text))
+    require(*bytes <= std::uint64_t{1} << 40U && pe::parse_bytes(std::to_string(*bytes)) == bytes);
+  const auto decimal = pe::parse_decimal(text);
+  if (decimal)
+    require(*decimal >= 0 && text.find_first_not_of("0123456789.") == text.npos);
+  const auto count = pe::folded::parse_count(text);
+  if (count)
+    require(pe::folded::parse_count(pe::folded::to_text(*count)) == count);
+  // What both take is one number, but for the decimals that a double and a count do not hold.
+  if (count && decimal)
+    require(*decimal >= count->as_double() * (1 - 1e-9) - 1e-9 &&
+            *decimal <= count->as_double() * (1 + 1e-9) + 2e-9);
+}
+
+void check_times(std::string_view text) {
+  if (const auto us = pe::fold::parse_seconds_us(text)) {
+    std::string fraction = std::to_string(*us % 1'000'000);
+    fraction.insert(0, 6 - fraction.size(), '0');
+    require(pe::fold::parse_seconds_us(std::to_string(*us / 1'000'000) + "." + fraction) == us);
+  }
+  try {
+    const auto range = pe::fold::parse_time_range(text);
+    require(range.from_us <= range.to_us && range.holds(range.from_us) && range.holds(range.to_us));
+  } catch (const pe::UsageError&) {
+    return;  // none
+  }
+}
+
+void check_lists(const std::string& text) {
+  const auto parts = pe::recording::split_list(text);
+  std::string joined;
+  for (const std::string& part : parts)
+    joined += (&part == parts.data() ? "" : ",") + part;
+  require(joined == text);
+  const auto cpus = pe::recording::parse_cpu_list(text);
+  if (!cpus)
+    return;
+  require(std::all_of(cpus->begin(), cpus->end(), [](int cpu) { return cpu >= 0; }));
+  std::string plain;
+  for (const int cpu : *cpus)
+    plain += (plain.empty() ? "" : ",") + std::to_string(cpu);
+  require(pe::recording::parse_cpu_list(plain) == cpus);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  constexpr std::size_t kMostBytes = 256;  // lists of CPUs are as long as their ranges say
+  if (size > kMostBytes)
+    return 0;
+  check_numbers({data, size});
+  check_times({data, size});
+  check_lists({data, size});
+  return 0;
+}

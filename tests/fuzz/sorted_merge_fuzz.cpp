@@ -1,0 +1,83 @@
+// Any folded texts, merged: what comes out is in order if they were, each stack once, and as much
+// as went in; sorted before, they are always in order.
+//
+// Input: texts, with a NUL between them.
+// SPDX-License-Identifier: MIT
+#include "folded/sorted_merge.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "folded/ordered_stacks.h"
+#include "support/memory_input.h"
+
+using namespace pe;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+std::vector<std::string> texts_of(std::string_view all) {
+  constexpr std::size_t kMostTexts = 8;
+  std::vector<std::string> texts;
+  while (texts.size() < kMostTexts && !all.empty()) {
+    const std::string_view text = all.substr(0, all.find('\0'));
+    all.remove_prefix(std::min(all.size(), text.size() + 1));
+    texts.emplace_back(text);
+  }
+  return texts;
+}
+
+/// How many stacks came.
+std::uint64_t check_merge(const std::vector<std::string>& texts, bool are_ordered) {
+  std::vector<io::Input> inputs;
+  for (const std::string& text : texts)
+    inputs.push_back(testing::memory_input(text));
+  folded::SortedMerge merge(std::move(inputs));
+  std::string last;
+  std::uint64_t out_of_order = 0;
+  for (bool is_first = true; const auto line = merge.next(); is_first = false) {
+    out_of_order += !is_first && line->stack <= last ? 1 : 0;
+    last = line->stack;
+  }
+  require((merge.out_of_order() == 0) == merge.first_out_of_order().empty());
+  if (merge.out_of_order() == 0)
+    require(out_of_order == 0);
+  if (are_ordered)
+    require(merge.out_of_order() == 0);
+  const folded::MergeTotals& totals = merge.totals();
+  require(totals.stacks <= totals.lines);
+  if (!merge.saturated())
+    require(totals.read == totals.written);
+  return totals.stacks;
+}
+
+std::string sorted(const std::string& text) {
+  io::Input input = testing::memory_input(text);
+  folded::FoldedReader reader(std::move(input));
+  folded::OrderedStacks stacks(folded::StackOrder::kStacks);
+  while (const auto line = reader.next())
+    stacks.add(*line);
+  folded::OrderedStacks::Reader in_order(stacks);
+  std::string out;
+  while (const auto line = in_order.next())
+    folded::append_folded_line(out, *line);
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  std::vector<std::string> texts = texts_of({data, size});
+  const std::uint64_t stacks = check_merge(texts, false);
+  for (std::string& text : texts)
+    text = sorted(text);
+  require(check_merge(texts, true) <= stacks);
+  return 0;
+}

@@ -1,0 +1,32 @@
+// Any text as the name of a tracepoint, as the name of a field, and as the format that tells of it:
+// what is taken leads nowhere else, and a field that is found is named there.
+//
+// Input: the field's name, a newline, the format.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "perf/tracepoint.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  const std::string_view text(data, size);
+  const std::string_view field = text.substr(0, text.find('\n'));
+  const std::string_view format = text.substr(std::min(size, field.size() + 1));
+  if (const auto found = pe::perf::parse_tracepoint_field(format, field)) {
+    const auto named = [&](std::string_view key, std::size_t number) {
+      // A number may have zeros in front.
+      const auto at = format.find(key);
+      return at != format.npos && format.find(std::to_string(number), at) != format.npos;
+    };
+    if (format.find(field) == format.npos || !named("offset:", found->offset) ||
+        !named("size:", found->size))
+      std::abort();
+  }
+  if (pe::perf::is_tracepoint_name(std::string(text)) &&
+      (std::count(text.begin(), text.end(), ':') != 1 || text.find_first_of("/. \n") != text.npos ||
+       text.starts_with(':') || text.ends_with(':')))
+    std::abort();
+  return 0;
+}
