@@ -1,0 +1,125 @@
+// Has very many threads, mappings, or programs.
+//
+// usage: crowd threads N SECONDS | mappings N SECONDS | execs again END COUNT
+//
+//   threads   N threads, each called tN.  The first four run below busy(), the others wait.
+//   mappings  N mappings of one page, no two of which the kernel can join; then runs below busy()
+//   execs     becomes $CROWD_A and $CROWD_B, copies of itself, in turns, and runs below busy_a() or
+//             busy_b() for a short while, until the clock is at END, seconds since the machine was
+//             started; prints COUNT and how often
+//
+// The first two print how many there could be.
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+static volatile long sink;
+static double until;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+NOINLINE void busy(void) {
+  while (now() < until)
+    for (int i = 0; i < 200000; ++i)
+      sink = i;
+}
+
+NOINLINE void busy_a(void) {
+  for (int i = 0; i < 100000; ++i)
+    sink = i;
+}
+NOINLINE void busy_b(void) {
+  for (int i = 0; i < 100000; ++i)
+    sink = -i;
+}
+
+static int go[2];
+
+static void* thread(void* number) {
+  char name[16];
+  snprintf(name, sizeof name, "t%ld", (long)number);
+  pthread_setname_np(pthread_self(), name);
+  char byte;
+  if ((long)number < 4)
+    busy();
+  else if (read(go[0], &byte, 1) != 0)  // until the end
+    abort();
+  return NULL;
+}
+
+static void threads(long count) {
+  pthread_attr_t small;
+  pthread_t last;
+  long made = 0;
+  if (pipe(go) != 0)
+    abort();
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 32768);
+  while (made < count && pthread_create(&last, &small, thread, (void*)made) == 0)
+    ++made;
+  printf("%ld\n", made);
+  fflush(stdout);
+  while (now() < until)
+    usleep(10000);
+  _exit(0);
+}
+
+static void mappings(long count) {
+  const size_t page = 4096;
+  for (long i = 0; i < count; ++i)
+    if (mmap(NULL, page, i % 2 == 0 ? PROT_READ : PROT_READ | PROT_EXEC,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+      count = i;
+      break;
+    }
+  printf("%ld\n", count);
+  fflush(stdout);
+  busy();
+}
+
+/// usage: NAME execs again END COUNT
+static void execs(char** argv) {
+  char end[32], count[32];
+  const int is_a = strstr(argv[0], "crowd-a") != NULL;
+  const long made = atol(argv[4]);
+  until = atof(argv[3]);
+  if (is_a)
+    busy_a();
+  else
+    busy_b();
+  if (now() >= until) {
+    printf("%ld\n", made);
+    return;
+  }
+  snprintf(end, sizeof end, "%.3f", until);
+  snprintf(count, sizeof count, "%ld", made + 1);
+  // The kernel takes a program's name from its file: each has one of its own.
+  execl(is_a ? getenv("CROWD_B") : getenv("CROWD_A"), is_a ? "crowd-b" : "crowd-a", "execs",
+        "again", end, count, (char*)NULL);
+  abort();
+}
+
+int main(int argc, char** argv) {
+  if (argc == 5 && strcmp(argv[1], "execs") == 0) {
+    execs(argv);
+  } else if (argc == 4) {
+    until = now() + atof(argv[3]);
+    if (strcmp(argv[1], "threads") == 0)
+      threads(atol(argv[2]));
+    else
+      mappings(atol(argv[2]));
+  }
+  return 0;
+}
