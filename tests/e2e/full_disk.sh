@@ -68,8 +68,16 @@ gone() {
   "${@:2}" 1>&"$gone" 2>"$err"; status=$?; check "reader gone: ${*:2}" 141 quiet
   ! grep -qi 'pipe' "$err" || fail "reader gone: ${*:2}: $(cat "$err")"
 }
+# With a target of its own, for only one can trace a process.
+in_way() {  # HOW
+  local err=$1.err target
+  sleep 600 & target=$!
+  every_stage "$1"
+  kill $target
+  finish
+}
 for how in full closed gone; do
-  (err=$how.err; every_stage $how; finish) >$how.told 2>&1 &
+  in_way $how >$how.told 2>&1 &
   ways[$!]=$how
 done
 for way in "${!ways[@]}"; do wait "$way" || { cat "${ways[way]}.told"; failed=1; }; done
