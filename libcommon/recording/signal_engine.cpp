@@ -304,7 +304,10 @@ std::string SignalEngine::describe_missed() const {
   };
   add(counts.by_process_timer, "process", "without timers for threads (ulimit -i): by ITIMER_PROF");
   add(counts.threads_without_timer, "thread", "without a timer (ulimit -i)");
-  add(counts.threads_without_room, "thread", "too many at once");
+  add(counts.threads_without_room, "thread",
+      sampler::most_threads(settings_.clock, settings_.hz) < sampler::kMaxThreads
+          ? "too many at once for this rate of --clock wall"
+          : "too many at once");
   add(counts.threads_that_block, "thread", "with SIGPROF blocked, of which there is nothing");
   add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF");
   add(counts.other_programs, "program", "begun that could not load the library: not sampled");

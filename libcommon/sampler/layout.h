@@ -23,6 +23,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,6 +39,9 @@ inline constexpr std::uint64_t kThreadsAt = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxMapsBytes = kThreadsAt - kMapsAt;
 inline constexpr std::uint32_t kMaxThreads = 4096;  ///< at one time; fewer where memory is limited
 inline constexpr std::uint32_t kFewestThreads = 16;
+/// Signals a second to a process on the wall's clock, on which threads that wait get them, too: at
+/// 2 to 20 us each, many more would leave it no time for its work.
+inline constexpr std::uint32_t kMostWallSignals = 50'000;
 inline constexpr std::uint64_t kRingsAt = std::uint64_t{2} << 20;
 
 inline constexpr std::uint32_t kLeastRingBytes = 1 << 16, kMostRingBytes = 1 << 24;
@@ -135,6 +139,13 @@ static_assert(sizeof(Sample) == 168);
 constexpr std::uint64_t record_bytes(std::uint64_t stack_bytes) noexcept {
   constexpr std::uint64_t kAlign = 8;
   return (sizeof(Sample) + stack_bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+/// How many threads of a process are sampled at one time, where memory allows.
+constexpr std::uint32_t most_threads(Clock clock, std::uint32_t hz) noexcept {
+  if (clock != Clock::kWall)
+    return kMaxThreads;
+  return std::clamp(kMostWallSignals / std::max(hz, std::uint32_t{1}), kFewestThreads, kMaxThreads);
 }
 
 constexpr std::uint64_t file_bytes(std::uint64_t max_threads, std::uint64_t ring_bytes) noexcept {

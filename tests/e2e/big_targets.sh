@@ -40,6 +40,14 @@ begin "$PE_CROWD" threads 200 600
 grep -q 'pe-record: too many threads: .* needs more open files than are allowed (ulimit -n)' err || fail "few descriptors: $(cat err)"
 end
 
+# On the wall's clock those that wait are sent signals, too: so many are left out that the target still comes to its end.
+if pe-record -q --engine signal -o try.pe -- true 2>/dev/null; then
+  timeout 60 pe-record --engine signal --clock wall -F 99 -d 1 -o o.pe -- "$PE_CROWD" threads 1000 600 >made 2>err; expect "signals for 1000 threads: status, $(cat err)" 0 $?
+  at_least 'signals: threads left out' 490 "$(sed -nE 's/.*; ([0-9]+) threads? too many at once for this rate of --clock wall.*/\1/p' err)"
+  fold o.pe >folded
+  at_least 'signals: threads that wait' 400 "$(cut -d';' -f1 folded | sort -u | wc -l)"
+fi
+
 # Mappings: the stream has them all.
 begin "$PE_CROWD" mappings 50000 600
 for engine in $engines; do

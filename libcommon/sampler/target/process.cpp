@@ -75,7 +75,8 @@ bool read_settings(const char* const* environment) noexcept {
 /// For as many threads as the limits of the process allow.
 std::optional<preload::SharedFile> make_memory(Failure& failure) noexcept {
   constexpr std::uint32_t kStep = 4;
-  for (std::uint32_t threads = kMaxThreads; threads >= kFewestThreads; threads /= kStep) {
+  const std::uint32_t most = most_threads(process.settings.clock, process.settings.hz);
+  for (std::uint32_t threads = most; threads >= kFewestThreads; threads /= kStep) {
     const std::uint64_t bytes = file_bytes(threads, process.settings.ring_bytes);
     if (bytes > preload::allowed_file_bytes() && threads / kStep >= kFewestThreads)
       continue;
