@@ -221,8 +221,13 @@ void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie) {
   options.perf_event.bpf_cookie = cookie;
   Fd link(bpf_link_create(bpf_program__fd(skeleton_->progs.on_sample), counter, BPF_PERF_EVENT,
                           &options));
-  if (!link)
-    throw_errno("eBPF: attaching to a counter", errno);
+  const int error = link ? 0 : errno;
+  if (error == EMFILE || error == ENFILE)
+    throw Error(
+        "too many threads: a counter for each, and what attaches a program to it, need more open "
+        "files than are allowed (ulimit -n)");
+  if (error != 0)
+    throw_errno("eBPF: attaching to a counter", error);
   counter_links_.push_back(std::move(link));
 }
 

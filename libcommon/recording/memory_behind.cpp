@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "proc/maps.h"
 #include "proc/memory.h"
 
 namespace pe::recording {
@@ -37,15 +36,6 @@ stacks::Behind MemoryBehind::read(const perf::Sample& sample, const perf_event_a
   if (agreed < SampleUnwinder::kLeastAgreementBytes)
     return {};
   return {Bytes(memory_).first(read).subspan(shared), agreed};
-}
-
-stacks::MemoryRange mapping_at(std::uint32_t pid, std::uint64_t avma) {
-  stacks::MemoryRange found;
-  proc::for_each_mapping(static_cast<pid_t>(pid), [&](const proc::MapsLine& line) {
-    if (line.start <= avma && avma < line.end)
-      found = {.start = line.start, .end = line.end};
-  });
-  return found;
 }
 
 void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held) {

@@ -25,9 +25,6 @@ class MemoryBehind {
   std::vector<std::byte> memory_;
 };
 
-/// What is mapped around an address of a process, for stacks::UnwindOptions::stack_at.
-stacks::MemoryRange mapping_at(std::uint32_t pid, std::uint64_t avma);
-
 /// Keeps it for its sample, until that is its turn; read again by KeptBehind.
 void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held);
 

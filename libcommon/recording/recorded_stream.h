@@ -11,6 +11,7 @@
 #include "kernel_unwind/table_store.h"
 #include "perf/stream_writer.h"
 #include "recording/binary_keeper.h"
+#include "recording/mapped_ranges.h"
 #include "recording/memory_behind.h"
 #include "recording/request.h"
 #include "session/history.h"
@@ -25,6 +26,11 @@ class RecordedStream {
   /// with the stream; it must outlive this, too.
   RecordedStream(perf::StreamWriter& writer, const perf_event_attr& attr, const Request& request,
                  kernel_unwind::TableStore* tables = nullptr);
+  RecordedStream(const RecordedStream&) = delete;
+  RecordedStream& operator=(const RecordedStream&) = delete;
+  RecordedStream(RecordedStream&&) = delete;
+  RecordedStream& operator=(RecordedStream&&) = delete;
+  ~RecordedStream() = default;
 
   /// Takes finished records, in order of time, laid out as stated().
   using PassOn = std::function<void(const perf::Record&)>;
@@ -82,6 +88,7 @@ class RecordedStream {
   bool continues_stacks_ = false;
   session::History history_;
   std::optional<BinaryKeeper> keeper_;
+  MappedRanges mapped_;  ///< for unwinder_
   std::optional<stacks::SampleUnwinder> unwinder_;
   std::optional<kernel_unwind::CodeTables> tables_;
   perf::RecordBuilder builder_;

@@ -18,7 +18,6 @@
 #include "proc/maps.h"
 #include "proc/memory.h"
 #include "recording/drain.h"
-#include "recording/memory_behind.h"
 #include "recording/ptrace_refusal.h"
 #include "recording/sample_source.h"
 
@@ -342,7 +341,7 @@ void Tracer::look_up_stack(Thread& thread, std::uint64_t sp, std::size_t copied)
   const std::uint64_t now_ns = monotonic_ns();
   const bool is_known = is_within(thread.stack, sp);
   if (!is_known && now_ns - thread.stack_read_ns > kBetweenNs) {
-    thread.stack = mapping_at(static_cast<std::uint32_t>(thread.pid), sp);
+    thread.stack = mapped_.at(static_cast<std::uint32_t>(thread.pid), sp);
     thread.stack_read_ns = now_ns;
   }
   // Grown here, for new memory is slow to be touched while a thread stands still.

@@ -41,6 +41,7 @@
 #include "proc/thread_state.h"
 #include "recording/cpu_credit.h"
 #include "recording/cpu_place.h"
+#include "recording/mapped_ranges.h"
 #include "recording/request.h"
 #include "recording/stop_times.h"
 #include "recording/taken_queue.h"
@@ -130,6 +131,7 @@ class Tracer {
   proc::ThreadFiles own_files_;
   std::minstd_rand random_;
   CpuPlace place_;
+  MappedRanges mapped_;  ///< for threads' stacks
   std::vector<std::byte> copy_;
   std::uint64_t woken_ns_ = 0;       ///< when we last ceased to wait
   std::uint64_t own_waited_ns_ = 0;  ///< for a CPU, in all, before that

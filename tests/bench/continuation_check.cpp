@@ -26,6 +26,7 @@
 #include "recording/counters.h"
 #include "recording/deep_pace.h"
 #include "recording/drain.h"
+#include "recording/mapped_ranges.h"
 #include "recording/memory_behind.h"
 #include "recording/watch.h"
 #include "session/session.h"
@@ -197,7 +198,8 @@ class LiveCheck {
   LiveCheck(const perf_event_attr& attr, std::size_t cut_bytes, bool is_verbose)
       : attr_(attr),
         pace_(attr),
-        check_(history_, cut_bytes, is_verbose, {.stack_at = recording::mapping_at}) {}
+        check_(history_, cut_bytes, is_verbose,
+               {.stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); }}) {}
 
   /// Takes what is in the rings, and checks what was taken before `until_ns`.
   void pass(std::vector<perf::Ring>& rings, std::uint64_t until_ns) {
@@ -241,6 +243,7 @@ class LiveCheck {
   perf::HeldRecords held_;
   recording::DeepPace pace_;
   recording::MemoryBehind memory_;
+  recording::MappedRanges mapped_;
   Check check_;
   recording::KeptBehind behind_;
 };

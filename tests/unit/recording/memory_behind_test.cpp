@@ -15,7 +15,6 @@
 
 using namespace pe;
 using recording::KeptBehind;
-using recording::mapping_at;
 using recording::MemoryBehind;
 
 BOOST_AUTO_TEST_SUITE(memory_behind)
@@ -106,28 +105,6 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_is_gone_there_is_none) {
   StandingStack stack(1024);
   stack.sample.pid = (1U << 30) + 1;  // Linux gives at most 2^22
   BOOST_TEST(stack.read().bytes.empty());
-}
-
-BOOST_AUTO_TEST_CASE(a_mapping_is_found_by_any_of_its_addresses) {
-  constexpr std::size_t kPage = 4096;
-  // Neighbours with other rights, so that they are mappings of their own.
-  void* map = ::mmap(nullptr, 3 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  BOOST_TEST_REQUIRE(map != MAP_FAILED);
-  const auto start = reinterpret_cast<std::uint64_t>(map) + kPage;
-  BOOST_TEST_REQUIRE(::mprotect(static_cast<char*>(map) + kPage, kPage, PROT_READ | PROT_WRITE) ==
-                     0);
-  const auto pid = static_cast<std::uint32_t>(::getpid());
-  for (const std::uint64_t avma : {start, start + kPage - 1}) {
-    const auto range = mapping_at(pid, avma);
-    BOOST_TEST(range.start == start);
-    BOOST_TEST(range.end == start + kPage);
-  }
-  ::munmap(static_cast<char*>(map) + 2 * kPage, kPage);
-  for (const std::uint64_t avma : {std::uint64_t{1}, start + kPage}) {
-    const auto none = mapping_at(pid, avma);
-    BOOST_TEST(none.start == none.end);
-  }
-  ::munmap(map, 2 * kPage);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_for_a_sample_comes_back_with_it) {
