@@ -3,7 +3,7 @@
 // Needs Linux 6.1 (bpf_loop, task storage, maps that grow in any context), BTF, root or CAP_BPF and
 // CAP_PERFMON, and the first pid namespace, whose ids the kernel's programs see.
 //
-// Every limit is counted, see Counts.  Costs: tests/bench/README.md.
+// Every limit is counted, see Counts.  Costs: tests/bench/figures.md.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -7,7 +7,7 @@
 // taken to have the same caller, and so on outwards.
 //
 // That is a heuristic: it is wrong when a frame with the same body was entered again from
-// elsewhere since.  Measured on clang: tests/bench/README.md.
+// elsewhere since.  Measured on clang: tests/bench/figures.md.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -13,7 +13,7 @@
 // allocated.  When one needs another register (assembly, prologues of realigned stacks) the stack
 // is walked again with all of them, at about a microsecond a frame.
 //
-// Cost: tests/bench/README.md.
+// Cost: tests/bench/figures.md.
 // SPDX-License-Identifier: MIT
 #pragma once
 
