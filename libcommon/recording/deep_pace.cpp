@@ -15,12 +15,12 @@ DeepPace::DeepPace(const perf_event_attr& attr)
     : period_ns_(attr.freq != 0 && attr.sample_freq != 0 ? kSecond / attr.sample_freq
                                                          : kLeastPeriodNs) {}
 
-void DeepPace::see(const perf::Sample& sample) noexcept {
+void DeepPace::see(const perf::Sample& sample, std::size_t used_bytes) noexcept {
   if (!sample.has_user_copy())
     return;
   last_ns_ = std::max(last_ns_, sample.time_ns);
   // Before a stack outgrows its copy: what is left out then can only be had while it still stands.
-  if (4 * sample.user_stack.size() > 3 * sample.user_stack_limit)
+  if (4 * used_bytes > 3 * sample.user_stack_limit)
     last_deep_ns_ = std::max(last_deep_ns_, sample.time_ns);
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -14,8 +15,8 @@ class DeepPace {
  public:
   explicit DeepPace(const perf_event_attr& attr);
 
-  /// Takes in a sample that has just come.
-  void see(const perf::Sample& sample) noexcept;
+  /// Takes in a sample that has just come, of whose copy the thread's stack takes `used_bytes`.
+  void see(const perf::Sample& sample, std::size_t used_bytes) noexcept;
   /// In how many nanoseconds to look, counted from `now_ns`, if the last stacks were nearly as deep
   /// as their copies; nullopt: there is no hurry.
   [[nodiscard]] std::optional<std::uint64_t> wait_ns(std::uint64_t now_ns) const noexcept;
@@ -23,7 +24,7 @@ class DeepPace {
  private:
   std::uint64_t period_ns_;
   std::uint64_t last_ns_ = 0;       ///< of the last sample
-  std::uint64_t last_deep_ns_ = 0;  ///< of the last whose copy was nearly full
+  std::uint64_t last_deep_ns_ = 0;  ///< of the last whose stack nearly filled its copy
 };
 
 }  // namespace pe::recording

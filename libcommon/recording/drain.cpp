@@ -98,7 +98,7 @@ void Drain::hold(const perf::Record& record, bool may_stay, std::uint64_t& last_
 void Drain::hold_sample(const perf::Record& record, const perf::Sample& sample, bool may_stay) {
   if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
     recording::hold(behind, sample.time_ns, held_);
-  pace_.see(sample);
+  pace_.see(sample, stream_.used_of_copy(sample));
   // The next pass will write it, if it is older than this one.
   if (may_stay && stream_.unwinder() != nullptr && sample.time_ns <= pass_began_ns_)
     held_.hold_in_place(sample.time_ns, record.bytes);

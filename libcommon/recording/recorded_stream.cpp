@@ -65,6 +65,10 @@ stacks::Behind RecordedStream::read_behind(const perf::Sample& sample) {
   return continues_stacks_ ? memory_.read(sample, attr_, *unwinder_) : stacks::Behind{};
 }
 
+std::size_t RecordedStream::used_of_copy(const perf::Sample& sample) {
+  return continues_stacks_ ? unwinder_->used_of_copy(sample, attr_) : sample.user_stack.size();
+}
+
 void RecordedStream::write_unwound(const perf::Record& record, const stacks::Behind& behind) {
   const auto sample = perf::parse_sample(record, attr_);
   if (!sample)

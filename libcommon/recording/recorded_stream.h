@@ -55,6 +55,8 @@ class RecordedStream {
   /// be needed and is still the same, to be held for write() right before its sample.  Lives until
   /// the next call.
   stacks::Behind read_behind(const perf::Sample& sample);
+  /// See stacks::SampleUnwinder::used_of_copy().
+  std::size_t used_of_copy(const perf::Sample& sample);
 
   /// Right when a record is passed on: what that has changed is what the history's last change is.
   [[nodiscard]] const session::History& history() const noexcept { return history_; }

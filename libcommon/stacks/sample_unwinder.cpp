@@ -182,6 +182,15 @@ MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample, const perf
           .end = end + reach};
 }
 
+std::size_t SampleUnwinder::used_of_copy(const perf::Sample& sample, const perf_event_attr& attr) {
+  const std::size_t copied = sample.user_stack.size();
+  const auto sp = stack_pointer_of(start_of(sample, attr));
+  const Thread& thread = thread_of(sample.tid);
+  if (!sp || thread.is_cut || thread.root_sp < *sp || thread.root_sp - *sp >= copied)
+    return copied;
+  return thread.root_sp - *sp;
+}
+
 /// How far behind a copy the thread's first function may be.
 std::uint64_t SampleUnwinder::reach_behind(const perf::Sample& sample, std::uint64_t sp) {
   const std::uint64_t end = sp + sample.user_stack.size();

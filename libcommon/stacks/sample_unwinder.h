@@ -68,6 +68,9 @@ class SampleUnwinder {
   /// its stack.  Begins at most kMostAgreementBytes before the copy's end; empty if no memory would
   /// help.
   MemoryRange wanted_memory(const perf::Sample& sample, const perf_event_attr& attr);
+  /// How much of the sample's copy its thread's stack takes, in bytes, as its last complete one
+  /// tells; all, if that is not known.  The rest is of a mapping that lies behind the stack.
+  std::size_t used_of_copy(const perf::Sample& sample, const perf_event_attr& attr);
   /// How much of what the sample carries, too, has to be the same for the rest to be believed: the
   /// captured part of the outermost frame's body, between these.
   static constexpr std::size_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;

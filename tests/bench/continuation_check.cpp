@@ -221,7 +221,7 @@ class LiveCheck {
       const perf::Sample cut = check_.cut(*sample);
       if (const auto behind = memory_.read(cut, attr_, check_.checked()); !behind.bytes.empty())
         recording::hold(behind, sample->time_ns, held_);
-      pace_.see(cut);
+      pace_.see(cut, check_.checked().used_of_copy(cut, attr_));
     }
     held_.hold(perf::time_of(record, attr_), {record.bytes});
   }

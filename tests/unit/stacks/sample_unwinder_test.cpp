@@ -49,6 +49,9 @@ class OwnProcess {
   auto wanted(const std::string& record) {
     return unwinder_.wanted_memory(parse(record), testing::own_attr());
   }
+  std::size_t used(const std::string& record) {
+    return unwinder_.used_of_copy(parse(record), testing::own_attr());
+  }
   void exec() {
     perf::RecordBuilder builder;
     builder.begin(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC)
@@ -133,6 +136,20 @@ BOOST_AUTO_TEST_CASE(a_stack_that_nobody_has_seen_whole_stays_cut) {
   BOOST_TEST(chain.size() < 40u);
   BOOST_TEST(process.counts().complete == 0u);
   BOOST_TEST(stacks::describe(process.counts()) == "0.0 % of stacks complete; 1 cut at 4 KiB");
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_is_used_whole_until_the_threads_root_is_known_to_be_in_it) {
+  Caught caught = caught_deep();
+  constexpr std::size_t kBehindWords = 1000;  // of another mapping
+  caught.stack.resize(caught.stack.size() + kBehindWords);
+  const std::size_t bytes = caught.stack.size() * 8;
+  const std::string whole = testing::sample_of(caught, bytes);
+  OwnProcess process;
+  BOOST_TEST(process.used(whole) == bytes);
+  process.chain(whole);
+  BOOST_TEST(process.used(whole) > kCut);
+  BOOST_TEST(process.used(whole) <= bytes - 8 * kBehindWords);
+  BOOST_TEST(process.used(testing::sample_of(caught, kCut)) == kCut);  // the root is not in it
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_stack_goes_on_as_the_threads_last_one_and_says_so) {
