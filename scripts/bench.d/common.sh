@@ -5,15 +5,19 @@ folder=$root/build-bench
 # shellcheck disable=SC2034 # of those that source this
 tools=$folder/tools
 
+configured() {
+  [ -e "$folder/build.ninja" ] || meson setup "$folder" "$root" --buildtype=release >/dev/null
+}
+
 # build TARGET...: in build-bench, by --buildtype=release
 build() {
-  [ -e "$folder/build.ninja" ] || meson setup "$folder" "$root" --buildtype=release >/dev/null
+  configured
   ninja -C "$folder" "$@" >&2
 }
 
 # can_build TARGET: whether what it needs is installed
 can_build() {
-  [ -e "$folder/build.ninja" ] || meson setup "$folder" "$root" --buildtype=release >/dev/null
+  configured
   ninja -C "$folder" -t targets all | grep -q "^$1:"
 }
 
@@ -31,7 +35,8 @@ told_machine() {
 
 median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-told() {  # FIELD...: a line for scripts/bench
+# told FIELD...: a line for scripts/bench
+told() {
   [ -n "${BENCH_FIGURES:-}" ] || return 0
   line=$1
   shift

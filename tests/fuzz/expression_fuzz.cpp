@@ -6,20 +6,13 @@
 #include "folded/expression.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "folded/frame_rewriter.h"
+#include "fuzz/require.h"
 
-namespace {
-
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
-
-}  // namespace
+using pe::testing::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,16 +10,14 @@
 #include "flamediff/comparison.h"
 #include "flamediff/flamediff.h"
 #include "folded/folded_line.h"
+#include "fuzz/require.h"
 #include "support/run_tool.h"
+
+using pe::testing::require;
 
 using namespace pe;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition)
-    std::abort();
-}
 
 void add_lines(std::string_view text, std::size_t side, calltree::TreeBuilder& builder,
                folded::Count& total) {

@@ -5,20 +5,17 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "flamesvg/flamesvg.h"
+#include "fuzz/require.h"
 #include "support/run_tool.h"
 
-namespace {
+using pe::testing::require;
 
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
+namespace {
 
 /// Takes what stands before `end`, and that.
 std::string_view take_to(std::string_view& text, std::string_view end) {

@@ -14,17 +14,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include "fuzz/require.h"
+
+using pe::testing::require;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
 
 std::size_t open_descriptors() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);

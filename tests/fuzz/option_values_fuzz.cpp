@@ -2,7 +2,6 @@
 // it is written in its plainest form.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -10,15 +9,13 @@
 #include "base/parse_bytes.h"
 #include "base/parse_decimal.h"
 #include "folded/count.h"
+#include "fuzz/require.h"
 #include "recording/target_options.h"
 #include "stackfold/time_range.h"
 
-namespace {
+using pe::testing::require;
 
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
+namespace {
 
 void check_numbers(std::string_view text) {
   if (const auto bytes = pe::parse_bytes(text))

@@ -7,22 +7,19 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "fuzz/require.h"
 #include "profile-push/answer.h"
 #include "profile-push/ingest_url.h"
 #include "profile-push/token.h"
 #include "support/memory_input.h"
 
-namespace {
+using pe::testing::require;
 
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
+namespace {
 
 void check_address(const std::string& text) {
   for (const bool allows_http : {false, true}) {

@@ -2,21 +2,14 @@
 // is written again, content comes back from what was read of it, counts from theirs, and a label
 // ends where it should. SPDX-License-Identifier: MIT
 #include <cstddef>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "profile-push/counts.h"
 #include "profile-push/series.h"
 #include "profile-push/spool_file.h"
 
-namespace {
-
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
-
-}  // namespace
+using pe::testing::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);

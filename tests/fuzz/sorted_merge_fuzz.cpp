@@ -6,22 +6,19 @@
 #include "folded/sorted_merge.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "folded/ordered_stacks.h"
+#include "fuzz/require.h"
 #include "support/memory_input.h"
+
+using pe::testing::require;
 
 using namespace pe;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds)
-    std::abort();
-}
 
 std::vector<std::string> texts_of(std::string_view all) {
   constexpr std::size_t kMostTexts = 8;
