@@ -238,7 +238,7 @@ void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
   slot.tid = is_first ? process.pid : tid;
   slot.is_open = true;
   slot.is_wanted = true;
-  slot.is_blocking = false;
+  slot.is_blocking = slot.was_blocking = false;
   slot.opened_at = slot.tail;
   slot.named_ms = 0;
   slot.name.clear();
@@ -296,16 +296,20 @@ void Collector::take_records(const Running& process, const Slot& slot) {
   counts_.damaged += is_whole ? 0 : 1;
 }
 
+/// A thread that found a slot for itself while another was giving it one gives back the second.
 void Collector::close_slot(const Running& process, Slot& slot) {
-  if (slot.is_open)
+  const bool was_open = std::exchange(slot.is_open, false);
+  if (was_open && std::ranges::none_of(process.slots, [&](const Slot& other) {
+        return other.is_open && other.tid == slot.tid;
+      }))
     events_.on_thread_end(thread_of(process, slot));
-  slot.is_open = false;
 }
 
 void Collector::count_losses(Running& process) {
   Header& header = process.memory.live_header();
   add_growth(header.unsampled_ns, process.unsampled_ns, counts_.unsampled_ns);
-  add_growth(header.without_room, process.without_room, counts_.threads_without_room);
+  add_growth(std::max(load_relaxed(header.without_room), process.without_slot),
+             process.without_room, counts_.threads_without_room);
   add_growth(header.without_timer, process.without_timer, counts_.threads_without_timer);
   add_growth(header.left_out, process.left_out, counts_.left_out);
   if (load_relaxed(header.has_stopped) == 0 || process.has_stopped)
@@ -377,16 +381,24 @@ void Collector::look_for_strangers(Running& process) {
 }
 
 /// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
-/// or by clone(2), are told to the process: a handler of its begins them.
-void Collector::ask_for_threads(const Running& process) {
+/// or by clone(2), are told to the process: a handler of its begins them.  If there
+/// is no room, it is not asked: those of pthread_create(3) it has counted already.
+void Collector::ask_for_threads(Running& process) {
   std::set<pid_t> known;
   for (const Slot& slot : process.slots)
     if (slot.is_open)
       known.insert(slot.tid);
+  const std::vector<pid_t> tids = proc::threads_of(process.pid);
   Header& header = process.memory.live_header();
+  if (known.size() >= process.memory.header().max_threads) {
+    const auto has_none = [&](pid_t tid) { return !known.contains(tid); };
+    process.without_slot =
+        std::max<std::uint64_t>(process.without_slot, std::ranges::count_if(tids, has_none));
+    return;
+  }
   // The first is the last to be written: it is the one that is looked at.
   std::size_t place = kWantedTids;
-  for (const pid_t tid : proc::threads_of(process.pid))
+  for (const pid_t tid : tids)
     if (!known.contains(tid) && place > 1)
       preload::publish(header.wanted_tids[--place], static_cast<std::uint32_t>(tid));
   if (place < kWantedTids)
@@ -398,7 +410,10 @@ void Collector::count_blocking(Running& process) {
   for (Slot& slot : process.slots) {
     if (!slot.is_open || slot.is_blocking || slot.tail != slot.opened_at)
       continue;
-    slot.is_blocking = has_blocked_signal(process.pid, slot.tid);
+    // Once may be within a call of pthread_create(3), or within the handler.
+    const bool was_blocking =
+        std::exchange(slot.was_blocking, has_blocked_signal(process.pid, slot.tid));
+    slot.is_blocking = was_blocking && slot.was_blocking;
     counts_.threads_that_block += slot.is_blocking ? 1 : 0;
   }
 }

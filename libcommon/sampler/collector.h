@@ -148,6 +148,7 @@ class Collector {
     std::string name;
     std::uint64_t named_ms = 0;  ///< when its name was looked up
     bool is_open = false;        ///< told of
+    bool was_blocking = false;   ///< its signals, when that was looked at
     bool is_blocking = false;    ///< counted as that
     bool is_wanted = true;
   };
@@ -163,6 +164,7 @@ class Collector {
     std::set<pid_t> strangers = {};  ///< children without the library, seen then
     bool has_left = false;           ///< there is one
     std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
+    std::uint64_t without_slot = 0;   ///< most threads that had none at one time
     std::uint64_t left_out = 0;       ///< that it has told of
     std::uint64_t left_out_seen = 0;  ///< of them
     bool has_stopped = false;
@@ -181,7 +183,7 @@ class Collector {
   void close_slot(const Running& process, Slot& slot);
   void count_losses(Running& process);
   void look_at_threads(Running& process);
-  void ask_for_threads(const Running& process);
+  void ask_for_threads(Running& process);
   void count_blocking(Running& process);
   void look_for_other_program(Running& process);
   static bool has_told_of(Running& process);

@@ -42,6 +42,10 @@ namespace {
 /// Of this thread, plus one; 0: none yet.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local std::uint32_t slot_plus_one __attribute__((tls_model("initial-exec"))) = 0;
+/// It takes a slot, and no handler in it shall do that meanwhile.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local volatile bool is_beginning __attribute__((tls_model("initial-exec"))) =
+    false;
 
 constexpr std::string_view kTool = "pe-record";
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
@@ -181,21 +185,24 @@ void give_back(std::uint32_t slot) noexcept {
   preload::store_relaxed(process.next_slot, std::uint32_t{0});
 }
 
-void arm(std::uint32_t slot, pid_t tid) noexcept {
+/// Whether its signals are samples from now on.  The thread itself may end that at once: see
+/// is_slot_of_this_thread().
+bool arm(std::uint32_t slot, pid_t tid) noexcept {
   OwnThread& own = process.own[slot];
   own.is_armed = true;
   own.has_timer = false;
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
   if (process.timer_kind == TimerKind::kProcess)
-    return;
+    return true;
   const auto timer = start_paced_timer(
       own.pace, {tid, process.settings.clock, process.settings.hz, process.cookie | slot});
   if (timer) {
     own.timer = *timer;
-    own.has_timer = true;
-    return;
+    publish(own.has_timer, true);
+    return true;
   }
   own.is_armed = false;
+  return false;
 }
 
 void disarm(std::uint32_t slot) noexcept {
@@ -380,8 +387,10 @@ void begin_thread() noexcept {
   if (!process.is_sampling || !is_own_process() || slot_plus_one != 0)
     return;
   const preload::KeepErrno keep;
+  is_beginning = true;
   unblock_for_samples();
   const std::uint32_t slot = begin_this_thread(own_stack_bounds());
+  is_beginning = false;
   if (slot != kNoSlot && !process.own[slot].is_armed) {
     count_up(process.header().without_timer);
     slot_plus_one = 0;
@@ -401,8 +410,7 @@ std::uint32_t begin_found_thread(pid_t tid) noexcept {
   if (slot == kNoSlot)
     return kNoSlot;
   process.own[slot].is_found = true;
-  arm(slot, tid);
-  if (process.own[slot].is_armed)
+  if (arm(slot, tid))
     return slot;
   if (errno != EINVAL)  // then it has ended
     count_up(process.header().without_timer);
@@ -420,6 +428,8 @@ void begin_wanted_threads() noexcept {
 
 std::uint32_t slot_of_this_thread() noexcept {
   if (slot_plus_one == 0) {
+    if (is_beginning)
+      return kNoSlot;
     const std::uint32_t slot = begin_found_thread(current_tid());
     if (slot == kNoSlot)
       return kNoSlot;
@@ -431,12 +441,20 @@ std::uint32_t slot_of_this_thread() noexcept {
 bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (slot_plus_one == slot + 1)
     return true;
-  // Else it is the last signal of a timer that has been stopped, and the slot may be another's now.
-  const bool is_ours = slot_plus_one == 0 && process.own[slot].is_found &&
-                       process.thread(slot).tid == static_cast<std::uint32_t>(current_tid());
-  if (is_ours)
+  const OwnThread& own = process.own[slot];
+  if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(current_tid()))
+    return false;  // the last signal of a timer that has been stopped: the slot may be another's
+                   // now
+  if (slot_plus_one == 0 && !is_beginning) {
     watch_end(slot);
-  return is_ours;
+    return true;
+  }
+  // It begins itself, or has, while another thread found it.
+  if (preload::load_published(own.has_timer)) {
+    disarm(slot);
+    give_back(slot);
+  }
+  return false;
 }
 
 void stop_process(const char* why) noexcept {
