@@ -31,6 +31,11 @@ std::vector<pid_t> numbered_entries(const std::string& folder) {
   return numbers;
 }
 
+std::uint64_t set_or_empty(std::string_view digits) {
+  constexpr int kHexadecimal = 16;
+  return parse_number<std::uint64_t>(digits, kHexadecimal).value_or(0);
+}
+
 /// The text behind "<key>:" in /proc/TID/status, without blanks around it.
 std::string_view status_field(std::string_view status, std::string_view key) {
   const std::string start = fmt::format("\n{}:", key);
@@ -103,6 +108,12 @@ std::optional<ThreadStatus> status_of(pid_t tid) {
   return text ? parse_thread_status(*text) : std::nullopt;
 }
 
+std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid) {
+  const auto text =
+      io::read_small_file(fmt::format("/proc/{}/task/{}/status", pid, tid), kMaxStatusBytes);
+  return text ? parse_thread_status(*text) : std::nullopt;
+}
+
 std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   ThreadStatus status;
   status.pid = pid_or_zero(status_field(text, "Tgid"));
@@ -118,6 +129,9 @@ std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   status.state = state.empty() ? '?' : state[0];
   status.tracer_pid = pid_or_zero(status_field(text, "TracerPid"));
   status.has_memory = !status_field(text, "VmSize").empty();
+  status.pending_signals = set_or_empty(status_field(text, "SigPnd"));
+  status.blocked_signals = set_or_empty(status_field(text, "SigBlk"));
+  status.effective_capabilities = set_or_empty(status_field(text, "CapEff"));
   return status.pid == 0 ? std::nullopt : std::optional(status);
 }
 

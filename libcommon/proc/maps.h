@@ -44,8 +44,12 @@ struct ThreadStatus {
   char state = '?';        ///< R, S, D, T, t, Z, X …
   pid_t tracer_pid = 0;    ///< who traces it (ptrace(2)); 0: nobody
   bool has_memory = true;  ///< of its own: not a thread of the kernel, nor a zombie
+  // Sets: bit N - 1 is signal N, bit N capability N.
+  std::uint64_t pending_signals = 0, blocked_signals = 0;  ///< of this thread, not its process
+  std::uint64_t effective_capabilities = 0;
 };
 std::optional<ThreadStatus> status_of(pid_t tid);
+std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid);  ///< none if it is not of the process
 /// The same from the file's text; nullopt: it names no process.
 std::optional<ThreadStatus> parse_thread_status(std::string_view text);
 

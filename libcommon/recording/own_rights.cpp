@@ -8,29 +8,17 @@
 
 #include <array>
 #include <cerrno>
-#include <string>
-#include <string_view>
 
 #include "base/error.h"
-#include "base/parse_number.h"
-#include "io/input.h"
 #include "perf/counter.h"
 #include "perf/event.h"
+#include "proc/maps.h"
 
 namespace pe::recording {
 
 bool has_capability(Capability capability) {
-  constexpr std::size_t kMaxBytes = 64UL * 1024;
-  const auto text = io::read_small_file("/proc/self/status", kMaxBytes);
-  constexpr std::string_view kKey = "\nCapEff:\t";
-  const auto at = text ? text->find(kKey) : std::string::npos;
-  if (at == std::string::npos)
-    return false;
-  constexpr int kBase = 16;
-  constexpr std::size_t kDigits = 16;
-  const auto set =
-      parse_number<std::uint64_t>(std::string_view(*text).substr(at + kKey.size(), kDigits), kBase);
-  return set && (*set >> static_cast<unsigned>(capability) & 1) != 0;
+  const auto status = proc::status_of(::getpid());
+  return status && (status->effective_capabilities >> static_cast<unsigned>(capability) & 1) != 0;
 }
 
 void keep_rights_to_record(bool uses_bpf) {

@@ -47,26 +47,11 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-/// A set of signals in the text of /proc/TID/status, and whether SIGPROF is in it.
-bool names_sigprof(std::string_view status, std::string_view name) {
-  constexpr std::size_t kDigits = 16;
-  constexpr int kHexadecimal = 16;
-  const auto at = status.find(name);
-  if (at == std::string_view::npos)
-    return false;
-  const auto set =
-      parse_number<std::uint64_t>(status.substr(at + name.size()).substr(0, kDigits), kHexadecimal);
-  return set && (*set >> (SIGPROF - 1) & 1) != 0;
-}
-
-/// Whether SIGPROF waits for a thread that blocks it (proc(5)).
+/// Whether SIGPROF waits for a thread that blocks it.
 bool has_blocked_signal(pid_t pid, pid_t tid) {
-  const Fd fd(
-      ::open(fmt::format("/proc/{}/task/{}/status", pid, tid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> text{};
-  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
-  const std::string_view all(text.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  return names_sigprof(all, "SigPnd:\t") && names_sigprof(all, "SigBlk:\t");
+  const auto status = proc::status_of(pid, tid);
+  constexpr std::uint64_t kBit = std::uint64_t{1} << (SIGPROF - 1);
+  return status && (status->pending_signals & status->blocked_signals & kBit) != 0;
 }
 
 /// Adds what a count has grown by since `told`.
@@ -231,11 +216,18 @@ void Collector::drain_slot(Running& process, std::uint32_t number) {
   preload::publish(thread.state, static_cast<std::uint32_t>(kFree));
 }
 
+/// A thread that took a slot while another was giving it one has two, until it gives one back.
+bool Collector::has_slot(const Running& process, pid_t tid) {
+  return std::ranges::any_of(process.slots,
+                             [=](const Slot& slot) { return slot.is_open && slot.tid == tid; });
+}
+
 void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
   const auto tid = static_cast<pid_t>(load_relaxed(thread.tid));
   // Of another pid namespace we know the first thread.
   const bool is_first = load_relaxed(thread.tid) == process.memory.header().pid;
   slot.tid = is_first ? process.pid : tid;
+  const bool is_new = !has_slot(process, slot.tid);
   slot.is_open = true;
   slot.is_wanted = true;
   slot.is_blocking = slot.was_blocking = false;
@@ -243,6 +235,8 @@ void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
   slot.named_ms = 0;
   slot.name.clear();
   name_slot(process, slot, thread);
+  if (!is_new)
+    return;
   ++counts_.threads;
   events_.on_thread(thread_of(process, slot), load_relaxed(thread.start_ns));
 }
@@ -296,12 +290,8 @@ void Collector::take_records(const Running& process, const Slot& slot) {
   counts_.damaged += is_whole ? 0 : 1;
 }
 
-/// A thread that found a slot for itself while another was giving it one gives back the second.
 void Collector::close_slot(const Running& process, Slot& slot) {
-  const bool was_open = std::exchange(slot.is_open, false);
-  if (was_open && std::ranges::none_of(process.slots, [&](const Slot& other) {
-        return other.is_open && other.tid == slot.tid;
-      }))
+  if (std::exchange(slot.is_open, false) && !has_slot(process, slot.tid))
     events_.on_thread_end(thread_of(process, slot));
 }
 

@@ -176,6 +176,7 @@ class Collector {
   void drain(Running& process);
   void look_at_timers(Running& process);
   void drain_slot(Running& process, std::uint32_t number);
+  static bool has_slot(const Running& process, pid_t tid);
   void open_slot(const Running& process, Slot& slot, Thread& thread);
   void name_slot(const Running& process, Slot& slot, Thread& thread);
   void note_name(const Slot& slot);

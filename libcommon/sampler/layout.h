@@ -39,9 +39,9 @@ inline constexpr std::uint64_t kThreadsAt = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxMapsBytes = kThreadsAt - kMapsAt;
 inline constexpr std::uint32_t kMaxThreads = 4096;  ///< at one time; fewer where memory is limited
 inline constexpr std::uint32_t kFewestThreads = 16;
-/// Signals a second to a process on the wall's clock, on which threads that wait get them, too.  Each
-/// takes 10 to 20 us where it wakes a thread: 50,000 left a process on two CPUs no time for its work,
-/// and three of four samples were lost.
+/// Signals a second to a process on the wall's clock, on which threads that wait get them, too.
+/// Each takes 10 to 20 us where it wakes a thread: 50,000 left a process on two CPUs no time for
+/// its work, and three of four samples were lost.
 inline constexpr std::uint32_t kMostWallSignals = 20'000;
 inline constexpr std::uint64_t kRingsAt = std::uint64_t{2} << 20;
 

@@ -115,23 +115,29 @@ class Witness {
 };
 
 using OnStep = std::function<void(const ucontext_t&)>;
-inline const OnStep* on_step;  ///< a signal handler has no other way to know
+inline const OnStep* on_step;  ///< a signal handler has no other way to know; null: the steps end
 
 /// Runs `run` one instruction at a time, and calls `after_each` in a handler of SIGTRAP.
 inline void single_step(const OnStep& after_each, const std::function<void()>& run) {
+  constexpr greg_t kTrapFlag = 0x100;
   on_step = &after_each;
   struct sigaction action {};
   struct sigaction before {};
-  action.sa_sigaction = [](int /*signal*/, siginfo_t* /*info*/, void* context) {
-    (*on_step)(*static_cast<const ucontext_t*>(context));
+  action.sa_sigaction = [](int /*signal*/, siginfo_t* /*info*/, void* memory) {
+    auto* const context = static_cast<ucontext_t*>(memory);
+    if (on_step != nullptr)
+      (*on_step)(*context);
+    else
+      context->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
   };
   action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGTRAP, &action, &before);
   asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
   run();
-  asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
-  ::sigaction(SIGTRAP, &before, nullptr);
+  // Not by popfq again: between that and pushfq no CFI of ours knows where the stack is.
   on_step = nullptr;
+  asm volatile("nop" ::: "memory");
+  ::sigaction(SIGTRAP, &before, nullptr);
 }
 
 }  // namespace pe::testing

@@ -113,4 +113,13 @@ BOOST_AUTO_TEST_CASE(a_number_that_is_no_process_names_none) {
   BOOST_TEST(!pe::proc::parse_thread_status("Name:\ta\nTgid:\t2147483648\n").has_value());
 }
 
+BOOST_AUTO_TEST_CASE(sets_of_a_status_are_not_taken_from_a_threads_name) {
+  const auto status = pe::proc::parse_thread_status(
+      "Name:\tSigBlk:\t1\nTgid:\t12\nSigPnd:\t0000000004000000\nSigBlk:\tffffffffffffffff\n"
+      "CapEff:\t1ffffffffffffffff\n");
+  BOOST_TEST(status.value().pending_signals == std::uint64_t{1} << 26U);
+  BOOST_TEST(status.value().blocked_signals == ~std::uint64_t{0});
+  BOOST_TEST(status.value().effective_capabilities == 0U);  // too large for a set
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,31 @@
+// Any text as the log of the kernel's verifier: what a message says of it is one line, of the log's
+// last lines and nothing else.
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "fuzz/require.h"
+#include "kernel_unwind/verifier_log.h"
+
+using pe::testing::require;
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  const std::string_view log(data, size);
+  const std::string told = pe::kernel_unwind::told_by_verifier(log);
+  if (told.empty()) {
+    require(log.substr(0, log.find('\0')).find_first_not_of('\n') == std::string_view::npos);
+    return 0;
+  }
+  constexpr std::string_view kStart = "; the verifier: ";
+  require(told.starts_with(kStart) && told.find_first_of(std::string_view("\n\0", 2)) == told.npos);
+  // Each line end became " | ": what is left is the log's end.
+  std::string_view left = log.substr(0, log.find('\0'));
+  while (left.ends_with('\n'))
+    left.remove_suffix(1);
+  std::string end(left);
+  for (std::size_t at = 0; (at = end.find('\n', at)) != std::string::npos; at += 3)
+    end.replace(at, 1, " | ");
+  require(end.ends_with(std::string_view(told).substr(kStart.size())));
+  return 0;
+}
