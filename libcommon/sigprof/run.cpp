@@ -110,6 +110,7 @@ int Run::begin_writer() noexcept {
 void Run::end_sampling() noexcept {
   if (!is_handler_installed())
     preload::store_relaxed(is_taken_over_, 1U);
+  preload::publish(has_ended_sampling_, 1U);
   threads_.close();
   remove_handler();
 }

@@ -70,8 +70,9 @@ class Run {
   RecordBuffer buffer_;
   pthread_t writer_;
   std::uint32_t pid_, writer_tid_;
-  std::uint32_t is_stopping_;    ///< a futex: the writer sleeps on it
-  std::uint32_t is_taken_over_;  ///< the program has set a handler of its own
+  std::uint32_t is_stopping_;         ///< a futex: the writer sleeps on it
+  std::uint32_t has_ended_sampling_;  ///< so that our handler may be gone
+  std::uint32_t is_taken_over_;       ///< the program has set a handler of its own
   std::uint64_t deadline_ns_;
   std::uint64_t period_ns_, start_cpu_ns_, writer_cpu_ns_;
   std::uint64_t pass_ns_, previous_pass_ns_;  ///< when they began

@@ -87,7 +87,8 @@ void Run::pass() noexcept {
 void Run::look_at_threads() noexcept {
   if (pass_ns_ < next_scan_ns_ || load_published(is_stopping_) != 0)
     return;
-  if (!is_handler_installed()) {
+  // In this order: once our own remove_handler() has been, the end was told before.
+  if (!is_handler_installed() && load_published(has_ended_sampling_) == 0) {
     preload::store_relaxed(is_taken_over_, 1U);
     threads_.close();
   }
