@@ -108,6 +108,11 @@ std::optional<ThreadStatus> status_of(pid_t tid) {
   return text ? parse_thread_status(*text) : std::nullopt;
 }
 
+std::optional<ThreadStatus> own_status() {
+  const auto text = io::read_small_file("/proc/self/status", kMaxStatusBytes);
+  return text ? parse_thread_status(*text) : std::nullopt;
+}
+
 std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid) {
   const auto text =
       io::read_small_file(fmt::format("/proc/{}/task/{}/status", pid, tid), kMaxStatusBytes);

@@ -49,6 +49,7 @@ struct ThreadStatus {
   std::uint64_t effective_capabilities = 0;
 };
 std::optional<ThreadStatus> status_of(pid_t tid);
+std::optional<ThreadStatus> own_status();  ///< this process's, whichever pid namespace /proc is of
 std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid);  ///< none if it is not of the process
 /// The same from the file's text; nullopt: it names no process.
 std::optional<ThreadStatus> parse_thread_status(std::string_view text);

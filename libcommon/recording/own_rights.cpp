@@ -17,7 +17,7 @@
 namespace pe::recording {
 
 bool has_capability(Capability capability) {
-  const auto status = proc::status_of(::getpid());
+  const auto status = proc::own_status();
   return status && (status->effective_capabilities >> static_cast<unsigned>(capability) & 1) != 0;
 }
 

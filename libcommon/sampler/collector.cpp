@@ -370,15 +370,30 @@ void Collector::look_for_strangers(Running& process) {
   process.strangers = std::move(seen);
 }
 
+/// What was found may end without our knowing: blocking all signals, or begun by clone(2).  Nobody
+/// else takes a slot that is live, and no handler runs in a thread that is gone.
+void Collector::end_gone_threads(Running& process, const std::vector<pid_t>& tids) {
+  for (std::uint32_t number = 0; number < process.slots.size(); ++number) {
+    const Slot& slot = process.slots[number];
+    Thread& thread = process.memory.thread(number);
+    // A list that is read while threads end may lack one that lives: it is asked for by its number.
+    if (slot.is_open && !std::ranges::binary_search(tids, slot.tid) &&
+        load_published(thread.state) == kLive && proc::comm_of(process.pid, process.pid) &&
+        !proc::comm_of(process.pid, slot.tid))
+      preload::publish(thread.state, static_cast<std::uint32_t>(kEnded));
+  }
+}
+
 /// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
-/// or by clone(2), are told to the process: a handler of its begins them.  If there
-/// is no room, it is not asked: those of pthread_create(3) it has counted already.
+/// or by clone(2), are told to the process: a handler of its begins them.  If there is no room it
+/// is not asked, and they are counted: the most at one time.
 void Collector::ask_for_threads(Running& process) {
   std::set<pid_t> known;
   for (const Slot& slot : process.slots)
     if (slot.is_open)
       known.insert(slot.tid);
   const std::vector<pid_t> tids = proc::threads_of(process.pid);
+  end_gone_threads(process, tids);
   Header& header = process.memory.live_header();
   if (known.size() >= process.memory.header().max_threads) {
     const auto has_none = [&](pid_t tid) { return !known.contains(tid); };

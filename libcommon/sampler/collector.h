@@ -184,6 +184,7 @@ class Collector {
   void close_slot(const Running& process, Slot& slot);
   void count_losses(Running& process);
   void look_at_threads(Running& process);
+  static void end_gone_threads(Running& process, const std::vector<pid_t>& tids);
   void ask_for_threads(Running& process);
   void count_blocking(Running& process);
   void look_for_other_program(Running& process);

@@ -27,7 +27,7 @@ run_engine() {  # with $engine
   sleep 0.2
   engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 0 $?
   expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
-  grep -q '; 1 thread not switched once' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  grep -q '; 1 thread of which no wait ended (it ran, or waits still)' "$dir/err" || fail "closing line: $(cat "$dir/err")"
   kill -STOP $sleeper
   engine_offcpu -p $sleeper -d 3 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!
   until grep -q . "$dir/p.pe" 2>/dev/null; do sleep 0.05; done

@@ -25,7 +25,8 @@ std::uint64_t count_silent_threads(const recording::Target& target,
 
 std::string describe_silent_threads(std::uint64_t count) {
   return count == 0 ? std::string()
-                    : fmt::format("; {} not switched once", plural(count, "thread"));
+                    : fmt::format("; {} of which no wait ended (it ran, or waits still)",
+                                  plural(count, "thread"));
 }
 
 }  // namespace pe::offcpu

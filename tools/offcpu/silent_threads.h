@@ -14,7 +14,7 @@ namespace pe::offcpu {
 std::uint64_t count_silent_threads(const recording::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen);
 
-/// For the closing line: "; 1 thread not switched once", or empty.
+/// For the closing line: "; 1 thread of which no wait ended ...", or empty.
 std::string describe_silent_threads(std::uint64_t count);
 
 }  // namespace pe::offcpu

@@ -175,7 +175,6 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
       used = load_relaxed(header.threads);
     return slot;
   }
-  count_up(header.without_room);
   return kNoSlot;
 }
 
@@ -268,8 +267,10 @@ bool make_key() noexcept {
 std::uint32_t begin_this_thread(StackBounds stack) noexcept {
   const pid_t tid = current_tid();
   const std::uint32_t slot = claim_slot(tid);
-  if (slot == kNoSlot)
+  if (slot == kNoSlot) {
+    count_up(process.header().without_room);  // of one that was found, the reader knows
     return kNoSlot;
+  }
   process.own[slot].stack = stack;
   process.own[slot].start_cpu_ns = thread_cpu_ns();
   ::prctl(PR_GET_NAME, process.thread(slot).name);
