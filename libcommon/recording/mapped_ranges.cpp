@@ -11,8 +11,10 @@ namespace {
 /// More are forgotten, all at once: most of so many have ended.
 constexpr std::size_t kMostProcesses = 1024;
 
-/// Times what reading took: so long what was read will do.
+/// Times what reading took: so long what was read will do, but for the first times: a program that
+/// begins maps much, and the first thread's stack grows.
 constexpr int kRest = 10;
+constexpr std::uint32_t kFirstTimes = 16;
 
 stacks::MemoryRange find_range(const std::vector<stacks::MemoryRange>& ranges, std::uint64_t avma) {
   const auto behind = std::upper_bound(
@@ -32,7 +34,8 @@ stacks::MemoryRange MappedRanges::at(std::uint32_t pid, std::uint64_t avma) {
   Process& process = entry->second;
   if (!is_new) {
     const stacks::MemoryRange known = find_range(process.ranges, avma);
-    if (known.end != 0 || Clock::now() - process.read_at < kRest * process.took)
+    const bool may_rest = process.times_read >= kFirstTimes;
+    if (known.end != 0 || (may_rest && Clock::now() - process.read_at < kRest * process.took))
       return known;
   }
   read(pid, process);
@@ -45,6 +48,7 @@ void MappedRanges::read(std::uint32_t pid, Process& process) {
   proc::for_each_mapping(static_cast<pid_t>(pid), [&](const proc::MapsLine& line) {
     process.ranges.push_back({.start = line.start, .end = line.end});
   });
+  ++process.times_read;
   process.read_at = Clock::now();
   process.took = process.read_at - begin;
 }

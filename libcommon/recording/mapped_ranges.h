@@ -17,9 +17,9 @@ namespace pe::recording {
 class MappedRanges {
  public:
   /// The mapping that holds `avma`, for stacks::UnwindOptions::stack_at; empty if there is none, or
-  /// if it is newer than what was read and reading it again would take more than a tenth of the
-  /// time. What is no more, or another program's after exec, can still be told: what is read there
-  /// has to be compared with what is expected.
+  /// if it is newer than what was read and reading it again and again would take more than a tenth
+  /// of the time. What is no more, or another program's after exec, can still be told: what is read
+  /// there has to be compared with what is expected.
   stacks::MemoryRange at(std::uint32_t pid, std::uint64_t avma);
 
  private:
@@ -29,6 +29,7 @@ class MappedRanges {
     std::vector<stacks::MemoryRange> ranges;  ///< by address
     Clock::time_point read_at;
     Clock::duration took;
+    std::uint32_t times_read = 0;
   };
 
   static void read(std::uint32_t pid, Process& process);

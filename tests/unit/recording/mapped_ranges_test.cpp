@@ -52,10 +52,21 @@ BOOST_AUTO_TEST_CASE(tells_the_mapping_of_an_address) {
   BOOST_TEST(ranges.at(pid, 0).end == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(reads_again_for_what_is_newer) {
+BOOST_AUTO_TEST_CASE(what_is_newer_is_there_at_once_while_a_program_begins) {
   MappedRanges ranges;
   const auto pid = static_cast<std::uint32_t>(::getpid());
-  ranges.at(pid, address_of(&ranges));
+  for (int times = 0; times < 10; ++times) {
+    const LonePage page;
+    const std::uint64_t start = address_of(page.middle());
+    BOOST_TEST(ranges.at(pid, start).start == start);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_newer_is_there_some_time_later_at_last) {
+  MappedRanges ranges;
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  for (int times = 0; times < 100; ++times)
+    BOOST_TEST(ranges.at(pid, 0).end == 0U);
   const LonePage page;
   const std::uint64_t start = address_of(page.middle());
   MemoryRange range;
