@@ -320,12 +320,25 @@ BOOST_AUTO_TEST_CASE(threads_that_the_process_has_not_found_are_told_to_it) {
   BOOST_TEST(samples.header_now().wanted_tids[0] == samples.header.pid);
 }
 
+BOOST_AUTO_TEST_CASE(a_thread_that_ended_without_telling_gives_its_slot_back) {
+  Told told;
+  sampler::Collector collector(told, {});
+  SharedSamples samples;
+  samples.header.threads = 1;
+  samples.put_thread(0, live_thread(kNobody));
+  samples.send_to(collector.listener());
+  collector.pass();
+  collector.pass();
+  BOOST_TEST(told.lines.back() == "thread-end " + std::to_string(kNobody));
+  BOOST_TEST(samples.thread(0).state == sampler::kFree);
+}
+
 BOOST_AUTO_TEST_CASE(a_record_that_goes_on_at_the_beginning_of_the_ring_is_whole) {
   Told told;
   sampler::Collector collector(told, {});
   SharedSamples samples;
   samples.header.threads = 1;
-  sampler::Thread thread = live_thread(kNobody);
+  sampler::Thread thread = live_thread(samples.header.pid);
   constexpr std::uint64_t kStart = SharedSamples::kRingBytes - 56;
   thread.head = kStart;  // zeros, no records
   samples.put_thread(0, thread);
@@ -338,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_on_at_the_beginning_of_the_ring_is_whole
   thread.head += bytes.size();
   samples.put_thread(0, thread);
   collector.pass();
-  BOOST_TEST(told.lines.back() == "sample " + std::to_string(kNobody) + " 1 32");
+  BOOST_TEST(told.lines.back() == "sample first 1 32");
   BOOST_TEST(collector.counts().samples == 1U);
   BOOST_TEST(collector.counts().damaged == 1U);
 }
