@@ -5,7 +5,15 @@ set -u
 PATH=$PE_TOOLS:$PATH
 dir=$(mktemp -d)
 failed=0
-trap 'rm -rf "$dir"; pkill -P $$ 2>/dev/null' EXIT
+paranoid=  # what a test that sets perf_event_paranoid found
+# In this shell alone: bash runs this also in a child that a signal ends before it has begun its command.
+clean_up() {
+  [ "$BASHPID" = $$ ] || return
+  [ -z "$paranoid" ] || echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
+  rm -rf "$dir"
+  pkill -P $$ 2>/dev/null
+}
+trap clean_up EXIT
 
 fail() { echo "FAILED: $*"; failed=1; }
 skip() { echo "skipped: $*"; exit 77; }
@@ -31,6 +39,13 @@ at_least() { awk -v w="$2" -v g="$3" 'BEGIN { exit !(g >= w) }' || fail "$1: $3,
 await() {
   for _ in $(seq 1200); do [ -e "$1" ] && return; sleep 0.05; done
   fail "$1 did not come"
+}
+
+# await_text TEXT FILE: until it is in it.  A file of before must be removed first: a command makes its file only when it
+# begins, after what started it has gone on.
+await_text() {
+  for _ in $(seq 1200); do grep -q -- "$1" "$2" 2>/dev/null && return; sleep 0.05; done
+  fail "no '$1' in $2"
 }
 
 # fake_sanitizer LIBRARY SOURCE PROGRAM: builds a program with a library called as AddressSanitizer's is, which does not

@@ -113,11 +113,12 @@ trace -- "$PE_HEAP" leaves; expect 'status of _exit' 7 $?
 counts '_exit' ';keep_three_of_1000;' 3000 3 3000 3000 0
 
 # Ended early: what there is is written, and the command is ended.
+rm -f "$dir/out" "$dir/err"
 malloctrace -o "$dir/heap.pe" -- "$PE_HEAP" waits >"$dir/out" 2>"$dir/err" & tracer=$!
-for _ in $(seq 200); do grep -q ready "$dir/out" && break; sleep 0.05; done
+await_text ready "$dir/out"
 # A snapshot first: while it runs.
 kill -USR1 $tracer
-for _ in $(seq 200); do [ -e "$dir/heap.pe.1" ] && break; sleep 0.05; done
+await "$dir/heap.pe.1"
 kill -TERM $tracer; wait $tracer; expect 'status after SIGTERM' 0 $?
 counts 'interrupted' ';keep_ten_of_100;' 1000 10 1000 1000 0
 mv "$dir/heap.pe.1" "$dir/heap.pe"
@@ -126,23 +127,25 @@ pgrep -f "$PE_HEAP waits" >/dev/null && fail 'the command was left running'
 
 # Snapshots as time passes, each whole; what cannot be had says so.
 malloctrace --snapshot 0.2 -o "$dir/many.pe" -- "$PE_HEAP" waits >/dev/null 2>&1 & tracer=$!
-for _ in $(seq 200); do [ -e "$dir/many.pe.2" ] && break; sleep 0.05; done
+await "$dir/many.pe.2"
 kill -TERM $tracer; wait $tracer
 mv "$dir/many.pe.2" "$dir/heap.pe"
 counts 'second snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
 # One that cannot get its name leaves nothing behind.
 mkdir "$dir/taken.pe.1"
+rm -f "$dir/out" "$dir/err"
 malloctrace -o "$dir/taken.pe" -- "$PE_HEAP" waits >"$dir/out" 2>"$dir/err" & tracer=$!
-for _ in $(seq 200); do grep -q ready "$dir/out" && break; sleep 0.05; done
+await_text ready "$dir/out"
 kill -USR1 $tracer
-for _ in $(seq 200); do grep -q 'no snapshot: ' "$dir/err" && break; sleep 0.05; done
+await_text 'no snapshot: ' "$dir/err"
 kill -TERM $tracer; wait $tracer
 grep -q 'no snapshot: .*taken.pe.1: ' "$dir/err" || fail "a snapshot without a name: $(cat "$dir/err")"
 [ ! -e "$dir/taken.pe.1.part" ] || fail 'a failed snapshot was left'
+rm -f "$dir/out" "$dir/err"
 malloctrace -- "$PE_HEAP" waits >"$dir/heap.pe" 2>"$dir/err" & tracer=$!
-for _ in $(seq 200); do grep -q ready "$dir/err" && break; sleep 0.05; done
+await_text ready "$dir/err"
 kill -USR1 $tracer
-for _ in $(seq 200); do grep -q 'no snapshot without --output' "$dir/err" && break; sleep 0.05; done
+await_text 'no snapshot without --output' "$dir/err"
 kill -TERM $tracer; wait $tracer; expect 'status after a refused snapshot' 0 $?
 grep -q 'SIGUSR1: no snapshot without --output FILE' "$dir/err" || fail "SIGUSR1: $(cat "$dir/err")"
 
@@ -154,17 +157,18 @@ until [ -s "$1" ]; do sleep 0.05; done
 sleep 0.3
 exit 5
 EOF
-wait_for() { for _ in $(seq 400); do grep -q "$1" "$2" 2>/dev/null && return; sleep 0.05; done; fail "no '$1' in $2"; }
 set -m  # so that jobs do not ignore it
+rm -f "$dir/out" "$dir/err"
 malloctrace -o "$dir/heap.pe" -- bash "$dir/interrupted" "$dir/got" >"$dir/out" 2>"$dir/err" & tracer=$!
-wait_for ready "$dir/out"
+await_text ready "$dir/out"
 kill -INT $tracer; wait $tracer; expect 'interrupted: the status is that of the command' 5 $?
 expect 'interrupts passed on' interrupted "$(cat "$dir/got")"
 grep -q '; own CPU' "$dir/err" || fail "interrupted: closing line: $(cat "$dir/err")"
+rm -f "$dir/out" "$dir/err"
 malloctrace -o "$dir/heap.pe" -- bash -c 'trap "" INT; echo ready; while :; do sleep 0.1; done' >"$dir/out" 2>"$dir/err" & tracer=$!
-wait_for ready "$dir/out"
+await_text ready "$dir/out"
 kill -INT $tracer
-wait_for 'another interrupt ends the trace' "$dir/err"
+await_text 'another interrupt ends the trace' "$dir/err"
 kill -INT $tracer; wait $tracer; expect 'interrupted twice' 0 $?
 set +m
 if command -v python3 >/dev/null; then

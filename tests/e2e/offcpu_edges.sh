@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'setting perf_event_paranoid and dropping rights needs root'
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
-trap 'echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid; rm -rf "$dir"; pkill -P $$ 2>/dev/null' EXIT
 
 # waited PATTERN FILE: microseconds of the stacks that match
 waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
@@ -29,8 +28,9 @@ run_engine() {  # with $engine
   expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
   grep -q '; 1 thread of which no wait ended (it ran, or waits still)' "$dir/err" || fail "closing line: $(cat "$dir/err")"
   kill -STOP $sleeper
+  rm -f "$dir/p.pe"
   engine_offcpu -p $sleeper -d 3 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!
-  until grep -q . "$dir/p.pe" 2>/dev/null; do sleep 0.05; done
+  await_text . "$dir/p.pe"
   sleep 1
   kill -CONT $sleeper
   wait $recorder; expect 'still waiting: status' 0 $?

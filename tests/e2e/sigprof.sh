@@ -92,6 +92,7 @@ if command -v perf >/dev/null; then
 fi
 
 # A program that is killed leaves a stream that was cut off, and what came until then.
+rm -f "$dir/stream"
 "$PE_SELF" shares "$dir/stream" >/dev/null 2>&1 &
 for _ in $(seq 600); do [ "$(stat -c %s "$dir/stream" 2>/dev/null || echo 0)" -gt 50000 ] && break; sleep 0.1; done
 kill -KILL $!

@@ -4,7 +4,6 @@
 . "$(dirname "$0")/stacks_lib.sh"
 [ "$(id -u)" = 0 ] || skip 'setting perf_event_paranoid and dropping rights needs root'
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
-trap 'echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid; rm -rf "$dir"' EXIT
 program_of o2 || finish
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$program" "$PE_STACKS/libstacks_plt.so" "$(command -v pe-record)" "$dir/"
