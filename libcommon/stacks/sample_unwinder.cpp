@@ -19,6 +19,14 @@ constexpr std::size_t kMaxProcesses = 4'096;
 constexpr std::size_t kMaxThreads = 16'384;
 constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
 
+/// What lies behind the first function of a thread's stack, or between the first functions of the
+/// dynamic linker and of the program, which begin at the same end.
+constexpr std::uint64_t kRootFrame = 1024;
+
+bool is_near(std::uint64_t root_sp, std::uint64_t other) {
+  return std::max(root_sp, other) - std::min(root_sp, other) <= kRootFrame;
+}
+
 std::optional<std::uint64_t> stack_pointer_of(const unwind::WalkStart& start) {
   return start.registers.get(unwind::architecture::kStackPointer);
 }
@@ -196,7 +204,6 @@ std::uint64_t SampleUnwinder::reach_behind(const perf::Sample& sample, std::uint
   const std::uint64_t end = sp + sample.user_stack.size();
   Thread& thread = thread_of(sample.tid);
   const std::uint64_t root = thread.root_sp;
-  constexpr std::uint64_t kRootFrame = 1024;
   if (root >= end && root - end <= kMostReach)
     return root - end + kRootFrame;
   // A copy can also end early, before a page of the stack that was never touched (the frame of a
@@ -242,7 +249,8 @@ bool SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
     return false;
   const std::uint64_t root_sp = thread.history.root_stack_pointer();
-  if (thread.root_sp != 0 && thread.root_sp != root_sp && thread.other_root_sp != root_sp) {
+  if (thread.root_sp != 0 && !is_near(thread.root_sp, root_sp) &&
+      thread.other_root_sp != root_sp) {
     thread.other_root_sp = root_sp;  // twice the same is no accident: a coroutine's stack
     return false;
   }

@@ -87,6 +87,21 @@ stacks::Behind behind_cut(const Caught& caught) {
   return {std::as_bytes(std::span(caught.stack)).subspan(kCut), kCut};
 }
 
+/// The same stack, `bytes` nearer to its end.
+Caught moved(Caught caught, std::uint64_t bytes) {
+  const std::uint64_t start = caught.sp, end = start + caught.stack.size() * 8;
+  const auto move = [&](auto& word) {
+    if (const auto value = static_cast<std::uint64_t>(word); value >= start && value < end)
+      word += bytes;
+  };
+  for (auto& word : caught.stack)
+    move(word);
+  for (auto& value : caught.context.uc_mcontext.gregs)
+    move(value);
+  caught.sp += bytes;
+  return caught;
+}
+
 auto marks_in(const std::vector<std::uint64_t>& chain) {
   return std::count(chain.begin(), chain.end(), PERF_CONTEXT_USER);
 }
@@ -253,6 +268,17 @@ BOOST_AUTO_TEST_CASE(another_place_that_is_found_twice_is_a_stack_of_its_own) {
   process.chain(cut, behind_cut(coroutine));
   process.chain(cut, behind_cut(coroutine));
   BOOST_TEST(process.counts().from_process == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_program_begins_near_where_its_dynamic_linker_began) {
+  const Caught caught = caught_deep();
+  for (const std::uint64_t bytes : {16, 1024, 1040}) {
+    OwnProcess process;
+    process.chain(testing::sample_of(caught, kWhole));
+    const Caught other = moved(caught, bytes);
+    process.chain(testing::sample_of(other, kCut), behind_cut(other));
+    BOOST_TEST(process.counts().from_process == (bytes <= 1024 ? 1u : 0u));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_stack_itself_is_believed_before_an_earlier_one) {
