@@ -56,7 +56,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
     return record;
   }
   if (record.type == kRecordFinishedRound) {
-    ends_with_round_ = true;
+    may_end_ = (record.misc & kMiscMoreRounds) == 0;
     held_.make_ready(newest_of_last_round_ns_);
     newest_of_last_round_ns_ = newest_ns_;
     round_.assign(record.bytes.begin(), record.bytes.end());
@@ -65,7 +65,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   }
   const Event* event = record.is_ours() ? nullptr : events_.find(record);
   const std::uint64_t time_ns = event == nullptr ? 0 : time_of(record, event->attr);
-  ends_with_round_ = ends_with_round_ && may_follow_last_round(record);
+  may_end_ = may_end_ && may_follow_last_round(record);
   const bool has_time = time_ns != 0 && time_ns != kEverything;
   if (!has_time) {
     const bool keeps_its_place = record.is_ours() || record.is_sample();
@@ -84,8 +84,8 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
 std::string OrderedReader::damage() const {
   if (!reader_.damage().empty())
     return reader_.damage();
-  if (reader_.is_pipe_format() && !ends_with_round_)
-    return "ends before its last round was finished: the recorder was cut off";
+  if (reader_.is_pipe_format() && !may_end_)
+    return "ends without an end mark: what wrote it was cut off";
   return {};
 }
 

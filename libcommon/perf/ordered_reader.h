@@ -39,8 +39,8 @@ class OrderedReader {
   [[nodiscard]] const EventTable& events() const noexcept { return events_; }
 
   /// How the input ended, once next() has returned nullopt: empty, or what is wrong with it.  Every
-  /// recorder ends a pipe with FINISHED_ROUND, so one that does not was cut off, even between
-  /// records.
+  /// recorder ends a pipe with FINISHED_ROUND, and ours mark those that are not the last
+  /// (kMiscMoreRounds): a pipe without such an end was cut off, even between records.
   [[nodiscard]] std::string damage() const;
 
   /// Records handed out after younger ones (a stream that breaks the promise above).
@@ -66,7 +66,7 @@ class OrderedReader {
   std::uint64_t late_ = 0;
   std::uint64_t malformed_events_ = 0;
   bool at_end_ = false;
-  bool ends_with_round_ = false;  ///< no record of the kernel since the last FINISHED_ROUND
+  bool may_end_ = false;  ///< no record of the kernel since a FINISHED_ROUND that may be the last
   std::vector<std::byte> round_;  ///< the FINISHED_ROUND to hand out behind its records
   bool round_is_due_ = false;
 };

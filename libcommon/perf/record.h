@@ -35,6 +35,10 @@ enum RecordType : std::uint32_t {
 /// In the misc field of a HEADER_ATTR of ours: its ids are more of those of the one before.
 inline constexpr std::uint16_t kMiscMoreIds = 1;
 
+/// In the misc field of a FINISHED_ROUND of ours: more is to come, and a stream that ends with it
+/// was cut off.  (perf's own have 0 there, the last one as the others.)
+inline constexpr std::uint16_t kMiscMoreRounds = 1;
+
 /// The name of the event whose samples tell who ended the wait of the next sample, if that has the
 /// same time; pid and tid 0: an interrupt.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";

@@ -106,8 +106,10 @@ void StreamWriter::write_lost_samples(const perf_event_attr& attr, std::uint64_t
 }
 
 void StreamWriter::write_finished_round() {
-  out_.write(builder_.begin(kRecordFinishedRound).finish());
+  out_.write(builder_.begin(kRecordFinishedRound, kMiscMoreRounds).finish());
 }
+
+void StreamWriter::write_end() { out_.write(builder_.begin(kRecordFinishedRound).finish()); }
 
 void StreamWriter::write(Bytes record) {
   out_.write({reinterpret_cast<const char*>(record.data()), record.size()});

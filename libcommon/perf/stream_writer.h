@@ -54,8 +54,11 @@ class StreamWriter {
   /// LOST_SAMPLES: what a counter has lost in all, as perf tells it at the end.  `attr` says what
   /// follows every record that is no sample, `id` is one of its event's.
   void write_lost_samples(const perf_event_attr& attr, std::uint64_t id, std::uint64_t lost);
-  /// Everything older than the last round's newest record has been written.
+  /// FINISHED_ROUND: everything older than the last round's newest record has been written, and
+  /// more is to come.
   void write_finished_round();
+  /// The last record of a whole stream: a FINISHED_ROUND behind which nothing comes.
+  void write_end();
   /// A record as it came.
   void write(Bytes record);
   void flush() { out_.flush(); }

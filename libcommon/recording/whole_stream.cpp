@@ -21,7 +21,7 @@ void write_lost(RecordedStream& stream, const OpenedEvent& event, std::uint64_t 
 
 /// The mark of a whole stream.
 void write_end(RecordedStream& stream) {
-  stream.writer().write_finished_round();
+  stream.writer().write_end();
   stream.writer().flush();
 }
 

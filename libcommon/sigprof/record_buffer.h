@@ -37,7 +37,7 @@ class RecordBuffer {
   RecordBuffer& begin(std::uint32_t type, std::uint16_t misc = 0) noexcept {
     if (round_is_due_) {
       round_is_due_ = false;
-      begin(perf::kRecordFinishedRound).finish();
+      begin(perf::kRecordFinishedRound, perf::kMiscMoreRounds).finish();
     }
     if (room_bytes_ - used_ < kMostRecordBytes)
       flush();

@@ -133,8 +133,6 @@ void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept {
   finish(buffer, {0, 0, 0});
 }
 
-void write_round(RecordBuffer& buffer) noexcept {
-  buffer.begin(perf::kRecordFinishedRound).finish();
-}
+void write_end(RecordBuffer& buffer) noexcept { buffer.begin(perf::kRecordFinishedRound).finish(); }
 
 }  // namespace pe::sigprof

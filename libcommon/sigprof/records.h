@@ -33,6 +33,6 @@ void write_mapping(RecordBuffer& buffer, const When& when, const proc::MapsLine&
 void write_sample(RecordBuffer& buffer, std::uint32_t pid, const sampler::TakenSample& sample,
                   std::uint64_t period_ns) noexcept;
 void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept;
-void write_round(RecordBuffer& buffer) noexcept;
+void write_end(RecordBuffer& buffer) noexcept;
 
 }  // namespace pe::sigprof

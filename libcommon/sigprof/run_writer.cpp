@@ -175,7 +175,7 @@ void Run::finish() noexcept {
     lost += load_relaxed(threads_.slot(number).shared.lost_samples);
   if (lost != 0)
     write_lost(buffer_, lost);
-  write_round(buffer_);
+  write_end(buffer_);
   buffer_.flush();
 }
 

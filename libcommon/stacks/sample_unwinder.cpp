@@ -249,8 +249,7 @@ bool SampleUnwinder::continue_behind(const perf::Sample& sample, const unwind::W
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
     return false;
   const std::uint64_t root_sp = thread.history.root_stack_pointer();
-  if (thread.root_sp != 0 && !is_near(thread.root_sp, root_sp) &&
-      thread.other_root_sp != root_sp) {
+  if (thread.root_sp != 0 && !is_near(thread.root_sp, root_sp) && thread.other_root_sp != root_sp) {
     thread.other_root_sp = root_sp;  // twice the same is no accident: a coroutine's stack
     return false;
   }

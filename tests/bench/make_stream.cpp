@@ -129,6 +129,7 @@ class Maker {
   }
 
   void end_round() { writer_.write_finished_round(); }
+  void end() { writer_.write_end(); }
 
  private:
   /// What sample_id_all adds to records that are no samples.
@@ -154,6 +155,7 @@ void make_stream(const Code& code, std::size_t samples, std::size_t frames, pe::
         maker.sample((i + 2) * kTickNs, made_chain(code, frames, random));
     maker.end_round();
   }
+  maker.end();
   out.flush();
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A stream cut at every hundredth of its length, and one with every hundredth byte broken: never a crash; a cut is
-# never silent, but where it falls right behind a FINISHED_ROUND: then it is a shorter recording.
+# never silent, not even right behind the end of a round.
 . "$(dirname "$0")/lib.sh"
 pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" shares 0.3 2>/dev/null
 pe-symbolize -q "$dir/s.pe" >"$dir/s.sym"
@@ -16,7 +16,7 @@ for stream in s.pe s.sym; do
   for i in $(seq 0 99); do
     head -c $((size * i / 100)) "$dir/$stream" >"$dir/cut"
     wants=yes
-    { [ "$i" = 0 ] || [ "$(tail -c 8 "$dir/cut" | od -An -tx1 | tr -d ' ')" = 4400000000000800 ]; } && wants=no
+    [ "$i" != 0 ] || wants=no
     try "$stream cut at $i %" stackfold "$dir/cut" $wants
     try "$stream cut at $i %" pe-symbolize "$dir/cut" $wants
     cp "$dir/$stream" "$dir/broken"
@@ -24,5 +24,15 @@ for stream in s.pe s.sym; do
     try "$stream broken at $i %" stackfold "$dir/broken" no
     try "$stream broken at $i %" pe-symbolize "$dir/broken" no
   done
+done
+# Behind each round.
+for stream in s.pe s.sym; do
+  rounds=0
+  while IFS=: read -r at _; do
+    head -c $((at + 8)) "$dir/$stream" >"$dir/cut"
+    try "$stream cut behind a round" stackfold "$dir/cut" yes
+    rounds=$((rounds + 1))
+  done < <(LC_ALL=C grep -obUaP '\x44\x00\x00\x00\x01\x00\x08\x00' "$dir/$stream" | head -20)
+  at_least "$stream: rounds" 3 $rounds
 done
 finish

@@ -47,6 +47,9 @@ for ((round = 0; round < rounds; round++)); do
   if [ $victim = 0 ]; then
     grep -qE 'end|cut|truncated' "$dir/err.1" || fail "$label: pe-symbolize does not say that its input is not whole: $(cat "$dir/err.1")"
   fi
+  if [ $victim = 1 ] && [ "$(status 3)" != 2 ]; then  # 2: before its first byte
+    grep -qE 'end|cut|truncated' "$dir/err.2" || fail "$label: stackfold does not say that its input is not whole: $(cat "$dir/err.2")"
+  fi
   # No picture that looks whole of what is not there.
   if [ $victim = 2 ]; then
     expect "$label: flamesvg without stacks" 2 "$(status 3)"

@@ -40,7 +40,7 @@ std::string raw_stream() {
       .fork(3, 2, 1)
       .sample({.time_ns = 9, .pid = 1, .tid = 1, .chain = {kCode + 16, kCode + 32}})
       .sample({.time_ns = 4, .pid = 2, .tid = 2, .chain = {kCode + 16, kCode + 48}})
-      .round()
+      .earlier_round()
       .comm(5, 2, 2, "child", true)
       .map(6, 2, kCode, 0x2000, 0, "/lib/libchild.so.1")
       .sample({.time_ns = 7, .pid = 2, .tid = 2, .chain = {PERF_CONTEXT_USER, kCode + 0x1800}})
@@ -57,12 +57,12 @@ std::string compressed_stream() {
   std::string bytes = raw.substr(0, before);
   pe::testing::CompressedStream stream;
   // FINISHED_ROUND is perf's own, so never inside.
-  const std::size_t round = records.find(std::string_view("\x44\0\0\0\0\0\x08\0", 8));
+  const std::size_t round = records.find(std::string_view("\x44\0\0\0\1\0\x08\0", 8));
   bytes += stream.record(records.substr(0, 50));
   bytes += stream.record(records.substr(50, round - 50));
   bytes += records.substr(round, 8);
   bytes += stream.record(records.substr(round + 8));
-  return bytes + std::string(records.substr(round, 8));
+  return bytes + raw.substr(raw.size() - 8);
 }
 
 /// Two events, one in nanoseconds, names, inlined functions, and a name that is used again.

@@ -133,6 +133,7 @@ class StreamEvents : public sampler::Events {
   }
 
   void end_round() { writer_.write_finished_round(); }
+  void end() { writer_.write_end(); }
 
   void print() const {
     for (const auto& [ids, thread] : threads_)
@@ -252,7 +253,7 @@ int run(const Arguments& arguments) {
     events.end_round();
   }
   collector.pass();
-  events.end_round();
+  events.end();
   out.flush();
   events.print();
   print(collector);

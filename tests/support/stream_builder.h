@@ -126,7 +126,13 @@ class StreamBuilder {
     writer_.write_location(pid, address, symbols);
     return *this;
   }
+  /// A round that may be the last.
   StreamBuilder& round() {
+    writer_.write_end();
+    return *this;
+  }
+  /// One behind which there is more.
+  StreamBuilder& earlier_round() {
     writer_.write_finished_round();
     return *this;
   }

@@ -121,7 +121,7 @@ void HeapStream::add(const HeapOfProcess& process) {
 }
 
 void HeapStream::finish() {
-  writer_.write_finished_round();
+  writer_.write_end();
   writer_.flush();
 }
 

@@ -238,7 +238,7 @@ void BpfEngine::finish() {
   lost_changes_ = std::max(lost_changes_, recording_->drain.passed().lost.count());
   if (lost() > 0)
     recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
-  recording_->writer.write_finished_round();
+  recording_->writer.write_end();
   recording_->writer.flush();
 }
 

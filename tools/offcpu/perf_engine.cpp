@@ -90,7 +90,7 @@ void PerfEngine::finish() {
         .add_counted(counters_.lost(i).value_or(0));
   if (lost() > 0)
     recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
-  recording_->writer.write_finished_round();
+  recording_->writer.write_end();
   recording_->writer.flush();
 }
 

@@ -66,9 +66,12 @@ void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annot
     const auto walked = stacks.walk(*record);
     if (walked.sample)
       annotator.annotate(session, *walked.sample, record->misc);
-    writer.write(walked.record.bytes);
-    if (record->type == perf::kRecordFinishedRound)
-      writer.flush();  // a live recording shows up downstream round by round
+    if (record->type == perf::kRecordFinishedRound) {
+      writer.write_finished_round();  // the end is ours to write
+      writer.flush();                 // a live recording shows up downstream round by round
+    } else {
+      writer.write(walked.record.bytes);
+    }
   }
 }
 
@@ -139,8 +142,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   progress.clear();
   const std::string damage = session.damage();
   if (damage.empty())
-    writer.write_finished_round();  // without it the next reader knows, too, that something is
-                                    // missing
+    writer.write_end();  // without it the next reader knows, too, that something is missing
   writer.flush();
   if (options.with_statistics)
     for (const std::string& row : naming::table(annotator.counts()))

@@ -39,7 +39,7 @@ struct Written {
   }
   /// What a reader sees: "time:period@address", with "+" if unfinished.
   std::string read() {
-    stream.write_finished_round();
+    stream.write_end();
     auto input = pe::testing::memory_input(out.text);
     pe::session::Session session(input);
     std::string text;

@@ -83,10 +83,10 @@ BOOST_AUTO_TEST_CASE(header_and_marks_are_those_of_the_other_writer) {
   Written written;
   written.buffer.add_plain(perf::kMagic);
   written.buffer.add_plain(perf::kPipeHeaderBytes);
-  sigprof::write_round(written.buffer);
+  sigprof::write_end(written.buffer);
   BOOST_TEST(written.text() == with_plain_writer([](perf::StreamWriter& writer) {
                writer.write_header();
-               writer.write_finished_round();
+               writer.write_end();
              }));
 }
 
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(readers_find_the_event_and_its_losses) {
   Written written;
   sigprof::write_head(written.buffer, {.hz = 250, .stack_bytes = 4096});
   sigprof::write_lost(written.buffer, 41);
-  sigprof::write_round(written.buffer);
+  sigprof::write_end(written.buffer);
   io::Input input = testing::memory_input(written.text());
   session::Session session(input);
   while (session.next()) {
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(readers_find_thread_mapping_and_sample) {
   std::vector<std::byte> stack(24, std::byte{5});
   sigprof::write_sample(written.buffer, 7, taken(0, stack), 1000);
   sigprof::write_sample(written.buffer, 7, taken(sampler::kStackIsCut, stack), 1000);
-  sigprof::write_round(written.buffer);
+  sigprof::write_end(written.buffer);
   io::Input input = testing::memory_input(written.text());
   session::Session session(input);
   std::vector<bool> full;
