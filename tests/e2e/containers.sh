@@ -34,12 +34,14 @@ inside() {
   exec unshare --mount --pid --fork --kill-child --propagation private sh -c \
     'mount --bind "$0" "$0" && cd "$0" && pivot_root . old && exec "$@"' "$root" "$@"
 }
-process_inside() { sleep 0.4; pgrep -P "$1"; }  # UNSHARE: its only child
+process_inside() {  # UNSHARE NAME: its only child, once it is that program
+  until pgrep -P "$1" -x "$2"; do sleep 0.02; done
+}
 
 # While both run: each has its own names.
 inside "$work/spin" 4 & container=$!
 "$work/spin" 4 & outside=$!
-guest=$(process_inside $container)
+guest=$(process_inside $container spin)
 pe-record -F 997 -d 1 -p "$guest,$outside" -o "$dir/live.pe" 2>"$dir/err"
 fold "$dir/live.pe" --pid >"$dir/live.folded"
 grep -q 'stacks complete' "$dir/err" || fail "no word about stacks: $(cat "$dir/err")"
@@ -66,7 +68,7 @@ grep -q 'in files whose build id differs' "$dir/refused.err" || fail "not counte
 # --no-cache keeps nothing.
 mv "$dir/away" "$root"; rm -rf "$HOME/.debug"
 inside "$work/spin" 2 & container=$!
-guest=$(process_inside $container)
+guest=$(process_inside $container spin)
 pe-record --no-cache -F 997 -d 0.3 -p "$guest" -o "$dir/none.pe" 2>"$dir/err"
 [ ! -e "$HOME/.debug" ] || fail '--no-cache keeps'
 kill $container 2>/dev/null; wait $container 2>/dev/null
@@ -80,8 +82,8 @@ function hotOuter(ms) { const end = Date.now() + ms; let s = 0; while (Date.now(
 hotOuter(6000);
 JS
   inside "$node" --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining /spin.js & container=$!
-  sleep 0.8
-  guest=$(process_inside $container)
+  guest=$(process_inside $container node)
+  sleep 1  # until it has compiled its functions
   pe-record -F 997 -d 0.5 -p "$guest" 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold >"$dir/node.folded"
   at_least "node's own functions, %" 80 "$(share 'hotInner' "$dir/node.folded")"
   kill $container 2>/dev/null; wait $container 2>/dev/null

@@ -28,8 +28,7 @@ pe-record -p $target,$target -t $target -C 0,0-1,1 -d 1 -o "$dir/twice.pe" 2>/de
 within 'samples of a target named three times' "$(($(cpu_ticks) - before))" "$(samples "$dir/twice.pe")" 20
 "$PE_WORKLOAD" threads 60 &
 threads=$!
-sleep 0.3
-for task in "/proc/$threads/task"/*; do other=${task##*/}; done  # the last is not the leader
+other=$(tid_of $threads right)
 pe-record -p "$other" -d 0.1 -o "$dir/x.pe" 2>"$dir/err"; expect 'a thread as process' 1 $?
 expect 'its message' "pe-record: --pid: $other is a thread of process $threads: see --tid" "$(cat "$dir/err")"
 kill $threads
@@ -40,7 +39,8 @@ pe-record -p 4194303 -o "$dir/keep.pe" 2>/dev/null; expect 'no such process' 1 $
 cmp -s "$dir/full.pe" "$dir/keep.pe" || fail 'an older recording was emptied'
 
 # One target ends, the other goes on: the recorder sleeps between samples.
-sleep 0.2 & short=$!
+sleep 100 & short=$!
+(await "$dir/two.pe"; kill $short) &
 pe-record -p $short,$target -d 2 -o "$dir/two.pe" 2>"$dir/err"
 cost=$(sed -n 's/.*own CPU \([0-9.]*\) s.*/\1/p' "$dir/err")
 within 'own CPU seconds after a target has ended' 0 "${cost:-9}" 0.2
@@ -60,7 +60,7 @@ stackfold "$dir/two.pe" "$dir/none" >"$dir/out" 2>"$dir/err"; expect 'missing se
 [ ! -s "$dir/out" ] || fail 'half an output for a missing file'
 
 # A recorder that was killed is noticed downstream, wherever it was.
-(sleep 1; pkill -9 -f "$dir/killed.pe") &
+(await "$dir/killed.pe"; sleep 0.7; pkill -9 -f "pe-record .*$dir/killed.pe") &
 pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null
 pe-symbolize "$dir/killed.pe" 2>"$dir/err" >/dev/null; expect 'a killed recorder' 1 $?
 grep -Eq 'cut off|truncated' "$dir/err" || fail "a killed recorder passes for a whole recording: $(cat "$dir/err")"

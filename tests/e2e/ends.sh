@@ -9,7 +9,7 @@ whole() {  # LABEL STREAM
 }
 
 "$PE_WORKLOAD" shares 30 & target=$!
-(sleep 0.7; kill -9 $target) &
+(await "$dir/killed.pe"; sleep 0.5; kill -9 $target) &
 timeout 20 pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null; expect 'target killed' 0 $?
 whole 'target killed' "$dir/killed.pe"
 

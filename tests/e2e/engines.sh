@@ -61,7 +61,7 @@ nobody "$dir/pe-record" --engine ptrace -p $root_s -d 0.1 -o "$dir/w/x.pe" 2>"$d
 expect 'its message' "pe-record: ptrace: $root_s: belongs to another user: need CAP_SYS_PTRACE, or root" "$(cat "$dir/err")"
 kill $root_s
 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/workload" shares 30 & target=$!
-sleep 0.2
+await_program $target workload
 nobody "$dir/deny_call" perf_event_open EPERM "$dir/pe-record" -F 499 -d 1 -p $target -o "$dir/w/own.pe" 2>"$dir/err"; expect 'own process' 0 $?
 recorded "$dir/w/own.pe" 'as nobody'
 kill $target

@@ -32,7 +32,7 @@ compile -DLEAF=memory_leaf -o "$dir/second"
 
 # Deleted before the recording, and another file has its name by the time of symbolizing.
 cp "$dir/first" "$dir/program"; "$dir/program" 3 & target=$!
-sleep 0.2; rm "$dir/program"
+await_program $target program; rm "$dir/program"
 pe-record -F 997 -d 0.5 -p $target -o "$dir/deleted.pe" 2>"$dir/err"
 grep -q '; 1 binary file kept in' "$dir/err" || fail "deleted: $(cat "$dir/err")"
 fold "$dir/deleted.pe" >"$dir/live.folded"; at_least 'deleted, live, %' 95 "$(share ';main;first_leaf' "$dir/live.folded")"

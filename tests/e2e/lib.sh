@@ -48,6 +48,23 @@ await_text() {
   fail "no '$1' in $2"
 }
 
+# await_program PID NAME: until the process is it
+await_program() {
+  for _ in $(seq 1200); do [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] && return; sleep 0.02; done
+  fail "$1 is not $2"
+}
+
+# tid_of PID NAME: the process's thread of that name, once there is one
+tid_of() {
+  local found
+  for _ in $(seq 1200); do
+    found=$(grep -lxF -- "$2" "/proc/$1/task"/*/comm 2>/dev/null | head -1 | cut -d/ -f5)
+    [ -z "$found" ] || { echo "$found"; return; }
+    sleep 0.02
+  done
+  fail "$1 has no thread $2" >&2
+}
+
 # fake_sanitizer LIBRARY SOURCE PROGRAM: builds a program with a library called as AddressSanitizer's is, which does not
 # start (status 9) where LD_PRELOAD names the other one
 fake_sanitizer() {

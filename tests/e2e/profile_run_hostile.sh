@@ -93,7 +93,7 @@ xmllint --noout null.svg || fail 'through a link: no picture'
 "$PE_WORKLOAD" shares 20 &
 target=$!
 pr watch --output w --pid $target --interval 1 --duration 4 2>first &
-sleep 1.5
+until compgen -G 'w/watch/.chunk-*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
 pr watch --output w --pid $target --duration 1 2>err; expect 'a second one' 1 $?
 has 'a second one' 'another profile_run watches here' err
 wait $!; expect 'the first one' 0 $?

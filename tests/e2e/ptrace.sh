@@ -29,9 +29,7 @@ kill $target
 
 # Threads: each has what it had, by the kernel's account.
 "$PE_WORKLOAD" threads 60 & target=$!
-sleep 0.3
-tid_of() { grep -lx "$1" "/proc/$target/task"/*/comm | head -1 | cut -d/ -f5; }
-left=$(tid_of left); right=$(tid_of right)
+left=$(tid_of $target left); right=$(tid_of $target right)
 ran() { cut -d' ' -f1 "/proc/$target/task/$1/schedstat"; }
 before="$(ran "$left") $(ran "$right")"
 record -F 499 -d 2 -p $target -o "$dir/both.pe" || fail "threads: $(cat "$dir/err")"

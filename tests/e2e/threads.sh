@@ -15,10 +15,7 @@ grep -q '[23] threads seen' "$dir/err" || fail "threads seen: $(cat "$dir/err")"
 
 "$PE_WORKLOAD" threads 30 &
 target=$!
-sleep 0.3
-for task in "/proc/$target/task"/*; do
-  [ "$(cat "$task/comm")" = left ] && left=${task##*/}
-done
+left=$(tid_of $target left)
 pe-record -F 997 -d 1 -t "$left" -o "$dir/left.pe" 2>/dev/null
 fold "$dir/left.pe" >"$dir/left.folded"
 expect 'share of the one thread asked for' 100.0 "$(share '^left;.*go_left' "$dir/left.folded")"
@@ -26,9 +23,7 @@ expect 'share of the one thread asked for' 100.0 "$(share '^left;.*go_left' "$di
 # Threads that appear while recording are inherited, the others found in /proc.
 # On a busy machine they need not run equally long: what each had is in /proc, in hundredths of a second.
 ticks() { awk -F '[)] ' '{ split($NF, f, " "); print f[12] + f[13] }' "/proc/$target/task/$1/stat"; }
-for task in "/proc/$target/task"/*; do
-  [ "$(cat "$task/comm")" = right ] && right=${task##*/}
-done
+right=$(tid_of $target right)
 before="$(ticks "$left") $(ticks "$right")"
 pe-record -F 997 -d 2 -p $target -o "$dir/both.pe" 2>/dev/null
 had=$(echo "$before $(ticks "$left") $(ticks "$right")" | awk '{ l = $3 - $1; r = $4 - $2; printf "%.1f", 100 * l / (l + r) }')
@@ -38,10 +33,7 @@ within 'left of both' "$had" "$(share '^left;' "$dir/both.folded")" 5
 
 # A thread that ends ends the recording of it.
 "$PE_WORKLOAD" threads 1 &
-sleep 0.3
-for task in "/proc/$!/task"/*; do
-  [ "$(cat "$task/comm")" = right ] && right=${task##*/}
-done
+right=$(tid_of $! right)
 timeout 20 pe-record -t "$right" -o "$dir/end.pe" 2>/dev/null
 expect 'status when the thread has ended' 0 $?
 finish
