@@ -94,6 +94,32 @@ bool take_fixed_part(ByteReader& reader, std::uint64_t type, Sample& sample) {
          take(PERF_SAMPLE_PERIOD, sample.period);
 }
 
+/// false if a field reaches over the record's end.
+bool take_fields(const Record& record, const perf_event_attr& attr, Sample& sample) {
+  ByteReader reader(record.body());
+  const std::uint64_t type = attr.sample_type;
+  const auto has = [type](std::uint64_t bit) { return (type & bit) != 0; };
+  const auto position = [&] { return record.bytes.size() - reader.left().size(); };
+  if (!take_fixed_part(reader, type, sample) ||
+      (has(PERF_SAMPLE_READ) && !skip_read(reader, attr.read_format)))
+    return false;
+  sample.callchain_part.begin = position();
+  if (has(PERF_SAMPLE_CALLCHAIN) && !take_callchain(reader, sample))
+    return false;
+  sample.callchain_part.end = position();
+  if ((has(PERF_SAMPLE_RAW) && !take_raw(reader, sample)) ||
+      (has(PERF_SAMPLE_BRANCH_STACK) && !skip_branch_stack(reader, attr.branch_sample_type)))
+    return false;
+  sample.user_part.begin = position();
+  if ((has(PERF_SAMPLE_REGS_USER) && !take_user_regs(reader, attr.sample_regs_user, sample)) ||
+      (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
+    return false;
+  sample.user_part.end = position();
+  // What may follow (weight, data source, transaction, registers of the interrupt, physical
+  // address, cgroup, page sizes, AUX) is of no use here.
+  return true;
+}
+
 /// What stands in an MMAP2 record that says to have a build id: its size, three zeros, and the id,
 /// padded with zeros.  Empty if it is something else: where several record at once, one with build
 /// ids and one without, the kernel says so of both's records (perf_event_mmap_output), though one
@@ -112,28 +138,10 @@ Bytes build_id_in(Bytes identity) {
 }  // namespace
 
 std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr) {
-  ByteReader reader(record.body());
-  const std::uint64_t type = attr.sample_type;
-  const auto has = [type](std::uint64_t bit) { return (type & bit) != 0; };
-  const auto position = [&] { return record.bytes.size() - reader.left().size(); };
-  Sample sample;
-  if (!take_fixed_part(reader, type, sample) ||
-      (has(PERF_SAMPLE_READ) && !skip_read(reader, attr.read_format)))
-    return std::nullopt;
-  sample.callchain_part.begin = position();
-  if (has(PERF_SAMPLE_CALLCHAIN) && !take_callchain(reader, sample))
-    return std::nullopt;
-  sample.callchain_part.end = position();
-  if ((has(PERF_SAMPLE_RAW) && !take_raw(reader, sample)) ||
-      (has(PERF_SAMPLE_BRANCH_STACK) && !skip_branch_stack(reader, attr.branch_sample_type)))
-    return std::nullopt;
-  sample.user_part.begin = position();
-  if ((has(PERF_SAMPLE_REGS_USER) && !take_user_regs(reader, attr.sample_regs_user, sample)) ||
-      (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
-    return std::nullopt;
-  sample.user_part.end = position();
-  // What may follow (weight, data source, transaction, registers of the interrupt, physical
-  // address, cgroup, page sizes, AUX) is of no use here.
+  // Filled where it is returned: a copy, right behind the writes, waits for them (7 of 25 ns).
+  std::optional<Sample> sample(std::in_place);
+  if (!take_fields(record, attr, *sample))
+    sample.reset();
   return sample;
 }
 
