@@ -180,9 +180,14 @@ void Collector::drain_slot(Running& process, std::uint32_t number) {
   const std::uint32_t state = load_published(thread.state);
   if (state != kLive && state != kEnded)
     return;
+  const std::uint64_t head = load_published(thread.head);
+  // One that was asked for and had ended by then: whoever begins or ends itself leaves its name.
+  if (!slot.is_open && state == kEnded && head == slot.tail && thread.name[0] == '\0') {
+    free_slot(process, number);
+    return;
+  }
   if (!slot.is_open)
     open_slot(process, slot, thread);
-  const std::uint64_t head = load_published(thread.head);
   const std::uint64_t ring_bytes = process.memory.header().ring_bytes;
   const std::uint64_t used = head - slot.tail;
   if (used != 0 || !slot.is_wanted)
@@ -209,6 +214,14 @@ void Collector::drain_slot(Running& process, std::uint32_t number) {
   if (state != kEnded)
     return;
   close_slot(process, slot);
+  if (process.just_ended.size() < kMaxThreads)
+    process.just_ended.insert(slot.tid);
+  free_slot(process, number);
+}
+
+void Collector::free_slot(Running& process, std::uint32_t number) {
+  Thread& thread = process.memory.thread(number);
+  Slot& slot = process.slots[number];
   if (slot.tail != slot.cleared_at)
     process.memory.clear_ring(number);
   slot.cleared_at = slot.tail;
@@ -386,7 +399,8 @@ void Collector::end_gone_threads(Running& process, const std::vector<pid_t>& tid
 
 /// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
 /// or by clone(2), are told to the process: a handler of its begins them.  If there is no room it
-/// is not asked, and they are counted: the most at one time.
+/// is not asked, and they are counted: the most at one time.  Those that have just said that they
+/// end may be there a little longer.
 void Collector::ask_for_threads(Running& process) {
   std::set<pid_t> known;
   for (const Slot& slot : process.slots)
@@ -394,8 +408,10 @@ void Collector::ask_for_threads(Running& process) {
       known.insert(slot.tid);
   const std::vector<pid_t> tids = proc::threads_of(process.pid);
   end_gone_threads(process, tids);
+  const bool is_full = known.size() >= process.memory.header().max_threads;
+  known.merge(std::exchange(process.just_ended, {}));
   Header& header = process.memory.live_header();
-  if (known.size() >= process.memory.header().max_threads) {
+  if (is_full) {
     const auto has_none = [&](pid_t tid) { return !known.contains(tid); };
     process.without_slot =
         std::max<std::uint64_t>(process.without_slot, std::ranges::count_if(tids, has_none));

@@ -157,12 +157,13 @@ class Collector {
     pid_t pid;
     Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
     std::vector<Slot> slots;
-    std::uint64_t looked_ms = 0;     ///< when its threads were last looked at in /proc
-    std::uint64_t next_look_ms = 0;  ///< for another program in it
-    std::uint64_t looks = 0;         ///< for that, since there was a sample
-    bool was_absent = false;         ///< our memory, when it was looked for
-    std::set<pid_t> strangers = {};  ///< children without the library, seen then
-    bool has_left = false;           ///< there is one
+    std::set<pid_t> just_ended = {};  ///< threads, since they were last looked at
+    std::uint64_t looked_ms = 0;      ///< when its threads were last looked at in /proc
+    std::uint64_t next_look_ms = 0;   ///< for another program in it
+    std::uint64_t looks = 0;          ///< for that, since there was a sample
+    bool was_absent = false;          ///< our memory, when it was looked for
+    std::set<pid_t> strangers = {};   ///< children without the library, seen then
+    bool has_left = false;            ///< there is one
     std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
     std::uint64_t without_slot = 0;   ///< most threads that had none at one time
     std::uint64_t left_out = 0;       ///< that it has told of
@@ -176,6 +177,7 @@ class Collector {
   void drain(Running& process);
   void look_at_timers(Running& process);
   void drain_slot(Running& process, std::uint32_t number);
+  static void free_slot(Running& process, std::uint32_t number);
   static bool has_slot(const Running& process, pid_t tid);
   void open_slot(const Running& process, Slot& slot, Thread& thread);
   void name_slot(const Running& process, Slot& slot, Thread& thread);

@@ -66,11 +66,14 @@ for shift in 7200 -7200; do
   expect "watch, $shift s: files; $(cat err)" 2 ${#files[@]}
   expect "watch, $shift s: hours between them" 2 $((($(hour_of "${files[-1]}") - $(hour_of "${files[0]}")) / 3600))
   at_least "watch, $shift s: profiles that wait" 2 "$(find "w$shift/watch/spool" -name '*.gz' | wc -l)"
+  short=0  # the one that was being recorded at the end
   for profile in "w$shift"/watch/spool/*.gz; do
     IFS=- read -r from until _ <<<"$(basename "$profile")"
-    at_least "$profile: ms" 300 $((until - from))
+    [ $((until - from)) -ge 300 ] || short=$((short + 1))
+    at_least "$profile: ms" 1 $((until - from))
     at_least "$profile: no more than a minute" $((until - from)) 60000
   done
+  at_least "watch, $shift s: one profile of less than its 300 ms" $short 1
 done
 
 # --duration is as long as ever.

@@ -320,6 +320,36 @@ BOOST_AUTO_TEST_CASE(threads_that_the_process_has_not_found_are_told_to_it) {
   BOOST_TEST(samples.header_now().wanted_tids[0] == samples.header.pid);
 }
 
+BOOST_AUTO_TEST_CASE(a_thread_that_has_just_ended_is_not_asked_for) {
+  Told told;
+  sampler::Collector collector(told, {});
+  SharedSamples samples;
+  samples.header.threads = 1;
+  sampler::Thread thread = live_thread(samples.header.pid);  // it is in /proc still
+  thread.state = sampler::kEnded;
+  thread.name[0] = 't';
+  samples.put_thread(0, thread);
+  samples.send_to(collector.listener());
+  collector.pass();
+  BOOST_TEST(told.lines.back() == "thread-end first");
+  BOOST_TEST(samples.header_now().wanted_tids[0] == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_was_asked_for_too_late_is_none) {
+  Told told;
+  sampler::Collector collector(told, {});
+  SharedSamples samples;
+  samples.header.threads = 1;
+  sampler::Thread thread = live_thread(kNobody);
+  thread.state = sampler::kEnded;
+  samples.put_thread(0, thread);
+  samples.send_to(collector.listener());
+  collector.pass();
+  BOOST_TEST(collector.counts().threads == 0U);
+  BOOST_TEST(told.lines.size() == 1U);  // the process
+  BOOST_TEST(samples.thread(0).state == sampler::kFree);
+}
+
 BOOST_AUTO_TEST_CASE(a_thread_that_ended_without_telling_gives_its_slot_back) {
   Told told;
   sampler::Collector collector(told, {});
