@@ -5,6 +5,8 @@
 offcpu -q --engine bpf -o "$dir/try.pe" -- true 2>/dev/null && engines='perf bpf' || engines=perf
 over='the recording is over; waiting for the reader of the stream (another signal cuts it off)'
 
+mkfifo "$dir/idle"  # nobody writes
+
 # A pipe that is full, but for so many bytes.
 stall() {  # ROOM
   rm -f "$dir/pipe"
@@ -18,7 +20,8 @@ stall() {  # ROOM
 begin() {  # COMMAND...
   # pe-record --engine bpf takes no samples before it has written what was running.
   case $1 in pe-record) stall 16384 ;; *) stall 0 ;; esac
-  bash -c 'trap "exec sleep 100" USR1; while :; do for i in {1..2000}; do :; done; read -t 0.001 <> <(:); done' 9<&- & target=$!
+  # No <(...) in it: bash that takes a signal there may say that its trap is no command, and go on.
+  bash -c 'trap "exec sleep 100" USR1; while :; do for i in {1..2000}; do :; done; read -t 0.001; done' <>"$dir/idle" 9<&- & target=$!
   env --default-signal=INT "$@" -p $target >"$dir/pipe" 2>"$dir/err" 9<&- & recorder=$!
 }
 
@@ -53,7 +56,7 @@ check() {  # COMMAND...
   kill -0 $recorder 2>/dev/null || fail "$label: does not wait for the reader"
   # Over: nothing more is recorded.
   kill -USR1 $target
-  until [ "$(cat /proc/$target/comm)" = sleep ]; do sleep 0.05; done
+  await_program $target sleep
   sleep 0.3
   take_the_rest; expect "$label: status after all" 0 $?
   pe-symbolize "$dir/whole.pe" 2>"$dir/symbolized" | stackfold >"$dir/folded" 2>/dev/null
