@@ -2,7 +2,9 @@
 //
 // Of thousands of threads each is asked for once, and each has two mappings: they are kept, for
 // reading /proc/PID/maps takes 8 ms of 20,000 mappings, and holds up the process where it maps
-// more. SPDX-License-Identifier: MIT
+// more.
+//
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <chrono>

@@ -72,6 +72,18 @@ std::vector<std::byte> record(std::uint32_t weight, std::size_t stack_bytes) {
 /// Higher than any of this machine (pid_max).
 constexpr std::uint32_t kNobody = 0x7ffffff0;
 
+/// The collector sees a process with one thread, which has ended.
+void send_ended(SharedSamples& samples, std::uint32_t tid, std::string_view name,
+                sampler::Collector& collector) {
+  samples.header.threads = 1;
+  sampler::Thread thread = live_thread(tid);
+  thread.state = sampler::kEnded;
+  name.copy(thread.name, sizeof thread.name - 1);
+  samples.put_thread(0, thread);
+  samples.send_to(collector.listener());
+  collector.pass();
+}
+
 std::string refusal_of(SharedSamples& samples, int seals = F_SEAL_SHRINK) {
   const auto checked = sampler::SharedMemory::check(samples.build(seals));
   const auto* why = std::get_if<std::string>(&checked);
@@ -324,13 +336,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_has_just_ended_is_not_asked_for) {
   Told told;
   sampler::Collector collector(told, {});
   SharedSamples samples;
-  samples.header.threads = 1;
-  sampler::Thread thread = live_thread(samples.header.pid);  // it is in /proc still
-  thread.state = sampler::kEnded;
-  thread.name[0] = 't';
-  samples.put_thread(0, thread);
-  samples.send_to(collector.listener());
-  collector.pass();
+  send_ended(samples, samples.header.pid, "t", collector);  // it is in /proc still
   BOOST_TEST(told.lines.back() == "thread-end first");
   BOOST_TEST(samples.header_now().wanted_tids[0] == 0U);
 }
@@ -339,12 +345,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_was_asked_for_too_late_is_none) {
   Told told;
   sampler::Collector collector(told, {});
   SharedSamples samples;
-  samples.header.threads = 1;
-  sampler::Thread thread = live_thread(kNobody);
-  thread.state = sampler::kEnded;
-  samples.put_thread(0, thread);
-  samples.send_to(collector.listener());
-  collector.pass();
+  send_ended(samples, kNobody, "", collector);
   BOOST_TEST(collector.counts().threads == 0U);
   BOOST_TEST(told.lines.size() == 1U);  // the process
   BOOST_TEST(samples.thread(0).state == sampler::kFree);
