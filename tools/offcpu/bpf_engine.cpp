@@ -23,6 +23,11 @@ namespace ku = kernel_unwind;
 
 constexpr std::uint64_t kReadEveryNs = 1'000'000'000;
 
+/// Of switches passed on, each with up to 32 KiB of its stack.  New code is told the kernel after
+/// they are read: in a larger one more of them wait while programs begin, and the kernel passes on
+/// more.
+constexpr std::size_t kRingBytes = std::size_t{8} << 20;
+
 /// As LoadOptions::states has them.
 std::uint32_t state_mask(const Choice& choice) {
   constexpr std::uint32_t kPreempted = 1;
@@ -99,7 +104,7 @@ BpfEngine::Object BpfEngine::load(const Options& options, const recording::Targe
                    .min_ns = options.choice.min_ns,
                    .max_ns = options.choice.max_ns,
                    .states = state_mask(options.choice),
-                   .ring_bytes = std::size_t{32} << 20});
+                   .ring_bytes = kRingBytes});
 }
 
 BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Object object)
@@ -176,7 +181,9 @@ void BpfEngine::add_targets() {
 /// All that has happened until now.
 void BpfEngine::take_in() {
   // The second pass hands on what is older than the first; switches that are older still are there
-  // by then, and are walked before a process forgets its mappings.
+  // by then, and are walked before a process forgets its mappings.  The first one hands on what is
+  // older than the last before it, and there the ring may have more: reading it once more would let
+  // the kernel wait for new code.
   const auto follow = [this] {
     recording_->drain.pass(counters_.rings());
     read_ring();
@@ -187,6 +194,7 @@ void BpfEngine::take_in() {
   recording_->tables.publish();
   follow();
   walk_passed(recording_->drain.written_until_ns());
+  recording_->passed.forget_ended();
   recording_->tables.publish();
 }
 
@@ -255,7 +263,7 @@ void BpfEngine::take(const perf::Record& record) {
   const std::uint64_t time_ns = perf::time_of(record, layout_);
   recording_->tables.follow(time_ns);
   if (const auto& ended = recording_->stream.history().ended_thread())
-    recording_->passed.forget(ended->tid);
+    recording_->passed.end_thread(ended->tid, time_ns);
   records_.hold(time_ns, {record.bytes});
 }
 

@@ -96,6 +96,15 @@ const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_
                                                                            : nullptr;
 }
 
+/// A later thread may have the number by now.
+void PassedSwitches::forget_ended() {
+  for (const Ended& ended : ended_)
+    if (const auto waiting = waiting_.find(ended.tid);
+        waiting != waiting_.end() && waiting->second.since_ns <= ended.time_ns)
+      waiting_.erase(waiting);
+  ended_.clear();
+}
+
 void PassedSwitches::end_wait(const kernel_unwind::SampleRecord& record,
                               const OnWait& on_wait) const {
   const Stack none;

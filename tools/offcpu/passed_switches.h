@@ -43,8 +43,10 @@ class PassedSwitches {
   void take(const perf::Sample& sample, std::uint16_t misc);
   /// The stack of the thread that waits since then; null if its stack was not passed on.
   [[nodiscard]] const Stack* stack_since(std::uint32_t tid, std::uint64_t since_ns) const;
-  /// The thread has ended.
-  void forget(std::uint32_t tid) { waiting_.erase(tid); }
+  /// The thread has ended; its last wait may have to be held still.
+  void end_thread(std::uint32_t tid, std::uint64_t time_ns) { ended_.push_back({tid, time_ns}); }
+  /// Of the threads that have ended all waits were told.
+  void forget_ended();
 
  private:
   struct Held {
@@ -59,6 +61,11 @@ class PassedSwitches {
     Stack stack;
   };
 
+  struct Ended {
+    std::uint32_t tid;
+    std::uint64_t time_ns;
+  };
+
   void hold(const kernel_unwind::SampleRecord& record, std::string_view text);
   void end_wait(const kernel_unwind::SampleRecord& record, const OnWait& on_wait) const;
 
@@ -70,6 +77,7 @@ class PassedSwitches {
   std::vector<std::uint64_t> chain_;
   std::vector<Held> held_;
   std::unordered_map<std::uint32_t, Waiting> waiting_;  ///< by tid
+  std::vector<Ended> ended_;
 };
 
 }  // namespace pe::offcpu

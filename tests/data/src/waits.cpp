@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -315,6 +316,29 @@ KEEP void exec_case() {
   pthread_join(other, nullptr);
 }
 
+/// Many programs, each of which has hardly begun when it ends; what it does meanwhile is to give up
+/// its CPU.
+KEEP void brief_case() {
+  constexpr int kPrograms = 300, kAtOnce = 6;
+  int alive = 0;
+  for (int i = 0; i < kPrograms; ++i) {
+    if (fork() == 0) {
+      execl("/proc/self/exe", "waits-brief", "yield", static_cast<char*>(nullptr));
+      abort();
+    }
+    if (++alive > kAtOnce && wait(nullptr) > 0)
+      --alive;
+  }
+  while (wait(nullptr) > 0) {
+  }
+}
+
+KEEP void yield_case() {
+  constexpr int kTimes = 200;
+  for (int i = 0; i < kTimes; ++i)
+    sched_yield();
+}
+
 struct Case {
   const char* name;
   void (*run)();
@@ -324,7 +348,8 @@ constexpr Case kCases[] = {
     {"nanosleep", nanosleep_case}, {"poll", poll_case},           {"read", read_case},
     {"mutex", mutex_case},         {"condition", condition_case}, {"killed", killed_case},
     {"pingpong", pingpong_case},   {"dlopen", dlopen_case},       {"exec", exec_case},
-    {"deep", deep_case},           {"hole", hole_case},
+    {"deep", deep_case},           {"hole", hole_case},           {"brief", brief_case},
+    {"yield", yield_case},
 };
 
 }  // namespace

@@ -230,9 +230,32 @@ BOOST_AUTO_TEST_CASE(a_stack_stands_until_the_thread_s_next_switch_or_its_end) {
   engine.walk(kAlways);
   BOOST_TEST(engine.passed.stack_since(43, 100) == nullptr);
   BOOST_TEST(engine.passed.stack_since(43, 200)->ip == 0x3000u);
-  engine.passed.forget(43);
+  engine.passed.end_thread(43, 210);
+  engine.passed.forget_ended();
   BOOST_TEST(engine.passed.stack_since(43, 200) == nullptr);
   BOOST_TEST(engine.passed.stack_since(44, 110)->ip == 0x2000u);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_that_is_read_after_the_end_of_its_thread_has_its_stack) {
+  Engine engine;
+  engine.leave(left_at(100), 0x1000);
+  engine.walk(100);
+  engine.passed.end_thread(43, 140);
+  engine.come_back(back_at(130, 100));
+  BOOST_TEST(engine.walk(kAlways) == "43:30@4096");
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_with_the_number_of_one_that_has_ended_keeps_its_stack) {
+  Engine engine;
+  engine.leave(left_at(100), 0x1000);
+  engine.passed.end_thread(43, 140);
+  engine.leave(left_at(150), 0x3000);
+  engine.walk(kAlways);
+  engine.passed.forget_ended();
+  BOOST_TEST_REQUIRE(engine.passed.stack_since(43, 150) != nullptr);
+  engine.passed.end_thread(43, 160);
+  engine.passed.forget_ended();
+  BOOST_TEST(engine.passed.stack_since(43, 150) == nullptr);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
