@@ -42,10 +42,10 @@ until_so 'continued' runs_on $target
 kill -STOP $target
 until_so 'stopped again' is_stopped $target
 wait $recorder; expect 'status' 0 $?
-is_stopped $target || fail "not stopped when we had gone: $(state $target)"
+until_so 'stopped when we had gone' is_stopped $target
 record -F 499 -d 0.5 -p $target -o "$dir/still.pe"; expect 'of a stopped process: status' 0 $?
 expect 'its samples' 'pe-record: 0 samples' "$(cut -d, -f1 "$dir/err")"
-is_stopped $target || fail "not stopped after a whole recording: $(state $target)"
+until_so 'stopped after a whole recording' is_stopped $target
 kill -CONT $target
 until_so 'runs in the end' runs_on $target
 kill $target

@@ -15,6 +15,7 @@
 #include <ctime>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/parse_number.h"
 #include "preload/atomics.h"
@@ -22,12 +23,12 @@
 #include "preload/messages.h"
 #include "preload/shared_file.h"
 #include "sampler/target/handler.h"
+#include "sampler/target/slots.h"
 #include "sampler/target/timers.h"
 #include "sampler/tick.h"
 
 namespace pe::sampler {
 
-using preload::change;
 using preload::count_up;
 using preload::Failure;
 using preload::load_published;
@@ -46,6 +47,10 @@ constinit thread_local std::uint32_t slot_plus_one __attribute__((tls_model("ini
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local volatile bool is_beginning __attribute__((tls_model("initial-exec"))) =
     false;
+
+/// It found no slot, and is counted for that.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local bool is_refused __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr std::string_view kTool = "pe-record";
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
@@ -156,63 +161,6 @@ void leave_memory() noexcept {
   process.own = nullptr;
 }
 
-std::uint32_t claim_slot(pid_t tid) noexcept {
-  Header& header = process.header();
-  const std::uint32_t first = load_relaxed(process.next_slot);
-  for (std::uint32_t i = 0; i < process.max_threads; ++i) {
-    const std::uint32_t slot = (first + i) % process.max_threads;
-    Thread& thread = process.thread(slot);
-    if (load_relaxed(thread.state) != kFree ||
-        !change<std::uint32_t>(thread.state, kFree, kStarting))
-      continue;
-    thread.tid = static_cast<std::uint32_t>(tid);
-    thread.start_ns = now_ns();
-    process.own[slot] = {};
-    process.own[slot].start_weight = thread.weight + thread.lost_weight;
-    std::fill(std::begin(thread.name), std::end(thread.name), '\0');
-    std::uint32_t used = load_relaxed(header.threads);
-    while (used <= slot && !change(header.threads, used, slot + 1))
-      used = load_relaxed(header.threads);
-    return slot;
-  }
-  return kNoSlot;
-}
-
-/// The lowest slots are used again first, so that the table that is read stays short.
-void give_back(std::uint32_t slot) noexcept {
-  publish(process.thread(slot).state, static_cast<std::uint32_t>(kEnded));
-  preload::store_relaxed(process.next_slot, std::uint32_t{0});
-}
-
-/// Whether its signals are samples from now on.  The thread itself may end that at once: see
-/// is_slot_of_this_thread().
-bool arm(std::uint32_t slot, pid_t tid) noexcept {
-  OwnThread& own = process.own[slot];
-  own.is_armed = true;
-  own.has_timer = false;
-  publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
-  if (process.timer_kind == TimerKind::kProcess)
-    return true;
-  const auto timer = start_paced_timer(
-      own.pace, {tid, process.settings.clock, process.settings.hz, process.cookie | slot});
-  if (timer) {
-    own.timer = *timer;
-    publish(own.has_timer, true);
-    return true;
-  }
-  own.is_armed = false;
-  return false;
-}
-
-void disarm(std::uint32_t slot) noexcept {
-  OwnThread& own = process.own[slot];
-  own.is_armed = false;
-  asm volatile("" ::: "memory");  // for the handler, in this thread
-  if (own.has_timer)
-    stop_timer(own.timer);
-  own.has_timer = false;
-}
-
 std::uint64_t thread_cpu_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -234,12 +182,15 @@ void count_unsampled(std::uint32_t slot) noexcept {
     count_up(process.header().unsampled_ns, used_ns - sampled_ns);
 }
 
-/// A thread that was found has run a handler: from now on we will know when it ends.
-void watch_end(std::uint32_t slot) noexcept {
+/// The calling thread was found by another, and has a slot for that.  From now on we will know when
+/// it ends; if it had found no slot itself, it was counted too early.
+void keep_found_slot(std::uint32_t slot) noexcept {
   // pthread_setspecific(3) allocates for higher keys (PTHREAD_KEY_2NDLEVEL_SIZE of glibc).
   constexpr pthread_key_t kPlainKeys = 32;
   process.own[slot].is_found = false;
   slot_plus_one = slot + 1;
+  if (std::exchange(is_refused, false))
+    count_up(process.header().without_room, ~std::uint64_t{0});  // one less
   if (process.key < kPlainKeys)
     ::pthread_setspecific(process.key,
                           reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
@@ -268,6 +219,14 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
   const pid_t tid = current_tid();
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot) {
+    // Perhaps because the last one was given to it already.
+    const std::uint32_t found = live_slot_of(tid);
+    if (found != kNoSlot) {
+      keep_found_slot(found);
+      process.own[found].stack = stack;
+      return found;
+    }
+    is_refused = true;
     count_up(process.header().without_room);  // of one that was found, the reader knows
     return kNoSlot;
   }
@@ -366,6 +325,7 @@ void begin_child() noexcept {
       slot_plus_one != 0 ? process.own[slot_plus_one - 1].stack : StackBounds{};
   process.is_sampling = false;
   slot_plus_one = 0;
+  is_refused = false;
   leave_memory();
   if (process.settings.follows_forks)
     start_or_say_why(true, stack);
@@ -400,13 +360,9 @@ void begin_thread() noexcept {
 }
 
 std::uint32_t begin_found_thread(pid_t tid) noexcept {
-  const std::uint32_t used = std::min(load_relaxed(process.header().threads), process.max_threads);
-  for (std::uint32_t slot = 0; slot < used; ++slot) {
-    const Thread& thread = process.thread(slot);
-    if (load_relaxed(thread.tid) == static_cast<std::uint32_t>(tid) &&
-        load_published(thread.state) == kLive)
-      return slot;
-  }
+  const std::uint32_t live = live_slot_of(tid);
+  if (live != kNoSlot)
+    return live;
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot)
     return kNoSlot;
@@ -434,7 +390,7 @@ std::uint32_t slot_of_this_thread() noexcept {
     const std::uint32_t slot = begin_found_thread(current_tid());
     if (slot == kNoSlot)
       return kNoSlot;
-    watch_end(slot);
+    keep_found_slot(slot);
   }
   return slot_plus_one - 1;
 }
@@ -446,11 +402,13 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(current_tid()))
     return false;  // the last signal of a timer that has been stopped: the slot may be another's
                    // now
-  if (slot_plus_one == 0 && !is_beginning) {
-    watch_end(slot);
+  if (is_beginning)
+    return false;  // that decides which slot it keeps
+  if (slot_plus_one == 0) {
+    keep_found_slot(slot);
     return true;
   }
-  // It begins itself, or has, while another thread found it.
+  // It has begun itself while another thread found it.
   if (preload::load_published(own.has_timer)) {
     disarm(slot);
     give_back(slot);
