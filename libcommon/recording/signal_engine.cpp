@@ -308,6 +308,9 @@ std::string SignalEngine::describe_missed() const {
       sampler::most_threads(settings_.clock, settings_.hz) < sampler::kMaxThreads
           ? "too many at once for this rate of --clock wall"
           : "too many at once");
+  add(counts.threads_before_reader, "thread", "left out: others begin and end too fast");
+  add(counts.threads_without_variables, "thread",
+      "begun by clone(2) without thread-local storage of its own: not sampled");
   add(counts.threads_that_block, "thread", "with SIGPROF blocked, of which there is nothing");
   add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF");
   add(counts.other_programs, "program", "begun that could not load the library: not sampled");

@@ -54,7 +54,7 @@ bool has_blocked_signal(pid_t pid, pid_t tid) {
   return status && (status->pending_signals & status->blocked_signals & kBit) != 0;
 }
 
-/// Adds what a count has grown by since `told`.
+/// Adds what a count has grown by since `told`; it may have become less, too.
 void add_growth(const std::uint64_t& count, std::uint64_t& told, std::uint64_t& sum) {
   const std::uint64_t now = load_relaxed(count);
   sum += now - told;
@@ -313,6 +313,9 @@ void Collector::count_losses(Running& process) {
   add_growth(header.unsampled_ns, process.unsampled_ns, counts_.unsampled_ns);
   add_growth(std::max(load_relaxed(header.without_room), process.without_slot),
              process.without_room, counts_.threads_without_room);
+  add_growth(header.before_reader, process.before_reader, counts_.threads_before_reader);
+  add_growth(header.without_variables, process.without_variables,
+             counts_.threads_without_variables);
   add_growth(header.without_timer, process.without_timer, counts_.threads_without_timer);
   add_growth(header.left_out, process.left_out, counts_.left_out);
   if (load_relaxed(header.has_stopped) == 0 || process.has_stopped)

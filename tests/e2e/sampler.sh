@@ -17,6 +17,7 @@ check_whole() {
   expect "$1: damaged" 0 "$(count damaged)"
   expect "$1: without timer" 0 "$(count without_timer)"
   expect "$1: without room" 0 "$(count without_room)"
+  expect "$1: before the reader" 0 "$(count before_reader)"
 }
 # run_mode MODE [SETTING...]: a mode of the program that watches itself
 run_mode() {
@@ -66,6 +67,14 @@ run_mode closed
 at_least 'without descriptors' 90 "$(share 'spin_closed[; ]' "$dir/folded")"
 run_mode hidden hz=499
 at_least 'a thread begun by a library' 15 "$(share 'spin_hidden[; ]' "$dir/folded")"
+sample clock=wall hz=99 -- "$PE_CROWD" turns 5000 0 || fail "turns: status $?"
+at_least 'turns: threads that found no slot free again' 100 "$(count before_reader)"
+expect 'turns: threads, sampled and left out' 5001 $(($(count threads) + $(count before_reader)))
+expect 'turns: too many at once' 0 "$(count without_room)"
+run_mode bare hz=499
+expect 'threads without thread-local storage' 1 "$(count without_variables)"
+expect 'samples of those' '' "$(grep spin_bare "$dir/folded")"
+at_least 'its creator' 90 "$(share 'spin_main[; ]' "$dir/folded")"
 run_mode stacks hz=499
 for name in alternate coroutine edge; do
   within "$name stack" 33.3 "$(share "spin_${name}[; ]" "$dir/folded")" 10

@@ -223,11 +223,13 @@ void print(const sampler::Collector& collector) {
   fmt::print(stderr,
              "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
              "{}\nunsampled_ms {}\n"
-             "without_room {}\nwithout_timer {}\nblocking {}\nstopped {}\ndamaged {}\n",
+             "without_room {}\nbefore_reader {}\nwithout_variables {}\nwithout_timer {}\nblocking "
+             "{}\nstopped {}\ndamaged {}\n",
              counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
              counts.lost_samples, counts.lost_weight, counts.unsampled_ns / 1'000'000,
-             counts.threads_without_room, counts.threads_without_timer, counts.threads_that_block,
-             counts.stopped_processes, counts.damaged);
+             counts.threads_without_room, counts.threads_before_reader,
+             counts.threads_without_variables, counts.threads_without_timer,
+             counts.threads_that_block, counts.stopped_processes, counts.damaged);
   for (const auto& [why, count] : collector.refused())
     fmt::print(stderr, "refused {} {}\n", count, why);
 }

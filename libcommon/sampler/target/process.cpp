@@ -48,9 +48,10 @@ constinit thread_local std::uint32_t slot_plus_one __attribute__((tls_model("ini
 constinit thread_local volatile bool is_beginning __attribute__((tls_model("initial-exec"))) =
     false;
 
-/// It found no slot, and is counted for that.
+/// It found no slot: where it is counted for that.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
-constinit thread_local bool is_refused __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local std::uint64_t* refused_in __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 constexpr std::string_view kTool = "pe-record";
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
@@ -189,8 +190,8 @@ void keep_found_slot(std::uint32_t slot) noexcept {
   constexpr pthread_key_t kPlainKeys = 32;
   process.own[slot].is_found = false;
   slot_plus_one = slot + 1;
-  if (std::exchange(is_refused, false))
-    count_up(process.header().without_room, ~std::uint64_t{0});  // one less
+  if (std::uint64_t* counted = std::exchange(refused_in, nullptr))
+    count_up(*counted, ~std::uint64_t{0});  // one less
   if (process.key < kPlainKeys)
     ::pthread_setspecific(process.key,
                           reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
@@ -226,8 +227,9 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
       process.own[found].stack = stack;
       return found;
     }
-    is_refused = true;
-    count_up(process.header().without_room);  // of one that was found, the reader knows
+    Header& header = process.header();
+    refused_in = is_reader_behind() ? &header.before_reader : &header.without_room;
+    count_up(*refused_in);  // of one that was found, the reader knows
     return kNoSlot;
   }
   process.own[slot].stack = stack;
@@ -325,7 +327,7 @@ void begin_child() noexcept {
       slot_plus_one != 0 ? process.own[slot_plus_one - 1].stack : StackBounds{};
   process.is_sampling = false;
   slot_plus_one = 0;
-  is_refused = false;
+  refused_in = nullptr;
   leave_memory();
   if (process.settings.follows_forks)
     start_or_say_why(true, stack);
@@ -407,6 +409,15 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (slot_plus_one == 0) {
     keep_found_slot(slot);
     return true;
+  }
+  if (process.thread(slot_plus_one - 1).tid != process.thread(slot).tid) {
+    // What we know of the calling thread is another's.  The slot stays, so that it is not found
+    // again.
+    if (process.own[slot].is_armed) {
+      disarm(slot);
+      count_up(process.header().without_variables);
+    }
+    return false;
   }
   // It has begun itself while another thread found it.
   if (preload::load_published(own.has_timer)) {

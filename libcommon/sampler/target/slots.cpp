@@ -38,6 +38,13 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
   return kNoSlot;
 }
 
+bool is_reader_behind() noexcept {
+  for (std::uint32_t slot = 0; slot < process.max_threads; ++slot)
+    if (load_relaxed(process.thread(slot).state) == kEnded)
+      return true;
+  return false;
+}
+
 /// The lowest are used again first, so that the table that is read stays short.
 void give_back(std::uint32_t slot) noexcept {
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kEnded));

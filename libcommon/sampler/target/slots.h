@@ -11,6 +11,9 @@ namespace pe::sampler {
 /// Takes a free slot for a thread; kNoSlot if there is none.
 std::uint32_t claim_slot(pid_t tid) noexcept;
 
+/// Whether there are slots of threads that have ended, which the reader has not freed yet.
+bool is_reader_behind() noexcept;
+
 /// The slot of a thread that is sampled; kNoSlot if it has none.
 std::uint32_t live_slot_of(pid_t tid) noexcept;
 

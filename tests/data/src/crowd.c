@@ -1,14 +1,15 @@
 // Has very many threads, mappings, or programs.
 //
-// usage: crowd threads N SECONDS | mappings N SECONDS | execs again END COUNT
+// usage: crowd threads N SECONDS | turns N 0 | mappings N SECONDS | execs again END COUNT
 //
 //   threads   N threads, each called tN.  The first four run below busy(), the others wait.
+//   turns     N threads one after the other, each of which ends at once
 //   mappings  N mappings of one page, no two of which the kernel can join; then runs below busy()
 //   execs     becomes $CROWD_A and $CROWD_B, copies of itself, in turns, and runs below busy_a() or
 //             busy_b() for a short while, until the clock is at END, seconds since the machine was
 //             started; prints COUNT and how often
 //
-// The first two print how many there could be.
+// All others print how many there could be.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -76,6 +77,17 @@ static void threads(long count) {
   _exit(0);
 }
 
+static void* ends(void* nothing) { return nothing; }
+
+static void turns(long count) {
+  pthread_t one;
+  long made = 0;
+  while (made < count && pthread_create(&one, NULL, ends, NULL) == 0 &&
+         pthread_join(one, NULL) == 0)
+    ++made;
+  printf("%ld\n", made);
+}
+
 static void mappings(long count) {
   const size_t page = 4096;
   for (long i = 0; i < count; ++i)
@@ -118,6 +130,8 @@ int main(int argc, char** argv) {
     until = now() + atof(argv[3]);
     if (strcmp(argv[1], "threads") == 0)
       threads(atol(argv[2]));
+    else if (strcmp(argv[1], "turns") == 0)
+      turns(atol(argv[2]));
     else
       mappings(atol(argv[2]));
   }

@@ -15,6 +15,7 @@
 //   stacks         spins on an alternate stack, and on two of its own making, at the end of what is
 //                  mapped
 //   hidden         a thread that the C library begins by itself
+//   bare           a thread without thread-local storage of its own
 //   seccomp        forbids itself nearly all system calls, on pain of death, then spins
 //   errno          compares errno before and after a long time
 //   exec PROGRAM   begins it, half a second of spinning before
@@ -24,7 +25,9 @@
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -103,6 +106,7 @@ SPINNER(spin_alternate)
 SPINNER(spin_coroutine)
 SPINNER(spin_edge)
 SPINNER(spin_hidden)
+SPINNER(spin_bare)
 SPINNER(spin_main)
 
 namespace {
@@ -361,6 +365,24 @@ void hidden() {
   pthread_join(thread, nullptr);
 }
 
+std::atomic<bool> bare_is_over;
+/// Like pthread_create(3)'s, but for CLONE_SETTLS: its thread-local storage is its creator's.
+int run_bare(void*) {
+  spin_bare(4 * kHalfSecondUs);
+  bare_is_over = true;
+  ::syscall(SYS_exit, 0);
+  return 0;
+}
+
+void bare() {
+  std::vector<std::uint64_t> stack(8192);
+  constexpr int kFlags =
+      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  expect(clone(run_bare, stack.data() + stack.size(), kFlags, nullptr) > 0, "no thread");
+  while (!bare_is_over)
+    spin_main(10000);
+}
+
 /// What is left is what handlers of signals cannot do without, and what ends a program.
 void seccomp() {
   spin_main(kHalfSecondUs / 2);
@@ -403,6 +425,7 @@ int main(int argc, char** argv) {
                {"closed", closed},
                {"stacks", stacks},
                {"hidden", hidden},
+               {"bare", bare},
                {"seccomp", seccomp},
                {"errno", check_errno}};
   for (const auto& candidate : modes)
