@@ -9,6 +9,7 @@ run_diff() {
   local first=$found second
   find_run "$after" --after
   second=$found
+  must_count_alike --before "$first" "$(unit_of_run "$second")"
   read_look "$(meta "$second" mode)"
   local file=${svg:-$second/diff-$(run_name "$first").svg}
   flamediff "${counted[@]}" -o "$file" -- "$first/stacks.folded" "$second/stacks.folded" || die "$file: not drawn"
@@ -64,6 +65,7 @@ run_ci() {
     find_run "$run" --run
     second=$found
   fi
+  must_count_alike --baseline "$first" "$(unit_of_run "$second")"
   said=$(mktemp) || die 'no temporary file'
   trap 'rm -f -- "$said"' EXIT
   read_look "$(meta "$second" mode)"

@@ -25,6 +25,16 @@ unit_of() {  # MODE
   case $1 in offcpu | hotcold) echo us ;; heap) echo bytes ;; esac
 }
 
+# What a run counts.
+unit_of_run() { unit_of "$(meta "$1" mode)" | grep . || echo samples; }  # RUN
+
+# Shares of bytes are not to be set beside those of samples.
+must_count_alike() {  # OPTION RUN UNIT
+  local unit
+  unit=$(unit_of_run "$2")
+  [ "$unit" = "$3" ] || die "$1: $(run_name "$2") counts $unit, not $3"
+}
+
 # Options of flamesvg for a mode's picture, into `look`; those of flamediff for its counts, into `counted`.
 read_look() {  # MODE
   local unit

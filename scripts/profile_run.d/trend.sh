@@ -104,12 +104,14 @@ trend_svg() {  # TITLE
     }'
 }
 
-# Of `runs`, those of the same program as the run $1 stay; how many do not is in `others`.
-keep_same_program() {  # RUN
-  local wanted folder same=()
-  wanted=$(program_of "$(meta "$1" workload)")
+# Of `runs`, those stay that count the same in the same program as the run $1; how many do not is in `others`.
+keep_alike() {  # RUN
+  local wanted unit folder same=()
+  wanted=$(program_of "$(meta "$1" workload)") unit=$(unit_of_run "$1")
   for folder in "${runs[@]}"; do
-    [ "$(program_of "$(meta "$folder" workload)")" != "$wanted" ] || same+=("$folder")
+    if [ "$(program_of "$(meta "$folder" workload)")" = "$wanted" ] && [ "$(unit_of_run "$folder")" = "$unit" ]; then
+      same+=("$folder")
+    fi
   done
   others=$((${#runs[@]} - ${#same[@]}))
   runs=("${same[@]}")
@@ -119,7 +121,7 @@ run_trend() {
   local function=${operands[0]} folder rows='' told file shares near others
   find_run "$run" trend
   read_runs
-  keep_same_program "$found"
+  keep_alike "$found"
   [ ${#runs[@]} -gt 0 ] || die "trend: no such run in '$output': '$run'"
   for folder in "${runs[@]}"; do
     shares=$(share_of "$function" "$folder/stacks.folded")
@@ -135,7 +137,7 @@ run_trend() {
   file=${svg:-$output/trend.svg}
   write_file "$file" trend_svg "Share of $function" <<<"$told" || die "$file: not drawn"
   printf '\n%s\n' "$file" | print_all stdout || exit
-  [ "$others" -eq 0 ] || say "$others run$([ "$others" -eq 1 ] || echo s) of other programs left out; --run chooses the program"
+  [ "$others" -eq 0 ] || say "$others run$([ "$others" -eq 1 ] || echo s) of other programs, or that count something else, left out; --run chooses"
   exit 0
 }
 

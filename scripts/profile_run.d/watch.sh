@@ -122,7 +122,7 @@ run_watch() {
   local target=(-a) folder=$output/watch file compared='' end='' recorded chunk from until missing=0 uptime began
   declare -A alerted=() already=()
   [ -z "$pid" ] || target=(-p "$pid")
-  [ -z "$baseline" ] || { find_run "$baseline" --baseline; compared=$found/stacks.folded; }
+  [ -z "$baseline" ] || { find_run "$baseline" --baseline; must_count_alike --baseline "$found" samples; compared=$found/stacks.folded; }
   mkdir -p -- "$folder" || die "$folder: cannot be made"
   exec {lock}<"$folder"
   flock -n "$lock" || die "$folder: another profile_run watches here; give one of them another --output"

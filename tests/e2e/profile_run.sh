@@ -113,9 +113,18 @@ sed 's/^  "workload": .*/  "workload": "other",/' "$first/meta.json" >"$clones/2
 echo 'main;app::Work::thirty 5' >"$clones/2002-01-01T00-00-00Z/stacks.folded"
 pr trend --output "$clones" app::Work::thirty >"$dir/out" 2>"$dir/other"
 expect 'trend, of the last program' 'share of app::Work::thirty in 1 run' "$(head -n 1 "$dir/out")"
-has 'trend, other programs' '3 runs of other programs left out' "$dir/other"
+has 'trend, other programs' '3 runs of other programs, or that count something else, left out' "$dir/other"
 pr trend --output "$clones" --run 2001-01-01T00-00-00Z app::Work::thirty >"$dir/out" 2>/dev/null
 expect 'trend, of one program' 'share of app::Work::thirty in 3 runs' "$(head -n 1 "$dir/out")"
+sed 's/^  "mode": .*/  "mode": "heap",/' "$first/meta.json" >"$clones/2002-01-01T00-00-00Z/meta.json"
+pr trend --output "$clones" app::Work::thirty >"$dir/out" 2>"$dir/other"
+expect 'trend, of bytes' 'share of app::Work::thirty in 1 run' "$(head -n 1 "$dir/out")"
+has 'trend, of samples' '3 runs of other programs, or that count something else, left out' "$dir/other"
+for of_bytes in 'diff --before previous' 'ci --baseline previous' 'watch --baseline latest'; do
+  # shellcheck disable=SC2086 # words
+  timeout 20 "$PE_SCRIPTS/profile_run" $of_bytes --output "$clones" >"$dir/out" 2>"$dir/other"; expect "$of_bytes, of bytes: status" 1 $?
+  grep -qE '^profile_run: --[a-z]+: .* counts (bytes, not samples|samples, not bytes)$' "$dir/other" || fail "$of_bytes, of bytes: $(cat "$dir/other")"
+done
 rm -r "$clones/2002-01-01T00-00-00Z"
 mv "$clones/2000-01-01T00-00-00Z" "$clones/2003-01-01T00-00-00Z"
 pr analyze --output "$clones" | grep -q Work::thirty || fail 'the latest run is one without samples'
