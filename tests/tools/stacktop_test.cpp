@@ -146,7 +146,22 @@ BOOST_AUTO_TEST_CASE(hierarchies_of_the_hottest_are_cut_off) {
              "  0.00%    0  50.00%    50     |- parse\n"
              "  0.00%    0  40.00%    40     `- write\n"
              "\n"
-             " 60.00%   60  60.00%    60  copy\n");
+             " 60.00%   60  60.00%    60  copy\n"
+             "(2 branches go on below the greatest depth: --max-depth)\n");
+}
+
+BOOST_AUTO_TEST_CASE(branches_that_go_on_below_the_greatest_depth_are_told) {
+  const auto go_on = [](const char* profile) {
+    return stacktop({"--callees", "f", "--tree", "--max-depth", "1"}, profile).out;
+  };
+  BOOST_TEST(!contains(go_on("f;a 5\nf;b 5\n"), "max-depth"));
+  BOOST_TEST(!contains(go_on("f;a 996\nf;a;b 4\n"), "max-depth"));  // too small to be shown
+  BOOST_TEST(contains(go_on("f;a;b 5\nf;a;c 5\nf;d 1\n"),
+                      "\n(1 branch goes on below the greatest depth: --max-depth)\n"));
+  BOOST_TEST(contains(
+      stacktop({"--callees", "f", "--tree", "--max-depth", "1", "--json"}, "f;a;b 5\nf;c;d 5\n")
+          .out,
+      "\"deeper\":2}"));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_hierarchy_has_told_begins_no_other) {
@@ -198,7 +213,7 @@ BOOST_AUTO_TEST_CASE(json_holds_every_digit) {
   BOOST_TEST(
       r.out ==
       "{\"view\":\"functions\",\"counted\":18446744073709551614.5,\n"
-      " \"left_out\":{\"lines\":0,\"count\":0},\n \"lines\":[\n"
+      " \"left_out\":{\"lines\":0,\"count\":0,\"deeper\":0},\n \"lines\":[\n"
       "  {\"self\":18446744073709551614.5,\"self_percent\":100.0000,"
       "\"total\":18446744073709551614.5,\"total_percent\":100.0000,\"name\":\"b\\\"\\ufffd\"},\n"
       "  {\"self\":0,\"self_percent\":0.0000,"

@@ -38,8 +38,9 @@ void write_json(const Report& report, io::Output& out) {
   out.write(fmt::format(R"({{"view":{},"counted":{})", json_text(report.view),
                         folded::to_text(report.all)));
   write_functions_json(report, out);
-  out.write(fmt::format(",\n \"left_out\":{{\"lines\":{},\"count\":{}}},\n \"lines\":[",
-                        report.left_out, folded::to_text(report.left_out_count)));
+  out.write(
+      fmt::format(",\n \"left_out\":{{\"lines\":{},\"count\":{},\"deeper\":{}}},\n \"lines\":[",
+                  report.left_out, folded::to_text(report.left_out_count), report.deeper));
   bool is_first = true;
   for (const Line& line : report.lines) {
     out.write(is_first ? "\n  {" : ",\n  {");

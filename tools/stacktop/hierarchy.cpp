@@ -49,15 +49,19 @@ class Grower {
     return item;
   }
 
-  /// The lines right below that of `item`, the largest first.
+  [[nodiscard]] std::uint64_t deeper() const noexcept { return deeper_; }
+
+  /// The lines right below that of `item`, the largest first; none at the greatest depth.
   std::vector<Item> next(const Item& item) {
     std::vector<Item> found;
-    if (item.line.depth >= cutoff_.levels)
-      return found;
     group(item, found);
     std::erase_if(found, [&](const Item& below) {
       return below.line.total.is_zero() || below.line.total.as_double() < fewest_;
     });
+    if (item.line.depth >= cutoff_.levels) {
+      deeper_ += found.empty() ? 0 : 1;
+      return {};
+    }
     std::sort(found.begin(), found.end(), [&](const Item& a, const Item& b) {
       if (a.line.total != b.line.total)
         return a.line.total > b.line.total;
@@ -115,15 +119,16 @@ class Grower {
   Direction direction_;
   Cutoff cutoff_;
   double fewest_;
+  std::uint64_t deeper_ = 0;
 };
 
 }  // namespace
 
-std::vector<HierarchyLine> hierarchy(const CallTree& tree, const std::vector<NodeId>& tops,
-                                     Direction direction, const Cutoff& cutoff) {
-  std::vector<HierarchyLine> lines;
+Hierarchy hierarchy(const CallTree& tree, const std::vector<NodeId>& tops, Direction direction,
+                    const Cutoff& cutoff) {
   if (tops.empty())
-    return lines;
+    return {};
+  std::vector<HierarchyLine> lines;
   Grower grower(tree, direction, cutoff);
   std::vector<Item> pending;
   pending.push_back(grower.top(tops));
@@ -134,7 +139,7 @@ std::vector<HierarchyLine> hierarchy(const CallTree& tree, const std::vector<Nod
     std::vector<Item> next = grower.next(item);
     std::move(next.rbegin(), next.rend(), std::back_inserter(pending));
   }
-  return lines;
+  return {std::move(lines), grower.deeper()};
 }
 
 }  // namespace pe::stacktop

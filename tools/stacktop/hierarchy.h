@@ -31,10 +31,14 @@ struct HierarchyLine {
   std::string branch;
 };
 
+struct Hierarchy {
+  std::vector<HierarchyLine> lines;
+  std::uint64_t deeper = 0;  ///< lines at the greatest depth that have others below them
+};
+
 /// The first line is for all of `tops` together, with the name of the first.  Empty if
 /// there are none.  Lines below one other: the largest first.  `tops` is what outermost() finds.
-std::vector<HierarchyLine> hierarchy(const calltree::CallTree& tree,
-                                     const std::vector<calltree::NodeId>& tops, Direction direction,
-                                     const Cutoff& cutoff);
+Hierarchy hierarchy(const calltree::CallTree& tree, const std::vector<calltree::NodeId>& tops,
+                    Direction direction, const Cutoff& cutoff);
 
 }  // namespace pe::stacktop

@@ -178,14 +178,15 @@ void add_neighbours(const CallTree& tree, const Options& options, const Members&
 std::vector<HierarchyLine> add_hierarchy(const CallTree& tree, const Options& options,
                                          const std::vector<NodeId>& tops, Report& report) {
   const Cutoff cutoff{.share = options.least_share, .levels = options.max_levels};
-  auto found = hierarchy(tree, tops, options.direction, cutoff);
+  auto [found, deeper] = hierarchy(tree, tops, options.direction, cutoff);
+  report.deeper += deeper;
   report.lines.reserve(report.lines.size() + found.size());
   for (HierarchyLine& line : found)
     report.lines.push_back({.name = std::string(tree.name_text(line.name)),
                             .sums = {.self = line.self, .total = line.total},
                             .depth = line.depth,
                             .branch = std::move(line.branch)});
-  return found;
+  return std::move(found);
 }
 
 /// Is nearly all of a function on one line already?  Its hierarchy would repeat what is below that.

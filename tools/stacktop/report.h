@@ -35,7 +35,8 @@ struct Report {
   std::vector<Line> lines = {};
   std::uint64_t left_out = 0;           ///< how many lines were
   calltree::Count left_out_count = {};  ///< their own counts, or totals where they have none
-  const Hints* hints = nullptr;         ///< what lines' `hint` are in; null: none were asked for
+  std::uint64_t deeper = 0;      ///< lines of hierarchies that have others below the greatest depth
+  const Hints* hints = nullptr;  ///< what lines' `hint` are in; null: none were asked for
 };
 
 /// Throws Error if the function of --callers or --callees is not in the profile.

@@ -59,6 +59,7 @@ class TextWriter {
       write_line(report_.lines[i]);
     }
     write_left_out();
+    write_deeper();
     if (report_.hints != nullptr)
       write_hints();
   }
@@ -155,6 +156,15 @@ class TextWriter {
                                   percent_text(report_.left_out_count, report_.all),
                                   report_.has_self ? "self" : "in total")) +
         "\n");
+  }
+
+  void write_deeper() {
+    if (report_.deeper > 0)
+      put(colored(kDim, fmt::format("({} on below the greatest depth: --max-depth)",
+                                    report_.deeper == 1
+                                        ? "1 branch goes"
+                                        : fmt::format("{} branches go", report_.deeper))) +
+          "\n");
   }
 
   void write_hints() {
