@@ -52,7 +52,7 @@ fi
 
 # Few at a time, but so many one after the other that the recorder does not come to free what they had.
 if pe-record -q --engine signal -o try.pe -- true 2>/dev/null; then
-  pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" turns 5000 0 >made 2>err; expect "threads in turns: status, $(cat err)" 0 $?
+  pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" turns 20000 0 >made 2>err; expect "threads in turns: status, $(cat err)" 0 $?
   at_least 'threads in turns: left out' 100 "$(sed -nE 's/.*; ([0-9]+) threads? left out: others begin and end too fast.*/\1/p' err)"
   expect 'threads in turns: too many at once' '' "$(grep 'at once' err)"
 fi

@@ -67,9 +67,9 @@ run_mode closed
 at_least 'without descriptors' 90 "$(share 'spin_closed[; ]' "$dir/folded")"
 run_mode hidden hz=499
 at_least 'a thread begun by a library' 15 "$(share 'spin_hidden[; ]' "$dir/folded")"
-sample clock=wall hz=99 -- "$PE_CROWD" turns 5000 0 || fail "turns: status $?"
+sample clock=wall hz=99 -- "$PE_CROWD" turns 20000 0 || fail "turns: status $?"
 at_least 'turns: threads that found no slot free again' 100 "$(count before_reader)"
-expect 'turns: threads, sampled and left out' 5001 $(($(count threads) + $(count before_reader)))
+expect 'turns: threads, sampled and left out' 20001 $(($(count threads) + $(count before_reader)))
 expect 'turns: too many at once' 0 "$(count without_room)"
 run_mode bare hz=499
 expect 'threads without thread-local storage' 1 "$(count without_variables)"
