@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <strings.h>
 
 #include <memory>
 #include <string_view>
@@ -30,7 +31,7 @@ std::string part_of(const Url& url, CURLUPart what) {
 
 /// libcurl never asks a name server for "localhost", and writes every form of a number as one.
 bool is_this_machine(const std::string& host) {
-  if (host == "localhost" || host == "[::1]")
+  if (::strcasecmp(host.c_str(), "localhost") == 0 || host == "[::1]")
     return true;
   in_addr address{};
   constexpr unsigned kLoopbackNet = 127;

@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(an_address_is_https_and_gets_the_path) {
 }
 
 BOOST_AUTO_TEST_CASE(http_is_for_this_machine) {
-  for (const char* host :
-       {"localhost", "127.0.0.1", "127.9.9.9", "127.1", "0x7f000001", "2130706433", "[::1]"})
+  for (const char* host : {"localhost", "LocalHost", "127.0.0.1", "127.9.9.9", "127.1",
+                           "0x7f000001", "2130706433", "[::1]"})
     BOOST_TEST(why_no_url(std::string("http://") + host).starts_with("taken as http://"), host);
   for (const char* host : {"example.com", "localhost.example.com", "127.0.0.1.example.com",
                            "128.0.0.1", "0.0.0.0", "[::2]", "[::ffff:1.2.3.4]", "127"})
