@@ -88,10 +88,15 @@ program_of() {
 # Interrupts come anywhere, the more of them the busier the machine.
 without_kernel_frames() { sed -E 's/(;[^;]*_\[k\])+ ([0-9]+)$/ \2/'; }
 
+# While the kernel makes the page that the stack has just reached, which takes long where memory is short, the copy is empty:
+# in perf's eyes, too, there is nothing but the function that reached it.
+without_first_touches() { sed -E '/^[^;]+;[^;]+;asm_exc_page_fault_\[k\]/d'; }
+
 # check_cases LABEL STREAM SAMPLES CASE...; after a failure, what pe-symbolize says of the stream
 check_cases() {
   local case failed_before=$failed
-  pe-symbolize "$2" 2>"$dir/$1.closing" | stackfold --kernel 2>>"$dir/$1.closing" | without_kernel_frames >"$dir/$1.folded"
+  pe-symbolize "$2" 2>"$dir/$1.closing" | stackfold --kernel 2>>"$dir/$1.closing" |
+    without_first_touches | without_kernel_frames >"$dir/$1.folded"
   for case in "${@:4}"; do
     if [ "$case" = altstack ]; then
       check_altstack "$1" "$dir/$1.folded"
