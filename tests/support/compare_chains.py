@@ -17,8 +17,8 @@ What is known to differ, and is no difference:
     one less than a return address that it found itself, and an interrupted one as it is.  So ours minus 1 is compared,
     but for chains of the kernel.
   - perf ends a stack that it cannot follow in a frame that is no code: without a file ("[unknown]"), such as
-    ffffffffffffffff, or in data ("[heap]", "[stack]"): left away.  So are, in chains of the kernel, ours outside of all
-    mappings: it reads return addresses wherever rbp points.
+    ffffffffffffffff, or in data ("[heap]", "[stack]"): left away.  So are, in chains of the kernel, which reads return
+    addresses wherever rbp points, ours outside of all files' mappings, and perf's in anonymous ones.
 perf stops at 127 frames; ours is longer then.
 
 Takes all samples for those of the first event; perf_event_open(2) has the order of their fields.
@@ -117,7 +117,7 @@ def read_stream(path, is_exact):
     return chains
 
 
-def read_script(path):
+def read_script(path, is_exact):
     """The same of perf script's text."""
     chains, chain = collections.defaultdict(list), None
     with open(path, encoding='utf-8', errors='replace') as file:
@@ -132,6 +132,8 @@ def read_script(path):
                 continue
             frame, _, name = line.strip().rpartition(' (')
             address = frame.split()[0]  # from a pipe, perf prints names whatever it was asked for
+            if is_exact and name == '//anon)':
+                continue
             if name == '[vdso])' or not name.startswith('[') and not name.endswith('.ko)'):
                 chain.append((name[:-1], int(address, 16)))
     return chains
@@ -153,7 +155,8 @@ def show(kind, key, ours, perfs):
 
 
 def main():
-    ours, perfs = read_stream(sys.argv[1], sys.argv[3:] == ['fp']), read_script(sys.argv[2])
+    is_exact = sys.argv[3:] == ['fp']
+    ours, perfs = read_stream(sys.argv[1], is_exact), read_script(sys.argv[2], is_exact)
     counts, examples = collections.Counter(), collections.Counter()
     for key in sorted(ours.keys() | perfs.keys()):
         mine, theirs = ours.get(key, []), perfs.get(key, [])
