@@ -25,7 +25,6 @@
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
