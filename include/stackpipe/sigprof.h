@@ -45,8 +45,10 @@ typedef struct sp_sigprof_options {
   uint32_t stop_ms;     /* 2000; how long stop waits for a reader that is slow */
 } sp_sigprof_options;
 
-#define SP_SIGPROF_OPTIONS \
-  { sizeof(sp_sigprof_options), 0, 0, 0, 0, 0, 0 }
+/* Versions of clang-format differ in initializers in macros. */
+/* clang-format off */
+#define SP_SIGPROF_OPTIONS {sizeof(sp_sigprof_options), 0, 0, 0, 0, 0, 0}
+/* clang-format on */
 
 typedef struct sp_sigprof_counts {
   size_t size;               /* sizeof(sp_sigprof_counts): SP_SIGPROF_COUNTS sets it */
@@ -63,8 +65,9 @@ typedef struct sp_sigprof_counts {
   uint64_t bytes;            /* of the stream */
 } sp_sigprof_counts;
 
-#define SP_SIGPROF_COUNTS \
-  { sizeof(sp_sigprof_counts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* clang-format off */
+#define SP_SIGPROF_COUNTS {sizeof(sp_sigprof_counts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
 
 /* What the functions return. */
 enum sp_sigprof_result {

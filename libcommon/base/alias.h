@@ -1,9 +1,13 @@
 // Which of several names of one address to show.
 //
-// perf's choice as it can be observed (perf script, version 6.1): a symbol
-// with a size, then a strong one before a weak one, a global one before a local one, then the name
-// with fewer leading underscores, then the longer one.  What is still equal
-// goes by the alphabet, so that the choice never depends on the order of a table.
+// A symbol with a size, then a name without glibc's internal prefix __GI_ (hidden aliases, which
+// only debug files list), then a global one before a weak one and a weak one before a local one,
+// then the one with fewer leading underscores (kernels put marks such as __irqentry_text_end where
+// functions start), then the shortest.  Names of equal length go by the alphabet, so that the
+// choice never depends on the order of a table.
+//
+// perf prefers the longest name (symbol.c, choose_best_symbol(), Linux 6.12): it shows open64 where
+// a program calls open.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +18,7 @@
 
 namespace pe {
 
-enum class Binding : std::uint8_t { kWeak, kLocal, kGlobal };  ///< the better, the higher
+enum class Binding : std::uint8_t { kLocal, kWeak, kGlobal };  ///< the better, the higher
 
 struct Alias {
   bool has_size;
@@ -24,16 +28,12 @@ struct Alias {
 
 /// Whether `a` is to be shown rather than `b`.
 inline bool is_better_alias(const Alias& a, const Alias& b) noexcept {
-  if (std::tie(a.has_size, a.binding) != std::tie(b.has_size, b.binding))
-    return std::tie(a.has_size, a.binding) > std::tie(b.has_size, b.binding);
-  const auto underscores = [](std::string_view name) {
-    return std::min(name.find_first_not_of('_'), name.size());
+  const auto rank = [](const Alias& alias) {
+    const std::size_t underscores = std::min(alias.name.find_first_not_of('_'), alias.name.size());
+    return std::tuple(!alias.has_size, alias.name.starts_with("__GI_"),
+                      -static_cast<int>(alias.binding), underscores, alias.name.size(), alias.name);
   };
-  if (underscores(a.name) != underscores(b.name))
-    return underscores(a.name) < underscores(b.name);
-  if (a.name.size() != b.name.size())
-    return a.name.size() > b.name.size();
-  return a.name < b.name;
+  return rank(a) < rank(b);
 }
 
 }  // namespace pe

@@ -17,14 +17,16 @@ namespace pe {
 
 using Bytes = std::span<const std::byte>;
 
+template <typename T>
+concept TriviallyCopyable = std::is_trivially_copyable_v<T>;
+
 class ByteReader {
  public:
   explicit ByteReader(Bytes bytes) noexcept : left_(bytes) {}
 
   /// The next T in host order, or nullopt (and no movement) if too few bytes are left.
-  template <typename T>
-  requires std::is_trivially_copyable_v<T> std::optional<T> take()
-  noexcept {
+  template <TriviallyCopyable T>
+  std::optional<T> take() noexcept {
     if (left_.size() < sizeof(T))
       return std::nullopt;
     T value;
@@ -71,8 +73,9 @@ class ByteReader {
 };
 
 /// The bytes of a trivially copyable value, for writing.
-template <typename T>
-requires std::is_trivially_copyable_v<T> std::string_view bytes_of(const T& value)
-noexcept { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+template <TriviallyCopyable T>
+std::string_view bytes_of(const T& value) noexcept {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
 
 }  // namespace pe

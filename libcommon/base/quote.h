@@ -10,19 +10,10 @@
 
 namespace pe {
 
-/// `text` with every control character as \xNN: what a user typed, or a file is called, must not
-/// reach a terminal as it is.
-inline std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < ' ' || byte == 0x7f)
-      out += fmt::format("\\x{:02x}", byte);
-    else
-      out += c;
-  }
-  return out;
-}
+/// `text` without what a terminal or a reader could be deceived by: control characters and bytes
+/// that are no UTF-8 become \xNN; line separators and characters that change the direction of text
+/// \uNNNN.
+std::string printable(std::string_view text);
 
 /// `text` between single quotes; every byte that is not printable ASCII becomes
 /// \xNN, and what goes past `limit` bytes becomes "...".

@@ -9,12 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "base/fd.h"
+#include "io/new_file.h"
 #include "io/regular_file.h"
 
 namespace pe::binaries {
@@ -44,7 +45,7 @@ std::vector<std::string> parts_of(std::string_view path) {
 
 /// The folder if it is ours, and none of the `forbidden` bits are in its mode.
 Fd check_owner(Fd folder, mode_t forbidden = 0) {
-  struct stat status {};
+  struct stat status = {};
   const bool is_ours = folder && ::fstat(folder.get(), &status) == 0 &&
                        status.st_uid == ::geteuid() && (status.st_mode & forbidden) == 0;
   return is_ours ? std::move(folder) : Fd();
@@ -60,33 +61,10 @@ Fd enter(const Fd& parent, const std::string& name) {
       Fd(::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
 }
 
-/// A file without a name yet.  Removes it unless it got one.
-class NewFile {
- public:
-  explicit NewFile(const Fd& folder) : folder_(folder), name_(fmt::format(".new-{}", ::getpid())) {
-    ::unlinkat(folder_.get(), name_.c_str(), 0);  // of a run that was killed
-    fd_ = Fd(::openat(folder_.get(), name_.c_str(),
-                      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerFile));
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  NewFile(NewFile&&) = delete;
-  NewFile& operator=(NewFile&&) = delete;
-  ~NewFile() {
-    if (fd_)
-      ::unlinkat(folder_.get(), name_.c_str(), 0);
-  }
-
-  [[nodiscard]] const Fd& fd() const { return fd_; }
-  bool rename_to(const char* name) {
-    return ::renameat(folder_.get(), name_.c_str(), folder_.get(), name) == 0;
-  }
-
- private:
-  const Fd& folder_;
-  std::string name_;
-  Fd fd_;
-};
+/// A name in an open folder.
+std::string in_folder(const Fd& folder, const std::string& name) {
+  return fmt::format("/proc/self/fd/{}/{}", folder.get(), name);
+}
 
 bool write_all(const Fd& to, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -115,18 +93,6 @@ Kept copy(const Fd& from, std::uint64_t size, const Fd& to) {
   return Kept::kYes;
 }
 
-/// Makes `.build-id/5e/0a…` lead to `target`; one that led elsewhere is replaced.
-bool link(const Fd& folder, const std::string& target, const std::string& name) {
-  const std::string fresh = fmt::format(".new-{}", ::getpid());
-  ::unlinkat(folder.get(), fresh.c_str(), 0);
-  if (::symlinkat(target.c_str(), folder.get(), fresh.c_str()) != 0)
-    return false;
-  if (::renameat(folder.get(), fresh.c_str(), folder.get(), name.c_str()) == 0)
-    return true;
-  ::unlinkat(folder.get(), fresh.c_str(), 0);  // a folder is in the way
-  return false;
-}
-
 /// Is the file now what it was taken for?
 bool is_right(const Fd& file, std::string_view build_id) {
   const auto opened = elf::Image::open(Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
@@ -135,20 +101,19 @@ bool is_right(const Fd& file, std::string_view build_id) {
 }
 
 Kept keep_in(const Fd& folder, std::string_view build_id, const Fd& file) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return Kept::kChanged;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size > BuildIdCache::kMaxFileBytes)
     return Kept::kTooLarge;
-  NewFile made(folder);
-  if (!made.fd())
-    return Kept::kNotWritten;
+  io::NewFile made(in_folder(folder, "elf"), kOwnerFile);
   if (const Kept copied = copy(file, size, made.fd()); copied != Kept::kYes)
     return copied;
   if (!is_right(made.fd(), build_id))
     return Kept::kChanged;
-  return made.rename_to("elf") ? Kept::kYes : Kept::kNotWritten;
+  made.keep();
+  return Kept::kYes;
 }
 
 }  // namespace
@@ -207,13 +172,19 @@ Kept BuildIdCache::keep(const std::string& path, std::string_view build_id, int 
     target += part;
   }
   const Fd source(::fcntl(file, F_DUPFD_CLOEXEC, 0));
-  if (const Kept kept = keep_in(folder, build_id, source); kept != Kept::kYes)
-    return kept;
-  const Fd ids = enter(root, kLinks);
-  const Fd links = ids ? enter(ids, id.substr(0, kDigitsOfFolder)) : Fd();
-  if (!links)
-    return Kept::kNotOurs;
-  return link(links, target, id.substr(kDigitsOfFolder)) ? Kept::kYes : Kept::kNotWritten;
+  try {
+    if (const Kept kept = keep_in(folder, build_id, source); kept != Kept::kYes)
+      return kept;
+    const Fd ids = enter(root, kLinks);
+    const Fd links = ids ? enter(ids, id.substr(0, kDigitsOfFolder)) : Fd();
+    if (!links)
+      return Kept::kNotOurs;
+    // `.build-id/5e/0a…` may lead elsewhere.
+    io::replace_link(in_folder(links, id.substr(kDigitsOfFolder)), target);
+    return Kept::kYes;
+  } catch (const Error&) {
+    return Kept::kNotWritten;
+  }
 }
 
 }  // namespace pe::binaries

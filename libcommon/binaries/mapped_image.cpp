@@ -22,7 +22,7 @@ namespace {
 using Opened = std::variant<io::RegularFile, io::FileFailure>;
 
 bool has_inode(const Opened& opened, std::uint64_t inode) {
-  struct stat status {};
+  struct stat status = {};
   const auto* file = std::get_if<io::RegularFile>(&opened);
   return file != nullptr && ::fstat(file->fd.get(), &status) == 0 && status.st_ino == inode;
 }
@@ -154,7 +154,7 @@ std::optional<elf::Image> open_here(const proc::Mapping& mapping) {
 }
 
 bool has_other_inode(const elf::Image& image, const proc::MappedFile& recorded) {
-  struct stat status {};
+  struct stat status = {};
   return recorded.build_id.empty() && recorded.inode != 0 && ::fstat(image.fd(), &status) == 0 &&
          status.st_ino != recorded.inode;
 }

@@ -74,23 +74,23 @@ void ignore_signal(int /*signal*/) {}
 /// So that what hits the limit of a file's size (setrlimit(2)) fails as on a full disk, with a
 /// message.  Not ignored, which commands that we run would inherit.
 void let_writes_fail() {
-  struct sigaction now {};
+  struct sigaction now = {};
   if (::sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler == SIG_IGN)
     return;  // fails already, and so it shall for commands that we run
-  struct sigaction fail {};
+  struct sigaction fail = {};
   fail.sa_handler = ignore_signal;
   fail.sa_flags = SA_RESTART;
   ::sigaction(SIGXFSZ, &fail, nullptr);
 }
 
 void let_one_interrupt_pass() {
-  struct stat in {};
+  struct stat in = {};
   if (::fstat(STDIN_FILENO, &in) != 0 || !S_ISFIFO(in.st_mode))
     return;
-  struct sigaction old {};
+  struct sigaction old = {};
   if (::sigaction(SIGINT, nullptr, &old) != 0 || old.sa_handler == SIG_IGN)
     return;
-  struct sigaction once {};
+  struct sigaction once = {};
   once.sa_handler = ignore_signal;
   once.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   ::sigaction(SIGINT, &once, nullptr);

@@ -12,15 +12,21 @@
 namespace pe::cli {
 namespace {
 
+bool is_ignored(int signal) {
+  struct sigaction now = {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// What the caller ignores (nohup) stays ignored, but not SIGINT: a script's background jobs ignore
+/// it, and yet whoever sends it by kill(1) wants them to end.  The kernel queues a blocked signal
+/// also where it is ignored (sig_ignored(), kernel/signal.c).
 sigset_t stop_set() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction now {};
-    // What the caller ignores (nohup, a shell's background job) stays ignored.
-    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+  ::sigaddset(&set, SIGINT);
+  for (const int signal : {SIGTERM, SIGHUP})
+    if (!is_ignored(signal))
       ::sigaddset(&set, signal);
-  }
   return set;
 }
 
@@ -29,7 +35,7 @@ sigset_t stop_set() {
 SignalState SignalState::now() {
   SignalState state{};
   ::sigprocmask(SIG_SETMASK, nullptr, &state.blocked);
-  struct sigaction pipe {};
+  struct sigaction pipe = {};
   state.ignores_pipe = ::sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler == SIG_IGN;
   return state;
 }
@@ -39,7 +45,7 @@ void SignalState::apply() const noexcept {
   ::signal(SIGPIPE, ignores_pipe ? SIG_IGN : SIG_DFL);
 }
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals() : ignores_keys_(is_ignored(SIGINT)) {
   const sigset_t set = stop_set();
   fd_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!fd_)
@@ -56,9 +62,12 @@ StopSignals::~StopSignals() {
 
 std::optional<StopSignal> StopSignals::take() {
   signalfd_siginfo info{};
-  if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info))
-    return std::nullopt;
-  return StopSignal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+  while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const StopSignal signal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+    if (signal.number != SIGINT || !signal.is_from_terminal || !ignores_keys_)
+      return signal;
+  }
+  return std::nullopt;
 }
 
 }  // namespace pe::cli

@@ -26,7 +26,8 @@ struct StopSignal {
 };
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP do not end the process but make
-/// fd() readable, and SIGPIPE is an error of write(2).  One at a time.
+/// fd() readable, and SIGPIPE is an error of write(2).  One at a time.  A process that was started
+/// with SIGINT ignored hears of it only from kill(2), not from Ctrl-C.
 class StopSignals {
  public:
   /// Throws Error.
@@ -47,6 +48,7 @@ class StopSignals {
 
  private:
   SignalState before_ = SignalState::now();
+  bool ignores_keys_;
   Fd fd_;
 };
 

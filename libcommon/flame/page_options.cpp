@@ -85,11 +85,11 @@ void read_encoding(const cli::CommandLine& line, std::string& encoding) {
       "UTF-8",  "US-ASCII", "ISO-8859-", "ISO_8859-", "WINDOWS-125", "CP125", "KOI8-",
       "LATIN1", "EUC-",     "GB2312",    "GBK",       "GB18030",     "BIG5",  "TIS-620",
   };
+  const auto is_begin = [&name](std::string_view text) { return name.starts_with(text); };
   const bool is_known =
       name.size() < 20 &&
       name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string::npos &&
-      std::any_of(std::begin(kBegins), std::end(kBegins),
-                  [&name](std::string_view begin) { return name.starts_with(begin); });
+      std::any_of(std::begin(kBegins), std::end(kBegins), is_begin);
   if (!is_known)
     refuse("encoding", "not an encoding that is known to extend ASCII", *text);
   encoding = name;

@@ -38,6 +38,18 @@ std::optional<Count> parse_count(std::string_view text) {
   return Count{.whole = *whole, .billionths = *fraction};
 }
 
+std::optional<Count> times(Count count, std::uint64_t factor) {
+  const std::uint64_t fractions = count.billionths;
+  std::uint64_t billionths = 0;
+  Count product;
+  if (__builtin_mul_overflow(count.whole, factor, &product.whole) ||
+      __builtin_mul_overflow(fractions, factor, &billionths) ||
+      __builtin_add_overflow(product.whole, billionths / Count::kOne, &product.whole))
+    return std::nullopt;
+  product.billionths = static_cast<std::uint32_t>(billionths % Count::kOne);
+  return product;
+}
+
 void append_count(std::string& out, Count count) {
   fmt::format_to(std::back_inserter(out), "{}", count.whole);
   if (count.billionths == 0)

@@ -63,6 +63,9 @@ struct Count {
 /// anything else, also for what does not fit 64 bits.
 std::optional<Count> parse_count(std::string_view text);
 
+/// `count` multiplied by `factor`; nullopt if that does not fit.
+std::optional<Count> times(Count count, std::uint64_t factor);
+
 /// The shortest text that parse_count() turns back into `count`.
 void append_count(std::string& out, Count count);
 inline std::string to_text(Count count) {

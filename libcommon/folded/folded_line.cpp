@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "folded/folded_line.h"
 
+#include <algorithm>
+
 #include "base/characters.h"
 #include "base/take_until.h"
 
@@ -73,6 +75,23 @@ bool has_two_columns(std::string_view text) {
       return false;
   }
   return is_any;
+}
+
+bool looks_folded(std::string_view text) {
+  constexpr std::size_t kMostOthers = 10;  // one line in so many
+  std::size_t lines = 0;
+  std::size_t others = 0;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos)
+      continue;
+    ++lines;
+    if (is_blank(line[0]) || !parse_folded_line(line))
+      ++others;
+  }
+  return others <= lines / kMostOthers;
 }
 
 void append_folded_line(std::string& out, const FoldedLine& line) {

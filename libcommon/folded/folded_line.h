@@ -39,6 +39,10 @@ std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns colum
 /// A line without its newline may be cut, and is not looked at.
 bool has_two_columns(std::string_view text);
 
+/// Is `text`, the beginning of a file, folded text rather than something else?  Nearly all of its
+/// lines must be, and begin without a blank: many tables, too, have lines that end in a number.
+bool looks_folded(std::string_view text);
+
 /// Appends "stack count\n" or "stack before count\n".  A stack that parse_folded_line() returned
 /// comes back as it was; any other must hold no newline and not end in a blank.
 void append_folded_line(std::string& out, const FoldedLine& line);

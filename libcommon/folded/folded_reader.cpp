@@ -60,7 +60,7 @@ void FoldedReader::note_malformed(std::string_view line) {
     return;
   }
   if (malformed_.count++ == 0)
-    malformed_.first = fmt::format("{}: {}", place(), quoted(line));
+    malformed_.first = fmt::format("{}: {}", place(), pe::quoted(line));
 }
 
 std::string FoldedReader::place() const {

@@ -106,6 +106,15 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   // The tracer's own cost.
   std::uint64_t walks, frames_walked, frames_reused;
   std::uint64_t private_bytes;  ///< touched, as far as it knows: what is not in this file
+
+  // What the program has mapped itself (mmap(2), anonymous and writable), where that does not count
+  // as allocations.
+  std::uint64_t mapped_bytes, mapped_count;            ///< in all
+  std::uint64_t mapped_live_bytes, mapped_peak_bytes;  ///< held now, and at most
+  std::uint64_t mapped_top_bytes;                      ///< in all, of the site that maps most
+  std::uint32_t mapped_top_site;                       ///< its number; 0: none
+  std::uint32_t unused_mapped;
+  std::uint64_t resident_peak_bytes;  ///< VmHWM when the process ended; 0: not known
 };
 
 enum class BeganAs : std::uint32_t { kProgram, kFork };

@@ -12,7 +12,7 @@
 namespace pe::heap {
 
 std::variant<SharedFile, std::string> SharedFile::check(Fd fd) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != kFileBytes)
     return "no shared memory of the right size";
@@ -44,7 +44,7 @@ std::uint64_t SharedFile::bytes_without_hole(std::uint64_t at) const {
 }
 
 std::uint64_t SharedFile::data_bytes() const {
-  struct stat status {};
+  struct stat status = {};
   constexpr std::uint64_t kBlockBytes = 512;  // whatever st_blksize is
   return ::fstat(fd_.get(), &status) == 0
              ? static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes

@@ -38,7 +38,8 @@ class SharedFile {
   template <typename T>
   [[nodiscard]] std::vector<T> read_sparse(std::uint64_t at, std::uint64_t count) const {
     std::vector<T> values(count);
-    values.resize(read_bytes(at, std::as_writable_bytes(std::span(values))) / sizeof(T));
+    const std::size_t read = read_bytes(at, std::as_writable_bytes(std::span(values))) / sizeof(T);
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(read), values.end());
     return values;
   }
 

@@ -38,7 +38,7 @@ Input Input::open(const std::string& path, int stdin_fd) {
                  : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd)
     throw_errno(name, errno);
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd.get(), &status) == 0 && S_ISDIR(status.st_mode))
     throw_errno(name, EISDIR);
   return {std::move(fd), std::move(name)};

@@ -16,9 +16,29 @@ namespace {
 
 constexpr std::size_t kFlushAt = 64 * 1024;  // bytes; a pipe's default size
 
-int create_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0)
+/// A name of a descriptor that is open already, which no new file can replace.
+bool is_descriptor(std::string_view path) {
+  return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/");
+}
+
+/// A device or a pipe of that name, opened; none if a new file is to be made.  A link that leads to
+/// one is followed: nothing is created or replaced there.  Throws Error.
+Fd open_in_place(const std::string& path) {
+  const Fd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat status = {};
+  if (!found || ::fstat(found.get(), &status) != 0)
+    return {};
+  if (S_ISDIR(status.st_mode))
+    throw_errno(path, EISDIR);
+  if (S_ISREG(status.st_mode) && !is_descriptor(path))
+    return {};
+  // Somebody could have put it there to hold us up, or to read what is not theirs.
+  if (S_ISFIFO(status.st_mode) && status.st_uid != ::geteuid() && status.st_uid != 0)
+    throw Error(path + ": is another user's pipe");
+  const std::string same = "/proc/self/fd/" + std::to_string(found.get());
+  Fd fd(::open(same.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC));
+  if (!fd)
     throw_errno(path, errno);
   return fd;
 }
@@ -36,7 +56,7 @@ void FdOutput::write(std::string_view bytes) {
 void FdOutput::flush() { write_through(buffer_); }
 
 void FdOutput::wait_by(const WaitForRoom& wait) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd_, &status) == 0 && !S_ISREG(status.st_mode))
     wait_ = wait;
 }
@@ -101,11 +121,18 @@ void HeldOutput::release() {
   out_.flush();
 }
 
-void FileOutput::discard() noexcept {
-  if (::ftruncate(fd_.get(), 0) != 0)
-    return;  // a device or a pipe, which cannot be
+FileOutput::FileOutput(const std::string& path, Named named)
+    : in_place_(open_in_place(path)),
+      file_(in_place_ ? std::nullopt : std::optional<NewFile>(std::in_place, path)),
+      out_(file_ ? file_->fd().get() : in_place_.get(), path) {
+  if (file_ && named == Named::kAtOnce)
+    file_->keep();
 }
 
-FileOutput::FileOutput(const std::string& path) : fd_(create_file(path)), out_(fd_.get(), path) {}
+void FileOutput::keep() {
+  out_.flush();
+  if (file_)
+    file_->keep();
+}
 
 }  // namespace pe::io

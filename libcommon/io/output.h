@@ -6,11 +6,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/fd.h"
+#include "io/new_file.h"
 
 namespace pe::io {
 
@@ -69,19 +71,27 @@ class MessageOutput final : public Output {
   std::string buffer_;
 };
 
-/// A file of the tool's own (-o FILE): created, or emptied, when opened.
+/// When a new file gets its name.
+enum class Named {
+  kAtOnce,    ///< a stream, which others may read while it grows, and after we were killed
+  kWhenWhole  ///< at keep(); without it the old file stays
+};
+
+/// A file that the user named (-o FILE).  A device or a pipe is written as it is; anything else is
+/// replaced by a new file (NewFile).
 class FileOutput final : public Output {
  public:
   /// Throws Error if the file cannot be created.
-  explicit FileOutput(const std::string& path);
+  FileOutput(const std::string& path, Named named);
   void write(std::string_view bytes) override { out_.write(bytes); }
   void flush() override { out_.flush(); }
   void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
-  /// Empties the file again: what is in it is not whole, and would not show it.
-  void discard() noexcept;
+  /// Nothing more comes: flushes, and gives the file its name.  Throws Error.
+  void keep();
 
  private:
-  Fd fd_;
+  Fd in_place_;  ///< none: a new file
+  std::optional<NewFile> file_;
   FdOutput out_;
 };
 

@@ -62,7 +62,7 @@ std::variant<RegularFile, FileFailure> open_stored(const std::string& path, Link
 }
 
 std::variant<RegularFile, FileFailure> open_stored(const Fd& path) {
-  struct statfs system {};
+  struct statfs system = {};
   if (::fstatfs(path.get(), &system) != 0)
     return failure_of(errno);
   return is_of_kernel(static_cast<std::uint32_t>(system.f_type)) ? FileFailure::kNotRegular
@@ -70,7 +70,7 @@ std::variant<RegularFile, FileFailure> open_stored(const Fd& path) {
 }
 
 std::variant<RegularFile, FileFailure> open_regular(const Fd& path) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(path.get(), &status) != 0)
     return failure_of(errno);
   if (!S_ISREG(status.st_mode))
@@ -84,7 +84,7 @@ std::variant<RegularFile, FileFailure> open_regular(const Fd& path) {
 }
 
 std::variant<RegularFile, FileFailure> check_regular(Fd fd) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd.get(), &status) != 0)
     return failure_of(errno);
   if (!S_ISREG(status.st_mode))

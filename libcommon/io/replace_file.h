@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,9 +17,5 @@ enum class Outlives {
 /// was there; a symbolic link is replaced, not followed.  Throws Error.
 void replace_file(const std::string& path, std::string_view content,
                   Outlives outlives = Outlives::kProcess);
-
-/// The last part of `path`, if `name` is what replace_file() calls the new file as long as it is
-/// not whole: one that is left over is of a process that was killed.  Dies with `name`.
-std::optional<std::string_view> replaced_by(std::string_view name);
 
 }  // namespace pe::io

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "kernel_unwind/mapped_memory.h"
+#include "kernel_unwind/target_filter.h"
 #include "kernel_unwind/verifier_log.h"
 
 namespace pe::kernel_unwind {
@@ -40,14 +41,6 @@ using Link = std::unique_ptr<bpf_link, LinkDeleter>;
 struct RingDeleter {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
-
-/// Ids of tasks are as the first namespace has them (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-void refuse_other_namespaces() {
-  constexpr ino_t kFirst = 0xefff'fffc;
-  struct stat status {};
-  if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != kFirst)
-    throw Unavailable("eBPF: does not work in a pid namespace (a container) of its own");
-}
 
 /// libbpf does not always pass on that it was this which has failed.
 bool is_short_of_files() {
@@ -124,7 +117,7 @@ class LoadedObject final : public BpfObject {
   void pause(bool is_paused) override { skeleton_->bss->is_paused = is_paused ? 1 : 0; }
   void attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
-  bool add_target(std::uint32_t tgid) override;
+  bool add_target(std::uint32_t tgid, TargetStart start) override;
 
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
@@ -163,7 +156,7 @@ LoadedObject::LoadedObject(Skeleton skeleton)
     throw_errno("eBPF: ring", errno);
   const auto& programs = skeleton_->progs;
   for (const bpf_program* program :
-       {programs.on_rename, programs.on_exec, programs.on_fork, programs.on_exit})
+       {programs.on_rename, programs.on_exec, programs.on_fork, programs.on_exit, programs.on_free})
     of_processes_.push_back(attach(program));
 }
 
@@ -210,8 +203,9 @@ void LoadedObject::forget_process(std::uint32_t tgid) {
   tell_change();
 }
 
-bool LoadedObject::add_target(std::uint32_t tgid) {
-  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &tgid, BPF_ANY) == 0;
+bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
+  const auto value = static_cast<std::uint32_t>(start);
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
 }
 
 /// Not by libbpf's own function, which would let the counter begin.
@@ -360,7 +354,7 @@ Counts LoadedObject::counts() const {
 }  // namespace
 
 std::unique_ptr<BpfObject> load(const LoadOptions& options) {
-  refuse_other_namespaces();
+  refuse_other_pid_namespaces();
   libbpf_set_print(nullptr);  // what it has to say is in the log
   std::string log(kVerifierLogBytes, '\0');
   Skeleton skeleton = open(log);

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "kernel_unwind/records.h"
 #include "kernel_unwind/table_store.h"
+#include "kernel_unwind/target_start.h"
 
 namespace pe::kernel_unwind {
 
@@ -88,7 +89,7 @@ class BpfObject : public TableStore {
   virtual void detach() = 0;
 
   /// False if there are too many.
-  virtual bool add_target(std::uint32_t tgid) = 0;
+  virtual bool add_target(std::uint32_t tgid, TargetStart start) = 0;
 
   /// To poll(2) for samples.
   [[nodiscard]] virtual int ring_fd() const = 0;

@@ -104,7 +104,26 @@ RuleEntry entry_of_load(const SimpleExpression& load, std::uint16_t slot) noexce
                slot, static_cast<unsigned>(load.addend / kWordBytes));
 }
 
+/// Is a register's rule, of that kind, the expression fp + offset?
+bool is_by_frame_pointer(const RegisterRule& rule, RegisterRule::Kind kind,
+                         std::int64_t offset) noexcept {
+  return rule.kind == kind &&
+         unwind::simple_expression(rule.expression) ==
+             SimpleExpression{.register_number = kFramePointer, .offset = offset};
+}
+
+/// The caller is on another stack, that the frame pointer leads to (unwind/go_frames.h).
+bool switches_stacks(const CfiRow& row) noexcept {
+  constexpr std::int64_t kWord = kWordBytes;
+  using Kind = RegisterRule::Kind;
+  return is_by_frame_pointer(row.registers[kInstructionPointer], Kind::kExpression, kWord) &&
+         is_by_frame_pointer(row.registers[kFramePointer], Kind::kExpression, 0) &&
+         is_by_frame_pointer(row.registers[kStackPointer], Kind::kValue, 2 * kWord);
+}
+
 RuleEntry entry_of_general_row(const CfiRow& row) noexcept {
+  if (switches_stacks(row))
+    return entry(kRuleSwitch);
   const RegisterRule& return_address = row.registers[kInstructionPointer];
   const auto slot = frame_pointer_place(row.registers[kFramePointer]);
   const bool is_return_address_below_cfa =
@@ -177,6 +196,8 @@ std::string to_string(const RuleEntry& entry) {
       return fmt::format("cfa=r{}{:+}{}", entry.base, entry.offset, slot);
     case kRuleLoadStack:
       return fmt::format("cfa=*(sp{:+})+{}{}", entry.offset, addend, slot);
+    case kRuleSwitch:
+      return "switch";
     case kRuleSignal:
       return "signal";
     default:

@@ -62,6 +62,7 @@ enum RuleEntryKind {
   kRuleEnd,           ///< the outermost frame
   kRuleRegister,      ///< CFA = register `base` (DWARF number) + offset: only the first frame's
   kRuleLoadStack,     ///< CFA = *(sp + offset) + 8 * base
+  kRuleSwitch,        ///< another stack: ip = *(fp + 8), fp = *fp, sp = fp + 16
   kRuleSignal,        ///< the kernel's signal frame at sp, see kSignal...; its caller is exact
   kRuleUnsupported,   ///< CFI says something else: user space can follow it, the kernel cannot
 };

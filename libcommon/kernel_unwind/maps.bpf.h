@@ -10,6 +10,7 @@
 
 #include "kernel_unwind/layout.h"
 #include "kernel_unwind/records.h"
+#include "kernel_unwind/targets.bpf.h"
 
 /// Makes the compiler check and use the same register: of a bound that it checks on a copy the
 /// verifier knows nothing.
@@ -84,14 +85,6 @@ struct {
   __type(key, uint32_t);
   __type(value, struct ProcessMappings);
 } processes SEC(".maps");
-
-struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, 32768);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, uint32_t);
-  __type(value, uint32_t);
-} targets SEC(".maps");
 
 /// When a process was given a name, and the last time that this was by exec: right before the
 /// PERF_RECORD_COMM.

@@ -1,10 +1,15 @@
-// In place of bpf_object.cpp where eBPF programs could not be compiled.
+// In place of bpf_object.cpp and target_filter.cpp where eBPF programs could not be compiled.
 // SPDX-License-Identifier: MIT
 #include "kernel_unwind/bpf_object.h"
+#include "kernel_unwind/target_filter.h"
 
 namespace pe::kernel_unwind {
 
 std::unique_ptr<BpfObject> load(const LoadOptions& /*options*/) {
+  throw Unavailable("eBPF: this program was built without it");
+}
+
+std::unique_ptr<TargetFilter> load_target_filter() {
   throw Unavailable("eBPF: this program was built without it");
 }
 

@@ -17,7 +17,7 @@ static __always_inline struct Scratch* scratch_of_cpu(uint32_t use) {
 }
 
 static __always_inline bool is_target(uint32_t tgid) {
-  return !only_targets || bpf_map_lookup_elem(&targets, &tgid);
+  return !only_targets || is_started_target(tgid);
 }
 
 // --- Samples ----------------------------------------------------------------------------------
@@ -393,6 +393,7 @@ int BPF_PROG(on_rename, struct task_struct* task) {
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
   const uint32_t tgid = task->tgid;
+  follow_exec(tgid);
   struct ExecTimes* times = bpf_map_lookup_elem(&execs, &tgid);
   if (times)
     times->exec_ns = times->renamed_ns;
@@ -412,8 +413,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   if (tgid == parent_tgid)
     return 0;
   struct Counts* counted = counts_of_cpu();
-  if (only_targets && bpf_map_lookup_elem(&targets, &parent_tgid) &&
-      bpf_map_update_elem(&targets, &tgid, &tgid, BPF_ANY) && counted)
+  if (only_targets && !follow_fork(parent_tgid, tgid) && counted)
     ++counted->targets_full;
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &parent_tgid);
   if (process && is_up_to_date(process, parent_tgid))
@@ -428,6 +428,11 @@ int BPF_PROG(on_exit, struct task_struct* task) {
     return 0;
   bpf_map_delete_elem(&processes, &tgid);
   bpf_map_delete_elem(&execs, &tgid);
-  bpf_map_delete_elem(&targets, &tgid);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct* task) {
+  forget_freed(task);
   return 0;
 }

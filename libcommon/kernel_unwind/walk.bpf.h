@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_unwind/memory.bpf.h"
+#include "unwind/x86_64_stubs.h"
 
 /// As unwind::FrameSource, and unwind::Frame's bits.
 enum { kByCfi, kByFramePointer, kByLeaf };
@@ -199,6 +200,52 @@ static __always_inline long from_blind_step(int result) {
   return result != 0;
 }
 
+/// Whether the eight bytes at `avma` are those of a stub.
+static __always_inline bool is_stub_at(uint64_t avma, const struct StubPoint* point) {
+  uint64_t bytes;
+  return !bpf_probe_read_user(&bytes, kStubBytes, (const void*)avma) &&
+         (bytes & point->mask) == point->bytes;
+}
+
+/// Of the frame that is walked, whose code no table describes: one more than the number of the
+/// point in a stub that it is at, or 0.  Code that is not in core is none.
+__attribute__((noinline)) int find_stub(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  if (scratch->is_exact) {
+    for (int i = kStubCallers; i < kStubPoints; ++i)
+      if (is_stub_at(scratch->ip - kStubs[i].offset, &kStubs[i]))
+        return i + 1;
+    return 0;
+  }
+  uint64_t bytes[2];  // of all stubs that call
+  const uint64_t start = scratch->ip - 1 - kMaxStubCallerOffset;
+  if (bpf_probe_read_user(bytes, sizeof bytes, (const void*)start))
+    return 0;
+#pragma unroll
+  for (int i = 0; i < kStubCallers; ++i) {
+    const int shift = 8 * (kMaxStubCallerOffset - kStubs[i].offset);
+    const uint64_t found = shift == 0 ? bytes[0] : bytes[0] >> shift | bytes[1] << (64 - shift);
+    if ((found & kStubs[i].mask) == kStubs[i].bytes)
+      return i + 1;
+  }
+  return 0;
+}
+
+/// Goes to the caller of code that no rule is known of.
+static __always_inline long follow_none(struct Walk* walk) {
+  struct Scratch* scratch = walk->scratch;
+  uint32_t number = find_stub(scratch);
+  KEEP(number);
+  if (number != 0 && number <= kStubPoints) {
+    const struct StubPoint* point = &kStubs[number - 1];
+    if (point->cfa_words == 0)
+      return stop(scratch, kStopEndOfStack);
+    return enter_caller(scratch, scratch->sp + 8ULL * point->cfa_words, point->frame_pointer_slot);
+  }
+  return from_blind_step(step_blindly(scratch, walk->process));
+}
+
 /// Where registers stand, by DWARF number: in struct pt_regs, and in a signal's frame (struct
 /// sigcontext) from its r8 on.
 const uint8_t kPlacesInPtRegs[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
@@ -242,11 +289,27 @@ static __always_inline long leave_signal(struct Scratch* scratch) {
   return 0;
 }
 
+/// Goes to the caller on another stack.
+static __always_inline long leave_stack(struct Scratch* scratch) {
+  const uint64_t fp = scratch->fp;
+  uint64_t ip;
+  if (!read_word(scratch, fp + 8, &ip))
+    return stop(scratch, kStopNotReadable);
+  scratch->fp_at = fp;
+  scratch->ip = ip;
+  scratch->sp = fp + 16;
+  scratch->is_exact = 0;
+  scratch->is_unique = 1;
+  scratch->source = kByCfi;
+  return 0;
+}
+
 /// From the frame that has just been put to its caller.
 static __always_inline long follow(struct Walk* walk, struct RuleEntry rule) {
   struct Scratch* scratch = walk->scratch;
   const int64_t offset = rule.offset;
   const bool needs_fp = rule.kind == kRuleFramePointer || rule.kind == kRuleRealigned ||
+                        rule.kind == kRuleSwitch ||
                         rule.frame_pointer_slot == kFramePointerAtItself;
   if (needs_fp && !need_fp(scratch))
     return stop(scratch, kStopNotReadable);
@@ -278,10 +341,12 @@ static __always_inline long follow(struct Walk* walk, struct RuleEntry rule) {
       break;
     case kRuleEnd:
       return stop(scratch, kStopEndOfStack);
+    case kRuleSwitch:
+      return leave_stack(scratch);
     case kRuleSignal:
       return leave_signal(scratch);
     case kRuleNone:
-      return from_blind_step(step_blindly(scratch, walk->process));
+      return follow_none(walk);
     default:
       return stop(scratch, kStopUnsupported);
   }

@@ -167,6 +167,8 @@ void Resolver::open(Module& module, std::uint32_t pid, const proc::Mapping& mapp
   module.is_library =
       image == nullptr ? path.find(".so") != std::string::npos : elf::is_shared_library(*image);
   module.is_stripped = image != nullptr && image->section(".symtab") == nullptr;
+  if (image != nullptr && image->section(".gopclntab") != nullptr)
+    go_files_.insert(path);
   if (image != nullptr && (detail_.inlined || detail_.lines))
     module.inlines = std::make_unique<dwarf::Inlines>(*image, path, debug_files_);
   if (module.inlines && module.inlines->is_empty())
@@ -177,7 +179,7 @@ void Resolver::open(Module& module, std::uint32_t pid, const proc::Mapping& mapp
 void Resolver::say_refused(const proc::MappedFile& file) {
   constexpr unsigned kMost = 20;
   if (refused_++ < kMost)
-    say_(fmt::format("{}: its build id is not the recorded {}: not used", quoted(file.path),
+    say_(fmt::format("{}: its build id is not the recorded {}: not used", pe::quoted(file.path),
                      binaries::hex(file.build_id)));
 }
 

@@ -104,6 +104,9 @@ class Resolver {
   /// one that was recorded.
   [[nodiscard]] unsigned doubtful_files() const noexcept { return doubtful_files_; }
 
+  /// Has Go built the file of that path, as far as it was opened?
+  [[nodiscard]] bool is_go(std::string_view path) const { return go_files_.contains(path); }
+
   /// Of all that was read so far.
   [[nodiscard]] SkippedLines skipped_lines() const;
 
@@ -148,6 +151,7 @@ class Resolver {
   std::unordered_map<std::string, std::shared_ptr<Module>> by_build_id_;  ///< those opened
   unsigned refused_ = 0;  ///< files told of whose build id differs
   unsigned doubtful_files_ = 0;
+  std::set<std::string, std::less<>> go_files_;
   std::unordered_map<std::uint32_t, Jit> jits_;
   SkippedLines skipped_of_forgotten_;  ///< of perf maps that are no longer in jits_
   std::optional<proc::Kallsyms> kernel_;

@@ -104,9 +104,41 @@ std::string describe(const FrameCounts& counts) {
                         describe(static_cast<Unnamed>(reason)));
     separator = ", ";
   }
-  if (counts.by_reason()[static_cast<std::size_t>(Unnamed::kNoMap)] > 0)
-    text += "; compilers write a perf map when asked, as by node --perf-basic-prof";
   return text;
+}
+
+std::vector<FrameCounts::Stripped> FrameCounts::stripped() const {
+  std::vector<Stripped> files;
+  for (const Module& module : modules_)
+    if (module.stripped_samples > 0)
+      files.push_back({*module.name, module.stripped_samples});
+  std::ranges::sort(files, [](const Stripped& a, const Stripped& b) {
+    return std::tie(b.samples, a.module) < std::tie(a.samples, b.module);
+  });
+  return files;
+}
+
+std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
+                                           const std::function<bool(std::string_view)>& is_go) {
+  constexpr std::size_t kMostLines = 3;
+  constexpr double kPercent = 100, kLeastPercent = 1;
+  std::vector<std::string> lines;
+  for (const auto& [module, samples] : counts.stripped()) {
+    const double share =
+        kPercent * static_cast<double>(samples) / static_cast<double>(counts.samples());
+    if (share < kLeastPercent || lines.size() == kMostLines)
+      break;
+    const char* const cure =
+        is_go(module) ? "build it without -ldflags=-s"
+        : has_servers ? "the servers of DEBUGINFOD_URLS do not have them: install its -dbgsym "
+                        "package, or link it without -s"
+                      : "install its -dbgsym package, set DEBUGINFOD_URLS, or link it without -s";
+    lines.push_back(
+        fmt::format("{} is stripped: {:.1f} % of the samples have frames of it without "
+                    "a name; {}",
+                    pe::quoted(module), share, cure));
+  }
+  return lines;
 }
 
 std::vector<std::string> table(const FrameCounts& counts) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,7 +26,7 @@ enum class Unnamed : std::uint8_t {
   kBuildIdDiffers,  ///< the file has been replaced since the recording
   kFileDenied,
   kFileUnusable,  ///< not ELF, damaged, not a regular file
-  kStripped,      ///< no symbols at all
+  kStripped,      ///< no symbols, or only those that it exports
   kNotCovered,    ///< symbols, but none here
 };
 inline constexpr std::size_t kUnnamedReasons = 13;
@@ -45,14 +46,21 @@ class FrameCounts {
     const auto [item, is_new] =
         numbers_.try_emplace(module, static_cast<std::uint32_t>(modules_.size()));
     if (is_new)
-      modules_.push_back({&item->first, {}});
+      modules_.push_back({.name = &item->first});
     return item->second;
   }
+  /// The frames that are counted from now on are of another sample.
+  void begin_sample() { ++samples_; }
   void count(Unnamed reason, std::uint32_t module) {
     ++frames_;
     const auto index = static_cast<std::size_t>(reason);
     ++by_reason_[index];
-    ++modules_[module].by_reason[index];
+    Module& of = modules_[module];
+    ++of.by_reason[index];
+    if (reason == Unnamed::kStripped && of.last_stripped != samples_) {
+      of.last_stripped = samples_;
+      ++of.stripped_samples;
+    }
   }
 
   /// How many frames of a module have no name for one reason.
@@ -64,6 +72,15 @@ class FrameCounts {
   /// The largest first.
   [[nodiscard]] std::vector<Row> rows() const;
 
+  /// A stripped file, and how many samples have frames of it without a name.
+  struct Stripped {
+    std::string_view module;
+    std::uint64_t samples;
+  };
+  /// The largest first.
+  [[nodiscard]] std::vector<Stripped> stripped() const;
+  [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
+
   [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
   [[nodiscard]] const ByReason& by_reason() const noexcept { return by_reason_; }
   [[nodiscard]] std::uint64_t unnamed() const noexcept { return frames_ - by_reason_[0]; }
@@ -71,9 +88,11 @@ class FrameCounts {
  private:
   struct Module {
     const std::string* name;  ///< in numbers_, whose nodes do not move
-    ByReason by_reason;
+    ByReason by_reason = {};
+    std::uint64_t stripped_samples = 0;  ///< with a frame that has no name for that
+    std::uint64_t last_stripped = 0;     ///< the last of them
   };
-  std::uint64_t frames_ = 0;
+  std::uint64_t frames_ = 0, samples_ = 0;
   ByReason by_reason_{};
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<Module> modules_;
@@ -82,6 +101,11 @@ class FrameCounts {
 /// "120 of 4000 frames without a name (3.0 %): 100 stripped of symbols, 20 not mapped"; empty if
 /// all have one.
 std::string describe(const FrameCounts& counts);
+
+/// A line for each of the stripped files that hide most names: its share of the samples, and how to
+/// get them.  `has_servers`: debuginfod servers have been asked.  `is_go`: whether Go has built it.
+std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
+                                           const std::function<bool(std::string_view)>& is_go);
 
 /// The lines of a table: frames, their share of all, module, reason.
 std::vector<std::string> table(const FrameCounts& counts);

@@ -42,13 +42,6 @@ std::optional<std::uint64_t> id_of(const Fd& counter) {
   return id;
 }
 
-std::optional<std::uint64_t> value_of(const Fd& counter) {
-  std::array<std::uint64_t, 2> counts{};  // as long as its read_format may make it
-  if (::read(counter.get(), counts.data(), sizeof counts) < ssize_t{sizeof counts[0]})
-    return std::nullopt;
-  return counts[0];
-}
-
 std::optional<std::uint64_t> lost_of(const Fd& counter) {
   std::array<std::uint64_t, 2> counts{};
   if (::read(counter.get(), counts.data(), sizeof counts) != sizeof counts)

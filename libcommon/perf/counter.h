@@ -31,9 +31,6 @@ bool has_build_ids();
 /// The kernel's id of a counter, as its records carry it.
 std::optional<std::uint64_t> id_of(const Fd& counter);
 
-/// What a counter has counted, with what it was inherited by; nullopt if it cannot be read.
-std::optional<std::uint64_t> value_of(const Fd& counter);
-
 /// How many records of a counter that was opened with read_format PERF_FORMAT_LOST (Linux 6.0)
 /// found no room in its ring, those of what it was inherited by among them.
 std::optional<std::uint64_t> lost_of(const Fd& counter);

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 /// Why it cannot be executed, as an errno; 0 if it can be.
 int why_no_program(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
     return errno;
   if (!S_ISREG(status.st_mode))
@@ -58,7 +58,7 @@ std::vector<std::string> candidates_for(const std::string& name) {
 
 /// Would it run with rights that we do not have?  ld.so(8): then LD_PRELOAD counts for nothing.
 bool gets_more_rights(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
     return false;
   const bool is_other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != ::getuid();
@@ -100,9 +100,10 @@ void check_program(const std::string& path) {
                 ": is a 32-bit program, or one for another processor: a library can be "
                 "loaded into those for x86-64 only");
   if (!image->has_interpreter())
-    throw Error(path +
-                ": is statically linked: a library cannot be loaded into it; link it "
-                "dynamically");
+    throw Error(path + ": is statically linked: a library cannot be loaded into it; " +
+                (image->section(".go.buildinfo") != nullptr
+                     ? "Go has profiles of its own (runtime/pprof)"
+                     : "link it dynamically"));
   const char* options = std::getenv("ASAN_OPTIONS");
   if (options != nullptr && elf::takes_any_order(options))
     return;

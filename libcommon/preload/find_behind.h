@@ -1,4 +1,4 @@
-// The function that a program would have without us.
+// The functions that a program would have without us.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,6 +11,14 @@ namespace pe::preload {
 template <typename Function>
 void find_behind(const char* name, Function*& into) noexcept {
   into = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// Finds the C library's own definition, by the `version` that it has there ("GLIBC_2.17").  The
+/// runtimes of sanitizers define wrappers under the same names, without versions: a handler of
+/// signals that interrupts such a runtime must not call them.
+template <typename Function>
+void find_in_libc(const char* name, const char* version, Function*& into) noexcept {
+  into = reinterpret_cast<Function*>(::dlvsym(RTLD_NEXT, name, version));
 }
 
 }  // namespace pe::preload

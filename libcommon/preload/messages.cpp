@@ -28,9 +28,11 @@ struct StandardError {
 constinit StandardError
     began_with{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
 
+/// By the system call, as poll(2) below: clang's ThreadSanitizer wraps both, and its wrappers crash
+/// until the program has begun.
 StandardError standard_error() noexcept {
-  struct stat status {};
-  if (::fstat(STDERR_FILENO, &status) != 0)
+  struct stat status = {};
+  if (::syscall(SYS_fstat, STDERR_FILENO, &status) != 0)
     return {};
   return {true, status.st_dev, status.st_ino};
 }
@@ -58,7 +60,7 @@ void take_back(int signal, std::uint64_t pending_before) noexcept {
 /// terminals that belong to others.
 void write_unharmed(std::string_view text) noexcept {
   pollfd polled{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&polled, 1, 0) != 1 || (polled.revents & POLLOUT) == 0)
+  if (::syscall(SYS_poll, &polled, 1, 0) != 1 || (polled.revents & POLLOUT) == 0)
     return;
   const std::uint64_t blocked = bit_of(SIGPIPE) | bit_of(SIGXFSZ) | bit_of(SIGTTOU);
   std::uint64_t before = 0;

@@ -11,9 +11,17 @@ namespace std {
 
 [[noreturn]] void __throw_length_error(const char* /*what*/);
 [[noreturn]] void __throw_out_of_range_fmt(const char* /*format*/, ...);
+[[noreturn]] void __glibcxx_assert_fail(const char* /*file*/, int /*line*/, const char* /*caller*/,
+                                        const char* /*condition*/) noexcept;
 
 void __throw_length_error(const char* /*what*/) { __builtin_trap(); }
 void __throw_out_of_range_fmt(const char* /*format*/, ...) { __builtin_trap(); }
+
+// Headers call it where _GLIBCXX_ASSERTIONS is defined, as distributions and newer mesons do.
+void __glibcxx_assert_fail(const char* /*file*/, int /*line*/, const char* /*caller*/,
+                           const char* /*condition*/) noexcept {
+  __builtin_trap();
+}
 
 }  // namespace std
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers)

@@ -22,7 +22,7 @@ namespace {
 /// By system calls, as what the C library has for it may be hooks of the program's.  What is no
 /// regular file cannot be executed, and to open it can have effects.
 int open_program(int folder, const char* path) noexcept {
-  struct stat status {};
+  struct stat status = {};
   if (::fstatat(folder, path, &status, 0) != 0 || !S_ISREG(status.st_mode))
     return -1;
   return static_cast<int>(

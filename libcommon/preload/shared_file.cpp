@@ -56,7 +56,7 @@ bool connect_to(int socket, std::string_view name) noexcept {
     return false;
   std::copy(name.begin(), name.end(), address.sun_path + 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return ::connect(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+  return ::syscall(SYS_connect, socket, &address, size) == 0;
 }
 
 }  // namespace
@@ -81,11 +81,12 @@ std::optional<SharedFile> make_shared_file(const char* name, std::uint64_t bytes
   return std::nullopt;
 }
 
+/// By system calls: see thread_sanitizer.h.
 Link::Link(std::string_view name, int patience_s) noexcept
-    : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    : socket_(static_cast<int>(::syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0))) {
   const timeval patience{patience_s, 0};
   if (socket_ >= 0 && patience_s != 0)
-    ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    ::syscall(SYS_setsockopt, socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (socket_ < 0 || connect_to(socket_, name))
     return;
   const KeepErrno keep;
@@ -102,8 +103,8 @@ Link::~Link() {
 bool Link::is_to_parent() const noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
-  return ::getsockopt(socket_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != 0 &&
-         peer.pid == ::getppid();
+  return ::syscall(SYS_getsockopt, socket_, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.pid != 0 && peer.pid == ::getppid();
 }
 
 bool Link::send_file(int fd, std::string_view key) const noexcept {
@@ -124,7 +125,7 @@ bool Link::send_file(int fd, std::string_view key) const noexcept {
 }
 
 void Link::send_reason(const Failure& failure) const noexcept {
-  static_cast<void>(::send(socket_, failure.what, std::strlen(failure.what), MSG_NOSIGNAL));
+  ::syscall(SYS_sendto, socket_, failure.what, std::strlen(failure.what), MSG_NOSIGNAL, nullptr, 0);
 }
 
 }  // namespace pe::preload

@@ -5,9 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <memory>
+#include <system_error>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "base/file_name.h"
 #include "base/parse_number.h"
 #include "base/take_until.h"
 #include "io/input.h"
@@ -92,6 +97,45 @@ std::vector<pid_t> children_of(pid_t pid) {
     if (const auto number = parse_number<std::uint32_t>(*word))
       children.push_back(static_cast<pid_t>(*number));
   return children;
+}
+
+std::vector<pid_t> descendants_of(const std::vector<pid_t>& processes) {
+  std::unordered_map<pid_t, std::vector<pid_t>> children;
+  for (const pid_t pid : processes.empty() ? std::vector<pid_t>{} : all_processes())
+    if (const auto status = status_of(pid))
+      children[status->parent_pid].push_back(pid);
+  std::vector<pid_t> found;
+  std::unordered_set<pid_t> known(processes.begin(), processes.end());
+  const auto add_children = [&](pid_t parent) {
+    for (const pid_t child : children[parent])
+      if (known.insert(child).second)
+        found.push_back(child);
+  };
+  for (const pid_t pid : processes)
+    add_children(pid);
+  for (std::size_t next = 0; next < found.size();)  // it grows
+    add_children(found[next++]);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<pid_t> processes_named(std::string_view name) {
+  const auto has_name = [name](pid_t pid) {
+    std::error_code refused;
+    const auto program =
+        std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), refused).string();
+    constexpr std::string_view kDeleted = " (deleted)";
+    std::string_view file = program;
+    if (file.ends_with(kDeleted))
+      file.remove_suffix(kDeleted.size());
+    if (comm_of(pid, pid) != name && (file.empty() || file_name(file) != name))
+      return false;
+    const auto status = status_of(pid);
+    return status && status->has_memory;
+  };
+  std::vector<pid_t> found = all_processes();
+  std::erase_if(found, [&](pid_t pid) { return !has_name(pid); });
+  return found;
 }
 
 std::vector<pid_t> all_processes() { return numbered_entries("/proc"); }

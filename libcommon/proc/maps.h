@@ -29,6 +29,14 @@ std::vector<pid_t> threads_of(pid_t pid);
 /// where the kernel does not tell (CONFIG_PROC_CHILDREN).
 std::vector<pid_t> children_of(pid_t pid);
 
+/// What these processes have started and, with it, what that has started, without themselves; one
+/// whose parent has ended belongs to nobody.
+std::vector<pid_t> descendants_of(const std::vector<pid_t>& processes);
+
+/// The processes whose name (/proc/PID/comm, 15 bytes at most) or program file has this name.
+/// Zombies do not count.
+std::vector<pid_t> processes_named(std::string_view name);
+
 /// Every process, in ascending order.
 std::vector<pid_t> all_processes();
 

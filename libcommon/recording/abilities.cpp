@@ -90,7 +90,7 @@ void add_bpf(Abilities& found) {
                          has_btf ? "" : fmt::format("no {}: CONFIG_DEBUG_INFO_BTF", kBtf)});
   Ability bpf{"eBPF: stacks walked in the kernel", kYes, "--engine bpf"};
   try {
-    const BpfEngine engine({}, online_cpus().size());
+    const BpfEngine engine({}, {}, online_cpus().size());
   } catch (const Error& error) {
     bpf.answer = kNo;
     bpf.more = error.what();

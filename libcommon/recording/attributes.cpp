@@ -57,7 +57,8 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr.sample_regs_user = perf::wanted_user_regs();
     attr.sample_stack_user = plan.stack_bytes;
-    attr.exclude_callchain_user = 1;
+    // The kernel's frame pointers lead on where a program changes stacks, of which one is copied.
+    attr.exclude_callchain_user = request.keep_stacks ? 1 : 0;
   }
   attr.exclude_user = request.kernel_only ? 1 : 0;
 }
@@ -92,7 +93,7 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
   return attr;
 }
 
-perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan) {
+perf_event_attr make_tracking_attr(const perf_event_attr& sampling) {
   constexpr std::uint64_t kInTrailers =
       PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   perf_event_attr attr{};
@@ -101,15 +102,38 @@ perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.sample_type = sampling.sample_type & kInTrailers;
   attr.sample_id_all = 1;
-  attr.context_switch = 1;
-  // Nothing of the kernel is told, so that users may have it of their own processes.
+  // It reports nothing of the kernel, so that users may have it of their own processes.
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   attr.use_clockid = sampling.use_clockid;
   attr.clockid = sampling.clockid;
   attr.watermark = 1;
+  attr.wakeup_watermark = sampling.wakeup_watermark;
+  follow_tasks(attr);
+  attr.inherit = sampling.inherit;
+  attr.disabled = sampling.disabled;
+  attr.enable_on_exec = sampling.enable_on_exec;
+  attr.read_format = sampling.read_format;
+  return attr;
+}
+
+perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan) {
+  perf_event_attr attr = make_tracking_attr(sampling);
+  attr.context_switch = 1;
   attr.wakeup_watermark = static_cast<std::uint32_t>(plan.switch_ring_bytes() / 2);
   return attr;
+}
+
+perf_event_attr make_cpu_attr(perf_event_attr sampling) {
+  sampling.mmap = 0;
+  sampling.mmap2 = 0;
+  sampling.build_id = 0;
+  sampling.comm = 0;
+  sampling.comm_exec = 0;
+  sampling.task = 0;
+  sampling.inherit = 0;
+  sampling.enable_on_exec = 0;
+  return sampling;
 }
 
 void follow_tasks(perf_event_attr& attr) {

@@ -24,6 +24,13 @@ void use_frame_pointers(perf_event_attr& attr, const Request& request);
 /// follows its records is as with `sampling`.
 perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan);
 
+/// The attr of an event that never samples, for a thread of which `sampling` is counted elsewhere:
+/// it reports what follow_tasks() asks for.
+perf_event_attr make_tracking_attr(const perf_event_attr& sampling);
+
+/// The attr of an event that samples a whole CPU, whatever runs there, and reports nothing else.
+perf_event_attr make_cpu_attr(perf_event_attr sampling);
+
 /// Lets this event's counters also tell of mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);
 

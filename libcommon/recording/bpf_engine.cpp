@@ -29,11 +29,12 @@ std::size_t ring_bytes(const Request& request, std::size_t cpus) {
 
 }  // namespace
 
-BpfEngine::BpfEngine(const Request& request, std::size_t cpus) {
+BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t cpus) {
   const double before_s = own_cpu_seconds();
   const std::size_t bytes = ring_bytes(request, cpus);
   constexpr std::size_t kWakingShare = 8;
   object_ = kernel_unwind::load({.with_kernel_stacks = !request.user_only,
+                                 .only_targets = target.is_of_processes(),
                                  .pass_on = kernel_unwind::kPassUnfinished,
                                  .with_reuse = false,
                                  .stack_bytes = 0,

@@ -34,10 +34,15 @@ class BpfEngine {
  public:
   /// Throws Error, which says why the kernel does not walk stacks here.  `cpus`: how many there
   /// are.
-  BpfEngine(const Request& request, std::size_t cpus);
+  BpfEngine(const Request& request, const Target& target, std::size_t cpus);
 
   /// Has the samples of a counter walked; `id` is what they are to carry.  Throws Error.
   void attach(const Fd& counter, std::uint64_t id);
+  /// Where the target is processes, only those added here have samples, and whoever they fork from
+  /// now on.  False if there are too many.
+  bool add_target(pid_t pid, kernel_unwind::TargetStart start) {
+    return object_->add_target(static_cast<std::uint32_t>(pid), start);
+  }
   [[nodiscard]] kernel_unwind::TableStore& tables() noexcept { return *object_; }
   /// All that is known of the target's mappings is told to the kernel, and samples begin. `read_ns`
   /// (CLOCK_MONOTONIC) is from before those mappings were read.
@@ -52,6 +57,8 @@ class BpfEngine {
 
   /// To poll: there are many samples.
   [[nodiscard]] int ring_fd() const { return object_->ring_fd(); }
+  /// Forked processes that had no room among the targets: they have no samples.
+  [[nodiscard]] std::uint64_t not_followed() const { return object_->counts().targets_full; }
   /// Samples that had no room in the ring.
   [[nodiscard]] std::uint64_t lost() const { return object_->counts().ring_full; }
   /// For the closing line: what programs and tables took of our CPU time, how many stacks were

@@ -50,6 +50,13 @@ Fd open_cgroup(const std::string& path) {
   throw_errno("--cgroup: " + path, errno);
 }
 
+bool is_clock(const perf_event_attr& attr) {
+  return perf::is_software(attr) &&
+         (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+constexpr pid_t kWholeCpu = -1;
+
 }  // namespace
 
 std::vector<int> online_cpus() {
@@ -87,7 +94,7 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
     plan_ = *smaller;
     forget_all();
   }
-  if (counters_.empty())
+  if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }))
     refuse_target();
   check_room();
   if (plan_.stack_bytes < wanted_bytes)
@@ -100,6 +107,7 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
 /// false if the rings are over the lock limit.
 bool Counters::open_all() {
   make_events();
+  open_cpus();
   if (!target_.cgroup.empty()) {
     const Fd cgroup = open_cgroup(target_.cgroup);
     open_everywhere({.pid = cgroup.get(), .is_cgroup = true});
@@ -135,6 +143,7 @@ void Counters::make_events() {
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
     events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
+  choose_clock();
   if (request_.with_switches)
     events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
                        .name = "dummy",
@@ -147,13 +156,59 @@ void Counters::make_events() {
     event.attr.disabled = 1;
     event.attr.enable_on_exec = target_.is_command ? 1 : 0;
     event.attr.read_format = PERF_FORMAT_LOST;
+    event.is_of_cpus = may_count_cpus(event.attr);
   }
+}
+
+/// Where hardware does not count, this decides so before the first counter is opened.
+void Counters::choose_clock() {
+  perf_event_attr probed = events_.front().attr;
+  probed.exclude_kernel = 1;
+  probed.disabled = 1;
+  int error = 0;
+  if (is_default_event_ && !perf::open_counter(probed, {.pid = 0}, error))
+    replace_cycles(events_.front(), error);
+}
+
+/// Clocks only: they count the same wherever they are started, and their samples are what a thread
+/// that runs for less than a period would miss.
+bool Counters::may_count_cpus(const perf_event_attr& attr) {
+  if (!is_clock(attr) || !target_.is_of_processes() || request_.with_switches || cpus_.empty())
+    return false;
+  perf_event_attr probed{};
+  probed.size = sizeof probed;
+  probed.type = attr.type;
+  probed.config = attr.config;
+  probed.disabled = 1;
+  int error = 0;
+  if (!perf::open_counter(probed, {.pid = -1, .cpu = cpus_.front()}, error))
+    return false;
+  if (engine_ != nullptr || filter_)
+    return true;
+  try {
+    filter_ = kernel_unwind::load_target_filter();
+  } catch (const Error&) {
+    return false;  // each thread has its counters, as with other events
+  }
+  return true;
+}
+
+/// Before the first counter of the process: of whoever it forks later, the kernel knows by itself.
+void Counters::add_to_filter(pid_t pid) {
+  const auto start =
+      target_.is_command ? kernel_unwind::kTargetAfterExec : kernel_unwind::kTargetStarted;
+  const bool is_added = engine_ != nullptr ? engine_->add_target(pid, start)
+                        : filter_ ? filter_->add_target(static_cast<std::uint32_t>(pid), start)
+                                  : true;
+  if (!is_added)
+    throw Error(fmt::format("--pid: {}: too many processes", pid));
 }
 
 /// All threads, and those that appear while we are opening: a thread made by one
 /// that is counted already is counted by inheritance, so only what was there
 /// before can be missed, and looking again finds it.
 void Counters::open_process(pid_t pid) {
+  add_to_filter(pid);
   std::unordered_set<pid_t> known;
   for (bool found_more = true; found_more && !rings_are_refused_;) {
     found_more = false;
@@ -168,11 +223,34 @@ void Counters::open_process(pid_t pid) {
     throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 
+/// The counters whose samples come from whole CPUs.
+void Counters::open_cpus() {
+  for (std::size_t event = 0; event < events_.size(); ++event)
+    for (const int cpu : cpus_)
+      if (events_[event].is_of_cpus && !rings_are_refused_)
+        open_one(event, {.pid = kWholeCpu, .cpu = cpu});
+}
+
+/// Has the event a counter of its own there?  Of those that whole CPUs count, the first follows
+/// threads.
+bool Counters::is_opened_there(std::size_t event, const perf::CounterPlace& place) const {
+  return !events_[event].is_denied &&
+         (!events_[event].is_of_cpus || event == 0 || place.pid == kWholeCpu);
+}
+
+perf_event_attr Counters::attr_there(std::size_t event, const perf::CounterPlace& place) const {
+  const OpenedEvent& opened = events_[event];
+  if (opened.is_of_cpus && place.pid != kWholeCpu)
+    return make_tracking_attr(opened.attr);
+  const perf_event_attr attr = engine_ != nullptr ? perf::without_stacks(opened.attr) : opened.attr;
+  return opened.is_of_cpus ? make_cpu_attr(attr) : attr;
+}
+
 /// Every event on every CPU for one place.  A thread that has ended meanwhile is no error.
 void Counters::open_everywhere(const perf::CounterPlace& place) {
   for (const int cpu : cpus_)
     for (std::size_t event = 0; event < events_.size(); ++event)
-      if (events_[event].is_denied)
+      if (!is_opened_there(event, place))
         continue;
       else if (rings_are_refused_ || !open_one(event, {place.pid, cpu, place.is_cgroup}))
         return;
@@ -182,11 +260,10 @@ void Counters::open_everywhere(const perf::CounterPlace& place) {
 bool Counters::open_one(std::size_t event, perf::CounterPlace place) {
   for (;;) {
     int error = 0;
-    const perf_event_attr& attr = events_[event].attr;
-    Fd counter =
-        perf::open_counter(engine_ != nullptr ? perf::without_stacks(attr) : attr, place, error);
+    Fd counter = perf::open_counter(attr_there(event, place), place, error);
     if (counter) {
-      attach_to_ring(std::move(counter), event, place.cpu);
+      const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;
+      attach_to_ring({std::move(counter), event, place.cpu, is_of_cpu});
       return true;
     }
     if (error == ESRCH && !place.is_cgroup)
@@ -200,17 +277,24 @@ bool Counters::open_one(std::size_t event, perf::CounterPlace place) {
   }
 }
 
-/// Makes an event that the kernel refused more modest; false if there is nothing left to give up.
-bool Counters::adapt(OpenedEvent& event, int error) {
+/// The default event where the kernel refused it because there is no hardware for it; otherwise
+/// false.
+bool Counters::replace_cycles(OpenedEvent& event, int error) {
   const bool is_missing =
       error == ENOENT || error == EOPNOTSUPP || error == ENODEV || error == EINVAL;
-  if (is_missing && is_default_event_ && event.name == "cycles") {
-    event.name = "cpu-clock";
-    perf::set_event(event.attr, event.name);
-    event.attr.exclude_idle = 1;  // cycles do not count while a CPU sleeps either
-    notes_.emplace_back("no hardware counters here: sampling cpu-clock");
+  if (!is_missing || !is_default_event_ || event.name != "cycles")
+    return false;
+  event.name = "cpu-clock";
+  perf::set_event(event.attr, event.name);
+  event.attr.exclude_idle = 1;  // cycles do not count while a CPU sleeps either
+  notes_.emplace_back("no hardware counters here: sampling cpu-clock");
+  return true;
+}
+
+/// Makes an event that the kernel refused more modest; false if there is nothing left to give up.
+bool Counters::adapt(OpenedEvent& event, int error) {
+  if (replace_cycles(event, error))
     return true;
-  }
   const bool is_denied = error == EACCES || error == EPERM;
   const bool wants_everything = target_.is_wide() || request_.kernel_only;
   if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
@@ -240,31 +324,40 @@ bool Counters::adapt(OpenedEvent& event, int error) {
   return false;
 }
 
-void Counters::attach_to_ring(Fd counter, std::size_t event, int cpu) {
-  if (const auto id = perf::id_of(counter)) {
-    events_[event].ids.push_back(*id);
-    if (engine_ != nullptr)
-      engine_->attach(counter, *id);
-  }
+/// The kernel's programs see the samples of a counter, wherever these are written.
+void Counters::attach_programs(const Counter& counter) {
+  const bool never_samples = events_[counter.event].is_of_cpus && !counter.is_of_cpu;
+  const auto id = perf::id_of(counter.fd);
+  if (id)
+    events_[counter.event].ids.push_back(*id);
+  if (engine_ != nullptr && id && !never_samples)
+    engine_->attach(counter.fd, *id);
+  else if (counter.is_of_cpu && filter_)
+    filter_->attach_to_counter(counter.fd.get());
+}
+
+void Counters::attach_to_ring(Counter counter) {
+  attach_programs(counter);
+  const bool has_own_rings = events_[counter.event].has_own_rings;
   const auto owner = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& other) {
-    return other.cpu == cpu && events_[other.event].has_own_rings == events_[event].has_own_rings;
+    return other.cpu == counter.cpu && events_[other.event].has_own_rings == has_own_rings;
   });
   int error = 0;
   if (owner != counters_.end()) {
-    if (!perf::share_ring(counter, owner->fd, error))
+    if (!perf::share_ring(counter.fd, owner->fd, error))
       throw_errno("sharing a ring", error);
   } else {
-    auto ring = perf::Ring::map(
-        counter, events_[event].has_own_rings ? plan_.switch_pages() : plan_.pages, error);
+    auto ring =
+        perf::Ring::map(counter.fd, has_own_rings ? plan_.switch_pages() : plan_.pages, error);
     rings_are_refused_ = !ring && error == EPERM;
     if (rings_are_refused_)
       return;
     if (!ring)
       throw_errno("mapping a ring", error);
     rings_.push_back(std::move(*ring));
-    ring_fds_.push_back(counter.get());
+    ring_fds_.push_back(counter.fd.get());
   }
-  counters_.push_back({std::move(counter), event, cpu});
+  counters_.push_back(std::move(counter));
 }
 
 /// None of it is there, or not any more.
@@ -335,19 +428,21 @@ std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
   return lost;
 }
 
-std::optional<ClockCounted> Counters::clock_counted() const {
+std::uint64_t Counters::not_followed() const {
+  if (engine_ != nullptr)
+    return engine_->not_followed();
+  return filter_ ? filter_->not_followed() : 0;
+}
+
+std::optional<SampledClock> Counters::sampled_clock() const {
   const perf_event_attr& attr = events_.front().attr;
-  const bool is_clock = perf::is_software(attr) && (attr.config == PERF_COUNT_SW_CPU_CLOCK ||
-                                                    attr.config == PERF_COUNT_SW_TASK_CLOCK);
-  if (!is_clock || events_.size() != 1 || target_.is_wide() || attr.exclude_user != 0 ||
-      attr.exclude_kernel != 0)
+  if (!is_clock(attr) || events_.size() != 1 || target_.is_wide() || !target_.cpus.empty() ||
+      attr.exclude_user != 0 || attr.exclude_kernel != 0)
     return std::nullopt;
   constexpr std::uint64_t kSecondNs = 1'000'000'000;
-  ClockCounted counted{.period_ns =
-                           attr.freq != 0 ? kSecondNs / attr.sample_freq : attr.sample_period};
-  for (const Counter& counter : counters_)
-    counted.time_ns += perf::value_of(counter.fd).value_or(0);
-  return counted;
+  return SampledClock{
+      .period_ns = attr.freq != 0 ? kSecondNs / attr.sample_freq : attr.sample_period,
+      .is_of_cpus = events_.front().is_of_cpus};
 }
 
 perf_event_attr Counters::layout() const {
@@ -368,7 +463,7 @@ perf_event_attr Counters::layout() const {
 void Counters::start() {
   for (std::size_t event = 0; event < events_.size(); ++event)
     for (const Counter& counter : counters_)
-      if (counter.event == event && events_[event].attr.enable_on_exec == 0)
+      if (counter.event == event && (counter.is_of_cpu || events_[event].attr.enable_on_exec == 0))
         perf::enable(counter.fd);
 }
 

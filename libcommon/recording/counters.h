@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "kernel_unwind/target_filter.h"
 #include "perf/counter.h"
 #include "perf/event.h"
 #include "recording/bpf_engine.h"
@@ -31,6 +33,9 @@ struct OpenedEvent {
   std::vector<std::uint64_t> ids;  ///< of all its counters
   bool has_own_rings = false;      ///< apart from the other events'
   bool is_denied = false;          ///< not opened: the right to it is missing
+  /// Each CPU has one counter, of which the kernel drops the samples of other processes; a counter
+  /// of a thread at most follows the thread.
+  bool is_of_cpus = false;
 };
 
 class Counters {
@@ -51,10 +56,12 @@ class Counters {
   /// say.
   [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
 
-  /// What the clock counted and its samples stand for; nullopt where they cannot be compared: of
-  /// another event or several, of whole CPUs, which are idle, too, and where only user or only
-  /// kernel code is sampled.
-  [[nodiscard]] std::optional<ClockCounted> clock_counted() const;
+  /// How the CPU time of the target is sampled; nullopt where samples cannot be compared with it:
+  /// of another event or several, of whole CPUs or some of them, and where only
+  /// user or only kernel code is sampled.
+  [[nodiscard]] std::optional<SampledClock> sampled_clock() const;
+  /// Forked processes that have no samples, because there was no room to know them.
+  [[nodiscard]] std::uint64_t not_followed() const;
 
   /// Begins to count, all at about the same time; a command's exec does so itself.
   void start();
@@ -65,17 +72,27 @@ class Counters {
     Fd fd;
     std::size_t event;
     int cpu;
+    bool is_of_cpu;  ///< not of a thread: OpenedEvent::is_of_cpus
   };
 
   void check_cpus() const;
   void make_events();
+  void choose_clock();
+  [[nodiscard]] bool may_count_cpus(const perf_event_attr& attr);
+  void add_to_filter(pid_t pid);
   bool open_all();
   void forget_all();
+  void open_cpus();
   void open_everywhere(const perf::CounterPlace& place);
+  [[nodiscard]] bool is_opened_there(std::size_t event, const perf::CounterPlace& place) const;
+  [[nodiscard]] perf_event_attr attr_there(std::size_t event,
+                                           const perf::CounterPlace& place) const;
   bool open_one(std::size_t event, perf::CounterPlace place);
+  bool replace_cycles(OpenedEvent& event, int error);
   bool adapt(OpenedEvent& event, int error);
   void open_process(pid_t pid);
-  void attach_to_ring(Fd counter, std::size_t event, int cpu);
+  void attach_programs(const Counter& counter);
+  void attach_to_ring(Counter counter);
   void check_room() const;
   [[noreturn]] void refuse_target() const;
   [[noreturn]] void refuse_right(const OpenedEvent& event, int error) const;
@@ -84,6 +101,7 @@ class Counters {
   Request request_;
   Target target_;
   BpfEngine* engine_;
+  std::unique_ptr<kernel_unwind::TargetFilter> filter_;  ///< where there is no engine
   std::vector<int> cpus_;
   std::vector<OpenedEvent> events_;
   std::vector<Counter> counters_;

@@ -46,15 +46,19 @@ void Drain::pass(std::vector<perf::Ring>& rings) {
 }
 
 void Drain::finish(std::vector<perf::Ring>& rings) {
-  take(rings);
-  write_until(std::numeric_limits<std::uint64_t>::max(), rings);
+  // What comes in while records are written is written as well, and what had no room before.
+  do {
+    take(rings);
+    write_until(std::numeric_limits<std::uint64_t>::max(), rings);
+  } while (held_.has_waiting() || !has_taken_all_);
 }
 
 void Drain::take(std::vector<perf::Ring>& rings) {
   last_ns_.resize(rings.size());
   for (std::size_t i = 0; i < rings.size(); ++i) {
     perf::Ring& ring = rings[i];
-    if (held_.bytes() >= kMaxHeldBytes)
+    has_taken_all_ = held_.bytes() < kMaxHeldBytes;
+    if (!has_taken_all_)
       return;
     ring.look([&](const perf::Record& record, bool stays) {
       hold(record, stays && ring.is_roomy(), last_ns_[i]);

@@ -79,6 +79,7 @@ class Drain {
   std::uint64_t last_flush_ns_ = 0;
   std::uint64_t pass_began_ns_ = 0, last_pass_began_ns_ = 0;
   std::vector<std::uint64_t> seen_by_last_pass_;  ///< of each ring
+  bool has_taken_all_ = true;                     ///< the last time, of what there was in the rings
   bool round_is_open_ = false;
   bool tells_losses_early_ = false;
   std::vector<std::uint64_t> last_ns_;  ///< of each ring, when its last record was written

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "proc/memory.h"
+#include "recording/drain.h"
 
 namespace pe::recording {
 namespace {
@@ -20,11 +21,16 @@ stacks::Behind MemoryBehind::read(const perf::Sample& sample, const perf_event_a
   const auto wanted = unwinder.wanted_memory(sample, attr);
   if (wanted.start == wanted.end)
     return {};
+  if (!budget_.allows(monotonic_ns())) {
+    unwinder.count_unread();
+    return {};
+  }
   const std::size_t bytes = wanted.end - wanted.start;
   if (memory_.size() < bytes)
     memory_.resize(bytes);
   const std::size_t read = proc::read_memory(static_cast<pid_t>(sample.pid), wanted.start,
                                              std::span(memory_).first(bytes));
+  budget_.spend(read);
   const std::size_t shared =
       std::min(sample.user_stack.size(), SampleUnwinder::kMostAgreementBytes);
   if (read <= shared)
@@ -36,6 +42,16 @@ stacks::Behind MemoryBehind::read(const perf::Sample& sample, const perf_event_a
   if (agreed < SampleUnwinder::kLeastAgreementBytes)
     return {};
   return {Bytes(memory_).first(read).subspan(shared), agreed};
+}
+
+std::size_t MemoryBehind::read_code(std::uint32_t pid, std::uint64_t avma,
+                                    std::span<std::byte> into) {
+  // A call costs as much as reading a page or so, however little it reads.
+  constexpr std::size_t kCostBytes = 8192;
+  if (!budget_.allows(monotonic_ns()))
+    return 0;
+  budget_.spend(kCostBytes);
+  return proc::read_memory(static_cast<pid_t>(pid), avma, into);
 }
 
 void hold(const stacks::Behind& behind, std::uint64_t time_ns, perf::HeldRecords& held) {

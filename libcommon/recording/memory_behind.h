@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "perf/held_records.h"
+#include "recording/memory_budget.h"
 #include "stacks/sample_unwinder.h"
 
 namespace pe::recording {
@@ -21,7 +23,13 @@ class MemoryBehind {
   stacks::Behind read(const perf::Sample& sample, const perf_event_attr& attr,
                       stacks::SampleUnwinder& unwinder);
 
+  /// Copies code of a process, as unwind::CodeSource.
+  std::size_t read_code(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into);
+
+  [[nodiscard]] const MemoryBudget& budget() const noexcept { return budget_; }
+
  private:
+  MemoryBudget budget_;
   std::vector<std::byte> memory_;
 };
 

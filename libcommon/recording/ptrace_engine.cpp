@@ -58,6 +58,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std
       queue_.fail(std::current_exception());
     }
     stop_times_ = tracer->stop_times();
+    left_alone_ = tracer->left_alone();
     orders_.child->is_waiting = false;
   });
   try {
@@ -108,13 +109,19 @@ std::optional<std::string> PtraceEngine::news() {
 
 std::string PtraceEngine::describe() const {
   const StopTimes& times = stop_times_;
+  const std::string left =
+      left_alone_ == 0
+          ? ""
+          : fmt::format("; {} with LeakSanitizer, which fails when traced: not sampled",
+                        plural(left_alone_, "program"));
   if (times.stops() == 0)
-    return "; no thread was stopped";
-  return fmt::format(
-      "; {}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest",
-      plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kNsOfSecond,
-      static_cast<double>(times.total_ns()) / kMicrosecondNs / static_cast<double>(times.stops()),
-      static_cast<double>(times.longest_ns()) / kMicrosecondNs);
+    return "; no thread was stopped" + left;
+  return left + fmt::format("; {}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest",
+                            plural(times.stops(), "stop"),
+                            static_cast<double>(times.total_ns()) / kNsOfSecond,
+                            static_cast<double>(times.total_ns()) / kMicrosecondNs /
+                                static_cast<double>(times.stops()),
+                            static_cast<double>(times.longest_ns()) / kMicrosecondNs);
 }
 
 }  // namespace pe::recording

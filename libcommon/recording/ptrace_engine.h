@@ -42,7 +42,8 @@ class PtraceEngine final : public SampleSource {
   Request request_;
   TakenQueue queue_;
   TracerOrders orders_;
-  StopTimes stop_times_;  ///< once stopped
+  std::uint64_t left_alone_ = 0;  ///< once stopped
+  StopTimes stop_times_;          ///< once stopped
   bool has_told_ = false;
   std::uint64_t fast_ns_ = 0;  ///< when the rate was last as wanted
   std::thread thread_;

@@ -6,16 +6,24 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <variant>
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "elf/image.h"
 #include "io/input.h"
+#include "preload/command.h"
 #include "proc/maps.h"
 #include "recording/own_rights.h"
 #include "recording/sample_source.h"
 
 namespace pe::recording {
 namespace {
+
+constexpr std::string_view kNoLeaks = "detect_leaks=0";
 
 [[noreturn]] void refuse_process(pid_t tid, const std::string& why) {
   throw SourceRefused(fmt::format("ptrace: {}: {}", tid, why));
@@ -62,6 +70,45 @@ void check_traceable(pid_t tid) {
     refuse_process(tid, "a thread of the kernel, which cannot be traced");
   if (status->tracer_pid != 0)
     refuse_process(tid, traced_by(status->tracer_pid));
+}
+
+bool looks_for_leaks(const std::string& path) {
+  const auto opened = elf::Image::open(path);
+  const auto* image = std::get_if<elf::Image>(&opened);
+  const auto names = image != nullptr ? image->section_bytes(".dynstr") : std::nullopt;
+  if (!names)
+    return false;
+  const std::string_view text(reinterpret_cast<const char*>(names->bytes.data()),
+                              names->bytes.size());
+  using std::string_view_literals::operator""sv;
+  return text.find("\0__asan_init\0"sv) != text.npos || text.find("\0__lsan_init\0"sv) != text.npos;
+}
+
+bool looks_for_leaks(pid_t pid) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
+  if (!looks_for_leaks(fmt::format("/proc/{}/exe", pid)))
+    return false;
+  const auto environment = io::read_small_file(fmt::format("/proc/{}/environ", pid), kMaxBytes);
+  return !environment || environment->find(kNoLeaks) == std::string::npos;
+}
+
+void check_command_is_traceable(const std::string& name) {
+  std::string path;
+  try {
+    path = preload::find_program(name);
+  } catch (const CommandError&) {
+    return;  // whoever begins it says so
+  }
+  for (const char* variable : {"ASAN_OPTIONS", "LSAN_OPTIONS"}) {
+    const char* options = std::getenv(variable);
+    if (options != nullptr && std::string_view(options).find(kNoLeaks) != std::string_view::npos)
+      return;
+  }
+  if (looks_for_leaks(path))
+    throw SourceRefused(fmt::format(
+        "ptrace: {}: LeakSanitizer in it does not work while it is traced, and would change its "
+        "status; set ASAN_OPTIONS={} (LSAN_OPTIONS for -fsanitize=leak), or take another engine",
+        path, kNoLeaks));
 }
 
 std::string why_not_traced(pid_t tid, int error) {

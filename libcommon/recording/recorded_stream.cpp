@@ -9,11 +9,13 @@ RecordedStream::RecordedStream(perf::StreamWriter& writer, const perf_event_attr
                                const Request& request, kernel_unwind::TableStore* tables)
     : writer_(writer), attr_(attr) {
   if (perf::has_user_copy(attr) && !request.keep_stacks)
-    unwinder_.emplace(history_, stacks::UnwindOptions{.match = binaries::FileMatch::kSameInode,
-                                                      .may_continue = request.may_continue,
-                                                      .stack_at = [this](auto pid, auto avma) {
-                                                        return mapped_.at(pid, avma);
-                                                      }});
+    unwinder_.emplace(
+        history_, stacks::UnwindOptions{
+                      .match = binaries::FileMatch::kSameInode,
+                      .may_continue = request.may_continue,
+                      .stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); },
+                      .code_at = [this](auto pid, auto avma,
+                                        auto into) { return memory_.read_code(pid, avma, into); }});
   if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(binaries::BuildIdCache::of_user());
   if (tables != nullptr)

@@ -49,8 +49,10 @@ inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 
 /// Whom to record: one of single processes and threads, a control group, or everything.
 struct Target {
-  std::vector<pid_t> processes = {};  ///< all their threads, and what they start
-  std::vector<pid_t> threads = {};    ///< just these
+  std::vector<pid_t> processes = {};    ///< all their threads, and what they start
+  std::vector<pid_t> threads = {};      ///< just these
+  std::vector<std::string> names = {};  ///< of processes, until tidy() has found them
+  bool with_children = false;           ///< of the processes, those that they have started before
   std::string cgroup = {};  ///< a path, absolute or below the cgroup file system, or empty
   bool is_everything = false;
   std::vector<int> cpus = {};  ///< only while it runs on these; empty: all that are online
@@ -58,6 +60,8 @@ struct Target {
 
   /// Does it reach beyond single processes?
   [[nodiscard]] bool is_wide() const noexcept { return is_everything || !cgroup.empty(); }
+  /// Is it only whole processes, or a command?
+  [[nodiscard]] bool is_of_processes() const noexcept { return !is_wide() && threads.empty(); }
 };
 
 /// What to record.

@@ -2,6 +2,7 @@
 #include "recording/signal_engine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -78,7 +79,7 @@ void allow_many_processes() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string quoted_name(const std::string& name) { return quoted(name); }
+std::string quoted_name(const std::string& name) { return pe::quoted(name); }
 
 /// "a, b and 3 more": so many as a line can hold.
 std::string some_of(const std::vector<std::string>& texts) {

@@ -2,14 +2,19 @@
 #include "recording/target_options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "base/quote.h"
 #include "proc/maps.h"
+#include "recording/own_rights.h"
 
 namespace pe::recording {
 namespace {
@@ -19,16 +24,45 @@ namespace {
   throw UsageError(fmt::format("{}: {}: '{}'", option, problem, value));
 }
 
-std::vector<pid_t> ids(std::string_view option, const std::string& list) {
+/// Parts that are no numbers are `names`, if these are not null.
+std::vector<pid_t> ids(std::string_view option, const std::string& list,
+                       std::vector<std::string>* names = nullptr) {
   std::vector<pid_t> numbers;
   for (const std::string& part : split_list(list)) {
     const auto number = parse_number<std::uint32_t>(part);
+    const bool may_be_name = !number && !part.empty() && !part.starts_with('-');
+    if (may_be_name && names != nullptr) {
+      names->push_back(part);
+      continue;
+    }
     if (!number || *number == 0 ||
         *number > static_cast<std::uint32_t>(std::numeric_limits<pid_t>::max()))
       refuse_value(option, "not a process or thread number", part);
     numbers.push_back(static_cast<pid_t>(*number));
   }
   return numbers;
+}
+
+/// Processes of that name.  Those of other users count only where we may record them.
+std::vector<pid_t> find_named(const std::string& name) {
+  const bool may_record_all = has_capability(Capability::kPerfmon) ||
+                              has_capability(Capability::kSysPtrace) ||
+                              has_capability(Capability::kSysAdmin);
+  std::vector<pid_t> found = proc::processes_named(name);
+  std::erase(found, ::getpid());
+  if (found.empty())
+    throw Error(fmt::format("--pid: no process has the name {}", pe::quoted(name)));
+  if (!may_record_all)
+    std::erase_if(found, [](pid_t pid) {
+      const auto status = proc::status_of(pid);
+      return !status || status->effective_uid != ::geteuid();
+    });
+  if (found.empty())
+    throw Error(
+        fmt::format("--pid: {}: the processes of that name belong to other users: need "
+                    "CAP_PERFMON, or root",
+                    pe::quoted(name)));
+  return found;
 }
 
 std::vector<int> cpu_list(const std::string& list) {
@@ -70,7 +104,11 @@ std::optional<std::vector<int>> parse_cpu_list(const std::string& list) {
 Target read_target(const cli::CommandLine& line, std::string_view known_options) {
   Target target;
   if (const auto* list = line.text("pid"))
-    target.processes = ids("--pid", *list);
+    target.processes = ids("--pid", *list, &target.names);
+  const bool has_processes = !target.processes.empty() || !target.names.empty();
+  target.with_children = line.has("children");
+  if (target.with_children && !has_processes)
+    throw UsageError("--children needs --pid");
   if (const auto* list = line.text("tid"))
     target.threads = ids("--tid", *list);
   target.is_everything = line.has("all");
@@ -78,7 +116,7 @@ Target read_target(const cli::CommandLine& line, std::string_view known_options)
     target.cpus = cpu_list(*list);
   if (const auto* path = line.text("cgroup"))
     target.cgroup = *path;
-  const int kinds = (target.processes.empty() && target.threads.empty() ? 0 : 1) +
+  const int kinds = (has_processes || !target.threads.empty() ? 1 : 0) +
                     (target.is_everything ? 1 : 0) + (target.cgroup.empty() ? 0 : 1);
   if (kinds > 1)
     throw UsageError("choose one target: --pid/--tid, --all or --cgroup");
@@ -154,12 +192,17 @@ void tidy(Target& target) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
   };
+  for (const std::string& name : std::exchange(target.names, {}))
+    std::ranges::copy(find_named(name), std::back_inserter(target.processes));
   keep_once(target.processes);
   keep_once(target.threads);
   keep_once(target.cpus);
   for (const pid_t pid : target.processes)
     if (const auto status = proc::status_of(pid); status && status->pid != pid)
       throw Error(fmt::format("--pid: {} is a thread of process {}: see --tid", pid, status->pid));
+  if (target.with_children)
+    std::ranges::copy(proc::descendants_of(target.processes), std::back_inserter(target.processes));
+  keep_once(target.processes);
   std::erase_if(target.threads, [&](pid_t tid) {
     const auto status = proc::status_of(tid);
     return status &&

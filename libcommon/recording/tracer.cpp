@@ -239,11 +239,22 @@ void Tracer::take_event(Thread& thread, int event, int signal) {
   const pid_t tid = thread.tid;
   if (event == PTRACE_EVENT_STOP)
     return stand_by(thread, signal);
-  if (event == PTRACE_EVENT_EXEC)
-    take_exec(thread);
-  else
+  if (event != PTRACE_EVENT_EXEC)
     take_birth(thread);
+  else if (take_exec(thread); looks_for_leaks(tid))
+    return leave_alone(tid);
   resume(tid, 0);
+}
+
+/// It would end with another status than without us.
+void Tracer::leave_alone(pid_t pid) {
+  ::ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+  ++left_alone_;
+  threads_.erase(pid);
+  queue_.push(
+      {.kind = TaskChange::Kind::kEnded, .pid = pid, .tid = pid, .time_ns = monotonic_ns()});
+  if (pid == child_)
+    orders_.child->is_waiting = false;
 }
 
 void Tracer::take_birth(const Thread& parent) {

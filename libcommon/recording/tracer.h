@@ -70,6 +70,8 @@ class Tracer {
   void run();
 
   [[nodiscard]] const StopTimes& stop_times() const noexcept { return stop_times_; }
+  /// Programs that were not traced, because LeakSanitizer in them would fail.
+  [[nodiscard]] std::uint64_t left_alone() const noexcept { return left_alone_; }
 
  private:
   enum class State {
@@ -104,6 +106,7 @@ class Tracer {
   void take_event(Thread& thread, int event, int signal);
   void take_birth(const Thread& parent);
   void take_exec(const Thread& thread);
+  void leave_alone(pid_t pid);
   void stand_by(Thread& thread, int signal);
   static void resume(pid_t tid, int signal);
   void sample(Thread& thread);
@@ -128,6 +131,7 @@ class Tracer {
   std::unordered_map<pid_t, Thread> threads_;
   std::vector<pid_t> wanted_;  ///< in this round
   StopTimes stop_times_;
+  std::uint64_t left_alone_ = 0;
   proc::ThreadFiles own_files_;
   std::minstd_rand random_;
   CpuPlace place_;

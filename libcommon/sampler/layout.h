@@ -132,7 +132,7 @@ struct Sample {
   std::uint32_t flags;
   std::uint32_t tid;
   std::uint32_t weight;   ///< periods of the timer that it stands for
-  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC
+  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC_COARSE
   std::uint64_t registers[kRegisters];
   std::uint64_t stack_bytes;
 };

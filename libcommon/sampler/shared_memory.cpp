@@ -22,8 +22,8 @@ namespace {
 
 /// Ordinary pages that stay as many as there are: else the mapping could fault.
 std::optional<std::string> refusal_of(const Fd& fd, std::uint64_t& size) {
-  struct stat status {};
-  struct statfs system {};
+  struct stat status = {};
+  struct statfs system = {};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       ::fstatfs(fd.get(), &system) != 0 || system.f_type != TMPFS_MAGIC)
     return "no shared memory";

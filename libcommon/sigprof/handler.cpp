@@ -37,7 +37,7 @@ bool is_function(const struct sigaction& action) noexcept {
 void do_as_before() noexcept {
   if (state.before.sa_handler == SIG_IGN)
     return;
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGPROF, &action, nullptr);
   // Delivered when this handler returns: it ends the process, as it would have without us.
@@ -79,12 +79,12 @@ std::uint64_t next_cookie() noexcept {
 }
 
 bool is_signal_free() noexcept {
-  struct sigaction now {};
+  struct sigaction now = {};
   return ::sigaction(SIGPROF, nullptr, &now) == 0 && !is_function(now);
 }
 
 bool install_handler(ThreadTable& table) noexcept {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_sigaction = handle;
   ::sigfillset(&action.sa_mask);  // nobody jumps out of it, and it is not entered twice
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
@@ -96,7 +96,7 @@ bool install_handler(ThreadTable& table) noexcept {
 }
 
 bool is_handler_installed() noexcept {
-  struct sigaction now {};
+  struct sigaction now = {};
   return ::sigaction(SIGPROF, nullptr, &now) == 0 && is_ours(now);
 }
 
@@ -108,7 +108,7 @@ void remove_handler() noexcept {
   }
   if (!is_handler_installed())
     return;
-  struct sigaction ignore {};
+  struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;  // POSIX: what is pending for any thread is discarded
   ::sigaction(SIGPROF, &ignore, nullptr);
   ::sigaction(SIGPROF, &state.before, nullptr);

@@ -18,7 +18,7 @@ struct ModuleVisitor {
       return 1;
     Module module{.start = ~std::uint64_t{0}, .end = 0, .id_bytes = 0, .id = {}};
     for (std::size_t i = 0; i < info->dlpi_phnum; ++i) {
-      const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+      const auto& segment = info->dlpi_phdr[i];
       const std::uint64_t start = info->dlpi_addr + segment.p_vaddr;
       if (segment.p_type == PT_LOAD) {
         module.start = std::min(module.start, start);

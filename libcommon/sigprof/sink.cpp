@@ -22,7 +22,7 @@ void Sink::open(int fd, const std::uint64_t& deadline_ns) noexcept {
   written_ = 0;
   error_ = 0;
   state_ = State::kOpen;
-  struct stat status {};
+  struct stat status = {};
   const bool is_known = ::fstat(fd, &status) == 0;
   device_ = status.st_dev;
   inode_ = status.st_ino;
@@ -37,7 +37,7 @@ void Sink::close() noexcept {
 }
 
 bool Sink::is_still_the_same() const noexcept {
-  struct stat status {};
+  struct stat status = {};
   return ::fstat(fd_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 

@@ -87,12 +87,31 @@ unwind::AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
     return known->second;
   if (spaces_.size() >= kMaxProcesses)
     spaces_.clear();
-  auto& space = spaces_.emplace(pid, [this](std::uint32_t image) { return images_.table(image); })
-                    .first->second;
+  // A process may have ended before its samples are read.
+  const unwind::CodeSource code = [this, pid](auto avma, auto into) {
+    const std::size_t read = options_.code_at ? options_.code_at(pid, avma, into) : 0;
+    return read > 0 ? read : read_file(pid, avma, into);
+  };
+  const unwind::ImageSource images = [this](std::uint32_t image) { return images_.table(image); };
+  auto& space = spaces_.try_emplace(pid, images, code).first->second;
   if (const auto* mapped = history_.processes().space(pid))
     for (const auto& [start, mapping] : mapped->all())
       add_mapping(space, mapping, pid);
   return space;
+}
+
+/// Code as its file has it.
+std::size_t SampleUnwinder::read_file(std::uint32_t pid, std::uint64_t avma,
+                                      std::span<std::byte> into) const {
+  const proc::Mapping* mapping = history_.processes().find(pid, avma);
+  if (mapping == nullptr || mapping->file->is_anonymous())
+    return 0;
+  const auto opened = binaries::open_mapped_image(static_cast<pid_t>(pid), *mapping, options_.match,
+                                                  /*cache=*/nullptr);
+  const auto* image = std::get_if<elf::Image>(&opened);
+  return image != nullptr && image->read_at(mapping->file_offset + (avma - mapping->start), into)
+             ? into.size()
+             : 0;
 }
 
 SampleUnwinder::Thread& SampleUnwinder::thread_of(std::uint32_t tid) {
@@ -136,18 +155,44 @@ SampleUnwinder::Walked SampleUnwinder::walk(const perf::Sample& sample,
       walked.result.last.sp >= stack.start() && walked.result.last.sp <= stack.end();
   if (stop == Stop::kEndOfStack && thread.history.size() > 0)
     thread.root_sp = thread.history.root_stack_pointer();
-  thread.is_cut = stop == Stop::kStackNotCaptured;
+  thread.is_cut = stop == Stop::kStackNotCaptured && walked.is_on_copy;
   if (!options_.may_continue)
     return walked;
   if (stop == Stop::kEndOfStack && sample.has_full_copy())
     learn(thread, walked.result, stack);
-  if (stop != Stop::kStackNotCaptured)
+  if (stop == Stop::kStackNotCaptured && !walked.is_on_copy)
+    continue_as_kernel(sample, walked);
+  if (stop != Stop::kStackNotCaptured || !walked.is_on_copy)
     return walked;
   // What was read of the process is the stack itself; an earlier stack is a guess, and wrong where
   // two callers reach the same recursion in turns.
   if (!still_stood(thread, stack, behind) || !continue_behind(sample, start, behind.bytes, walked))
     continue_from_earlier(thread, walked, stack);
   return walked;
+}
+
+/// On another stack, that only the frame pointer leads to: as the kernel followed it, when it took
+/// the sample, from the last frame on that both found.
+void SampleUnwinder::continue_as_kernel(const perf::Sample& sample, Walked& walked) {
+  std::size_t count = walked.result.frames;
+  const Frame last = frames_[count - 1];
+  unwind::AddressSpace& space = space_of(sample.pid);
+  bool is_of_program = false;
+  bool has_met = false;
+  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
+    const std::uint64_t address = sample.callchain[i];
+    if (address >= PERF_CONTEXT_MAX)
+      is_of_program = address == PERF_CONTEXT_USER;
+    else if (has_met && is_of_program && count < frames_.size() && space.find(address - 1))
+      frames_[count++] = Frame(address, FrameSource::kFramePointer, false);
+    else if (is_of_program && !last.is_exact() && address == last.address())
+      has_met = true;
+  }
+  if (count == walked.result.frames ||
+      space.rule(frames_[count - 1].address() - 1).kind() != unwind::RuleKind::kEnd)
+    return;
+  walked.result.frames = count;
+  walked.result.stop = Stop::kEndOfStack;
 }
 
 /// A thread whose copy was full may be cut the next time.
@@ -179,15 +224,29 @@ void SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const
 }
 
 MemoryRange SampleUnwinder::wanted_memory(const perf::Sample& sample, const perf_event_attr& attr) {
-  const auto sp = stack_pointer_of(start_of(sample, attr));
+  const unwind::WalkStart start = start_of(sample, attr);
+  const auto sp = stack_pointer_of(start);
   if (!options_.may_continue || !sp || sample.user_stack.size() < kLeastAgreementBytes)
     return {};
-  const std::uint64_t reach = reach_behind(sample, *sp);
+  std::uint64_t reach = reach_behind(sample, *sp);
   if (reach == 0)
+    return {};
+  // Of a program that has just begun nothing is known yet, and what is mapped around its stack may
+  // be a heap, as goroutines have theirs in.
+  if (space_of(sample.pid).size() == 0)
+    reach = std::min(reach, kUnknownReach);
+  else if (!is_cut_short(sample, start))
     return {};
   const std::uint64_t end = *sp + sample.user_stack.size();
   return {.start = end - std::min(sample.user_stack.size(), kMostAgreementBytes),
           .end = end + reach};
+}
+
+/// Whether the copy ends before its stack.
+bool SampleUnwinder::is_cut_short(const perf::Sample& sample, const unwind::WalkStart& start) {
+  const StackView stack(*stack_pointer_of(start), sample.user_stack);
+  const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_);
+  return result.stop == Stop::kStackNotCaptured && result.last.sp >= stack.start();
 }
 
 std::size_t SampleUnwinder::used_of_copy(const perf::Sample& sample, const perf_event_attr& attr) {

@@ -40,6 +40,10 @@ struct UnwindOptions {
   bool may_continue = true;  ///< stacks whose copy was cut
   /// What is mapped around a thread's stack pointer; empty, or none, where that cannot be told.
   std::function<MemoryRange(std::uint32_t pid, std::uint64_t sp)> stack_at = nullptr;
+  /// Copies code of a process, as unwind::CodeSource; none, where there is no process any more:
+  /// then from files.
+  std::function<std::size_t(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into)>
+      code_at = nullptr;
 };
 
 /// What followed a sample's copy of the stack in the process.
@@ -66,7 +70,8 @@ class SampleUnwinder {
   /// What of the process's memory would help to continue the sample's stack, should its copy turn
   /// out to be cut: as far as the thread's stacks have reached up to now, or else to the end of
   /// its stack.  Begins at most kMostAgreementBytes before the copy's end; empty if no memory would
-  /// help.
+  /// help: also if the copy, walked by what is known of the process now, is enough, for threads
+  /// change between stacks, as those of goroutines do.
   MemoryRange wanted_memory(const perf::Sample& sample, const perf_event_attr& attr);
   /// How much of the sample's copy its thread's stack takes, in bytes, as its last complete one
   /// tells; all, if that is not known.  The rest is of a mapping that lies behind the stack.
@@ -84,6 +89,9 @@ class SampleUnwinder {
   /// Counts a stack that was walked elsewhere; `pid` is its process.
   void count_walked(std::uint32_t pid, std::span<const unwind::Frame> frames, unwind::Stop stop);
 
+  /// Counts a sample whose wanted_memory() could not be read for want of budget.
+  void count_unread() noexcept { ++counts_.unread; }
+
   [[nodiscard]] const StackCounts& counts() const noexcept { return counts_; }
 
   /// Deeper stacks are cut at the root.  A record holds twice as many.
@@ -92,6 +100,8 @@ class SampleUnwinder {
  private:
   /// Deeper stacks are not looked for; and where it is not known how deep a stack may be.
   static constexpr std::uint64_t kMostReach = 8 * 1024 * 1024, kBlindReach = 256 * 1024;
+  /// The same where no code of the process is known yet.
+  static constexpr std::uint64_t kUnknownReach = 512 * 1024;
   struct Thread {
     unwind::ThreadHistory history;
     std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
@@ -107,7 +117,10 @@ class SampleUnwinder {
   };
 
   unwind::AddressSpace& space_of(std::uint32_t pid);
+  std::size_t read_file(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into) const;
   Thread& thread_of(std::uint32_t tid);
+  bool is_cut_short(const perf::Sample& sample, const unwind::WalkStart& start);
+  void continue_as_kernel(const perf::Sample& sample, Walked& walked);
   std::uint64_t reach_behind(const perf::Sample& sample, std::uint64_t sp);
   void add_mapping(unwind::AddressSpace& space, const proc::Mapping& mapping, std::uint32_t pid);
   Walked walk(const perf::Sample& sample, const unwind::WalkStart& start, const Behind& behind);

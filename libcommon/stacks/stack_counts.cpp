@@ -21,6 +21,7 @@ std::string describe_ends(const StackCounts& counts) {
     std::uint64_t stacks;
   };
   std::vector<End> ends;
+  ends.reserve(counts.ended.size() + counts.unopened.size());
   for (const auto& [where, count] : counts.ended)
     ends.push_back({where.first, to_string(where.second), count});
   for (const auto& [module, count] : counts.unopened)
@@ -64,6 +65,9 @@ std::string describe(const StackCounts& counts) {
   text += describe_ends(counts);
   if (counts.cut > 0)
     text += fmt::format("; {} cut at {} KiB", counts.cut, (counts.cut_bytes + 1023) / 1024);
+  if (counts.unread > 0)
+    text +=
+        fmt::format("; {} not continued: too much memory of the process to read", counts.unread);
   if (counts.foreign > 0)
     text +=
         fmt::format("{}{} of 32-bit programs not walked", text.empty() ? "" : "; ", counts.foreign);

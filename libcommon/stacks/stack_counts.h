@@ -16,6 +16,7 @@ struct StackCounts {
   std::uint64_t complete = 0;          ///< up to the thread's first function, continued or not
   std::uint64_t from_earlier = 0;      ///< of them: continued from an earlier stack
   std::uint64_t from_process = 0;      ///< of them: continued from the process's memory
+  std::uint64_t unread = 0;            ///< samples whose memory was not read, to read less
   std::uint64_t cut = 0;               ///< incomplete because the copy ended
   std::uint64_t cut_bytes = 0;         ///< how large the copy was, of the last of them
   std::uint64_t foreign = 0;           ///< of programs of another word size: not walked

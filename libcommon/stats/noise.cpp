@@ -38,7 +38,9 @@ NoiseJudge::NoiseJudge(Experiment experiment) : experiment_(std::move(experiment
     for (const double total : totals) {
       const bool is_any = total > 0;
       runs += is_any ? 1 : 0;
-      looks_.push_back(!is_any ? 0 : experiment_.is_absolute ? 1 : total / per_sample);
+      looks_.push_back(!is_any         ? 0
+                       : is_absolute() ? experiment_.work[looks_.size()]
+                                       : total / per_sample);
       side.of += looks_.back();
     }
   };
@@ -72,11 +74,13 @@ void NoiseJudge::add_same_as(std::size_t index) { numbers_.push_back(numbers_[in
 /// What drawing alone makes a rate vary by, for one look.
 double NoiseJudge::variance_unit(const Frame& frame) const {
   const double rate = (frame.before.hits + frame.after.hits) / (before_.of + after_.of);
-  return experiment_.is_absolute ? rate : rate * (1 - rate);
+  return is_absolute() ? rate : rate * (1 - rate);
 }
 
 double NoiseJudge::smallest_p_value_of(const Frame& frame) const {
   const double hits = frame.before.hits + frame.after.hits;
+  if (experiment_.least_growth && hits <= *experiment_.least_growth * after_.of)
+    return 1;
   if (has_samples())
     return smallest_p_value(hits, before_.of, after_.of);
   return hits < kLeastShare * (before_.of + after_.of) ? 1 : 0;
@@ -171,12 +175,20 @@ double NoiseJudge::error_of(const Frame& frame, double spread) const {
   return std::sqrt(spread * variance_unit(frame) * (1 / before_.of + 1 / after_.of));
 }
 
+/// Both tests are symmetric, and two-sided by doubling.
 double NoiseJudge::p_value_of(const Frame& frame, double spread) const {
+  const double p_value = two_sided_p_value_of(frame, spread);
+  if (!experiment_.least_growth)
+    return p_value;
+  return frame.after.rate() > frame.before.rate() ? p_value / 2 : 1;
+}
+
+double NoiseJudge::two_sided_p_value_of(const Frame& frame, double spread) const {
   double p_value = 0;
   if (has_samples()) {
     const Seen before = worth(frame.before, spread);
     const Seen after = worth(frame.after, spread);
-    p_value = experiment_.is_absolute ? rate_p_value(before, after) : share_p_value(before, after);
+    p_value = is_absolute() ? rate_p_value(before, after) : share_p_value(before, after);
   }
   if (!has_runs())
     return p_value;
@@ -196,12 +208,12 @@ Interval NoiseJudge::interval_of(const Frame& frame, double spread, double reach
   if (has_runs()) {
     const double change = frame.after.rate() - frame.before.rate();
     const double half = reach * error_of(frame, spread);
-    if (experiment_.is_absolute)
+    if (is_absolute())
       return {change - half, change + half};
     return {std::max(-1.0, change - half), std::min(1.0, change + half)};  // shares
   }
-  return experiment_.is_absolute ? rate_interval(frame.before, frame.after, reach)
-                                 : share_interval(frame.before, frame.after, reach);
+  return is_absolute() ? rate_interval(frame.before, frame.after, reach)
+                       : share_interval(frame.before, frame.after, reach);
 }
 
 std::vector<Change> NoiseJudge::judge() {

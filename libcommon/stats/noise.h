@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,8 +29,13 @@ inline constexpr double kLevel = 0.04;
 struct Experiment {
   std::vector<double> before, after;  ///< the total of each run, in counts
   double counts_per_sample = 1;       ///< 0: counts are not samples, so one run tells no noise
-  /// Are counts compared as they are, and not as shares of their run?  Rates are then counts a run.
-  bool is_absolute = false;
+  /// The units of work that each run did, those before and then those after: rates are counts a
+  /// unit.  Empty: rates are shares of the run.
+  std::vector<double> work{};
+  /// Asked is only which rates grew by more than this.  A rate that cannot have grown so much, as
+  /// rare as it is in both profiles together, is no question, and tests have one side: both find
+  /// growth in fewer samples.
+  std::optional<double> least_growth{};
 };
 
 enum class Noise : std::uint8_t {
@@ -41,7 +47,7 @@ enum class Noise : std::uint8_t {
 
 struct Change {
   Noise noise = Noise::kUnknown;
-  /// Of what the rate grew by: shares, or counts a run.  The intervals of all frames hold together
+  /// Of what the rate grew by: shares, or counts a unit.  The intervals of all frames hold together
   /// with probability 1 - kLevel.  0 lies between the ends just if the change is not beyond noise.
   Interval interval;
 };
@@ -66,6 +72,7 @@ class NoiseJudge {
   };
 
   [[nodiscard]] bool has_runs() const { return degrees_ > 0; }
+  [[nodiscard]] bool is_absolute() const { return !experiment_.work.empty(); }
   [[nodiscard]] bool has_samples() const { return experiment_.counts_per_sample > 0; }
   [[nodiscard]] double variance_unit(const Frame& frame) const;
   [[nodiscard]] double smallest_p_value_of(const Frame& frame) const;
@@ -77,11 +84,12 @@ class NoiseJudge {
   [[nodiscard]] std::vector<double> spreads_of(const std::vector<std::size_t>& questions);
   [[nodiscard]] double error_of(const Frame& frame, double spread) const;
   [[nodiscard]] double p_value_of(const Frame& frame, double spread) const;
+  [[nodiscard]] double two_sided_p_value_of(const Frame& frame, double spread) const;
   [[nodiscard]] double reach_of(double level) const;
   [[nodiscard]] Interval interval_of(const Frame& frame, double spread, double reach) const;
 
   Experiment experiment_;
-  Seen before_, after_;        ///< `of` alone: samples (or counts) or runs to look in
+  Seen before_, after_;        ///< `of` alone: samples (or counts) or units of work to look in
   std::vector<double> looks_;  ///< the same of each run
   double degrees_ = 0;         ///< of freedom, between runs
   double wobble_ = 0;          ///< variance of a run's rate beyond drawing, in squares of the rate

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "base/fd.h"
@@ -86,6 +87,10 @@ std::unique_ptr<Debuginfod> Debuginfod::from_environment(DebuginfodSettings sett
 Debuginfod::Debuginfod(std::unique_ptr<Library> library, DebuginfodSettings settings)
     : library_(std::move(library)), settings_(std::move(settings)) {
   library_->hear_progress(*this);
+  // elfutils 0.192 calls for progress only once a server answers; a silent one is left to its own
+  // timeout, 90 s unless the user set another (debuginfod-client-config(7)).
+  const auto patience = std::chrono::ceil<std::chrono::seconds>(settings_.patience).count();
+  ::setenv(DEBUGINFOD_TIMEOUT_ENV_VAR, std::to_string(patience).c_str(), 0);
 }
 
 Debuginfod::~Debuginfod() = default;

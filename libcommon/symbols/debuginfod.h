@@ -26,7 +26,8 @@ struct DebuginfodSettings {
   std::chrono::milliseconds most_time{std::chrono::minutes(10)};
   std::uint64_t most_bytes = std::uint64_t{4} << 30;
   /// Called about once a second, and at the end of a transfer, with bytes; `of_bytes` is 0 while it
-  /// is not known.  Empty: nobody wants to know.
+  /// is not known.  Newer libraries (elfutils 0.192) call it only once a server has answered.
+  /// Empty: nobody wants to know.
   std::function<void(std::uint64_t bytes, std::uint64_t of_bytes)> progress;
 };
 

@@ -16,6 +16,7 @@
 // libiberty.h declares basename(3) in its own way otherwise.
 #define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <array>
@@ -75,7 +76,7 @@ std::optional<std::string> demangle_itanium(const std::string& mangled) {
   void* memory = nullptr;
   demangle_component* tree = cplus_demangle_v3_components(mangled.c_str(), DMGL_NO_OPTS, &memory);
   const std::unique_ptr<void, Free> owner(memory);
-  if (tree == nullptr || !is_cheap_to_print(*tree))
+  if (tree == nullptr || !is_cheap_to_print(*tree, memory, ::malloc_usable_size(memory)))
     return std::nullopt;
   Sink sink;
   return text_of(sink, print_itanium(tree, sink));

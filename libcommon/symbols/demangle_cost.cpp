@@ -9,6 +9,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,9 @@ std::pair<Node*, Node*> children_of(Node& node) {
 /// Counts a tree's nodes as often as printing meets them, visiting each once.
 class Measure {
  public:
+  Measure(const void* memory, std::size_t bytes)
+      : memory_(static_cast<const std::byte*>(memory)), bytes_(bytes) {}
+
   bool is_cheap(Node& root) {
     return nodes_below(root) <= kMaxNodes && templates_ * scopes_ <= kMaxScopePairs;
   }
@@ -75,19 +79,30 @@ class Measure {
     count_scopes(node, left);
     std::uint64_t nodes = 1;
     for (Node* child : {left, right})
-      if (child != nullptr)
+      if (is_node(child))
         nodes = std::min(nodes + nodes_below(*child), kMaxNodes + 1);
     nodes_[&node] = nodes;
     return nodes;
+  }
+
+  /// All nodes lie in one block.  Later libiberties have kinds of nodes that children_of() does not
+  /// know: what it takes for a subtree may be a number (binutils 2.47, unnamed enums).
+  [[nodiscard]] bool is_node(Node* child) const {
+    const std::less<> before;
+    const auto* at = reinterpret_cast<const std::byte*>(child);
+    return child != nullptr && !before(at, memory_) && before(at, memory_ + bytes_) &&
+           static_cast<std::size_t>(at - memory_) % sizeof(Node) == 0;
   }
 
   void count_scopes(Node& node, Node* left) {
     templates_ += node.type == DEMANGLE_COMPONENT_TEMPLATE ? 1 : 0;
     const bool is_reference = node.type == DEMANGLE_COMPONENT_REFERENCE ||
                               node.type == DEMANGLE_COMPONENT_RVALUE_REFERENCE;
-    scopes_ += is_reference && left != nullptr && left->type == DEMANGLE_COMPONENT_TEMPLATE_PARAM;
+    scopes_ += is_reference && is_node(left) && left->type == DEMANGLE_COMPONENT_TEMPLATE_PARAM;
   }
 
+  const std::byte* memory_;
+  std::size_t bytes_;
   boost::unordered_flat_map<Node*, std::uint64_t> nodes_;
   std::uint64_t templates_ = 0, scopes_ = 0;
 };
@@ -110,7 +125,9 @@ std::size_t after_name(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-bool is_cheap_to_print(const demangle_component& tree) { return Measure().is_cheap(tree); }
+bool is_cheap_to_print(const demangle_component& tree, const void* memory, std::size_t bytes) {
+  return Measure(memory, bytes).is_cheap(tree);
+}
 
 bool is_cheap_rust(std::string_view mangled) {
   // <binder> = "G" <base-62-number>, behind the F of a function type or the D of

@@ -104,7 +104,7 @@ void JitDump::advance(std::uint64_t time_ns, const OnCodeChange& on_change) {
   while (!is_damaged_) {
     if (!next_) {
       next_ = next_prefix();
-      struct stat status {};
+      struct stat status = {};
       if (!next_ && !is_damaged_ && ::fstat(fd_.get(), &status) == 0 &&
           std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes) > size_) {
         is_cut_ = static_cast<std::uint64_t>(status.st_size) > kMaxFileBytes;

@@ -124,7 +124,7 @@ std::variant<JitMapFile, JitMapFailure> JitMapFile::open(const std::string& path
 }
 
 bool JitMapFile::refresh(const OnCodeChange& on_change) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd_.get(), &status) != 0)
     return false;
   const auto size = static_cast<std::uint64_t>(status.st_size);

@@ -54,15 +54,20 @@ const elf::SymbolTable& ModuleSymbols::table() {
 }
 
 elf::SymbolTable ModuleSymbols::read_table() {
-  if (finder_ == nullptr || elf::has_symtab(*image_))
+  is_stripped_ = !elf::has_symtab(*image_);
+  if (finder_ == nullptr || !is_stripped_)
     return elf::SymbolTable(*image_);
   const std::uint64_t refusals = finder_->refusals();
   if (const auto separate = finder_->separate(*image_, path_);
-      separate && elf::has_symtab(separate->image))
+      separate && elf::has_symtab(separate->image)) {
+    is_stripped_ = false;
     return {*image_, separate->image};
+  }
   is_debug_file_refused_ = finder_->refusals() > refusals;
-  if (const auto mini = finder_->mini(*image_, path_))
+  if (const auto mini = finder_->mini(*image_, path_)) {
+    is_stripped_ = false;
     return {*image_, *mini};
+  }
   return elf::SymbolTable(*image_);
 }
 
@@ -93,7 +98,7 @@ NoName ModuleSymbols::why_unnamed() {
   const bool is_empty = table().empty();
   if (is_debug_file_refused_)
     return NoName::kOtherDebugFile;
-  if (!is_empty)
+  if (!is_empty && !is_stripped_)
     return NoName::kNotCovered;
   return table().is_damaged() ? NoName::kDamaged : NoName::kNoSymbols;
 }

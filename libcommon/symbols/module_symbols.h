@@ -25,7 +25,7 @@ enum class NoName {
   kNotElf,          ///< something else
   kUnsupported,     ///< ELF of a kind that we do not read
   kDamaged,         ///< ELF headers or symbol tables that make no sense
-  kNoSymbols,       ///< stripped of all symbols, and no debug file has them
+  kNoSymbols,       ///< stripped but for what it exports, and no debug file has the rest
   kOtherDebugFile,  ///< stripped, and a debug file that lies there is of another build or damaged
   kNotCovered,      ///< there are symbols, but none here
 };
@@ -78,6 +78,7 @@ class ModuleSymbols {
   std::string path_;
   elf::DebugFinder* finder_ = nullptr;  ///< none: the image alone
   bool is_debug_file_refused_ = false;
+  bool is_stripped_ = false;  ///< no full symbol table anywhere
   NoName open_failure_ = NoName::kNotCovered;
   std::optional<elf::SymbolTable> table_;
   std::unordered_map<std::uint32_t, std::string> names_;  ///< by symbol index; nodes do not move

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/address_space.h"
 
+#include <algorithm>
+#include <array>
 #include <iterator>
+
+#include "unwind/architecture.h"
 
 namespace pe::unwind {
 namespace {
@@ -78,12 +82,30 @@ std::optional<AddressSpace::Place> AddressSpace::place(std::uint64_t avma) {
   return range == nullptr ? std::nullopt : place(*range, avma);
 }
 
+Rule AddressSpace::rule_of_bytes(Range& range, std::uint64_t avma) const {
+  std::array<std::byte, architecture::kStubBytesBefore + architecture::kStubBytesFrom> code{};
+  const std::size_t before =
+      std::min<std::uint64_t>(avma - range.start_avma, architecture::kStubBytesBefore);
+  const std::size_t from =
+      std::min<std::uint64_t>(range.end_avma - avma, architecture::kStubBytesFrom);
+  const std::size_t read = code_ ? code_(avma - before, std::span(code).first(before + from)) : 0;
+  range.is_unread = read == 0;
+  return architecture::rule_of_stub(Bytes(code).first(std::min(read, before + from)), before)
+      .value_or(Rule(RuleKind::kNone));
+}
+
+bool AddressSpace::is_unread(std::uint64_t avma) const noexcept {
+  const Range* range = range_at(ranges_, avma);
+  return range != nullptr && !range->image && range->is_unread;
+}
+
 Rule AddressSpace::rule(std::uint64_t avma) {
   Range* range = range_at(ranges_, avma);
   if (range == nullptr)
     return Rule(RuleKind::kNotExecutable);
   const auto found = place(*range, avma);
-  return found ? found->table->rule(found->svma) : Rule(RuleKind::kNone);
+  const Rule rule = found ? found->table->rule(found->svma) : Rule(RuleKind::kNone);
+  return rule.kind() == RuleKind::kNone ? rule_of_bytes(*range, avma) : rule;
 }
 
 }  // namespace pe::unwind

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "unwind/rule.h"
@@ -29,11 +30,16 @@ struct CodeMapping {
 /// outlive the address spaces, which share it.
 using ImageSource = std::function<UnwindTable*(std::uint32_t image)>;
 
+/// Copies code at `avma` into `into`; how many bytes that were, 0 if it cannot be read.
+using CodeSource = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
+
 class RuleCache;
 
 class AddressSpace {
  public:
-  explicit AddressSpace(ImageSource images) : images_(std::move(images)) {}
+  /// `code` is asked for the bytes of code that no table describes; it may be empty.
+  explicit AddressSpace(ImageSource images, CodeSource code = nullptr)
+      : images_(std::move(images)), code_(std::move(code)) {}
 
   /// Maps code, replacing what was there.  Ignored if it ends before it starts.
   void map(const CodeMapping& mapping);
@@ -48,8 +54,10 @@ class AddressSpace {
   [[nodiscard]] const CodeMapping* find(std::uint64_t avma) const noexcept;
 
   /// The rule for the instruction at `avma`: kNotExecutable if no code is mapped there, kNone if
-  /// no table describes it.
+  /// no table describes it.  Such code has the rule of the stub that it is, if it can be read.
   Rule rule(std::uint64_t avma);
+  /// Whether code is mapped at `avma` that no file describes and that could not be read.
+  [[nodiscard]] bool is_unread(std::uint64_t avma) const noexcept;
 
   /// An image's table, and an address as that knows it.
   struct Place {
@@ -64,14 +72,17 @@ class AddressSpace {
 
   struct Range : CodeMapping {
     bool is_resolved = false;
+    bool is_unread = true;  ///< of its code nothing could be read, the last time
     UnwindTable* table = nullptr;
     std::uint64_t bias = 0;  ///< svma = avma - bias
   };
 
   void resolve(Range& range) const;
   std::optional<Place> place(Range& range, std::uint64_t avma) const;
+  Rule rule_of_bytes(Range& range, std::uint64_t avma) const;
 
   ImageSource images_;
+  CodeSource code_;
   std::map<std::uint64_t, Range> ranges_;  ///< by start, disjoint
 
   /// By what a RuleCache knows this space's rules; none after one was withdrawn.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "elf/compressed.h"
+#include "unwind/go_frames.h"
 
 namespace pe::unwind {
 namespace {
@@ -28,6 +29,8 @@ std::optional<elf::SectionBytes> frames_by_header(const elf::Image& image,
 
 std::vector<CfiSection> CfiSection::all_of(const elf::Image& image) {
   std::vector<CfiSection> sections;
+  if (auto of_go = go_frames(image); !of_go.empty())
+    sections.emplace_back(CfiFormat::kDebugFrame, elf::SectionBytes{std::move(of_go), 0});
   const bool is_named = image.section(".eh_frame") != nullptr;
   auto header = is_named ? image.section_bytes(".eh_frame_hdr") : header_by_segment(image);
   auto frames = is_named ? image.section_bytes(".eh_frame") : frames_by_header(image, header);

@@ -29,7 +29,8 @@ namespace pe::unwind {
 
 class CfiSection {
  public:
-  /// Those of an image, in the order in which they should be asked: .eh_frame and .debug_frame.
+  /// Those of an image, in the order in which they should be asked: what Go's table of functions
+  /// says (go_frames.h), .eh_frame and .debug_frame.
   /// A program that was built with debug information but without unwind tables has both: its own
   /// functions are in .debug_frame, and those of the C library's start-up files in .eh_frame.
   /// Without section headers (or their names) .eh_frame is where the PT_GNU_EH_FRAME segment says.

@@ -20,6 +20,19 @@ bool is_of_described_image(AddressSpace& space, Frame frame) {
   return place && place->table->has_rules();
 }
 
+/// Whether code that cannot be read is a stub, by the shape of its frame: one word, then a return
+/// address to code with rules, by which the next caller is code, too.  A word that a function has
+/// left behind may look like that; two in a row, each in its place, hardly do.
+bool is_like_a_stub(AddressSpace& space, Frame frame, const FrameState& caller,
+                    const StackView& stack) {
+  if (frame.is_exact() || !space.is_unread(frame.address() - 1) || caller.ip == 0 ||
+      !space.place(caller.ip - 1))
+    return false;
+  FrameState next = caller;
+  return architecture::execute(space.rule(caller.ip - 1), next, stack) == Step::kDone &&
+         returns_to_code(space, next);
+}
+
 }  // namespace
 
 std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
@@ -40,6 +53,12 @@ std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind r
   }
   if (!is_code)
     return Stop::kBadReturnAddress;
+  caller = state;
+  if (architecture::step_as_stub(caller, stack) == Step::kDone &&
+      is_like_a_stub(space, frame, caller, stack)) {
+    state = caller;
+    return FrameSource::kLeaf;
+  }
   if (state.fp == 0)
     return frame.source() == FrameSource::kFramePointer ||
                    (!frame.is_exact() && is_of_described_image(space, frame))

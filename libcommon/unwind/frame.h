@@ -14,7 +14,7 @@ namespace pe::unwind {
 enum class FrameSource : std::uint8_t {
   kCfi,           ///< call frame information
   kFramePointer,  ///< no CFI covers the callee: by its frame pointer
-  kLeaf,          ///< neither: the word that the stack pointer points at
+  kLeaf,          ///< neither: the word that the stack pointer points at, or a stub's second one
 };
 
 /// An address and how it was found, in 64 bits, so that frames found by CFI are plain addresses:
@@ -69,7 +69,8 @@ struct WalkResult {
   Stop stop = Stop::kEndOfStack;
   /// Where to go on: after kStackNotCaptured the outermost frame, which a second walk with more
   /// of the stack would write again (what a signal interrupted may need another stack: a handler's
-  /// may be an alternate one, see sigaltstack(2)); after kTooDeep the frame that had no room. After
+  /// may be an alternate one, see sigaltstack(2)); with a stack pointer of 0 where the other stack
+  /// was not copied; after kTooDeep the frame that had no room. After
   /// other ends it has no meaning.
   FrameState last{};
   bool last_is_exact = false;  ///< as in Frame; of `last`

@@ -18,14 +18,18 @@ class GeneralWalk {
   /// Goes to the caller; or says why not.
   std::optional<Stop> step() {
     const std::uint64_t avma = state().ip - (is_exact_ ? 0 : 1);
-    const RuleKind kind = space_.rule(avma).kind();
-    if (kind == RuleKind::kNone || kind == RuleKind::kNotExecutable)
-      return step_blindly(kind);
+    const Rule rule = space_.rule(avma);
+    if (rule.kind() == RuleKind::kNone || rule.kind() == RuleKind::kNotExecutable)
+      return step_blindly(rule.kind());
     const auto place = space_.place(avma);
     const auto full = place ? place->table->full_row(place->svma) : std::nullopt;
+    if (!full && rule.kind() != RuleKind::kGeneral)
+      return step_by_stub(rule);
     if (!full || !effort_.spend(*full))
       return Stop::kNoUnwindInfo;
     const Step step = step_row(full->row, registers_, stack_);
+    if (needs_another_stack(step, full->row))
+      registers_.set(architecture::kStackPointer, 0);  // where that is, nobody can tell
     if (!leads_to_a_frame(step, is_exact_, full->is_signal_frame))
       return stop_of(step);
     is_elsewhere_ = step == Step::kOtherStack;
@@ -47,6 +51,19 @@ class GeneralWalk {
   [[nodiscard]] Frame frame() const { return {state().ip, source_, is_exact_}; }
 
  private:
+  /// A stub keeps the registers that functions keep.
+  std::optional<Stop> step_by_stub(Rule rule) {
+    FrameState state = registers_.state();
+    if (const Step step = architecture::execute(rule, state, stack_); step != Step::kDone)
+      return stop_of(step);
+    registers_.set(architecture::kInstructionPointer, state.ip);
+    registers_.set(architecture::kStackPointer, state.sp);
+    registers_.set(architecture::kFramePointer, state.fp);
+    source_ = FrameSource::kCfi;
+    is_exact_ = false;
+    return std::nullopt;
+  }
+
   std::optional<Stop> step_blindly(RuleKind kind) {
     FrameState state = registers_.state();
     const auto found = step_without_cfi(space_, kind, state, stack_, frame());

@@ -15,6 +15,13 @@ namespace pe::unwind {
 /// that is unknown, is unknown afterwards.
 Step step_row(const CfiRow& row, architecture::Registers& registers, const StackView& stack);
 
+/// Whether a step failed because the caller is on another stack than the one that was copied:
+/// `row` says where, and that is not in the copy.
+inline bool needs_another_stack(Step step, const CfiRow& row) noexcept {
+  return step == Step::kNotCaptured &&
+         row.registers[architecture::kStackPointer].kind != RegisterRule::Kind::kSameValue;
+}
+
 /// Whether a step by a row has led to a frame; `stop_of(step)` if not.  `is_exact` says whether the
 /// one before is, as in Frame.
 ///

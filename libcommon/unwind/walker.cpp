@@ -226,6 +226,8 @@ std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
   const bool is_done = leads_to_a_frame(step, at.key != at.state.ip, full->is_signal_frame);
   if (step == Step::kUnknownRegister || (is_done && !registers.get(architecture::kFramePointer)))
     return give_up();
+  if (needs_another_stack(step, full->row))
+    at.state.sp = 0;  // where that is, nobody can tell
   if (!is_done)
     return stop_of(step);
   recorder_.passes_barrier(at.count - 1);
@@ -243,7 +245,7 @@ std::optional<Stop> Walk<Recorder>::step_blindly(RuleKind kind, Position& at) {
   const auto* source = std::get_if<FrameSource>(&found);
   if (source != nullptr && *source == FrameSource::kFramePointer)
     recorder_.reads_frame_pointer(fp, at.count - 1);
-  else if (is_exact)  // the top of the stack had a say, also if it was no caller
+  else if (is_exact || source != nullptr)  // what is on the stack had a say, caller or not
     recorder_.passes_barrier(at.count - 1);
   if (source == nullptr)
     return std::get<Stop>(found);

@@ -4,7 +4,9 @@
 //   1. call frame information;
 //   2. where none covers the code (JIT compilers, assembly): the frame pointer, if what it leads to
 //      is code;
-//   3. for the first frame: the word on top of the stack, if that is code.
+//   3. for the first frame: the word on top of the stack, if that is code;
+//   4. for code that no file describes: as a known stub is left (x86_64_stubs.h), if the code could
+//      not be read.  A stub whose code can be read has a rule, as if CFI covered it.
 // A rule is looked up for the call, that is one byte before the return address; for the first
 // frame and for what a signal interrupted, at the address itself.
 //

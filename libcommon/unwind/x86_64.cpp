@@ -4,9 +4,12 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "elf/image.h"
 #include "unwind/cfi_program.h"
 #include "unwind/simple_expression.h"
+#include "unwind/x86_64_stubs.h"
 
 namespace pe::unwind::x86_64 {
 namespace {
@@ -116,6 +119,26 @@ Rule rule_of(const CfiRow& row, bool is_signal_frame) noexcept {
   return realigned_rule(row).value_or(kGeneral);
 }
 
+static_assert(kStubBytesBefore == kMaxStubOffset && kStubBytesFrom == kStubBytes - kMinStubOffset);
+
+std::optional<Rule> rule_of_stub(Bytes code, std::size_t at) noexcept {
+  for (const StubPoint& point : kStubs) {
+    // One more, for what begins behind the instruction.
+    const std::size_t end = at + 1;
+    const auto distance = static_cast<std::size_t>(point.offset + 1);
+    if (end < distance || code.size() < end - distance + kStubBytes)
+      continue;
+    std::uint64_t bytes;
+    std::memcpy(&bytes, code.data() + (end - distance), sizeof bytes);
+    if ((bytes & point.mask) != point.bytes)
+      continue;
+    return point.cfa_words == 0
+               ? Rule(RuleKind::kEnd)
+               : Rule(RuleKind::kStackPointer, point.cfa_words, point.frame_pointer_slot);
+  }
+  return std::nullopt;
+}
+
 std::string to_string(Rule rule) {
   const auto slot = rule.frame_pointer_slot();
   const std::string saved = slot == 0 ? "" : fmt::format(" rbp=cfa-{}", kWordBytes * slot);
@@ -166,6 +189,10 @@ Step step_by_frame_pointer(FrameState& state, const StackView& stack) noexcept {
   if (state.fp % kWordBytes != 0)
     return Step::kUnusable;
   return enter_caller(state, stack, state.fp, kSlot, kSlot);
+}
+
+Step step_as_stub(FrameState& state, const StackView& stack) noexcept {
+  return enter_caller(state, stack, state.sp, 2, 0);
 }
 
 Step step_as_leaf(FrameState& state, const StackView& stack) noexcept {

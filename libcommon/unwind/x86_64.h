@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "base/byte_reader.h"
 #include "unwind/rule.h"
 #include "unwind/stack_view.h"
 #include "unwind/step.h"
@@ -71,6 +72,12 @@ bool is_supported(const elf::Image& image) noexcept;
 /// CIE's: such rows are always kGeneral, because the caller's instruction is exact.
 Rule rule_of(const CfiRow& row, bool is_signal_frame) noexcept;
 
+/// The rule of a stub that is known by its bytes (x86_64_stubs.h), for the instruction at `at` in
+/// `code`; nullopt if it is none.
+std::optional<Rule> rule_of_stub(Bytes code, std::size_t at) noexcept;
+/// How many bytes before and from the instruction on rule_of_stub() can use.
+inline constexpr std::size_t kStubBytesBefore = 10, kStubBytesFrom = 9;
+
 /// "cfa=rsp+16 rbp=cfa-16", "plt 11", "end" ...
 std::string to_string(Rule rule);
 
@@ -114,6 +121,10 @@ Step execute(Rule rule, FrameState& state, const StackView& stack) noexcept;
 /// points at the caller's, and the return address stands above.  A guess: code without frame
 /// pointers has anything in the register, so the caller checks the address that it gets.
 Step step_by_frame_pointer(FrameState& state, const StackView& stack) noexcept;
+
+/// Steps out of a frame as a stub that calls a function leaves it: a word, then the return address.
+/// A guess, for where the code itself cannot be read.
+Step step_as_stub(FrameState& state, const StackView& stack) noexcept;
 
 /// Steps out of a function that has pushed nothing.  A guess as well: true at a function's first
 /// instruction, in small assembly functions, and after a call to an address that is no code.

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2034,SC2154 # names of other parts of the script
 
 draft=  # the run that is being made
+apart=  # the descriptor that is the program's standard error
 
 # What is to be recorded, as arguments of a recorder in `target` and as text in `what`.
 read_target() {
@@ -24,7 +25,6 @@ read_target() {
   elif [ ${#workload[@]} -gt 0 ]; then
     printf -v what '%q ' "${workload[@]}"
     what=${what% } target=(-- "${workload[@]}")
-    keep_apart
   else
     usage_error 'capture: --workload, --pid or a program behind -- is missing'
   fi
@@ -37,12 +37,14 @@ keep_apart() {
   local program number shell=/bin/sh
   program=$(PATH=$users_path type -P -- "${workload[0]}") && [ -n "$program" ] && [ -e "/proc/$BASHPID/fd/2" ] || return 0
   # dash, which starts sooner, takes variables away whose names it could not have: functions that bash exports.
-  ! env -0 | grep -zqvE '^[A-Za-z_][A-Za-z0-9_]*=' || shell=$BASH
+  ! env -0 | grep -zvE '^[A-Za-z_][A-Za-z0-9_]*=' >/dev/null || shell=$BASH
   for number in 9 8 7 6 5 4 3; do  # dash knows descriptors of one digit
     [ ! -e "/proc/$BASHPID/fd/$number" ] || continue
-    eval "exec $number>&2"
+    # With --work, what it prints there is looked through, too.
+    if [ -n "$work_regex" ]; then eval "exec $number>>\"\$draft/.output\""; else eval "exec $number>&2"; fi
     # shellcheck disable=SC2016 # of the shell that is started
     target=(-- "$shell" -c 'exec "$@" 2>&'"$number $number>&-" sh "${workload[@]}")
+    apart=$number
     return
   done
 }
@@ -92,6 +94,7 @@ write_meta() {  # STAMP
   "unit": "$(unit_of "$mode" | grep . || echo samples)",
   "samples": $samples,
   "lost": $lost,
+  "work": ${work_done:-null},
   "frames": ${frames:-null},
   "frames_without_name": $unnamed,
   "machine": $(json_text "$(uname -srm)"),
@@ -107,18 +110,33 @@ record() {
   local limit=()
   [[ $seconds =~ ^0*(\.0*)?$ ]] || limit=(-d "$seconds")
   interrupted=
+  [ ${#workload[@]} -eq 0 ] || keep_apart
   trap 'interrupted=true' INT TERM HUP
-  run_recorder "${limit[@]}" >&2 2>"$draft/messages.txt"
-  status=$?
+  if [ -n "$work_regex" ]; then
+    # Into a file, for a program's output may come long after the recorder has ended: of processes that it left behind.
+    run_recorder "${limit[@]}" >>"$draft/.output" 2>"$draft/messages.txt"
+    status=$?
+    cat -- "$draft/.output" >&2
+  else
+    run_recorder "${limit[@]}" >&2 2>"$draft/messages.txt"
+    status=$?
+  fi
   trap '' INT TERM HUP
+  [ -z "$apart" ] || exec {apart}>&-
+  apart=
   clean_messages
   shown_lines <"$draft/messages.txt" >&2
 }
 
-# Succeeds if what was made of a stream could be written.  A damaged stream, status 1, is read as far as it goes, and
-# what is missing is in the messages; a full disk meets the program behind the pipe.
-were_written() {  # STATUS-OF-READER STATUS-OF-WRITER
-  [ "$1" -le 1 ] && [ "$2" -eq 0 ]
+# A recorder that ended in good order printed its closing line.  One that was killed must not pass for a program that was.
+has_ended() { grep -qE "^(pe-record|offcpu|malloctrace): [0-9]+ (samples?|waits?|allocations?), " "$draft/messages.txt"; }
+
+# Leaves the draft where it is.
+keep_draft() {  # MESSAGE
+  local kept=$draft
+  draft=
+  rm -f -- "$kept"/{{named,oncpu,offcpu}.pe.gz,{stacks,peak,leaks}.folded,{flame,peak,leaks}.svg,meta.json,report.txt}
+  die "$1; what was recorded is kept in $kept/${raw[0]}" 125
 }
 
 find_baseline() {
@@ -140,6 +158,22 @@ find_baseline() {
   done
 }
 
+# The units of work that the program reports: the number in the last line that --work matches, in its first group or, if it
+# has none, in what it matches.
+read_work() {
+  work_done=
+  [ -n "$work_regex" ] || return 0
+  local line number
+  line=$(grep -aE -- "$work_regex" "$draft/.output" | tail -n 1 | tr -d '\0')
+  rm -f -- "$draft/.output"
+  if [[ $line =~ $work_regex ]]; then
+    number=${BASH_REMATCH[1]-${BASH_REMATCH[0]}}
+    work_done=$(plain_number "$number")
+    [[ $work_done == *[1-9]* ]] || work_done=
+  fi
+  [ -n "$work_done" ] || say "--work: no amount of work above 0 in the program's output${line:+, though there is: }$line"
+}
+
 # Makes a run: its folder is then in `made`, the program's status in `status`.
 capture() {
   read_mode
@@ -155,24 +189,27 @@ capture() {
   mkdir -p -- "$output" || die "$output: cannot be made" 1
   local stamp
   stamp=$(new_stamp)
-  draft=$output/.capture-$stamp-$$
-  mkdir -- "$draft" || die "$draft: cannot be made"
+  draft=$(mktemp -d -- "$output/.capture-$stamp-XXXXXX") || die "$output: cannot be written"
   trap '[ -z "$draft" ] || rm -rf -- "$draft"' EXIT
   record
   local streams raw=()
   read -ra streams < <(raw_streams)
   raw=("${streams[@]/%/.pe}")
+  read_closing_lines
   if [ ! -s "$draft/${raw[0]}" ]; then
+    if [ "$status" -eq 0 ] || [ "$status" -gt 128 ]; then status=125; fi
+    die "nothing was recorded$(why_not_written "$draft")" "$status"
+  fi
+  if [ "$samples" = 0 ]; then
     [ "$status" -ne 0 ] || status=125
     die "nothing was recorded$(why_not_written "$draft")" "$status"
   fi
+  read_work
+  has_ended || keep_draft "$recorder did not end in good order (exit status $status), so the run is not whole$(why_not_written "$draft")"
   [ ${#workload[@]} -gt 0 ] || [ "$status" -eq 0 ] || say "$recorder: exit status $status"
   if ! { derive "$stamp" && read_messages && write_meta "$stamp" | cat >"$draft/meta.json" &&
     write_report | cat >"$draft/report.txt"; }; then
-    local kept=$draft
-    draft=
-    rm -f -- "$kept"/{{named,oncpu,offcpu}.pe.gz,{stacks,peak,leaks}.folded,{flame,peak,leaks}.svg,meta.json,report.txt}
-    die "the run could not be written; what was recorded is kept in $kept/${raw[0]}" 125
+    keep_draft 'the run could not be written'
   fi
   rm -f -- "${raw[@]/#/$draft/}"
   keep_run "$stamp"

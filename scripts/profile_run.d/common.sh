@@ -2,35 +2,6 @@
 # Messages, options, texts: what every command of profile_run needs.
 # shellcheck disable=SC2034,SC2154 # names of other parts of the script
 
-# Lines for people: control characters, which steer terminals, and what is no UTF-8 are not shown.
-shown_lines() {
-  iconv -f UTF-8 -t UTF-8 -c 2>/dev/null | tr '\001-\011\013-\037\177' '?' | sed 's/\xc2[\x80-\x9f]/?/g'
-}
-
-# A text in one line.
-shown() { printf '%s\n' "${1//$'\n'/?}" | shown_lines; }
-
-# What a command prints, as a file, whole or not at all.  Devices, pipes and what a link points to are written in
-# place, and only a file that is made here is ever removed.
-write_file() (  # FILE COMMAND [ARGUMENT]...
-  file=$1
-  shift
-  place=beside
-  if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ]; }; then
-    place=there
-    new=$(mktemp)
-  else
-    new=$(mktemp -- "$(dirname -- "$file")/.new-XXXXXX")
-  fi || exit
-  trap 'rm -f -- "$new"' EXIT
-  "$@" >"$new" || exit
-  if [ "$place" = there ]; then
-    cat -- "$new" >"$file"
-  else
-    chmod -- =rw "$new" && mv -fT -- "$new" "$file"
-  fi
-)
-
 # A program with the user's own locale and path.
 as_user() {  # PROGRAM ARGUMENT...
   (
@@ -56,13 +27,6 @@ print_all() {  # NAME
   problem=${problem##*: }
   if [ "$status" -eq 141 ] || [ "$problem" = 'Broken pipe' ]; then exit 141; fi
   die "$1: $problem"
-}
-
-# Why nothing more can be written into a folder, such as ": No space left on device"; nothing if something can.
-why_not_written() {  # FOLDER
-  local problem
-  problem=$({ head -c 4096 /dev/zero >"$1/.room"; } 2>&1) || printf ': %s: %s' "$1" "${problem##*: }"
-  rm -f -- "$1/.room"
 }
 
 need() {  # TOOL WHAT-FOR
@@ -101,6 +65,11 @@ is_decimal() { [[ $1 =~ ^[0-9]{1,9}(\.[0-9]{1,9})?$ ]]; }
 is_time() { is_decimal "$1" && [[ $1 == *[1-9]* ]]; }
 is_percent() { [[ $1 =~ ^[0-9]{1,3}(\.[0-9]{1,9})?%?$ ]]; }
 
+is_regex() {
+  [ -n "$1" ] || return
+  grep -qE -- "$1" </dev/null 2>/dev/null || [ $? -eq 1 ]
+}
+
 check() {  # TEST OPTION VALUE WHAT
   "$1" "$3" || usage_error "$2: not $4: '$3'"
 }
@@ -118,6 +87,7 @@ split_words() {
 }
 
 output=profiles workload=() pid='' duration='' mode='' run=latest baseline='' before='' after=latest
+baseline_workload=() runs_wanted='' work_regex=''
 top=20 svg='' fail_over=5% summary='' rate=1 interval=60 keep=168 limits=() alert=() operands=() rest=()
 push_url='' push_name='' push_labels=() push_tenant='' token_file='' ca_file='' spool_size='' insecure_http=''
 has_mode='' has_rest=''
@@ -134,8 +104,10 @@ set_path() {
   case $path in -*) path=./$path ;; esac
 }
 
-for_watch() {  # OPTION
-  [ "$command" = watch ] || usage_error "$1: only with watch"
+for_watch() { only_with watch "$1"; }  # OPTION
+
+only_with() {  # COMMANDS OPTION
+  [[ " $1 " == *" $command "* ]] || usage_error "$2: only with ${1// / or }"
 }
 
 set_option() {  # OPTION VALUE
@@ -155,6 +127,12 @@ set_option() {  # OPTION VALUE
     --baseline) baseline=$2 ;;
     --before) before=$2 ;;
     --after) after=$2 ;;
+    --work) only_with 'capture ci' "$1"; check is_regex "$1" "$2" 'a regular expression'; work_regex=$2 ;;
+    --runs) only_with ci "$1"; check is_count "$1" "$2" 'a number of runs'
+      [ "$2" != 0 ] || usage_error "--runs: not a number above 0: '$2'"
+      runs_wanted=$2 ;;
+    --baseline-workload) only_with ci "$1"; split_words "$2"; baseline_workload=("${words[@]}")
+      [ ${#baseline_workload[@]} -gt 0 ] || usage_error '--baseline-workload: no program' ;;
     --top) check is_count "$1" "$2" 'a number of functions'; top=$2 ;;
     --svg) set_path "$2"; svg=$path ;;
     --fail-over) check is_percent "$1" "$2" 'a percentage'; fail_over=${2%\%}% ;;

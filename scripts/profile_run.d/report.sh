@@ -4,6 +4,12 @@
 
 columns=120  # of a report's lines: names of C++ have hundreds; the folded text has them whole
 
+# stacktop returns 2 for a profile without stacks.
+list_functions() {
+  stacktop --columns "$columns" "$@" 2>/dev/null
+  were_drawn $?
+}
+
 # Of the run in `draft`, by what capture has found out.
 write_report() {
   local stacks=$draft/stacks.folded
@@ -22,6 +28,7 @@ write_report() {
     if (frames > 0) printf "%.1f %% of %d frames have a name\n", 100 * (frames - unnamed) / frames, frames
     else print (ENVIRON["SAMPLES"] + 0 > 0 ? "every frame has a name" : "-") }')"
   [ ${#workload[@]} -eq 0 ] || printf '%-12s exit status %s\n' 'program' "$status"
+  [ -z "$work_done" ] || printf '%-12s %s units\n' 'work' "$work_done"
   printf '%-12s %s\n' 'machine' "$(uname -srm)"
   case $mode in
     heap) printf '%-12s %s\n' 'counts' 'bytes allocated' ;;
@@ -29,13 +36,13 @@ write_report() {
     hotcold) printf '%-12s %s\n' 'counts' 'microseconds on CPU, and, of frames with the mark _[o], waited' ;;
   esac
   printf '\nHOT SPOTS\n\n'
-  stacktop --columns "$columns" -n "$top" -- "$stacks" 2>/dev/null
+  list_functions -n "$top" -- "$stacks" || return
   printf '\nWHAT THEY CALL (lines of 1 %% and more)\n\n'
-  stacktop --columns "$columns" --tree --self -n 5 --percent-limit 1 --max-depth 8 -- "$stacks" 2>/dev/null
+  list_functions --tree --self -n 5 --percent-limit 1 --max-depth 8 -- "$stacks" || return
   printf '\nWHERE THE %s, FROM THE ROOT (lines of 2 %% and more)\n\n' "$([ "$mode" = heap ] && echo 'BYTES ARE' || echo 'TIME IS')"
-  stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$stacks" 2>/dev/null
+  list_functions --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$stacks" || return
   [ "$stacks" = "$draft/stacks.folded" ] || rm -f -- "$stacks"
-  [ "$mode" != heap ] || write_heap_tables
+  [ "$mode" != heap ] || write_heap_tables || return
   write_comparison
   local closing='^(pe-record|offcpu|malloctrace): [0-9]'
   if grep -vqE "$closing" "$draft/messages.txt"; then
@@ -48,9 +55,9 @@ write_report() {
 # Who held memory when there was most of it, and who holds it in the end.
 write_heap_tables() {
   printf '\nHELD AT THE PEAK, IN BYTES (lines of 2 %% and more)\n\n'
-  stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$draft/peak.folded" 2>/dev/null
+  list_functions --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$draft/peak.folded" || return
   printf '\nNOT FREED, IN BYTES (lines of 2 %% and more)\n\n'
-  stacktop --columns "$columns" --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$draft/leaks.folded" 2>/dev/null
+  list_functions --tree --total -n 1 --percent-limit 2 --max-depth 30 -- "$draft/leaks.folded" || return
 }
 
 write_comparison() {

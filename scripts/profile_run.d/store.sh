@@ -11,13 +11,13 @@
 # It is made under a name that begins with a dot, and renamed when it is whole.
 # shellcheck disable=SC2154 # names of other parts of the script
 
-# The runs, oldest first, into the array `runs`.  Those of one second are in the order of their numbers.
-read_runs() {
+# The runs, oldest first, into the array `runs`; with --broken, also folders that only have the name of one.  Those of one second are in the order of their numbers.
+read_runs() {  # [--broken]
   runs=()
   local folder name keys=() number
   for folder in "$output"/[0-9][0-9][0-9][0-9]-*T*Z*/; do
     folder=${folder%/}
-    [ -f "$folder/meta.json" ] || continue
+    [ -f "$folder/meta.json" ] || { [ "${1-}" = --broken ] && [ -d "$folder" ]; } || continue
     name=${folder##*/} number=1
     [[ ! $name =~ Z-([0-9]{1,9})$ ]] || number=${BASH_REMATCH[1]}
     name=${name%%Z*}
@@ -77,6 +77,7 @@ new_stamp() { date -u +%Y-%m-%dT%H-%M-%SZ; }
 keep_run() {  # STAMP
   local number=1
   made=$output/$1
+  chmod -- =rwx "$draft"
   # mv -T refuses to replace a folder that is not empty.
   until mv -T -- "$draft" "$made" 2>/dev/null; do
     number=$((number + 1))
@@ -86,17 +87,31 @@ keep_run() {  # STAMP
   draft=
 }
 
+# Why a folder is not a whole run; nothing if it is one.
+why_broken() {  # RUN
+  local file
+  for file in meta.json stacks.folded; do
+    if [ ! -f "$1/$file" ]; then printf 'no %s' "$file"; return; fi
+  done
+  [ "$(meta "$1" format)" = 1 ] || printf 'meta.json cannot be read'
+}
+
 list_runs() {
-  local folder
+  local folder problem
   printf '%-22s %-9s %9s %6s %8s  %s\n' run mode samples lost seconds workload
   for folder in "${runs[@]}"; do
+    problem=$(why_broken "$folder")
+    if [ -n "$problem" ]; then
+      printf '%-22s broken: %s\n' "$(shown "$(run_name "$folder")")" "$problem"
+      continue
+    fi
     printf '%-22s %-9s %9s %6s %8s  %s\n' "$(shown "$(run_name "$folder")")" "$(shown "$(meta "$folder" mode)")" "$(figure "$folder" samples)" \
       "$(figure "$folder" lost)" "$(figure "$folder" seconds)" "$(shown "$(meta "$folder" workload)")"
   done
 }
 
 run_list() {
-  read_runs
+  read_runs --broken
   list_runs | print_all stdout || exit
   local drafts
   drafts=$(find "$output" -maxdepth 1 -name '.capture-*' -type d 2>/dev/null | wc -l)

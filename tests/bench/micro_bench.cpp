@@ -10,6 +10,7 @@
 #include "folded/folded_line.h"
 #include "perf/sample.h"
 #include "stackfold/stream_folder.h"
+#include "support/large_library.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
 #include "symbols/demangle.h"
@@ -67,7 +68,7 @@ void find_symbol(benchmark::State& state) {
 }
 BENCHMARK(find_symbol);
 
-constexpr const char* kLargeLibrary = "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1";
+const std::string kLargeLibrary = pe::testing::large_library();
 
 std::uint64_t table_bytes(const pe::elf::Image& image) {
   std::uint64_t bytes = 0;
@@ -78,7 +79,7 @@ std::uint64_t table_bytes(const pe::elf::Image& image) {
 }
 
 /// Reads the symbols of a library; "memory" is what that takes, "tables" what the file has.
-void load_symbols(benchmark::State& state, const char* path) {
+void load_symbols(benchmark::State& state, const std::string& path) {
   const auto opened = pe::elf::Image::open(path);
   const auto* image = std::get_if<pe::elf::Image>(&opened);
   if (image == nullptr)

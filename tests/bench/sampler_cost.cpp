@@ -66,7 +66,7 @@ void do_nothing(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {}
 [[gnu::noinline]] void measure(std::size_t stack_bytes, int rounds) {
   auto* room = static_cast<volatile char*>(__builtin_alloca(stack_bytes));
   room[0] = 1;
-  struct sigaction action {};
+  struct sigaction action = {};
   ::sigaction(SIGPROF, nullptr, &action);
   siginfo_t info = info_of_sample();
   ucontext_t context;
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
   const std::string settings = fmt::format("{}=socket={},hz=1,clock=wall",
                                            sampler::kSettingsVariable, listener.socket_name());
   const std::array<const char*, 2> environment{settings.c_str(), nullptr};
-  sampler::set_real_sigaction(::sigaction);
+  sampler::set_real_sigaction(::sigaction, ::sigaction);
   sampler::begin_process(environment.data());
   if (!sampler::process.is_sampling)
     return 1;

@@ -51,7 +51,7 @@ void measure(Way& way, const std::vector<std::string>& command) {
     return;
   }
   const auto object = ku::load(*way.options);
-  if (!object->add_target(static_cast<std::uint32_t>(child.pid())))
+  if (!object->add_target(static_cast<std::uint32_t>(child.pid()), ku::kTargetStarted))
     throw Error("no room for a target");
   testing::LiveTables live(child.pid(), *object);
   child.start();

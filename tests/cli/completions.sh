@@ -52,9 +52,12 @@ in_bash() {  # WORD...
     "$function"
     [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' bash "$folder" "$@" | sort -u | paste -sd '|'
 }
-# The same of fish: candidates, without their descriptions.
-in_fish() {  # TOOL COMMAND_LINE
-  HOME=$home XDG_CONFIG_HOME=$home fish --no-config -c "source '$folder/$1.fish'; complete -C '$2'" | cut -f 1 | sort | paste -sd '|'
+# The same of fish: candidates that begin with the line's last word, without their descriptions.  fish 4 offers further
+# ones, which have its letters somewhere.
+in_fish() {  # TOOL COMMAND_LINE [LAST_WORD]
+  local last=${3:-${2##* }}
+  HOME=$home XDG_CONFIG_HOME=$home fish --no-config -c "source '$folder/$1.fish'; complete -C '$2'" | cut -f 1 |
+    awk -v last="$last" 'index($0, last) == 1' | sort | paste -sd '|'
 }
 # And of zsh: what it offers, and the line that Tab makes of it.
 coproc ZSH { exec zsh -f "$support/zsh_offers" "$folder"; }
@@ -114,7 +117,7 @@ expect 'mktemp' "$(in_fish flamegraph 'flamegraph out.svg -- mktem')" 'fish: a c
 expect 'one.folded' "$(in_fish profile_run 'profile_run capture -- cat on')" 'fish: an argument of a command of a script'
 expect '' "$(in_fish pe-record 'pe-record cat --eng')" 'fish: no option of ours behind a command'
 expect '--engine' "$(in_fish pe-record 'pe-record -F 99 --eng')" 'fish: an option behind a value'
-expect 'a folder/three.folded' "$(in_fish pe-record 'pe-record cat a\ folder/th')" 'fish: a name with a blank'
+expect 'a folder/three.folded' "$(in_fish pe-record 'pe-record cat a\ folder/th' 'a folder/th')" 'fish: a name with a blank'
 expect 'latest' "$(in_fish profile_run 'profile_run diff --before la')" 'fish: the latest run'
 expect 'runs/' "$(in_fish profile_run 'profile_run diff --before ru')" 'fish: a run'
 # shellcheck disable=SC2016

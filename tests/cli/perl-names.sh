@@ -27,6 +27,8 @@ for text in 'width="800"' "it&#39;s\|it's\|it&apos;s" 'do_work'; do
 done
 "$links/stackcollapse-perf.pl" "$dir/input" -k >"$dir/folded" 2>/dev/null
 [ "$(cat "$dir/folded")" = 'prog;main;do_work_[k] 3' ] || fail "folded: $(cat "$dir/folded")"
+echo garbage | "$links/stackcollapse-perf.pl" >"$dir/folded" 2>/dev/null || fail "text without a sample: exit $?"
+[ ! -s "$dir/folded" ] || fail 'text without a sample is folded'
 
 printf "\n              genunix\`syscall+0x1\n              main+0x2\n   7\n" >"$dir/dtrace"
 [ "$("$links/stackcollapse.pl" "$dir/dtrace")" = 'main;genunix`syscall 7' ] || fail "dtrace: $("$links/stackcollapse.pl" "$dir/dtrace")"

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 
+MAX_NAME_BYTES = 16 * 1024  # libcommon's kMaxDemangledBytes
 ADDRESSES = 2_000  # eu-addr2line takes some ten milliseconds for each
 SAMPLE_TYPE = 1 | 2 | 4 | 0x20 | 1 << 16  # ip, tid, time, call chain, identifier
 ATTR_BYTES = 136
@@ -96,8 +97,9 @@ def demangled(names):
 
 
 def is_same(our, their):
-    """Name, file and line: we also tell what a function of one file stands in."""
-    return our[1:] == their[1:] and (our[0] == their[0] or our[0].endswith("::" + their[0]))
+    """Name, file and line: ours has the scopes of a function of one file, too, and stays mangled if it would be too long."""
+    is_too_long = our[0].startswith("_Z") and len(their[0]) > MAX_NAME_BYTES
+    return our[1:] == their[1:] and (our[0] == their[0] or our[0].endswith("::" + their[0]) or is_too_long)
 
 
 def compare(symbolize, program):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every row of the machine's libraries is what readelf says, and so are the rules made of them.
 
-Usage: unwind-rows.py DUMP_ROWS FILE...   (of files that do not exist, one must)
+Usage: unwind-rows.py DUMP_ROWS FILE...   (a FILE may be a pattern: the last file that matches)
 """
-import os
+import glob
 import re
 import subprocess
 import sys
@@ -84,7 +84,8 @@ def rule_for(row, ends):
         return {"general"} | ({"plt 10", "plt 11"} if "rbp" not in saved else {"realigned"})
     fits = re.fullmatch(r"(rsp|rbp)\+(\d+)", cfa)
     rbp = re.fullmatch(r"c-(\d+)", saved.get("rbp", "c-0"))
-    if not fits or int(fits[2]) % 8 or not rbp or saved.get("ra") != "c-8" or "rsp" in saved:
+    # A rule has 16 bits for the CFA's offset, in words.
+    if not fits or int(fits[2]) % 8 or int(fits[2]) >= 8 << 16 or not rbp or saved.get("ra") != "c-8" or "rsp" in saved:
         return {"general"}
     return {f"cfa={cfa}" + (f" rbp=cfa-{rbp[1]}" if int(rbp[1]) else "")}
 
@@ -112,7 +113,7 @@ def compare(dump_rows, file):
 
 
 dump, *files = sys.argv[1:]
-present = [file for file in files if os.path.exists(file)]
-for file in sorted(set(files) - set(present)):
-    print(f"{file}: not installed")
-sys.exit(0 if present and all(compare(dump, file) for file in present) else "nothing to compare")
+found = [sorted(glob.glob(file))[-1:] for file in files]
+if not all(found):
+    sys.exit(f"not installed: {[file for file, match in zip(files, found) if not match]}")
+sys.exit(0 if all(compare(dump, file) for file, in found) else "no rows")

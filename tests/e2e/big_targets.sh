@@ -6,7 +6,7 @@ cd "$dir" || exit 1
 closing() { sed -nE "s/^pe-record: $1.*/\\1/p" err; }
 engines=
 for engine in perf bpf ptrace; do
-  pe-record -q --engine $engine -o try.pe -- true 2>/dev/null && engines+=" $engine"
+  can_record --engine $engine 2>/dev/null && engines+=" $engine"
 done
 # begin COMMAND...: $target is its process, $made what it says it has made
 begin() {
@@ -41,7 +41,7 @@ grep -q 'pe-record: too many threads: .* needs more open files than are allowed 
 end
 
 # On the wall's clock those that wait are sent signals, too: so many are left out that the target still comes to its end.
-if pe-record -q --engine signal -o try.pe -- true 2>/dev/null; then
+if can_record --engine signal 2>/dev/null; then
   timeout 60 pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" threads 1000 3 >made 2>err; expect "signals for 1000 threads: status, $(cat err)" 0 $?
   seen=$(closing '.*, ([0-9]+) threads seen') too_many=$(sed -nE 's/.*; ([0-9]+) threads? too many at once for this rate of --clock wall.*/\1/p' err)
   at_least 'signals: threads left out' 790 "$too_many"
@@ -51,7 +51,7 @@ if pe-record -q --engine signal -o try.pe -- true 2>/dev/null; then
 fi
 
 # Few at a time, but so many one after the other that the recorder does not come to free what they had.
-if pe-record -q --engine signal -o try.pe -- true 2>/dev/null; then
+if can_record --engine signal 2>/dev/null; then
   pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" turns 20000 0 >made 2>err; expect "threads in turns: status, $(cat err)" 0 $?
   at_least 'threads in turns: left out' 100 "$(sed -nE 's/.*; ([0-9]+) threads? left out: others begin and end too fast.*/\1/p' err)"
   expect 'threads in turns: too many at once' '' "$(grep 'at once' err)"

@@ -2,7 +2,7 @@
 # Where eBPF cannot be had, or has no room: that is said, counted, and what can be recorded is.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'eBPF, and mounting something over /sys/kernel/btf, needs root'
-offcpu -q --engine bpf -o "$dir/try.pe" -- true 2>"$dir/err" || skip "$(cat "$dir/err")"
+offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>"$dir/err" || skip "$(cat "$dir/err")"
 
 # A kernel without BTF: asked for, refused; else the other engine does it, and that is said.
 without_btf() {  # COMMAND...
@@ -28,7 +28,7 @@ if "$(dirname "$0")/../support/wrong_btf.py" /sys/kernel/btf/vmlinux "$dir/wrong
   expect 'verifier: lines' 1 "$(wc -l <"$dir/err")"
   grep -q '^offcpu: --engine bpf: eBPF: loading programs: [^;]*; the verifier: .* access beyond struct task_struct at off ' "$dir/err" ||
     fail "verifier: $(cat "$dir/err")"
-  with_wrong_btf offcpu -o "$dir/v.pe" -- true 2>"$dir/err"; expect 'verifier, any engine: status' 0 $?
+  with_wrong_btf offcpu -o "$dir/v.pe" -- sleep 0.1 2>"$dir/err"; expect 'verifier, any engine: status' 0 $?
   grep -q '^offcpu: the bpf engine does not work here, taking perf: eBPF: loading programs: ' "$dir/err" || fail "verifier, any engine: $(cat "$dir/err")"
 fi
 

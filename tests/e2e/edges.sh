@@ -11,8 +11,9 @@ pe-record -F 997 -p $target -d 0.3 -o "$dir/closed.pe" 2>&-; expect 'status, sta
 at_least 'samples, standard error closed' 10 "$(samples "$dir/closed.pe")"
 pe-record -F 997 -p $target -d 0.3 -o "$dir/full.pe" 2>/dev/full; expect 'status, standard error full' 0 $?
 at_least 'samples, standard error full' 10 "$(samples "$dir/full.pe")"
-expect 'stackfold, standard error closed' 'a;b 1' "$(printf 'a;b 1\nbad\n' | stackfold 2>&-)"
-printf 'a;b 1\nbad\n' | stackfold >/dev/null 2>/dev/full; expect 'stackfold, standard error full' 0 $?
+mostly_folded() { printf 'a;b 1\n%.0s' {1..20}; echo bad; }
+expect 'stackfold, standard error closed' 'a;b 20' "$(mostly_folded | stackfold 2>&-)"
+mostly_folded | stackfold >/dev/null 2>/dev/full; expect 'stackfold, standard error full' 0 $?
 printf 'a;b 1\n' | stackfold >&- 2>"$dir/err"; expect 'standard output closed' 1 $?
 stackfold <&- >/dev/null 2>"$dir/err"; expect 'standard input closed' 1 $?
 
@@ -51,7 +52,8 @@ timeout 5 bash -c "pe-record -p $idle 2>/dev/null | head -c 10 >/dev/null; exit 
 kill $idle
 
 # A command that ignores SIGTERM is ended all the same.
-pe-record -d 0.3 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; exec -a stackpipe-stubborn sleep 30' 2>"$dir/err"
+# shellcheck disable=SC2016 # for the shell that runs it
+pe-record -d 0.3 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; exec -a stackpipe-stubborn "$0" shares 30' "$PE_WORKLOAD" 2>"$dir/err"
 expect 'stubborn command' 0 $?
 pgrep -f stackpipe-stubborn >/dev/null && fail 'the stubborn command was left running'
 

@@ -8,7 +8,8 @@ pe-record -e page-faults -c 1 -o "$dir/f.pe" -- "$PE_WORKLOAD" shares 0.1 2>/dev
 at_least 'page faults' 50 "$(samples "$dir/f.pe")"
 
 pe-record -c 10000000 -e cpu-clock -o "$dir/c.pe" -- "$PE_WORKLOAD" shares 1 2>/dev/null
-within 'a sample every 10 ms' 100 "$(samples "$dir/c.pe")" 15
+# Their number spreads by the root of itself at most, where others use the CPU, too: 5 of these.
+within 'a sample every 10 ms' 100 "$(samples "$dir/c.pe")" 50
 
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 pe-record -e sched:sched_process_exit -o "$dir/t.pe" -- sh -c 'true; /bin/true; /bin/true' 2>"$dir/err" || fail "tracepoint: $(cat "$dir/err")"

@@ -75,7 +75,10 @@ for form in speedscope firefox; do
   done
 done
 
-# Nothing is a profile, too.
-: | stackfold --to pprof 2>/dev/null | go tool pprof -symbolize=none -raw - >/dev/null 2>"$dir/err"
-stackfold --to speedscope </dev/null 2>/dev/null | node -e 'JSON.parse(require("fs").readFileSync(0))' || fail 'speedscope of nothing'
+# Nothing is no profile.
+for form in pprof speedscope firefox; do
+  stackfold --to $form </dev/null >"$dir/out" 2>"$dir/err"; expect "$form of nothing: status" 1 $?
+  grep -q 'no stack, and so no profile' "$dir/err" || fail "$form of nothing: $(cat "$dir/err")"
+  [ ! -s "$dir/out" ] || fail "$form of nothing: an output"
+done
 finish

@@ -10,7 +10,7 @@ cd "$dir" || exit 1
 export HOME=$dir
 scripts=$PE_SCRIPTS engines=
 for engine in perf bpf signal ptrace; do
-  pe-record -q --engine $engine -o try.pe -- true 2>/dev/null && engines+=" $engine"
+  can_record --engine $engine 2>/dev/null && engines+=" $engine"
 done
 sleep 600 & target=$!
 pe-record -q -F 997 -o r.pe -- "$PE_WORKLOAD" shares 0.2 2>err || fail "$(cat err)"
@@ -48,7 +48,7 @@ every_stage() {
   "$1" 1 "$scripts/profile_run" diff --output runs --before previous
   "$1" 1 "$scripts/profile_run" ci --output runs --baseline previous
   "$1" 1 "$scripts/profile_run" flamegraph --output runs
-  "$1" 125 "$scripts/profile_run" capture --output runs -- true
+  "$1" 125 "$scripts/profile_run" capture --output runs -- "$PE_WORKLOAD" shares 0.1
 }
 
 # check LABEL STATUS PATTERN: of the last command: its status, and one line that tells of it, in the name of what was called.
@@ -148,7 +148,7 @@ if [ -n "$disk" ]; then
     [ ! -s disk/p.svg ] || fail "profile_run $command: half a picture is left"
   done
   fails 1 "$message" "$scripts/profile_run" ci --output runs --baseline previous --summary disk/summary
-  fails 125 "$message" "$scripts/profile_run" capture --output disk -- true
+  fails 125 "$message" "$scripts/profile_run" capture --output disk -- "$PE_WORKLOAD" shares 0.1
   expect 'capture: runs' '' "$("$scripts/profile_run" list --output disk 2>/dev/null | grep default)"
   fails 1 "$message" "$scripts/profile_run" watch --output disk --pid $target --interval 0.1 --duration 0.1
   fails 1 "$message" profile-push --spool disk/spool n.pb.gz
@@ -169,7 +169,7 @@ if [ -n "$disk" ]; then
   at_least 'samples, ~/.debug on a full disk' 1 "$(fold kept.pe 2>/dev/null | awk '{ n += $NF } END { print n + 0 }')"
   # Snapshots are whole or not there.
   fails 125 'disk/heap: No space left on device' malloctrace -q --snapshot 0.1 -o disk/heap -- sleep 0.5
-  at_least 'snapshots that are told not to be there' 1 "$(grep -c '^malloctrace: no snapshot: disk/heap.1.part: No space left on device$' err)"
+  at_least 'snapshots that are told not to be there' 1 "$(grep -c '^malloctrace: no snapshot: disk/heap.1: No space left on device$' err)"
   expect 'snapshots' '' "$(ls disk/heap.* 2>/dev/null)"
   umount disk
 fi

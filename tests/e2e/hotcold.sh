@@ -37,9 +37,9 @@ expect 'what is kept' 'off.pe on.pe stacks.folded' "$(cd "$dir/kept" && echo *)"
 xmllint --noout "$dir/b.svg" || fail 'a process: not well-formed'
 wait
 mkdir "$dir/interrupted"
-setsid env --default-signal=INT,QUIT "$PE_SCRIPTS/hotcold" --keep "$dir/interrupted" "$dir/c.svg" -- sleep 60 2>"$dir/err" & group=$!
-until [ -s "$dir/interrupted/on.pe" ] && [ -s "$dir/interrupted/off.pe" ]; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
-sleep 0.3
+setsid env --default-signal=INT,QUIT "$PE_SCRIPTS/hotcold" --keep "$dir/interrupted" "$dir/c.svg" -- "$PE_WORKLOAD" shares 60 2>"$dir/err" & group=$!
+until compgen -G "$dir/interrupted/.*/on.pe" >/dev/null && compgen -G "$dir/interrupted/.*/off.pe" >/dev/null; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
+until pe-symbolize -q "$dir"/interrupted/.*/on.pe 2>/dev/null | stackfold 2>/dev/null | grep -q .; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
 kill -INT -- -$group
 wait $group
 xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
@@ -52,11 +52,15 @@ done
 # What a signal ends is told as offcpu does, and not by the shell.
 "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sh -c 'kill -SEGV $$' 2>"$dir/err"; expect 'a crash' 139 $?
 expect 'lines that no tool has written' '' "$(grep -vE '^[a-z-]+: ' "$dir/err")"
-"$PE_SCRIPTS/hotcold" -d 0.2 "$dir/first.svg" -- sleep 60 2>"$dir/err"; expect 'a command that outlives the time' 0 $?
+"$PE_SCRIPTS/hotcold" -d 2 "$dir/first.svg" -- "$PE_WORKLOAD" shares 60 2>"$dir/err"; expect 'a command that outlives the time' 0 $?
 for wrong in 0 0.0 x -1 1e3; do
   "$PE_SCRIPTS/hotcold" -d "$wrong" "$dir/d.svg" -- true 2>/dev/null; expect "duration $wrong" 2 $?
 done
 "$PE_SCRIPTS/hotcold" "$dir/d.svg" 2>/dev/null; expect 'no command' 2 $?
+for script in hotcold flamegraph merge_fleet; do
+  "$PE_SCRIPTS/$script" $'--\e]0;x\a\u202ea' 2>"$dir/err"; expect "$script: an odd option" 2 $?
+  ! LC_ALL=C grep -q $'[\e\a\xe2]' "$dir/err" || fail "$script prints what steers terminals: $(cat -v "$dir/err")"
+done
 "$PE_SCRIPTS/hotcold" "$dir/e.svg" -p 999999999 2>/dev/null; expect 'no such process' 125 $?
 [ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'
 
@@ -93,7 +97,7 @@ gone 'killed before the command began' "${children[@]}"
 sleep 100 & target=$!
 mkdir "$dir/killed"
 "$PE_SCRIPTS/hotcold" --keep "$dir/killed" "$dir/k.svg" -p $target 2>/dev/null & script=$!
-until [ -s "$dir/killed/on.pe" ] && [ -s "$dir/killed/off.pe" ]; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
+until compgen -G "$dir/killed/.*/on.pe" >/dev/null && compgen -G "$dir/killed/.*/off.pe" >/dev/null; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
 mapfile -t children < <(pgrep -P $script -x 'pe-record|offcpu')
 kill -9 $script; wait $script 2>/dev/null
 expect 'recorders' 2 ${#children[@]}

@@ -42,6 +42,8 @@ for python in python3 python3.12 python3.13; do
   printf 'def hot_inner():\n    return sum(i for i in range(20000))\nfor _ in range(800):\n    hot_inner()\n' >"$dir/spin.py"
   pe-record -F 997 -- "$python" -X perf "$dir/spin.py" 2>/dev/null | pe-symbolize -q | stackfold --annotate >"$dir/j.folded"
   at_least "$python: hot_inner, %" 60 "$(share 'py::hot_inner:.*_\[j\]' "$dir/j.folded")"
+  grep 'py::hot_inner:' "$dir/j.folded" >"$dir/inner.folded"
+  at_least "$python: hot_inner from the root on, %" 99 "$(share "^${python%%.*}[^;]*;_start;.*py::<module>:.*_\[j\];.*py::hot_inner:" "$dir/inner.folded")"
 done
 
 node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js" 3000 & target=$!

@@ -35,6 +35,15 @@ within() {
 # at_least LABEL WANTED GOT
 at_least() { awk -v w="$2" -v g="$3" 'BEGIN { exit !(g >= w) }' || fail "$1: $3, not at least $2"; }
 
+# samples_near LABEL EXPECTED SAMPLES LOST: their number spreads by the root of itself at most: 5 of these.  Not all that is
+# lost need be samples.
+samples_near() {
+  local spread
+  spread=$(awk -v n="$2" 'BEGIN { print 5 * sqrt(n > 1 ? n : 1) }')
+  at_least "$1: samples and losses" "$(awk -v n="$2" -v s="$spread" 'BEGIN { print n - s }')" $(($3 + $4))
+  at_least "$1: the most samples" "$3" "$(awk -v n="$2" -v s="$spread" 'BEGIN { print n + s }')"
+}
+
 # await FILE: until it is there
 await() {
   for _ in $(seq 1200); do [ -e "$1" ] && return; sleep 0.05; done
@@ -79,6 +88,9 @@ __attribute__((constructor)) static void first(void) {
 END
   cc -Wl,--no-as-needed -Wl,-rpath,"$dir" -o "$3" "$2" "$dir/libasan.so.8"
 }
+
+# can_record OPTION...: whether pe-record can with them
+can_record() { pe-record -q -e cpu-clock -F 997 "$@" -o "$dir/can_record.pe" -- "$PE_WORKLOAD" shares 0.1; }
 
 # fold STREAM...: the middle of the pipeline
 fold() { pe-symbolize -q "$1" | stackfold "${@:2}"; }

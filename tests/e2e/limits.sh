@@ -5,7 +5,7 @@
 cd "$dir" || exit 1
 engines=
 for engine in perf bpf signal ptrace; do
-  pe-record -q --engine $engine -o r.pe -- true 2>/dev/null && engines+=" $engine"
+  can_record --engine $engine 2>/dev/null && engines+=" $engine"
 done
 pe-record -q -F 997 -o r.pe -- "$PE_WORKLOAD" shares 0.2 2>err || fail "$(cat err)"
 pe-symbolize -q r.pe >n.pe
@@ -17,6 +17,8 @@ short_of='out of memory|Cannot allocate memory|ulimit -[nu]|Too many open files|
 
 # limited LABEL COMMAND...: what came of it, in `status` and err
 limited() {
+  # The target sleeps, and the command has ended before a sample is due.
+  if grep -q ': nothing was recorded: ' err; then status=0; fi
   case $status in
     0) ;;
     # Before a program begins, its loader may find no room for libraries: that is 127.
@@ -39,7 +41,9 @@ with_little() {
     (ulimit -n $files; exec timeout 60 "$@") >out 2>err </dev/null; status=$?
     limited "$files descriptors: $*" "$@"
   done
-  (ulimit -n 64; exec timeout 60 "$@") >out 2>err </dev/null; expect "64 descriptors: $*: status, $(cat err)" 0 $?
+  (ulimit -n 64; exec timeout 60 "$@") >out 2>err </dev/null; status=$?
+  if grep -q ': nothing was recorded: ' err; then status=0; fi
+  expect "64 descriptors: $*: status, $(cat err)" 0 $status
 }
 for engine in $engines; do
   if [ "$engine" = signal ]; then

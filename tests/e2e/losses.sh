@@ -6,7 +6,8 @@
 lost_downstream() { pe-symbolize -q "$1" | stackfold 2>&1 >"$dir/folded" | sed -nE 's/.* ([0-9]+) samples? lost while.*/\1/p'; }
 
 # No copy of a stack of 64 KiB ever fits into a ring of one page, and no later record tells of the last losses.
-pe-record -m 1 --stack-size 65528 -o "$dir/small.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err" || fail "$(cat "$dir/err")"
+pe-record -m 1 --stack-size 65528 -o "$dir/small.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"; expect 'nothing but losses: status' 125 $?
+grep -q 'nothing was recorded: all [0-9]* were lost' "$dir/err" || fail "$(cat "$dir/err")"
 read -r samples lost <<<"$(sed -nE 's/^pe-record: ([0-9]+) samples?, ([0-9]+) lost.*/\1 \2/p' "$dir/err")"
 expect 'samples' 0 "${samples:-}"
 at_least "lost" 50 "${lost:-0}"

@@ -100,6 +100,22 @@ expect 'mapped: bytes' 24576 "$(weight alloc-bytes ';map_three_of_8192')"
 expect 'mapped: kept' 16384 "$(weight live-bytes ';map_three_of_8192')"
 trace -- "$PE_HEAP" maps || fail maps
 expect 'mapped, not asked for' 0 "$(weight alloc-bytes ';map_three_of_8192')"
+# It is summed up then, beside what was resident.
+malloctrace --report -q -- "$PE_HEAP" maps >"$dir/report" 2>"$dir/err" || fail "maps: $(cat "$dir/err")"
+grep -Eq '^mapped     24,576 bytes in 3 mappings outside malloc, 24,576 bytes at most at once; 24,576 of them by map_three_of_8192 ' "$dir/report" ||
+  fail "mapped, in the report: $(grep mapped "$dir/report")"
+grep -Eq '^resident   [0-9,]+ bytes at most; the peak of malloc is [0-9.]+ % of it$' "$dir/report" || fail 'the report lacks what was resident'
+# Python allocates most by an allocator of its own; what was resident is as the process says itself.
+python='import sys; kept = [bytearray(200) for i in range(200000)]
+print(next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))'
+trace -- /usr/bin/python3 -c "$python" || fail "python3: $(cat "$dir/err")"
+grep -q 'bytes (.* %) were mapped outside malloc (--mmap shows where); Python has an allocator of its own: run it with PYTHONMALLOC=malloc' "$dir/err" ||
+  fail "python3: $(cat "$dir/err")"
+resident=$(sed -n 's/.*; resident set at most \([0-9]*\) bytes: .*/\1/p' "$dir/err")
+# The kernel counts pages per CPU, and sums them up roughly.
+within 'resident, by the process itself, MiB' "$(($(cat "$dir/out") >> 20))" "$((${resident:-0} >> 20))" 2
+trace -- env PYTHONMALLOC=malloc /usr/bin/python3 -c "$python" || fail "python3, PYTHONMALLOC: $(cat "$dir/err")"
+grep -q PYTHONMALLOC "$dir/err" && fail "python3 with malloc: $(cat "$dir/err")"
 
 # The innermost frames only.
 trace --depth 2 -- "$PE_HEAP" leaks || fail depth

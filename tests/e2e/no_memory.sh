@@ -32,7 +32,7 @@ until [ "$(readlink "/proc/$gone/exe")" = "$dir/gone" ]; do sleep 0.02; done
 rm "$dir/gone"
 dense=0 places=20
 HOME=$dir at_many_places pe-record --engine perf -e cpu-clock -F 4999 -o "$dir/again.pe" -p $gone -d 0.01
-! pe-record -q --engine ptrace -o "$dir/again.pe" -- true 2>"$dir/err" ||
+! can_record --engine ptrace 2>"$dir/err" ||
   at_many_places pe-record --engine ptrace --no-cache -F 997 -o "$dir/again.pe" -p $gone -d 0.01
 kill $gone
 at_many_places pe-record --engine signal -o "$dir/again.pe" -- "$PE_COUNTED" free calls 1

@@ -16,7 +16,7 @@ check_wait() {
 }
 
 # Without rights to eBPF, or without its compiler, there is one engine: that is said.
-offcpu --engine bpf -o "$dir/try.pe" -- true 2>"$dir/why"
+offcpu --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>"$dir/why"
 case $? in
   0) engines='perf bpf' ;;
   *) grep -q '^offcpu: --engine bpf: eBPF: ' "$dir/why" || fail "bpf says: $(cat "$dir/why")"

@@ -10,7 +10,7 @@ waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 
 count() { grep -oE "[0-9]+ $1" "$2" | cut -d' ' -f1 | grep . || echo 0; }
 
 # Without rights to eBPF, or without its compiler, there is one engine.
-offcpu -q --engine bpf -o "$dir/try.pe" -- true 2>/dev/null && engines='perf bpf' || engines=perf
+offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null && engines='perf bpf' || engines=perf
 
 run_engine() {  # with $engine
   local failed_before=$failed
@@ -24,7 +24,8 @@ run_engine() {  # with $engine
   # One that goes on counts up to the end, with a mark.
   sleep 100 & sleeper=$!
   sleep 0.2
-  engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 0 $?
+  engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
+  grep -q '^offcpu: nothing was recorded: the target was asleep all the time$' "$dir/err" || fail "why: $(cat "$dir/err")"
   expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
   grep -q '; 1 thread of which no wait ended (it ran, or waits still)' "$dir/err" || fail "closing line: $(cat "$dir/err")"
   kill -STOP $sleeper

@@ -11,7 +11,7 @@ lost() { sed -nE 's/^[a-z-]+: .*[,;] ([0-9]+) lost, .*/\1/p' err; }
 
 # Every pass of a tracepoint is a sample.
 calls=20000
-if pe-record -q -e syscalls:sys_enter_getppid -c 1 -o o.pe -- true 2>err; then
+if pe-record -q -e syscalls:sys_enter_getppid -c 1 -o o.pe -- "$PE_COUNTED" calls 1 2>err; then
   for how in '-m 4 --call-graph none' '-m 2' '-m 8' '-m 16 --call-graph fp' '-m 16 --keep-stacks --stack-size 512'; do
     # shellcheck disable=SC2086 # options
     pe-record -e syscalls:sys_enter_getppid -c 1 $how -o o.pe -- "$PE_COUNTED" calls $calls 2>err; expect "$how: status" 0 $?
@@ -39,7 +39,7 @@ at_least "signal: us that samples kept and lost stand for; $(cat err)" $((cpu_us
 expect 'signal: lost, downstream' "$(lost)" "$(sed -nE 's/.* ([0-9]+) samples? lost while.*/\1/p' told)"
 
 # Waits are added up in the kernel.  Only those that it counts itself: the dynamic linker may wait, too, in another state.
-if offcpu -q --engine bpf -o o.pe -- true 2>err; then
+if offcpu -q --engine bpf -o o.pe -- sleep 0.1 2>err; then
   waits=$(offcpu --engine bpf --state S -o o.pe -- "$PE_COUNTED" naps 3000 2>err); expect 'offcpu: status' 0 $?
   expect 'offcpu: waits and lost ones' "$waits" $(($(samples) + $(lost)))
 else

@@ -57,7 +57,8 @@ for compressed in '' -z; do
   # shellcheck disable=SC2086 # an option, or none
   perf_record "$dir/perf.data" -e cpu-clock -g -a $compressed
   pe-symbolize -q "$dir/perf.data" | stackfold >"$dir/all.folded" 2>"$dir/err"
-  expect "-a $compressed: samples" "$(perf script -i "$dir/perf.data" -F tid 2>/dev/null | grep -c '^ *[0-9]')" \
+  # A task that has ended has the thread -1.
+  expect "-a $compressed: samples" "$(perf script -i "$dir/perf.data" -F tid 2>/dev/null | grep -cE '^ *-?[0-9]')" \
     "$(awk '{ n += $NF } END { print n }' "$dir/all.folded")"
   grep '^workload;' "$dir/all.folded" >"$dir/workload.folded"
   within "-a $compressed: fifty" 50 "$(share ';main;work;fifty' "$dir/workload.folded")" 10

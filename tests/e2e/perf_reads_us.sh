@@ -5,12 +5,19 @@ command -v perf >/dev/null || skip 'perf is not installed'
 pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" threads 0.5 2>/dev/null
 
 # The same stacks: those frames of each sample that are in the program, for the
-# libraries' names depend on debug files that only perf looks for.
+# libraries' names depend on debug files that only perf looks for.  perf 6.12 prints parameters, which ours leave out.
 perf script -i - -F comm,tid,ip,sym,dso --no-inline <"$dir/s.pe" 2>"$dir/err" | awk -v own="($PE_WORKLOAD)" '
+  function without_parameters(name,    depth, i) {
+    if (name !~ /\)$/ || name ~ /operator\(\)$/) return name
+    for (i = length(name); i > 0; i--) {
+      depth += (substr(name, i, 1) == ")") - (substr(name, i, 1) == "(")
+      if (depth == 0) return substr(name, 1, i - 1)
+    }
+  }
   function flush() { if (root != "") count[root stack]++; root = stack = "" }
   /^[^ \t]/ { flush(); root = $1; next }
   NF == 0 { flush(); next }
-  $NF == own { sub(/^[ \t]*[0-9a-f]+ /, ""); sub(/ \([^(]*$/, ""); stack = ";" $0 stack }
+  $NF == own { sub(/^[ \t]*[0-9a-f]+ /, ""); sub(/ \([^(]*$/, ""); stack = ";" without_parameters($0) stack }
   END { flush(); for (s in count) print s, count[s] }' | LC_ALL=C sort >"$dir/perf.folded"
 pe-symbolize -q --no-inline "$dir/s.pe" | stackfold --annotate | awk '
   { n = $NF; sub(/ [0-9]+$/, ""); k = split($0, f, ";"); s = f[1]

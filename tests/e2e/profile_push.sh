@@ -192,10 +192,10 @@ expect 'the newest arrive' '103 104 105' "$(arrived a | cut -d ' ' -f 19-)"
 head -c 5000 /dev/urandom | gzip >random.gz
 (ulimit -f 2; profile-push --spool s7 random.gz 2>err); expect 'a full disk' 1 $?
 has 'a full disk' 'File too large' err
-expect 'after a full disk' 'sending' "$(ls s7)"
+expect 'after a full disk' '' "$(ls s7 2>/dev/null)"
 
 # Killed in the middle of writing: what is half-written is no profile, goes, and is counted.
-{ printf '\x1f\x8b'; head -c 50000000 /dev/urandom; } >large
+head -c 50000000 /dev/urandom | gzip -1 >large
 seen=0
 for ((i = 0; i < 50 && !seen; i++)); do
   profile-push --spool s7 --spool-size 10G <large &

@@ -41,7 +41,7 @@ in_runs list >"$dir/out"
 has list "$(basename "$second")" "$dir/out"
 
 in_runs diff --before "$(basename "$first")" --after "$second" >"$dir/out" || fail 'diff: status'
-has diff 'got worse' "$dir/out"
+has diff 'larger share' "$dir/out"
 xmllint --noout "$(tail -n 1 "$dir/out")" || fail 'diff: not well-formed'
 in_runs trend fifty >"$dir/out" || fail 'trend: status'
 has trend 'share of fifty in 2 runs' "$dir/out"
@@ -133,24 +133,39 @@ mkdir "$clones/.capture-1"
 pr list --output "$clones" 2>"$dir/out2" >"$dir/out"
 has 'list, drafts' 'not finished: 1 capture,' "$dir/out2"
 rmdir "$clones/.capture-1"
+# What is no whole run says so.
+mkdir "$clones/2004-01-01T00-00-00Z"
+pr list --output "$clones" >"$dir/out" 2>&1
+has 'list, an empty folder' '2004-01-01T00-00-00Z   broken: no meta.json' "$dir/out"
+touch "$clones/2004-01-01T00-00-00Z"/{meta.json,stacks.folded}
+pr list --output "$clones" >"$dir/out" 2>&1
+has 'list, an empty file' '2004-01-01T00-00-00Z   broken: meta.json cannot be read' "$dir/out"
+rm -r "$clones/2004-01-01T00-00-00Z"
 has 'near names' 'the last has app::Work::thirty' "$dir/err"
 pr analyze --output "$clones" >"$dir/out"
 has 'long names' '::end' "$dir/out"
 expect 'lines of analyze that are too long' 0 "$(grep -c '.\{121\}' "$dir/out")"
 
 # Programs that fail, do nothing, have odd names, and what they get.
-run=$(in_runs capture -- sh -c 'echo said; exit 7' 2>"$dir/err"); expect 'status of the program' 7 $?
+# shellcheck disable=SC2016 # the program is to expand it
+run=$(in_runs capture -- sh -c '"$0" shares 0.5; echo said; exit 7' "$PE_WORKLOAD" 2>"$dir/err"); expect 'status of the program' 7 $?
 is_whole 'a failing program' "$run"
 has 'failing program' 'exit status 7' "$run/report.txt"
 has 'failing program' 'sh: exit status 7' "$dir/err"
 in_runs capture -- "$dir/no such" 2>/dev/null >&2; expect 'a program that is not there' 127 $?
+sleep 600 & asleep=$!
+in_runs capture --pid $asleep --duration 0.1 >"$dir/out" 2>"$dir/err"; expect 'a program without samples' 1 $?
+kill $asleep
+has 'a program without samples' 'profile_run: nothing was recorded' "$dir/err"
+expect 'a program without samples: runs' '' "$(cat "$dir/out")"
 in_runs capture --limit f=3% -- true >"$dir/out" 2>"$dir/err"; expect 'an option of watch' 2 $?
 has 'an option of watch' '--limit: only with watch' "$dir/err"
 odd="$dir/-o \"dd' \$(touch pwned)"
-cp /bin/true "$odd"
-run=$(in_runs capture -- "$odd" $'a\nb' 2>/dev/null); expect 'an odd name' 0 $?
+cp /bin/sh "$odd"
+# shellcheck disable=SC2016 # the program is to expand it
+run=$(in_runs capture -- "$odd" -c '"$0" shares 0.5' "$PE_WORKLOAD" $'a\nb' 2>/dev/null); expect 'an odd name' 0 $?
 is_whole 'an odd name' "$run"
-expect 'odd arguments' "['$(printf %s "$odd" | sed "s/'/\\\\'/g")', 'a\\nb']" "$(member "$run" arguments)"
+expect 'odd arguments' "['$(printf %s "$odd" | sed "s/'/\\\\'/g")', '-c', '\"\$0\" shares 0.5', '$PE_WORKLOAD', 'a\\nb']" "$(member "$run" arguments)"
 # shellcheck disable=SC2016 # the program is to expand it
 expect 'locale of the program' C.UTF-8 "$(LC_ALL=C.UTF-8 in_runs capture -- sh -c 'echo $LC_ALL >&2' 2>&1 >/dev/null | grep -x C.UTF-8)"
 printf 'main;one 1\n' >"$run/stacks.folded"

@@ -17,15 +17,14 @@ has 'what the program says' 'pe-record: 007 samples' err
 ! grep -q 'pe-record: 007' "$run/messages.txt" || fail "what the program says is taken for the recorder's: $(cat "$run/messages.txt")"
 expect samples "$(awk '{ sum += $NF } END { print sum }' "$run/stacks.folded")" "$(member "$run" samples)"
 expect 'seconds asked' 7 "$(member "$run" seconds_asked)"
-expect 'functions that bash exports' odd "$(env 'BASH_FUNC_odd%%=() { :; }' "$PE_SCRIPTS/profile_run" capture --output r -- bash -c 'declare -F odd' 2>&1 >/dev/null | grep -x odd)"
+expect 'functions that bash exports' odd "$(env 'BASH_FUNC_odd%%=() { :; }' "$PE_SCRIPTS/profile_run" capture --output odd -- bash -c 'declare -F odd' 2>&1 >/dev/null | grep -x odd)"
 
 # A disk that fills up: limits on the size of files are met at the same calls.
 (ulimit -f 24; trap '' XFSZ; pr capture --output full -- "$PE_WORKLOAD" shares 0.1 >out 2>err; expect 'a full disk' 125 $?; finish) || failed=1
 has 'a full disk' 'the run could not be written; what was recorded is kept in full/.capture-' err
 expect 'what is kept' 'messages.txt raw.pe' "$(cd full/.capture-* && echo *)"
 
-# Devices and links are written in place, and stay.
-ln -s /proc/self/fd/1 fd1
+# Devices, pipes and descriptors are written in place, and stay; a link to a file is replaced.
 mkfifo pipe
 # A device of our own, for the system's is needed.
 if ! { mknod null c 1 3 && true >null; } 2>/dev/null; then
@@ -33,18 +32,18 @@ if ! { mknod null c 1 3 && true >null; } 2>/dev/null; then
   ln -s /dev/null null
 fi
 kind=$(stat -c %F null)
-for file in fd1 null; do
+for file in /dev/stdout null; do
   "$PE_SCRIPTS/flamegraph" "$file" -- "$dir/none" >out 2>&1; expect "flamegraph $file: nothing recorded" 127 $?
-  "$PE_SCRIPTS/flamegraph" "$file" -- true >out 2>err; expect "flamegraph $file" 0 $?
+  "$PE_SCRIPTS/flamegraph" "$file" -- "$PE_WORKLOAD" shares 0.3 >out 2>err; expect "flamegraph $file" 0 $?
 done
-cat pipe >out & "$PE_SCRIPTS/flamegraph" pipe -- true 2>err; wait $!
+cat pipe >out & "$PE_SCRIPTS/flamegraph" pipe -- "$PE_WORKLOAD" shares 0.3 2>err; wait $!
 xmllint --noout out || fail 'a pipe: no picture'
 echo precious >precious
 ln -s precious link
 expect 'a link, nothing recorded' 127 "$("$PE_SCRIPTS/flamegraph" link -- "$dir/none" 2>/dev/null; echo $?)"
 expect 'a link, nothing recorded' precious "$(cat link)"
 "$PE_SCRIPTS/flamegraph" new.svg -- "$dir/none" 2>/dev/null
-if ! [ -L fd1 ] || [ "$kind" != "$(stat -c %F null)" ] || ! [ -p pipe ] || ! [ -L link ]; then fail 'a file that was there before is gone'; fi
+if ! [ -L /dev/stdout ] || [ "$kind" != "$(stat -c %F null)" ] || ! [ -p pipe ] || ! [ -L link ]; then fail 'a file that was there before is gone'; fi
 [ ! -e new.svg ] || fail 'an empty picture stays'
 
 # Paths and names that begin with "-" are none of sed's or rm's options.
@@ -79,15 +78,16 @@ xmllint --noout r/trend.svg || fail 'trend: not well-formed'
 expect 'a file beside the picture' precious "$(cat precious)"
 expect 'temporary files' '' "$(find r -name '.new*')"
 
-# Pictures into links and devices.
-ln -sf null.svg picture
-: >null.svg
-for file in picture fd1 null; do
+# Pictures into links, descriptors and devices.
+echo precious >linked.svg
+ln -sf linked.svg picture
+for file in picture /dev/stdout null; do
   pr trend --output r --svg $file $'x\xef\xbf\xbf\xef\xbf\xbe' >out || fail "trend --svg $file"
   pr flamegraph --output r --run "$run" --svg $file >out || fail "flamegraph --svg $file"
 done
-if ! [ -L picture ] || ! [ -L fd1 ] || [ "$kind" != "$(stat -c %F null)" ]; then fail 'a link or a device is replaced'; fi
-xmllint --noout null.svg || fail 'through a link: no picture'
+if [ -L picture ] || ! [ -L /dev/stdout ] || [ "$kind" != "$(stat -c %F null)" ]; then fail 'a device is replaced, or a link is not'; fi
+xmllint --noout picture || fail 'in place of a link: no picture'
+expect 'the file that the link led to' precious "$(cat linked.svg)"
 
 # Two that watch in one folder.
 "$PE_WORKLOAD" shares 20 &

@@ -63,6 +63,24 @@ expect message "pe-record: $dir/none: No such file or directory" "$(tail -1 "$di
 : >"$dir/plain"; record -o "$dir/s.pe" -- "$dir/plain"; expect 'not executable' 126 $?
 record -o /dev/full -- true; expect 'own failure' 125 $?
 
+# LeakSanitizer traces its own process when it ends, and would fail: such a command is refused, other programs run alone.
+printf 'int main(void) { return 3; }\n' >"$dir/main.c"
+compilers="gcc"; ! command -v clang >/dev/null || compilers+=" clang"
+for compiler in $compilers; do
+  for sanitizer in address leak; do
+    $compiler -fsanitize=$sanitizer -o "$dir/sanitized" "$dir/main.c"
+    record -o "$dir/s.pe" -- "$dir/sanitized"; expect "$compiler, $sanitizer: the command" 125 $?
+    grep -q 'LeakSanitizer in it does not work while it is traced' "$dir/err" || fail "$compiler, $sanitizer: $(cat "$dir/err")"
+    record -o "$dir/s.pe" -- sh -c "'$dir/sanitized'; exit \$?"; expect "$compiler, $sanitizer: a child" 3 $?
+    grep -q '; 1 program with LeakSanitizer, which fails when traced: not sampled' "$dir/err" ||
+      fail "$compiler, $sanitizer: a child: $(cat "$dir/err")"
+    record -o "$dir/s.pe" -- sh -c "exec '$dir/sanitized'"; expect "$compiler, $sanitizer: exec" 3 $?
+    ASAN_OPTIONS=detect_leaks=0 LSAN_OPTIONS=detect_leaks=0 record -o "$dir/s.pe" -- "$dir/sanitized"
+    expect "$compiler, $sanitizer: without a search for leaks" 3 $?
+    grep -q LeakSanitizer "$dir/err" && fail "$compiler, $sanitizer: not looking for leaks: $(cat "$dir/err")"
+  done
+done
+
 # A megabyte of stack, and more.
 program_of o2 || finish
 record -F 499 -o "$dir/deep.pe" -- "$program" 500 deep=1024 alloca || fail "deep: $(cat "$dir/err")"

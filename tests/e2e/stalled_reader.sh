@@ -2,7 +2,7 @@
 # A reader that takes nothing: the recording ends all the same when it should, what it has is still written once the
 # reader goes on, and who does not want to wait for that need not.
 . "$(dirname "$0")/lib.sh"
-offcpu -q --engine bpf -o "$dir/try.pe" -- true 2>/dev/null && engines='perf bpf' || engines=perf
+offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null && engines='perf bpf' || engines=perf
 over='the recording is over; waiting for the reader of the stream (another signal cuts it off)'
 
 mkfifo "$dir/idle"  # nobody writes

@@ -3,13 +3,14 @@
 . "$(dirname "$0")/lib.sh"
 pe-record -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
 fold "$dir/t.pe" --tid >"$dir/t.folded"
-# A second each.  What was lost, or had no samples because another machine held the CPU, is told.
+# A second each.  What was lost, or had no samples because another machine held the CPU, is told.  The number of samples
+# spreads by the root of itself at most, where threads share a CPU: 5 of these are 158.
 read -r lost without < <(sed -nE 's/.* samples?, ([0-9]+) lost(.*; ([0-9.]+) of [0-9.]+ s CPU time without.*)?.*/\1 \3/p' "$dir/err")
-least=$(awk -v lost="${lost:-0}" -v without="${without:-0}" 'BEGIN { print 0.9 * 997 - lost - 997 * without }')
+least=$(awk -v lost="${lost:-0}" -v without="${without:-0}" 'BEGIN { print 997 - 158 - lost - 997 * without }')
 for side in left right; do
   count=$(grep -E "^$side-[0-9]+/[0-9]+;.*go_$side" "$dir/t.folded" | awk '{ n += $NF } END { print n + 0 }')
   at_least "$side: samples, $(cat "$dir/err")" "$least" "$count"
-  at_least "$side: no more than it ran" "$count" 1047
+  at_least "$side: no more than it ran" "$count" 1155
 done
 grep -q '[23] threads seen' "$dir/err" || fail "threads seen: $(cat "$dir/err")"
 

@@ -40,6 +40,8 @@ void check_comparison(std::string_view before, std::string_view after, bool is_a
   flamediff::Options options;
   options.before = options.after = {"x"};
   options.is_absolute = is_absolute;
+  if (is_absolute && before.size() % 2 == 0)
+    options.work = {1.0 + static_cast<double>(before.size()), 0.5};
   const auto comparison = flamediff::compare(all, options);
   if (!all.tree.saturated())
     require(comparison.totals.before == totals[0] && comparison.totals.after == totals[1]);

@@ -14,6 +14,7 @@
 
 #include "sampler/layout.h"
 #include "support/cfi_builder.h"
+#include "support/go_table.h"
 #include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
 #include "support/stream_builder.h"
@@ -312,6 +313,14 @@ int main(int argc, char** argv) {
        "7f5676800000-7f567a028000 r-xp 00026000 fe:00 332835                     "
        "/usr/lib/libc.so.6");
   save(folder / "maps_line" / "anonymous", "7f5676800000-7f567a028000 rw-p 00000000 00:00 0 ");
+  const std::string pairs("\x02\x04\x30\x10\x2f\x01\0", 7);
+  for (const bool has_lines : {false, true})
+    save(folder / "go_frames" / (has_lines ? "go-1.20" : "go-1.18"),
+         pe::testing::go_table({{0, "main.work", 0, pairs},
+                                {0x20, "runtime.goexit", 5, pairs},
+                                {0x40, "runtime.systemstack", 6, pairs},
+                                {0x60, "runtime.mcall", 6, pairs}},
+                               0x80, 0, has_lines));
   save(folder / "cfi_section" / "searched", sections(true));
   save(folder / "cfi_section" / "scanned", sections(false));
   for (std::size_t i = 0; i < programs().size(); ++i)

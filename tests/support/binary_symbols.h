@@ -19,11 +19,16 @@ inline elf::Image image_of(const std::string& path) {
   return std::move(std::get<elf::Image>(opened));
 }
 
-/// The symbol of that (mangled) name, which must be there.
+/// The symbol of that (mangled) name, which must be there.  g++ 16 marks names in anonymous
+/// namespaces as local: by an L before the length.
 inline elf::Symbol symbol_of(const elf::Image& image, std::string_view name) {
+  const std::string_view anonymous = "12_GLOBAL__N_1";
+  std::string marked(name);
+  if (const auto at = marked.find(anonymous); at != std::string::npos)
+    marked.insert(at + anonymous.size(), "L");
   const elf::SymbolTable table(image);
   for (std::uint32_t i = 0; i < table.size(); ++i)
-    if (table.at(i).name == name)
+    if (table.at(i).name == name || table.at(i).name == marked)
       return table.at(i);
   BOOST_FAIL("no symbol " << name);
   return {};

@@ -4,7 +4,8 @@
 usage: compare_chains.py STREAM SCRIPT [fp]    (SCRIPT: perf script --no-inline --ns -F tid,time,ip,dso)
 fp: perf's chains are those of the kernel, not unwound by perf from copies of the stack
 
-Addresses are compared, not names: the user frames of both as (file, offset in it).  Prints how many samples are
+Addresses are compared, not names: the user frames of both as (file, offset in it).  perf 6.12 prints the address in the
+process instead of the offset: ours may be either.  Prints how many samples are
     equal          frame by frame
     longer         ours goes on where perf's ends
     shorter        ours ends where perf's goes on
@@ -90,12 +91,12 @@ def user_chain(sample_type, read_format, body):
 def place(maps, address):
     for start, end, offset, name in reversed(maps):  # the newest first
         if start <= address < end:
-            return name, address - start + offset
-    return '?', address
+            return name, (address - start + offset, address)
+    return '?', (address, address)
 
 
 def read_stream(path, is_exact):
-    """(tid, time): the chains of these samples, each a list of (file, offset)."""
+    """(tid, time): the chains of these samples, each a list of (file, (offset, address))."""
     maps, chains, sample_type = collections.defaultdict(list), collections.defaultdict(list), None
     with open(path, 'rb') as file:
         stream = file.read()
@@ -118,7 +119,7 @@ def read_stream(path, is_exact):
 
 
 def read_script(path, is_exact):
-    """The same of perf script's text."""
+    """The same of perf script's text, each frame a (file, offset or address)."""
     chains, chain = collections.defaultdict(list), None
     with open(path, encoding='utf-8', errors='replace') as file:
         for line in file:
@@ -139,17 +140,21 @@ def read_script(path, is_exact):
     return chains
 
 
+def is_same(our, perfs):
+    return our[0] == perfs[0] and perfs[1] in our[1]
+
+
 def verdict(ours, perfs):
     common = min(len(ours), len(perfs))
-    if ours[:common] != perfs[:common]:
+    if not all(map(is_same, ours, perfs)):
         return 'contradictory'
     return 'equal' if len(ours) == len(perfs) else 'longer' if len(ours) > common else 'shorter'
 
 
 def show(kind, key, ours, perfs):
     print(f'{kind}: tid {key[0]} at {key[1]} ns: ours {len(ours)} frames, perf {len(perfs)}')
-    differs = next((i for i, (a, b) in enumerate(zip(ours, perfs)) if a != b), min(len(ours), len(perfs)))
-    for label, chain in ('ours', ours), ('perf', perfs):
+    differs = next((i for i, (a, b) in enumerate(zip(ours, perfs)) if not is_same(a, b)), min(len(ours), len(perfs)))
+    for label, chain in ('ours', [(name, offset) for name, (offset, _) in ours]), ('perf', perfs):
         frames = ' '.join(f'{name.rsplit("/", 1)[-1]}+{offset:x}' for name, offset in chain[max(0, differs - 2):differs + 3])
         print(f'  {label} from frame {max(0, differs - 2)}: {frames}')
 

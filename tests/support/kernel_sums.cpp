@@ -100,7 +100,7 @@ void run(const ku::LoadOptions& options, const std::vector<std::string>& command
   const auto object = ku::load(options);
   testing::HandshakenChild child(command);
   const auto pid = static_cast<std::uint32_t>(child.pid());
-  if (!object->add_target(pid))
+  if (!object->add_target(pid, ku::kTargetStarted))
     throw Error("no room for a target");
   testing::LiveTables live(child.pid(), *object);
   child.start();

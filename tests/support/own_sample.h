@@ -19,7 +19,9 @@
 
 namespace pe::testing {
 
-inline constexpr std::uint32_t kOwnPid = 7, kOwnTid = 8;
+// Above PID_MAX_LIMIT: no process of this machine has this pid, in whose root files would be looked
+// for.
+inline constexpr std::uint32_t kOwnPid = 1U << 30, kOwnTid = kOwnPid + 1;
 
 inline perf_event_attr own_attr() {
   perf_event_attr attr{};

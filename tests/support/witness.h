@@ -121,8 +121,8 @@ inline const OnStep* on_step;  ///< a signal handler has no other way to know; n
 inline void single_step(const OnStep& after_each, const std::function<void()>& run) {
   constexpr greg_t kTrapFlag = 0x100;
   on_step = &after_each;
-  struct sigaction action {};
-  struct sigaction before {};
+  struct sigaction action = {};
+  struct sigaction before = {};
   action.sa_sigaction = [](int /*signal*/, siginfo_t* /*info*/, void* memory) {
     auto* const context = static_cast<ucontext_t*>(memory);
     if (on_step != nullptr)

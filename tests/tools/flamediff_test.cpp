@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(single_samples_are_too_rare_to_tell) {
   BOOST_TEST(contains(frame_of(r.out, "a").title, "too rare to tell"));
 }
 
-BOOST_AUTO_TEST_CASE(the_table_has_functions_that_got_worse_and_better) {
+BOOST_AUTO_TEST_CASE(the_table_has_functions_whose_share_changed) {
   const auto r = flamediff({"--text"}, kBefore, kAfter);
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.out.starts_with(
@@ -238,9 +238,9 @@ BOOST_AUTO_TEST_CASE(the_table_has_functions_that_got_worse_and_better) {
   BOOST_TEST(contains(run, " sure    50.00%   70.00%  +20.00% sure   run"));
   BOOST_TEST(contains(row_of(r.out, "old"), " 20.00%    0.00%  -20.00%"));
   BOOST_TEST(row_of(r.out, "main").empty());  // 100 % of both
-  BOOST_TEST(r.out.find("got worse") < r.out.find("  run"));
-  BOOST_TEST(r.out.find("  run") < r.out.find("got better"));
-  BOOST_TEST(r.out.find("got better") < r.out.find("  parse"));
+  BOOST_TEST(r.out.find("larger share") < r.out.find("  run"));
+  BOOST_TEST(r.out.find("  run") < r.out.find("smaller share"));
+  BOOST_TEST(r.out.find("smaller share") < r.out.find("  parse"));
 }
 
 BOOST_AUTO_TEST_CASE(recursion_counts_once_in_the_table) {
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(growth_beyond_noise_and_the_limit_fails) {
       contains(grown.err, "flamediff: --fail-over: run grew from 50.00% to 70.00% (+20.00%, "));
   BOOST_TEST(contains(grown.err, "fresh grew from 0.00% to 15.00%"));
   BOOST_TEST(!contains(grown.err, "parse"));
-  BOOST_TEST(contains(grown.out, "got worse"));
+  BOOST_TEST(contains(grown.out, "larger share"));
   BOOST_TEST(flamediff({"--fail-over", "25"}, kBefore, kAfter).status == 0);
   // As much, and yet perhaps nothing.
   const auto noise = flamediff({"--fail-over", "5%"}, "a 10\nb 10\n", "a 14\nb 6\n");
@@ -288,6 +288,53 @@ BOOST_AUTO_TEST_CASE(growth_that_may_be_noise_is_counted_and_the_most_of_it_name
                                    {"a 12\nb 8\n", "a 13\nb 7\n"});
   BOOST_TEST(runs.status == 0);
   BOOST_TEST(contains(runs.err, "which so few runs cannot tell from noise: "));
+}
+
+// A function that was removed leaves larger shares to the others.  They cost as much as before for
+// each order, because the program does twice the work.
+BOOST_AUTO_TEST_CASE(only_the_cost_of_work_is_worse_or_better) {
+  const std::string before = "main;parse 200\nmain;split 200\nmain;look_up 400\n";
+  const std::string after = "main;parse 400\nmain;split 400\n";
+  const auto shares = flamediff({"--text"}, before, after);
+  BOOST_TEST(contains(row_of(shares.out, "parse"), "+25.00% sure"));
+  BOOST_TEST(shares.out.find("\nlarger share\n") < shares.out.find("  parse"));
+  for (const char* word : {"worse", "better"})
+    BOOST_TEST(!contains(shares.out, word));
+  const auto cost = flamediff({"--text", "--per", "100,200", "--fail-over", "5%"}, before, after);
+  BOOST_TEST(cost.status == 0);
+  BOOST_TEST(contains(cost.out, "\ncost of a unit of work: before 8 samples, after 4: -50.00% (-"));
+  BOOST_TEST(contains(cost.out, "percentages of the cost of a unit of work before\n"));
+  BOOST_TEST(row_of(cost.out, "parse").empty());  // costs the same
+  BOOST_TEST(row_of(cost.out, "look_up").starts_with("  50.00%    0.00%  -50.00%"));
+  BOOST_TEST(contains(cost.out, "\nworse: a unit of work costs more\n  none\n"));
+  BOOST_TEST(cost.out.find("\nbetter: a unit of work costs less\n") < cost.out.find("  look_up\n"));
+}
+
+BOOST_AUTO_TEST_CASE(cost_that_grew_fails_though_the_share_did_not) {
+  const std::string before = "main;a 400\nmain;b 400\n";
+  BOOST_TEST(flamediff({"--text", "--fail-over", "5%"}, before, before).status == 0);
+  const auto r = flamediff({"--text", "--fail-over", "5%", "--per", "200,100"}, before, before);
+  BOOST_TEST(r.status == 3);
+  BOOST_TEST(contains(r.err, "--fail-over: a grew from 50.00% to 100.00% (+50.00%, "));
+}
+
+BOOST_AUTO_TEST_CASE(each_run_has_its_own_amount_of_work) {
+  const auto r = flamediff_runs({"--text", "--per", "10+20,30+10"},
+                                {"m;a 100\nm;b 50\n", "m;a 200\nm;b 100\n"},
+                                {"m;a 300\nm;b 150\n", "m;a 100\nm;b 50\n"});
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.out, "before 15 samples, after 15: 0.00% ("));
+  BOOST_TEST(row_of(r.out, "a").empty());
+}
+
+BOOST_AUTO_TEST_CASE(amounts_of_work_are_checked) {
+  for (const char* wrong : {"1", "0,1", "1,-1", "1,", "a,1", "1+2,1", "nan,1", "1,2,3", "1e3,1"}) {
+    const auto r = flamediff({"--text", "--per", wrong}, kBefore, kAfter);
+    BOOST_TEST(r.status == 2, "took '" << wrong << "'");
+    BOOST_TEST(contains(r.err, "--per: "));
+  }
+  BOOST_TEST(flamediff({"--per", "1,1", "--absolute"}, kBefore, kAfter).status == 2);
+  BOOST_TEST(flamediff({"--per", "1,1", "--folded"}, kBefore, kAfter).status == 2);
 }
 
 BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_where_a_profile_is_empty) {

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_target_is_needed_and_one_is_enough) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
-  BOOST_TEST(refusal({"-p", "12,x"}) == "--pid: not a process or thread number: 'x'");
+  BOOST_TEST(refusal({"-p", "12,-1"}) == "--pid: not a process or thread number: '-1'");
   BOOST_TEST(refusal({"-p", ""}) == "--pid: not a process or thread number: ''");
   BOOST_TEST(refusal({"-t", "0"}) == "--tid: not a process or thread number: '0'");
   BOOST_TEST(refusal({"-F", "0", "-a"}) == "--freq: not a frequency in Hz: '0'");

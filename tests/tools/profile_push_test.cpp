@@ -57,6 +57,21 @@ BOOST_AUTO_TEST_CASE(refuses_what_is_no_profile) {
   BOOST_TEST(!std::filesystem::exists(dir / "s"));
 }
 
+BOOST_AUTO_TEST_CASE(refuses_a_profile_that_was_cut_off_or_damaged) {
+  const TempDir dir;
+  const std::string whole = pe::io::gzip(std::string(5000, 'a') + "a profile", 6);
+  for (const std::size_t bytes : {whole.size() - 1, whole.size() / 2, std::size_t{10}}) {
+    const Result r = profile_push({"--spool", dir / "s"}, whole.substr(0, bytes));
+    BOOST_TEST(r.status == 1);
+    BOOST_TEST(r.err == "profile-push: stdin: not a whole profile: the gzip data is cut off\n");
+  }
+  std::string damaged = whole;
+  damaged[damaged.size() - 6] ^= 1;  // the checksum
+  BOOST_TEST(profile_push({"--spool", dir / "s"}, damaged).err ==
+             "profile-push: stdin: not a whole profile: the gzip data is damaged\n");
+  BOOST_TEST(!std::filesystem::exists(dir / "s"));
+}
+
 BOOST_AUTO_TEST_CASE(says_what_is_wrong_with_options) {
   const TempDir dir;
   const struct {

@@ -68,8 +68,14 @@ std::string unpacked(const std::string& gzip) {
 BOOST_AUTO_TEST_CASE(a_pprof_profile_comes_back_as_the_stream_is_folded) {
   check_comes_back(two_processes(), {});
   check_comes_back(two_processes(), {"--annotate", "--tid"});
+}
+
+BOOST_AUTO_TEST_CASE(there_is_no_profile_without_a_stack) {
   StreamBuilder nothing;
-  check_comes_back(nothing.event(), {});
+  const auto r = stackfold({"--to", "pprof"}, nothing.event().round().text());
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.out == "");
+  BOOST_TEST(holds(r.err, "stackfold: --to: no stack, and so no profile\n"));
 }
 
 BOOST_AUTO_TEST_CASE(addresses_that_were_mapped_anew_are_other_places) {
@@ -153,9 +159,18 @@ BOOST_AUTO_TEST_CASE(a_streams_names_keep_their_control_characters_there) {
   BOOST_TEST(stackfold({}, text).out == "p?;tab?here?: 1\n");
 }
 
-BOOST_AUTO_TEST_CASE(counts_below_one_are_one_there) {
+BOOST_AUTO_TEST_CASE(fractions_are_exact_in_a_smaller_unit) {
   const auto r = stackfold({"--to", "speedscope"}, "a 0.001\nb 2.4\n");
-  BOOST_TEST(holds(r.out, R"("weights":[1,2])"));
+  BOOST_TEST(holds(r.out, R"("weights":[1,2400])"));
+  BOOST_TEST(r.err == "stackfold: counts have fractions: the profile is in thousandths\n");
+  const std::string pprof = stackfold({"--to", "pprof"}, "a 0.000000001\nb 2\n").out;
+  BOOST_TEST(stackfold({}, pprof).out == "a 1\nb 2000000000\n");
+  BOOST_TEST(stackfold({"--event", "samples/billionths"}, pprof).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(fractions_are_rounded_where_63_bits_do_not_hold_a_smaller_unit) {
+  const auto r = stackfold({"--to", "speedscope"}, "a 9000000000000000000\nb 0.25\nc 2.4\n");
+  BOOST_TEST(holds(r.out, R"("weights":[9000000000000000000,1,2])"));
   BOOST_TEST(r.err == "stackfold: 2 counts rounded to whole numbers\n");
 }
 

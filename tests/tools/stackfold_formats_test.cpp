@@ -56,6 +56,19 @@ std::uint64_t first_number(std::string_view out) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(half_mangled_names_of_rust_are_demangled) {
+  for (const Shape& shape : kShapes) {
+    std::string frame = shape.frame;
+    frame.replace(frame.find('f'), 1, "_$LT$u8$u20$as$u20$a..B$GT$::c::h0123456789abcdef");
+    const auto r = stackfold({"--from", shape.format}, shape.before + frame + shape.after);
+    BOOST_TEST(r.out.find("<u8 as a::B>::c") != std::string::npos, shape.format);
+    BOOST_TEST(r.out.find("h0123") == std::string::npos, shape.format);
+  }
+  BOOST_TEST(
+      folded("sh 1 [000] 1.0: cycles: \n\t1f a..b$LT$u8$GT$::h0123456789abcdef+0x1 (/x)\n") ==
+      "sh;a::b<u8> 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
   for (const Shape& shape : kShapes) {
     if (shape.format == std::string("macos-sample"))
@@ -112,10 +125,12 @@ BOOST_AUTO_TEST_CASE(a_frame_with_a_semicolon_stays_one) {
 BOOST_AUTO_TEST_CASE(every_format_has_a_name) {
   for (const Shape& shape : kShapes)
     BOOST_TEST(stackfold({"--from", shape.format}, "").status == 0, shape.format);
-  BOOST_TEST(stackfold({"--from", "cobol"}, "").err ==
-             "stackfold: --from: not one of stream, pprof, pprof-raw, jstack, macos-sample, "
-             "simpleperf, memleak, eu-stack, gdb, bpftrace, bcc, dtrace, perf-script, folded: "
-             "'cobol' (see --help)\n");
+  BOOST_TEST(
+      stackfold({"--from", "cobol"}, "").err ==
+      "stackfold: --from: not one of stream, pprof, pprof-raw, ghc-prof, vtune, visual-studio, "
+      "xctrace, jstack, macos-sample, simpleperf, memleak, eu-stack, gdb, bpftrace, bcc, dtrace, "
+      "perf-script, folded: "
+      "'cobol' (see --help)\n");
 }
 
 BOOST_AUTO_TEST_CASE(garbage_is_an_error_and_names_its_place) {
@@ -243,6 +258,21 @@ BOOST_AUTO_TEST_CASE(stacks_repeated_at_a_deadlock_do_not_count) {
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(macos_sample_text)
+
+BOOST_AUTO_TEST_CASE(stacks_that_wait_are_left_out_if_asked) {
+  const std::string text =
+      "Call graph:\n"
+      "    9 Thread_1\n"
+      "    + 5 __ulock_wait  (in libsystem_kernel.dylib) + 8  [0x1]\n"
+      "    + 3 read  (in libsystem_kernel.dylib) + 8  [0x2]\n"
+      "    + 1 read  (in prog) + 8  [0x3]\n";
+  const auto r = stackfold({"--running"}, text);
+  BOOST_TEST(r.out == "Thread_1;prog`read 1\n");
+  BOOST_TEST(r.err == "stackfold: stdin: 8 samples that wait left out\n");
+  BOOST_TEST(folded(text).find("ulock_wait 5") != std::string::npos);
+  BOOST_TEST(stackfold({"--running"}, "a;b 1\n").err ==
+             "stackfold: stdin: --running: only for the text of macOS sample\n");
+}
 
 BOOST_AUTO_TEST_CASE(a_line_counts_what_its_children_do_not) {
   BOOST_TEST(folded("Call graph:\n    9 a\n    + 5 b\n    + ! 5 c\n    + 3 d\n    2 e\n") ==

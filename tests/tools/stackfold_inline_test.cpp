@@ -153,12 +153,14 @@ BOOST_AUTO_TEST_CASE(compat_takes_any_line_behind_a_frame_for_its_source) {
 }
 
 BOOST_AUTO_TEST_CASE(inputs_without_frame_lines_refuse_these_options) {
-  for (const char* option : {"--inline", "--srcline", "--modules"}) {
+  for (const char* option : {"--inline", "--srcline"}) {
     const auto r = stackfold({option}, "a;b 1\n");
     BOOST_TEST(r.status == 1);
     BOOST_TEST(r.err ==
                fmt::format("stackfold: stdin: {}: only for the text of perf script\n", option));
   }
+  BOOST_TEST(stackfold({"--modules"}, "a;b 1\n").err ==
+             "stackfold: stdin: --modules: folded text has no modules\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -181,8 +181,9 @@ BOOST_AUTO_TEST_CASE(a_stream_without_names_is_told) {
 
 BOOST_AUTO_TEST_CASE(a_stream_without_source_lines_is_told_to_who_asks_for_them) {
   BOOST_TEST(stackfold({"--srcline"}, annotated()).err ==
+             "stackfold: stdin: 0 samples in it\n"
              "stackfold: stdin: no lines in this stream: pe-symbolize --lines\n");
-  BOOST_TEST(stackfold({}, annotated()).err == "");
+  BOOST_TEST(stackfold({}, annotated()).err == "stackfold: stdin: 0 samples in it\n");
 }
 
 BOOST_AUTO_TEST_CASE(the_event_named_first_is_folded_even_if_another_happened_first) {
@@ -255,12 +256,34 @@ BOOST_AUTO_TEST_CASE(merges_folded_files_and_streams) {
 }
 
 BOOST_AUTO_TEST_CASE(lines_that_are_not_folded_text_are_counted_with_the_first) {
-  const auto r = stackfold({}, "a 1\nnonsense\nb 2\n\x01\x02\n");
+  const auto r = stackfold({"--from", "folded"}, "a 1\nnonsense\nb 2\n\x01\x02\n");
   BOOST_TEST(r.out == "a 1\nb 2\n");
   BOOST_TEST(
       r.err ==
       "stackfold: ignored 2 lines that are not \"stack count\"; first: stdin:2: 'nonsense'\n");
   BOOST_TEST(r.status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(text_of_no_known_format_is_refused) {
+  const auto r = stackfold({}, "\nTotal of column\nf 1\ng 2\nh 3\n");
+  BOOST_TEST(r.out == "");
+  BOOST_TEST(r.err ==
+             "stackfold: stdin: unknown format; first line: 'Total of column' (see --from)\n");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(stackfold({}, "  f 1\n   g 2\n").status == 1);  // a table, as its indentation shows
+}
+
+BOOST_AUTO_TEST_CASE(one_line_in_ten_of_folded_text_may_be_something_else) {
+  std::string text = "note\n";
+  for (char name = 'a'; name <= 'i'; ++name)
+    text.append(1, name).append(" 1\n");
+  BOOST_TEST(stackfold({}, text).status == 0);
+  BOOST_TEST(stackfold({}, text + "note\n").status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_first_line_of_folded_text_may_be_longer_than_what_tells_a_format) {
+  const std::string stack(100'000, 'x');
+  BOOST_TEST(stackfold({}, stack + " 7\n").out == stack + " 7\n");
 }
 
 BOOST_AUTO_TEST_CASE(refuses_a_weight_it_does_not_know) {

@@ -74,6 +74,25 @@ BOOST_AUTO_TEST_CASE(a_sample_whose_period_does_not_fit_is_left_out_and_said) {
   BOOST_TEST(folded_as_perl(large + "\t1f b (/x)\n\n") == "prog;b 1\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_sample_without_a_call_chain_is_its_only_frame) {
+  const std::string text =
+      "              sh 32028  5792.038: 1003009 cpu-clock:      55ce2f4799e7 main+0x4 (/bin/sh)\n"
+      "              cc 32029  5792.039: 1003010 cpu-clock:  ffffffff9b2012 "
+      "[unknown] ([kernel.kallsyms])\n"
+      "my sh 32030/32031 [002]  5792.040: 7 cpu-clock:  55ce2f4799e8 main+0x5 (/bin/sh)\n";
+  const auto r = stackfold({}, text);
+  BOOST_TEST(r.out == "cc;[kernel.kallsyms] 1003010\nmy_sh;main 7\nsh;main 1003009\n");
+  BOOST_TEST(r.err == "");
+  BOOST_TEST(stackfold({"--tid", "--annotate", "--modules", "--time", "5792.040,"}, text).out ==
+             "my_sh-32030/32031;sh`main 7\n");
+  BOOST_TEST(folded_as_perl(text) == "");
+}
+
+BOOST_AUTO_TEST_CASE(fields_of_a_tracepoint_are_no_frame) {
+  BOOST_TEST(folded("sh 12 [000] 1.0: block:rq: 8,0 W 4096 () 12 + 8 [sh]\n"
+                    "sh 12 [000] 1.0: block:rq: NR 1 (0x12, 3)\n") == "sh 2\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_last_sample_without_a_blank_line_counts_but_not_for_the_perl) {
   BOOST_TEST(folded(kHeader + "\t1f a (/x)\n") == "prog;a 5\n");
   BOOST_TEST(folded_as_perl(kHeader + "\t1f a (/x)\n") == "");

@@ -311,6 +311,14 @@ BOOST_AUTO_TEST_CASE(lines_that_are_not_folded_are_stepped_over) {
   BOOST_TEST(contains(r.out, "1\t100.0000\ta\n"));
 }
 
+BOOST_AUTO_TEST_CASE(stacks_of_only_empty_frames_are_reported) {
+  const auto r = stacktop({}, "; 80\nmain;f 20\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err ==
+             "stacktop: 80.0 % of the counts are of stacks whose frames are all empty: "
+             "no line shows them\n");
+}
+
 BOOST_AUTO_TEST_CASE(no_stacks_are_an_empty_table) {
   const auto r = stacktop({}, "");
   BOOST_TEST(r.status == 0);

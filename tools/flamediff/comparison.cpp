@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <utility>
 
 namespace pe::flamediff {
 namespace {
@@ -78,30 +80,43 @@ std::vector<Sides> sides_of(const CountColumns& columns, std::size_t runs_before
   return sides;
 }
 
+/// Units of work of each run; a run is one where nothing else is known.
+std::vector<double> work_of(const Options& options) {
+  return options.work.empty() ? std::vector<double>(options.before.size() + options.after.size(), 1)
+                              : options.work;
+}
+
+double work_before(const Options& options) {
+  const std::vector<double> work = work_of(options);
+  return std::accumulate(work.begin(), work.begin() + std::ssize(options.before), 0.0);
+}
+
 class Judging {
  public:
-  Judging(const ProfileUnion& all, std::size_t runs_before, const Comparison& comparison,
-          bool is_absolute)
-      : all_(all),
-        runs_before_(runs_before),
-        // Intervals of counts a run become shares of the first side's.
-        scale_(is_absolute && comparison.wholes.before > 0
-                   ? static_cast<double>(runs_before) / comparison.wholes.before
-                   : 1) {
+  Judging(const ProfileUnion& all, const Comparison& comparison, const Options& options)
+      : all_(all), runs_before_(options.before.size()) {
     experiment_.counts_per_sample = static_cast<double>(comparison.counts_per_sample);
-    experiment_.is_absolute = is_absolute;
+    if (options.is_absolute)
+      experiment_.work = work_of(options);
+    // Intervals of counts a unit become shares of the first side's.
+    if (options.is_absolute && comparison.wholes.before > 0)
+      scale_ = work_before(options) / comparison.wholes.before;
     for (std::size_t run = 0; run < all.profiles.size(); ++run)
-      (run < runs_before ? experiment_.before : experiment_.after)
+      (run < runs_before_ ? experiment_.before : experiment_.after)
           .push_back(all.profiles[run].total[kRoot].as_double());
-    if (is_absolute && comparison.counts_per_sample > 0)
+    if (options.is_absolute && comparison.counts_per_sample > 0)
       scale_ *= static_cast<double>(comparison.counts_per_sample);
   }
 
   /// `same_as(i)`: an index below `i` whose counts are the same because they are of the same
   /// samples, or `i`.
   template <typename SameAs>
-  [[nodiscard]] Compared judge(const CountColumns& columns, SameAs same_as) const {
-    stats::NoiseJudge judge(experiment_);
+  [[nodiscard]] Compared judge(const CountColumns& columns, SameAs same_as,
+                               std::optional<double> least_growth = {}) const {
+    stats::Experiment experiment = experiment_;
+    if (least_growth)
+      experiment.least_growth = *least_growth / scale_;
+    stats::NoiseJudge judge(std::move(experiment));
     std::vector<double> counts(columns.size());
     Compared compared{.sides = sides_of(columns, runs_before_), .changes = {}};
     for (std::size_t i = 0; i < compared.sides.size(); ++i) {
@@ -135,7 +150,7 @@ class Judging {
  private:
   const ProfileUnion& all_;
   std::size_t runs_before_;
-  double scale_;
+  double scale_ = 1;
   stats::Experiment experiment_;
 };
 
@@ -143,12 +158,13 @@ Wholes wholes_of(const Sides& totals, const Options& options) {
   Wholes wholes{.before = totals.before.as_double(), .after = totals.after.as_double()};
   if (!options.is_absolute)
     return wholes;
-  const double runs =
-      static_cast<double>(options.after.size()) / static_cast<double>(options.before.size());
+  const std::vector<double> work = work_of(options);
+  const double before = work_before(options);
+  const double times = (std::accumulate(work.begin(), work.end(), 0.0) - before) / before;
   if (wholes.before > 0)
-    wholes.after = wholes.before * runs;
+    wholes.after = wholes.before * times;
   else
-    wholes.before = wholes.after / runs;
+    wholes.before = wholes.after / times;
   return wholes;
 }
 
@@ -171,7 +187,10 @@ Comparison compare(const ProfileUnion& all, const Options& options) {
   comparison.totals = sides_of(totals, runs_before).front();
   comparison.wholes = wholes_of(comparison.totals, options);
 
-  const Judging judging(all, runs_before, comparison, options.is_absolute);
+  const Judging judging(all, comparison, options);
+  const auto itself = [](std::size_t i) { return i; };
+  if (!options.work.empty())
+    comparison.cost = judging.judge(totals, itself).changes.front();
   if (options.output == Output::kPicture)
     comparison.nodes = judging.judge_nodes();
   if (options.output == Output::kPicture && !options.fail_over)
@@ -180,7 +199,6 @@ Comparison compare(const ProfileUnion& all, const Options& options) {
   functions.reserve(all.profiles.size());
   for (const auto& profile : all.profiles)
     functions.push_back(calltree::function_counts(all.tree, profile.self, profile.total));
-  const auto itself = [](std::size_t i) { return i; };
   CountColumns of_functions;
   CountColumns self_of_functions;
   for (const auto& counts : functions) {
@@ -189,6 +207,8 @@ Comparison compare(const ProfileUnion& all, const Options& options) {
   }
   comparison.functions = judging.judge(of_functions, itself);
   comparison.self_of_functions = judging.judge(self_of_functions, itself);
+  if (options.fail_over)
+    comparison.grown_functions = judging.judge(of_functions, itself, *options.fail_over / 100);
   return comparison;
 }
 

@@ -50,6 +50,8 @@ struct Comparison {
   Compared nodes;                       ///< with all below them
   Compared functions;                   ///< by number of the name, with all that they called
   Compared self_of_functions;
+  Compared grown_functions;  ///< of --fail-over: which grew by more than its limit
+  stats::Change cost;        ///< of all together, for each unit of work
 
   [[nodiscard]] bool has_empty_side() const {
     return totals.before.is_zero() || totals.after.is_zero();

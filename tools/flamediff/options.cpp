@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
+#include "base/plural.h"
 #include "base/quote.h"
 #include "cli/choice.h"
 #include "svg/colors.h"
@@ -30,6 +31,38 @@ std::uint64_t read_whole(const cli::CommandLine& line, const char* option, std::
   if (!number)
     refuse(option, "not a whole number", *text);
   return *number;
+}
+
+/// Units of work of the runs of one side, "100+98+103".
+void read_work_of_side(std::string_view text, std::size_t runs, Options& options) {
+  const std::size_t before = options.work.size();
+  for (bool is_more = true; is_more;) {
+    const auto end = text.find('+');
+    const auto number = parse_decimal(text.substr(0, end));
+    if (!number || !(*number > 0))
+      refuse("per", "not a number of units of work", std::string(text.substr(0, end)));
+    options.work.push_back(*number);
+    is_more = end != std::string_view::npos;
+    text.remove_prefix(is_more ? end + 1 : text.size());
+  }
+  if (options.work.size() - before != runs)
+    throw UsageError(fmt::format("--per: {} of a side, but {}; runs are joined by '+'",
+                                 plural(options.work.size() - before, "number"),
+                                 plural(runs, "profile")));
+}
+
+void read_work(const cli::CommandLine& line, Options& options) {
+  const auto* text = line.text("per");
+  if (text == nullptr)
+    return;
+  if (line.has("absolute"))
+    throw UsageError("--per and --absolute: choose one");
+  const auto comma = text->find(',');
+  if (comma == std::string::npos)
+    refuse("per", "not BEFORE,AFTER", *text);
+  read_work_of_side(std::string_view(*text).substr(0, comma), options.before.size(), options);
+  read_work_of_side(std::string_view(*text).substr(comma + 1), options.after.size(), options);
+  options.is_absolute = true;
 }
 
 constexpr cli::Choice<WidthFrom> kWidthsFrom[] = {
@@ -102,7 +135,7 @@ void read_output(const cli::CommandLine& line, Options& options) {
         throw UsageError(fmt::format("--{}: only with --folded", option));
     return;
   }
-  for (const char* option : {"runs", "fail-over", "strip", "absolute", "only-significant"})
+  for (const char* option : {"runs", "fail-over", "strip", "absolute", "per", "only-significant"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --folded", option));
 }
@@ -113,7 +146,7 @@ void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()                                                                   //
       ("output,o", text("FILE"), "write to FILE, not to standard output")                 //
-      ("text", "print a table of functions that got worse and better")                    //
+      ("text", "print tables of functions that changed")                                  //
       ("folded", "print \"stack before after\", as difffolded.pl")                        //
       ("normalize,n", "with --folded: scale the first to the second's total")             //
       ("strip-hex,s", "with --folded: 0x... for hexadecimal numbers")                     //
@@ -122,6 +155,7 @@ void add_options(po::options_description& options) {
       ("runs", "several profiles a side: --runs A1 A2 -- B1 B2")                          //
       ("period", text("N"), "counts of one sample; 0: not samples (default: found out)")  //
       ("absolute", "compare counts, not shares of each profile")                          //
+      ("per", text("BEFORE,AFTER"), "units of work done: compare the cost of a unit")     //
       ("only-significant", "dim, or leave out, what may be noise")                        //
       ("width-from", cli::one_of("SIDE", kWidthsFrom),
        "widths of before, after (default) or both")  //
@@ -142,6 +176,7 @@ Options read_options(const cli::CommandLine& line) {
   flame::read_text(line, "output", options.output_file);
   options.width_from = cli::choose(line, "width-from", kWidthsFrom, WidthFrom::kAfter);
   options.is_absolute = line.has("absolute");
+  read_work(line, options);
   options.is_only_significant = line.has("only-significant");
   options.cuts_build_details = !line.has("no-strip");
   options.strip = line.texts("strip");

@@ -28,7 +28,8 @@ struct Options : flame::PageOptions {
   std::string output_file;  ///< empty: standard output
   Output output = Output::kPicture;
   WidthFrom width_from = WidthFrom::kAfter;
-  bool is_absolute = false;          ///< counts are compared as they are
+  bool is_absolute = false;          ///< counts are compared as they are, or for each unit of work
+  std::vector<double> work;          ///< units that each run did, before and then after; or empty
   bool is_only_significant = false;  ///< what is not beyond noise is dimmed, or left out
   bool is_perl = false;              ///< --compat: quirks of difffolded.pl included
   bool normalizes = false;           ///< --folded -n

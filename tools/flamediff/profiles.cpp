@@ -66,7 +66,7 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
   profiles.messages.push_back(fmt::format(
       "all stacks stand on {} before and on {} after: compared as one frame (--no-strip: "
       "as two)",
-      quoted(tree.name(before)), quoted(tree.name(after))));
+      pe::quoted(tree.name(before)), pe::quoted(tree.name(after))));
   const std::string name(tree.name(after));
   profiles.all = with_outermost(profiles.all, name);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -45,11 +46,11 @@ class Order {
   Order(const calltree::CallTree& tree, const Comparison& comparison)
       : tree_(tree), comparison_(comparison) {}
 
-  [[nodiscard]] std::vector<std::uint32_t> of(bool is_worse, bool only_significant) const {
+  [[nodiscard]] std::vector<std::uint32_t> of(bool is_more, bool only_significant) const {
     std::vector<std::uint32_t> names;
     for (std::uint32_t name = 0; name < tree_.name_count(); ++name) {
       const double change = comparison_.wholes.change(comparison_.functions.sides[name]);
-      if ((is_worse ? change > 0 : change < 0) && (is_beyond(name) || !only_significant))
+      if ((is_more ? change > 0 : change < 0) && (is_beyond(name) || !only_significant))
         names.push_back(name);  // NOLINT(performance-inefficient-vector-operation): some of all
     }
     std::ranges::sort(names, [this](std::uint32_t a, std::uint32_t b) { return is_before(a, b); });
@@ -116,6 +117,37 @@ void write_rows(std::string_view title, const std::vector<std::uint32_t>& names,
   }
 }
 
+/// A share says nothing of cost: it shrinks where others grow.  Only cost per unit of work can be
+/// worse.
+struct Words {
+  std::string_view percentages, more, less;
+};
+
+Words words_for(const Options& options) {
+  if (!options.work.empty())
+    return {.percentages = "percentages of the cost of a unit of work before",
+            .more = "worse: a unit of work costs more",
+            .less = "better: a unit of work costs less"};
+  if (options.is_absolute)
+    return {.percentages = "percentages of what was counted before",
+            .more = "larger count",
+            .less = "smaller count"};
+  return {.percentages = "percentages of each", .more = "larger share", .less = "smaller share"};
+}
+
+/// What a unit of work costs on both sides.
+std::string cost_text(const Comparison& comparison, const Options& options) {
+  const auto middle = options.work.begin() + std::ssize(options.before);
+  const double before = std::accumulate(options.work.begin(), middle, 0.0);
+  const double after = std::accumulate(middle, options.work.end(), 0.0);
+  const Sides& totals = comparison.totals;
+  return fmt::format("cost of a unit of work: before {:.4g} {}, after {:.4g}: {} ({}), {}\n",
+                     totals.before.as_double() / before, options.page.count_name,
+                     totals.after.as_double() / after,
+                     signed_percent(comparison.wholes.change(totals)),
+                     interval_text(comparison.cost), word_for(comparison.cost.noise));
+}
+
 std::string noise_text(const Comparison& comparison) {
   if (!comparison.knows_noise())
     return fmt::format("noise: not known, for {}{}", why_noise_is_unknown(comparison),
@@ -179,16 +211,16 @@ void write_table(const calltree::CallTree& tree, const Comparison& comparison,
                  const Options& options, io::Output& out) {
   const std::string& unit = options.page.count_name;
   out.write(fmt::format(
-      "before: {} {}; after: {} {}; {}\n{}\n", flame::grouped_count(comparison.totals.before, 1),
-      unit, flame::grouped_count(comparison.totals.after, 1), unit,
-      options.is_absolute ? "percentages of what was counted before" : "percentages of each",
-      noise_text(comparison)));
+      "before: {} {}; after: {} {}; {}\n{}{}\n", flame::grouped_count(comparison.totals.before, 1),
+      unit, flame::grouped_count(comparison.totals.after, 1), unit, words_for(options).percentages,
+      options.work.empty() ? "" : cost_text(comparison, options), noise_text(comparison)));
   out.write(
       "sure: more than noise; noise: perhaps nothing; rare: too rare to tell; ?: not known\n");
   const Order order(tree, comparison);
   const Table table{.tree = tree, .comparison = comparison, .top = options.top};
-  write_rows("got worse", order.of(true, options.is_only_significant), table, out);
-  write_rows("got better", order.of(false, options.is_only_significant), table, out);
+  const Words words = words_for(options);
+  write_rows(words.more, order.of(true, options.is_only_significant), table, out);
+  write_rows(words.less, order.of(false, options.is_only_significant), table, out);
 }
 
 bool report_grown(const calltree::CallTree& tree, const Comparison& comparison,
@@ -200,13 +232,13 @@ bool report_grown(const calltree::CallTree& tree, const Comparison& comparison,
     const double change = comparison.wholes.change(comparison.functions.sides[name]);
     if (change <= limit)
       continue;
-    if (comparison.functions.changes[name].noise != Noise::kBeyond) {
+    if (comparison.grown_functions.changes[name].noise != Noise::kBeyond) {
       unsure.add(name, change);
       continue;
     }
     err.write(fmt::format("flamediff: --fail-over: {} ({}, {})\n",
                           growth_text(tree, comparison, name), signed_percent(change),
-                          interval_text(comparison.functions.changes[name])));
+                          interval_text(comparison.grown_functions.changes[name])));
     ++grown;
   }
   if (grown == 0 && unsure.count > 0)

@@ -1,4 +1,4 @@
-// Functions that got worse and better, as text; and those that got too much worse.
+// Functions that changed, as text; and those that grew too much.
 // SPDX-License-Identifier: MIT
 #pragma once
 

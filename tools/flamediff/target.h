@@ -13,36 +13,27 @@ class Target {
  public:
   /// `file`: empty for `standard`.  Both must outlive the target.
   Target(const std::string& file, io::Output& standard) : name_(file), standard_(standard) {}
-  Target(const Target&) = delete;
-  Target& operator=(const Target&) = delete;
-  Target(Target&&) = delete;
-  Target& operator=(Target&&) = delete;
-  /// A file that could not be written to its end, as on a full disk, is left empty.
-  ~Target() {
-    if (file_ && !is_whole_)
-      file_->discard();
-  }
 
   /// Throws Error if the file cannot be created.
   io::Output& open() {
     if (name_.empty())
       return standard_;
     if (!file_)
-      file_.emplace(name_);
+      file_.emplace(name_, io::Named::kWhenWhole);
     return *file_;
   }
 
-  /// Nothing more comes.  Throws Error.
+  /// Nothing more comes: only now a file replaces the old one.  Throws Error.
   void finish() {
     open().flush();
-    is_whole_ = true;
+    if (file_)
+      file_->keep();
   }
 
  private:
   const std::string& name_;
   io::Output& standard_;
   std::optional<io::FileOutput> file_;
-  bool is_whole_ = false;
 };
 
 }  // namespace pe::flamediff

@@ -36,7 +36,7 @@ std::optional<svg::Rgb> parse_rgb(std::string_view text) {
 
 PaletteMap PaletteMap::read(const std::string& path) {
   PaletteMap map;
-  struct stat status {};
+  struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
     return map;
   if (!S_ISREG(status.st_mode))  // a pipe would be waited for

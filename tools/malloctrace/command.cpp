@@ -26,8 +26,8 @@ void check_address_limit() {
 }  // namespace
 
 void check_is_not_output(const std::string& program, const std::string& output) {
-  struct stat of_program {
-  }, of_output{};
+  struct stat of_program = {};
+  struct stat of_output = {};
   if (::stat(program.c_str(), &of_program) == 0 && ::stat(output.c_str(), &of_output) == 0 &&
       of_program.st_dev == of_output.st_dev && of_program.st_ino == of_output.st_ino)
     throw UsageError("--output: '" + output + "' is the program itself");

@@ -96,7 +96,7 @@ Trace::Trace(const Options& options, cli::Io& io)
   allow_many_descriptors();  // the command has its own limit already
   // Only now: a run that cannot be made must not cost an older one its file.
   if (options.writes_file())
-    file_.emplace(options.output);
+    file_.emplace(options.output, io::Named::kAtOnce);
   out_ = file_ ? &*file_ : &io.out;
   sink_.emplace(options, *out_);
 }
@@ -187,6 +187,8 @@ void Trace::tell_end(const malloctrace::Summary& all, Ended ended) {
                                  malloctrace::describe_memory(all));
   if (const std::string losses = malloctrace::describe_losses(all); !losses.empty())
     line += "; " + losses;
+  if (const std::string resident = malloctrace::describe_resident(all); !resident.empty())
+    line += "; " + resident;
   if (ended == Ended::kTarget && all.running > 0)
     line += fmt::format("; {} as {} then, still running", plural(all.running, "process"),
                         all.running == 1 ? "it was" : "they were");

@@ -57,16 +57,18 @@ std::string report_head(const std::vector<std::string>& command) {
 
 /// A table of sites: what it sorts by, and how it tells of a site.
 struct Report::Table {
+  using Weight = std::uint64_t Sums::*;
+
   std::string_view title;
-  std::uint64_t Sums::*weight;
+  Weight weight;
   std::string (*told)(const Sums&);
   bool is_of_leaks = false;
 };
 
 void Report::add(const HeapOfProcess& process) {
-  add_process(process);
   const heap::Heap& heap = process.heap;
   names_.begin_process(process.pid, heap);
+  add_process(process);
   const std::u32string root(1, names_.number_of(printable(heap.header.command)));
   std::u32string stack;
   for (const heap::Site& site : heap.sites) {
@@ -107,7 +109,41 @@ void Report::add_process(const HeapOfProcess& process) {
        .peak_bytes = heap.peak_bytes,
        .peak_ms =
            std::uint64_t{std::max(heap.header.peak_tick, process.began_tick)} * Processes::kTickMs,
-       .live_bytes = total.live_bytes});
+       .live_bytes = total.live_bytes,
+       .resident_bytes = heap.header.resident_peak_bytes,
+       .mapped_bytes = heap.header.mapped_bytes,
+       .mapped_count = heap.header.mapped_count,
+       .mapped_peak_bytes = heap.header.mapped_peak_bytes,
+       .most_mapped_by = most_mapped_by(heap)});
+}
+
+/// "; 24,576 of them by map_pages  [program]".
+std::string Report::most_mapped_by(const heap::Heap& heap) {
+  const std::uint32_t site = heap.header.mapped_top_site;
+  if (site == 0 || site > heap.sites.size())
+    return {};
+  heap.stack(heap.sites[site - 1], frames_);
+  if (frames_.empty() || names_.at(frames_.front()).empty())
+    return {};
+  return fmt::format("; {} of them by {}", grouped(heap.header.mapped_top_bytes),
+                     names_.text(names_.at(frames_.front()).front()));
+}
+
+void Report::append_mapped(std::string& text) const {
+  const auto most = std::max_element(
+      processes_.begin(), processes_.end(),
+      [](const OfProcess& a, const OfProcess& b) { return a.resident_bytes < b.resident_bytes; });
+  if (most == processes_.end())
+    return;
+  const std::string where = processes_.size() == 1 ? "" : fmt::format(", of process {}", most->pid);
+  if (most->resident_bytes > 0)
+    text += fmt::format("resident   {} at most{}; the peak of malloc is {:.1f} % of it\n",
+                        counted(most->resident_bytes, "byte"), where,
+                        percent(most->peak_bytes, most->resident_bytes));
+  if (most->mapped_count > 0)
+    text += fmt::format("mapped     {} in {} outside malloc{}, {} at most at once{}\n",
+                        counted(most->mapped_bytes, "byte"), counted(most->mapped_count, "mapping"),
+                        where, counted(most->mapped_peak_bytes, "byte"), most->most_mapped_by);
 }
 
 std::string Report::text() const {
@@ -169,6 +205,7 @@ void Report::append_totals(std::string& text) const {
                       counted(all.live_blocks, "block"));
   text += fmt::format("temporary  {}, {:.1f} %\n", counted(all.temporary, "allocation"),
                       percent(all.temporary, all.allocations));
+  append_mapped(text);
   const auto sampled =
       std::find_if(processes_.begin(), processes_.end(),
                    [](const OfProcess& process) { return process.sample_bytes != 0; });
@@ -181,6 +218,7 @@ void Report::append_processes(std::string& text) const {
   if (processes_.size() < 2)
     return;
   std::vector<const OfProcess*> sorted;
+  sorted.reserve(processes_.size());
   for (const OfProcess& process : processes_)
     sorted.push_back(&process);
   std::stable_sort(sorted.begin(), sorted.end(), [](const OfProcess* a, const OfProcess* b) {

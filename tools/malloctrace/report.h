@@ -50,6 +50,8 @@ class Report {
     std::uint64_t sample_bytes;
     std::string command;
     std::uint64_t allocations, allocated_bytes, peak_bytes, peak_ms, live_bytes;
+    std::uint64_t resident_bytes, mapped_bytes, mapped_count, mapped_peak_bytes;
+    std::string most_mapped_by;  ///< the innermost function of the stack that maps most
   };
 
   void add_process(const HeapOfProcess& process);
@@ -58,6 +60,8 @@ class Report {
   /// "not freed", or where all processes run: "held now".
   [[nodiscard]] std::string_view word_for_live() const;
   void append_totals(std::string& text) const;
+  void append_mapped(std::string& text) const;
+  std::string most_mapped_by(const heap::Heap& heap);
   void append_processes(std::string& text) const;
   void append_table(std::string& text, const Table& table) const;
   void append_stack(std::string& text, std::u32string_view stack) const;

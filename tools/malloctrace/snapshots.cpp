@@ -7,10 +7,11 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <utility>
 
 #include "base/error.h"
+#include "io/new_file.h"
+#include "io/output.h"
 #include "malloctrace/sink.h"
 
 namespace pe::malloctrace {
@@ -22,20 +23,6 @@ sigset_t snapshot_set() {
   ::sigaddset(&set, SIGUSR1);
   return set;
 }
-
-/// A file that is removed at the end, if it has its name still.
-class Removed {
- public:
-  explicit Removed(const std::string& path) : path_(path) {}
-  Removed(const Removed&) = delete;
-  Removed& operator=(const Removed&) = delete;
-  Removed(Removed&&) = delete;
-  Removed& operator=(Removed&&) = delete;
-  ~Removed() { ::unlink(path_.c_str()); }
-
- private:
-  const std::string& path_;
-};
 
 }  // namespace
 
@@ -88,14 +75,13 @@ void Snapshots::write_due(std::uint64_t now_ns) {
 
 /// Under its name once it is whole.
 void Snapshots::write(const std::string& path) const {
-  const std::string draft = path + ".part";
-  io::FileOutput out(draft);
-  const Removed if_not_renamed(draft);
+  io::NewFile file(path);  // the user did not name it: not even a pipe of ours is written as it is
+  io::FdOutput out(file.fd().get(), path);
   Sink sink(options_, out);
   processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process); });
   sink.finish("");
-  if (::rename(draft.c_str(), path.c_str()) != 0)
-    throw_errno(path, errno);
+  out.flush();
+  file.keep();
 }
 
 }  // namespace pe::malloctrace

@@ -4,10 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/plural.h"
 
 namespace pe::malloctrace {
+
+namespace {
+
+/// Is code of Python's interpreter mapped: as a library, or as the program?
+bool has_python(const heap::Heap& heap) {
+  return std::any_of(heap.modules.begin(), heap.modules.end(), [](const heap::Module& module) {
+    std::string_view path(module.path, module.path_length);
+    path.remove_prefix(path.rfind('/') + 1);  // none: npos + 1 is 0
+    return path.starts_with("libpython") || path.starts_with("python");
+  });
+}
+
+}  // namespace
 
 void Summary::add(const HeapOfProcess& process) {
   const heap::Heap& heap = process.heap;
@@ -41,6 +55,12 @@ void Summary::add(const HeapOfProcess& process) {
   full += header.full;
   early += header.early;
   damaged += heap.damaged;
+  if (header.resident_peak_bytes > resident_peak_bytes) {
+    resident_peak_bytes = header.resident_peak_bytes;
+    resident_heap_bytes = heap.peak_bytes;
+    mapped_peak_bytes = header.mapped_peak_bytes;
+    is_python = has_python(heap);
+  }
 }
 
 std::string describe_use(const Summary& summary) {
@@ -59,6 +79,31 @@ std::string describe_use(const Summary& summary) {
       summary.highest_peak_bytes, slack, is_one ? "" : " in one program",
       plural(summary.live_bytes, "byte"), plural(summary.live_blocks, "block"),
       plural(summary.processes, "process"), programs);
+}
+
+std::string describe_resident(const Summary& summary) {
+  constexpr double kPercent = 100;
+  // A program's libraries and stacks, and what tracing itself takes.
+  constexpr std::uint64_t kUsualBytes = std::uint64_t{8} << 20;
+  if (summary.resident_peak_bytes < 2 * summary.resident_heap_bytes + kUsualBytes)
+    return {};
+  const auto share = [&](std::uint64_t bytes) {
+    return fmt::format("{:.1f} %", kPercent * static_cast<double>(bytes) /
+                                       static_cast<double>(summary.resident_peak_bytes));
+  };
+  std::string text = fmt::format(
+      "resident set at most {} bytes{}: malloc's peak is {} of that", summary.resident_peak_bytes,
+      summary.programs == 1 ? "" : " in one program", share(summary.resident_heap_bytes));
+  if (summary.mapped_peak_bytes > 0)
+    text += fmt::format(", {} bytes{} were mapped outside malloc (--mmap shows where)",
+                        summary.mapped_peak_bytes,
+                        // Of a larger mapping most was never touched.
+                        summary.mapped_peak_bytes > summary.resident_peak_bytes
+                            ? ""
+                            : " (" + share(summary.mapped_peak_bytes) + ")");
+  if (summary.is_python)
+    text += "; Python has an allocator of its own: run it with PYTHONMALLOC=malloc";
+  return text;
 }
 
 std::string describe_memory(const Summary& summary) {

@@ -170,7 +170,7 @@ void BpfEngine::add_targets() {
   const std::uint64_t now_ns = recording::monotonic_ns();
   if (!target_.is_everything)
     for (const pid_t pid : target_.processes)
-      if (!object_->add_target(static_cast<std::uint32_t>(pid)))
+      if (!object_->add_target(static_cast<std::uint32_t>(pid), kernel_unwind::kTargetStarted))
         throw Error("too many processes for the bpf engine");
   const std::vector<pid_t> processes =
       sources_.is_everything ? proc::all_processes() : target_.processes;

@@ -19,6 +19,7 @@
 #include "recording/drain.h"
 #include "recording/ending.h"
 #include "recording/own_cost.h"
+#include "recording/target_activity.h"
 #include "recording/target_options.h"
 #include "recording/watch.h"
 
@@ -50,6 +51,7 @@ class Recording {
   void note(const std::string& what);
   Ended watch();
   void finish();
+  int end(Ended ended);
   [[nodiscard]] std::string closing_line() const;
   [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
 
@@ -60,6 +62,7 @@ class Recording {
   std::optional<cli::Child> child_;
   recording::Target target_;
   std::optional<recording::TargetWatch> watched_;
+  std::optional<recording::TargetActivity> activity_;
   recording::OwnCost cost_;
   std::unique_ptr<Engine> engine_;
   std::optional<io::FileOutput> file_;
@@ -74,10 +77,11 @@ Recording::Recording(Options& options, cli::Io& io)
   if (target_.is_command)
     target_.processes = {child_->pid()};
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
+  activity_.emplace(target_);
   engine_ = make_engine(options, target_, [this](const std::string& what) { note(what); });
   // Only now: a recording that cannot be made must not cost an older one its file.
   if (writes_file(options))
-    file_.emplace(options.output);
+    file_.emplace(options.output, io::Named::kAtOnce);
   out_ = file_ ? &*file_ : &io.out;
   out_->wait_by([this](int fd) { return ending_.wait_for_room(fd); });
   ending_.on_stop([this] {
@@ -105,9 +109,20 @@ int Recording::run() {
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
   finish();
+  return end(ended);
+}
+
+int Recording::end(Ended ended) {
   const int status =
       recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
-  return ending_.was_cut_off() ? recording::cut_off_status(child()) : status;
+  if (ending_.was_cut_off())
+    return recording::cut_off_status(child());
+  if (engine_->counts().waits > 0)
+    return status;
+  say(io_, why_no_waits(*activity_, {.request = options_.request,
+                                     .program = child_ ? options_.command.front() : "",
+                                     .lost = engine_->lost()}));
+  return recording::empty_status(child(), status);
 }
 
 Ended Recording::watch() {

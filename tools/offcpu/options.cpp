@@ -94,7 +94,8 @@ recording::Request read_request(const cli::CommandLine& line, const Choice& choi
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()("pid,p", text("PID[,PID]"), "record all threads of these processes")(
+  options.add_options()("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")(
+      "children", "with --pid: also the processes that they have started")(
       "tid,t", text("TID[,TID]"), "record these threads")("all,a", "record the whole system")(
       "cgroup", text("PATH"), "record a control group")("duration,d", text("SECONDS"),
                                                         "stop after SECONDS")(

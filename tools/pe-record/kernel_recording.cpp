@@ -23,7 +23,8 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
   const std::vector<int>& cpus = options.target.cpus;
   try {
     return std::make_unique<BpfEngine>(
-        options.request, cpus.empty() ? recording::online_cpus().size() : cpus.size());
+        options.request, options.target,
+        cpus.empty() ? recording::online_cpus().size() : cpus.size());
   } catch (const Error& error) {
     throw Error(fmt::format("--engine bpf: {}", error.what()));
   }
@@ -43,6 +44,7 @@ KernelRecording::KernelRecording(const Options& options, cli::Io& io)
   if (target_.is_command)
     target_.processes = {child_->pid()};
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
+  activity_.emplace(target_);
   counters_.emplace(options.request, target_, engine_.get());
   output_.emplace(options, io, ending_);
   for (const std::string& note : counters_->notes())
@@ -50,6 +52,8 @@ KernelRecording::KernelRecording(const Options& options, cli::Io& io)
       say(io, note);
   ending_.on_stop([this] {
     counters_->stop();
+    if (time_)
+      time_->look();
     cost_.end_wall();
   });
   tell_stall(ending_, options, io);
@@ -64,6 +68,8 @@ int KernelRecording::run() {
   // From here on the kernel keeps everything that happens; what was before is read now.
   cost_.begin_wall();
   const std::uint64_t read_ns = recording::monotonic_ns();
+  if (counters_->sampled_clock())
+    time_.emplace(target_);
   counters_->start();
   ending_.begin_at(read_ns);
   unreadable_ = write_running(*stream_, counters_->layout(), target_);
@@ -75,9 +81,22 @@ int KernelRecording::run() {
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
   finish();
+  return end(ended);
+}
+
+int KernelRecording::end(Ended ended) {
   const int status =
       recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
-  return ending_.was_cut_off() ? recording::cut_off_status(child()) : status;
+  if (ending_.was_cut_off())
+    return recording::cut_off_status(child());
+  if (drain_->passed().samples > 0)
+    return status;
+  say(io_,
+      why_empty(*activity_, {.request = options_.request,
+                             .period_ns = recording::period_ns_of(counters_->events().front().attr),
+                             .program = child_ ? options_.command.front() : "",
+                             .lost = lost_}));
+  return recording::empty_status(child(), status);
 }
 
 Ended KernelRecording::watch() {
@@ -92,6 +111,8 @@ Ended KernelRecording::watch() {
                                         .reader_fd = output_->fd()};
   const Ended ended = recording::watch(request, [&] {
     drain_->pass(counters_->rings());
+    if (time_)
+      time_->look();
     progress.show([&] { return "pe-record: " + plural(drain_->passed().samples, "sample"); });
     return drain_->urgency_ns();
   });
@@ -103,9 +124,13 @@ void KernelRecording::finish() {
   drain_->finish(counters_->rings());
   recording::Passed passed = drain_->passed();
   passed.lost.add_counted(write_tail(*stream_, *counters_, engine_ ? engine_->lost() : 0));
+  lost_ = passed.lost.count();
   std::string unsampled;
-  if (const auto counted = counters_->clock_counted())
-    unsampled = describe_unsampled(*counted, passed.samples + passed.lost.count());
+  if (const auto clock = counters_->sampled_clock(); clock && time_)
+    unsampled = describe_unsampled(*clock, time_->used_ns(), passed.samples + passed.lost.count());
+  if (const std::uint64_t missing = counters_->not_followed(); missing > 0)
+    unsampled += fmt::format("{}{} not followed", unsampled.empty() ? "" : "; ",
+                             plural(missing, "forked process"));
   const std::string of_engine = engine_ ? engine_->describe(*stream_) : "";
   const std::string kept = recording::finish_keeping(*stream_);
   if (!unreadable_.empty())

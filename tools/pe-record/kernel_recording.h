@@ -19,6 +19,7 @@
 #include "recording/ending.h"
 #include "recording/own_cost.h"
 #include "recording/recorded_stream.h"
+#include "recording/target_activity.h"
 #include "recording/watch.h"
 
 namespace pe::record {
@@ -35,6 +36,7 @@ class KernelRecording {
  private:
   recording::Ended watch();
   void finish();
+  int end(recording::Ended ended);
   [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
 
   recording::OwnCost cost_;
@@ -46,11 +48,14 @@ class KernelRecording {
   std::optional<cli::Child> child_;
   recording::Target target_;
   std::optional<recording::TargetWatch> watched_;
+  std::optional<recording::TargetActivity> activity_;
   std::optional<recording::Counters> counters_;
   std::optional<Output> output_;
+  std::optional<recording::TargetTime> time_;
   std::optional<recording::RecordedStream> stream_;
   std::optional<recording::Drain> drain_;
   std::vector<pid_t> unreadable_;
+  std::uint64_t lost_ = 0;  ///< once it is over
 };
 
 }  // namespace pe::record

@@ -177,7 +177,8 @@ void read_stacks(const cli::CommandLine& line, recording::Request& request) {
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()("pid,p", text("PID[,PID]"), "record all threads of these processes")(
+  options.add_options()("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")(
+      "children", "with --pid: also the processes that they have started")(
       "tid,t", text("TID[,TID]"), "record these threads")("all,a", "record the whole system")(
       "cpu,C", text("CPUS"), "only on these CPUs (0-3,8)")(
       "cgroup", text("PATH"), "record a control group")("freq,F", text("HZ"),

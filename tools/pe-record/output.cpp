@@ -18,8 +18,9 @@ bool writes_file(const Options& options) {
 }
 
 Output::Output(const Options& options, cli::Io& io, recording::Ending& ending)
-    : file_(writes_file(options) ? std::optional<io::FileOutput>(std::in_place, options.output)
-                                 : std::nullopt),
+    : file_(writes_file(options)
+                ? std::optional<io::FileOutput>(std::in_place, options.output, io::Named::kAtOnce)
+                : std::nullopt),
       out_(file_ ? *file_ : io.out),
       writer_(out_) {
   out_.wait_by([&ending](int fd) { return ending.wait_for_room(fd); });

@@ -11,6 +11,7 @@
 #include "base/plural.h"
 #include "cli/progress.h"
 #include "recording/ptrace_engine.h"
+#include "recording/ptrace_refusal.h"
 #include "recording/signal_engine.h"
 #include "recording/whole_stream.h"
 
@@ -29,6 +30,7 @@ TakenRecording::TakenRecording(const Options& options, cli::Io& io)
   else if (!options.command.empty())
     start_child({});
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
+  activity_.emplace(target_);
   if (!source_)
     open_ptrace();
   event_ = recording::taken_event(request_, notes_);
@@ -54,6 +56,8 @@ void TakenRecording::open_signal() {
 }
 
 void TakenRecording::open_ptrace() {
+  if (target_.is_command)
+    recording::check_command_is_traceable(options_.command.front());
   auto engine = std::make_unique<recording::PtraceEngine>(request_, target_);
   if (target_.is_command)
     child_->is_waited_for(engine->child());
@@ -79,9 +83,20 @@ int TakenRecording::run() {
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
   finish();
+  return end(ended);
+}
+
+int TakenRecording::end(Ended ended) {
   const int status =
       recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
-  return ending_.was_cut_off() ? recording::cut_off_status(child()) : status;
+  if (ending_.was_cut_off())
+    return recording::cut_off_status(child());
+  if (taken_->passed().samples > 0)
+    return status;
+  say(io_, why_empty(*activity_, {.request = request_,
+                                  .period_ns = recording::period_ns_of(event_.attr),
+                                  .lost = source_->lost()}));
+  return recording::empty_status(child(), status);
 }
 
 /// Every sample asks for us; a few at once are cheaper.

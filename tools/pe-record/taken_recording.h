@@ -19,6 +19,7 @@
 #include "recording/recorded_stream.h"
 #include "recording/sample_source.h"
 #include "recording/taken_stream.h"
+#include "recording/target_activity.h"
 #include "recording/watch.h"
 
 namespace pe::record {
@@ -40,6 +41,7 @@ class TakenRecording {
   recording::Ended watch();
   void take();
   void finish();
+  int end(recording::Ended ended);
   [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
 
   recording::OwnCost cost_;
@@ -51,6 +53,7 @@ class TakenRecording {
   std::optional<cli::Child> child_;
   recording::Target target_;
   std::optional<recording::TargetWatch> watched_;
+  std::optional<recording::TargetActivity> activity_;
   std::unique_ptr<recording::SampleSource> source_;
   std::vector<std::string> notes_;
   recording::OpenedEvent event_;

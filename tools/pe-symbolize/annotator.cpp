@@ -7,6 +7,7 @@ namespace pe::symbolize {
 
 void Annotator::annotate(const session::Session& session, const perf::Sample& sample,
                          std::uint16_t misc) {
+  counts_.begin_sample();
   Named& named = named_of(sample.pid);
   perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
     const auto [place, is_new] =
@@ -40,6 +41,8 @@ Annotator::Place Annotator::name(const session::Session& session, std::uint32_t 
       entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
                       : resolver_.user(pid, entry.lookup_address,
                                        session.processes().find(pid, entry.lookup_address));
+  if (!entry.is_kernel)
+    advice_.see(pid, session.processes().space(pid), resolved);
   ids_.clear();
   for (const naming::Function& function : resolved.functions)
     ids_.push_back(symbol_id(function, resolved.module));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "naming/resolver.h"
+#include "naming/runtimes.h"
 #include "perf/callchain.h"
 #include "perf/stream_writer.h"
 #include "session/session.h"
@@ -28,6 +29,7 @@ class Annotator {
   void forget(const session::MappingChange& change);
 
   [[nodiscard]] const naming::FrameCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const naming::RuntimeAdvice& advice() const noexcept { return advice_; }
 
  private:
   /// What became of an address.
@@ -50,6 +52,7 @@ class Annotator {
   std::string key_;
   std::vector<std::uint64_t> ids_;
   naming::FrameCounts counts_;
+  naming::RuntimeAdvice advice_;
 };
 
 }  // namespace pe::symbolize

@@ -25,6 +25,17 @@ void say(cli::Io& io, const std::string& what) {
   io.err.write("pe-symbolize: " + printable(what) + "\n");
 }
 
+/// What the user can do about names that are missing.
+void advise(const symbolize::Annotator& annotator, const naming::Resolver& resolver,
+            bool has_servers, cli::Io& io) {
+  for (const std::string& line : naming::describe_stripped(
+           annotator.counts(), has_servers,
+           [&resolver](std::string_view file) { return resolver.is_go(file); }))
+    say(io, line);
+  for (const std::string& line : annotator.advice().lines())
+    say(io, line);
+}
+
 /// Keeps the names in step with the mappings.
 void follow_mappings(const Session& session, symbolize::Annotator& annotator,
                      naming::Resolver& resolver) {
@@ -147,6 +158,8 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   if (options.with_statistics)
     for (const std::string& row : naming::table(annotator.counts()))
       say(io, row);
+  if (!options.quiet)
+    advise(annotator, resolver, servers != nullptr, io);
   if (!options.quiet)
     report(session,
            {stacks.report(), naming::describe(annotator.counts()),

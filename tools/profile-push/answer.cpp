@@ -13,7 +13,7 @@ std::string answer_text(const Answer& answer) {
     return printable(answer.text.substr(0, kMostBytes));
   return answer.text.empty()
              ? fmt::format("{}", answer.status)
-             : fmt::format("{}: {}", answer.status, quoted(answer.text, kMostBytes));
+             : fmt::format("{}: {}", answer.status, pe::quoted(answer.text, kMostBytes));
 }
 
 }  // namespace pe::push

@@ -13,7 +13,7 @@ namespace {
 
 struct CountName {
   std::string_view name;
-  std::uint64_t Counts::*count;
+  Counts::Field count;
   std::string_view loss;  ///< as messages call it; empty: it is none
 };
 

@@ -9,6 +9,8 @@
 namespace pe::push {
 
 struct Counts {
+  using Field = std::uint64_t Counts::*;
+
   std::uint64_t sent = 0;
   std::uint64_t dropped = 0;  ///< the spool was full
   std::uint64_t refused = 0;  ///< by the server

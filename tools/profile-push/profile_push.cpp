@@ -2,21 +2,26 @@
 #include "profile-push/profile_push.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/plural.h"
 #include "base/quote.h"
 #include "io/gzip.h"
 #include "io/input.h"
+#include "io/output.h"
 #include "profile-push/ending.h"
 #include "profile-push/options.h"
 #include "profile-push/sender.h"
@@ -36,6 +41,28 @@ void tell(cli::Io& io, const std::string& what) {
   io.err.flush();
 }
 
+/// Throws Error if the gzip data ends early or is damaged: no server should get half a profile.
+void check_is_whole(const std::string& profile, const std::string& name) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+  const Fd memory(::memfd_create("profile", MFD_CLOEXEC));
+  if (!memory)
+    throw_errno("memfd_create", errno);
+  io::FdOutput out(memory.get(), "memfd");
+  out.write(profile);
+  out.flush();
+  io::Input input = io::Input::open(fmt::format("/proc/self/fd/{}", memory.get()), -1);
+  io::GzipReader reader(input);
+  std::array<std::byte, 64 * 1024> buffer;
+  std::uint64_t bytes = 0;
+  while (const std::size_t n = reader.read(buffer)) {
+    bytes += n;
+    if (bytes > kMostBytes)
+      throw Error(fmt::format("{}: more than {} bytes when unpacked", name, kMostBytes));
+  }
+  if (!reader.damage().empty())
+    throw Error(fmt::format("{}: not a whole profile: {}", name, reader.damage()));
+}
+
 /// The whole input, or its first `limit_bytes` and one more.
 std::string read_profile(const std::string& path, int stdin_fd, std::uint64_t limit_bytes) {
   io::Input input = io::Input::open(path, stdin_fd);
@@ -49,6 +76,8 @@ std::string read_profile(const std::string& path, int stdin_fd, std::uint64_t li
       break;
     profile.append(reinterpret_cast<const char*>(buffer.data()), n);
   }
+  if (profile.size() <= limit_bytes)  // and else it is refused for its size
+    check_is_whole(profile, input.name());
   return profile;
 }
 

@@ -49,8 +49,8 @@ std::optional<std::pair<std::string, std::string>> parse_label(std::string_view 
 
 std::string plain_value(std::string_view text) {
   std::string value(text);
-  std::replace_if(
-      value.begin(), value.end(), [](char c) { return !is_app_character(c); }, '_');
+  const auto is_other = [](char c) { return !is_app_character(c); };
+  std::replace_if(value.begin(), value.end(), is_other, '_');
   return value;
 }
 

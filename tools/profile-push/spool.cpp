@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "io/input.h"
+#include "io/new_file.h"
 #include "io/regular_file.h"
 #include "io/replace_file.h"
 
@@ -65,7 +66,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 }
 
 bool is_folder(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
@@ -83,12 +84,12 @@ std::vector<SpoolName> profiles_in(const std::string& folder) {
 
 /// 0 if there is no such file.
 std::uint64_t size_of(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
 bool is_there(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   return ::lstat(path.c_str(), &status) == 0;
 }
 
@@ -192,7 +193,7 @@ std::size_t Spool::waiting() const {
   return profiles_in(folder_).size() + profiles_in(path(kSendingName)).size();
 }
 
-void Spool::count(std::uint64_t Counts::*which, std::uint64_t more) {
+void Spool::count(Counts::Field which, std::uint64_t more) {
   if (more == 0)
     return;
   unwritten_.*which += more;

@@ -50,7 +50,7 @@ class Spool {
   [[nodiscard]] std::string free_name(const TimeRange& times) const;
   std::uint64_t make_room(std::uint64_t bytes);
   /// Under the lock.
-  void count(std::uint64_t Counts::*which, std::uint64_t more = 1);
+  void count(Counts::Field which, std::uint64_t more = 1);
 
   std::string folder_;
   std::uint64_t limit_bytes_;

@@ -43,7 +43,7 @@ bool is_visible(std::string_view text) {
 
 Token read_token(const std::string& path) {
   const io::RegularFile file = open_token(path);
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(file.fd.get(), &status) != 0)
     throw_errno(path, errno);
   if ((status.st_mode & (S_IROTH | S_IWOTH)) != 0)

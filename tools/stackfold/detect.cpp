@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/detect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/quote.h"
 
 namespace pe::fold {
 namespace {
@@ -30,8 +33,15 @@ const Format& detect(io::Input& input) {
   std::string_view head = text(input.peek(kLookBytes));
   if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
     head = head.substr(0, end + 1);  // the last line is not whole
-  return *std::find_if(formats().begin(), formats().end(),
-                       [head](const Format& format) { return format.looks_like(head); });
+  const auto format = std::find_if(formats().begin(), formats().end(),
+                                   [head](const Format& known) { return known.looks_like(head); });
+  if (format != formats().end())
+    return *format;
+  if (head.size() == kLookBytes && head.find('\n') == head.npos)
+    return folded_format();  // a stack may be as long; its reader reports a line that is none
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  throw Error(fmt::format("{}: unknown format; first line: {} (see --from)", input.name(),
+                          pe::quoted(head.substr(0, head.find_first_of("\r\n")))));
 }
 
 }  // namespace pe::fold

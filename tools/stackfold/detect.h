@@ -7,8 +7,7 @@
 
 namespace pe::fold {
 
-/// Looks without reading.  What is nothing else counts as folded text, whose
-/// reader says what is wrong with it.
+/// Looks without reading.  Throws Error if no format fits.
 const Format& detect(io::Input& input);
 
 }  // namespace pe::fold

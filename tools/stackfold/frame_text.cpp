@@ -7,11 +7,12 @@
 
 #include "base/file_name.h"
 #include "perf/sample.h"
+#include "symbols/half_mangled.h"
 
 namespace pe::fold {
 
 std::string clean_name(std::string_view name) {
-  std::string text(name);
+  std::string text = symbols::demangle_half_mangled(name);
   for (char& c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == ';')

@@ -11,7 +11,8 @@
 namespace pe::fold {
 
 /// A name made fit for a folded line (folded(5)): ';' becomes ':', control
-/// characters '?', blanks at its end go, and an empty one is "[unknown]".
+/// characters '?', blanks at its end go, and an empty one is "[unknown]".  Half-mangled Rust names
+/// are demangled.
 std::string clean_name(std::string_view name);
 
 /// The cleaned name with the suffix of its kind; `flags` as in perf::SymbolFlags.

@@ -81,6 +81,7 @@ void add_options(po::options_description& options) {
       "include", texts("REGEX"), "fold only stacks with a frame like this")(
       "exclude", texts("REGEX"), "leave out stacks with a frame like this")(
       "recursive", "show a function that calls itself once")(
+      "running", "leave out stacks of macos-sample that wait")(
       "inline", "show functions inlined into perf script's frames")(
       "context", "with --inline: add file and line to names")(
       "srcline", "add source lines to names, where the input has them")(
@@ -152,6 +153,7 @@ Options read_options(const cli::CommandLine& line) {
     options.event.reset();  // as the perl has it
   if (const auto* range = line.text("time"))
     options.time = parse_time_range(*range);
+  options.only_running = line.has("running");
   options.is_recursive = line.has("recursive");
   options.include = line.texts("include");
   options.exclude = line.texts("exclude");

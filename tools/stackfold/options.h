@@ -59,6 +59,7 @@ struct Options {
   Weight weight = Weight::kByUnit;
   std::optional<std::string> event;  ///< nullopt: the first one that a sample is of
   std::optional<TimeRange> time;     ///< nullopt: any
+  bool only_running = false;         ///< leave out stacks that wait, where the text marks none
   bool is_recursive = false;         ///< frames that call themselves become one
   std::vector<std::string> include;  ///< keep stacks with a frame that matches one of these
   std::vector<std::string> exclude;  ///< and drop those

@@ -2,6 +2,7 @@
 #include "stackfold/stackfold.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -72,6 +73,8 @@ bool tell(const fold::StreamReport& report, const io::Input& input, const fold::
   if (const std::string missing = losses(report); !missing.empty())
     say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
+  else if (report.counts.samples == 0)
+    say(io, input.name() + ": 0 samples in it");
   if (report.is_nameless)
     say(io, input.name() + ": no names are in it: put pe-symbolize in front");
   if (options.with_source && report.is_lineless)
@@ -112,7 +115,7 @@ bool fold_text(io::Input& input, const fold::Options& options, const fold::Forma
   if (report.modules_without_debug > 0)
     say(io, fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
                         plural(report.modules_without_debug, "module"),
-                        quoted(report.first_without_debug)));
+                        pe::quoted(report.first_without_debug)));
   if (report.ignored_lines > 0)
     say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
                         report.first_ignored));
@@ -128,7 +131,8 @@ bool fold_text(io::Input& input, const fold::Options& options, const fold::Forma
   const bool is_told = report.ignored_lines > 0 || !report.damage.empty();
   if (!is_any && !is_empty && !is_told && report.left_out.empty())
     say(io, fmt::format("{}: no stack of {} is in it", input.name(), format.name));
-  return report.damage.empty() && (is_any || is_empty);
+  // stackcollapse-perf.pl takes any text, and finds no sample in most.
+  return report.damage.empty() && (is_any || is_empty || options.is_perl);
 }
 
 /// false if nothing in the input was of the format.
@@ -168,17 +172,20 @@ void refuse_stream_options(const fold::Options& options, const std::string& inpu
 /// Throws Error if an option asks for what the format does not have.
 void refuse_options(const fold::Options& options, const fold::Format& format,
                     const std::string& input) {
-  if (options.time && !format.has_times)
+  if (options.time && !format.has.times)
     throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
+  if (options.only_running && !format.has.waits)
+    throw Error(input + ": --running: only for the text of macOS sample");
   if (&format == &fold::stream_format())
     return refuse_stream_options(options, input);  // what pe-symbolize --lines has told
-  const std::string_view option = first_given({{options.with_inlined, "inline"},
-                                               {options.with_source, "srcline"},
-                                               {options.with_modules, "modules"}});
-  if (!format.has_frame_lines && !option.empty())
+  const std::string_view option =
+      first_given({{options.with_inlined, "inline"}, {options.with_source, "srcline"}});
+  if (!format.has.frame_lines && !option.empty())
     throw Error(fmt::format("{}: --{}: only for the text of perf script", input, option));
+  if (!format.has.modules && options.with_modules)
+    throw Error(fmt::format("{}: --modules: {} text has no modules", input, format.name));
 }
 
 /// false if the input was damaged, or nothing of any known form.
@@ -216,9 +223,14 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
   if (const std::size_t left_out = fold::exports::choose(options, profile); left_out > 0)
     say(io, fmt::format("--include, --exclude: {} of {} left out", left_out,
                         plural(all, "different stack")));
-  if (const std::size_t rounded = fold::exports::add_folded(counts, options.to->has_times, profile);
-      rounded > 0)
-    say(io, plural(rounded, "count") + " rounded to whole numbers");
+  const auto unit = fold::exports::add_folded(counts, options.to->has_times, profile);
+  if (unit.in_one > 1)
+    say(io, fmt::format("counts have fractions: the profile is in {}", unit.name));
+  if (unit.rounded > 0)
+    say(io, fmt::format("{} rounded to whole {}", plural(unit.rounded, "count"),
+                        unit.in_one > 1 ? unit.name : "numbers"));
+  if (profile.sums().empty())
+    throw Error("--to: no stack, and so no profile");
   io.out.write(options.to->write(profile, taken.first_event));
   if (profile.saturated() || counts.saturated())
     say(io, "some counts are over 2^63 and stay at the largest number");
@@ -235,8 +247,9 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   fold::exports::Profile profile;
   Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;
-  std::vector<io::Input>
-      inputs;  // all are opened first: one that is missing must not cost what others hold
+  // All are opened first: one that is missing must not cost what others hold.
+  std::vector<io::Input> inputs;
+  inputs.reserve(line.operands.size());
   for (const std::string& path : line.operands)
     inputs.push_back(io::Input::open(path, io.in_fd));
   if (options.merges_sorted)

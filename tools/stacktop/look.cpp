@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kUsualColumns = 80;
 
 std::size_t columns_of_terminal(int fd) {
-  struct winsize size {};
+  struct winsize size = {};
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;
 }
 

@@ -199,8 +199,8 @@ void add_hot_hierarchies(const CallTree& tree, const Options& options, Report& r
   auto hot = functions_of(tree);
   Options of_any_number = options;
   of_any_number.top.reset();
-  choose(
-      hot, of_any_number, [&](std::uint32_t name) { return tree.name_text(name); }, report);
+  const auto text_of = [&tree](std::uint32_t name) { return tree.name_text(name); };
+  choose(hot, of_any_number, text_of, report);
   // All of them in one pass.
   std::vector<std::uint32_t> place(tree.name_count(), static_cast<std::uint32_t>(hot.size()));
   for (std::uint32_t i = 0; i < hot.size(); ++i)

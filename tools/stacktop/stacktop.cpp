@@ -53,6 +53,10 @@ void report_input(const Profile& profile, cli::Io& io) {
     warn(io, "two counts a line: the second is shown; flamediff compares them");
   if (profile.tree.saturated())
     warn(io, "the counts add up to more than 64 bits hold: sums are wrong");
+  if (const auto nameless = profile.tree.self(calltree::kRoot); !nameless.is_zero())
+    warn(io, fmt::format("{:.1f} % of the counts are of stacks whose frames are all empty: "
+                         "no line shows them",
+                         stacktop::percent_of(nameless, profile.tree.total(calltree::kRoot))));
   if (!profile.tree.total(calltree::kRoot).is_zero())
     return;
   warn(io, "no stack with a count in the input");

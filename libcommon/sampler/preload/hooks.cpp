@@ -27,6 +27,7 @@
 #include "sampler/preload/real_functions.h"
 #include "sampler/target/handler.h"
 #include "sampler/target/process.h"
+#include "sampler/target/timers.h"
 
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 namespace pe::sampler {
@@ -68,8 +69,8 @@ bool is_kept(int signal) noexcept {
 }
 
 sighandler_t set_handler(sighandler_t handler, int flags) noexcept {
-  struct sigaction action {};
-  struct sigaction old {};
+  struct sigaction action = {};
+  struct sigaction old = {};
   action.sa_handler = handler;
   action.sa_flags = flags;
   ::sigemptyset(&action.sa_mask);
@@ -156,7 +157,8 @@ namespace {
 /// is sampled.
 [[gnu::constructor]] void start_sampling(int /*argc*/, char** /*argv*/,
                                          char** environment) noexcept {
-  set_real_sigaction(real().sigaction);
+  set_real_sigaction(real().sigaction, real().libc_sigaction);
+  set_real_clock(real().libc_clock_gettime);
   pe::preload::prepare_exec_hooks(environment, "PE_SAMPLER=");
   begin_process(environment);
 }

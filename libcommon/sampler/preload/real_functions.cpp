@@ -26,6 +26,8 @@ const RealFunctions& real() noexcept {
   preload::find_behind("sigtimedwait", functions.sigtimedwait);
   preload::find_behind("signalfd", functions.signalfd);
   preload::find_behind("setitimer", functions.setitimer);
+  preload::find_in_libc("sigaction", "GLIBC_2.2.5", functions.libc_sigaction);
+  preload::find_in_libc("clock_gettime", "GLIBC_2.17", functions.libc_clock_gettime);
   preload::publish(functions.is_ready, true);
   return functions;
 }

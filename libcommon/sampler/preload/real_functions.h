@@ -21,6 +21,9 @@ struct RealFunctions {
   int (*sigtimedwait)(const sigset_t*, siginfo_t*, const timespec*);
   int (*signalfd)(int, const sigset_t*, int);
   int (*setitimer)(__itimer_which_t, const itimerval*, itimerval*);
+  /// These are the C library's own, also where a sanitizer wraps them.
+  int (*libc_sigaction)(int, const struct sigaction*, struct sigaction*);
+  int (*libc_clock_gettime)(clockid_t, timespec*);
   bool is_ready;
 };
 

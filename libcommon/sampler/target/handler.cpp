@@ -35,7 +35,7 @@ struct ProgramActions {
   std::array<struct sigaction, 8> all;
   std::uint32_t current;
   bool has_masked_all;  ///< it has blocked "all" signals somewhere, and we have not
-  SigactionFunction real_sigaction;
+  SigactionFunction next_sigaction, libc_sigaction;  ///< see set_real_sigaction()
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
 constinit ProgramActions program{};
@@ -110,9 +110,9 @@ void do_default() noexcept {
       preload::count_up(process.header().strays);
     return;
   }
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = SIG_DFL;
-  program.real_sigaction(SIGPROF, &action, nullptr);
+  program.libc_sigaction(SIGPROF, &action, nullptr);
   // Delivered when this handler returns, and the mask is what it was.
   ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGPROF);
 }
@@ -125,7 +125,7 @@ void call_program(int signal, siginfo_t* info, ucontext_t* context) noexcept {
   if (action.sa_handler == SIG_DFL)
     return do_default();
   if ((action.sa_flags & SA_RESETHAND) != 0) {
-    struct sigaction none {};
+    struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     keep_program_action(none);
   }
@@ -145,21 +145,24 @@ void handle(int signal, siginfo_t* info, void* memory) {
 }
 
 /// All signals wait while we are in it: nobody jumps out of it, and it is not entered twice.
-bool install(bool restarts, struct sigaction* old) noexcept {
-  struct sigaction action {};
+bool install(SigactionFunction set, bool restarts, struct sigaction* old) noexcept {
+  struct sigaction action = {};
   action.sa_sigaction = handle;
   ::sigfillset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (restarts ? SA_RESTART : 0);
-  return program.real_sigaction(SIGPROF, &action, old) == 0;
+  return set(SIGPROF, &action, old) == 0;
 }
 
 }  // namespace
 
-void set_real_sigaction(SigactionFunction function) noexcept { program.real_sigaction = function; }
+void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexcept {
+  program.next_sigaction = next;
+  program.libc_sigaction = of_libc != nullptr ? of_libc : next;
+}
 
 bool install_handler() noexcept {
-  struct sigaction old {};
-  if (program.real_sigaction == nullptr || !install(true, &old))
+  struct sigaction old = {};
+  if (program.libc_sigaction == nullptr || !install(program.libc_sigaction, true, &old))
     return false;
   keep_program_action(old);
   if (!has_program_handler())
@@ -171,8 +174,12 @@ void set_program_action(const struct sigaction* action, struct sigaction* old) n
   const struct sigaction before = program_action();
   if (action != nullptr) {
     keep_program_action(*action);
-    // A program that counts on being interrupted by its own signal is.
-    install(!is_function(*action) || (action->sa_flags & SA_RESTART) != 0, nullptr);
+    // A program that counts on being interrupted by its own signal is.  Its handler is called when
+    // a sanitizer would call it, for the handler may call the sanitizer's runtime.
+    if (is_function(*action))
+      install(program.next_sigaction, (action->sa_flags & SA_RESTART) != 0, nullptr);
+    else
+      install(program.libc_sigaction, true, nullptr);
   }
   if (old != nullptr)
     *old = before;

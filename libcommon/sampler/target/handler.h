@@ -24,9 +24,11 @@ void unblock_for_samples() noexcept;
 /// means all signals by it; else `set`.
 const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept;
 
-/// sigaction(2) of the C library, behind our hook.
+/// sigaction(2), as what the program would call without our hook.
 using SigactionFunction = int (*)(int, const struct sigaction*, struct sigaction*);
-/// To be called before anything else here.
-void set_real_sigaction(SigactionFunction function) noexcept;
+/// To be called before anything else here.  `next` may be a sanitizer's wrapper: ThreadSanitizer's
+/// delays signals until the program calls its runtime, when the registers that it passes are no
+/// longer those of the thread.  `of_libc` wraps nothing; nullptr: it was not found.
+void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexcept;
 
 }  // namespace pe::sampler

@@ -22,6 +22,7 @@
 #include "preload/keep_errno.h"
 #include "preload/messages.h"
 #include "preload/shared_file.h"
+#include "preload/thread_sanitizer.h"
 #include "sampler/target/handler.h"
 #include "sampler/target/slots.h"
 #include "sampler/target/timers.h"
@@ -121,7 +122,7 @@ void fill_header(bool is_fork) noexcept {
   const Settings& settings = process.settings;
   header.pid = process.pid;
   header.parent_pid = static_cast<std::uint32_t>(::getppid());
-  header.start_ns = now_ns();
+  header.start_ns = last_tick_ns();
   ::prctl(PR_GET_NAME, header.command);
   header.began_as = static_cast<std::uint32_t>(is_fork ? BeganAs::kFork : BeganAs::kProgram);
   header.clock = static_cast<std::uint32_t>(settings.clock);
@@ -279,6 +280,9 @@ bool begin_timers(StackBounds stack) noexcept {
 
 /// `stack` is that of the calling thread.
 bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
+  failure = {"clang's ThreadSanitizer is part of it", 0};
+  if (preload::is_thread_sanitizer_in_program())
+    return false;
   failure = {"no memory", 0};
   process.pid = current_pid();
   process.timer_kind = TimerKind::kThread;
@@ -291,7 +295,8 @@ bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
     return false;
   constexpr std::uint64_t kLowHalf = 0xffffffff;
   process.cookie =
-      (scattered(now_ns() ^ reinterpret_cast<std::uint64_t>(process.own), kLowHalf) + 1) << 32;
+      (scattered(last_tick_ns() ^ reinterpret_cast<std::uint64_t>(process.own), kLowHalf) + 1)
+      << 32;
   process.is_sampling = true;
   failure = {"cannot handle SIGPROF", 0};
   if (!process.has_handler && !install_handler())

@@ -2,10 +2,10 @@
 #include "sampler/target/slots.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "preload/atomics.h"
 #include "sampler/target/process.h"
+#include "sampler/target/ring_writer.h"
 #include "sampler/target/timers.h"
 #include "sampler/tick.h"
 
@@ -26,10 +26,11 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
         !change<std::uint32_t>(thread.state, kFree, kStarting))
       continue;
     thread.tid = static_cast<std::uint32_t>(tid);
-    thread.start_ns = now_ns();
+    thread.start_ns = last_tick_ns();
     process.own[slot] = {};
     process.own[slot].start_weight = thread.weight + thread.lost_weight;
-    std::fill(std::begin(thread.name), std::end(thread.name), '\0');
+    constexpr char kNoName[sizeof thread.name]{};
+    copy_bytes(thread.name, kNoName, sizeof kNoName);
     std::uint32_t used = load_relaxed(header.threads);
     while (used <= slot && !change(header.threads, used, slot + 1))
       used = load_relaxed(header.threads);

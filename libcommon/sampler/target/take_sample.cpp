@@ -64,7 +64,7 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   sample.flags = 0;
   sample.tid = thread.tid;
   sample.weight = weight;
-  sample.time_ns = now_ns();
+  sample.time_ns = std::max(last_tick_ns(), thread.start_ns);  // it is not older than its thread
   copy_registers(context, sample);
   const std::uint64_t sp = sample.registers[kSpRegister];
   const StackBounds bounds = bounds_of(sampled.stack, context.uc_stack, sp);

@@ -16,8 +16,16 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit ClockFunction real_clock = nullptr;
+
 timespec timespec_of(std::uint64_t ns) noexcept {
   return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
+}
+
+std::uint64_t ns_of(const timespec& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * kSecond +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 /// The kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), linux/posix-timers_types.h.
@@ -52,7 +60,7 @@ std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) no
   const std::uint64_t period_ns = kSecond / request.hz;
   const std::uint64_t interval_ns =
       request.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
-  const std::uint64_t seed = now_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
+  const std::uint64_t seed = last_tick_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
   pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
   // Threads that live shorter than that are sampled in proportion to what they have used, too.
   const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
@@ -80,7 +88,18 @@ std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept {
 std::uint64_t now_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
+  return ns_of(now);
 }
+
+std::uint64_t last_tick_ns() noexcept {
+  timespec now{};
+  if (real_clock != nullptr)
+    real_clock(CLOCK_MONOTONIC_COARSE, &now);
+  else
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return ns_of(now);
+}
+
+void set_real_clock(ClockFunction function) noexcept { real_clock = function; }
 
 }  // namespace pe::sampler

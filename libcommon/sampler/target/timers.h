@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 
 #include "sampler/layout.h"
@@ -41,7 +42,16 @@ bool set_process_timer(std::uint64_t period_ns) noexcept;
 /// what a program does.  Not secret.
 std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept;
 
-/// CLOCK_MONOTONIC.  For handlers, too.
+/// CLOCK_MONOTONIC.
 std::uint64_t now_ns() noexcept;
+/// The same when the kernel's clock last ticked.  For handlers: it needs neither a system call nor
+/// the processor's time stamp counter, both of which a thread may have forbidden itself
+/// (seccomp(2), SECCOMP_SET_MODE_STRICT; PR_SET_TSC): clock_gettime(2) with CLOCK_MONOTONIC ends it
+/// by SIGSEGV.
+std::uint64_t last_tick_ns() noexcept;
+
+using ClockFunction = int (*)(clockid_t, timespec*);
+/// Sets the function that last_tick_ns() calls instead of clock_gettime(2): see find_in_libc().
+void set_real_clock(ClockFunction function) noexcept;
 
 }  // namespace pe::sampler

@@ -22,10 +22,10 @@ double Circle::area() const { return radius * radius * 3.14; }
 
 extern "C" {
 
-// Four names for one address: a global one with the fewest underscores and the
-// longest name is shown.
+// Five names for one address: the shortest of those with the fewest underscores is shown.
 [[gnu::noinline]] int named_often(int x) { return x * 7; }
-[[gnu::alias("named_often")]] int __named_often(int x);
+[[gnu::alias("named_often")]] int __named(int x);
+[[gnu::alias("named_often")]] int __GI_named_often(int x);
 [[gnu::alias("named_often")]] int named_very_often(int x);
 [[gnu::weak, gnu::alias("named_often")]] int named_often_but_weakly_so(int x);
 
@@ -33,8 +33,8 @@ extern "C" {
 [[gnu::weak, gnu::noinline]] int weak_function(int x) { return x - 1; }
 
 static int chosen_at_load(int x) { return x + 1; }
-auto choose() -> int (*)(int) { return chosen_at_load; }
-[[gnu::ifunc("choose")]] int resolved_function(int x);
+auto resolver_of_that_function() -> int (*)(int) { return chosen_at_load; }
+[[gnu::ifunc("resolver_of_that_function")]] int resolved_function(int x);
 
 // Through .plt: puts, malloc.  Through .plt.got: sqrt, whose address is taken too.
 double calls_others(double x) {

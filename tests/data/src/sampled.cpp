@@ -140,8 +140,8 @@ void count_info(int, siginfo_t* info, void*) {
 }
 
 void own_handler() {
-  struct sigaction old {};
-  struct sigaction action {};
+  struct sigaction old = {};
+  struct sigaction action = {};
   expect(sigaction(SIGPROF, nullptr, &old) == 0 && old.sa_handler == SIG_DFL,
          "SIGPROF was not at its default");
   expect(signal(SIGPROF, count_plain) == SIG_DFL, "signal() told of another handler");
@@ -335,7 +335,7 @@ void stacks() {
   alternate.ss_sp = room.data();
   alternate.ss_size = room.size();
   sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = handle_on_stack;
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGUSR1, &action, nullptr);

@@ -161,7 +161,7 @@ KEEP void interrupted_within(int n) {
 }
 
 static void handle_ud2(int flags) {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_sigaction = handle_signal;
   action.sa_flags = SA_SIGINFO | flags;
   sigaction(SIGILL, &action, nullptr);

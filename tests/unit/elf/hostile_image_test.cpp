@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(many_symbols_that_share_a_huge_name_are_chosen_among_quickl
   auto result = Image::from_memory(std::move(bytes));
   BOOST_REQUIRE(std::holds_alternative<Image>(result));
   const SymbolTable table(std::get<Image>(result));
-  BOOST_TEST(table.find(code_svma)->name.size() == 64U * 1024);
+  BOOST_TEST(table.find(code_svma)->name == "sized");  // of .dynsym
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,19 +2,24 @@
 #include "io/output.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "base/error.h"
 #include "io/input.h"
 #include "support/temp_dir.h"
 
+using pe::io::Named;
+using pe::io::read_small_file;
+
 BOOST_AUTO_TEST_SUITE(output)
 
 BOOST_AUTO_TEST_CASE(a_full_disk_is_an_error_with_its_name) {
-  pe::io::FileOutput out("/dev/full");
+  pe::io::FileOutput out("/dev/full", Named::kAtOnce);
   out.write("x");
   BOOST_CHECK_EXCEPTION(out.flush(), pe::Error, [](const pe::Error& e) {
     return std::string_view(e.what()) == "/dev/full: No space left on device";
@@ -27,26 +32,64 @@ BOOST_AUTO_TEST_CASE(a_large_block_follows_what_was_written_before) {
   const std::string path = dir.file("out", "");
   const std::string block(200'000, 'b');
   {
-    pe::io::FileOutput out(path);
+    pe::io::FileOutput out(path, Named::kAtOnce);
     out.write(block);  // nothing is buffered: goes out as it is
     out.write("a");
     out.write(block);
     out.write("c");
     out.flush();
   }
-  BOOST_TEST((pe::io::read_small_file(path, 1'000'000).value() == block + "a" + block + "c"));
+  BOOST_TEST((read_small_file(path, 1'000'000).value() == block + "a" + block + "c"));
 }
 
-BOOST_AUTO_TEST_CASE(a_file_is_emptied_and_written) {
+BOOST_AUTO_TEST_CASE(a_stream_replaces_the_file_at_once) {
   const pe::testing::TempDir dir;
   const std::string path = dir.file("out", "what was there before");
+  pe::io::FileOutput out(path, Named::kAtOnce);
+  BOOST_TEST(read_small_file(path, 100).value() == "");
+  out.write("new");
+  out.flush();
+  BOOST_TEST(read_small_file(path, 100).value() == "new");
+  BOOST_TEST(!read_small_file(path, 2).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_result_that_is_not_whole_leaves_the_old_one) {
+  const pe::testing::TempDir dir;
+  const std::string path = dir.file("out", "old");
   {
-    pe::io::FileOutput out(path);
-    out.write("new");
+    pe::io::FileOutput out(path, Named::kWhenWhole);
+    out.write("half");
     out.flush();
   }
-  BOOST_TEST(pe::io::read_small_file(path, 100).value() == "new");
-  BOOST_TEST(!pe::io::read_small_file(path, 2).has_value());
+  BOOST_TEST(read_small_file(path, 100).value() == "old");
+  pe::io::FileOutput out(path, Named::kWhenWhole);
+  out.write("new");
+  out.keep();
+  BOOST_TEST(read_small_file(path, 100).value() == "new");
+}
+
+BOOST_AUTO_TEST_CASE(a_link_to_a_file_is_replaced_and_one_to_a_device_is_used) {
+  const pe::testing::TempDir dir;
+  const std::string precious = dir.file("precious", "old");
+  std::filesystem::create_symlink(precious, dir / "link");
+  pe::io::FileOutput(dir / "link", Named::kAtOnce).keep();
+  BOOST_TEST(read_small_file(precious, 100).value() == "old");
+  BOOST_TEST(!std::filesystem::is_symlink(dir / "link"));
+  std::filesystem::create_symlink("/dev/null", dir / "device");
+  pe::io::FileOutput(dir / "device", Named::kAtOnce).keep();
+  BOOST_TEST(std::filesystem::is_symlink(dir / "device"));
+}
+
+BOOST_AUTO_TEST_CASE(another_users_pipe_is_refused) {
+  if (::geteuid() != 0)
+    return;
+  const pe::testing::TempDir dir;
+  const std::string path = dir / "pipe";
+  BOOST_REQUIRE(::mkfifo(path.c_str(), 0666) == 0 && ::chown(path.c_str(), 12345, 12345) == 0);
+  BOOST_CHECK_EXCEPTION(
+      pe::io::FileOutput(path, Named::kAtOnce), pe::Error, [](const pe::Error& e) {
+        return std::string_view(e.what()).ends_with("/pipe: is another user's pipe");
+      });
 }
 
 namespace {
@@ -122,11 +165,11 @@ BOOST_AUTO_TEST_CASE(who_does_not_want_to_wait_leaves_the_rest_unwritten) {
 BOOST_AUTO_TEST_CASE(nobody_waits_for_a_file) {
   const pe::testing::TempDir dir;
   const std::string path = dir.file("out", "");
-  pe::io::FileOutput out(path);
+  pe::io::FileOutput out(path, Named::kAtOnce);
   out.wait_by([](int) { return false; });
   out.write("new");
   out.flush();
-  BOOST_TEST(pe::io::read_small_file(path, 100).value() == "new");
+  BOOST_TEST(read_small_file(path, 100).value() == "new");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_held_comes_at_once_and_first) {

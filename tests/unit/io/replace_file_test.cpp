@@ -52,11 +52,4 @@ BOOST_AUTO_TEST_CASE(a_failure_leaves_nothing) {
   BOOST_TEST(std::distance(fs::directory_iterator(dir / ""), fs::directory_iterator()) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(knows_what_it_calls_unfinished_files) {
-  BOOST_TEST(pe::io::replaced_by("counts.aZ09bY").value() == "counts");
-  BOOST_TEST(pe::io::replaced_by("a.b.XXXXXX").value() == "a.b");
-  for (const char* name : {"", ".abcdef", "a.abcde", "a.abcdefg", "a.abc-ef", "abcdefg", "a.gz"})
-    BOOST_TEST(!pe::io::replaced_by(name).has_value(), "took '" << name << "'");
-}
-
 BOOST_AUTO_TEST_SUITE_END()

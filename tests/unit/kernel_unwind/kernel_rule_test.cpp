@@ -55,6 +55,15 @@ std::string signal_frame() {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(another_stack_that_the_frame_pointer_leads_to_has_an_entry) {
+  const std::string by_frame_pointer = code({DW_CFA_def_cfa, 6, 16}) +
+                                       saved(16, code({DW_OP_breg6, 8})) +
+                                       kFramePointerAtFramePointer;
+  const std::string stack_pointer = code({DW_CFA_val_expression, 7, 2, DW_OP_breg6, 16});
+  BOOST_TEST(entry_after(by_frame_pointer + stack_pointer) == "switch");
+  BOOST_TEST(entry_after(by_frame_pointer) == "unsupported");
+}
+
 BOOST_AUTO_TEST_CASE(rules_of_user_space_keep_their_meaning) {
   BOOST_TEST(to_string(entry_of(Rule(RuleKind::kStackPointer, 3, 2))) == "cfa=sp+24 fp=cfa-16");
   BOOST_TEST(to_string(entry_of(Rule(RuleKind::kStackPointer, 1))) == "cfa=sp+8");

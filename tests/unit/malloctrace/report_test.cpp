@@ -71,6 +71,27 @@ BOOST_AUTO_TEST_CASE(totals_come_first) {
              "temporary  1 allocation, 7.1 %");
 }
 
+BOOST_AUTO_TEST_CASE(what_was_resident_and_mapped_is_told) {
+  HeapBuilder heap = two_leaks();
+  heap.header.resident_peak_bytes = 12000;
+  heap.header.mapped_bytes = 8192;
+  heap.header.mapped_count = 2;
+  heap.header.mapped_peak_bytes = 4096;
+  heap.header.mapped_top_bytes = 8000;
+  heap.header.mapped_top_site = 2;
+  Report report({.top = 10, .leak_age_ns = std::nullopt});
+  add(report, heap, 4000000);
+  const std::string text = report.text();
+  BOOST_TEST(contains(text,
+                      "resident   12,000 bytes at most; the peak of malloc is 25.0 % of it\n"
+                      "mapped     8,192 bytes in 2 mappings outside malloc, 4,096 bytes at "
+                      "most at once; 8,000 of them by a+0x200f  [a]\n"));
+  heap.header.mapped_top_site = 4'000'000;  // a process may say anything
+  Report odd({.top = 10, .leak_age_ns = std::nullopt});
+  add(odd, heap, 4000000);
+  BOOST_TEST(contains(odd.text(), "4,096 bytes at most at once\n"));
+}
+
 BOOST_AUTO_TEST_CASE(sites_are_sorted_by_what_the_table_is_about) {
   const std::string text = text_of_report({.top = 1, .leak_age_ns = std::nullopt});
   BOOST_TEST(contains(table_of(text, "Most bytes allocated"),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/summary.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -67,6 +70,35 @@ BOOST_AUTO_TEST_CASE(programs_of_one_process_are_one_process) {
              "6 allocations, 6000 bytes; peak 90 bytes in one program; 2 bytes in 2 blocks not "
              "freed; 1 process (2 programs)");
   BOOST_TEST(describe_memory(summary) == "tracing took 1000 bytes");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_resident_is_told_where_malloc_saw_little_of_it) {
+  heap::Heap heap = heap_with(1'000'000);
+  heap.header.resident_peak_bytes = 10'000'000;
+  Summary small;
+  small.add({1, Fate::kEnded, heap});
+  BOOST_TEST(describe_resident(small) == "");
+  heap.header.resident_peak_bytes = 40'000'000;
+  heap.header.mapped_peak_bytes = 30'000'000;
+  Summary summary;
+  summary.add({1, Fate::kEnded, heap});
+  const std::string told =
+      "resident set at most 40000000 bytes: malloc's peak is 2.5 % of that, 30000000 bytes (75.0 "
+      "%) were mapped outside malloc (--mmap shows where)";
+  BOOST_TEST(describe_resident(summary) == told);
+  constexpr std::string_view kPython = "/usr/bin/python3.11";
+  heap::Module& module = heap.modules.emplace_back();
+  std::copy(kPython.begin(), kPython.end(), module.path);
+  module.path_length = kPython.size();
+  Summary python;
+  python.add({1, Fate::kEnded, heap});
+  BOOST_TEST(describe_resident(python) ==
+             told + "; Python has an allocator of its own: run it with PYTHONMALLOC=malloc");
+  heap.header.mapped_peak_bytes = 90'000'000;
+  heap.modules.clear();
+  Summary reserved;
+  reserved.add({1, Fate::kEnded, heap});
+  BOOST_TEST(describe_resident(reserved).find(", 90000000 bytes were mapped") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(losses_are_told) {

@@ -84,7 +84,8 @@ BOOST_AUTO_TEST_CASE(what_found_its_room_is_no_loss) {
 }
 
 BOOST_AUTO_TEST_CASE(each_loss_is_told) {
-  const auto told = [](std::uint64_t Counts::*which, std::uint64_t count) {
+  using Field = std::uint64_t Counts::*;
+  const auto told = [](Field which, std::uint64_t count) {
     Counts counts{};
     counts.*which = count;
     counts.sums_full_ns = 300'000'000;

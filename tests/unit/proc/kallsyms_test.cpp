@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_function_reaches_to_the_next) {
   BOOST_TEST(at(symbols, 0xffffffff81000000) == "startup+0 kernel");
   BOOST_TEST(at(symbols, 0xffffffff810000ff) == "startup+ff kernel");
   BOOST_TEST(at(symbols, 0xffffffff81000100) == "helper+0 kernel");
-  BOOST_TEST(at(symbols, 0xffffffff81000350) == "local_one+150 kernel");
+  BOOST_TEST(at(symbols, 0xffffffff81000350) == "weak_one+150 kernel");
 }
 
 BOOST_AUTO_TEST_CASE(modules_are_named) {

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(gives_the_oldest_first) {
 BOOST_AUTO_TEST_CASE(is_for_its_owner_alone) {
   const TempDir dir;
   const Spool spool(dir / "spool", kRoom);
-  struct stat status {};
+  struct stat status = {};
   BOOST_REQUIRE(::stat((dir / "spool").c_str(), &status) == 0);
   BOOST_TEST((status.st_mode & 0777U) == 0700U);
 }
@@ -166,7 +166,9 @@ BOOST_AUTO_TEST_CASE(what_a_killed_sender_had_waits_again) {
 
 BOOST_AUTO_TEST_CASE(half_written_profiles_go_and_are_counted) {
   const TempDir dir;
-  { const Spool spool(dir / "spool", kRoom); }
+  {
+    const Spool spool(dir / "spool", kRoom);  // makes the folder
+  }
   const std::string half = dir.file("spool/0000000060000-0000000120000-0.pprof.gz.AbC123", "\x1f");
   const std::string counts = dir.file("spool/counts.AbC123", "se");
   const std::string other = dir.file("spool/notes.AbC123", "mine");

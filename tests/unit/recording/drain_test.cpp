@@ -183,6 +183,22 @@ BOOST_AUTO_TEST_CASE(told_early_a_loss_at_a_ring_s_beginning_comes_first_of_all)
   BOOST_TEST(d.take() == "lost 10");
 }
 
+BOOST_AUTO_TEST_CASE(what_comes_in_while_the_last_records_are_written_is_written_too) {
+  Drained d;
+  std::size_t written = 0;
+  d.stream.pass_on_to([&](const perf::Record& record) {
+    ++written;
+    if (perf::time_of(record, d.attr) == 10)
+      d.made[1].write(sample_at(100));
+  });
+  constexpr std::uint64_t kMany = 80;  // more than are written between two looks at the rings
+  for (std::uint64_t i = 0; i < kMany; ++i)
+    d.made[0].write(sample_at(10 + i));
+  d.drain.finish(d.rings);
+  BOOST_TEST(d.drain.passed().samples == kMany + 1);
+  BOOST_TEST(written == kMany + 1);
+}
+
 BOOST_AUTO_TEST_CASE(what_passed_is_counted) {
   Drained d;
   d.made[0].write(sample_at(10, 5));

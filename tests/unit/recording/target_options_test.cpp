@@ -2,6 +2,9 @@
 #include "recording/target_options.h"
 
 #include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "base/error.h"
 
 BOOST_AUTO_TEST_SUITE(target_options)
 
@@ -19,6 +22,13 @@ BOOST_AUTO_TEST_CASE(a_target_that_is_named_twice_is_recorded_once) {
   pe::recording::tidy(target);
   BOOST_TEST(target.processes == (std::vector<pid_t>{4194302, 4194303}));
   BOOST_TEST(target.threads == std::vector<pid_t>{4194301});
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_no_process_has_is_refused) {
+  pe::recording::Target target{.names = {"no such program"}};
+  BOOST_CHECK_EXCEPTION(pe::recording::tidy(target), pe::Error, [](const pe::Error& error) {
+    return std::string(error.what()) == "--pid: no process has the name 'no such program'";
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,28 +1,142 @@
 // SPDX-License-Identifier: MIT
 #include "recording/unsampled.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <ctime>
 
 BOOST_AUTO_TEST_SUITE(unsampled)
 
 using pe::recording::describe_unsampled;
+using pe::recording::SampledClock;
+using pe::recording::Target;
+using pe::recording::TargetTime;
 
-BOOST_AUTO_TEST_CASE(time_that_samples_stand_for_is_not_told) {
-  BOOST_TEST(describe_unsampled({.time_ns = 2'000'000'000, .period_ns = 10'000'000}, 200) == "");
-  BOOST_TEST(describe_unsampled({.time_ns = 2'000'000'000, .period_ns = 10'000'000}, 203) == "");
+namespace {
+
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr SampledClock kOfThreads{.period_ns = 10'000'000, .is_of_cpus = false};
+constexpr SampledClock kOfCpus{.period_ns = 10'000'000, .is_of_cpus = true};
+
+std::uint64_t own_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * kSecondNs +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-BOOST_AUTO_TEST_CASE(the_ends_of_threads_are_not_told) {
-  BOOST_TEST(describe_unsampled({.time_ns = 2'000'000'000, .period_ns = 10'000'000}, 191) == "");
-  BOOST_TEST(describe_unsampled({.time_ns = 90'000'000, .period_ns = 10'000'000}, 0) == "");
+void use(std::uint64_t ns) {
+  for (const std::uint64_t end = own_ns() + ns; own_ns() < end;)
+    ;
 }
 
-BOOST_AUTO_TEST_CASE(time_without_samples_is_told_with_all_and_the_period) {
+/// A child that uses so much CPU time.
+pid_t fork_child(std::uint64_t ns) {
+  const pid_t child = ::fork();
+  if (child != 0)
+    return child;
+  use(ns);
+  ::_exit(0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(time_that_samples_represent_is_not_reported) {
+  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 200) == "");
+  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 203) == "");
+  BOOST_TEST(describe_unsampled(kOfThreads, 0, 3) == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_ends_of_threads_are_not_reported) {
+  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 191) == "");
+  BOOST_TEST(describe_unsampled(kOfThreads, 90'000'000, 0) == "");
+}
+
+BOOST_AUTO_TEST_CASE(time_without_samples_is_reported_with_all_and_its_cause) {
   const std::string all =
-      describe_unsampled({.time_ns = 2'330'000'000, .period_ns = 10'101'010}, 2);
-  BOOST_TEST(all.starts_with("2.31 of 2.33 s CPU time without samples"), all);
-  BOOST_TEST(all.find("10.1 ms") != std::string::npos, all);
-  BOOST_TEST(describe_unsampled({.time_ns = 2'000'000'000, .period_ns = 10'000'000}, 189) != "");
+      describe_unsampled({.period_ns = 10'101'010, .is_of_cpus = false}, 2'330'000'000, 2);
+  BOOST_TEST(all.starts_with("2.31 of 2.33 s CPU time without samples: threads that run for less "
+                             "than one period (10.1 ms), switches between threads"),
+             all);
+  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 189) != "");
+}
+
+// 200 periods: chance alone takes up to 5 times the root of 200 samples away, 70.
+BOOST_AUTO_TEST_CASE(the_chance_of_samples_of_whole_cpus_is_not_reported) {
+  BOOST_TEST(describe_unsampled(kOfCpus, 2 * kSecondNs, 130) == "");
+  BOOST_TEST(describe_unsampled(kOfCpus, 2 * kSecondNs, 129) ==
+             "0.71 of 2.00 s CPU time without samples: a host held this machine's CPU");
+}
+
+BOOST_AUTO_TEST_CASE(the_time_of_a_process_is_what_the_scheduler_counts) {
+  const std::uint64_t before_ns = own_ns();
+  TargetTime time(Target{.processes = {::getpid()}});
+  const std::uint64_t begun_ns = own_ns();
+  use(20'000'000);
+  const std::uint64_t used_ns = own_ns();
+  time.look();
+  BOOST_TEST(time.used_ns() >= used_ns - begun_ns);
+  BOOST_TEST(time.used_ns() <= own_ns() - before_ns);
+}
+
+// The test has one thread: its time is that of the process.
+BOOST_AUTO_TEST_CASE(the_time_of_a_thread_is_what_the_scheduler_counts) {
+  const std::uint64_t before_ns = own_ns();
+  TargetTime time(Target{.threads = {::gettid()}});
+  const std::uint64_t begun_ns = own_ns();
+  use(20'000'000);
+  const std::uint64_t used_ns = own_ns();
+  time.look();
+  // The file lags behind a running thread by a tick.
+  const std::uint64_t tick_ns = kSecondNs / 100;
+  BOOST_TEST(time.used_ns() + tick_ns >= used_ns - begun_ns);
+  BOOST_TEST(time.used_ns() <= own_ns() - before_ns + tick_ns);
+}
+
+// /proc/PID/stat counts their user and their system time in ticks, rounded down.
+BOOST_AUTO_TEST_CASE(children_that_were_waited_for_are_counted) {
+  const std::uint64_t tick_ns = kSecondNs / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  TargetTime time(Target{.processes = {::getpid()}});
+  ::waitpid(fork_child(5 * tick_ns), nullptr, 0);
+  time.look();
+  BOOST_TEST(time.used_ns() >= 3 * tick_ns);
+}
+
+BOOST_AUTO_TEST_CASE(children_of_before_are_not_counted) {
+  const std::uint64_t before_ns = own_ns();
+  const pid_t child = fork_child(300'000'000);
+  TargetTime time(Target{.processes = {::getpid()}});
+  ::waitpid(child, nullptr, 0);
+  time.look();
+  BOOST_TEST(time.used_ns() <= own_ns() - before_ns);
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_has_ended_keeps_what_was_seen_of_it) {
+  int go[2] = {};
+  BOOST_REQUIRE(::pipe(go) == 0);
+  constexpr std::uint64_t kUsedNs = 20'000'000;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(go[1]);
+    char byte = 0;
+    (void)!::read(go[0], &byte, 1);
+    use(kUsedNs);
+    ::_exit(0);
+  }
+  TargetTime time(Target{.processes = {child}});
+  ::close(go[0]);
+  ::close(go[1]);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  time.look();  // a zombie
+  const std::uint64_t seen_ns = time.used_ns();
+  ::waitpid(child, nullptr, 0);
+  time.look();
+  BOOST_TEST(seen_ns >= kUsedNs);
+  BOOST_TEST(time.used_ns() == seen_ns);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

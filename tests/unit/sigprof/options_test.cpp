@@ -10,13 +10,15 @@ namespace {
 using namespace pe;
 using sigprof::check_options;
 
-sp_sigprof_options with(std::uint32_t sp_sigprof_options::*field, std::uint32_t value) {
+using Field = std::uint32_t sp_sigprof_options::*;
+
+sp_sigprof_options with(Field field, std::uint32_t value) {
   sp_sigprof_options options = SP_SIGPROF_OPTIONS;
   options.*field = value;
   return options;
 }
 
-bool is_taken(std::uint32_t sp_sigprof_options::*field, std::uint32_t value) {
+bool is_taken(Field field, std::uint32_t value) {
   const sp_sigprof_options options = with(field, value);
   return check_options(&options).has_value();
 }

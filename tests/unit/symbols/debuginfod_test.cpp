@@ -87,6 +87,7 @@ std::unique_ptr<Debuginfod> client(const std::string& url, const std::string& ca
                                    pe::symbols::DebuginfodSettings settings = {}) {
   ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
   ::setenv("DEBUGINFOD_CACHE_PATH", cache.c_str(), 1);
+  ::unsetenv("DEBUGINFOD_TIMEOUT");
   auto made = Debuginfod::from_environment(std::move(settings));
   ::unsetenv("DEBUGINFOD_URLS");
   return made;
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_server_gives_out_debug_files_by_build_id) {
   BOOST_TEST(is_named);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_sends_without_end_is_given_up) {
+BOOST_AUTO_TEST_CASE(a_server_that_sends_without_end_is_given_up_and_progress_is_reported) {
   const Socket socket;
   BOOST_REQUIRE(::listen(socket.fd(), 1) == 0);
   std::thread server([&] {
@@ -165,9 +166,14 @@ BOOST_AUTO_TEST_CASE(a_server_that_sends_without_end_is_given_up) {
   });
   const TempDir dir;
   const std::string url = "http://127.0.0.1:" + std::to_string(socket.port());
-  const auto asked = client(url, dir / "cache", {.most_bytes = 100'000, .progress = {}});
+  std::uint64_t reported = 0;
+  const auto asked =
+      client(url, dir / "cache",
+             {.most_bytes = 100'000,
+              .progress = [&](std::uint64_t bytes, std::uint64_t) { reported = bytes; }});
   BOOST_TEST(!ask(*asked, url, std::vector<std::byte>(20)));
   server.join();  // it ends when nobody listens any more
+  BOOST_TEST(reported > 100'000U);
   BOOST_TEST(asked->failed() == 1U);
 }
 
@@ -183,18 +189,15 @@ BOOST_AUTO_TEST_CASE(servers_that_cannot_be_reached_are_given_up) {
   BOOST_TEST(asked->failed() == Debuginfod::kMaxFailures);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_and_progress_is_told) {
+BOOST_AUTO_TEST_CASE(a_silent_server_is_given_up) {
   const TempDir dir;
   const Socket silent;
   BOOST_REQUIRE(::listen(silent.fd(), 8) == 0);  // connections wait for an accept(2)
   const std::string url = "http://127.0.0.1:" + std::to_string(silent.port());
-  int told = 0;
-  const auto asked = client(url, dir / "cache",
-                            {.patience = std::chrono::milliseconds(100),
-                             .progress = [&](std::uint64_t, std::uint64_t) { ++told; }});
+  const auto asked =
+      client(url, dir / "cache", {.patience = std::chrono::milliseconds(100), .progress = {}});
   BOOST_TEST(!ask(*asked, url, std::vector<std::byte>(20)));
   BOOST_TEST(asked->failed() == 1U);
-  BOOST_TEST(told > 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -100,6 +100,14 @@ BOOST_AUTO_TEST_CASE(what_follows_an_at_sign_stays) {
              "std::allocator<char>::allocator@@GLIBCXX_3.4");
 }
 
+BOOST_AUTO_TEST_CASE(
+    nodes_of_later_libiberties_are_not_followed_blindly) {  // unnamed enums: binutils 2.47
+  const std::string name = demangle(
+      "_ZZN3fmt3v116detail18parse_format_specsIcEEPKT_S5_S5_RNS1_20dynamic_format_specsIS3_EERNS0_"
+      "13parse_contextIS3_EENS1_4typeEENUt0_clENS0_17presentation_typeEi");
+  BOOST_TEST(name.starts_with("fmt::v11::detail::parse_format_specs<char>("));
+}
+
 BOOST_AUTO_TEST_CASE(agrees_with_cxxfilt_without_parameters) {
   const std::string names = pe::testing::output_of(
       "nm -D --defined-only /usr/lib/x86_64-linux-gnu/libstdc++.so.6 | awk '$2 == \"T\" || "

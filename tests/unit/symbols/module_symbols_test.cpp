@@ -20,8 +20,10 @@ using pe::symbols::NoName;
 using pe::testing::output_of;
 using pe::testing::test_binary;
 
+/// By nm.  g++ 16 marks names in anonymous namespaces as local, by an L.
 std::uint64_t svma_of_name(const std::string& path, const std::string& name) {
-  return std::stoull(output_of("nm '" + path + "' | awk '$3 == \"" + name + "\" {print $1}'"),
+  return std::stoull(output_of("nm '" + path + "' | sed 's/12_GLOBAL__N_1L/12_GLOBAL__N_1/' | " +
+                               "awk '$3 == \"" + name + "\" {print $1}'"),
                      nullptr, 16);
 }
 

@@ -180,8 +180,8 @@ void* raise_on_alternate_stack(void* alternate) {
 void walk_two_stacks(bool is_alternate_above) {
   auto* memory = static_cast<char*>(::mmap(nullptr, 2 * TwoStacks::kBytes, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  struct sigaction action {};
-  struct sigaction before {};
+  struct sigaction action = {};
+  struct sigaction before = {};
   action.sa_handler = [](int) { two_stacks->walk_here(); };
   action.sa_flags = SA_ONSTACK;
   ::sigaction(SIGUSR1, &action, &before);

@@ -25,10 +25,9 @@ struct Variant {
   Variant{#PREFIX " plain", PREFIX##_plain}, Variant{#PREFIX " recursive", PREFIX##_recursive}, \
       Variant{#PREFIX " alloca", PREFIX##_alloca},                                              \
       Variant{#PREFIX " realigned", PREFIX##_realigned},                                        \
-      Variant{#PREFIX " sorting", PREFIX##_sorting}, Variant {                                  \
-#PREFIX " copying", PREFIX##_copying                                                        \
-  }
-constexpr Variant kVariants[] = {VARIANTS(o0), VARIANTS(o2), VARIANTS(o3), VARIANTS(fp)};
+      Variant{#PREFIX " sorting", PREFIX##_sorting},                                            \
+      Variant{#PREFIX " copying", PREFIX##_copying},
+constexpr Variant kVariants[] = {VARIANTS(o0) VARIANTS(o2) VARIANTS(o3) VARIANTS(fp)};
 
 Witness* handler_witness;  // a signal handler has no other way to know
 
@@ -75,8 +74,8 @@ BOOST_AUTO_TEST_CASE(a_thread_ends_at_its_first_function) {
 BOOST_AUTO_TEST_CASE(a_signal_handler_is_walked_out_of) {
   const auto witness = std::make_unique<Witness>();
   handler_witness = witness.get();
-  struct sigaction action {};
-  struct sigaction before {};
+  struct sigaction action = {};
+  struct sigaction before = {};
   action.sa_handler = [](int) { handler_witness->compare_here(); };
   ::sigaction(SIGUSR1, &action, &before);
   const CallPath path{[](void*) { ::raise(SIGUSR1); }, nullptr, 5};

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/walker.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -137,6 +140,85 @@ BOOST_AUTO_TEST_CASE(other_switches_of_stacks_are_believed_if_they_lead_to_code)
   BOOST_CHECK(walked(0x5000, 8).stop == Stop::kBadReturnAddress);
   BOOST_TEST(walked(0x5000, 8).frames.size() == 1U);
   BOOST_CHECK(walked(kThree + 4, 1).stop == Stop::kTooDeep);
+}
+
+BOOST_AUTO_TEST_CASE(stubs_without_a_table_are_known_by_their_bytes) {
+  constexpr std::uint64_t kStubs = 0x40000;  // two, each in 16 bytes, at the mapping's ends
+  const std::string bytes(
+      "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3\0\0\0\0\0"
+      "\x55\x48\x89\xe5\xff\xd1\x5d\xc3",
+      24);
+  std::size_t readable = bytes.size();
+  AddressSpace with_stubs(fake.source(), [&](std::uint64_t avma, std::span<std::byte> into) {
+    BOOST_TEST((avma >= kStubs && avma + into.size() <= kStubs + bytes.size()));
+    return std::min(into.size(), readable) == 0
+               ? 0
+               : bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), avma - kStubs);
+  });
+  with_stubs.map(FakeCode::mapping());
+  with_stubs.map({kStubs, kStubs + bytes.size(), 0, std::nullopt});
+  const auto walked = [&](std::uint64_t ip, const Words& words) {
+    const WalkStart start{Registers(FrameState{ip, kFakeStack, 77})};
+    const Walked fast = pe::testing::walk(walker, with_stubs, start, words);
+    BOOST_CHECK(pe::testing::walk_slowly(with_stubs, start, words) == fast);
+    return fast;
+  };
+  // Through calls: one word below the return address; the frame pointer below it.
+  const Walked calls = walked(kLeaf, {kStubs + 6, 5, kLeaf + 1, kStubs + 22, slot(9), kEnd + 1});
+  BOOST_CHECK(
+      (calls.addresses() == Addresses{kLeaf, kStubs + 6, kLeaf + 1, kStubs + 22, kEnd + 1}));
+  BOOST_CHECK(calls.stop == Stop::kEndOfStack);
+  BOOST_TEST(calls.last.fp == slot(9));
+  BOOST_CHECK(calls.frames[2].source() == FrameSource::kCfi);
+  // From each of their instructions, before and after they have pushed.
+  for (const std::uint64_t at : {0, 10, 16, 23})
+    BOOST_CHECK(walked(kStubs + at, {kEnd + 1}).stop == Stop::kEndOfStack);
+  for (const std::uint64_t at : {4, 6, 17, 20, 22})
+    BOOST_CHECK(
+        (walked(kStubs + at, {slot(3), kEnd + 1}).addresses() == Addresses{kStubs + at, kEnd + 1}));
+  // Code that can be read and is no stub is not taken for one.
+  BOOST_CHECK(walked(kLeaf, {kStubs + 9, 5, kLeaf + 1, kEnd + 1}).stop == Stop::kNoUnwindInfo);
+}
+
+BOOST_AUTO_TEST_CASE(a_fiber_ends_at_its_known_entry) {
+  // Returned to, without having called: glibc's begins there, Boost's three bytes before.
+  constexpr std::uint64_t kEntries = kBare + 0x40;
+  const std::string bytes(
+      "\x90\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x90\x90"
+      "\x55\xff\xe3\x48\x31\xff\xe8\x12\x34\x56\x78\xf4");
+  AddressSpace with_entries(fake.source(), [&](std::uint64_t avma, std::span<std::byte> into) {
+    std::string code(into.size(), '\x90');
+    for (std::size_t i = 0; i < code.size(); ++i)
+      if (avma + i >= kEntries && avma + i < kEntries + bytes.size())
+        code[i] = bytes[avma + i - kEntries];
+    return code.copy(reinterpret_cast<char*>(into.data()), into.size());
+  });
+  with_entries.map(FakeCode::mapping());
+  for (const std::uint64_t entry : {kEntries + 1, kEntries + 16}) {
+    const WalkStart start{Registers(FrameState{kLeaf, kFakeStack, 77})};
+    const Words words{entry, 5, 6, 7};
+    const Walked fast = pe::testing::walk(walker, with_entries, start, words);
+    BOOST_CHECK((fast.addresses() == Addresses{kLeaf, entry}));
+    BOOST_CHECK(fast.stop == Stop::kEndOfStack);
+    BOOST_CHECK(pe::testing::walk_slowly(with_entries, start, words) == fast);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stub_that_cannot_be_read_is_guessed_by_the_shape_of_its_frame) {
+  constexpr std::uint64_t kAnonymous = 0x40000;
+  space.map({kAnonymous, kAnonymous + 0x1000, 0, std::nullopt});
+  const Walked walked = walk(kLeaf, {kAnonymous + 6, 5, kThree + 1, 1, 2, kEnd + 1}, 77);
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kAnonymous + 6, kThree + 1, kEnd + 1}));
+  BOOST_CHECK(walked.stop == Stop::kEndOfStack);
+  BOOST_CHECK(walked.frames[2].source() == FrameSource::kLeaf);
+  // A word that looks like a return address, with nothing where its caller would be; a caller
+  // without rules; and an exact address.
+  BOOST_CHECK(walk(kLeaf, {kAnonymous + 6, 5, kThree + 1, 1, 2, 3}, 77).stop ==
+              Stop::kNoUnwindInfo);
+  BOOST_CHECK(walk(kLeaf, {kAnonymous + 6, 5, kBare + 1, kEnd + 1}, 77).stop ==
+              Stop::kNoUnwindInfo);
+  BOOST_CHECK(walk(kAnonymous + 6, {5, kThree + 1, 1, 2, kEnd + 1}, 77).stop ==
+              Stop::kNoUnwindInfo);
 }
 
 BOOST_AUTO_TEST_CASE(an_address_that_looks_like_another_spaces_in_the_cache_is_no_frame) {

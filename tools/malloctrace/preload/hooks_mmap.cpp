@@ -1,4 +1,5 @@
-// mmap(2) and munmap(2), which count where the settings ask for it.
+// mmap(2) and munmap(2), which count as allocations where the settings ask for it, and else are
+// summed up.
 //
 // What the C library maps itself (for its allocator, for stacks of threads) does not pass here, so
 // nothing counts twice.  Memory is what is anonymous and writable.  A mapping is one allocation
@@ -34,7 +35,7 @@ bool is_memory(int protection, int flags) noexcept {
 void count_mapped(const void* memory, std::size_t bytes, bool is_memory,
                   const void* frame) noexcept {
   forget_mapping(memory, bytes);
-  if (is_memory && !passes_between_samples(bytes))
+  if (is_memory)
     record_mapping(memory, bytes, frame);
 }
 
@@ -60,7 +61,7 @@ int hook_munmap(void* address, std::size_t bytes) noexcept PE_HOOK_OF("munmap");
 void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
                 long offset) noexcept {
   void* mapped = map(address, bytes, protection, flags, fd, offset);
-  if (mapped != MAP_FAILED && traces_mmap())
+  if (mapped != MAP_FAILED && is_traced())
     count_mapped(mapped, bytes, is_memory(protection, flags), __builtin_frame_address(0));
   return mapped;
 }
@@ -68,7 +69,7 @@ void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int
 void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,
                   long offset) noexcept {
   void* mapped = map(address, bytes, protection, flags, fd, offset);
-  if (mapped != MAP_FAILED && traces_mmap())
+  if (mapped != MAP_FAILED && is_traced())
     count_mapped(mapped, bytes, is_memory(protection, flags), __builtin_frame_address(0));
   return mapped;
 }
@@ -76,7 +77,7 @@ void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, i
 // NOLINTEND(readability-function-size)
 
 int hook_munmap(void* address, std::size_t bytes) noexcept {
-  if (traces_mmap() && can_be_unmapped(address, bytes))
+  if (is_traced() && can_be_unmapped(address, bytes))
     forget_mapping(address, bytes);
   return static_cast<int>(::syscall(SYS_munmap, address, bytes));
 }

@@ -2,6 +2,7 @@
 #include "malloctrace/preload/record.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "malloctrace/preload/boot_memory.h"
 
@@ -109,14 +110,44 @@ void record_block(const void* memory, std::size_t bytes, const void* frame) noex
   record(*thread, memory, block, [&](LiveBlocks& live) { return live.insert(memory, block); });
 }
 
+void MappedSites::add(heap::Header& header, std::uint32_t site, std::uint64_t mapped) noexcept {
+  const std::lock_guard guard(lock);
+  header.mapped_bytes += mapped;
+  ++header.mapped_count;
+  header.mapped_live_bytes += mapped;
+  header.mapped_peak_bytes = std::max(header.mapped_peak_bytes, header.mapped_live_bytes);
+  for (std::size_t i = 0; i < kSites; ++i) {
+    const std::size_t at = (site + i) % kSites;
+    if (sites[at] != 0 && sites[at] != site)
+      continue;
+    sites[at] = site;
+    bytes[at] += mapped;
+    if (bytes[at] > header.mapped_top_bytes) {
+      header.mapped_top_bytes = bytes[at];
+      header.mapped_top_site = site;
+    }
+    return;
+  }
+}
+
+void MappedSites::remove(heap::Header& header, std::uint64_t unmapped) noexcept {
+  const std::lock_guard guard(lock);
+  header.mapped_live_bytes -= std::min(header.mapped_live_bytes, unmapped);
+}
+
 void record_mapping(const void* memory, std::size_t bytes, const void* frame) noexcept {
+  const bool is_counted = traces_mmap();
+  if (is_counted && passes_between_samples(bytes))
+    return;
   const Hook thread;
-  if (!thread || !is_sample(*thread, bytes))
+  if (!thread || (is_counted && !is_sample(*thread, bytes)))
     return;
   const std::uint32_t site = find_site(*thread, static_cast<const std::uint64_t*>(frame));
   const auto avma = reinterpret_cast<std::uint64_t>(memory);
   if (site == 0 || !thread->tracer->mappings.add(avma, {site, bytes}))
     return count_up(thread->tracer->shared.header().dropped);
+  if (!is_counted)
+    return thread->tracer->mapped.add(thread->tracer->shared.header(), site, bytes);
   thread->account.allocate(site, weight_of(*thread, bytes));
   note_last(*thread, memory);
 }
@@ -142,6 +173,8 @@ void forget_mapping(const void* memory, std::size_t bytes) noexcept {
     return;
   const auto avma = reinterpret_cast<std::uint64_t>(memory);
   thread->tracer->mappings.cut(avma, bytes, [&](const MappingList::Cut& cut) {
+    if (!traces_mmap())
+      return thread->tracer->mapped.remove(thread->tracer->shared.header(), cut.to - cut.from);
     const Weight whole = weight_of(*thread, cut.block.bytes);
     const auto share = [&](std::uint64_t offset) {
       __extension__ using Product = unsigned __int128;

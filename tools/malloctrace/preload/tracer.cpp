@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/preload/tracer.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <climits>
 #include <ctime>
 #include <mutex>
@@ -19,6 +22,7 @@
 #include "preload/keep_errno.h"
 #include "preload/messages.h"
 #include "preload/shared_file.h"
+#include "preload/thread_sanitizer.h"
 
 namespace pe::malloctrace {
 
@@ -160,6 +164,9 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   // leaks would read all that we map.
   failure = {"it runs under valgrind", 0};
   if (process.is_under_valgrind)
+    return false;
+  failure = {"clang's ThreadSanitizer is part of it", 0};
+  if (preload::is_thread_sanitizer_in_program())
     return false;
   auto* tracer = static_cast<Tracer*>(map_private(sizeof(Tracer)));
   failure = {"no memory", 0};
@@ -369,6 +376,31 @@ void begin_process(const char* const* environment) noexcept {
     static_cast<void>(Hook());
 }
 
+namespace {
+
+/// The most that the process had resident (proc(5), VmHWM); 0 if that cannot be read.
+std::uint64_t resident_peak_bytes() noexcept {
+  constexpr std::string_view kName = "VmHWM:";
+  constexpr std::uint64_t kKiB = 1024;
+  std::array<char, 4096> room;
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0)
+    return 0;
+  const long n = ::syscall(SYS_read, fd, room.data(), room.size());
+  ::syscall(SYS_close, fd);
+  const std::string_view text(room.data(), static_cast<std::size_t>(std::max(n, 0L)));
+  std::uint64_t kib = 0;
+  std::size_t at = text.find(kName);
+  if (at == std::string_view::npos)
+    return 0;
+  for (at += kName.size(); at < text.size() && text[at] != '\n'; ++at)
+    if (text[at] >= '0' && text[at] <= '9')
+      kib = kib * 10 + static_cast<std::uint64_t>(text[at] - '0');  // NOLINT: decimal
+  return kib * kKiB;
+}
+
+}  // namespace
+
 void note_end() noexcept {
   Tracer* tracer = process.tracer;
   if (tracer == nullptr || tracer->shared.base() == nullptr || process.pid != current_pid())
@@ -381,6 +413,8 @@ void note_end() noexcept {
                               tracer->tree.private_bytes() + tracer->live.private_bytes() +
                               tracer->mappings.private_bytes();
   count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
+  const preload::KeepErrno keep;
+  store_relaxed(header.resident_peak_bytes, resident_peak_bytes());
   store_relaxed(header.has_ended, 1U);
 }
 

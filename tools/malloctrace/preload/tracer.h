@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,6 +20,18 @@
 
 namespace pe::malloctrace {
 
+/// What the program maps, where that is only summed up.  In zeroed memory.
+struct MappedSites {
+  static constexpr std::size_t kSites = 1024;  ///< others are in the sums only
+
+  SpinLock lock;
+  std::array<std::uint32_t, kSites> sites;
+  std::array<std::uint64_t, kSites> bytes;
+
+  void add(heap::Header& header, std::uint32_t site, std::uint64_t bytes) noexcept;
+  void remove(heap::Header& header, std::uint64_t bytes) noexcept;
+};
+
 /// Of the process.  In zeroed memory.
 struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is one
   Settings settings;
@@ -26,6 +39,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   Extents extents;  ///< of `shared`
   LiveBlocks live;
   MappingList mappings;
+  MappedSites mapped;
   Ledger ledger;
   CodeBook codes;
   SpinLock sites_lock;  ///< for adding to the next two
@@ -92,7 +106,7 @@ void note_end() noexcept;
 bool is_traced() noexcept;
 /// Whether some of what the tracer has mapped is in a range of addresses.
 bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept;
-/// Whether mmap(2) counts.
+/// Whether mmap(2) counts as an allocation; else it is summed up.
 bool traces_mmap() noexcept;
 /// Whether processes that this one begins are to be traced.
 bool follows_children() noexcept;

@@ -1,20 +1,68 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/exports/folded_profile.h"
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
 #include <vector>
 
 #include "stackfold/frame_text.h"
 
 namespace pe::fold::exports {
+namespace {
 
-std::size_t add_folded(const folded::FoldedCounts& counts, bool with_times, Profile& profile) {
+constexpr FractionUnit kUnits[] = {
+    {}, {1'000, "thousandths"}, {1'000'000, "millionths"}, {1'000'000'000, "billionths"}};
+
+/// The largest unit of which all counts are whole numbers; one that keeps their sum below 2^63, if
+/// none does both.
+FractionUnit unit_of(const folded::FoldedCounts& counts) {
+  folded::Count sum;
+  std::uint32_t finest = 0;  // all fractions are multiples of the same power of ten
+  bool fits = true;
+  counts.for_each([&](std::span<const folded::FrameId> /*frames*/, folded::Count count) {
+    fits = sum.add(count) && fits;
+    for (std::uint32_t i = 0; i < std::size(kUnits); ++i)
+      if (folded::times({.whole = 0, .billionths = count.billionths}, kUnits[i].in_one)
+              ->billionths == 0) {
+        finest = std::max(finest, i);
+        break;
+      }
+  });
+  const auto is_small = [&](const FractionUnit& unit) {
+    const auto all = folded::times(sum, unit.in_one);
+    return all && all->whole <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+  };
+  while (finest > 0 && !(fits && is_small(kUnits[finest])))
+    --finest;
+  FractionUnit unit = kUnits[finest];
+  counts.for_each([&](std::span<const folded::FrameId> /*frames*/, folded::Count count) {
+    const folded::Count fraction{.whole = 0, .billionths = count.billionths};
+    unit.rounded += folded::times(fraction, unit.in_one)->billionths != 0 ? 1 : 0;
+  });
+  return unit;
+}
+
+/// What is not zero does not vanish.
+std::uint64_t rounded(folded::Count count, std::uint64_t units_in_one) {
+  const folded::Count units = folded::times(count, units_in_one).value_or(folded::Count::max());
+  const std::uint32_t up_from = units.whole == 0 ? 1 : folded::Count::kOne / 2;
+  const bool is_up = units.billionths >= up_from && units.whole + 1 != 0;
+  return units.whole + (is_up ? 1 : 0);
+}
+
+}  // namespace
+
+FractionUnit add_folded(const folded::FoldedCounts& counts, bool with_times, Profile& profile) {
   if (counts.empty())
-    return 0;
-  const Index event = profile.event({.name = "samples", .unit = "count", .by_period = true});
+    return {};
+  const FractionUnit unit = unit_of(counts);
+  const Index event =
+      profile.event({.name = "samples", .unit = std::string(unit.name), .by_period = true});
   const Index thread = profile.thread(0, 0, {});
   std::vector<Index> place_of(counts.frames().size(), kNone);
   constexpr std::uint64_t kNsInMs = 1'000'000;
-  std::size_t rounded = 0, order = 0;
+  std::size_t order = 0;
   counts.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
     Index stack = kNone;
     for (const folded::FrameId frame : frames) {
@@ -22,22 +70,18 @@ std::size_t add_folded(const folded::FoldedCounts& counts, bool with_times, Prof
         place_of[frame] = profile.word(counts.frames()[frame]);
       stack = profile.stack(stack, place_of[frame]);
     }
-    rounded += count.billionths != 0 ? 1 : 0;
-    // What is not zero is not to vanish.
-    const std::uint32_t up_from = count.whole == 0 ? 1 : folded::Count::kOne / 2;
-    const bool is_up = count.billionths >= up_from && count.whole + 1 != 0;
-    const std::uint64_t whole = count.whole + (is_up ? 1 : 0);
+    const std::uint64_t units = rounded(count, unit.in_one);
     profile.add(
-        Sum{.stack = stack, .thread = thread, .event = event, .samples = whole, .period = whole});
+        Sum{.stack = stack, .thread = thread, .event = event, .samples = units, .period = units});
     if (!with_times)
       return;
     profile.add(TimedSample{.time_ns = profile.first_time_ns + kNsInMs * order++,
-                            .period = whole,
+                            .period = units,
                             .stack = stack,
                             .thread = thread,
                             .event = event});
   });
-  return rounded;
+  return unit;
 }
 
 }  // namespace pe::fold::exports

@@ -2,6 +2,7 @@
 #include "stackfold/exports/speedscope.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "folded/folded_line.h"
 #include "perf/record.h"
 #include "stackfold/formats/backtrace.h"
 #include "stackfold/formats/bpftrace.h"
+#include "stackfold/formats/ghc_prof.h"
 #include "stackfold/formats/jstack.h"
 #include "stackfold/formats/macos_sample.h"
 #include "stackfold/formats/memleak.h"
@@ -15,6 +17,9 @@
 #include "stackfold/formats/pprof_raw.h"
 #include "stackfold/formats/simpleperf.h"
 #include "stackfold/formats/stack_blocks.h"
+#include "stackfold/formats/visual_studio.h"
+#include "stackfold/formats/vtune.h"
+#include "stackfold/formats/xctrace.h"
 
 namespace pe::fold {
 namespace {
@@ -27,24 +32,29 @@ bool is_stream(std::string_view head) {
   return magic == perf::kMagic || magic == perf::kMagicOtherByteOrder;
 }
 
-bool is_anything(std::string_view /*head*/) { return true; }
-
 /// What has a mark of its own comes before what is told by the shape of its lines.
 constexpr Format kFormats[] = {
-    {"stream", is_stream, nullptr, true},
+    {"stream", is_stream, nullptr, {.times = true, .modules = true}},
     {"pprof", pprof::looks_like, pprof::fold},
     {"pprof-raw", pprof_raw::looks_like, pprof_raw::fold},
+    {"ghc-prof", ghc_prof::looks_like, ghc_prof::fold},
+    {"vtune", vtune::looks_like, vtune::fold, {.modules = true}},
+    {"visual-studio", visual_studio::looks_like, visual_studio::fold, {.modules = true}},
+    {"xctrace", xctrace::looks_like, xctrace::fold, {.modules = true}},
     {"jstack", jstack::looks_like, jstack::fold},
-    {"macos-sample", macos_sample::looks_like, macos_sample::fold},
-    {"simpleperf", simpleperf::looks_like, simpleperf::fold, true},
+    {"macos-sample", macos_sample::looks_like, macos_sample::fold, {.waits = true}},
+    {"simpleperf", simpleperf::looks_like, simpleperf::fold, {.times = true}},
     {"memleak", memleak::looks_like, memleak::fold},
     {"eu-stack", backtrace::looks_like_eu_stack, backtrace::fold},
     {"gdb", backtrace::looks_like_gdb, backtrace::fold},
     {"bpftrace", bpftrace::looks_like, bpftrace::fold},
     {"bcc", stack_blocks::looks_like_bcc, stack_blocks::fold},
     {"dtrace", stack_blocks::looks_like, stack_blocks::fold},
-    {"perf-script", perf_script::looks_like, perf_script::fold, true, true},
-    {"folded", is_anything, nullptr},
+    {"perf-script",
+     perf_script::looks_like,
+     perf_script::fold,
+     {.times = true, .frame_lines = true, .modules = true}},
+    {"folded", folded::looks_folded, nullptr},
 };
 
 }  // namespace

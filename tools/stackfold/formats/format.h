@@ -17,6 +17,14 @@
 
 namespace pe::fold {
 
+/// What samples of a format have, which some options need.
+struct FormatHas {
+  bool times = false;        ///< for --time
+  bool frame_lines = false;  ///< with addresses, for --inline and --srcline
+  bool modules = false;      ///< for --modules
+  bool waits = false;        ///< but no word of which they are, for --running
+};
+
 struct Format {
   std::string_view name;  ///< as --from has it
   /// Is an input that begins like this of the format?  `head` ends with a line, or with the input.
@@ -24,11 +32,10 @@ struct Format {
   /// Reads to the end and adds every stack; nullptr for the sample stream and folded text,
   /// which have reports of their own.
   TextReport (*fold)(io::Input& input, const Options& options, folded::FoldedCounts& counts);
-  bool has_times = false;        ///< of its samples, for --time
-  bool has_frame_lines = false;  ///< with addresses and modules, for --inline and --srcline
+  FormatHas has = {};
 };
 
-/// All of them; where several fit an input, it is the first.  The last fits any.
+/// All of them; where several fit an input, it is the first.
 std::span<const Format> formats();
 
 /// nullptr if there is none of that name.

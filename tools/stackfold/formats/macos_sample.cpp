@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/characters.h"
+#include "base/plural.h"
 #include "stackfold/formats/text.h"
 #include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
@@ -31,15 +32,52 @@ std::optional<Node> parse_node(std::string_view line) {
   return Node{column, *total, text};
 }
 
+/// The system calls in which a thread waits: for a lock, a message, data, work, a child or the
+/// time.
+constexpr std::string_view kWaits[] = {
+    "__accept",
+    "__psynch_cvwait",
+    "__psynch_mutexwait",
+    "__recvfrom",
+    "__select",
+    "__semwait_signal",
+    "__sigwait",
+    "__ulock_wait",
+    "__ulock_wait2",
+    "__wait4",
+    "__workq_kernreturn",
+    "kevent",
+    "kevent64",
+    "kevent_id",
+    "kevent_qos",
+    "mach_msg2_trap",
+    "mach_msg_trap",
+    "poll",
+    "read",
+    "semaphore_timedwait_trap",
+    "semaphore_wait_trap",
+    "semaphore_wait_signal_trap",
+};
+
+bool waits(std::string_view text) {
+  const bool is_of_system =
+      text.find("(in libsystem_kernel") != kNone || text.find("(in libSystem") != kNone;
+  const std::string_view function = text.substr(0, text.find_first_of(" \t"));
+  return is_of_system &&
+         std::find(std::begin(kWaits), std::end(kWaits), function) != std::end(kWaits);
+}
+
 class Folder {
  public:
-  Folder(io::Input& input, folded::FoldedCounts& counts)
-      : lines_(input, report_), counts_(counts) {}
+  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_), counts_(counts), only_running_(options.only_running) {}
 
   TextReport fold() {
     while (const auto line = lines_.next())
       take(*line);
     end_graph();
+    if (waiting_ > 0)
+      report_.left_out = plural(waiting_, "sample") + " that wait left out";
     return report_;
   }
 
@@ -47,6 +85,7 @@ class Folder {
   struct Open {
     std::size_t column;
     std::uint64_t left;  ///< samples that no child has taken
+    bool is_waiting;     ///< the function waits
   };
 
   void take(std::string_view line) {
@@ -69,14 +108,16 @@ class Folder {
     // One whose children have more than it was cut or made up: they count, it has none left.
     if (!open_.empty())
       open_.back().left -= std::min(open_.back().left, node.total);
-    open_.push_back({node.column, node.total});
+    open_.push_back({node.column, node.total, only_running_ && waits(node.text)});
     stack_.push_back(counts_.frames().intern(clean_name(frame_of(node.text))));
   }
 
   /// Ends every line whose children a line at `column` cannot be among.
   void close_down_to(std::size_t column) {
     while (!open_.empty() && open_.back().column >= column) {
-      if (open_.back().left > 0) {
+      if (open_.back().is_waiting) {
+        waiting_ += open_.back().left;
+      } else if (open_.back().left > 0) {
         counts_.add(stack_, {.whole = open_.back().left});
         report_.samples += 1;
       }
@@ -93,6 +134,8 @@ class Folder {
   TextReport report_;
   TextLines lines_;
   folded::FoldedCounts& counts_;
+  bool only_running_;
+  std::uint64_t waiting_ = 0;  ///< samples left out
   bool in_graph_ = false;
   std::vector<Open> open_;              ///< from the root to the last line
   std::vector<folded::FrameId> stack_;  ///< of the same
@@ -131,8 +174,8 @@ bool looks_like(std::string_view head) {
   return false;
 }
 
-TextReport fold(io::Input& input, const Options& /*options*/, folded::FoldedCounts& counts) {
-  return Folder(input, counts).fold();
+TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
 }
 
 }  // namespace pe::fold::macos_sample

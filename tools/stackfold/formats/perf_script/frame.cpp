@@ -95,6 +95,13 @@ std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
                    !is_deleted && last + 1 == line.size()};
 }
 
+std::optional<PerfFrame> parse_sole_frame(std::string_view text) {
+  const auto frame = parse_perf_frame(text, false);
+  const bool is_whole = frame && text.ends_with(')') && !frame->function.starts_with('(') &&
+                        std::all_of(frame->pc.begin(), frame->pc.end(), is_hex);
+  return is_whole ? frame : std::nullopt;
+}
+
 bool is_offset(std::string_view text) {
   const auto is_hex = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
   return text.size() > 3 && text.starts_with("+0x") &&

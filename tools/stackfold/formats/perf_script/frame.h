@@ -26,6 +26,9 @@ struct PerfFrame {
 /// "deleted", and "f (/x" for its function.
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl);
 
+/// The frame that is all of `text`, which may be something else: its pc must be hexadecimal.
+std::optional<PerfFrame> parse_sole_frame(std::string_view text);
+
 /// Is all of `text` an offset, "+0x1f"?
 bool is_offset(std::string_view text);
 

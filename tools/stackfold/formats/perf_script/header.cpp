@@ -59,7 +59,12 @@ std::optional<PerfHeader> split_name(std::string_view line, std::size_t shortest
   return std::nullopt;
 }
 
-std::optional<PerfEventField> event_at(std::string_view text, std::size_t colon, bool ends_line) {
+struct FoundEvent {
+  PerfEventField field;
+  std::size_t end;  ///< of it, in the text
+};
+
+std::optional<FoundEvent> event_at(std::string_view text, std::size_t colon, bool ends_line) {
   // ": [period] name:"
   std::size_t at = skip(text, colon + 1, is_space);
   const std::size_t digits_end = skip(text, at, is_digit);
@@ -77,10 +82,10 @@ std::optional<PerfEventField> event_at(std::string_view text, std::size_t colon,
       (ends_line && skip(text, end, is_space) != text.size()))
     return std::nullopt;
   field.name = text.substr(at, end - 1 - at);
-  return field;
+  return FoundEvent{field, end};
 }
 
-std::optional<PerfEventField> find_event(std::string_view text, bool ends_line) {
+std::optional<FoundEvent> find_event(std::string_view text, bool ends_line) {
   for (std::size_t colon = text.find(':'); colon != kNone; colon = text.find(':', colon + 1))
     if (const auto event = event_at(text, colon, ends_line))
       return event;
@@ -106,9 +111,12 @@ std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules r
     header->tid = header->pid;
     header->pid = {};
   }
-  header->event = find_event(line, true);
-  if (!header->event && !is_perl)
-    header->event = find_event(header->rest, false);
+  if (const auto last = find_event(line, true)) {
+    header->event = last->field;
+  } else if (const auto event = is_perl ? std::nullopt : find_event(header->rest, false)) {
+    header->event = event->field;
+    header->after_event = header->rest.substr(event->end);
+  }
   return header;
 }
 

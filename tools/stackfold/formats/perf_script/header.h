@@ -2,6 +2,10 @@
 //
 //   comm  pid/tid [cpu]  seconds:  period event:
 //
+// Of a recording without call chains, the only frame is on the same line:
+//
+//   comm  pid  seconds:  period event:  pc function (module)
+//
 // Everything but the name and one number may be missing, and names hold blanks,
 // digits and colons.  Source: perf-script(1), and what stackcollapse-perf.pl makes of it.
 // SPDX-License-Identifier: MIT
@@ -24,7 +28,8 @@ struct PerfHeader {
   std::string_view pid;  ///< empty where only one number is printed
   std::string_view tid;
   std::optional<PerfEventField> event;
-  std::string_view rest = {};  ///< what stands behind the numbers
+  std::string_view rest = {};         ///< what stands behind the numbers
+  std::string_view after_event = {};  ///< the fields of a tracepoint, or a frame
 };
 
 /// How to take names apart.

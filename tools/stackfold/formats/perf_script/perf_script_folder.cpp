@@ -2,6 +2,7 @@
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,6 +17,25 @@ namespace {
 
 bool is_blank_line(std::string_view line) {
   return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
+/// The line that begins a sample, and the sample's only frame if that is on the line, as in a
+/// recording without call chains.  perf aligns the names of those to the right.
+struct SampleLine {
+  std::optional<PerfHeader> header;
+  std::optional<PerfFrame> frame;
+};
+
+SampleLine parse_sample_line(std::string_view line, HeaderRules rules) {
+  const auto begin = line.find_first_not_of(" \t");
+  const bool is_indented = begin > 0;
+  const bool may_have_frame = rules != HeaderRules::kPerl && line.find(": ") != line.npos;
+  if (begin == line.npos || (is_indented && !may_have_frame))
+    return {};
+  SampleLine parsed{parse_perf_header(line.substr(begin), rules), {}};
+  if (parsed.header && may_have_frame)
+    parsed.frame = parse_sole_frame(parsed.header->after_event);
+  return is_indented && !parsed.frame ? SampleLine{} : parsed;
 }
 
 }  // namespace
@@ -65,9 +85,8 @@ void PerfScriptFolder::take(std::string_view line) {
   const bool is_indented = line[0] == '\t' || line[0] == ' ';
   if (line[0] == '#' || (is_indented && take_expected(line)))
     return;
-  const auto header = is_indented ? std::nullopt
-                                  : parse_perf_header(line, options_.is_perl ? HeaderRules::kPerl
-                                                                             : HeaderRules::kBest);
+  const auto [header, sole_frame] =
+      parse_sample_line(line, options_.is_perl ? HeaderRules::kPerl : HeaderRules::kBest);
   if (header && is_weight_lost(*header)) {
     end_sample();  // and the frames that follow belong to none
     ignore(line);
@@ -75,6 +94,8 @@ void PerfScriptFolder::take(std::string_view line) {
   }
   if (header) {
     take_header(*header);
+    if (sole_frame)
+      take_frame(*sole_frame);
     return;
   }
   const auto frame = parse_perf_frame(line, options_.is_perl);
@@ -264,7 +285,7 @@ void PerfScriptFolder::end_sample() {
 void PerfScriptFolder::ignore(std::string_view line) {
   if (report_.ignored_lines++ == 0)
     report_.first_ignored =
-        fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), quoted(line));
+        fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), pe::quoted(line));
 }
 
 namespace perf_script {
@@ -302,7 +323,8 @@ bool looks_like(std::string_view head) {
       continue;
     if (is_empty)
       return last.is_rather_header();
-    if (last.is_header && may_be_frame(*line))
+    if ((last.is_header && may_be_frame(*line)) ||
+        parse_sample_line(*line, HeaderRules::kBest).frame)
       return true;
     if (last.is_folded && !last.has_event)
       return false;

@@ -1,0 +1,62 @@
+// Code without call frame information that is known by its bytes.  C and C++, for the kernel's
+// unwinder uses the same table.
+//
+//     sub $8,%rsp; call *%rcx; add $8,%rsp; ret          python -X perf, 3.12 and 3.13
+//     push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret         ... later versions
+//     mov %rbx,%rsp; mov (%rsp),%rdi; ...                glibc's __start_context
+//     push %rbp; jmp *%rbx; xor %rdi,%rdi; call _exit    what Boost's make_fcontext begins with
+//
+// Python runs each of its functions through a copy of such a stub, in memory that no file
+// describes (CPython, Python/asm_trampoline.S).  The first functions of a ucontext and of a Boost
+// context return to the others, so there a fiber's stack ends (glibc,
+// sysdeps/unix/sysv/linux/x86_64/__start_context.S; Boost, make_x86_64_sysv_elf_gas.S).
+//
+// Eight bytes are compared, but for those of a call's distance.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#ifdef __cplusplus
+#include <cstdint>
+namespace pe::unwind::x86_64 {
+using std::int8_t;
+using std::uint64_t;
+using std::uint8_t;
+#else
+#include <stdint.h>
+#endif
+
+/// A place at which a frame can be, and its rule, as unwind::Rule has it.
+struct StubPoint {
+  uint64_t bytes;              ///< as they are in memory
+  uint64_t mask;               ///< of those that are compared
+  int8_t offset;               ///< from those to the instruction; of callers, to what precedes it
+  uint8_t is_caller;           ///< whether it is a return address
+  uint8_t cfa_words;           ///< CFA = sp + 8 * cfa_words; 0: the stack ends there
+  uint8_t frame_pointer_slot;  ///< where that was saved, in words below the CFA; 0: nowhere
+};
+
+/// From the lowest to the highest byte that is looked at, counted from the instruction.
+enum { kStubPoints = 13, kStubBytes = 8, kMaxStubOffset = 10, kMinStubOffset = -1 };
+/// The same of return addresses: the callers come first.
+enum { kStubCallers = 4, kMaxStubCallerOffset = 5 };
+
+#define PE_STUB_MAKES_ROOM 0x8348d1ff08ec8348, ~0ULL
+#define PE_STUB_PUSHES 0xc35dd1ffe5894855, ~0ULL
+// Versions of clang-format differ in initializers in macros.
+// clang-format off
+#define PE_STUB_POINTS {                                                                    \
+    {PE_STUB_MAKES_ROOM, 5, 1, 2, 0}, {PE_STUB_PUSHES, 5, 1, 2, 2},                         \
+    {0x48243c8b48dc8948, ~0ULL, -1, 1, 0, 0}, {0x00e8ff3148e3ff55, ~0ULL >> 8, 2, 1, 0, 0}, \
+    {PE_STUB_MAKES_ROOM, 0, 0, 1, 0}, {PE_STUB_MAKES_ROOM, 4, 0, 2, 0},                     \
+    {PE_STUB_MAKES_ROOM, 6, 0, 2, 0}, {PE_STUB_MAKES_ROOM, 10, 0, 1, 0},                    \
+    {PE_STUB_PUSHES, 0, 0, 1, 0}, {PE_STUB_PUSHES, 1, 0, 2, 2},                             \
+    {PE_STUB_PUSHES, 4, 0, 2, 2}, {PE_STUB_PUSHES, 6, 0, 2, 2},                             \
+    {PE_STUB_PUSHES, 7, 0, 1, 0}}
+// clang-format on
+
+#ifdef __cplusplus
+inline constexpr StubPoint kStubs[kStubPoints] = PE_STUB_POINTS;
+}  // namespace pe::unwind::x86_64
+#else
+static const struct StubPoint kStubs[kStubPoints] = PE_STUB_POINTS;
+#endif

@@ -1,0 +1,31 @@
+#!/bin/bash
+# scripts/check-files finds each way of creating a file that is not ours, and nothing in harmless lines.
+# Usage: check-files.sh CHECK_FILES
+check=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+mkdir -p "$dir/libcommon/io" "$dir/tools/x" "$dir/scripts/profile_run.d"
+# check STATUS FILE LINE
+check() {
+  printf '%s\n' "$3" >"$dir/$2"
+  "$check" "$dir" >"$dir/out"
+  [ $? = "$1" ] || { echo "FAILED: $2: $3: not $1: $(cat "$dir/out")"; failed=1; }
+  rm "$dir/$2"
+}
+for line in '::open(path, O_WRONLY | O_CREAT, 0666);' 'std::ofstream out(path);' 'auto* f = fopen(path, "w");' '::symlink(a, b);' \
+  '#include <fstream>' '::open(".", O_TMPFILE);' '::syscall(SYS_openat, AT_FDCWD, path, flags);' 'fs::copy_file(a, b);'; do
+  check 1 tools/x/x.cpp "$line"
+done
+check 0 tools/x/x.cpp '::open(path, O_RDONLY);  // without O_CREAT'
+check 0 tools/x/x.cpp 'Link link(program);'
+check 0 libcommon/io/new_file.cpp '::open(name, O_CREAT | O_EXCL);'
+# shellcheck disable=SC2016 # lines of other scripts
+for line in 'echo a >"$out"' 'cat <b >>$summary' 'a | tee "$picture"' 'a 2>/tmp/log' 'mkfifo "$output/pipe"'; do
+  check 1 scripts/flamegraph "#!/bin/bash
+$line"
+done
+# shellcheck disable=SC2016
+check 0 scripts/flamegraph '#!/bin/bash
+draw >"$work/a" 2>&1; a 2>/dev/null; awk "n > 1"; mkfifo "$work/b"'
+exit $failed

@@ -1,0 +1,21 @@
+// Any bytes as a Go program's table of functions: what is made of it is call frame information that
+// can be read, and no more of it than was promised.
+// SPDX-License-Identifier: MIT
+#include "unwind/go_frames.h"
+
+#include "check_cfi.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
+  using namespace pe::unwind;
+  constexpr std::uint64_t kText = 0x401000;
+  const auto frames = go_frames(pe::Bytes(data, size), kText);
+  constexpr std::size_t kMostOfFunction = std::size_t{1} << 24;
+  pe::testing::check(frames.size() <= kMaxGoFramesBytes + kMostOfFunction + 8 * size);
+  if (frames.empty())
+    return 0;
+  const CfiSection section(CfiFormat::kDebugFrame, {frames, 0});
+  pe::testing::check_index(section);
+  UnwindTable table(section);
+  pe::testing::check_rules(table, {&section, 1});
+  return 0;
+}

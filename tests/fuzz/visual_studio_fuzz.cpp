@@ -1,0 +1,8 @@
+// Any bytes as the format "visual-studio" of stackfold.
+// SPDX-License-Identifier: MIT
+#include "fuzz/fold_format.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
+  pe::testing::fold_as("visual-studio", {data, size});
+  return 0;
+}
