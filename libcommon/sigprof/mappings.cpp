@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <tuple>
 
 #include "sampler/target/timers.h"
@@ -16,7 +17,15 @@ namespace pe::sigprof {
 namespace {
 
 constexpr std::uint64_t kRereadNs = 1'000'000'000;
-constexpr std::uint64_t kReadShare = 20;
+constexpr std::uint64_t kReadShare = 20, kMostDebtNs = 20'000'000;
+
+/// What this thread has used; how long it had to wait for a processor says nothing of its cost.
+std::uint64_t cpu_ns() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
 
 auto place_of(const Mapping& mapping) noexcept { return std::tie(mapping.start, mapping.end); }
 
@@ -31,26 +40,38 @@ bool Mappings::has(std::uint64_t avma) const noexcept {
   return above != list.all.data() && avma < (above - 1)->end;
 }
 
-void Mappings::follow(RecordBuffer& buffer, const When& when, pthread_mutex_t& fork_lock) noexcept {
+/// A few at once cost little, as when libraries are loaded one after another.
+bool Mappings::may_read(std::uint64_t now_ns) noexcept {
+  const std::uint64_t paid_ns = (now_ns - paid_until_ns_) / kReadShare;
+  paid_until_ns_ = now_ns;
+  debt_ns_ -= std::min(debt_ns_, paid_ns);
+  return debt_ns_ < kMostDebtNs;
+}
+
+void Mappings::follow(RecordBuffer& buffer, std::uint32_t pid,
+                      pthread_mutex_t& fork_lock) noexcept {
   const std::uint64_t now_ns = sampler::now_ns();
-  if (now_ns < next_read_ns_)
+  if (!may_read(now_ns))
     return;
   std::array<char, 128> text;
+  const std::uint64_t tick_ns = sampler::last_tick_ns();
   const std::uint64_t pages = mapped_pages(read_proc("/proc/self/statm", text));
-  if (pages == pages_ && now_ns - read_ns_ < kRereadNs)
+  if (pages == pages_ && now_ns - read_ns_ < kRereadNs) {
+    since_ns_ = tick_ns;
     return;
+  }
   pages_ = pages;
-  read(buffer, when, fork_lock);
+  read(buffer, pid, fork_lock);
 }
 
-void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, const When& when,
+void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t pid,
                          pthread_mutex_t& fork_lock) noexcept {
-  if (!has(ip) && sampler::now_ns() >= next_read_ns_)
-    read(buffer, when, fork_lock);
+  if (!has(ip) && may_read(sampler::now_ns()))
+    read(buffer, pid, fork_lock);
 }
 
-void Mappings::read(RecordBuffer& buffer, const When& when, pthread_mutex_t& fork_lock) noexcept {
-  const std::uint64_t before_ns = sampler::now_ns();
+void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept {
+  const std::uint64_t before_ns = cpu_ns(), tick_ns = sampler::last_tick_ns();
   const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return;
@@ -69,7 +90,7 @@ void Mappings::read(RecordBuffer& buffer, const When& when, pthread_mutex_t& for
     length += static_cast<std::size_t>(n);
     std::string_view text(text_.data(), length);
     for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-      take(buffer, when, text.substr(0, end));
+      take(buffer, pid, text.substr(0, end));
       text.remove_prefix(end + 1);
     }
     std::copy(text.begin(), text.end(), text_.begin());
@@ -78,11 +99,12 @@ void Mappings::read(RecordBuffer& buffer, const When& when, pthread_mutex_t& for
   ::close(fd);
   current_ = 1 - current_;
   read_ns_ = sampler::now_ns();
-  next_read_ns_ = read_ns_ + kReadShare * (read_ns_ - before_ns);
+  since_ns_ = tick_ns;
+  debt_ns_ += cpu_ns() - before_ns;
 }
 
 /// Both lists are in order of addresses, so that one walk along them finds what is new.
-void Mappings::take(RecordBuffer& buffer, const When& when, std::string_view line) noexcept {
+void Mappings::take(RecordBuffer& buffer, std::uint32_t pid, std::string_view line) noexcept {
   const auto map = proc::parse_maps_line(line);
   List& next = lists_[1 - current_];
   if (!map || !map->executable || next.count == kMost)
@@ -100,7 +122,8 @@ void Mappings::take(RecordBuffer& buffer, const When& when, std::string_view lin
   if (compared_ < known.count && known.all[compared_] == mapping)
     return;
   const bool is_file = map->inode != 0 && map->path.starts_with('/');
-  write_mapping(buffer, when, *map, is_file ? modules_.build_id_at(map->start) : Bytes{});
+  write_mapping(buffer, {pid, pid, since_ns_}, *map,
+                is_file ? modules_.build_id_at(map->start) : Bytes{});
 }
 
 }  // namespace pe::sigprof

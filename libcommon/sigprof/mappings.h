@@ -28,11 +28,11 @@ class Mappings {
   /// Linux gives a process no more by default (vm.max_map_count).
   static constexpr std::size_t kMost = 65'530;
 
-  /// Reads, if that is due, and writes what is new as having been there since `when`.  `fork_lock`
-  /// is held while a fork must not come.
-  void follow(RecordBuffer& buffer, const When& when, pthread_mutex_t& fork_lock) noexcept;
+  /// Reads, if that is due, and writes what is new of process `pid`.  `fork_lock` is held while a
+  /// fork must not come.
+  void follow(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept;
   /// The same for a sample that was at `ip`: does nothing if that is in a known mapping.
-  void follow_to(std::uint64_t ip, RecordBuffer& buffer, const When& when,
+  void follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t pid,
                  pthread_mutex_t& fork_lock) noexcept;
   [[nodiscard]] bool has(std::uint64_t avma) const noexcept;
 
@@ -42,8 +42,9 @@ class Mappings {
     std::size_t count;
   };
 
-  void read(RecordBuffer& buffer, const When& when, pthread_mutex_t& fork_lock) noexcept;
-  void take(RecordBuffer& buffer, const When& when, std::string_view line) noexcept;
+  [[nodiscard]] bool may_read(std::uint64_t now_ns) noexcept;
+  void read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept;
+  void take(RecordBuffer& buffer, std::uint32_t pid, std::string_view line) noexcept;
 
   std::array<List, 2> lists_;
   std::size_t current_;
@@ -51,7 +52,9 @@ class Mappings {
   ModuleList modules_;
   std::array<char, 65536> text_;
   std::uint64_t pages_;  ///< mapped in all, when they were read
-  std::uint64_t read_ns_, next_read_ns_;
+  std::uint64_t read_ns_;
+  std::uint64_t debt_ns_, paid_until_ns_;  ///< of what reading has cost
+  std::uint64_t since_ns_;  ///< what is not known came after this, in the time of samples
 };
 
 }  // namespace pe::sigprof

@@ -75,7 +75,8 @@ class Run {
   std::uint32_t is_taken_over_;       ///< the program has set a handler of its own
   std::uint64_t deadline_ns_;
   std::uint64_t period_ns_, start_cpu_ns_, writer_cpu_ns_;
-  std::uint64_t pass_ns_, previous_pass_ns_;  ///< when they began
+  std::uint64_t pass_ns_, pass_tick_ns_;  ///< when it began; when the kernel had last ticked then
+  std::uint64_t previous_pass_ns_;        ///< the tick of the pass before
   std::uint64_t next_scan_ns_;
   std::uint64_t blocking_;
   std::array<std::byte, 2 * RecordBuffer::kLeastRoom> room_;

@@ -67,17 +67,19 @@ void Run::wait() noexcept {
   ::syscall(SYS_futex, &is_stopping_, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
 }
 
-/// What has come about, but is older than the samples of this pass.
+/// What has come about, but is older than the samples of this pass: they bear the time of the
+/// kernel's last tick.
 When Run::since_last_pass(std::uint32_t tid) const noexcept {
   return {pid_, tid, previous_pass_ns_};
 }
 
 void Run::pass() noexcept {
-  previous_pass_ns_ = pass_ns_;
+  previous_pass_ns_ = pass_tick_ns_;
+  pass_tick_ns_ = sampler::last_tick_ns();
   pass_ns_ = sampler::now_ns();
   buffer_.begin_round();
   look_at_threads();
-  mappings_.follow(buffer_, since_last_pass(pid_), threads_.lock());
+  mappings_.follow(buffer_, pid_, threads_.lock());
   const std::uint32_t used = threads_.used();
   for (std::uint32_t number = 0; number < used; ++number)
     drain(number);
@@ -146,8 +148,8 @@ void Run::name(Slot& slot) noexcept {
 void Run::take_records(std::size_t bytes) noexcept {
   ByteReader reader(Bytes(ring_).first(bytes));
   while (const auto sample = sampler::take_record(reader)) {
-    mappings_.follow_to(sample->header.registers[sampler::kIpRegister], buffer_,
-                        since_last_pass(pid_), threads_.lock());
+    mappings_.follow_to(sample->header.registers[sampler::kIpRegister], buffer_, pid_,
+                        threads_.lock());
     write_sample(buffer_, pid_, *sample, period_ns_);
     buffer_.count_sample(sample->header.weight);
   }

@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <ctime>
 #include <set>
 #include <string>
@@ -117,6 +119,49 @@ BOOST_AUTO_TEST_CASE(threads_may_come_and_go_and_add_themselves) {
     BOOST_TEST(counts.threads > 40U);
     check_whole(file, counts);
   }
+}
+
+/// A loop in a page of its own, where nothing was mapped before.
+struct FreshCode {
+  FreshCode()
+      : page(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0)) {
+    // mov %edi, %ecx; sub $1, %ecx; jne; ret
+    constexpr std::array<unsigned char, 8> kCode{0x89, 0xf9, 0x83, 0xe9, 1, 0x75, 0xfb, 0xc3};
+    BOOST_REQUIRE(page != MAP_FAILED);
+    std::memcpy(page, kCode.data(), kCode.size());
+  }
+  void run() const { reinterpret_cast<void (*)(int)>(page)(4'000'000); }
+
+  void* page;
+};
+
+BOOST_AUTO_TEST_CASE(code_is_told_no_later_than_the_samples_in_it) {
+  const Fd file = memory();
+  sp_sigprof_options options = wall_at(1000);
+  options.ring_bytes = 65536;  // looked at often
+  BOOST_REQUIRE(sp_sigprof_start(&options, file.get()) == SP_SIGPROF_OK);
+  std::set<std::uint64_t> pages;
+  for (int i = 0; i < 100; ++i) {
+    const FreshCode code;
+    pages.insert(reinterpret_cast<std::uint64_t>(code.page));
+    code.run();
+  }
+  BOOST_TEST(sp_sigprof_stop(nullptr) == SP_SIGPROF_OK);
+
+  ::lseek(file.get(), 0, SEEK_SET);
+  io::Input input = io::Input::open("-", file.get());
+  session::Session session(input);
+  std::uint64_t samples = 0, strangers = 0;
+  while (session.next()) {
+    const auto& sample = session.sample();
+    if (!sample || !pages.contains(sample->ip / 4096 * 4096))
+      continue;
+    ++samples;
+    strangers += session.processes().find(sample->pid, sample->ip) == nullptr ? 1 : 0;
+  }
+  BOOST_TEST(samples > 0U);
+  BOOST_TEST(strangers == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(it_may_be_stopped_while_threads_run_and_add_themselves) {
