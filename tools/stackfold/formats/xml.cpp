@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <new>
 
@@ -49,6 +50,14 @@ void on_document_type(void* state, const XML_Char* /*name*/, const XML_Char* /*s
 
 }  // extern "C"
 
+std::uint64_t line_number(XML_Parser parser) noexcept {
+#if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
+  return XML_GetCurrentLineNumber64(parser);
+#else
+  return XML_GetCurrentLineNumber(parser);
+#endif
+}
+
 }  // namespace
 
 std::string read_xml(io::Input& input, XmlHandler& handler) {
@@ -70,7 +79,7 @@ std::string read_xml(io::Input& input, XmlHandler& handler) {
       const char* problem = state.has_document_type
                                 ? "a document type is refused"
                                 : XML_ErrorString(XML_GetErrorCode(parser.get()));
-      return fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser.get()), problem);
+      return fmt::format("line {}: {}", line_number(parser.get()), problem);
     }
     if (is_last)
       return {};
