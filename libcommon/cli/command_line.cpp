@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/program_options/parsers.hpp>
+#include <boost/program_options/positional_options.hpp>
+#include <boost/program_options/variables_map.hpp>
 
 #include "base/error.h"
 
@@ -80,15 +83,24 @@ void append_option(std::string& out, std::string names, std::string_view descrip
   append_wrapped(out, description, kTextColumn);
 }
 
-}  // namespace
-
-const std::string* CommandLine::text(const char* option) const {
-  return values.count(option) > 0 ? &values[option].as<std::string>() : nullptr;
+/// An option has one text, or several, or takes none.
+std::vector<std::string> texts_of(const po::variable_value& value) {
+  if (const auto* one = boost::any_cast<std::string>(&value.value()))
+    return {*one};
+  const auto* several = boost::any_cast<std::vector<std::string>>(&value.value());
+  return several == nullptr ? std::vector<std::string>{} : *several;
 }
 
-std::vector<std::string> CommandLine::texts(const char* option) const {
-  return values.count(option) > 0 ? values[option].as<std::vector<std::string>>()
-                                  : std::vector<std::string>{};
+}  // namespace
+
+const std::string* CommandLine::text(std::string_view option) const {
+  const auto found = values.find(option);
+  return found == values.end() ? nullptr : &found->second.at(0);
+}
+
+std::vector<std::string> CommandLine::texts(std::string_view option) const {
+  const auto found = values.find(option);
+  return found == values.end() ? std::vector<std::string>{} : found->second;
 }
 
 po::options_description all_options(const Tool& tool) {
@@ -128,17 +140,21 @@ CommandLine parse_command_line(const Tool& tool, const po::options_description& 
   // Guessing would make every new option break scripts that abbreviate.
   constexpr int kStyle =
       po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  po::variables_map parsed;
   try {
     po::store(po::command_line_parser({args.begin(), args.end()})
                   .options(all)
                   .positional(positional)
                   .style(kStyle)
                   .run(),
-              line.values);
-    po::notify(line.values);
+              parsed);
+    po::notify(parsed);
   } catch (const po::error& e) {
     throw UsageError(e.what());
   }
+  for (const auto& [name, value] : parsed)
+    if (name != "operand")
+      line.values.emplace(name, texts_of(value));
   if (line.operands.empty() && !tool.runs_command && !tool.has_two_sides)
     line.operands.emplace_back("-");
   return line;

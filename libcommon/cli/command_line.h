@@ -5,6 +5,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <boost/program_options/options_description.hpp>
+#include <span>
+#include <string>
+
 #include "cli/run.h"
 
 namespace pe::cli {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <boost/program_options.hpp>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,11 @@
 
 #include "cli/getopt_long.h"
 #include "io/output.h"
+
+/// Only what parses command lines, and adds options, needs the library's headers.
+namespace boost::program_options {
+class options_description;
+}
 
 namespace pe::cli {
 
@@ -32,7 +38,8 @@ struct Io {
 
 /// What was typed, taken apart.
 struct CommandLine {
-  boost::program_options::variables_map values;
+  /// What was given for each option, by its long name; nothing for one that takes no value.
+  std::map<std::string, std::vector<std::string>, std::less<>> values;
   /// The files to read; {"-"} when none was given.  Empty for a tool that runs commands.
   std::vector<std::string> operands;
   /// Those behind "--", for a tool that tells the two sides apart.
@@ -41,10 +48,10 @@ struct CommandLine {
   std::vector<std::string> command;
 
   /// The option's text, or null if it was not given.
-  [[nodiscard]] const std::string* text(const char* option) const;
+  [[nodiscard]] const std::string* text(std::string_view option) const;
   /// Everything that was given for an option that may be repeated.
-  [[nodiscard]] std::vector<std::string> texts(const char* option) const;
-  [[nodiscard]] bool has(const char* option) const { return values.count(option) > 0; }
+  [[nodiscard]] std::vector<std::string> texts(std::string_view option) const;
+  [[nodiscard]] bool has(std::string_view option) const { return values.contains(option); }
 };
 
 struct Tool {

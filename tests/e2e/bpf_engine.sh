@@ -45,7 +45,7 @@ check_shares() {  # LABEL FOLDED
   within "$1: twenty" 20 "$(share ';main;work;twenty' "$2")" 5
 }
 "$PE_WORKLOAD" shares 30 & target=$!
-pe-record --engine bpf -F 997 -d 2 -p $target 2>"$dir/err" | pe-symbolize -q | stackfold >"$dir/running.folded"
+until_used 2000 $target pe-record --engine bpf -F 997 -p $target 2>"$dir/err" | pe-symbolize -q | stackfold >"$dir/running.folded"
 check_shares 'running process' "$dir/running.folded"
 pe-record --engine bpf -F 997 -d 1 -t $target -o "$dir/thread.pe" 2>"$dir/err" || fail "$(cat "$dir/err")"
 fold "$dir/thread.pe" >"$dir/thread.folded"
@@ -67,7 +67,7 @@ at_least 'after it, %' 40 "$(share '^workload;_start;.*;dive' "$dir/exec.folded"
 pe-record --engine bpf -F 997 -o "$dir/fork.pe" -- "$PE_WORKLOAD" fork 1 2>"$dir/err"
 fold "$dir/fork.pe" >"$dir/fork.folded"
 at_least 'the child in work(), %' 90 "$(share '^exe;_start;.*;main;work' "$dir/fork.folded")"
-pe-record --engine bpf -F 997 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 2>"$dir/err"
+pe-record --engine bpf -F 997 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 </dev/null 2>"$dir/err"
 fold "$dir/plugin.pe" >"$dir/plugin.folded"
 at_least 'in the plugin, %' 80 "$(share '^workload;_start;.*;main;.*plugin_spin' "$dir/plugin.folded")"
 

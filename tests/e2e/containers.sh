@@ -3,8 +3,8 @@
 # while it runs, and afterwards from what was kept.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip 'a container with a root of its own needs root'
+! ischroot || skip 'in a chroot, paths of other mount namespaces begin outside of it'
 unshare --mount --pid --fork true 2>/dev/null || skip 'unshare(1) is not allowed here'
-export HOME=$dir/home; mkdir "$HOME"
 
 # The same path outside and inside, different programs; inside also the libraries it needs.
 root=$dir/root; work=$dir/work; mkdir -p "$root$work" "$root/tmp" "$root/old" "$work"
@@ -76,6 +76,7 @@ kill $container 2>/dev/null; wait $container 2>/dev/null
 # node's perf map is in the container's /tmp, under the number that it has there.
 if command -v node >/dev/null; then
   node=$(readlink -f "$(command -v node)"); mkdir -p "$root$(dirname "$node")"; cp "$node" "$root$node"; put_libraries "$node"
+  [ ! -d /usr/share/nodejs ] || { mkdir -p "$root/usr/share"; cp -a /usr/share/nodejs "$root/usr/share/"; }  # Debian's node reads it
   cat >"$root/spin.js" <<'JS'
 function hotInner(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
 function hotOuter(ms) { const end = Date.now() + ms; let s = 0; while (Date.now() < end) s += hotInner(20000); return s; }

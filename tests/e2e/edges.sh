@@ -7,9 +7,9 @@ samples() { fold "$1" | awk '{ n += $NF } END { print n + 0 }'; }
 target=$!
 
 # A closed or full standard error costs messages, nothing else.
-pe-record -F 997 -p $target -d 0.3 -o "$dir/closed.pe" 2>&-; expect 'status, standard error closed' 0 $?
+until_used 300 $target pe-record -F 997 -p $target -o "$dir/closed.pe" 2>&-; expect 'status, standard error closed' 0 $?
 at_least 'samples, standard error closed' 10 "$(samples "$dir/closed.pe")"
-pe-record -F 997 -p $target -d 0.3 -o "$dir/full.pe" 2>/dev/full; expect 'status, standard error full' 0 $?
+until_used 300 $target pe-record -F 997 -p $target -o "$dir/full.pe" 2>/dev/full; expect 'status, standard error full' 0 $?
 at_least 'samples, standard error full' 10 "$(samples "$dir/full.pe")"
 mostly_folded() { printf 'a;b 1\n%.0s' {1..20}; echo bad; }
 expect 'stackfold, standard error closed' 'a;b 20' "$(mostly_folded | stackfold 2>&-)"
@@ -22,11 +22,11 @@ stackfold <&- >/dev/null 2>"$dir/err"; expect 'standard input closed' 1 $?
 expect 'its message' 'stackfold: out of memory' "$(cat "$dir/err")"
 
 # Named twice is recorded once; a thread's number is no process's.
-# The CPU may be busy with others: 99 samples are those of a second that the target had.
-cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$target/stat"; }  # hundredths of a second, proc(5)
-before=$(cpu_ticks)
-pe-record -p $target,$target -t $target -C 0,0-1,1 -d 1 -o "$dir/twice.pe" 2>/dev/null
-within 'samples of a target named three times' "$(($(cpu_ticks) - before))" "$(samples "$dir/twice.pe")" 20
+before=$(used_ms $target)
+until_used 1000 $target pe-record -p $target,$target -t $target -C 0,0-1,1 -o "$dir/twice.pe" 2>/dev/null
+used=$(($(used_ms $target) - before))
+at_least 'samples of a target named three times' 10 "$(samples "$dir/twice.pe")"
+at_least 'the most samples of it: 99 a second' "$(samples "$dir/twice.pe")" $((used * 99 / 1000 + 20))
 "$PE_WORKLOAD" threads 60 &
 threads=$!
 other=$(tid_of $threads right)
@@ -53,17 +53,18 @@ kill $idle
 
 # A command that ignores SIGTERM is ended all the same.
 # shellcheck disable=SC2016 # for the shell that runs it
-pe-record -d 0.3 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; exec -a stackpipe-stubborn "$0" shares 30' "$PE_WORKLOAD" 2>"$dir/err"
+pe-record -d 0.3 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; echo $$ >"$1"; exec "$0" shares 30' "$PE_WORKLOAD" "$dir/stubborn" 2>"$dir/err"
 expect 'stubborn command' 0 $?
-pgrep -f stackpipe-stubborn >/dev/null && fail 'the stubborn command was left running'
+kill -0 "$(cat "$dir/stubborn")" 2>/dev/null && fail 'the stubborn command was left running'
 
 # A missing file is noticed before anything is read.
 stackfold "$dir/two.pe" "$dir/none" >"$dir/out" 2>"$dir/err"; expect 'missing second file' 1 $?
 [ ! -s "$dir/out" ] || fail 'half an output for a missing file'
 
 # A recorder that was killed is noticed downstream, wherever it was.
-(await "$dir/killed.pe"; sleep 0.7; pkill -9 -f "pe-record .*$dir/killed.pe") &
-pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null
+pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null & recorder=$!
+until [ "$(stat -c %s "$dir/killed.pe" 2>/dev/null || echo 0)" -gt 20000 ]; do kill -0 $recorder || break; sleep 0.05; done
+kill -9 $recorder; wait $recorder 2>/dev/null
 pe-symbolize "$dir/killed.pe" 2>"$dir/err" >/dev/null; expect 'a killed recorder' 1 $?
 grep -Eq 'cut off|truncated' "$dir/err" || fail "a killed recorder passes for a whole recording: $(cat "$dir/err")"
 kill $target

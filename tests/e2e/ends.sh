@@ -40,7 +40,8 @@ grep -Eq 'truncated at byte|cut off' "$dir/err" || fail "a cut stream passes for
 at_least 'samples before the cut' 100 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/dead.folded")"
 
 # -d ends a command too, and the recording is a success.
-timeout 20 pe-record -F 997 -d 0.5 -o "$dir/d.pe" -- "$PE_WORKLOAD" shares 60 2>/dev/null; expect 'duration' 0 $?
+cp "$PE_WORKLOAD" "$dir/workload"
+timeout 20 pe-record -F 997 -d 0.5 -o "$dir/d.pe" -- "$dir/workload" shares 60 2>/dev/null; expect 'duration' 0 $?
 whole duration "$dir/d.pe"
-pgrep -f "$PE_WORKLOAD shares 60" >/dev/null && fail 'the command was left running'
+pgrep -f "^$dir/workload" >/dev/null && fail 'the command was left running'
 finish

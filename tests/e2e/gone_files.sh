@@ -2,7 +2,6 @@
 # Programs whose file is gone, or never had a path, have their names: while they run from the
 # process, afterwards from what was kept; a file that was replaced is refused.
 . "$(dirname "$0")/lib.sh"
-export HOME=$dir/home; mkdir "$HOME"
 cat >"$dir/spin.c" <<'C'
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,7 +32,7 @@ compile -DLEAF=memory_leaf -o "$dir/second"
 # Deleted before the recording, and another file has its name by the time of symbolizing.
 cp "$dir/first" "$dir/program"; "$dir/program" 3 & target=$!
 await_program $target program; rm "$dir/program"
-pe-record -F 997 -d 0.5 -p $target -o "$dir/deleted.pe" 2>"$dir/err"
+until_used 500 $target pe-record -F 997 -p $target -o "$dir/deleted.pe" 2>"$dir/err"
 grep -q '; 1 binary file kept in' "$dir/err" || fail "deleted: $(cat "$dir/err")"
 fold "$dir/deleted.pe" >"$dir/live.folded"; at_least 'deleted, live, %' 95 "$(share ';main;first_leaf' "$dir/live.folded")"
 kill $target; wait $target 2>/dev/null
@@ -90,7 +89,8 @@ fi
 pe-record -q --keep-stacks -F 997 -o "$dir/copies.pe" -- "$dir/first" 0.3
 mv "$dir/first" "$dir/kept"; cp "$dir/second" "$dir/first"
 pe-symbolize "$dir/copies.pe" 2>"$dir/err" >"$dir/out"
-grep -q '^pe-symbolize: .*; 0.0 % of stacks complete' "$dir/err" || fail "unwound by other tables: $(cat "$dir/err")"
+complete=$(sed -n 's/^pe-symbolize: .*; \([0-9.]*\) % of stacks complete.*/\1/p' "$dir/err")
+within 'unwound by other tables, %' 0 "${complete:-100}" 5  # before main() there are stacks of the dynamic linker alone
 mv "$dir/kept" "$dir/first"
 
 # Run from memory.

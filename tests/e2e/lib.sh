@@ -4,13 +4,14 @@
 set -u
 PATH=$PE_TOOLS:$PATH
 dir=$(mktemp -d)
+HOME=$(mktemp -d "$dir.home.XXXX"); export HOME  # tools keep binaries below it
 failed=0
 paranoid=  # what a test that sets perf_event_paranoid found
 # In this shell alone: bash runs this also in a child that a signal ends before it has begun its command.
 clean_up() {
   [ "$BASHPID" = $$ ] || return
   [ -z "$paranoid" ] || echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
-  rm -rf "$dir"
+  rm -rf "$dir" "$dir".home.*
   pkill -P $$ 2>/dev/null
 }
 trap clean_up EXIT
@@ -87,6 +88,33 @@ __attribute__((constructor)) static void first(void) {
 }
 END
   cc -Wl,--no-as-needed -Wl,-rpath,"$dir" -o "$3" "$2" "$dir/libasan.so.8"
+}
+
+# used_ms PID: its CPU time until now, of all threads (proc_pid_stat(5): in hundredths of a second)
+used_ms() { awk '{ sub(/.*\) /, ""); print 10 * ($12 + $13) }' "/proc/$1/stat"; }
+
+# until_used MS PID PROGRAM...: runs a recorder of the process until that has used so much more CPU time (a program, for a
+# function would be ended alone)
+until_used() {
+  local recorder until_ms
+  until_ms=$(($(used_ms "$2") + $1))
+  "${@:3}" & recorder=$!
+  while kill -0 $recorder 2>/dev/null && [ "$(used_ms "$2")" -lt $until_ms ]; do sleep 0.02; done
+  kill -TERM $recorder 2>/dev/null
+  wait $recorder
+}
+
+# load_while FILE COMMAND...: records, into FILE, the process that is given to the command by -p, which loads a plugin once
+# the recorder has read its mappings
+load_while() {
+  local file=$1 target recorder; shift
+  mkfifo "$dir/go"
+  "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 <"$dir/go" & target=$!
+  exec 3>"$dir/go"
+  "$@" -p $target -o "$file" & recorder=$!
+  until [ -s "$file" ]; do kill -0 $recorder || break; sleep 0.02; done
+  exec 3>&-
+  wait $recorder
 }
 
 # can_record OPTION...: whether pe-record can with them

@@ -130,7 +130,8 @@ counts '_exit' ';keep_three_of_1000;' 3000 3 3000 3000 0
 
 # Ended early: what there is is written, and the command is ended.
 rm -f "$dir/out" "$dir/err"
-malloctrace -o "$dir/heap.pe" -- "$PE_HEAP" waits >"$dir/out" 2>"$dir/err" & tracer=$!
+cp "$PE_HEAP" "$dir/waiter"
+malloctrace -o "$dir/heap.pe" -- "$dir/waiter" waits >"$dir/out" 2>"$dir/err" & tracer=$!
 await_text ready "$dir/out"
 # A snapshot first: while it runs.
 kill -USR1 $tracer
@@ -139,7 +140,7 @@ kill -TERM $tracer; wait $tracer; expect 'status after SIGTERM' 0 $?
 counts 'interrupted' ';keep_ten_of_100;' 1000 10 1000 1000 0
 mv "$dir/heap.pe.1" "$dir/heap.pe"
 counts 'snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
-pgrep -f "$PE_HEAP waits" >/dev/null && fail 'the command was left running'
+pgrep -f "^$dir/waiter" >/dev/null && fail 'the command was left running'
 
 # Snapshots as time passes, each whole; what cannot be had says so.
 malloctrace --snapshot 0.2 -o "$dir/many.pe" -- "$PE_HEAP" waits >/dev/null 2>&1 & tracer=$!

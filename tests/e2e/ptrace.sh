@@ -21,7 +21,7 @@ seconds=$(pe-symbolize -q "$dir/command.pe" | stackfold --weight period | awk '{
 within 'CPU seconds in all' 2.0 "$seconds" 0.2
 
 "$PE_WORKLOAD" shares 60 & target=$!
-record -F 499 -d 2 -p $target -o "$dir/running.pe" || fail "a process: $(cat "$dir/err")"
+until_used 2000 $target pe-record --engine ptrace -F 499 -p $target -o "$dir/running.pe" 2>"$dir/err" || fail "a process: $(cat "$dir/err")"
 fold "$dir/running.pe" >"$dir/running.folded"
 check_shares 'running process' "$dir/running.folded"
 expect 'root frames' workload "$(cut -d';' -f1 "$dir/running.folded" | cut -d' ' -f1 | sort -u)"
@@ -32,7 +32,7 @@ kill $target
 left=$(tid_of $target left); right=$(tid_of $target right)
 ran() { cut -d' ' -f1 "/proc/$target/task/$1/schedstat"; }
 before="$(ran "$left") $(ran "$right")"
-record -F 499 -d 2 -p $target -o "$dir/both.pe" || fail "threads: $(cat "$dir/err")"
+until_used 2000 $target pe-record --engine ptrace -F 499 -p $target -o "$dir/both.pe" 2>"$dir/err" || fail "threads: $(cat "$dir/err")"
 had=$(echo "$before $(ran "$left") $(ran "$right")" | awk '{ l = $3 - $1; r = $4 - $2; printf "%.1f", 100 * l / (l + r) }')
 fold "$dir/both.pe" --weight period >"$dir/both.folded"
 within 'left of both' "$had" "$(share '^left;.*go_left' "$dir/both.folded")" 5
@@ -50,8 +50,7 @@ record -F 499 -o "$dir/exec.pe" -- sh -c "'$PE_WORKLOAD' shares 0.5; exec '$PE_W
 fold "$dir/exec.pe" --weight period >"$dir/exec.folded"
 at_least 'before the exec, %' 40 "$(share '^workload;_start;.*;work' "$dir/exec.folded")"
 at_least 'after it, %' 40 "$(share '^workload;_start;.*;dive' "$dir/exec.folded")"
-"$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 & target=$!
-record -F 499 -p $target -o "$dir/plugin.pe" || fail "a plugin: $(cat "$dir/err")"
+load_while "$dir/plugin.pe" record -F 499 || fail "a plugin: $(cat "$dir/err")"
 fold "$dir/plugin.pe" --annotate >"$dir/plugin.folded"
 at_least 'in the plugin, %' 80 "$(share 'plugin_spin_\[l\]' "$dir/plugin.folded")"
 

@@ -2,7 +2,6 @@
 # A stripped program has the names, inlined functions and lines of its debug file, beside it or on a
 # debuginfod server; one of another build is refused.
 . "$(dirname "$0")/lib.sh"
-export HOME=$dir/home; mkdir "$HOME"
 cat >"$dir/spin.c" <<'C'
 #include <stdlib.h>
 #include <time.h>

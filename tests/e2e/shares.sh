@@ -18,7 +18,7 @@ grep -Eq '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU [0-9.]+ s, 
 
 "$PE_WORKLOAD" shares 30 &
 target=$!
-pe-record -F 997 -d 2 -p $target 2>"$dir/err" | pe-symbolize | stackfold >"$dir/running.folded"
+until_used 2000 $target pe-record -F 997 -p $target 2>"$dir/err" | pe-symbolize | stackfold >"$dir/running.folded"
 kill $target
 check_shares 'running process' "$dir/running.folded"
 expect 'root frame' workload "$(cut -d';' -f1 "$dir/running.folded" | cut -d' ' -f1 | sort -u)"

@@ -55,7 +55,7 @@ record -F 499 -o "$dir/exec.pe" -- sh -c "'$PE_WORKLOAD' shares 0.5; exec '$PE_W
 weighed "$dir/exec.pe" >"$dir/folded"
 at_least 'before the exec, %' 35 "$(share '^workload;_start;.*;work' "$dir/folded")"
 at_least 'after it, %' 35 "$(share '^workload;_start;.*;dive' "$dir/folded")"
-record -F 499 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 || fail "a plugin: $(cat "$dir/err")"
+record -F 499 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 </dev/null || fail "a plugin: $(cat "$dir/err")"
 fold "$dir/plugin.pe" --annotate >"$dir/folded"
 at_least 'in the plugin, %' 80 "$(share 'plugin_spin_\[l\]' "$dir/folded")"
 

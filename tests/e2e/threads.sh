@@ -26,7 +26,7 @@ expect 'share of the one thread asked for' 100.0 "$(share '^left;.*go_left' "$di
 ticks() { awk -F '[)] ' '{ split($NF, f, " "); print f[12] + f[13] }' "/proc/$target/task/$1/stat"; }
 right=$(tid_of $target right)
 before="$(ticks "$left") $(ticks "$right")"
-pe-record -F 997 -d 2 -p $target -o "$dir/both.pe" 2>/dev/null
+until_used 2000 $target pe-record -F 997 -p $target -o "$dir/both.pe" 2>/dev/null
 had=$(echo "$before $(ticks "$left") $(ticks "$right")" | awk '{ l = $3 - $1; r = $4 - $2; printf "%.1f", 100 * l / (l + r) }')
 kill $target
 fold "$dir/both.pe" >"$dir/both.folded"

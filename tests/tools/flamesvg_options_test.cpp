@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/program_options/options_description.hpp>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <boost/program_options/options_description.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "stackfold/options.h"

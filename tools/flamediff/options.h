@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <boost/program_options/options_description.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 #include <string_view>
 

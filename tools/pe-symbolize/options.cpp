@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/options.h"
 
+#include <boost/program_options/options_description.hpp>
+
 #include "base/error.h"
 
 namespace pe::symbolize {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <boost/program_options/options_description.hpp>
 
 #include "cli/run.h"
 #include "naming/resolver.h"

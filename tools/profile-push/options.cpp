@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 #include <cerrno>
 #include <cmath>

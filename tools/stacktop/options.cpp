@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/value_semantic.hpp>
 #include <initializer_list>
 #include <string_view>
 
