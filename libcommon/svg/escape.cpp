@@ -90,8 +90,8 @@ std::size_t append_escaped(std::string& out, std::string_view text, bool as_asci
   return append(out, text, {.has_references = true, .as_ascii = as_ascii});
 }
 
-std::size_t append_clean(std::string& out, std::string_view text) {
-  return append(out, text, {.has_references = false, .as_ascii = false});
+std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii) {
+  return append(out, text, {.has_references = false, .as_ascii = as_ascii});
 }
 
 }  // namespace pe::svg

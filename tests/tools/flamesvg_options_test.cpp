@@ -170,6 +170,11 @@ BOOST_AUTO_TEST_CASE(notes_are_a_comment_that_stays_one) {
   BOOST_TEST(flamesvg({"--notes", "<x"}, "a 100\n").status == 2);
 }
 
+BOOST_AUTO_TEST_CASE(notes_are_written_as_typed) {  // a comment has no references
+  const auto r = flamesvg({"--notes", "a & \"b\"\n'c'\x1b"}, "a 100\n");
+  BOOST_TEST(contains(r.out, "<!-- NOTES: a & \"b\"\n'c'\xEF\xBF\xBD -->"));
+}
+
 BOOST_AUTO_TEST_CASE(any_encoding_but_utf_8_is_written_in_ascii) {
   const auto r =
       flamesvg({"--encoding", "iso-8859-1", "--title", "\xc3\xa9"}, "\xe6\x97\xa5 100\n");
@@ -194,6 +199,22 @@ BOOST_AUTO_TEST_CASE(colours_are_kept_from_picture_to_picture) {
               std::string::npos));
 }
 
+BOOST_AUTO_TEST_CASE(separators_are_neither_taken_from_a_palette_map_nor_added) {
+  const InTempDir here;
+  std::ofstream("palette.map") << "-->rgb(1,2,3)\n";
+  const auto r = flamesvg({"--cp"}, "a;--;b;- 100\n");
+  BOOST_TEST(contains(r.out, "rgb(160,160,160)"));
+  BOOST_TEST(contains(r.out, "rgb(200,200,200)"));
+  BOOST_TEST(content("palette.map") ==
+             "->rgb(213,39,9)\n-->rgb(1,2,3)\na->rgb(236,146,35)\nb->rgb(230,117,28)\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_palette_is_black_on_the_usual_ground_for_the_perl) {
+  const auto r = flamesvg({"--compat", "--colors", "neon"}, "a 100\n");
+  BOOST_TEST(contains(r.out, "fill=\"rgb(0,0,0)\""));
+  BOOST_TEST(contains(r.out, "stop-color=\"rgb(238,238,176)\""));
+}
+
 BOOST_AUTO_TEST_CASE(a_palette_map_that_is_a_link_is_replaced_and_its_target_left_alone) {
   const InTempDir here;
   std::ofstream("target") << "b->rgb(1,2,3)\n";
@@ -206,8 +227,9 @@ BOOST_AUTO_TEST_CASE(a_palette_map_that_is_a_link_is_replaced_and_its_target_lef
 BOOST_AUTO_TEST_CASE(rgb_is_three_numbers_and_nothing_else) {
   using pe::flamesvg::parse_rgb;
   BOOST_TEST((parse_rgb("rgb(0,128,255)") == pe::svg::Rgb{0, 128, 255}));
+  BOOST_TEST((parse_rgb("rgb( 0, 128,255 )") == pe::svg::Rgb{0, 128, 255}));
   for (const char* text : {"rgb(0,0,256)", "rgb(0,0)", "rgb(0,0,0,0)", "rgb(,,)", "rgb(1,2,3",
-                           "red", "rgb(1, 2,3)", "rgb(-1,2,3)", ""})
+                           "red", "rgb(1 2,3,4)", "rgb(-1,2,3)", "rgb( ,,)", ""})
     BOOST_TEST(!parse_rgb(text), text);
 }
 
