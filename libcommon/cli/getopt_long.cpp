@@ -159,8 +159,11 @@ class Rewriter {
       value = take_arg();  // whatever it looks like
     else if (!value || value->empty())
       return complain(spelling.name, "needs a value");
-    if (const auto checked = check_value(spelling, *value))
-      given_[spelling.option] = as_words(our_name(script_.options[spelling.option]), *checked);
+    const PerlOption& option = script_.options[spelling.option];
+    if (option.empty_is_none && value->empty())
+      given_[spelling.option].clear();
+    else if (const auto checked = check_value(spelling, *value))
+      given_[spelling.option] = as_words(our_name(option), *checked);
   }
 
   std::optional<std::string> check_value(const Spelling& spelling, std::string_view value) {

@@ -30,6 +30,8 @@ struct PerlOption {
   Takes takes = Takes::kNothing;
   /// Our option for it, without dashes; nothing if ours has the script's name.
   std::string_view as = {};
+  /// The script takes an empty text for none, as of a variable that is not set.
+  bool empty_is_none = false;
 };
 
 /// How a script takes its command line.

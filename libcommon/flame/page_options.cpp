@@ -20,7 +20,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr NumberRange kWidths{.low = 100, .high = 1'000'000};
+constexpr NumberRange kWidths{.low = 2 * svg::Geometry::kSideMargin + 1, .high = 1'000'000};
 constexpr NumberRange kFrameHeights{.low = 2, .high = 1000};
 constexpr NumberRange kFontSizes{.low = 1, .high = 1000};
 constexpr NumberRange kFontWidths{.low = 0.01, .high = 10};

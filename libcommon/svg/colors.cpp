@@ -278,6 +278,7 @@ Background default_background(Palette palette) {
     case Palette::kJava:
     case Palette::kJs:
     case Palette::kPerl:
+    case Palette::kBlack:
       break;
     default:
       name = "grey";

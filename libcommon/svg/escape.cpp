@@ -58,8 +58,8 @@ std::size_t append_character(std::string& out, const CodePoint& c, std::string_v
     out += reference;
     return 0;
   }
-  if (escaping.as_ascii) {
-    const char32_t shown = is_kept ? c.value : kReplacement;
+  const char32_t shown = is_kept ? c.value : kReplacement;
+  if (escaping.as_ascii && shown > 0x7F) {
     fmt::format_to(std::back_inserter(out), "&#{};", static_cast<std::uint32_t>(shown));
   } else {
     out += is_kept ? bytes : "\xEF\xBF\xBD";
@@ -90,8 +90,8 @@ std::size_t append_escaped(std::string& out, std::string_view text, bool as_asci
   return append(out, text, {.has_references = true, .as_ascii = as_ascii});
 }
 
-std::size_t append_clean(std::string& out, std::string_view text) {
-  return append(out, text, {.has_references = false, .as_ascii = false});
+std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii) {
+  return append(out, text, {.has_references = false, .as_ascii = as_ascii});
 }
 
 }  // namespace pe::svg

@@ -15,8 +15,8 @@ namespace pe::svg {
 /// that is not ASCII is written as a character reference.
 std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii = false);
 
-/// As append_escaped(), without references: for what is not read as XML, but
-/// must show the same characters.
-std::size_t append_clean(std::string& out, std::string_view text);
+/// As append_escaped(), but markup characters stay: for what is not read as XML, such as a
+/// comment, but must show the same characters.
+std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii = false);
 
 }  // namespace pe::svg

@@ -59,7 +59,7 @@ Palette js_hue(std::string_view name) {
     return Palette::kAqua;
   if (name == " ")
     return Palette::kGreen;
-  return name.ends_with("_[k]") ? Palette::kOrange : Palette::kRed;
+  return contains(name, "_[k]") ? Palette::kOrange : Palette::kRed;
 }
 
 Palette perl_hue(std::string_view name) {
@@ -103,7 +103,7 @@ Palette hue_of_name(Palette palette, std::string_view name) {
     case Palette::kWakeup:
       return Palette::kAqua;
     case Palette::kChain:
-      return name.ends_with("_[w]") ? Palette::kAqua : Palette::kBlue;
+      return contains(name, "_[w]") ? Palette::kAqua : Palette::kBlue;
     case Palette::kHotCold:
       return name.ends_with("_[o]") ? Palette::kIo : Palette::kHot;
     default:

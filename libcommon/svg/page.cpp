@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/take_until.h"
 #include "base/utf8.h"
 #include "page_assets.h"
 #include "svg/base64.h"
@@ -90,16 +91,25 @@ void PageWriter::attribute(std::string_view name, double value) {
   text_ += '"';
 }
 
+void PageWriter::notes() {
+  if (style_.notes.empty())
+    return;
+  text_ += "<!-- NOTES:";
+  std::string_view separator = " ";
+  const std::string notes = in_comment(style_.notes) + "\n";
+  for (std::string_view left = notes; const auto line = take_until(left, '\n'); separator = "\n") {
+    text_ += separator;
+    replaced_ += append_clean(text_, *line, is_ascii());
+  }
+  text_ += " -->\n";
+}
+
 void PageWriter::open_document(double height) {
   const double width = style_.geometry.width;
   text_ += "<?xml version=\"1.0\"";
   attribute("encoding", style_.encoding);
   text_ += " standalone=\"yes\"?>\n";
-  if (!style_.notes.empty()) {
-    text_ += "<!-- NOTES: ";
-    escaped(in_comment(style_.notes));
-    text_ += " -->\n";
-  }
+  notes();
   text_ +=
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";

@@ -101,6 +101,7 @@ class PageWriter {
 
  private:
   void open_document(double height);
+  void notes();
   void head();
   void legend();
   void bar();

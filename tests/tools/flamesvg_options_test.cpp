@@ -171,6 +171,13 @@ BOOST_AUTO_TEST_CASE(notes_are_a_comment_that_stays_one) {
   BOOST_TEST(flamesvg({"--notes", "<x"}, "a 100\n").status == 2);
 }
 
+BOOST_AUTO_TEST_CASE(notes_are_written_as_typed) {  // a comment has no references
+  const auto r = flamesvg({"--notes", "a & \"b\"\n'c'\x1b"}, "a 100\n");
+  BOOST_TEST(contains(r.out, "<!-- NOTES: a & \"b\"\n'c'\xEF\xBF\xBD -->"));
+  BOOST_TEST(contains(flamesvg({"--notes", "a & \xc3\xa9", "--encoding", "latin1"}, "a 100\n").out,
+                      "<!-- NOTES: a & &#233; -->"));
+}
+
 BOOST_AUTO_TEST_CASE(any_encoding_but_utf_8_is_written_in_ascii) {
   const auto r =
       flamesvg({"--encoding", "iso-8859-1", "--title", "\xc3\xa9"}, "\xe6\x97\xa5 100\n");
@@ -195,6 +202,50 @@ BOOST_AUTO_TEST_CASE(colours_are_kept_from_picture_to_picture) {
               std::string::npos));
 }
 
+BOOST_AUTO_TEST_CASE(separators_are_neither_taken_from_a_palette_map_nor_added) {
+  const InTempDir here;
+  std::ofstream("palette.map") << "-->rgb(1,2,3)\n";
+  const auto r = flamesvg({"--cp"}, "a;--;b;- 100\n");
+  BOOST_TEST(contains(r.out, "rgb(160,160,160)"));
+  BOOST_TEST(contains(r.out, "rgb(200,200,200)"));
+  BOOST_TEST(content("palette.map") ==
+             "->rgb(213,39,9)\n-->rgb(1,2,3)\na->rgb(236,146,35)\nb->rgb(230,117,28)\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_palette_is_black_on_the_usual_ground_for_the_perl) {
+  const auto r = flamesvg({"--compat", "--colors", "neon"}, "a 100\n");
+  BOOST_TEST(contains(r.out, "fill=\"rgb(0,0,0)\""));
+  BOOST_TEST(contains(r.out, "stop-color=\"rgb(238,238,176)\""));
+}
+
+BOOST_AUTO_TEST_CASE(texts_are_escaped_already_for_the_perl) {
+  const std::vector<std::string> args = {"--title=a &lt;b&gt; &amp;amp; & &x;",
+                                         "--subtitle=it&#39;s", "--countname=&quot;C&quot;"};
+  std::vector<std::string> compat = args;
+  compat.emplace_back("--compat");
+  const auto r = flamesvg(compat, "a 100\n");
+  BOOST_TEST(contains(r.out, ">a &lt;b&gt; &amp;amp; &amp; &amp;x;</text>"));
+  BOOST_TEST(contains(r.out, ">it&#39;s</text>"));
+  BOOST_TEST(contains(r.out, "a (100 &quot;C&quot;, 100.00%)"));
+  BOOST_TEST(contains(flamesvg(args, "a 100\n").out, ">a &amp;lt;b&amp;gt; &amp;amp;amp;"));
+}
+
+BOOST_AUTO_TEST_CASE(for_the_perl_shades_by_hash_are_never_by_chance) {
+  const auto by_hash = flamesvg({"--compat", "--hash"}, "a 100\n");
+  BOOST_TEST(flamesvg({"--compat", "--hash", "--random"}, "a 100\n").out == by_hash.out);
+}
+
+BOOST_AUTO_TEST_CASE(shares_of_no_counts_are_refused) {  // the perl divides by zero
+  const auto r = flamesvg({"--compat", "--factor", "0"}, "a 100\n");
+  BOOST_TEST(r.status == 2);
+  BOOST_TEST(r.err == "flamesvg: --factor: not a number above 0: '0' (see --help)\n");
+}
+
+BOOST_AUTO_TEST_CASE(differences_below_one_are_pale_for_the_perl) {
+  BOOST_TEST(contains(flamesvg({"--compat"}, "a 99.5 100\n").out, "rgb(255,105,105)"));
+  BOOST_TEST(contains(flamesvg({}, "a 99.5 100\n").out, "rgb(255,0,0)"));
+}
+
 BOOST_AUTO_TEST_CASE(a_palette_map_that_is_a_link_is_replaced_and_its_target_left_alone) {
   const InTempDir here;
   std::ofstream("target") << "b->rgb(1,2,3)\n";
@@ -207,8 +258,9 @@ BOOST_AUTO_TEST_CASE(a_palette_map_that_is_a_link_is_replaced_and_its_target_lef
 BOOST_AUTO_TEST_CASE(rgb_is_three_numbers_and_nothing_else) {
   using pe::flamesvg::parse_rgb;
   BOOST_TEST((parse_rgb("rgb(0,128,255)") == pe::svg::Rgb{0, 128, 255}));
+  BOOST_TEST((parse_rgb("rgb( 0, 128,255 )") == pe::svg::Rgb{0, 128, 255}));
   for (const char* text : {"rgb(0,0,256)", "rgb(0,0)", "rgb(0,0,0,0)", "rgb(,,)", "rgb(1,2,3",
-                           "red", "rgb(1, 2,3)", "rgb(-1,2,3)", ""})
+                           "red", "rgb(1 2,3,4)", "rgb(-1,2,3)", "rgb( ,,)", ""})
     BOOST_TEST(!parse_rgb(text), text);
 }
 

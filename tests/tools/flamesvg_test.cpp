@@ -221,8 +221,8 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
     BOOST_TEST(r.out.empty());
     BOOST_TEST(r.err == "flamesvg: " + message + " (see --help)\n");
   };
-  refused({"--width", "-1"}, "--width: not a number from 100 to 1000000: '-1'");
-  refused({"--width", "1e5"}, "--width: not a number from 100 to 1000000: '1e5'");
+  refused({"--width", "-1"}, "--width: not a number from 21 to 1000000: '-1'");
+  refused({"--width", "1e5"}, "--width: not a number from 21 to 1000000: '1e5'");
   refused({"--fontsize", "nan"}, "--fontsize: not a number from 1 to 1000: 'nan'");
   refused({"--minwidth", "101%"}, "--minwidth: neither pixels nor a percentage: '101%'");
   refused({"--embed", "3G"}, "--embed: not a size such as 3M, all or none: '3G'");

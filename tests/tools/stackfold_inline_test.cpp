@@ -152,6 +152,20 @@ BOOST_AUTO_TEST_CASE(compat_takes_any_line_behind_a_frame_for_its_source) {
   BOOST_TEST(folded("\t1f a (/x)\n") == "");  // the blank line is taken for it
 }
 
+// Only up to the first function without a name, if the module has none either.
+BOOST_AUTO_TEST_CASE(compat_reads_no_source_line_after_unknown_functions_of_unknown_modules) {
+  const auto folded = [](std::string_view frames) {
+    return stackfold({"--compat", "--srcline"}, sample(frames)).out;
+  };
+  BOOST_TEST(folded("\t1f [unknown] ([unknown])\n\t2f b (/x)\n  b.c:1\n") ==
+             "prog;b:b.c:1;[unknown] 5\n");
+  BOOST_TEST(folded("\t1f [unknown]+0x1 ([unknown])\n") == "prog;[unknown] 5\n");
+  BOOST_TEST(folded("\t1f a->[unknown]->b ([unknown])\n  a.c:1\n\t2f c (/x)\n  c.c:1\n") ==
+             "prog;c:c.c:1;a:a.c:1;[unknown]_[i];b_[i] 5\n");
+  BOOST_TEST(folded("\t1f a ([unknown])\n  a.c:1\n\t2f [unknown] (/unknown)\n  u.c:1\n") ==
+             "prog;[unknown]:u.c:1;a:a.c:1 5\n");
+}
+
 BOOST_AUTO_TEST_CASE(inputs_without_frame_lines_refuse_these_options) {
   for (const char* option : {"--inline", "--srcline"}) {
     const auto r = stackfold({option}, "a;b 1\n");

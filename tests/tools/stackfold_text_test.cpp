@@ -6,6 +6,7 @@
 #include "stackfold/formats/perf_script/header.h"
 #include "stackfold/function_name.h"
 #include "support/stackfold.h"
+#include "support/temp_dir.h"
 
 using pe::fold::HeaderRules;
 using pe::fold::parse_perf_header;
@@ -96,6 +97,27 @@ BOOST_AUTO_TEST_CASE(fields_of_a_tracepoint_are_no_frame) {
 BOOST_AUTO_TEST_CASE(a_last_sample_without_a_blank_line_counts_but_not_for_the_perl) {
   BOOST_TEST(folded(kHeader + "\t1f a (/x)\n") == "prog;a 5\n");
   BOOST_TEST(folded_as_perl(kHeader + "\t1f a (/x)\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(to_the_perl_several_files_are_one_text) {
+  const pe::testing::TempDir dir;
+  const auto begin = dir.file("begin", kHeader + "\t1f a (/x)\n\t2f b (/x)");  // no newline
+  const auto end = dir.file("end", "\t3f c (/x)\n\nprog 12 [000] 1.0: 2 faults: \n\t1f d (/x)\n\n");
+  const auto blank = dir.file("blank", "\n");
+  const auto both = stackfold({"--compat", begin, end}, "");
+  BOOST_TEST(both.out == "prog;c;b;a 5\n");  // the first event is that of all files
+  BOOST_TEST(both.err ==
+             fmt::format("stackfold: {}: 1 sample read; 1 sample of other events left out "
+                         "(folded: cycles; see --event)\n",
+                         begin));
+  BOOST_TEST(stackfold({"--compat", begin, blank}, "").out == "prog;b;a 5\n");
+  BOOST_TEST(stackfold({begin, end}, "").out == "prog;b;a 5\nprog;d 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(files_of_other_formats_are_read_one_by_one_for_the_perl_too) {
+  const pe::testing::TempDir dir;
+  const auto one = dir.file("one", "a;b 1\n");
+  BOOST_TEST(stackfold({"--compat", one, one}, "").out == "a;b 2\n");
 }
 
 BOOST_AUTO_TEST_CASE(carriage_returns_are_stepped_over) {

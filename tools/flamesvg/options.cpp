@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "cli/choice.h"
+#include "flamesvg/perl_names.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -37,6 +38,8 @@ svg::Palette read_palette(const cli::CommandLine& line) {
 void read_shade(const cli::CommandLine& line, Options& options) {
   if (line.has("hash"))
     options.shade = svg::Shade::kByHash;
+  if (line.has("hash") && line.has("compat"))
+    return;  // even with --random
   if (!line.has("random") && !line.has("seed"))
     return;
   options.shade = svg::Shade::kByChance;
@@ -138,6 +141,10 @@ Options read_options(const cli::CommandLine& line) {
   read_colors(line, options);
   read_shape(line, options);
   flame::read_number(line, "factor", kFactors, options.factor);
+  if (options.is_perl && options.factor == 0)
+    refuse("factor", "not a number above 0", *line.text("factor"));
+  if (options.is_perl)
+    unescape_texts(options.page);
   flame::read_text(line, "nameattr", options.name_attributes);
   if (!options.name_attributes.empty())  // links need elements of their own
     options.embed_limit = 0;

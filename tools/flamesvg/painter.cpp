@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/painter.h"
 
+#include <algorithm>
+
 namespace pe::flamesvg {
 
 svg::Rgb Painter::color_of_name(std::string_view name) const {
@@ -18,8 +20,10 @@ svg::Rgb Painter::color_of_name(std::string_view name) const {
 svg::Rgb Painter::paint(calltree::NodeId node) {
   const std::string_view name = tree_.name(node);
   const auto delta = tree_.delta(node);
-  if (delta && !svg::separator_color(name))
-    return svg::difference_color(options_.negate ? -*delta : *delta, tree_.largest_delta());
+  if (delta && !svg::separator_color(name)) {
+    const double largest = std::max(tree_.largest_delta(), options_.is_perl ? 1.0 : 0.0);
+    return svg::difference_color(options_.negate ? -*delta : *delta, largest);
+  }
   const svg::Rgb color = color_of_name(name);
   if (kept_ != nullptr)
     kept_->add(name, color);

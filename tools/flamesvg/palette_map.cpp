@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -14,6 +15,14 @@
 #include "io/replace_file.h"
 
 namespace pe::flamesvg {
+namespace {
+
+std::string_view without_blanks(std::string_view text) {
+  const auto begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+}  // namespace
 
 std::optional<svg::Rgb> parse_rgb(std::string_view text) {
   constexpr std::string_view kBegin = "rgb(";
@@ -25,7 +34,7 @@ std::optional<svg::Rgb> parse_rgb(std::string_view text) {
     const auto comma = text.find(',');
     if ((comma == std::string_view::npos) != (i == 2))
       return std::nullopt;
-    const auto value = parse_number<std::uint8_t>(text.substr(0, comma));
+    const auto value = parse_number<std::uint8_t>(without_blanks(text.substr(0, comma)));
     if (!value)
       return std::nullopt;
     channels[i] = *value;
@@ -65,8 +74,13 @@ void PaletteMap::write(const std::string& path) const {
   io::replace_file(path, text);
 }
 
+void PaletteMap::add(std::string_view name, svg::Rgb color) {
+  if (!svg::separator_color(name))
+    colors_.emplace(name, color);
+}
+
 std::optional<svg::Rgb> PaletteMap::find(std::string_view name) const {
-  const auto found = colors_.find(name);
+  const auto found = svg::separator_color(name) ? colors_.end() : colors_.find(name);
   return found == colors_.end() ? std::nullopt : std::optional(found->second);
 }
 

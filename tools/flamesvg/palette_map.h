@@ -22,8 +22,9 @@ class PaletteMap {
   /// Replaces the file, lines in bytewise order.  Throws Error.
   void write(const std::string& path) const;
 
+  /// Separators between parts of a stack have colours of their own: find() and add() skip them.
   [[nodiscard]] std::optional<svg::Rgb> find(std::string_view name) const;
-  void add(std::string_view name, svg::Rgb color) { colors_.emplace(name, color); }
+  void add(std::string_view name, svg::Rgb color);
   /// Lines that are no "name->rgb(R,G,B)".
   [[nodiscard]] std::uint64_t ignored_lines() const noexcept { return ignored_lines_; }
 
@@ -32,7 +33,7 @@ class PaletteMap {
   std::uint64_t ignored_lines_ = 0;
 };
 
-/// The colour that "rgb(R,G,B)" names.
+/// The colour that "rgb(R,G,B)" names; blanks may stand around the numbers.
 std::optional<svg::Rgb> parse_rgb(std::string_view text);
 
 }  // namespace pe::flamesvg

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/perl_names.h"
 
+#include <string>
+#include <utility>
+
 namespace pe::flamesvg {
 namespace {
 
 using cli::Takes;
 
 constexpr cli::PerlOption kOptions[] = {
-    {.name = "title", .takes = Takes::kText},
+    {.name = "title", .takes = Takes::kText, .empty_is_none = true},
     {.name = "subtitle", .takes = Takes::kText},
     {.name = "width", .takes = Takes::kInteger},
     {.name = "height", .takes = Takes::kInteger},
@@ -18,7 +21,7 @@ constexpr cli::PerlOption kOptions[] = {
     {.name = "countname", .takes = Takes::kText},
     {.name = "nametype", .takes = Takes::kText},
     {.name = "colors", .takes = Takes::kText},
-    {.name = "bgcolors", .takes = Takes::kText},
+    {.name = "bgcolors", .takes = Takes::kText, .empty_is_none = true},
     {.name = "hash"},
     {.name = "random"},
     {.name = "cp"},
@@ -26,7 +29,7 @@ constexpr cli::PerlOption kOptions[] = {
     {.name = "inverted"},
     {.name = "flamechart"},
     {.name = "negate"},
-    {.name = "total", .takes = Takes::kText},
+    {.name = "total", .takes = Takes::kText, .empty_is_none = true},
     {.name = "factor", .takes = Takes::kNumber},
     {.name = "nameattr", .takes = Takes::kText},
     {.name = "notes", .takes = Takes::kText},
@@ -43,5 +46,19 @@ constexpr cli::PerlName kNames[] = {
 }  // namespace
 
 constinit const std::span<const cli::PerlName> kPerlNames = kNames;
+
+void unescape_texts(svg::PageStyle& page) {
+  constexpr std::pair<std::string_view, char> kReferences[] = {
+      {"&lt;", '<'},   {"&gt;", '>'},    {"&quot;", '"'},
+      {"&#39;", '\''}, {"&apos;", '\''}, {"&amp;", '&'},
+  };
+  for (std::string* text : {&page.title, &page.subtitle, &page.count_name})
+    for (std::size_t at = text->find('&'); at != std::string::npos; at = text->find('&', at + 1))
+      for (const auto& [reference, character] : kReferences)
+        if (std::string_view(*text).substr(at).starts_with(reference)) {
+          text->replace(at, reference.size(), 1, character);
+          break;
+        }
+}
 
 }  // namespace pe::flamesvg

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -102,11 +103,14 @@ bool take_stream(io::Input& input, const fold::Options& options, Taken& taken, c
   return tell(report, input, options, io);
 }
 
-/// false if nothing in the input was of the format.
-bool fold_text(io::Input& input, const fold::Options& options, const fold::Format& format,
-               folded::FoldedCounts& counts, cli::Io& io) {
+/// false if nothing in the inputs was of the format.  Several are one text, which messages call by
+/// the first one's name.
+bool fold_text(std::span<io::Input> inputs, const fold::Options& options,
+               const fold::Format& format, folded::FoldedCounts& counts, cli::Io& io) {
+  io::Input& input = inputs.front();
   const bool is_empty = input.peek(1).empty();
-  const fold::TextReport report = format.fold(input, options, counts);
+  const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
+                                                    : format.fold(input, options, counts);
   std::string left_out;
   add_left_out(left_out, report);
   if (!left_out.empty())
@@ -188,12 +192,25 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
     throw Error(fmt::format("{}: --modules: {} text has no modules", input, format.name));
 }
 
-/// false if the input was damaged, or nothing of any known form.
-bool take_input(io::Input input, const fold::Options& options, Taken& taken, cli::Io& io) {
-  const fold::Format& format = options.from != nullptr ? *options.from : fold::detect(input);
+const fold::Format& format_of(io::Input& input, const fold::Options& options) {
+  return options.from != nullptr ? *options.from : fold::detect(input);
+}
+
+/// How many of the inputs to read at once.
+std::size_t read_at_once(std::span<io::Input> inputs, const fold::Options& options) {
+  const bool are_one_text =
+      options.is_perl && format_of(inputs.front(), options).fold_as_perl != nullptr;
+  return are_one_text ? inputs.size() : 1;
+}
+
+/// false if the input was damaged, or nothing of any known form.  Several are of one format.
+bool take_inputs(std::span<io::Input> inputs, const fold::Options& options, Taken& taken,
+                 cli::Io& io) {
+  io::Input& input = inputs.front();
+  const fold::Format& format = format_of(input, options);
   refuse_options(options, format, input.name());
   if (format.fold != nullptr)
-    return fold_text(input, options, format, taken.counts, io);
+    return fold_text(inputs, options, format, taken.counts, io);
   if (&format == &fold::stream_format())
     return take_stream(input, options, taken, io);
   return fold_folded(std::move(input), taken.counts, io);
@@ -254,8 +271,9 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     inputs.push_back(io::Input::open(path, io.in_fd));
   if (options.merges_sorted)
     return fold::merge_sorted(std::move(inputs), options.with_stats, io) ? cli::kOk : cli::kFailure;
-  for (io::Input& input : inputs)
-    is_whole = take_input(std::move(input), options, taken, io) && is_whole;
+  const std::size_t at_once = read_at_once(inputs, options);
+  for (std::span<io::Input> left = inputs; !left.empty(); left = left.subspan(at_once))
+    is_whole = take_inputs(left.first(at_once), options, taken, io) && is_whole;
   if (!refiner.is_idle())
     refine(counts, refiner, refined, io);
   const folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;

@@ -20,6 +20,7 @@ constexpr pe::cli::PerlOption kOptions[] = {
     {.name = "addrs"},
     {.name = "all"},
     {.name = "event-filter", .takes = Takes::kText, .as = "event"},
+    {.name = "title", .takes = Takes::kText, .empty_is_none = true},
     {.name = "width", .takes = Takes::kInteger},
     {.name = "fontsize", .takes = Takes::kNumber},
     {.name = "shorten-pkgs", .takes = Takes::kNegation},
@@ -106,6 +107,14 @@ BOOST_AUTO_TEST_CASE(a_value_may_look_like_an_option_or_be_empty) {
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_text_may_be_none) {
+  BOOST_TEST(options_of({"--title", ""}) == Words{}, boost::test_tools::per_element());
+  BOOST_TEST(options_of({"--title", "a", "--title", ""}) == Words{},
+             boost::test_tools::per_element());
+  BOOST_TEST(options_of({"--title", "", "--title", "a"}) == Words{"--title=a"},
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(the_last_of_a_repeated_option_counts) {
   BOOST_TEST(options_of({"--event=a", "-k", "-k", "--event=b"}) == (Words{"--kernel", "--event=b"}),
              boost::test_tools::per_element());
@@ -181,6 +190,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_get_the_usage_and_the_scripts_status) {
              "      --addrs\n"
              "      --all\n"
              "      --event-filter EVENT  this event\n"
+             "      --title\n"
              "      --width\n"
              "      --fontsize\n"
              "      --[no-]shorten-pkgs\n"

@@ -53,7 +53,8 @@ constexpr Format kFormats[] = {
     {"perf-script",
      perf_script::looks_like,
      perf_script::fold,
-     {.times = true, .frame_lines = true, .modules = true}},
+     {.times = true, .frame_lines = true, .modules = true},
+     perf_script::fold_as_perl},
     {"folded", folded::looks_folded, nullptr},
 };
 

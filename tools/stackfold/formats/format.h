@@ -33,6 +33,9 @@ struct Format {
   /// which have reports of their own.
   TextReport (*fold)(io::Input& input, const Options& options, folded::FoldedCounts& counts);
   FormatHas has = {};
+  /// --compat: reads all inputs as one text; nullptr: each is read by itself.
+  TextReport (*fold_as_perl)(std::span<io::Input> inputs, const Options& options,
+                             folded::FoldedCounts& counts) = nullptr;
 };
 
 /// All of them; where several fit an input, it is the first.

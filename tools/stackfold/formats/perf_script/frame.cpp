@@ -12,6 +12,8 @@
 namespace pe::fold {
 namespace {
 
+constexpr std::string_view kUnknown = "[unknown]";  ///< a function, or a module
+
 /// "/tmp/perf-123.map", anywhere in the path.
 bool is_perf_map(std::string_view module) {
   constexpr std::string_view kStart = "/tmp/perf-";
@@ -38,7 +40,7 @@ bool is_kernel_to_perl(std::string_view module) {
 
 /// What stands for a function without a name: its module in brackets.
 std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
-  std::string_view name = frame.module == "[unknown]" ? "unknown" : file_name(frame.module);
+  std::string_view name = frame.module == kUnknown ? "unknown" : file_name(frame.module);
   if (rules.is_perl && frame.module.ends_with('/'))
     name = {};
   if (!rules.is_perl && name.size() > 2 && name.front() == '[' && name.back() == ']')
@@ -127,6 +129,13 @@ std::string_view behind_pc(std::string_view line) {
   return line.substr(at);
 }
 
+std::size_t perl_source_lines(const PerfFrame& frame, std::size_t functions) {
+  if (functions == 0 || frame.module != kUnknown)
+    return functions;
+  const auto parts = split_inlined(without_offset(frame.function), true);
+  return static_cast<std::size_t>(std::find(parts.begin(), parts.end(), kUnknown) - parts.begin());
+}
+
 std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rules) {
   std::vector<std::string> frames;
   const std::string_view function = without_offset(frame.function);
@@ -134,13 +143,13 @@ std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rul
       (rules.is_perl || !function.starts_with("(anonymous namespace)")))
     return frames;
   for (const std::string_view part : split_inlined(function, rules.is_perl)) {
-    const bool is_unknown = part == "[unknown]";
+    const bool is_unknown = part == kUnknown;
     std::string text = is_unknown ? unknown_text(frame, rules) : std::string(part);
     if (!is_unknown || rules.is_perl)  // which tidies a module's name as if it were a function's
       text = function_name(text, rules.is_perl, rules.is_java);
     if (!rules.is_perl) {
       text = clean_name(text);
-      if (text == "[unknown]" && !is_unknown)
+      if (text == kUnknown && !is_unknown)
         continue;  // nothing is left of it
       if (!is_unknown)
         text.insert(0, prefix_of(frame.module, rules));

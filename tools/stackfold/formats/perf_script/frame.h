@@ -38,6 +38,10 @@ std::string_view behind_pc(std::string_view line);
 /// The function without "+0x1f" at its end.
 std::string_view without_offset(std::string_view function);
 
+/// How many source lines stackcollapse-perf.pl reads after a frame line of `functions` functions:
+/// one for each, up to the first without a name if the module is unknown, too.
+std::size_t perl_source_lines(const PerfFrame& frame, std::size_t functions);
+
 /// What decides how a function is written.
 struct FrameRules {
   Marks marks;

@@ -188,8 +188,10 @@ void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
   if (in_sample_ && !is_expanded)
     pending_ = frames_of(frame, rules_);
   has_context_ = is_expanded && options_.with_context;
-  pending_sources_ = 0;
-  is_pending_ = options_.with_source && !(options_.is_perl && (is_expanded || pending_.empty()));
+  next_source_ = 0;
+  if (options_.is_perl)
+    sources_ = is_expanded ? 0 : perl_source_lines(frame, pending_.size());
+  is_pending_ = options_.with_source && !(options_.is_perl && sources_ == 0);
   if (!is_pending_)
     add_pending();
 }
@@ -211,8 +213,8 @@ bool PerfScriptFolder::uninline(const PerfFrame& frame) {
 /// Takes the line behind a frame if it tells where in the source that is.
 bool PerfScriptFolder::take_source(std::string_view line) {
   if (options_.is_perl) {  // whatever the line is, and one for each inlined function
-    pending_[pending_sources_++] += source_suffix(line, true);
-    if (pending_sources_ == pending_.size())
+    pending_[next_source_++] += source_suffix(line, true);
+    if (next_source_ == sources_)
       add_pending();
     return true;
   }
@@ -337,6 +339,15 @@ bool looks_like(std::string_view head) {
 
 TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
   return PerfScriptFolder(counts, options).fold(input);
+}
+
+TextReport fold_as_perl(std::span<io::Input> inputs, const Options& options,
+                        folded::FoldedCounts& counts) {
+  PerfScriptFolder folder(counts, options);
+  TextReport report;
+  for (io::Input& input : inputs)
+    report = folder.fold(input);
+  return report;
 }
 
 }  // namespace perf_script

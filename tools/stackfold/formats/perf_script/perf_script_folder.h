@@ -30,7 +30,8 @@ class PerfScriptFolder {
   /// `counts` must outlive this.
   PerfScriptFolder(folded::FoldedCounts& counts, const Options& options);
 
-  /// Reads to the end and adds every stack.
+  /// Reads to the end and adds every stack.  With --compat, a stack that has not ended continues
+  /// in the next input; the report is of all of them.
   TextReport fold(io::Input& input);
 
  private:
@@ -87,7 +88,8 @@ class PerfScriptFolder {
   std::optional<Uninliner> uninliner_;
   Before before_ = Before::kNothing;
   std::vector<std::string> pending_;  ///< frames of a line whose source line may follow
-  std::size_t pending_sources_ = 0;   ///< the perl: how many of them have theirs
+  std::size_t sources_ = 0;           ///< --compat: how many of them have source lines
+  std::size_t next_source_ = 0;       ///< ... and which is next
   bool has_context_ = false;          ///< they tell their lines themselves
   bool is_pending_ = false;
   bool in_sample_ = false;
@@ -106,6 +108,10 @@ namespace perf_script {
 bool looks_like(std::string_view head);
 
 TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+
+/// As perl's <> reads them, files are one text: a stack may continue in the next.
+TextReport fold_as_perl(std::span<io::Input> inputs, const Options& options,
+                        folded::FoldedCounts& counts);
 
 }  // namespace perf_script
 
