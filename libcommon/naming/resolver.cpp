@@ -201,7 +201,7 @@ void Resolver::expect_jit(std::uint32_t pid) {
 }
 
 void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
-  if (!symbols::is_jit_dump_name(path))
+  if (!proc::is_jit_dump_name(path))
     return;
   expect_jit(pid);
   Jit& jit = jits_[pid];
@@ -247,7 +247,8 @@ Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
   }
   Resolved resolved = from_perf_map(jit, pid, avma);
   if (jit.dump && resolved.unnamed == Unnamed::kNoMap)
-    return unknown(Unnamed::kNotInMap, jit.dump_path, perf::kSymbolJit);
+    return unknown(jit.dump->is_unfinished() ? Unnamed::kNotWritten : Unnamed::kNotInMap,
+                   jit.dump_path, perf::kSymbolJit);
   return resolved;
 }
 

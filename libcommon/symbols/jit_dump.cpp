@@ -8,8 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/file_name.h"
-
 namespace pe::symbols {
 namespace {
 
@@ -37,17 +35,6 @@ struct CodePlace {
 
 }  // namespace
 
-bool is_jit_dump_name(std::string_view path) {
-  std::string_view name = file_name(path);
-  constexpr std::string_view kBefore = "jit-", kBehind = ".dump";
-  if (!path.starts_with('/') || !name.starts_with(kBefore) || !name.ends_with(kBehind) ||
-      name.size() <= kBefore.size() + kBehind.size())
-    return false;
-  name.remove_prefix(kBefore.size());
-  name.remove_suffix(kBehind.size());
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 std::variant<JitDump, JitMapFailure> JitDump::open(const std::string& path, uid_t owner,
                                                    pid_t root_of) {
   auto opened = open_jit_file(path, owner, root_of);
@@ -58,19 +45,32 @@ std::variant<JitDump, JitMapFailure> JitDump::open(const std::string& path, uid_
 
 std::variant<JitDump, JitMapFailure> JitDump::check(io::RegularFile file) {
   JitDump dump(std::move(file.fd));
-  if (!dump.read_header())
+  dump.has_grown();
+  dump.read_header();
+  if (dump.is_damaged_)
     return JitMapFailure::kUnreadable;
   return dump;
 }
 
-bool JitDump::read_header() {
-  size_ = sizeof(Header);
+/// Nothing as long as its end is not written.
+void JitDump::read_header() {
   const auto header = ByteReader(bytes_at(0, sizeof(Header))).take<Header>();
-  if (!header || header->magic != kMagic || header->size < sizeof(Header))
-    return false;
+  if (!header)
+    return;
+  is_damaged_ = header->magic != kMagic || header->size < sizeof(Header);
+  bad_records_ += is_damaged_ ? 1 : 0;
   has_other_clock_ = (header->flags & kOtherClock) != 0;
   position_ = header->size;
-  return true;
+}
+
+/// Whether there is more of the file than size_, which then is set to that.
+bool JitDump::has_grown() {
+  struct stat status = {};
+  if (::fstat(fd_.get(), &status) != 0)
+    return false;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  is_cut_ = size > kMaxFileBytes;
+  return std::exchange(size_, std::max(size_, std::min(size, kMaxFileBytes))) < size_;
 }
 
 /// At most `size` bytes of the file, fewer at its end.  Valid until the next call.
@@ -99,19 +99,15 @@ std::optional<JitDump::Prefix> JitDump::next_prefix() {
 }
 
 void JitDump::advance(std::uint64_t time_ns, const OnCodeChange& on_change) {
+  if (position_ == 0 && has_grown())
+    read_header();
   if (has_other_clock_)
     time_ns = std::numeric_limits<std::uint64_t>::max();
-  while (!is_damaged_) {
-    if (!next_) {
+  while (!is_damaged_ && position_ != 0) {
+    if (!next_)
       next_ = next_prefix();
-      struct stat status = {};
-      if (!next_ && !is_damaged_ && ::fstat(fd_.get(), &status) == 0 &&
-          std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes) > size_) {
-        is_cut_ = static_cast<std::uint64_t>(status.st_size) > kMaxFileBytes;
-        size_ = std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes);
-        next_ = next_prefix();
-      }
-    }
+    if (!next_ && !is_damaged_ && has_grown())
+      next_ = next_prefix();
     if (!next_ || next_->time_ns > time_ns)
       return;
     const Prefix due = *std::exchange(next_, std::nullopt);

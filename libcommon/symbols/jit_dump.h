@@ -36,9 +36,6 @@
 
 namespace pe::symbols {
 
-/// Whether a mapped file is called as a jitdump is: "/tmp/jit-123.dump".
-bool is_jit_dump_name(std::string_view path);
-
 struct JitLine {
   std::string_view file;  ///< as in the dump; dies with it
   std::uint32_t line;
@@ -51,7 +48,8 @@ class JitDump {
   static constexpr std::size_t kMaxFilesBytes = 64U << 20;
 
   /// Opens `path`, which must belong to `owner`; nothing is read but its header.  A file that is no
-  /// jitdump, or one of the other byte order, is kUnreadable.
+  /// jitdump, or one of the other byte order, is kUnreadable.  One that ends within its header may
+  /// become one: a program maps its dump before it writes what it has buffered.
   static std::variant<JitDump, JitMapFailure> open(const std::string& path, uid_t owner,
                                                    pid_t root_of = 0);
   /// The same of what is open already.
@@ -68,6 +66,11 @@ class JitDump {
 
   /// Records that were not understood, or were one too many.
   [[nodiscard]] std::uint64_t bad_records() const noexcept { return bad_records_; }
+  /// Whether the program has not written all that it has to tell up to the moment reached: the file
+  /// ends within a record, as a buffer's end does, or within the header.
+  [[nodiscard]] bool is_unfinished() const noexcept {
+    return !next_ && !is_damaged_ && !is_cut_ && (size_ > position_ || position_ == 0);
+  }
   /// Whether the file exceeds kMaxFileBytes and was read so far.
   [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
 
@@ -83,7 +86,8 @@ class JitDump {
   };
 
   explicit JitDump(Fd fd) : fd_(std::move(fd)) {}
-  bool read_header();
+  void read_header();
+  bool has_grown();
   Bytes bytes_at(std::uint64_t offset, std::size_t size);
   std::optional<Prefix> next_prefix();
   void take_in(const Prefix& prefix, const OnCodeChange& on_change);
@@ -97,7 +101,7 @@ class JitDump {
   std::vector<std::byte> window_;  ///< of the file
   std::uint64_t window_at_ = 0;    ///< its place in the file
   std::uint64_t size_ = 0;         ///< of the file, when last looked at, within the limit
-  std::uint64_t position_ = 0;     ///< of the next record
+  std::uint64_t position_ = 0;     ///< of the next record; 0: the header has not been read yet
   std::optional<Prefix> next_;     ///< that record's, once it is whole
   bool has_other_clock_ = false;
   bool is_damaged_ = false;  ///< no way to find the next record

@@ -32,6 +32,8 @@ void advise(const symbolize::Annotator& annotator, const naming::Resolver& resol
            annotator.counts(), has_servers,
            [&resolver](std::string_view file) { return resolver.is_go(file); }))
     say(io, line);
+  if (const std::string line = naming::describe_unwritten(annotator.counts()); !line.empty())
+    say(io, line);
   for (const std::string& line : annotator.advice().lines())
     say(io, line);
 }
