@@ -10,7 +10,10 @@
 //     0 load        {u32 pid, u32 tid, u64 vma, u64 code, u64 code_bytes, u64 index, name\0, code}
 //     1 move        {u32 pid, u32 tid, u64 vma, u64 old, u64 new, u64 code_bytes, u64 index}
 //     2 debug info  {u64 code, u64 n, n of {u64 avma, u32 line, u32 column, file\0}}, before its
-//     load others        (3 close, 4 unwinding information) are stepped over
+//     load
+//     4 unwinding    {u64 bytes, u64 header_bytes, u64 mapped_bytes, .eh_frame, .eh_frame_hdr}, the
+//     same
+//     others         (3 close) are stepped over
 //
 // The file is the program's, as a perf map is (jit_map.h): the same rules of ownership, and limits.
 // It is read as time goes on, front to back; code is not read at all.
@@ -41,11 +44,18 @@ struct JitLine {
   std::uint32_t line;
 };
 
+/// Call frame information of a function.
+struct JitFrames {
+  std::uint64_t start, code_bytes;  ///< the code's, avma
+  Bytes eh_frame;                   ///< without its header, wherever it is; dies with the dump
+};
+
 class JitDump {
  public:
   static constexpr std::uint64_t kMaxFileBytes = 2ULL << 30;
   static constexpr std::size_t kMaxLines = 16U << 20;
   static constexpr std::size_t kMaxFilesBytes = 64U << 20;
+  static constexpr std::size_t kMaxFramesBytes = 64U << 20;
 
   /// Opens `path`, which must belong to `owner`; nothing is read but its header.  A file that is no
   /// jitdump, or one of the other byte order, is kUnreadable.  One that ends within its header may
@@ -63,6 +73,9 @@ class JitDump {
   [[nodiscard]] std::optional<JitSymbol> find(std::uint64_t avma) const { return map_.find(avma); }
   /// The source line, if the dump tells.
   [[nodiscard]] std::optional<JitLine> line_of(std::uint64_t avma) const;
+
+  /// How its frames are left, if the dump tells.
+  [[nodiscard]] std::optional<JitFrames> frames_of(std::uint64_t avma) const;
 
   /// Records that were not understood, or were one too many.
   [[nodiscard]] std::uint64_t bad_records() const noexcept { return bad_records_; }
@@ -94,6 +107,8 @@ class JitDump {
   bool load(ByteReader record, const OnCodeChange& on_change);
   bool move(ByteReader record, const OnCodeChange& on_change);
   bool take_lines(ByteReader record);
+  bool take_frames(ByteReader record);
+  void keep_frames(std::uint64_t start, std::uint64_t code_bytes, std::vector<std::byte> eh_frame);
   std::optional<std::uint32_t> file_number(std::string_view name);
   void forget_lines(std::uint64_t start, std::uint64_t size_bytes);
 
@@ -113,6 +128,13 @@ class JitDump {
   std::uint64_t lines_of_next_load_ = 0;              ///< start of the code
   std::vector<Line> next_lines_;
   std::size_t line_count_ = 0;  ///< in lines_
+  struct Frames {
+    std::uint64_t code_bytes;
+    std::vector<std::byte> eh_frame;
+  };
+  std::map<std::uint64_t, Frames> frames_;  ///< by start of the code
+  std::vector<std::byte> next_frames_;      ///< of the next load
+  std::size_t frames_bytes_ = 0;            ///< in frames_
   std::vector<const std::string*> files_;
   std::unordered_map<std::string, std::uint32_t> file_numbers_;
   std::size_t files_bytes_ = 0;

@@ -40,4 +40,22 @@ pe-symbolize "$dir/j.pe" 2>"$dir/err" >"$dir/named.pe"
 grep -Eq "^pe-symbolize: '$dir/jit-$target.dump' is not written to its end: (9[0-9]|100)\.[0-9] % of the samples have functions without a name; record until the program ends, or start node with --perf-basic-prof$" "$dir/err" ||
   fail "a dump that is not written to its end: $(cat "$dir/err")"
 stop
+
+# Code without frame pointers, whose dump has call frame information, is left by that: of stacks that are unwound later.
+for word in '' unwind; do
+  # shellcheck disable=SC2086 # a word or none
+  start $word
+  record --keep-stacks; cp "$dir/j.pe" "$dir/kept-$word"
+  if command -v perf >/dev/null; then
+    perf record -q -e cpu-clock -F 499 -k mono --call-graph dwarf,8192 -p $target -o "$dir/perf-$word" -- sleep 0.5 2>"$dir/err" || fail "perf record: $(cat "$dir/err")"
+  fi
+  stop
+done
+for kind in kept perf; do
+  [ -e "$dir/$kind-" ] || continue
+  fold "$dir/$kind-" >"$dir/folded"
+  expect "$kind, stacks through code without any information, %" 0.0 "$(share ';main;(.*;)?made_inner' "$dir/folded")"
+  fold "$dir/$kind-unwind" >"$dir/folded"
+  at_least "$kind, stacks through code with call frame information, %" 95 "$(share ';main;made_outer;made_inner' "$dir/folded")"
+done
 finish
