@@ -88,6 +88,11 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
                        duration_text(wanted.period_ns));
   if (request.kernel_only)
     return ran + ", not in the kernel (--kernel-only)";
+  if (request.engine == Engine::kSignal)
+    return fmt::format(
+        "{}, but in programs without the library (static, set-user-ID), or each of its threads for "
+        "less than the {} between two samples: use --engine ptrace, or raise --freq",
+        ran, duration_text(wanted.period_ns));
   return fmt::format(
       "{}, but each of its threads for less than the {} between two samples{}: raise --freq, or "
       "use -a",
