@@ -262,10 +262,11 @@ std::optional<SampledTime> SignalEngine::sampled_time() const {
     return std::nullopt;
   const sampler::CollectorCounts& counts = collector_.counts();
   const std::uint64_t period_ns = kSignalSecondNs / settings_.hz;
-  return SampledTime{.clock = {.period_ns = std::max(period_ns, sampler::tick_ns()),
-                               .kind = SampledClock::Kind::kOfTicks},
-                     .ns = sampled_ns_ + counts.lost_weight * period_ns,
-                     .programs_without = counts.processes - sampled_processes_};
+  return SampledTime{
+      .clock = {.period_ns = std::max(period_ns, sampler::tick_ns()),
+                .kind = SampledClock::Kind::kOfTicks},
+      .ns = sampled_ns_ + counts.lost_weight * period_ns,
+      .programs_without = counts.processes - std::min(counts.processes, sampled_processes_)};
 }
 
 std::string SignalEngine::describe() const {
