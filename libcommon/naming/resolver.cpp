@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/descriptors.h"
 #include "base/file_name.h"
 #include "base/plural.h"
@@ -201,7 +203,7 @@ void Resolver::expect_jit(std::uint32_t pid) {
 }
 
 void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
-  if (!symbols::is_jit_dump_name(path))
+  if (!proc::is_jit_dump_name(path))
     return;
   expect_jit(pid);
   Jit& jit = jits_[pid];
@@ -221,6 +223,10 @@ void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
     return;
   Jit& jit = item->second;
   const auto forget = [&](std::uint64_t start, std::uint64_t end) {
+    const std::size_t had = jit.tables.size();
+    jit.tables.erase(jit.tables.lower_bound(start), jit.tables.lower_bound(end));
+    jit.has_other_tables =
+        jit.has_other_tables || jit.tables.size() < had || (jit.dump && jit.dump->frames_of(start));
     const auto first = jit.asked.lower_bound(start), behind = jit.asked.lower_bound(end);
     if (first == behind)
       return;
@@ -231,6 +237,47 @@ void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
     jit.dump->advance(time_ns, forget);
   if (jit.file)
     jit.file->refresh(forget);
+}
+
+/// A record has the function's entry, and at most those of others; where the section would lie is
+/// not recorded, so it is put where the function's entry is about the function.
+std::unique_ptr<unwind::UnwindTable> Resolver::table_of(const symbols::JitFrames& frames) {
+  using unwind::CfiSection;
+  const auto section_at = [&](std::uint64_t svma) {
+    return CfiSection(unwind::CfiFormat::kEhFrame,
+                      {{frames.eh_frame.begin(), frames.eh_frame.end()}, svma});
+  };
+  constexpr std::uint64_t kAnywhere = std::uint64_t{1} << 46;
+  const CfiSection section = section_at(kAnywhere);
+  for (std::size_t number = 0; number < section.fde_count(); ++number)
+    if (const auto fde = section.fde(number);
+        fde && (section.fde_count() == 1 || fde->bytes == frames.code_bytes))
+      return std::make_unique<unwind::UnwindTable>(
+          section_at(kAnywhere + (frames.start - fde->start_svma)));
+  return nullptr;
+}
+
+unwind::UnwindTable* Resolver::jit_table(std::uint32_t pid, std::uint64_t avma) {
+  const auto jit = jits_.find(pid);
+  if (jit == jits_.end() || !jit->second.dump)
+    return nullptr;
+  const auto frames = jit->second.dump->frames_of(avma);
+  if (!frames)
+    return nullptr;
+  constexpr std::size_t kMostTables = std::size_t{1} << 16;
+  if (jit->second.tables.size() >= kMostTables) {
+    jit->second.tables.clear();
+    jit->second.has_other_tables = true;
+  }
+  const auto [table, is_new] = jit->second.tables.try_emplace(frames->start);
+  if (is_new)
+    table->second = table_of(*frames);
+  return table->second.get();
+}
+
+bool Resolver::has_other_jit_tables(std::uint32_t pid) {
+  const auto jit = jits_.find(pid);
+  return jit != jits_.end() && std::exchange(jit->second.has_other_tables, false);
 }
 
 Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
@@ -247,7 +294,8 @@ Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
   }
   Resolved resolved = from_perf_map(jit, pid, avma);
   if (jit.dump && resolved.unnamed == Unnamed::kNoMap)
-    return unknown(Unnamed::kNotInMap, jit.dump_path, perf::kSymbolJit);
+    return unknown(jit.dump->is_unfinished() ? Unnamed::kNotWritten : Unnamed::kNotInMap,
+                   jit.dump_path, perf::kSymbolJit);
   return resolved;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,6 +29,7 @@
 #include "symbols/jit_map.h"
 #include "symbols/module_symbols.h"
 #include "unwind/function_ranges.h"
+#include "unwind/unwind_table.h"
 
 namespace pe::naming {
 
@@ -97,6 +99,11 @@ class Resolver {
   /// something else now.
   void advance_jit(std::uint32_t pid, std::uint64_t time_ns,
                    const symbols::OnCodeChange& on_change);
+  /// The unwind table of code made at run time, by avma, as the process's jitdump has it at the
+  /// moment reached; null if it has none.  Lives until the next call of this or advance_jit().
+  unwind::UnwindTable* jit_table(std::uint32_t pid, std::uint64_t avma);
+  /// Whether tables have changed since this was last asked.
+  bool has_other_jit_tables(std::uint32_t pid);
   /// The number belongs to another program now.
   void forget_jit(std::uint32_t pid);
 
@@ -129,6 +136,9 @@ class Resolver {
     std::unique_ptr<symbols::JitDump> dump;     ///< the same
     std::string dump_path;                      ///< as the process calls it
     std::set<std::uint64_t> asked;              ///< addresses looked up
+    /// By start of the function; null: the dump has none that can be read.
+    std::map<std::uint64_t, std::unique_ptr<unwind::UnwindTable>> tables = {};
+    bool has_other_tables = false;
   };
 
   static void add_skipped(const Jit& jit, SkippedLines& to);
@@ -138,6 +148,7 @@ class Resolver {
   void open(Module& module, std::uint32_t pid, const proc::Mapping& mapping);
   void say_refused(const proc::MappedFile& file);
   std::vector<Function> functions_at(Module& module, std::uint64_t svma) const;
+  static std::unique_ptr<unwind::UnwindTable> table_of(const symbols::JitFrames& frames);
   Resolved jit(std::uint32_t pid, std::uint64_t avma);
   static Resolved from_perf_map(Jit& jit, std::uint32_t pid, std::uint64_t avma);
   void load_kernel(std::uint64_t recorded_start);

@@ -21,6 +21,8 @@ const char* describe(Unnamed reason) {
       return "made at run time, without a readable perf map or jitdump";
     case Unnamed::kNotInMap:
       return "not in the program's perf map or jitdump";
+    case Unnamed::kNotWritten:
+      return "not yet written to the program's jitdump";
     case Unnamed::kKernelHidden:
       return "in the kernel, whose symbols are hidden";
     case Unnamed::kOtherKernel:
@@ -107,26 +109,37 @@ std::string describe(const FrameCounts& counts) {
   return text;
 }
 
-std::vector<FrameCounts::Stripped> FrameCounts::stripped() const {
-  std::vector<Stripped> files;
+std::vector<FrameCounts::Hiding> FrameCounts::hiding(Unnamed reason) const {
+  std::vector<Hiding> files;
   for (const Module& module : modules_)
-    if (module.stripped_samples > 0)
-      files.push_back({*module.name, module.stripped_samples});
-  std::ranges::sort(files, [](const Stripped& a, const Stripped& b) {
+    if (module.by_reason[static_cast<std::size_t>(reason)] > 0)
+      files.push_back({*module.name, module.hidden_samples});
+  std::ranges::sort(files, [](const Hiding& a, const Hiding& b) {
     return std::tie(b.samples, a.module) < std::tie(a.samples, b.module);
   });
   return files;
 }
 
+namespace {
+
+constexpr double kLeastHiddenPercent = 1;
+
+/// Of the samples.
+double hidden_percent(std::uint64_t samples, const FrameCounts& counts) {
+  constexpr double kPercent = 100;
+  return kPercent * static_cast<double>(samples) /
+         static_cast<double>(std::max<std::uint64_t>(counts.samples(), 1));
+}
+
+}  // namespace
+
 std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
                                            const std::function<bool(std::string_view)>& is_go) {
   constexpr std::size_t kMostLines = 3;
-  constexpr double kPercent = 100, kLeastPercent = 1;
   std::vector<std::string> lines;
-  for (const auto& [module, samples] : counts.stripped()) {
-    const double share =
-        kPercent * static_cast<double>(samples) / static_cast<double>(counts.samples());
-    if (share < kLeastPercent || lines.size() == kMostLines)
+  for (const auto& [module, samples] : counts.hiding(Unnamed::kStripped)) {
+    const double share = hidden_percent(samples, counts);
+    if (share < kLeastHiddenPercent || lines.size() == kMostLines)
       break;
     const char* const cure =
         is_go(module) ? "build it without -ldflags=-s"
@@ -139,6 +152,21 @@ std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_s
                     pe::quoted(module), share, cure));
   }
   return lines;
+}
+
+std::string describe_unwritten(const FrameCounts& counts) {
+  std::uint64_t all = 0;
+  const std::vector<FrameCounts::Hiding> dumps = counts.hiding(Unnamed::kNotWritten);
+  for (const FrameCounts::Hiding& dump : dumps)
+    all += dump.samples;
+  if (hidden_percent(all, counts) < kLeastHiddenPercent)
+    return {};
+  return fmt::format(
+      "{}{} is not written to its end: {:.1f} % of the samples have functions without a name; "
+      "record until the program ends, or start node with --perf-basic-prof",
+      pe::quoted(dumps.front().module),
+      dumps.size() == 1 ? "" : fmt::format(", one of {} jitdumps,", dumps.size()),
+      hidden_percent(all, counts));
 }
 
 std::vector<std::string> table(const FrameCounts& counts) {

@@ -19,6 +19,7 @@ enum class Unnamed : std::uint8_t {
   kNotMapped,     ///< nothing was mapped at the address
   kNoMap,         ///< code made at run time, and no perf map or jitdump that we may read
   kNotInMap,      ///< one of these, but no entry
+  kNotWritten,    ///< a jitdump that is not written to its end
   kKernelHidden,  ///< /proc/kallsyms is restricted or missing
   kOtherKernel,   ///< recorded under a kernel that is not running here
   kNotInKernel,   ///< no kernel symbol covers it
@@ -29,7 +30,7 @@ enum class Unnamed : std::uint8_t {
   kStripped,      ///< no symbols, or only those that it exports
   kNotCovered,    ///< symbols, but none here
 };
-inline constexpr std::size_t kUnnamedReasons = 13;
+inline constexpr std::size_t kUnnamedReasons = 14;
 
 /// "stripped of symbols", for the closing line.
 const char* describe(Unnamed reason);
@@ -57,9 +58,10 @@ class FrameCounts {
     ++by_reason_[index];
     Module& of = modules_[module];
     ++of.by_reason[index];
-    if (reason == Unnamed::kStripped && of.last_stripped != samples_) {
-      of.last_stripped = samples_;
-      ++of.stripped_samples;
+    if ((reason == Unnamed::kStripped || reason == Unnamed::kNotWritten) &&
+        of.last_hidden != samples_) {
+      of.last_hidden = samples_;
+      ++of.hidden_samples;
     }
   }
 
@@ -72,13 +74,13 @@ class FrameCounts {
   /// The largest first.
   [[nodiscard]] std::vector<Row> rows() const;
 
-  /// A stripped file, and how many samples have frames of it without a name.
-  struct Stripped {
+  /// A module, and how many samples have frames of it without a name.
+  struct Hiding {
     std::string_view module;
     std::uint64_t samples;
   };
-  /// The largest first.
-  [[nodiscard]] std::vector<Stripped> stripped() const;
+  /// The stripped files, or the jitdumps not written to their end, the largest first.
+  [[nodiscard]] std::vector<Hiding> hiding(Unnamed reason) const;
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
 
   [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
@@ -89,8 +91,8 @@ class FrameCounts {
   struct Module {
     const std::string* name;  ///< in numbers_, whose nodes do not move
     ByReason by_reason = {};
-    std::uint64_t stripped_samples = 0;  ///< with a frame that has no name for that
-    std::uint64_t last_stripped = 0;     ///< the last of them
+    std::uint64_t hidden_samples = 0;  ///< with a frame that has no name for one of hiding()
+    std::uint64_t last_hidden = 0;     ///< the last of them
   };
   std::uint64_t frames_ = 0, samples_ = 0;
   ByReason by_reason_{};
@@ -106,6 +108,9 @@ std::string describe(const FrameCounts& counts);
 /// get them.  `has_servers`: debuginfod servers have been asked.  `is_go`: whether Go has built it.
 std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
                                            const std::function<bool(std::string_view)>& is_go);
+
+/// A line for the jitdumps that are not written to their end; empty if that hides few names.
+std::string describe_unwritten(const FrameCounts& counts);
 
 /// The lines of a table: frames, their share of all, module, reason.
 std::vector<std::string> table(const FrameCounts& counts);

@@ -6,7 +6,21 @@
 #include <limits>
 #include <vector>
 
+#include "base/file_name.h"
+
 namespace pe::proc {
+
+bool is_jit_dump_name(std::string_view path) {
+  std::string_view name = file_name(path);
+  constexpr std::string_view kBefore = "jit-", kBehind = ".dump";
+  if (!path.starts_with('/') || !name.starts_with(kBefore) || !name.ends_with(kBehind) ||
+      name.size() <= kBefore.size() + kBehind.size())
+    return false;
+  name.remove_prefix(kBefore.size());
+  name.remove_suffix(kBehind.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 bool MappedFile::is_anonymous() const noexcept {
   // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
   // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.

@@ -27,7 +27,10 @@ struct MappedFile {
   bool operator==(const MappedFile&) const = default;
 };
 
-/// An executable mapping.
+/// Whether a mapped file is called as a jitdump is: "/tmp/jit-123.dump".
+bool is_jit_dump_name(std::string_view path);
+
+/// An executable mapping, or that of a jitdump.
 struct Mapping {
   std::uint64_t start = 0, end = 0;  ///< avma
   std::uint64_t file_offset = 0;     ///< of `start`

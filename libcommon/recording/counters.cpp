@@ -442,7 +442,8 @@ std::optional<SampledClock> Counters::sampled_clock() const {
   constexpr std::uint64_t kSecondNs = 1'000'000'000;
   return SampledClock{
       .period_ns = attr.freq != 0 ? kSecondNs / attr.sample_freq : attr.sample_period,
-      .is_of_cpus = events_.front().is_of_cpus};
+      .kind = events_.front().is_of_cpus ? SampledClock::Kind::kOfCpus
+                                         : SampledClock::Kind::kOfThreads};
 }
 
 perf_event_attr Counters::layout() const {

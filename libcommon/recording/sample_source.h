@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "recording/taken_queue.h"
+#include "recording/unsampled.h"
 
 namespace pe::recording {
 
@@ -38,6 +39,8 @@ class SampleSource {
   virtual std::optional<std::string> news() = 0;
   /// After stop(): samples that were taken, and are not in the queue nor have been.
   [[nodiscard]] virtual std::uint64_t lost() const = 0;
+  /// What its samples represent by now; nullopt if that is not all CPU time of a command.
+  [[nodiscard]] virtual std::optional<SampledTime> sampled_time() const { return std::nullopt; }
   /// After stop(), for the closing line: what it has cost the target.
   [[nodiscard]] virtual std::string describe() const = 0;
 };

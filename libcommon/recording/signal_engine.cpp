@@ -120,6 +120,7 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command)
     : settings_(settings_for(request)),
+      wants_all_threads_(request.thread_choice.empty()),
       library_(library_for(command)),
       held_(queue_),
       collector_(*this, chosen_threads(request)),
@@ -218,6 +219,8 @@ void SignalEngine::on_sample(const sampler::CollectedSample& sample) {
       .stack = {sample.stack.begin(), sample.stack.end()},
       .is_cut = sample.is_cut,
       .name = std::string(sample.thread.name)};
+  sampled_ns_ += taken.period_ns;
+  sampled_processes_ += std::exchange(process.has_samples, true) ? 0 : 1;
   std::copy(sample.registers.begin(), sample.registers.end(), taken.registers.begin());
   held_.hold(std::move(taken));
 }
@@ -252,6 +255,18 @@ void SignalEngine::tell_ends() {
 
 std::uint64_t SignalEngine::lost() const {
   return queue_.lost() + collector_.counts().lost_samples;
+}
+
+std::optional<SampledTime> SignalEngine::sampled_time() const {
+  if (settings_.clock != sampler::Clock::kCpu || !wants_all_threads_)
+    return std::nullopt;
+  const sampler::CollectorCounts& counts = collector_.counts();
+  const std::uint64_t period_ns = kSignalSecondNs / settings_.hz;
+  return SampledTime{
+      .clock = {.period_ns = std::max(period_ns, sampler::tick_ns()),
+                .kind = SampledClock::Kind::kOfTicks},
+      .ns = sampled_ns_ + counts.lost_weight * period_ns,
+      .programs_without = counts.processes - std::min(counts.processes, sampled_processes_)};
 }
 
 std::string SignalEngine::describe() const {
@@ -321,13 +336,6 @@ std::string SignalEngine::describe_missed() const {
     add(count, "connection", why + " refused");
   if (!collector_.has_taken_all())
     text += "; processes not sampled for want of descriptors (ulimit -n)";
-  // A thread's last period is nobody's loss: others are sampled that are not over yet.
-  const std::uint64_t usual_ns = counts.threads * kSignalSecondNs / settings_.hz;
-  constexpr std::uint64_t kNoticeableNs = 10'000'000;
-  if (counts.unsampled_ns > usual_ns + kNoticeableNs)
-    text += fmt::format(
-        "; {:.2f} s of CPU time between the kernel's ticks, not sampled",
-        static_cast<double>(counts.unsampled_ns - usual_ns) / static_cast<double>(kSignalSecondNs));
   return text;
 }
 

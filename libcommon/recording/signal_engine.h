@@ -51,6 +51,7 @@ class SignalEngine final : public SampleSource, private sampler::Events {
   void stop() override;
   std::optional<std::string> news() override { return std::nullopt; }
   [[nodiscard]] std::uint64_t lost() const override;
+  [[nodiscard]] std::optional<SampledTime> sampled_time() const override;
   [[nodiscard]] std::string describe() const override;
 
  private:
@@ -58,6 +59,7 @@ class SignalEngine final : public SampleSource, private sampler::Events {
     std::uint64_t period_ns = 0;
     std::uint64_t last_ns = 0;  ///< of what is known of it
     std::uint64_t ended_ns = 0;
+    bool has_samples = false;
     std::set<pid_t> threads = {};  ///< beside the first
   };
 
@@ -75,11 +77,14 @@ class SignalEngine final : public SampleSource, private sampler::Events {
   [[nodiscard]] std::string describe_missed() const;
 
   sampler::Settings settings_;
+  bool wants_all_threads_;
   std::string library_;
   TakenQueue queue_;
   HeldTaken held_;
   std::unordered_map<pid_t, Process> processes_;
-  std::vector<pid_t> ended_;  ///< in this look, unless another program has begun in them
+  std::vector<pid_t> ended_;             ///< in this look, unless another program has begun in them
+  std::uint64_t sampled_ns_ = 0;         ///< that the samples represent, without lost ones
+  std::uint64_t sampled_processes_ = 0;  ///< of which there is a sample
   sampler::Collector collector_;
   Fd stops_;
   std::thread thread_;

@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::size_t kMaxBuildIdBytes = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
 
+/// Programs map their jitdump so that recorders learn of it, most but not all as code.
+bool is_recorded(const proc::MapsLine& map) {
+  return map.executable || proc::is_jit_dump_name(map.path);
+}
+
 }  // namespace
 
 /// Adds the trailer (sample_id_all; perf_event_open(2)) and writes the record.
@@ -70,7 +75,7 @@ void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_
 
 bool Synthesizer::mappings(pid_t pid, const std::function<bool(const proc::MapsLine&)>& is_new) {
   return proc::for_each_mapping(pid, [&](const proc::MapsLine& map) {
-    if (map.executable && is_new(map))
+    if (is_recorded(map) && is_new(map))
       mapping(pid, map);
   });
 }
@@ -80,7 +85,7 @@ void Synthesizer::mappings(pid_t pid, std::string_view text,
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (const auto map = proc::parse_maps_line(line); map && map->executable && is_new(*map))
+    if (const auto map = proc::parse_maps_line(line); map && is_recorded(*map) && is_new(*map))
       mapping(pid, *map);
   }
 }
@@ -93,8 +98,9 @@ void Synthesizer::mapping(pid_t pid, const proc::MapsLine& map) {
   constexpr std::uint32_t kMapPrivate = 2;
   const auto process = static_cast<std::uint32_t>(pid);
   const std::string& build_id = build_id_of(pid, map);
-  const std::uint16_t misc =
-      PERF_RECORD_MISC_USER | (build_id.empty() ? 0 : PERF_RECORD_MISC_MMAP_BUILD_ID);
+  const std::uint16_t misc = PERF_RECORD_MISC_USER |
+                             (build_id.empty() ? 0 : PERF_RECORD_MISC_MMAP_BUILD_ID) |
+                             (map.executable ? 0 : PERF_RECORD_MISC_MMAP_DATA);
   builder_.begin(PERF_RECORD_MMAP2, misc)
       .add(process)
       .add(process)
@@ -102,7 +108,9 @@ void Synthesizer::mapping(pid_t pid, const proc::MapsLine& map) {
       .add(map.end - map.start)
       .add(map.file_offset);
   add_identity(build_id, map);
-  builder_.add((map.readable ? kProtRead : 0) | (map.writable ? kProtWrite : 0) | kProtExec)
+  builder_
+      .add((map.readable ? kProtRead : 0) | (map.writable ? kProtWrite : 0) |
+           (map.executable ? kProtExec : 0))
       .add(map.shared ? kMapShared : kMapPrivate)
       .add_string(map.path.empty() ? "//anon" : proc::unescape_path(map.path));
   finish(process, process);

@@ -3,33 +3,22 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
 #include "cli/run.h"
-#include "io/input.h"
 #include "preload/command.h"
 #include "proc/maps.h"
-#include "proc/thread_state.h"
-#include "recording/unsampled.h"
+#include "recording/cpu_time.h"
 
 namespace pe::recording {
 namespace {
-
-std::optional<std::uint64_t> thread_cpu_ns(pid_t tid) {
-  constexpr std::size_t kMaxBytes = 256;
-  const auto text = io::read_small_file(fmt::format("/proc/{}/schedstat", tid), kMaxBytes);
-  const auto times = text ? proc::parse_schedstat(*text) : std::nullopt;
-  return times ? std::optional(times->on_cpu_ns) : std::nullopt;
-}
 
 /// Since `before`; 0 if it is gone.
 std::uint64_t since(std::optional<std::uint64_t> now_ns, std::uint64_t before_ns) {
@@ -99,6 +88,11 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
                        duration_text(wanted.period_ns));
   if (request.kernel_only)
     return ran + ", not in the kernel (--kernel-only)";
+  if (request.engine == Engine::kSignal)
+    return fmt::format(
+        "{}, but in programs without the library (static, set-user-ID), or each of its threads for "
+        "less than the {} between two samples: use --engine ptrace, or raise --freq",
+        ran, duration_text(wanted.period_ns));
   return fmt::format(
       "{}, but each of its threads for less than the {} between two samples{}: raise --freq, or "
       "use -a",
@@ -123,24 +117,6 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> process_cpu_ns(pid_t pid) {
-  clockid_t clock{};
-  timespec time{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
-    return std::nullopt;
-  return static_cast<std::uint64_t>(time.tv_sec) * kCpuSecondNs +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-std::uint64_t ended_children_cpu_ns() {
-  rusage usage{};
-  ::getrusage(RUSAGE_CHILDREN, &usage);
-  constexpr std::uint64_t kMicrosecondNs = 1000;
-  return static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * kCpuSecondNs +
-         static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) *
-             kMicrosecondNs;
-}
 
 std::uint64_t period_ns_of(const perf_event_attr& attr) {
   const bool is_clock = perf::is_software(attr) && (attr.config == PERF_COUNT_SW_CPU_CLOCK ||

@@ -16,13 +16,6 @@
 
 namespace pe::recording {
 
-/// The CPU time of a process, with its threads that have ended; nullopt if it is gone.
-std::optional<std::uint64_t> process_cpu_ns(pid_t pid);
-
-/// The CPU time of the processes that this one has started and waited for, and of those that they
-/// waited for.
-std::uint64_t ended_children_cpu_ns();
-
 class TargetActivity {
  public:
   /// Reads the CPU time that the target has used before the recording.

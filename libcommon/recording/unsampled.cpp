@@ -2,69 +2,13 @@
 #include "recording/unsampled.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <ctime>
-#include <sstream>
 
-#include "io/input.h"
 #include "proc/maps.h"
+#include "recording/cpu_time.h"
 
 namespace pe::recording {
-namespace {
-
-/// Of all threads of a process, those that have ended, too; also of a zombie.
-std::optional<std::uint64_t> own_time_ns(pid_t pid) {
-  clockid_t clock = 0;
-  timespec time{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
-    return std::nullopt;
-  return static_cast<std::uint64_t>(time.tv_sec) * kCpuSecondNs +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-/// The first number of /proc/TID/schedstat.
-std::optional<std::uint64_t> time_of_thread_ns(pid_t tid) {
-  constexpr std::size_t kMaxBytes = 256;
-  std::istringstream text(
-      io::read_small_file(fmt::format("/proc/{}/schedstat", tid), kMaxBytes).value_or(""));
-  std::uint64_t time_ns = 0;
-  return text >> time_ns ? std::optional(time_ns) : std::nullopt;
-}
-
-/// Of children that it has waited for, and those that these had: cutime and cstime of proc(5).
-std::uint64_t time_of_children_ns(pid_t pid) {
-  constexpr std::size_t kMaxBytes = 4096;
-  const auto text = io::read_small_file(fmt::format("/proc/{}/stat", pid), kMaxBytes);
-  const auto name_end = text ? text->rfind(')') : std::string::npos;
-  if (name_end == std::string::npos)
-    return 0;
-  std::istringstream fields(text->substr(name_end + 1));
-  std::string skipped;
-  constexpr int kFirst = 3, kUserTime = 16;  // fields, as proc(5) counts them
-  for (int i = kFirst; i < kUserTime; ++i)
-    fields >> skipped;
-  std::uint64_t user = 0, system = 0;
-  if (!(fields >> user >> system))
-    return 0;
-  return (user + system) * (kCpuSecondNs / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
-}
-
-/// Of our own children that have been waited for.
-std::uint64_t time_of_waited_for_ns() {
-  rusage usage{};
-  ::getrusage(RUSAGE_CHILDREN, &usage);
-  constexpr std::uint64_t kMicrosecondNs = 1000;
-  const auto seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
-  const auto microseconds = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-  return static_cast<std::uint64_t>(seconds) * kCpuSecondNs +
-         static_cast<std::uint64_t>(microseconds) * kMicrosecondNs;
-}
-
-}  // namespace
 
 void TargetTime::add(pid_t id, Kind kind) {
   Task task{id, kind, 0, 0};
@@ -82,11 +26,11 @@ TargetTime::TargetTime(const Target& target) : is_command_(target.is_command) {
 
 std::optional<std::uint64_t> TargetTime::time_of(const Task& task) {
   if (task.kind == Kind::kThread)
-    return time_of_thread_ns(task.id);
-  const auto own_ns = own_time_ns(task.id);
+    return thread_cpu_ns(task.id);
+  const auto own_ns = process_cpu_ns(task.id);
   if (!own_ns || task.kind == Kind::kProcess)
     return own_ns;
-  return *own_ns + time_of_children_ns(task.id);
+  return *own_ns + children_cpu_ns(task.id);
 }
 
 void TargetTime::look() {
@@ -94,18 +38,27 @@ void TargetTime::look() {
     task.last_ns = std::max(task.last_ns, time_of(task).value_or(0));
 }
 
+void TargetTime::look_last() {
+  look();
+  if (!is_command_ || tasks_.empty())
+    return;
+  // In the order of their numbers, parents come first: who ends meanwhile is counted once at most.
+  for (const pid_t pid : proc::descendants_of({tasks_.front().id}))
+    descendants_ns_ += process_cpu_ns(pid).value_or(0) + children_cpu_ns(pid);
+}
+
 std::uint64_t TargetTime::used_ns() const {
-  std::uint64_t used_ns = 0;
+  std::uint64_t used_ns = descendants_ns_;
   for (const Task& task : tasks_)
     used_ns += task.last_ns - task.first_ns;
   if (!is_command_ || tasks_.empty())
     return used_ns;
-  const std::uint64_t waited_for_ns = time_of_waited_for_ns();
+  const std::uint64_t waited_for_ns = ended_children_cpu_ns();
   return std::max(used_ns, waited_for_ns - std::min(waited_for_ns, tasks_.front().first_ns));
 }
 
-std::string describe_unsampled(const SampledClock& clock, std::uint64_t used_ns,
-                               std::uint64_t samples) {
+std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns) {
+  const SampledClock& clock = sampled.clock;
   // Every recording has this: the rest of a period at the end of each of its threads, on each CPU.
   constexpr double kUsualShare = 0.05, kUsualPeriods = 10;
   // The number of samples of whole CPUs spreads by the root of itself at most: five times that.
@@ -113,14 +66,25 @@ std::string describe_unsampled(const SampledClock& clock, std::uint64_t used_ns,
   constexpr double kNsPerSecond = 1e9, kNsPerMs = 1e6;
   const auto all = static_cast<double>(used_ns);
   const auto period = static_cast<double>(clock.period_ns);
-  const double unsampled = all - static_cast<double>(samples) * period;
-  const double chance = clock.is_of_cpus ? kSigmas * std::sqrt(all / period) : 0;
+  const double unsampled = all - static_cast<double>(sampled.ns);
+  const bool is_of_cpus = clock.kind == SampledClock::Kind::kOfCpus;
+  const double chance = is_of_cpus ? kSigmas * std::sqrt(all / period) : 0;
   if (unsampled < kUsualShare * all || unsampled < std::max(kUsualPeriods, chance) * period)
     return "";
   const std::string times = fmt::format("{:.2f} of {:.2f} s CPU time without samples",
                                         unsampled / kNsPerSecond, all / kNsPerSecond);
-  if (clock.is_of_cpus)
+  if (is_of_cpus)
     return times + ": a host held this machine's CPU";
+  if (clock.kind == SampledClock::Kind::kOfTicks)
+    return times +
+           fmt::format(
+               ": threads that run for less than one period ({:.3g} ms), or programs without the "
+               "library (static, set-user-ID)",
+               period / kNsPerMs) +
+           (sampled.programs_without < 2 ? ""
+                                         : fmt::format("; {} programs and forked processes without "
+                                                       "samples",
+                                                       sampled.programs_without));
   return times +
          fmt::format(
              ": threads that run for less than one period ({:.3g} ms), switches between threads, "

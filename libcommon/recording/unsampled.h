@@ -21,24 +21,36 @@
 
 namespace pe::recording {
 
-inline constexpr std::uint64_t kCpuSecondNs = 1'000'000'000;  ///< a second of CPU time
-
 /// How a recording's clock samples CPU time.
 struct SampledClock {
-  std::uint64_t period_ns = 1;  ///< that each sample stands for
-  bool is_of_cpus = false;      ///< counters of whole CPUs, not of each thread
+  enum class Kind : std::uint8_t {
+    kOfThreads,  ///< a counter of each thread
+    kOfCpus,     ///< counters of whole CPUs
+    kOfTicks,    ///< a timer of each thread of programs with our library; it expires at ticks
+  };
+  std::uint64_t period_ns = 1;  ///< from one sample to the next
+  Kind kind = Kind::kOfThreads;
+};
+
+/// What all samples of a recording represent; also lost ones, which the closing line counts apart.
+struct SampledTime {
+  SampledClock clock;
+  std::uint64_t ns = 0;
+  std::uint64_t programs_without = 0;  ///< programs and forked processes without samples, if known
 };
 
 /// The CPU time of threads, of processes, and of the children that these have waited for, as the
-/// scheduler counts it (/proc/PID/schedstat).  Children that still run are left out, and others
-/// that nobody waited for: it is never more than the true time.
+/// scheduler counts it (/proc/PID/schedstat).  Children that still run are left out, unless they
+/// are of a command, and others that nobody waited for: it is never more than the true time.
 class TargetTime {
  public:
   /// Of what `target` lists, from now on.
   explicit TargetTime(const Target& target);
   /// Reads it; of a process that ends, what it had at the last call is known later.
   void look();
-  /// Up to the last call of look(); of a command that has ended and been waited for, all.
+  /// The same at the end; of a command, also that of its descendants that still run.
+  void look_last();
+  /// Up to the last call of these; of a command that has ended and been waited for, all.
   [[nodiscard]] std::uint64_t used_ns() const;
 
  private:
@@ -56,13 +68,12 @@ class TargetTime {
   void add(pid_t id, Kind kind);
 
   std::vector<Task> tasks_;
+  std::uint64_t descendants_ns_ = 0;
   bool is_command_;
 };
 
 /// "2.31 of 2.33 s CPU time without samples …" if that is more than the ends of some threads, or
-/// than chance; otherwise empty.  `used_ns` is TargetTime::used_ns(); `samples` are those recorded
-/// and those lost, which the closing line counts apart.
-std::string describe_unsampled(const SampledClock& clock, std::uint64_t used_ns,
-                               std::uint64_t samples);
+/// than chance; otherwise empty.  `used_ns` is TargetTime::used_ns().
+std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns);
 
 }  // namespace pe::recording

@@ -310,7 +310,6 @@ void Collector::close_slot(const Running& process, Slot& slot) {
 
 void Collector::count_losses(Running& process) {
   Header& header = process.memory.live_header();
-  add_growth(header.unsampled_ns, process.unsampled_ns, counts_.unsampled_ns);
   add_growth(std::max(load_relaxed(header.without_room), process.without_slot),
              process.without_room, counts_.threads_without_room);
   add_growth(header.before_reader, process.before_reader, counts_.threads_before_reader);

@@ -93,9 +93,8 @@ struct CollectorCounts {
   std::uint64_t cut_bytes = 0;     ///< what is missing, as far as that is known
   std::uint64_t lost_samples = 0;  ///< a ring was full
   std::uint64_t lost_weight = 0;
-  std::uint64_t unsampled_ns = 0;           ///< CPU time of ended threads, after their last sample
-  std::uint64_t threads_without_room = 0;   ///< more threads than the table has slots
-  std::uint64_t threads_before_reader = 0;  ///< those of ended threads had not been read yet
+  std::uint64_t threads_without_room = 0;       ///< more threads than the table has slots
+  std::uint64_t threads_before_reader = 0;      ///< those of ended threads had not been read yet
   std::uint64_t threads_without_variables = 0;  ///< of their own: begun by clone(2)
   std::uint64_t threads_without_timer = 0;      ///< the kernel refused one (ulimit -i)
   std::uint64_t threads_that_block = 0;         ///< SIGPROF, so that there are no samples of them
@@ -166,7 +165,7 @@ class Collector {
     bool was_absent = false;          ///< our memory, when it was looked for
     std::set<pid_t> strangers = {};   ///< children without the library, seen then
     bool has_left = false;            ///< there is one
-    std::uint64_t without_room = 0, without_timer = 0, unsampled_ns = 0;
+    std::uint64_t without_room = 0, without_timer = 0;
     std::uint64_t before_reader = 0, without_variables = 0;
     std::uint64_t without_slot = 0;   ///< most threads that had none at one time
     std::uint64_t left_out = 0;       ///< that it has told of

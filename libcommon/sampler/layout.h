@@ -79,11 +79,8 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   alignas(64) std::uint32_t threads;  ///< slots that were ever taken: 0..threads-1
   std::uint32_t has_stopped;          ///< 1: sampling has ended before the process, as it asked
   std::uint64_t without_room;         ///< threads that found all slots taken
-  std::uint64_t before_reader;  ///< ... or only those of ended threads, which await the reader
-  std::uint64_t without_timer;  ///< threads whose timer the kernel refused
-  /// CPU time of threads that have ended, from their last sample to their end.  The kernel looks at
-  /// such timers when its clock ticks, and in a crowd a thread may run long without meeting a tick.
-  std::uint64_t unsampled_ns;
+  std::uint64_t before_reader;      ///< ... or only those of ended threads, which await the reader
+  std::uint64_t without_timer;      ///< threads whose timer the kernel refused
   std::uint64_t without_variables;  ///< threads begun by clone(2) in another's thread-local storage
   std::uint64_t strays;             ///< SIGPROF that was neither ours nor the program's
   std::uint64_t left_out;  ///< programs that were begun without the library, not to harm them

@@ -54,7 +54,7 @@ bool History::apply_mmap(const perf::Record& record) {
       kernel_start_ = map->start;
     return true;
   }
-  if (!map->executable)
+  if (!map->executable && !proc::is_jit_dump_name(map->path))
     return true;
   proc::MappedFile file = file_of(*map);
   if (const auto known = build_ids_.find(file.path);

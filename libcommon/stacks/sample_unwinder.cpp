@@ -93,11 +93,19 @@ unwind::AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
     return read > 0 ? read : read_file(pid, avma, into);
   };
   const unwind::ImageSource images = [this](std::uint32_t image) { return images_.table(image); };
-  auto& space = spaces_.try_emplace(pid, images, code).first->second;
+  unwind::CodeTables tables;
+  if (options_.table_at)
+    tables = [this, pid](std::uint64_t avma) { return options_.table_at(pid, avma); };
+  auto& space = spaces_.try_emplace(pid, images, code, tables).first->second;
   if (const auto* mapped = history_.processes().space(pid))
     for (const auto& [start, mapping] : mapped->all())
       add_mapping(space, mapping, pid);
   return space;
+}
+
+void SampleUnwinder::withdraw_rules(std::uint32_t pid) {
+  if (const auto space = spaces_.find(pid); space != spaces_.end())
+    space->second.withdraw_rules();
 }
 
 /// Code as its file has it.

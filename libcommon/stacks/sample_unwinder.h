@@ -44,6 +44,8 @@ struct UnwindOptions {
   /// then from files.
   std::function<std::size_t(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into)>
       code_at = nullptr;
+  /// The table of code made at run time, as unwind::CodeTables; none: it has frame pointers.
+  std::function<unwind::UnwindTable*(std::uint32_t pid, std::uint64_t avma)> table_at = nullptr;
 };
 
 /// What followed a sample's copy of the stack in the process.
@@ -66,6 +68,9 @@ class SampleUnwinder {
 
   /// Takes in what the history's last record has changed.  To be called after each.
   void follow();
+
+  /// What `table_at` gives for code of a process has changed.
+  void withdraw_rules(std::uint32_t pid);
 
   /// What of the process's memory would help to continue the sample's stack, should its copy turn
   /// out to be cut: as far as the thread's stacks have reached up to now, or else to the end of

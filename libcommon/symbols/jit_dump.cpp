@@ -8,8 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/file_name.h"
-
 namespace pe::symbols {
 namespace {
 
@@ -20,12 +18,13 @@ struct Header {
 constexpr std::uint32_t kMagic = 0x4a695444;
 constexpr std::uint64_t kOtherClock = 1;  // JITDUMP_FLAGS_ARCH_TIMESTAMP
 
-enum RecordType : std::uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2 };
+enum RecordType : std::uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2, kUnwinding = 4 };
 
 // What is read of a record: all but code, which a load ends in.
 constexpr std::size_t kMaxNameBytes = 16UL * 1024;
 constexpr std::size_t kMaxLoadBytes = 64 + kMaxNameBytes;
 constexpr std::size_t kMaxDebugInfoBytes = 16UL * 1024 * 1024;
+constexpr std::size_t kMaxUnwindingBytes = 1024UL * 1024;
 constexpr std::size_t kWindowBytes = 128UL * 1024;
 
 constexpr std::string_view kSameFile = "\xff";  // tools/perf/util/jitdump.h, debug_entry_next
@@ -37,17 +36,6 @@ struct CodePlace {
 
 }  // namespace
 
-bool is_jit_dump_name(std::string_view path) {
-  std::string_view name = file_name(path);
-  constexpr std::string_view kBefore = "jit-", kBehind = ".dump";
-  if (!path.starts_with('/') || !name.starts_with(kBefore) || !name.ends_with(kBehind) ||
-      name.size() <= kBefore.size() + kBehind.size())
-    return false;
-  name.remove_prefix(kBefore.size());
-  name.remove_suffix(kBehind.size());
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 std::variant<JitDump, JitMapFailure> JitDump::open(const std::string& path, uid_t owner,
                                                    pid_t root_of) {
   auto opened = open_jit_file(path, owner, root_of);
@@ -58,19 +46,32 @@ std::variant<JitDump, JitMapFailure> JitDump::open(const std::string& path, uid_
 
 std::variant<JitDump, JitMapFailure> JitDump::check(io::RegularFile file) {
   JitDump dump(std::move(file.fd));
-  if (!dump.read_header())
+  dump.has_grown();
+  dump.read_header();
+  if (dump.is_damaged_)
     return JitMapFailure::kUnreadable;
   return dump;
 }
 
-bool JitDump::read_header() {
-  size_ = sizeof(Header);
+/// Nothing as long as its end is not written.
+void JitDump::read_header() {
   const auto header = ByteReader(bytes_at(0, sizeof(Header))).take<Header>();
-  if (!header || header->magic != kMagic || header->size < sizeof(Header))
-    return false;
+  if (!header)
+    return;
+  is_damaged_ = header->magic != kMagic || header->size < sizeof(Header);
+  bad_records_ += is_damaged_ ? 1 : 0;
   has_other_clock_ = (header->flags & kOtherClock) != 0;
   position_ = header->size;
-  return true;
+}
+
+/// Whether there is more of the file than size_, which then is set to that.
+bool JitDump::has_grown() {
+  struct stat status = {};
+  if (::fstat(fd_.get(), &status) != 0)
+    return false;
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  is_cut_ = size > kMaxFileBytes;
+  return std::exchange(size_, std::max(size_, std::min(size, kMaxFileBytes))) < size_;
 }
 
 /// At most `size` bytes of the file, fewer at its end.  Valid until the next call.
@@ -99,19 +100,15 @@ std::optional<JitDump::Prefix> JitDump::next_prefix() {
 }
 
 void JitDump::advance(std::uint64_t time_ns, const OnCodeChange& on_change) {
+  if (position_ == 0 && has_grown())
+    read_header();
   if (has_other_clock_)
     time_ns = std::numeric_limits<std::uint64_t>::max();
-  while (!is_damaged_) {
-    if (!next_) {
+  while (!is_damaged_ && position_ != 0) {
+    if (!next_)
       next_ = next_prefix();
-      struct stat status = {};
-      if (!next_ && !is_damaged_ && ::fstat(fd_.get(), &status) == 0 &&
-          std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes) > size_) {
-        is_cut_ = static_cast<std::uint64_t>(status.st_size) > kMaxFileBytes;
-        size_ = std::min(static_cast<std::uint64_t>(status.st_size), kMaxFileBytes);
-        next_ = next_prefix();
-      }
-    }
+    if (!next_ && !is_damaged_ && has_grown())
+      next_ = next_prefix();
     if (!next_ || next_->time_ns > time_ns)
       return;
     const Prefix due = *std::exchange(next_, std::nullopt);
@@ -121,7 +118,9 @@ void JitDump::advance(std::uint64_t time_ns, const OnCodeChange& on_change) {
 }
 
 void JitDump::take_in(const Prefix& prefix, const OnCodeChange& on_change) {
-  const std::size_t limit = prefix.type == kDebugInfo ? kMaxDebugInfoBytes : kMaxLoadBytes;
+  const std::size_t limit = prefix.type == kDebugInfo   ? kMaxDebugInfoBytes
+                            : prefix.type == kUnwinding ? kMaxUnwindingBytes
+                                                        : kMaxLoadBytes;
   ByteReader record(bytes_at(position_, std::min<std::size_t>(prefix.size, limit)));
   bool is_understood = record.skip(sizeof(Prefix));
   if (prefix.type == kLoad)
@@ -130,6 +129,8 @@ void JitDump::take_in(const Prefix& prefix, const OnCodeChange& on_change) {
     is_understood = is_understood && move(record, on_change);
   else if (prefix.type == kDebugInfo)
     is_understood = is_understood && take_lines(record);
+  else if (prefix.type == kUnwinding)
+    is_understood = is_understood && take_frames(record);
   bad_records_ += is_understood ? 0 : 1;
 }
 
@@ -140,6 +141,7 @@ bool JitDump::load(ByteReader record, const OnCodeChange& on_change) {
   const auto index = record.take<std::uint64_t>();
   const auto name = record.take_string();
   auto lines = std::exchange(next_lines_, {});
+  auto frames = std::exchange(next_frames_, {});
   if (!place || !code || !size || !index || !name)
     return false;
   if (*size == 0)
@@ -151,12 +153,13 @@ bool JitDump::load(ByteReader record, const OnCodeChange& on_change) {
     line_count_ += lines.size();
     lines_[*code] = std::move(lines);
   }
+  keep_frames(*code, *size, std::move(frames));
   on_change(*code, *code + *size);
   return true;
 }
 
-/// The code keeps its name and lines, elsewhere.  Its old place keeps the name until it is used
-/// again: whatever was sampled there since was not this.
+/// The code keeps its name, lines and frames, elsewhere.  Its old place keeps the name until it is
+/// used again: whatever was sampled there since was not this.
 bool JitDump::move(ByteReader record, const OnCodeChange& on_change) {
   const auto place = record.take<CodePlace>();
   const auto from = record.take<std::uint64_t>();
@@ -179,8 +182,50 @@ bool JitDump::move(ByteReader record, const OnCodeChange& on_change) {
     line_count_ += lines.size();
     lines_[*to] = std::move(lines);
   }
+  std::vector<std::byte> frames;
+  if (const auto old = frames_.find(*from); old != frames_.end()) {
+    frames = std::move(old->second.eh_frame);
+    frames_bytes_ -= frames.size();
+    frames_.erase(old);
+  }
+  keep_frames(*to, *size, std::move(frames));
   on_change(*to, *to + *size);
   return true;
+}
+
+bool JitDump::take_frames(ByteReader record) {
+  next_frames_.clear();
+  const auto bytes = record.take<std::uint64_t>();
+  const auto header_bytes = record.take<std::uint64_t>();
+  const auto mapped_bytes = record.take<std::uint64_t>();
+  if (!bytes || !header_bytes || !mapped_bytes || *bytes < *header_bytes ||
+      *bytes > record.left().size() || *bytes > kMaxFramesBytes - frames_bytes_)
+    return false;
+  const Bytes eh_frame = record.left().first(static_cast<std::size_t>(*bytes - *header_bytes));
+  next_frames_.assign(eh_frame.begin(), eh_frame.end());
+  return true;
+}
+
+/// In place of those of other code; none if `eh_frame` is empty.
+void JitDump::keep_frames(std::uint64_t start, std::uint64_t code_bytes,
+                          std::vector<std::byte> eh_frame) {
+  const auto begin = frames_.lower_bound(start);
+  auto end = begin;
+  for (; end != frames_.end() && end->first - start < code_bytes; ++end)
+    frames_bytes_ -= end->second.eh_frame.size();
+  frames_.erase(begin, end);
+  if (eh_frame.empty())
+    return;
+  frames_bytes_ += eh_frame.size();
+  frames_[start] = {code_bytes, std::move(eh_frame)};
+}
+
+std::optional<JitFrames> JitDump::frames_of(std::uint64_t avma) const {
+  const auto symbol = map_.find(avma);
+  const auto found = symbol ? frames_.find(symbol->start) : frames_.end();
+  if (found == frames_.end())
+    return std::nullopt;
+  return JitFrames{found->first, found->second.code_bytes, Bytes(found->second.eh_frame)};
 }
 
 bool JitDump::take_lines(ByteReader record) {

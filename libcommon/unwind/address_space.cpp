@@ -72,9 +72,10 @@ void AddressSpace::resolve(Range& range) const {
 std::optional<AddressSpace::Place> AddressSpace::place(Range& range, std::uint64_t avma) const {
   if (!range.is_resolved)
     resolve(range);
-  if (range.table == nullptr)
-    return std::nullopt;
-  return Place{range.table, avma - range.bias};
+  if (range.table != nullptr)
+    return Place{range.table, avma - range.bias};
+  UnwindTable* const table = !range.image && tables_ ? tables_(avma) : nullptr;
+  return table == nullptr ? std::nullopt : std::optional(Place{table, avma});
 }
 
 std::optional<AddressSpace::Place> AddressSpace::place(std::uint64_t avma) {

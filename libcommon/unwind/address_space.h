@@ -33,13 +33,16 @@ using ImageSource = std::function<UnwindTable*(std::uint32_t image)>;
 /// Copies code at `avma` into `into`; how many bytes that were, 0 if it cannot be read.
 using CodeSource = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
 
+/// The table of code that no file describes, by avma, or nullptr; it may change with the next call.
+using CodeTables = std::function<UnwindTable*(std::uint64_t avma)>;
+
 class RuleCache;
 
 class AddressSpace {
  public:
-  /// `code` is asked for the bytes of code that no table describes; it may be empty.
-  explicit AddressSpace(ImageSource images, CodeSource code = nullptr)
-      : images_(std::move(images)), code_(std::move(code)) {}
+  /// `code` is asked for the bytes of code that no table describes; it may be empty, as `tables`.
+  explicit AddressSpace(ImageSource images, CodeSource code = nullptr, CodeTables tables = nullptr)
+      : images_(std::move(images)), code_(std::move(code)), tables_(std::move(tables)) {}
 
   /// Maps code, replacing what was there.  Ignored if it ends before it starts.
   void map(const CodeMapping& mapping);
@@ -47,6 +50,8 @@ class AddressSpace {
   void unmap(std::uint64_t start_avma, std::uint64_t end_avma);
   /// How many mappings there are.
   [[nodiscard]] std::size_t size() const noexcept { return ranges_.size(); }
+  /// Code that no file describes has other tables from now on.
+  void withdraw_rules() noexcept { stamp_ = {}; }
   /// Forgets everything, as execve(2) does.
   void clear();
 
@@ -83,6 +88,7 @@ class AddressSpace {
 
   ImageSource images_;
   CodeSource code_;
+  CodeTables tables_;
   std::map<std::uint64_t, Range> ranges_;  ///< by start, disjoint
 
   /// By what a RuleCache knows this space's rules; none after one was withdrawn.

@@ -21,6 +21,7 @@ shares_hold() {
 some_time shares_hold -F 100
 some_time shares_hold -F 1000
 said '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU .* % of stacks complete'
+grep 'CPU time without samples' "$dir/err" && fail 'a program that is sampled all the time'
 at_least 'whole stacks' 99 "$(share '^workload;_start;.*;main;work;' "$dir/folded")"
 expect 'the event' cpu-clock "$(perf script -i "$dir/shares.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"
 within 'CPU seconds in all' 3.0 "$(awk '{ n += $NF } END { print n / 1e9 }' "$dir/folded")" 0.5
@@ -227,6 +228,36 @@ for how in exec fork; do
   record -o "$dir/s.pe" -- python3 -c "$begun_bare" "$how" "$PE_WORKLOAD"
   said '; 1 program begun that could not load the library: not sampled'
 done
+# The closing line reports the CPU time of programs without the library, and of programs that end within a period.  They
+# measure it themselves, 0.01 s less than it is: the closing line rounds.
+cat >"$dir/burn.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv) {
+  const double wanted = argc > 1 ? atof(argv[1]) : 0;
+  struct timespec time;
+  double used;
+  do {
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    used = (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+  } while (used < wanted);
+  printf("%.2f\n", used - 0.01);
+  return 0;
+}
+END
+cc -O1 -static -o "$dir/burn-static" "$dir/burn.c"
+cc -O1 -o "$dir/burn" "$dir/burn.c"
+unsampled() { sed -nE 's/.*; ([0-9.]+) of [0-9.]+ s CPU time without samples: threads that run for less than one period \([0-9.]+ ms\), or programs without the library \(static, set-user-ID\).*/\1/p' "$dir/err"; }
+record -o "$dir/s.pe" -- sh -c "'$dir/burn-static' 0.7 && '$dir/burn' 0.5" || fail "a static program: $(cat "$dir/err")"
+at_least "seconds of a static program, $(cat "$dir/err")" "$(head -1 "$dir/out")" "$(unsampled)"
+record -o "$dir/s.pe" -- env "$dir/burn-static" 0.5; expect 'a static program alone' 125 $?
+said ': nothing was recorded: the target ran for [0-9.]+ m?s, but in programs without the library \(static, set-user-ID\), or each'
+record -F 20 -o "$dir/s.pe" -- bash -c "for ((i = 0; i < 300; i++)); do '$dir/burn' 0.002; done" ||
+  grep -q 'nothing was recorded' "$dir/err" || fail "brief programs: $(cat "$dir/err")"
+at_least "seconds of brief programs, $(cat "$dir/err")" 0.59 "$(unsampled)"
+said '; [0-9]+ programs and forked processes without samples'
+
 # One that is begun with an environment made by hand gets what it needs.
 record -o "$dir/s.pe" -- env -i "$PE_WORKLOAD" shares 1 || fail "env -i: $(cat "$dir/err")"
 fold "$dir/s.pe" >"$dir/folded"

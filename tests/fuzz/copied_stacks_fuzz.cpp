@@ -51,7 +51,8 @@ void check_trimmed(const pe::perf::Record& record, const Sample& original,
 }
 
 void read_all(pe::session::Session& session) {
-  pe::symbolize::CopiedStacks stacks(session, true);
+  pe::naming::Resolver resolver([](const std::string&) {});
+  pe::symbolize::CopiedStacks stacks(session, resolver, true);
   while (const auto record = session.next()) {
     const auto outcome = stacks.walk(*record);
     if (!session.sample() || !pe::perf::has_user_copy(session.event()->attr))

@@ -1,6 +1,7 @@
 // Any file as a jitdump: what is told of has a name that covers it, and reading it in steps of time
 // comes to the same as all at once.
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -47,6 +48,11 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     const auto line_a = dump->line_of(avma), line_b = whole.line_of(avma);
     if (!a || !b || a->name != b->name || a->offset != b->offset || !!line_a != !!line_b ||
         (line_a && (line_a->line != line_b->line || line_a->file != line_b->file)))
+      std::abort();
+    const auto frames_a = dump->frames_of(avma), frames_b = whole.frames_of(avma);
+    if (!!frames_a != !!frames_b ||
+        (frames_a && (frames_a->start != frames_b->start || frames_a->start > avma ||
+                      !std::ranges::equal(frames_a->eh_frame, frames_b->eh_frame))))
       std::abort();
   }
   return 0;

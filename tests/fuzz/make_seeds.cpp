@@ -235,12 +235,13 @@ std::string shared_heap() {
     return bytes;
   };
   std::string seed = bytes_at(0, sizeof(pe::heap::Header));
-  for (const auto [at, size] : {std::pair{pe::heap::kModulesAt, sizeof(pe::heap::Module)},
-                                std::pair{pe::heap::kCodesAt, 4 * sizeof(pe::heap::Code)},
-                                std::pair{pe::heap::kWordsAt, 12 * sizeof(std::uint32_t)},
-                                std::pair{pe::heap::kSitesAt, 3 * sizeof(pe::heap::SiteTotals)},
-                                std::pair{pe::heap::kWidesAt, 2 * sizeof(pe::heap::WideTotals)},
-                                std::pair{pe::heap::kThreadsAt, 2 * sizeof(pe::heap::ThreadSum)}}) {
+  for (const auto& [at, size] :
+       {std::pair{pe::heap::kModulesAt, sizeof(pe::heap::Module)},
+        std::pair{pe::heap::kCodesAt, 4 * sizeof(pe::heap::Code)},
+        std::pair{pe::heap::kWordsAt, 12 * sizeof(std::uint32_t)},
+        std::pair{pe::heap::kSitesAt, 3 * sizeof(pe::heap::SiteTotals)},
+        std::pair{pe::heap::kWidesAt, 2 * sizeof(pe::heap::WideTotals)},
+        std::pair{pe::heap::kThreadsAt, 2 * sizeof(pe::heap::ThreadSum)}}) {
     const auto length = static_cast<std::uint16_t>(size);
     seed.append(reinterpret_cast<const char*>(&length), sizeof length);
     seed += bytes_at(at, size);
@@ -301,6 +302,7 @@ int main(int argc, char** argv) {
   save(folder / "jit_dump" / "all-records",
        pe::testing::JitDumpBuilder()
            .lines(1, 0x1000, {{0x1000, 3, "a.js"}, {0x1008, 4, "\xff"}})
+           .unwinding(1, std::string("\x10\0\0\0\0\0\0\0\1\0\1\x78\x10\x0c\7\0\0\0\0\0", 20))
            .load(1, 0x1000, 0x20, "LazyCompile:*hot a.js:3")
            .move(0x10000, 0x1000, 0x2000, 0x20)
            .load(0x100000, 0x1008, 0x20, "other")

@@ -56,6 +56,16 @@ class JitDumpBuilder {
     }
     return record(2, time_ns, body);
   }
+  /// Of the next load: the section, and as many bytes of a header.
+  JitDumpBuilder& unwinding(std::uint64_t time_ns, std::string_view eh_frame,
+                            std::size_t header_bytes = 20) {
+    std::string body;
+    for (const std::uint64_t number : {std::uint64_t{eh_frame.size() + header_bytes},
+                                       std::uint64_t{header_bytes}, std::uint64_t{0}})
+      append(body, number);
+    body += eh_frame;
+    return record(4, time_ns, body + std::string(header_bytes, '\1'));
+  }
   JitDumpBuilder& record(std::uint32_t type, std::uint64_t time_ns, std::string_view body) {
     add(type).add(static_cast<std::uint32_t>(16 + body.size())).add(time_ns);
     text_ += body;

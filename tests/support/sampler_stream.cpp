@@ -220,16 +220,15 @@ Arguments read_arguments(int argc, char** argv) {
 
 void print(const sampler::Collector& collector) {
   const sampler::CollectorCounts& counts = collector.counts();
-  fmt::print(stderr,
-             "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
-             "{}\nunsampled_ms {}\n"
-             "without_room {}\nbefore_reader {}\nwithout_variables {}\nwithout_timer {}\nblocking "
-             "{}\nstopped {}\ndamaged {}\n",
-             counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
-             counts.lost_samples, counts.lost_weight, counts.unsampled_ns / 1'000'000,
-             counts.threads_without_room, counts.threads_before_reader,
-             counts.threads_without_variables, counts.threads_without_timer,
-             counts.threads_that_block, counts.stopped_processes, counts.damaged);
+  fmt::print(
+      stderr,
+      "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
+      "{}\nwithout_room {}\nbefore_reader {}\nwithout_variables {}\nwithout_timer {}\nblocking "
+      "{}\nstopped {}\ndamaged {}\n",
+      counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
+      counts.lost_samples, counts.lost_weight, counts.threads_without_room,
+      counts.threads_before_reader, counts.threads_without_variables, counts.threads_without_timer,
+      counts.threads_that_block, counts.stopped_processes, counts.damaged);
   for (const auto& [why, count] : collector.refused())
     fmt::print(stderr, "refused {} {}\n", count, why);
 }

@@ -102,6 +102,18 @@ class StreamBuilder {
         .add_string(path);
     return trailer(time_ns, pid, pid);
   }
+  /// One that is not executable.
+  StreamBuilder& data_map(std::uint64_t time_ns, std::uint32_t pid, const MadeMap& made,
+                          std::string_view path) {
+    builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA)
+        .add(pid)
+        .add(pid)
+        .add(made.start)
+        .add(made.size)
+        .add(made.file_offset)
+        .add_string(path);
+    return trailer(time_ns, pid, pid);
+  }
   /// The recording's kernel begins at `start`.
   StreamBuilder& kernel(std::uint64_t start) {
     builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL)

@@ -282,6 +282,42 @@ BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_jitdump_at_that_mo
              "program's perf map or jitdump; 1 record of jitdumps not understood\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_jitdump_that_is_not_written_to_its_end_is_reported_with_its_share) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const pe::testing::TempDir dir;
+  const std::string text = pe::testing::JitDumpBuilder()
+                               .load(10, 0x5000, 0x100, "known")
+                               .load(10, 0x5100, 0x100, "buffered")
+                               .text();
+  const std::string path = dir.file("jit-1.dump", text.substr(0, text.size() - 1));
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.map(1, pid, 0x9000, 0x1000, 0, path);
+  for (const std::uint64_t address : {0x5010, 0x5020, 0x5030, 0x5110})
+    stream.sample(
+        {.time_ns = 15, .pid = pid, .tid = pid, .chain = {kUser, address, address, 0x5001}});
+  const auto r = symbolize(stream);
+  BOOST_TEST(folded(r) == "js;known;[unknown] 1\njs;known;known;known 3\n");
+  BOOST_TEST(r.err ==
+             "pe-symbolize: '" + path +
+                 "' is not written to its end: 25.0 % of the samples have functions without a "
+                 "name; record until the program ends, or start node with --perf-basic-prof\n"
+                 "pe-symbolize: stdin: 4 samples; 2 of 12 frames without a name (16.7 %): 2 not "
+                 "yet written to the program's jitdump\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_jitdump_that_is_mapped_as_data_has_names) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const pe::testing::TempDir dir;
+  const std::string path =
+      dir.file("jit-1.dump", pe::testing::JitDumpBuilder().load(10, 0x5000, 0x100, "hot").text());
+  StreamBuilder stream;
+  stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
+  stream.data_map(1, pid, {0x9000, 0x1000, 0}, path);
+  stream.sample({.time_ns = 15, .pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
+  BOOST_TEST(folded(symbolize(stream)) == "js;hot 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(lines_of_code_without_a_file_are_its_jitdumps) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const pe::testing::TempDir dir;

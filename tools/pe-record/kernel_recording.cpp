@@ -53,7 +53,7 @@ KernelRecording::KernelRecording(const Options& options, cli::Io& io)
   ending_.on_stop([this] {
     counters_->stop();
     if (time_)
-      time_->look();
+      time_->look_last();
     cost_.end_wall();
   });
   tell_stall(ending_, options, io);
@@ -127,7 +127,9 @@ void KernelRecording::finish() {
   lost_ = passed.lost.count();
   std::string unsampled;
   if (const auto clock = counters_->sampled_clock(); clock && time_)
-    unsampled = describe_unsampled(*clock, time_->used_ns(), passed.samples + passed.lost.count());
+    unsampled = recording::describe_unsampled(
+        {.clock = *clock, .ns = (passed.samples + passed.lost.count()) * clock->period_ns},
+        time_->used_ns());
   if (const std::uint64_t missing = counters_->not_followed(); missing > 0)
     unsampled += fmt::format("{}{} not followed", unsampled.empty() ? "" : "; ",
                              plural(missing, "forked process"));

@@ -39,6 +39,8 @@ TakenRecording::TakenRecording(const Options& options, cli::Io& io)
     if (!options.quiet)
       say(io, note);
   ending_.on_stop([this] {
+    if (time_)
+      time_->look_last();
     source_->stop();
     cost_.end_wall();
   });
@@ -75,6 +77,8 @@ int TakenRecording::run() {
   write_head(*stream_, {&event_, 1});
   cost_.begin_wall();
   unreadable_ = write_running(*stream_, event_.attr, target_);
+  if (source_->sampled_time())
+    time_.emplace(target_);
   source_->start();
   ending_.begin_at(recording::monotonic_ns());
   if (child_)
@@ -119,6 +123,8 @@ Ended TakenRecording::watch() {
                                         .reader_fd = output_->fd()};
   const Ended ended = recording::watch(request, [&] {
     take();
+    if (time_)
+      time_->look();
     if (const auto news = source_->news(); news && !options_.quiet)
       say(io_, *news);
     progress.show([&] { return "pe-record: " + plural(taken_->passed().samples, "sample"); });
@@ -134,12 +140,15 @@ void TakenRecording::finish() {
   const std::uint64_t lost = source_->lost();
   passed.lost.add_counted(lost);
   write_tail(*stream_, event_, lost);
+  std::string unsampled;
+  if (const auto sampled = source_->sampled_time(); sampled && time_)
+    unsampled = describe_unsampled(*sampled, time_->used_ns());
   const std::string kept = recording::finish_keeping(*stream_);
   if (!unreadable_.empty())
     say(io_, recording::describe_unreadable(unreadable_));
   if (!options_.quiet)
-    say(io_, closing_line(passed, *stream_, cost_) + source_->describe() + kept +
-                 (ending_.was_cut_off() ? recording::kCutOff : ""));
+    say(io_, closing_line(passed, *stream_, cost_) + (unsampled.empty() ? "" : "; " + unsampled) +
+                 source_->describe() + kept + (ending_.was_cut_off() ? recording::kCutOff : ""));
 }
 
 }  // namespace pe::record

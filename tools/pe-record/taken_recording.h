@@ -55,6 +55,7 @@ class TakenRecording {
   std::optional<recording::TargetWatch> watched_;
   std::optional<recording::TargetActivity> activity_;
   std::unique_ptr<recording::SampleSource> source_;
+  std::optional<recording::TargetTime> time_;
   std::vector<std::string> notes_;
   recording::OpenedEvent event_;
   std::optional<Output> output_;

@@ -15,6 +15,8 @@ CopiedStacks::Outcome CopiedStacks::walk(const perf::Record& record) {
   if (!sample || !perf::has_user_copy(session_.event()->attr))
     return {record, sample};
   const perf_event_attr& attr = session_.event()->attr;
+  if (resolver_.has_other_jit_tables(sample->pid))
+    unwinder_.withdraw_rules(sample->pid);
   const auto chain = unwinder_.call_chain(*sample, attr);
   std::size_t left_out = 0;
   const auto replaced = perf::replace_user_copy(record, *sample, chain, builder_, left_out);

@@ -32,6 +32,8 @@ void advise(const symbolize::Annotator& annotator, const naming::Resolver& resol
            annotator.counts(), has_servers,
            [&resolver](std::string_view file) { return resolver.is_go(file); }))
     say(io, line);
+  if (const std::string line = naming::describe_unwritten(annotator.counts()); !line.empty())
+    say(io, line);
   for (const std::string& line : annotator.advice().lines())
     say(io, line);
 }
@@ -148,7 +150,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   naming::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
                             "/proc/kallsyms", search_with(servers.get()));
   symbolize::Annotator annotator(writer, resolver, options.simplify_names);
-  symbolize::CopiedStacks stacks(session, options.may_continue);
+  symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
   annotate_all(session, writer, annotator, resolver, stacks);
   progress.clear();
   const std::string damage = session.damage();

@@ -163,27 +163,6 @@ void leave_memory() noexcept {
   process.own = nullptr;
 }
 
-std::uint64_t thread_cpu_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * kSecondNs +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-/// What the calling thread has used since its timer has sent the last signal.
-void count_unsampled(std::uint32_t slot) noexcept {
-  const Thread& thread = process.thread(slot);
-  if (process.timer_kind != TimerKind::kThread || process.settings.clock != Clock::kCpu ||
-      load_relaxed(thread.is_unwanted) != 0)
-    return;
-  const std::uint64_t used_ns = thread_cpu_ns() - process.own[slot].start_cpu_ns;
-  const std::uint64_t sampled_ns = (load_relaxed(thread.weight) + load_relaxed(thread.lost_weight) -
-                                    process.own[slot].start_weight) *
-                                   (kSecondNs / process.settings.hz);
-  if (used_ns > sampled_ns)
-    count_up(process.header().unsampled_ns, used_ns - sampled_ns);
-}
-
 /// The calling thread was found by another, and has a slot for that.  From now on we will know when
 /// it ends; if it had found no slot itself, it was counted too early.
 void keep_found_slot(std::uint32_t slot) noexcept {
@@ -206,7 +185,6 @@ void end_thread(void* memory) noexcept {
   const preload::KeepErrno keep;
   disarm(slot);
   slot_plus_one = 0;
-  count_unsampled(slot);
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   give_back(slot);
 }
@@ -234,7 +212,6 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
     return kNoSlot;
   }
   process.own[slot].stack = stack;
-  process.own[slot].start_cpu_ns = thread_cpu_ns();
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   slot_plus_one = slot + 1;
   ::pthread_setspecific(process.key, reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT

@@ -25,9 +25,7 @@ struct OwnThread {
   int timer;
   bool has_timer;
   bool is_armed;  ///< a signal with its cookie is a sample
-  std::uint64_t start_cpu_ns;
-  std::uint64_t start_weight;  ///< of threads that had the slot before
-  bool is_found;               ///< not begun by our pthread_create: how it ends is not known yet
+  bool is_found;  ///< not begun by our pthread_create: how it ends is not known yet
 };
 
 struct Process {

@@ -28,7 +28,6 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
     thread.tid = static_cast<std::uint32_t>(tid);
     thread.start_ns = last_tick_ns();
     process.own[slot] = {};
-    process.own[slot].start_weight = thread.weight + thread.lost_weight;
     constexpr char kNoName[sizeof thread.name]{};
     copy_bytes(thread.name, kNoName, sizeof kNoName);
     std::uint32_t used = load_relaxed(header.threads);

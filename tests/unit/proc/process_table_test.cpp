@@ -118,4 +118,12 @@ BOOST_AUTO_TEST_CASE(of_mappings_without_end_the_newest_stay) {
   BOOST_TEST(table.find(1, start + 8192 * (kCount - 1)) == nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(only_a_jitdumps_name_is_one) {
+  using pe::proc::is_jit_dump_name;
+  BOOST_TEST(is_jit_dump_name("/home/u/.debug/jit/llvm-IR-jit-x/jit-12.dump"));
+  for (const char* name : {"jit-12.dump", "/jit-.dump", "/jit-12a.dump", "/jit-12.dump (deleted)",
+                           "/xjit-12.dump", "/jit-.dum", "//anon", ""})
+    BOOST_TEST(!is_jit_dump_name(name), name);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

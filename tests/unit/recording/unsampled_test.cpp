@@ -18,8 +18,9 @@ using pe::recording::TargetTime;
 namespace {
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
-constexpr SampledClock kOfThreads{.period_ns = 10'000'000, .is_of_cpus = false};
-constexpr SampledClock kOfCpus{.period_ns = 10'000'000, .is_of_cpus = true};
+constexpr std::uint64_t kPeriodNs = 10'000'000;
+constexpr SampledClock kOfThreads{.period_ns = kPeriodNs, .kind = SampledClock::Kind::kOfThreads};
+constexpr SampledClock kOfCpus{.period_ns = kPeriodNs, .kind = SampledClock::Kind::kOfCpus};
 
 std::uint64_t own_ns() {
   timespec time{};
@@ -45,30 +46,40 @@ pid_t fork_child(std::uint64_t ns) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(time_that_samples_represent_is_not_reported) {
-  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 200) == "");
-  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 203) == "");
-  BOOST_TEST(describe_unsampled(kOfThreads, 0, 3) == "");
+  BOOST_TEST(describe_unsampled({kOfThreads, 200 * kPeriodNs}, 2 * kSecondNs) == "");
+  BOOST_TEST(describe_unsampled({kOfThreads, 203 * kPeriodNs}, 2 * kSecondNs) == "");
+  BOOST_TEST(describe_unsampled({kOfThreads, 3 * kPeriodNs}, 0) == "");
 }
 
 BOOST_AUTO_TEST_CASE(the_ends_of_threads_are_not_reported) {
-  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 191) == "");
-  BOOST_TEST(describe_unsampled(kOfThreads, 90'000'000, 0) == "");
+  BOOST_TEST(describe_unsampled({kOfThreads, 191 * kPeriodNs}, 2 * kSecondNs) == "");
+  BOOST_TEST(describe_unsampled({kOfThreads, 0}, 90'000'000) == "");
 }
 
 BOOST_AUTO_TEST_CASE(time_without_samples_is_reported_with_all_and_its_cause) {
   const std::string all =
-      describe_unsampled({.period_ns = 10'101'010, .is_of_cpus = false}, 2'330'000'000, 2);
+      describe_unsampled({{.period_ns = 10'101'010}, 20'202'020}, 2'330'000'000);
   BOOST_TEST(all.starts_with("2.31 of 2.33 s CPU time without samples: threads that run for less "
                              "than one period (10.1 ms), switches between threads"),
              all);
-  BOOST_TEST(describe_unsampled(kOfThreads, 2 * kSecondNs, 189) != "");
+  BOOST_TEST(describe_unsampled({kOfThreads, 189 * kPeriodNs}, 2 * kSecondNs) != "");
 }
 
 // 200 periods: chance alone takes up to 5 times the root of 200 samples away, 70.
 BOOST_AUTO_TEST_CASE(the_chance_of_samples_of_whole_cpus_is_not_reported) {
-  BOOST_TEST(describe_unsampled(kOfCpus, 2 * kSecondNs, 130) == "");
-  BOOST_TEST(describe_unsampled(kOfCpus, 2 * kSecondNs, 129) ==
+  BOOST_TEST(describe_unsampled({kOfCpus, 130 * kPeriodNs}, 2 * kSecondNs) == "");
+  BOOST_TEST(describe_unsampled({kOfCpus, 129 * kPeriodNs}, 2 * kSecondNs) ==
              "0.71 of 2.00 s CPU time without samples: a host held this machine's CPU");
+}
+
+BOOST_AUTO_TEST_CASE(what_timers_of_ticks_miss_is_reported_with_the_programs) {
+  const SampledClock ticks{.period_ns = 4'000'000, .kind = SampledClock::Kind::kOfTicks};
+  constexpr const char* kMissed =
+      "0.90 of 1.00 s CPU time without samples: threads that run for less than one period (4 ms), "
+      "or programs without the library (static, set-user-ID)";
+  BOOST_TEST(describe_unsampled({ticks, kSecondNs / 10}, kSecondNs) == kMissed);
+  BOOST_TEST(describe_unsampled({ticks, kSecondNs / 10, 300}, kSecondNs) ==
+             std::string(kMissed) + "; 300 programs and forked processes without samples");
 }
 
 BOOST_AUTO_TEST_CASE(the_time_of_a_process_is_what_the_scheduler_counts) {
@@ -103,6 +114,33 @@ BOOST_AUTO_TEST_CASE(children_that_were_waited_for_are_counted) {
   ::waitpid(fork_child(5 * tick_ns), nullptr, 0);
   time.look();
   BOOST_TEST(time.used_ns() >= 3 * tick_ns);
+}
+
+/// Of a command that is a child with a child, both of which still run.
+BOOST_AUTO_TEST_CASE(the_time_of_descendants_that_still_run_counts_at_the_end) {
+  constexpr std::uint64_t kUsedNs = 20'000'000;
+  int used[2] = {}, end[2] = {};
+  BOOST_REQUIRE(::pipe(used) == 0);
+  BOOST_REQUIRE(::pipe(end) == 0);
+  char byte = 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(end[1]);
+    const bool is_child = ::fork() != 0;
+    if (!is_child) {
+      use(kUsedNs);
+      (void)!::write(used[1], &byte, 1);
+    }
+    (void)!::read(end[0], &byte, 1);  // until the test has closed its end
+    ::_exit(0);
+  }
+  TargetTime time(Target{.processes = {child}, .is_command = true});
+  (void)!::read(used[0], &byte, 1);
+  time.look_last();
+  BOOST_TEST(time.used_ns() >= kUsedNs);
+  for (const int fd : {used[0], used[1], end[0], end[1]})
+    ::close(fd);
+  ::waitpid(child, nullptr, 0);
 }
 
 BOOST_AUTO_TEST_CASE(children_of_before_are_not_counted) {

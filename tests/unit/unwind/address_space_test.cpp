@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/fake_code.h"
+#include "unwind/rule_cache.h"
 
 BOOST_AUTO_TEST_SUITE(address_space)
 
@@ -46,6 +47,24 @@ BOOST_AUTO_TEST_CASE(code_without_a_table_has_no_rules) {
     BOOST_CHECK(!space.place(avma));
     BOOST_CHECK(space.find(avma) != nullptr);
   }
+}
+
+BOOST_AUTO_TEST_CASE(code_made_at_run_time_may_have_tables_of_its_own) {
+  FakeCode code({"", ""});
+  UnwindTable* table = nullptr;
+  AddressSpace space(code.source(), nullptr, [&](std::uint64_t) { return table; });
+  space.map(bare(kFakeCode, kFakeCode + 0x1000));
+  space.map({0x1000, 0x2000, 0x4000'0000, 0});  // an image that has no rules there
+  RuleCache cache;
+  const std::uint64_t before = cache.generation(space);
+  BOOST_CHECK(kind_at(space, kFakeCode + 0x80) == RuleKind::kNone);
+  table = &code.table();
+  space.withdraw_rules();
+  BOOST_TEST(cache.generation(space) != before);
+  BOOST_CHECK(space.rule(kFakeCode + 0x80) == Rule(RuleKind::kStackPointer, 1));
+  BOOST_REQUIRE(space.place(kFakeCode + 0x80));
+  BOOST_TEST(space.place(kFakeCode + 0x80)->svma == kFakeCode + 0x80);
+  BOOST_CHECK(!space.place(0x1080));
 }
 
 BOOST_AUTO_TEST_CASE(tables_are_asked_for_when_they_are_needed) {
