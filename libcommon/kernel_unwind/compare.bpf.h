@@ -15,7 +15,10 @@ struct Comparison {
 static __always_inline uint64_t word_difference(const struct Scratch* scratch, uint32_t place,
                                                 uint64_t value, uint64_t start) {
   const uint64_t word = scratch->window[place & (kWindowWords - 1)];
-  return (word - (start & -(uint64_t)(place >> kFromStartShift))) ^ value;
+  // Multiplied: of a mask, which is 0 or -1, the verifier follows both values, word by word.
+  uint64_t is_from_start = place >> kFromStartShift;
+  KEEP(is_from_start);
+  return (word - start * is_from_start) ^ value;
 }
 
 static long compare_words(uint32_t i, struct Comparison* comparison) {
