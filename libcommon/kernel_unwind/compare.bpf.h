@@ -29,9 +29,11 @@ static long compare_words(uint32_t i, struct Comparison* comparison) {
   const uint64_t start = comparison->start;
   uint64_t difference = 0;
 #pragma unroll
-  for (int k = 0; k < 8; ++k)
+  for (int k = 0; k < 8; ++k) {
     difference |= word_difference(comparison->scratch, noted->places[first + k],
                                   noted->values[first + k], start);
+    KEEP(difference);  // as in compare_block()
+  }
   if (difference)
     comparison->is_other = 1;
   return difference != 0;
