@@ -67,7 +67,7 @@ usage "--runs: not a number above 0: '0'" ci --runs 0 -- true
 usage '--baseline-workload: only with --runs' ci --baseline-workload true --baseline latest -- true
 usage "--work: not a regular expression: '('" ci --work '('
 usage '--work: only with capture or ci' list --work x
-pr capture --output none --work 'no ([0-9]+) such' -- echo 'other text' >out 2>err; expect 'no work told' 0 $?
+pr capture --output none --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'no work told' 0 $?
 has 'no work told' "--work: no amount of work above 0 in the program's output" err
-pr ci --output none --baseline latest --work 'no ([0-9]+) such' -- echo 'other text' >out 2>err; expect 'ci without work' 1 $?
+pr ci --output none --baseline latest --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'ci without work' 1 $?
 finish

@@ -13,15 +13,18 @@ check() {
 
 engines=perf
 can_record --engine bpf 2>/dev/null && engines='perf bpf'
+# Of a process that goes on: once it has ended nobody can read its code.
+"$PE_ODD" stubs 600000 & target=$!
 for engine in $engines; do
-  pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_ODD" stubs 400 2>"$dir/err"; expect "$engine: status" 0 $?
+  until_used 400 $target pe-record --engine "$engine" -F 997 -p $target -o "$dir/a.pe" 2>"$dir/err"; expect "$engine: status" 0 $?
   check "pe-record, $engine"
   if [ "$engine" = perf ]; then
     grep -q 'guessed from the top' "$dir/err" && fail "guessed: $(cat "$dir/err")"
   fi
-  offcpu --engine "$engine" -o "$dir/a.pe" -- "$PE_ODD" stubs 200 2>"$dir/err" || fail "offcpu, $engine: $(cat "$dir/err")"
+  until_used 200 $target offcpu --engine "$engine" -p $target -o "$dir/a.pe" 2>"$dir/err" || fail "offcpu, $engine: $(cat "$dir/err")"
   check "offcpu, $engine"
 done
+kill $target
 
 # Where there is no process to read the code from: those that make room, for a frame pointer would lead past others.
 pe-record --keep-stacks -F 997 -o "$dir/a.pe" -- "$PE_ODD" stub 400 2>"$dir/err"; expect 'kept: status' 0 $?
