@@ -18,12 +18,12 @@ std::uint32_t Images::number_of(const proc::Mapping& mapping, std::uint32_t pid)
 unwind::UnwindTable* Images::table(std::uint32_t number) {
   Image& image = images_[number];
   if (!image.is_opened && left_bytes_ > 0) {
-    image.is_opened = true;
     const auto opened =
         binaries::open_mapped_image(static_cast<pid_t>(image.pid), image.mapping, match_, &cache_);
     if (const auto* elf = std::get_if<elf::Image>(&opened))
       image.table = std::make_unique<unwind::UnwindTable>(*elf);
     image.lacked_descriptors = image.table == nullptr && !has_free_descriptors(kDescriptorsToOpen);
+    image.is_opened = !image.lacked_descriptors;  // there may be some the next time
     if (image.table != nullptr)
       left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
   }
