@@ -28,7 +28,8 @@ class Images {
   /// nullptr if the file cannot be had, or there is no room left for it.
   unwind::UnwindTable* table(std::uint32_t number);
 
-  /// Whether a file has no table for want of descriptors (ulimit -n) the last time it was asked for.
+  /// Whether a file has no table for want of descriptors (ulimit -n) the last time it was asked
+  /// for.
   [[nodiscard]] bool lacked_descriptors(const proc::MappedFile& file) const;
 
   /// Of sections of all files together, less than 50 MB on a machine with every compiler installed.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-
 #include "cli/run.h"
 #include "naming/resolver.h"
 

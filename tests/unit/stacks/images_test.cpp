@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(that_there_were_no_descriptors_is_known_of_a_file_without_a
     lacking += images.lacked_descriptors(*mapping.file) ? 1 : 0;
   all.clear();
   BOOST_TEST(tables(images, history).size() > found.size());  // it was tried again
-  BOOST_TEST(found.size() <= 1U);  // the vdso needs none
+  BOOST_TEST(found.size() <= 1U);                             // the vdso needs none
   BOOST_TEST(lacking > 2U);
   stacks::Images later(binaries::FileMatch::kAny);
   tables(later, history);
