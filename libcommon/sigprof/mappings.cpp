@@ -17,7 +17,7 @@ namespace pe::sigprof {
 namespace {
 
 constexpr std::uint64_t kRereadNs = 1'000'000'000;
-constexpr std::uint64_t kReadShare = 20, kMostDebtNs = 20'000'000;
+constexpr std::uint64_t kReadShare = 20, kMostDebtNs = 100'000'000;
 
 /// What this thread has used; how long it had to wait for a processor says nothing of its cost.
 std::uint64_t cpu_ns() noexcept {

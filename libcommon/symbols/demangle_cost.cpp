@@ -25,6 +25,8 @@ constexpr std::uint64_t kMaxNodes = 32 * 1024;
 // cplus_demangle_print_callback takes 16 bytes of stack for each pair of a
 // template and a reference to a template parameter, each counted up to twice.
 constexpr std::uint64_t kMaxScopePairs = 16 * 1024;
+// Printing gives up at 1,024 (MAX_RECURSION_COUNT of libiberty/cp-demangle.c).
+constexpr std::uint64_t kMaxDepth = 2 * 1024;
 
 using Node = const demangle_component;
 
@@ -78,9 +80,12 @@ class Measure {
     const auto [left, right] = children_of(node);
     count_scopes(node, left);
     std::uint64_t nodes = 1;
+    if (++depth_ > kMaxDepth)
+      nodes = kMaxNodes + 1;
     for (Node* child : {left, right})
-      if (is_node(child))
+      if (nodes <= kMaxNodes && is_node(child))
         nodes = std::min(nodes + nodes_below(*child), kMaxNodes + 1);
+    --depth_;
     nodes_[&node] = nodes;
     return nodes;
   }
@@ -104,7 +109,7 @@ class Measure {
   const std::byte* memory_;
   std::size_t bytes_;
   boost::unordered_flat_map<Node*, std::uint64_t> nodes_;
-  std::uint64_t templates_ = 0, scopes_ = 0;
+  std::uint64_t templates_ = 0, scopes_ = 0, depth_ = 0;
 };
 
 /// What reading D's text up to some place costs: its length with back references

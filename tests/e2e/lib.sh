@@ -111,7 +111,7 @@ load_while() {
   mkfifo "$dir/go"
   "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 <"$dir/go" & target=$!
   exec 3>"$dir/go"
-  "$@" -p $target -o "$file" & recorder=$!
+  "$@" -p $target -o "$file" 3>&- & recorder=$!
   until [ -s "$file" ]; do kill -0 $recorder || break; sleep 0.02; done
   exec 3>&-
   wait $recorder

@@ -7,7 +7,8 @@ pe-symbolize -q "$dir/r.pe" >"$dir/n.pe"
 stackfold "$dir/n.pe" >"$dir/n.folded" 2>/dev/null
 
 # at_many_places TOOL [ARGUMENT...]: each of the first DENSE, and so many PLACES in all
-dense=60 places=60
+dense=20 places=20
+[ -z "${PE_ALL:-}" ] || dense=60 places=60
 at_many_places() {
   local all place status how message="$1: "
   all=$({ FAIL_COUNT=9 LD_PRELOAD=$PE_FAIL "$@" 9>&1 >/dev/null 2>&1 </dev/null; } | tail -n 1)
@@ -36,7 +37,8 @@ HOME=$dir at_many_places pe-record --engine perf -e cpu-clock -F 4999 -o "$dir/a
   at_many_places pe-record --engine ptrace --no-cache -F 997 -o "$dir/again.pe" -p $gone -d 0.01
 kill $gone
 at_many_places pe-record --engine signal -o "$dir/again.pe" -- "$PE_COUNTED" free calls 1
-dense=60 places=60
+dense=20 places=20
+[ -z "${PE_ALL:-}" ] || dense=60 places=60
 at_many_places offcpu --engine perf -o "$dir/again.pe" -p $$ -d 0.01
 at_many_places pe-symbolize --no-inline "$dir/r.pe"
 at_many_places stackfold "$dir/n.pe"

@@ -131,7 +131,7 @@ struct FreshCode {
     BOOST_REQUIRE(page != MAP_FAILED);
     std::memcpy(page, kCode.data(), kCode.size());
   }
-  void run() const { reinterpret_cast<void (*)(int)>(page)(4'000'000); }
+  void run() const { reinterpret_cast<void (*)(int)>(page)(40'000'000); }
 
   void* page;
 };
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(code_is_told_no_later_than_the_samples_in_it) {
   options.ring_bytes = 65536;  // looked at often
   BOOST_REQUIRE(sp_sigprof_start(&options, file.get()) == SP_SIGPROF_OK);
   std::set<std::uint64_t> pages;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const FreshCode code;
     pages.insert(reinterpret_cast<std::uint64_t>(code.page));
     code.run();

@@ -18,15 +18,14 @@
 
 namespace pe::malloctrace {
 
-/// What a block of glibc's has room for.
-inline std::uint64_t usable_bytes(std::uint64_t avma) noexcept {
+/// What a block of glibc's has room for.  It is read in front of the block, which is not the
+/// program's.
+[[gnu::no_sanitize_address]] inline std::uint64_t usable_bytes(std::uint64_t avma) noexcept {
   constexpr std::uint64_t kFlags = 7;
   constexpr std::uint64_t kIsMapped = 2;
   constexpr std::uint64_t kWord = 8;
-  std::uint64_t chunk;
-  std::memcpy(&chunk,
-              reinterpret_cast<const void*>(avma - kWord),  // NOLINT(performance-no-int-to-ptr)
-              sizeof chunk);
+  const std::uint64_t chunk =
+      *reinterpret_cast<const std::uint64_t*>(avma - kWord);  // NOLINT(performance-no-int-to-ptr)
   return (chunk & ~kFlags) - ((chunk & kIsMapped) != 0 ? 2 * kWord : kWord);
 }
 
