@@ -140,10 +140,10 @@ BOOST_AUTO_TEST_CASE(every_address_that_nm_names_in_code_is_found_under_one_of_i
   for (const std::string& path :
        {test_binary("libfunctions.so"), test_binary("labels.so"), std::string("/proc/self/exe")}) {
     const SymbolTable table(image_of(path));
-    const auto expected = names_by_address(output_of(fmt::format(
-        "nm $(readlink -f {}) | awk '$2 ~ /^[tTWi]$/ && $3 != \"data_start\" && "
-        "$3 !~ /^__sancov_/ {{print $1, $3}}'",
-        path == "/proc/self/exe" ? fmt::format("/proc/{}/exe", ::getpid()) : path)));
+    const auto expected = names_by_address(output_of(
+        fmt::format("nm $(readlink -f {}) | awk '$2 ~ /^[tTWi]$/ && $3 != \"data_start\" && "
+                    "$3 !~ /^__sancov_/ {{print $1, $3}}'",
+                    path == "/proc/self/exe" ? fmt::format("/proc/{}/exe", ::getpid()) : path)));
     BOOST_TEST(expected.size() > 5U);
     for (const auto& [svma, names] : expected) {
       const auto symbol = table.find(svma);
