@@ -38,10 +38,13 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
   return kNoSlot;
 }
 
+/// A slot that is free by now has been emptied since none was found.
 bool is_reader_behind() noexcept {
-  for (std::uint32_t slot = 0; slot < process.max_threads; ++slot)
-    if (load_relaxed(process.thread(slot).state) == kEnded)
+  for (std::uint32_t slot = 0; slot < process.max_threads; ++slot) {
+    const std::uint32_t state = load_relaxed(process.thread(slot).state);
+    if (state == kEnded || state == kFree)
       return true;
+  }
   return false;
 }
 
