@@ -9,10 +9,12 @@
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers)
 namespace std {
 
-[[noreturn]] void __throw_length_error(const char* /*what*/);
-[[noreturn]] void __throw_out_of_range_fmt(const char* /*format*/, ...);
-[[noreturn]] void __glibcxx_assert_fail(const char* /*file*/, int /*line*/, const char* /*caller*/,
-                                        const char* /*condition*/) noexcept;
+// In the form of libstdc++'s own declarations, which clang wants the first one to have.
+__attribute__((noreturn)) void __throw_length_error(const char* /*what*/);
+__attribute__((noreturn)) void __throw_out_of_range_fmt(const char* /*format*/, ...);
+__attribute__((noreturn)) void __glibcxx_assert_fail(const char* /*file*/, int /*line*/,
+                                                     const char* /*caller*/,
+                                                     const char* /*condition*/) noexcept;
 
 void __throw_length_error(const char* /*what*/) { __builtin_trap(); }
 void __throw_out_of_range_fmt(const char* /*format*/, ...) { __builtin_trap(); }

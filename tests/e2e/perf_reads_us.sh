@@ -15,7 +15,7 @@ perf script -i - -F comm,tid,ip,sym,dso --no-inline <"$dir/s.pe" 2>"$dir/err" | 
     }
   }
   function flush() { if (root != "") count[root stack]++; root = stack = "" }
-  /^[^ \t]/ { flush(); root = $1 == ":-1" ? "workload" : $1; next }  # a thread that has just ended has no number
+  /^[^ \t]/ { flush(); root = $1 ~ /^:-?[0-9]+$/ ? "workload" : $1; next }  # a thread that has ended has no name
   NF == 0 { flush(); next }
   $NF == own { sub(/^[ \t]*[0-9a-f]+ /, ""); sub(/ \([^(]*$/, ""); stack = ";" without_parameters($0) stack }
   END { flush(); for (s in count) print s, count[s] }' | LC_ALL=C sort >"$dir/perf.folded"
