@@ -14,7 +14,7 @@
 
 /// Only what parses command lines, and adds options, needs the library's headers.
 namespace boost::program_options {
-class options_description;
+class options_description;  // NOLINT(readability-identifier-naming)
 }
 
 namespace pe::cli {

@@ -107,7 +107,7 @@ bool read_merge_options(const cli::CommandLine& line, Options& options) {
   add_options(all);
   for (const auto& option : all.options()) {
     const std::string& name = option->long_name();
-    if (name != "merge-sorted" && name != "stats" && line.has(name.c_str()))
+    if (name != "merge-sorted" && name != "stats" && line.has(name))
       throw UsageError(fmt::format("--{}: not with --merge-sorted", name));
   }
   return true;
