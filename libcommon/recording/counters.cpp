@@ -88,9 +88,9 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
     const auto smaller = smaller_plan(plan_, request_, cpus_.size());
     if (!smaller)
       throw Error(
-          fmt::format("--mmap-pages: {} pages a CPU are over the lock limit; fewer, or raise "
-                      "kernel.perf_event_mlock_kb or ulimit -l",
-                      plan_.pages));
+          fmt::format("rings of {} pages a CPU are over the lock limit, which all recordings of a "
+                      "user share: raise kernel.perf_event_mlock_kb or ulimit -l{}",
+                      plan_.pages, request_.ring_pages ? ", or lower --mmap-pages" : ""));
     plan_ = *smaller;
     forget_all();
   }

@@ -53,9 +53,14 @@ kill $idle
 
 # A command that ignores SIGTERM is ended all the same.
 # shellcheck disable=SC2016 # for the shell that runs it
-pe-record -d 0.3 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; echo $$ >"$1"; exec "$0" shares 30' "$PE_WORKLOAD" "$dir/stubborn" 2>"$dir/err"
-expect 'stubborn command' 0 $?
-kill -0 "$(cat "$dir/stubborn")" 2>/dev/null && fail 'the stubborn command was left running'
+pe-record -F 997 -o "$dir/trap.pe" -- bash -c 'trap "" TERM; echo $$ >"$1"; exec "$0" shares 60' "$PE_WORKLOAD" "$dir/stubborn" 2>"$dir/err" & recorder=$!
+until [ -s "$dir/stubborn" ]; do kill -0 $recorder || break; sleep 0.02; done
+stubborn=$(cat "$dir/stubborn")
+await_program "$stubborn" workload
+while [ "$(used_ms "$stubborn")" -lt 200 ]; do sleep 0.02; done
+kill -TERM $recorder; wait $recorder; expect 'stubborn command' 0 $?
+grep -qx 'pe-record: the command did not end on SIGTERM within 2 s: killed' "$dir/err" || fail "stubborn command: $(cat "$dir/err")"
+kill -0 "$stubborn" 2>/dev/null && fail 'the stubborn command was left running'
 
 # A missing file is noticed before anything is read.
 stackfold "$dir/two.pe" "$dir/none" >"$dir/out" 2>"$dir/err"; expect 'missing second file' 1 $?

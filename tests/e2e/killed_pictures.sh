@@ -53,7 +53,8 @@ PATH=$dir/bin:$PATH "$PE_SCRIPTS/flamegraph" old.svg -- "$PE_WORKLOAD" shares 0.
 expect 'flamegraph, pe-record killed' 125 $?
 expect 'flamegraph, pe-record killed: the picture' old "$(cat old.svg)"
 # A program that was killed is no failure of ours.
-"$PE_SCRIPTS/profile_run" capture --output dead -- sh -c 'kill -KILL $$' >out 2>err
+# shellcheck disable=SC2016 # for the shell that runs it
+"$PE_SCRIPTS/profile_run" capture --output dead -- sh -c '"$0" shares 0.2; kill -KILL $$' "$PE_WORKLOAD" >out 2>err
 expect 'capture of a program that is killed' 137 $?
 [ -d "$(cat out)" ] || fail 'capture of a program that is killed: no run'
 finish
