@@ -22,6 +22,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__ /* the library hides its other names */
+#pragma GCC visibility push(default)
+#endif
 
 /* What the time between two samples is of. */
 enum sp_sigprof_clock {
@@ -100,6 +103,9 @@ int sp_sigprof_stop(sp_sigprof_counts* counts);
 /* A result in words, in English; never NULL. */
 const char* sp_sigprof_error(int result);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -1,11 +1,8 @@
 // The library's interface: one profiler a process, and what becomes of it at a fork.
 // SPDX-License-Identifier: MIT
-#pragma GCC visibility push(default)
-#include <stackpipe/sigprof.h>
-#pragma GCC visibility pop
-
 #include <fcntl.h>
 #include <pthread.h>
+#include <stackpipe/sigprof.h>
 #include <unistd.h>
 
 #include <array>
