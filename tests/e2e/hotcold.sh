@@ -18,8 +18,9 @@ python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')  
 # The sum in milliseconds of the stacks that match, or do not.
 waiting() { awk '/nanosleep[^;]*_\[o\]/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
 running() { awk '!/_\[o\] / { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
+# Who is interrupted on the way to sleep is no waiter until then: that is up to what else runs.
 check() {  # LABEL FOLDED
-  at_least "$1: ms waiting" 600 "$(waiting "$2")"
+  at_least "$1: ms waiting, of 600" 500 "$(waiting "$2")"
   at_least "$1: ms running" 350 "$(running "$2")"  # samples at 499 Hz of 400 ms and the start
 }
 
@@ -67,7 +68,7 @@ done
 # Kept: one run a mode, whose report names what waits, not the scheduler.
 for mode in offcpu hotcold; do
   run=$("$PE_SCRIPTS/profile_run" capture --mode $mode --output "$dir/runs" -- "$python" "$dir/mixed" 0 2>"$dir/err") || fail "$mode: $(cat "$dir/err")"
-  at_least "$mode: ms waiting" 600 "$(awk '/nanosleep/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$run/stacks.folded")"
+  at_least "$mode: ms waiting, of 600" 500 "$(awk '/nanosleep/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$run/stacks.folded")"
   grep -q '^counts  *microseconds' "$run/report.txt" || fail "$mode: no unit in the report"
   grep -qE '^ *[0-9.]+% .* schedule' "$run/report.txt" && fail "$mode: the scheduler is a hot spot"
   grep -q '"unit": "us"' "$run/meta.json" || fail "$mode: no unit in $run/meta.json"

@@ -29,7 +29,7 @@ run_mode() {
 # looked at again.
 near() { awk -v w="$1" -v g="$2" 'BEGIN { d = w - g; exit !(d <= 5 && -d <= 5) }'; }
 shares_hold() {
-  sample "$@" -- "$PE_WORKLOAD" shares 4 || fail "shares $*: status $?"
+  sample "$@" -- "$PE_WORKLOAD" shares 2 || fail "shares $*: status $?"
   near 50 "$(share ';fifty[; ]' "$dir/folded")" && near 30 "$(share ';thirty[; ]' "$dir/folded")" &&
     near 20 "$(share ';twenty[; ]' "$dir/folded")"
 }
@@ -41,9 +41,9 @@ threads_hold() {
 }
 shares_hold || shares_hold || shares_hold || shares_hold || fail "shares: $(cat "$dir/folded")"
 at_least 'whole stacks' 99 "$(share '^workload;_start;.*;main;work;' "$dir/folded")"
-within 'seconds' 4.0 "$(awk '{ sum += $NF } END { print sum / 1e6 }' "$dir/folded")" 0.5
+within 'seconds' 2.0 "$(awk '{ sum += $NF } END { print sum / 1e6 }' "$dir/folded")" 0.25
 shares_hold hz=1000 || shares_hold hz=1000 || shares_hold hz=1000 || shares_hold hz=1000 || fail "1000 Hz: $(cat "$dir/folded")"
-within 'periods at 1000 Hz' 4000 "$(count weight)" 400
+within 'periods at 1000 Hz' 2000 "$(count weight)" 200
 
 threads_hold || threads_hold || threads_hold || threads_hold || fail "threads: $(cat "$dir/folded")"
 for n in 1 2 3 4 5 6 7 8; do

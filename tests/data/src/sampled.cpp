@@ -2,7 +2,7 @@
 //
 //     sampled MODE [ARGUMENT...]
 //
-//   eight          threads t1 to t8, in spin_1() to spin_8(), n * 100 ms of CPU time each
+//   eight          threads t1 to t8, in spin_1() to spin_8(), n * 40 ms of CPU time each
 //   own-handler    its own SIGPROF, by sigaction, setitimer(ITIMER_PROF), timer_create, raise
 //   own-itimer     setitimer(ITIMER_PROF) without anything else
 //   default        raise(SIGPROF), which nobody handles: it is to die by that
@@ -119,7 +119,7 @@ void eight() {
   for (unsigned n = 1; n <= 8; ++n)
     threads.emplace_back([n, &spinners] {
       pthread_setname_np(pthread_self(), ("t" + std::to_string(n)).c_str());
-      spinners[n - 1](n * 100000);
+      spinners[n - 1](n * 40000);
     });
   for (std::thread& thread : threads)
     thread.join();
