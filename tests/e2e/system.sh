@@ -8,19 +8,26 @@ cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(1000 * 
 # samples_of REGEX FILE
 samples_of() { awk -v regex="$1" '$0 ~ regex { n += $NF } END { print n + 0 }' "$2"; }
 
+# has_samples LABEL MS FILE: of the workload, which ran for so long, unless they were lost
+has_samples() {
+  local lost
+  lost=$(sed -nE 's/^pe-record: [0-9]+ samples?, ([0-9]+) lost.*/\1/p' "$dir/err")
+  at_least "$1: samples and losses in $2 ms" $(($2 / 3)) $(($(samples_of '^workload;.*;main;work;' "$3") + lost))
+}
+
 "$PE_WORKLOAD" shares 30 & target=$!
 before=$(cpu_ms $target)
 pe-record -F 997 -a -d 1 -o "$dir/a.pe" 2>"$dir/err"; expect status 0 $?
 used=$(($(cpu_ms $target) - before))  # a little more than while it was recorded
 fold "$dir/a.pe" >"$dir/a.folded"
-at_least "the workload, which ran for $used ms, among everything" $((used / 3)) "$(samples_of '^workload;.*;main;work;' "$dir/a.folded")"
+has_samples 'the workload among everything' $used "$dir/a.folded"
 
 # A command beside another target says how long that is recorded, and its status is the recorder's.
 before=$(cpu_ms $target)
 pe-record -F 997 -a -o "$dir/a.pe" -- sh -c 'sleep 1; exit 7' 2>"$dir/err"; expect 'status of the command' 7 $?
 used=$(($(cpu_ms $target) - before))
 fold "$dir/a.pe" >"$dir/a.folded"
-at_least "the workload, which ran for $used ms while a command did" $((used / 3)) "$(samples_of '^workload;.*;main;work;' "$dir/a.folded")"
+has_samples 'the workload beside a command' $used "$dir/a.folded"
 pe-record -F 997 -p $target -o "$dir/p.pe" -- "$PE_WORKLOAD" shares 0.5 2>"$dir/err"; expect 'status of the command' 0 $?
 expect 'processes seen' "$target" "$(perf script -F pid -G -i "$dir/p.pe" | tr -d ' ' | sort -u)"
 
