@@ -8,13 +8,13 @@
 
 namespace {
 
-pe::testing::Result offcpu(const std::vector<std::string>& args) {
+pe::testing::Result run_offcpu(const std::vector<std::string>& args) {
   return pe::testing::run_tool(pe::offcpu_main, args);
 }
 
 /// The one line of a refusal, without the tool's name and the pointer to --help.
 std::string offcpu_refusal(const std::vector<std::string>& args) {
-  const auto r = offcpu(args);
+  const auto r = run_offcpu(args);
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.out == "");
   std::string text = r.err;
@@ -28,7 +28,7 @@ std::string offcpu_refusal(const std::vector<std::string>& args) {
 BOOST_AUTO_TEST_SUITE(offcpu_tool)
 
 BOOST_AUTO_TEST_CASE(records_how_long_a_command_sleeps) {
-  const auto r = offcpu({"--min-us", "50000", "--", "/bin/sleep", "0.1"});
+  const auto r = run_offcpu({"--min-us", "50000", "--", "/bin/sleep", "0.1"});
   BOOST_TEST(r.status == 0);
   auto input = pe::testing::memory_input(r.out);
   pe::session::Session session(input);
@@ -77,13 +77,13 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
 }
 
 BOOST_AUTO_TEST_CASE(the_bpf_engine_refuses_what_it_cannot_record) {
-  const auto r = offcpu({"--engine", "bpf", "--cgroup", "/", "-d", "0.1"});
+  const auto r = run_offcpu({"--engine", "bpf", "--cgroup", "/", "-d", "0.1"});
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.err == "offcpu: --engine bpf: control groups are for the perf engine\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_told) {
-  const auto r = offcpu({"-p", "4194303"});
+  const auto r = run_offcpu({"-p", "4194303"});
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.err == "offcpu: --pid: 4194303: no such process\n");
 }

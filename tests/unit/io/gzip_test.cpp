@@ -39,14 +39,14 @@ std::pair<std::string, std::string> unpacked(std::string_view bytes) {
   return {text, gzip.damage()};
 }
 
-const std::string kText(100'000, 'x');
+const std::string kManyLetters(100'000, 'x');
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(gzip)
 
 BOOST_AUTO_TEST_CASE(what_was_packed_comes_back) {
-  BOOST_TEST((unpacked(packed(kText)) == std::pair(kText, std::string())));
+  BOOST_TEST((unpacked(packed(kManyLetters)) == std::pair(kManyLetters, std::string())));
   BOOST_TEST((unpacked(packed("")) == std::pair(std::string(), std::string())));
 }
 
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_cut_within_a_long_repetition_keeps_all_of_it) {
 }
 
 BOOST_AUTO_TEST_CASE(damage_is_said) {
-  std::string bytes = packed(kText);
+  std::string bytes = packed(kManyLetters);
   bytes[bytes.size() - 6] ^= 1;  // in the checksum
   BOOST_TEST(unpacked(bytes).second == "the gzip data is damaged");
   // Found by fuzzing: 20 bytes, which zlib has taken when it sees what is wrong with them.

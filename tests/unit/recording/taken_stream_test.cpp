@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_sample_has_its_thread_its_time_and_its_program) {
     BOOST_TEST(!session.processes().comm(sample.pid, sample.tid).empty());
     const auto* mapping = session.processes().find(sample.pid, sample.ip);
     BOOST_TEST_REQUIRE(mapping != nullptr);
-    BOOST_TEST(mapping->file->path.find("recording_unit_test") != std::string::npos);
+    BOOST_TEST(mapping->file->path.find(program_invocation_short_name) != std::string::npos);
     BOOST_TEST(!mapping->file->build_id.empty());
   }
   BOOST_TEST(samples == 2u);
