@@ -131,7 +131,7 @@ struct FreshCode {
     BOOST_REQUIRE(page != MAP_FAILED);
     std::memcpy(entry(), kCode.data(), kCode.size());
   }
-  /// Not where the page begins: the sanitizers of clang 17 and later read what is before a function.
+  /// Not at the start of the page: sanitizers of clang 17 read the bytes before a function.
   [[nodiscard]] unsigned char* entry() const { return static_cast<unsigned char*>(page) + 64; }
   void run() const { reinterpret_cast<void (*)(int)>(entry())(40'000'000); }
 
