@@ -6,7 +6,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers,readability-redundant-declaration)
 namespace std {
 
 // In the form of libstdc++'s own declarations, which clang wants the first one to have.
@@ -26,4 +26,4 @@ void __glibcxx_assert_fail(const char* /*file*/, int /*line*/, const char* /*cal
 }
 
 }  // namespace std
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers,readability-redundant-declaration)

@@ -9,7 +9,8 @@
 #include <dlfcn.h>
 #include <sys/auxv.h>
 
-extern "C" [[gnu::weak]] void __tsan_init();  // NOLINT(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the runtime's name
+extern "C" [[gnu::weak]] void __tsan_init();
 
 namespace pe::preload {
 

@@ -28,8 +28,8 @@ struct MappedSites {
   std::array<std::uint32_t, kSites> sites;
   std::array<std::uint64_t, kSites> bytes;
 
-  void add(heap::Header& header, std::uint32_t site, std::uint64_t bytes) noexcept;
-  void remove(heap::Header& header, std::uint64_t bytes) noexcept;
+  void add(heap::Header& header, std::uint32_t site, std::uint64_t mapped) noexcept;
+  void remove(heap::Header& header, std::uint64_t unmapped) noexcept;
 };
 
 /// Of the process.  In zeroed memory.
