@@ -1,6 +1,6 @@
 // Errors that end the run.
 //
-// A library function throws Error when the tool cannot go on; cli::run() is
+// A library function throws Error when the tool cannot go on; run() is
 // the only place that catches it.  Bad input that a tool can step over is not
 // an Error: parsers return std::optional or an enum, and the caller counts.
 // SPDX-License-Identifier: MIT

@@ -30,7 +30,7 @@ std::size_t common_frames(std::span<const FrameId> a, std::span<const FrameId> b
 /// The lines of a text that is sorted, each made from the one before it.
 class LineWriter {
  public:
-  LineWriter(const FrameTable& table, io::Output& out) : table_(table), out_(out) {}
+  LineWriter(const FrameTable& table, Output& out) : table_(table), out_(out) {}
 
   void write(std::span<const FrameId> frames, Count count) {
     keep(common_frames(frames, last_));
@@ -60,7 +60,7 @@ class LineWriter {
   }
 
   const FrameTable& table_;
-  io::Output& out_;
+  Output& out_;
   std::vector<FrameId> last_;      ///< frames of stack_
   std::vector<std::size_t> ends_;  ///< where each of them ends in it
   std::string stack_;
@@ -194,7 +194,7 @@ std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
   return order;
 }
 
-void FoldedCounts::write(io::Output& out) const {
+void FoldedCounts::write(Output& out) const {
   LineWriter lines(frame_table_, out);
   for (const Index index : sorted())
     lines.write(frames_of(stacks_[index]), stacks_[index].count);

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/io/output.h"
 #include "folded/folded_line.h"
 #include "folded/frame_table.h"
-#include "io/output.h"
 
 namespace pe::folded {
 
@@ -54,7 +54,7 @@ class FoldedCounts {
   }
 
   /// Writes every stack once as a folded line, in bytewise order of the stacks.
-  void write(io::Output& out) const;
+  void write(Output& out) const;
 
  private:
   using Index = std::uint32_t;  ///< in stacks_

@@ -42,7 +42,7 @@ std::optional<FoldedLine> FoldedReader::next() {
 bool FoldedReader::open_next_file() {
   if (files_.empty())
     return false;
-  input_.emplace(io::Input::open(files_.front(), stdin_fd_));
+  input_.emplace(Input::open(files_.front(), stdin_fd_));
   if (!columns_) {
     const Bytes head = input_->peek(kLookBytes);
     const bool is_two = has_two_columns({reinterpret_cast<const char*>(head.data()), head.size()});

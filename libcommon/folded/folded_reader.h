@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 
+#include "base/io/line_reader.h"
 #include "folded/folded_line.h"
-#include "io/line_reader.h"
 
 namespace pe::folded {
 
@@ -36,7 +36,7 @@ class FoldedReader {
       : files_(files), stdin_fd_(stdin_fd), columns_(columns) {}
 
   /// Reads one input that is open already.
-  explicit FoldedReader(io::Input input) : stdin_fd_(-1), input_(std::move(input)) {
+  explicit FoldedReader(Input input) : stdin_fd_(-1), input_(std::move(input)) {
     lines_.emplace(*input_);
   }
   FoldedReader(const FoldedReader&) = delete;  // lines_ refers to input_
@@ -66,8 +66,8 @@ class FoldedReader {
   std::span<const std::string> files_;  ///< those not yet opened
   int stdin_fd_;
   std::optional<Columns> columns_ = Columns::kOne;
-  std::optional<io::Input> input_;
-  std::optional<io::LineReader> lines_;  ///< of input_
+  std::optional<Input> input_;
+  std::optional<LineReader> lines_;  ///< of input_
   MalformedLines malformed_;
   std::string cut_line_;
 };

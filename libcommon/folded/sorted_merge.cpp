@@ -14,8 +14,8 @@ constexpr auto kIsLater = [](const auto* a, const auto* b) {
 
 }  // namespace
 
-SortedMerge::SortedMerge(std::vector<io::Input> inputs) {
-  for (io::Input& input : inputs)
+SortedMerge::SortedMerge(std::vector<Input> inputs) {
+  for (Input& input : inputs)
     sources_.push_back(std::make_unique<Source>(std::move(input)));
   for (const auto& source : sources_)
     if (advance(*source))

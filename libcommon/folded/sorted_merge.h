@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/io/input.h"
 #include "folded/folded_line.h"
 #include "folded/folded_reader.h"
-#include "io/input.h"
 
 namespace pe::folded {
 
@@ -29,7 +29,7 @@ struct MergeTotals {
 class SortedMerge {
  public:
   /// Each input is in the order of StackOrder::kStacks.  Throws Error if one cannot be read.
-  explicit SortedMerge(std::vector<io::Input> inputs);
+  explicit SortedMerge(std::vector<Input> inputs);
 
   /// The next stack with its count over all inputs, or nullopt after the last.  The view dies with
   /// the next call.  A line that is out of order comes when it is met: then not all of its stack
@@ -51,7 +51,7 @@ class SortedMerge {
 
  private:
   struct Source {
-    explicit Source(io::Input input) : reader(std::move(input)) {}
+    explicit Source(Input input) : reader(std::move(input)) {}
     FoldedReader reader;
     FoldedLine line;      ///< the one at hand
     bool is_any = false;  ///< was there a well-formed line?

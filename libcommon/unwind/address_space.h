@@ -13,8 +13,8 @@
 #include <span>
 #include <utility>
 
+#include "unwind/cfi/unwind_table.h"
 #include "unwind/rule.h"
-#include "unwind/unwind_table.h"
 
 namespace pe::unwind {
 
@@ -34,14 +34,14 @@ using ImageSource = std::function<UnwindTable*(std::uint32_t image)>;
 using CodeSource = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
 
 /// The table of code that no file describes, by avma, or nullptr; it may change with the next call.
-using CodeTables = std::function<UnwindTable*(std::uint64_t avma)>;
+using TableOfCode = std::function<UnwindTable*(std::uint64_t avma)>;
 
 class RuleCache;
 
 class AddressSpace {
  public:
   /// `code` is asked for the bytes of code that no table describes; it may be empty, as `tables`.
-  explicit AddressSpace(ImageSource images, CodeSource code = nullptr, CodeTables tables = nullptr)
+  explicit AddressSpace(ImageSource images, CodeSource code = nullptr, TableOfCode tables = nullptr)
       : images_(std::move(images)), code_(std::move(code)), tables_(std::move(tables)) {}
 
   /// Maps code, replacing what was there.  Ignored if it ends before it starts.
@@ -88,7 +88,7 @@ class AddressSpace {
 
   ImageSource images_;
   CodeSource code_;
-  CodeTables tables_;
+  TableOfCode tables_;
   std::map<std::uint64_t, Range> ranges_;  ///< by start, disjoint
 
   /// By what a RuleCache knows this space's rules; none after one was withdrawn.

@@ -5,7 +5,7 @@
 
 namespace pe::unwind {
 
-FunctionRanges::FunctionRanges(const elf::Image& image) {
+FunctionRanges::FunctionRanges(const objects::Image& image) {
   if (architecture::is_supported(image))
     sections_ = CfiSection::all_of(image);
 }

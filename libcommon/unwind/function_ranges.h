@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "elf/image.h"
-#include "unwind/cfi_section.h"
+#include "objects/image.h"
+#include "unwind/cfi/cfi_section.h"
 
 namespace pe::unwind {
 
@@ -18,7 +18,7 @@ class FunctionRanges {
  public:
   FunctionRanges() = default;
   /// Reads the sections (14 MB of libLLVM, 4 ms) and does not need the image afterwards.
-  explicit FunctionRanges(const elf::Image& image);
+  explicit FunctionRanges(const objects::Image& image);
 
   /// The first address (svma) of the function that `svma` is in; nullopt if none covers it.
   [[nodiscard]] std::optional<std::uint64_t> start_of(std::uint64_t svma) const noexcept;

@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "elf/image.h"
-#include "unwind/cfi_program.h"
-#include "unwind/simple_expression.h"
+#include "objects/image.h"
+#include "unwind/cfi/cfi_program.h"
+#include "unwind/cfi/simple_expression.h"
 #include "unwind/x86_64_stubs.h"
 
 namespace pe::unwind::x86_64 {
@@ -102,7 +102,7 @@ Step follow_realigned(Rule rule, FrameState& state, const StackView& stack) noex
 
 }  // namespace
 
-bool is_supported(const elf::Image& image) noexcept { return image.is_x86_64(); }
+bool is_supported(const objects::Image& image) noexcept { return image.is_x86_64(); }
 
 Rule rule_of(const CfiRow& row, bool is_signal_frame) noexcept {
   constexpr Rule kGeneral(RuleKind::kGeneral);

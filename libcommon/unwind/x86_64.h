@@ -13,10 +13,10 @@
 
 #include "base/byte_reader.h"
 #include "unwind/rule.h"
-#include "unwind/stack_view.h"
-#include "unwind/step.h"
+#include "unwind/walk/stack_view.h"
+#include "unwind/walk/step.h"
 
-namespace pe::elf {
+namespace pe::objects {
 class Image;
 }
 
@@ -66,7 +66,7 @@ class Registers {
 };
 
 /// Whether images of this architecture are `image`'s.
-bool is_supported(const elf::Image& image) noexcept;
+bool is_supported(const objects::Image& image) noexcept;
 
 /// The rule that says the same as a row; kGeneral where none does.  `is_signal_frame` is its
 /// CIE's: such rows are always kGeneral, because the caller's instruction is exact.

@@ -12,7 +12,7 @@ shown_lines() {
 shown() { printf '%s\n' "${1//$'\n'/?}" | shown_lines; }
 
 # The only way in which scripts create files outside of folders of their own: the command's output is FILE, whole or not
-# at all.  As in io/new_file.h, it starts with a random name in the folder of FILE and is then renamed: a symbolic link
+# at all.  As in base/io/new_file.h, it starts with a random name in the folder of FILE and is then renamed: a symbolic link
 # to a file is replaced, not followed.  Devices, pipes and open descriptors are written as they are.
 write_file() (  # FILE COMMAND [ARGUMENT]...
   file=$1

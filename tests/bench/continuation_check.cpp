@@ -18,19 +18,19 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/child.h"
+#include "base/cli/stop_signals.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "cli/child.h"
-#include "cli/stop_signals.h"
-#include "perf/held_records.h"
-#include "recording/counters.h"
-#include "recording/deep_pace.h"
-#include "recording/drain.h"
-#include "recording/mapped_ranges.h"
-#include "recording/memory_behind.h"
-#include "recording/watch.h"
-#include "session/session.h"
-#include "stacks/sample_unwinder.h"
+#include "record/engines/counters.h"
+#include "record/mapped_ranges.h"
+#include "record/memory_behind.h"
+#include "record/stream/deep_pace.h"
+#include "record/stream/drain.h"
+#include "record/watch.h"
+#include "stream/held_records.h"
+#include "stream/session.h"
+#include "unwind/stacks/sample_unwinder.h"
 
 namespace {
 
@@ -80,8 +80,8 @@ Difference compare(const Frames& truth, const Frames& checked) {
 class Check {
  public:
   /// `history` must outlive this.
-  Check(const session::History& history, std::size_t cut_bytes, bool is_verbose,
-        const stacks::UnwindOptions& options = {})
+  Check(const stream::History& history, std::size_t cut_bytes, bool is_verbose,
+        const unwind::UnwindOptions& options = {})
       : cut_bytes_(cut_bytes),
         is_verbose_(is_verbose),
         truth_(history, {.may_continue = false}),
@@ -94,23 +94,23 @@ class Check {
   }
 
   /// The sample as if no more had been copied.
-  [[nodiscard]] perf::Sample cut(perf::Sample sample) const {
+  [[nodiscard]] stream::Sample cut(stream::Sample sample) const {
     sample.user_stack = sample.user_stack.first(std::min(sample.user_stack.size(), cut_bytes_));
     sample.user_stack_limit = cut_bytes_;
     return sample;
   }
   /// The unwinder of cut samples.
-  [[nodiscard]] stacks::SampleUnwinder& checked() noexcept { return checked_; }
+  [[nodiscard]] unwind::SampleUnwinder& checked() noexcept { return checked_; }
 
-  void see(const perf::Sample& sample, const perf_event_attr& attr, const stacks::Behind& behind);
+  void see(const stream::Sample& sample, const perf_event_attr& attr, const unwind::Behind& behind);
   void print() const;
 
  private:
-  void compare_continued(const perf::Sample& sample, bool is_from_memory);
+  void compare_continued(const stream::Sample& sample, bool is_from_memory);
 
   std::size_t cut_bytes_;
   bool is_verbose_;
-  stacks::SampleUnwinder truth_, checked_;
+  unwind::SampleUnwinder truth_, checked_;
   Frames truth_frames_, checked_frames_;
   std::uint64_t samples_ = 0;   ///< whose truth is known
   std::uint64_t unknown_ = 0;   ///< others
@@ -118,12 +118,12 @@ class Check {
   Way earlier_, memory_;
 };
 
-void Check::see(const perf::Sample& sample, const perf_event_attr& attr,
-                const stacks::Behind& behind) {
+void Check::see(const stream::Sample& sample, const perf_event_attr& attr,
+                const unwind::Behind& behind) {
   const std::uint64_t whole_before = truth_.counts().complete;
   take_frames(truth_.call_chain(sample, attr), truth_frames_);
   const bool is_truth = truth_.counts().complete > whole_before;
-  const stacks::StackCounts& counts = checked_.counts();
+  const unwind::StackCounts& counts = checked_.counts();
   const std::uint64_t complete = counts.complete, cut_ones = counts.cut,
                       earlier = counts.from_earlier, memory = counts.from_process;
   take_frames(checked_.call_chain(cut(sample), attr, behind), checked_frames_);
@@ -140,7 +140,7 @@ void Check::see(const perf::Sample& sample, const perf_event_attr& attr,
     compare_continued(sample, counts.from_process > memory);
 }
 
-void Check::compare_continued(const perf::Sample& sample, bool is_from_memory) {
+void Check::compare_continued(const stream::Sample& sample, bool is_from_memory) {
   const Difference found = compare(truth_frames_, checked_frames_);
   (is_from_memory ? memory_ : earlier_).add(found.frames);
   if (found.frames == 0 || !is_verbose_)
@@ -181,8 +181,8 @@ void Check::print() const {
 }
 
 void check_stream(const std::string& path, std::size_t cut_bytes, bool is_verbose) {
-  io::Input input = io::Input::open(path, STDIN_FILENO);
-  session::Session session(input);
+  Input input = Input::open(path, STDIN_FILENO);
+  stream::Session session(input);
   Check check(session.history(), cut_bytes, is_verbose);
   while (session.next()) {
     check.follow();
@@ -202,36 +202,36 @@ class LiveCheck {
                {.stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); }}) {}
 
   /// Takes what is in the rings, and checks what was taken before `until_ns`.
-  void pass(std::vector<perf::Ring>& rings, std::uint64_t until_ns) {
-    for (perf::Ring& ring : rings)
-      ring.drain([this](const perf::Record& record) { hold(record); });
+  void pass(std::vector<stream::Ring>& rings, std::uint64_t until_ns) {
+    for (stream::Ring& ring : rings)
+      ring.drain([this](const stream::Record& record) { hold(record); });
     held_.make_ready(until_ns);
     while (const auto next = held_.next())
       see(next->record);
   }
   [[nodiscard]] std::optional<std::uint64_t> wait_ns() const {
-    return pace_.wait_ns(recording::monotonic_ns());
+    return pace_.wait_ns(record::monotonic_ns());
   }
   [[nodiscard]] const Check& check() const noexcept { return check_; }
 
  private:
-  void hold(const perf::Record& record) {
-    const auto sample = record.is_sample() ? perf::parse_sample(record, attr_) : std::nullopt;
+  void hold(const stream::Record& record) {
+    const auto sample = record.is_sample() ? stream::parse_sample(record, attr_) : std::nullopt;
     if (sample && sample->has_user_copy()) {
-      const perf::Sample cut = check_.cut(*sample);
+      const stream::Sample cut = check_.cut(*sample);
       if (const auto behind = memory_.read(cut, attr_, check_.checked()); !behind.bytes.empty())
-        recording::hold(behind, sample->time_ns, held_);
+        record::hold(behind, sample->time_ns, held_);
       pace_.see(cut, check_.checked().used_of_copy(cut, attr_));
     }
-    held_.hold(perf::time_of(record, attr_), {record.bytes});
+    held_.hold(stream::time_of(record, attr_), {record.bytes});
   }
 
-  void see(const perf::Record& record) {
+  void see(const stream::Record& record) {
     if (behind_.take(record))
       return;
     history_.apply(record);
     check_.follow();
-    const auto sample = record.is_sample() ? perf::parse_sample(record, attr_) : std::nullopt;
+    const auto sample = record.is_sample() ? stream::parse_sample(record, attr_) : std::nullopt;
     if (!sample || !sample->has_user_copy())
       return;
     check_.see(*sample, attr_, behind_.view());
@@ -239,36 +239,36 @@ class LiveCheck {
   }
 
   perf_event_attr attr_;
-  session::History history_;
-  perf::HeldRecords held_;
-  recording::DeepPace pace_;
-  recording::MemoryBehind memory_;
-  recording::MappedRanges mapped_;
+  stream::History history_;
+  stream::HeldRecords held_;
+  record::DeepPace pace_;
+  record::MemoryBehind memory_;
+  record::MappedRanges mapped_;
   Check check_;
-  recording::KeptBehind behind_;
+  record::KeptBehind behind_;
 };
 
 void check_command(const std::vector<std::string>& command, std::size_t cut_bytes,
                    bool is_verbose) {
-  recording::Request wanted;
+  record::Request wanted;
   constexpr std::uint64_t kHz = 997;
   wanted.frequency_hz = kHz;
-  cli::StopSignals signals;
-  cli::Child child = cli::Child::start(command, STDERR_FILENO, signals.before());
-  const recording::Target target{.processes = {child.pid()}, .is_command = true};
-  recording::Counters counters(wanted, target);
+  StopSignals signals;
+  Child child = Child::start(command, STDERR_FILENO, signals.before());
+  const record::Target target{.processes = {child.pid()}, .is_command = true};
+  record::Counters counters(wanted, target);
   LiveCheck live(counters.events().front().attr, cut_bytes, is_verbose);
-  recording::TargetWatch targets({}, {});
+  record::TargetWatch targets({}, {});
   child.go();
   std::uint64_t last_pass_ns = 0;
-  recording::Ending ending(signals, std::nullopt);
-  const recording::WatchRequest request{.ending = ending,
-                                        .child = &child,
-                                        .targets = targets,
-                                        .ring_fds = counters.ring_fds(),
-                                        .reader_fd = -1};
-  recording::watch(request, [&] {
-    const std::uint64_t now_ns = recording::monotonic_ns();
+  record::Ending ending(signals, std::nullopt);
+  const record::WatchRequest request{.ending = ending,
+                                     .child = &child,
+                                     .targets = targets,
+                                     .ring_fds = counters.ring_fds(),
+                                     .reader_fd = -1};
+  record::watch(request, [&] {
+    const std::uint64_t now_ns = record::monotonic_ns();
     live.pass(counters.rings(), last_pass_ns);
     last_pass_ns = now_ns;
     return live.wait_ns();

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/io/output.h"
 #include "base/parse_number.h"
-#include "elf/image.h"
-#include "io/output.h"
-#include "perf/stream_writer.h"
+#include "objects/image.h"
+#include "stream/stream_writer.h"
 
 namespace {
 
@@ -52,11 +52,11 @@ struct Code {
 };
 
 Code code_of(const std::string& path) {
-  const auto opened = pe::elf::Image::open(path);
-  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto opened = pe::objects::Image::open(path);
+  const auto* image = std::get_if<pe::objects::Image>(&opened);
   if (image == nullptr)
     throw pe::Error(path + ": not a readable ELF file");
-  for (const pe::elf::Segment& segment : image->segments())
+  for (const pe::objects::Segment& segment : image->segments())
     if (segment.executable)
       return {path, segment.file_offset, segment.file_bytes};
   throw pe::Error(path + ": holds no code");
@@ -83,7 +83,7 @@ std::vector<std::uint64_t> made_chain(const Code& code, std::size_t usual_depth,
 
 class Maker {
  public:
-  explicit Maker(pe::io::Output& out) : out_(out), writer_(out) {}
+  explicit Maker(pe::Output& out) : out_(out), writer_(out) {}
 
   void begin(const Code& code) {
     perf_event_attr attr{};
@@ -138,12 +138,12 @@ class Maker {
     out_.write(builder_.finish());
   }
 
-  pe::io::Output& out_;
-  pe::perf::StreamWriter writer_;
-  pe::perf::RecordBuilder builder_;
+  pe::Output& out_;
+  pe::stream::StreamWriter writer_;
+  pe::stream::RecordBuilder builder_;
 };
 
-void make_stream(const Code& code, std::size_t samples, std::size_t frames, pe::io::Output& out) {
+void make_stream(const Code& code, std::size_t samples, std::size_t frames, pe::Output& out) {
   constexpr std::size_t kRound = 1000;
   Maker maker(out);
   Random random;
@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    pe::io::FdOutput out(STDOUT_FILENO, "stdout");
+    pe::FdOutput out(STDOUT_FILENO, "stdout");
     make_stream(code_of(args[2]), *samples, *frames, out);
   } catch (const pe::Error& error) {
     fmt::print(stderr, "make_stream: {}\n", error.what());

@@ -8,13 +8,13 @@
 
 #include "folded/folded_counts.h"
 #include "folded/folded_line.h"
-#include "perf/sample.h"
+#include "names/demangle.h"
+#include "names/module_symbols.h"
 #include "stackfold/stream_folder.h"
+#include "stream/records/sample.h"
 #include "support/large_library.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
-#include "symbols/demangle.h"
-#include "symbols/module_symbols.h"
 
 namespace {
 
@@ -45,17 +45,17 @@ void parse_sample(benchmark::State& state) {
   const std::string header = StreamBuilder().text();
   const std::string stream = StreamBuilder().sample(deep_sample(1)).text();
   const auto record =
-      pe::perf::view_record(std::as_bytes(std::span(stream)).subspan(header.size()));
+      pe::stream::view_record(std::as_bytes(std::span(stream)).subspan(header.size()));
   perf_event_attr attr{};
   attr.sample_type = pe::testing::kSampleType;
   while (state.KeepRunning())
-    benchmark::DoNotOptimize(pe::perf::parse_sample(record, attr));
+    benchmark::DoNotOptimize(pe::stream::parse_sample(record, attr));
 }
 BENCHMARK(parse_sample);
 
 /// In this program's own table, a different function each time.
 void find_symbol(benchmark::State& state) {
-  pe::symbols::ModuleSymbols module("/proc/self/exe");
+  pe::names::ModuleSymbols module("/proc/self/exe");
   std::vector<std::uint64_t> places;
   for (std::uint64_t svma = 0; places.size() < 4096 && svma < 0x4000000; svma += 64)
     if (const auto found = module.find_svma(svma); found && found->offset < 64)
@@ -70,7 +70,7 @@ BENCHMARK(find_symbol);
 
 const std::string kLargeLibrary = pe::testing::large_library();
 
-std::uint64_t table_bytes(const pe::elf::Image& image) {
+std::uint64_t table_bytes(const pe::objects::Image& image) {
   std::uint64_t bytes = 0;
   for (const char* name : {".symtab", ".strtab", ".dynsym", ".dynstr"})
     if (const auto* section = image.section(name))
@@ -80,14 +80,14 @@ std::uint64_t table_bytes(const pe::elf::Image& image) {
 
 /// Reads the symbols of a library; "memory" is what that takes, "tables" what the file has.
 void load_symbols(benchmark::State& state, const std::string& path) {
-  const auto opened = pe::elf::Image::open(path);
-  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto opened = pe::objects::Image::open(path);
+  const auto* image = std::get_if<pe::objects::Image>(&opened);
   if (image == nullptr)
     return state.SkipWithError("no such library");
   std::size_t memory = 0;
   while (state.KeepRunning()) {
     const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-    pe::symbols::ModuleSymbols module(path);
+    pe::names::ModuleSymbols module(path);
     module.find_svma(0);
     memory = mallinfo2().uordblks + mallinfo2().hblkhd - before;
     benchmark::DoNotOptimize(module);
@@ -100,8 +100,8 @@ BENCHMARK_CAPTURE(load_symbols, own, "/proc/self/exe")->Unit(benchmark::kMillise
 
 /// A million addresses all over a library's code, the demangling of what is met first included.
 void million_lookups(benchmark::State& state) {
-  const auto opened = pe::elf::Image::open(kLargeLibrary);
-  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto opened = pe::objects::Image::open(kLargeLibrary);
+  const auto* image = std::get_if<pe::objects::Image>(&opened);
   const auto* code = image == nullptr ? nullptr : image->section(".text");
   if (code == nullptr)
     return state.SkipWithError("no such library");
@@ -109,7 +109,7 @@ void million_lookups(benchmark::State& state) {
   std::uint64_t found = 0;
   while (state.KeepRunning()) {
     state.PauseTiming();
-    pe::symbols::ModuleSymbols module(kLargeLibrary);
+    pe::names::ModuleSymbols module(kLargeLibrary);
     module.find_svma(0);
     state.ResumeTiming();
     std::uint64_t random = 1;
@@ -125,7 +125,7 @@ BENCHMARK(million_lookups)->Unit(benchmark::kMillisecond);
 
 void demangle(benchmark::State& state, const std::string& name) {
   while (state.KeepRunning())
-    benchmark::DoNotOptimize(pe::symbols::demangle(name));
+    benchmark::DoNotOptimize(pe::names::demangle(name));
 }
 BENCHMARK_CAPTURE(demangle, c, std::string("_dl_relocate_object"));
 BENCHMARK_CAPTURE(
@@ -164,7 +164,7 @@ void fold_sample(benchmark::State& state) {
   const pe::Fd file = pe::testing::memory_file(builder.round().text());
   while (state.KeepRunning()) {
     ::lseek(file.get(), 0, SEEK_SET);
-    pe::io::Input input = pe::io::Input::open("-", file.get());
+    pe::Input input = pe::Input::open("-", file.get());
     pe::folded::FrameTable frames;
     pe::folded::FoldedCounts counts(frames);
     pe::fold::StreamFolder(input, {}, counts).fold();

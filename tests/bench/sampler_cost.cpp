@@ -18,11 +18,11 @@
 #include <cstring>
 #include <string>
 
-#include "preload/listener.h"
-#include "sampler/settings.h"
-#include "sampler/target/handler.h"
-#include "sampler/target/process.h"
-#include "sampler/target/timers.h"
+#include "inprocess/listener.h"
+#include "inprocess/sampler/core/handler.h"
+#include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/core/timers.h"
+#include "inprocess/sampler/settings.h"
 
 namespace {
 
@@ -32,13 +32,13 @@ siginfo_t info_of_sample() {
   siginfo_t info{};
   info.si_signo = SIGPROF;
   info.si_code = SI_TIMER;
-  info.si_ptr = reinterpret_cast<void*>(sampler::process.cookie);  // NOLINT: slot 0
+  info.si_ptr = reinterpret_cast<void*>(inprocess::process.cookie);  // NOLINT: slot 0
   return info;
 }
 
 /// As a reader does.
 void empty_ring() {
-  sampler::Thread& thread = sampler::process.thread(0);
+  inprocess::Thread& thread = inprocess::process.thread(0);
   thread.tail = thread.head;
 }
 
@@ -51,10 +51,10 @@ template <typename Work>
 std::uint64_t median_ns(int rounds, Work work) {
   std::array<std::uint64_t, 11> all{};
   for (std::uint64_t& ns : all) {
-    const std::uint64_t start = sampler::now_ns();
+    const std::uint64_t start = inprocess::now_ns();
     for (int i = 0; i < rounds; ++i)
       work();
-    ns = (sampler::now_ns() - start) / static_cast<unsigned>(rounds);
+    ns = (inprocess::now_ns() - start) / static_cast<unsigned>(rounds);
   }
   std::ranges::sort(all);
   return all[all.size() / 2];
@@ -85,8 +85,8 @@ void do_nothing(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {}
   empty.sa_sigaction = do_nothing;
   ::sigaction(SIGPROF, &empty, nullptr);
   fmt::print("signal_ns {}\n", median_ns(rounds, send));
-  fmt::print("samples {}\ncut {}\n", sampler::process.thread(0).samples,
-             sampler::process.thread(0).cut_samples);
+  fmt::print("samples {}\ncut {}\n", inprocess::process.thread(0).samples,
+             inprocess::process.thread(0).cut_samples);
 }
 
 }  // namespace
@@ -94,14 +94,14 @@ void do_nothing(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {}
 int main(int argc, char** argv) {
   const auto stack_bytes = static_cast<std::size_t>(argc > 1 ? std::atol(argv[1]) : 2048);
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 20000;
-  const preload::Listener listener("sampler-cost");
+  const inprocess::Listener listener("sampler-cost");
   // The slowest timer there is, on the wall's clock: none of its own signals come in between.
   const std::string settings = fmt::format("{}=socket={},hz=1,clock=wall",
-                                           sampler::kSettingsVariable, listener.socket_name());
+                                           inprocess::kSettingsVariable, listener.socket_name());
   const std::array<const char*, 2> environment{settings.c_str(), nullptr};
-  sampler::set_real_sigaction(::sigaction, ::sigaction);
-  sampler::begin_process(environment.data());
-  if (!sampler::process.is_sampling)
+  inprocess::set_real_sigaction(::sigaction, ::sigaction);
+  inprocess::begin_process(environment.data());
+  if (!inprocess::process.is_sampling)
     return 1;
   measure(stack_bytes, rounds);
   return 0;

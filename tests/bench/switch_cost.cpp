@@ -15,20 +15,19 @@
 #include <vector>
 
 #include "base/parse_number.h"
-#include "kernel_unwind/bpf_object.h"
 #include "support/handshake.h"
 #include "support/live_tables.h"
+#include "unwind/kernel/bpf_object.h"
 
 namespace {
 
 using namespace pe;
-namespace ku = kernel_unwind;
 
 struct Way {
   const char* name;
-  std::optional<ku::LoadOptions> options;
+  std::optional<unwind::LoadOptions> options;
   std::vector<double> ns = {};
-  ku::Counts counts = {};  ///< of the last round
+  unwind::Counts counts = {};  ///< of the last round
 };
 
 /// CPU time, which other programs do not change much, of both threads and all their switches.
@@ -50,8 +49,8 @@ void measure(Way& way, const std::vector<std::string>& command) {
     child.finish();
     return;
   }
-  const auto object = ku::load(*way.options);
-  if (!object->add_target(static_cast<std::uint32_t>(child.pid()), ku::kTargetStarted))
+  const auto object = unwind::load(*way.options);
+  if (!object->add_target(static_cast<std::uint32_t>(child.pid()), unwind::kTargetStarted))
     throw Error("no room for a target");
   testing::LiveTables live(child.pid(), *object);
   child.start();
@@ -69,12 +68,12 @@ void run(const std::vector<std::string>& arguments) {
   const auto rounds = arguments.size() > 1 ? parse_number<unsigned>(arguments[1]).value_or(1) : 10;
   const std::vector<std::string> command = {arguments[0], "ping_pong",
                                             arguments.size() > 2 ? arguments[2] : "400000"};
-  ku::LoadOptions attached{.program = ku::Program::kOnSwitch, .only_targets = true};
-  ku::LoadOptions anew = attached;
+  unwind::LoadOptions attached{.program = unwind::Program::kOnSwitch, .only_targets = true};
+  unwind::LoadOptions anew = attached;
   anew.with_reuse = false;
-  ku::LoadOptions with_kernel = attached;
+  unwind::LoadOptions with_kernel = attached;
   with_kernel.with_kernel_stacks = true;
-  ku::LoadOptions left_out = attached;
+  unwind::LoadOptions left_out = attached;
   left_out.states = 0;
   std::vector<Way> ways = {{"nothing attached", std::nullopt},
                            {"attached, every state left out", left_out},

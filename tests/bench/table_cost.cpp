@@ -18,28 +18,27 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/child.h"
 #include "base/error.h"
-#include "cli/child.h"
-#include "kernel_unwind/bpf_object.h"
-#include "recording/own_cost.h"
+#include "record/own_cost.h"
 #include "support/live_tables.h"
+#include "unwind/kernel/bpf_object.h"
 
 namespace {
 
 using namespace pe;
-namespace ku = kernel_unwind;
 
 /// Hands all on, and keeps count.
-class CountingStore final : public ku::TableStore {
+class CountingStore final : public unwind::TableStore {
  public:
-  explicit CountingStore(ku::TableStore& store) : store_(store) {}
+  explicit CountingStore(unwind::TableStore& store) : store_(store) {}
 
   std::span<std::uint32_t> chunk(std::uint32_t number) override {
     chunks_.insert(number);
     return store_.chunk(number);
   }
-  std::span<ku::RuleEntry> rules() override { return store_.rules(); }
-  bool set_process(std::uint32_t tgid, const ku::ProcessMappings& mappings) override {
+  std::span<unwind::RuleEntry> rules() override { return store_.rules(); }
+  bool set_process(std::uint32_t tgid, const unwind::ProcessMappings& mappings) override {
     most_mappings_ = std::max(most_mappings_, mappings.count);
     processes_.insert(tgid);
     return store_.set_process(tgid, mappings);
@@ -47,32 +46,32 @@ class CountingStore final : public ku::TableStore {
   void forget_process(std::uint32_t tgid) override { store_.forget_process(tgid); }
 
   [[nodiscard]] std::size_t chunk_bytes() const {
-    return chunks_.size() * sizeof(std::uint32_t) * ku::kChunkWords;
+    return chunks_.size() * sizeof(std::uint32_t) * unwind::kChunkWords;
   }
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
   [[nodiscard]] std::uint32_t most_mappings() const { return most_mappings_; }
 
  private:
-  ku::TableStore& store_;
+  unwind::TableStore& store_;
   std::set<std::uint32_t> chunks_, processes_;
   std::uint32_t most_mappings_ = 0;
 };
 
 void run(const std::string& name, const std::vector<std::string>& command) {
-  double cpu_s = -recording::own_cpu_seconds();
-  const auto object = ku::load({.stack_bytes = 0});
-  const double loading_s = cpu_s + recording::own_cpu_seconds();
+  double cpu_s = -record::own_cpu_seconds();
+  const auto object = unwind::load({.stack_bytes = 0});
+  const double loading_s = cpu_s + record::own_cpu_seconds();
   CountingStore store(*object);
-  cli::Child child = cli::Child::start(command, 2, cli::SignalState::now());
+  Child child = Child::start(command, 2, SignalState::now());
   testing::LiveTables live(child.pid(), store);
   child.go();
-  cpu_s = -recording::own_cpu_seconds();
+  cpu_s = -record::own_cpu_seconds();
   while (!child.poll_status()) {
     live.update();
     ::poll(nullptr, 0, 5);
   }
   live.update();
-  cpu_s += recording::own_cpu_seconds();
+  cpu_s += record::own_cpu_seconds();
   const auto statistics = live.tables().statistics();
   constexpr double kMegabyte = 1e6;
   constexpr double kKilobyte = 1e3;
@@ -83,9 +82,9 @@ void run(const std::string& name, const std::vector<std::string>& command) {
       name, statistics.files.files, statistics.files.functions, statistics.files.rows,
       statistics.files.unsupported_rows, static_cast<double>(statistics.table_bytes) / kMegabyte,
       static_cast<double>(store.chunk_bytes()) / kMegabyte,
-      static_cast<double>(statistics.rules * sizeof(ku::RuleEntry)) / kKilobyte,
+      static_cast<double>(statistics.rules * sizeof(unwind::RuleEntry)) / kKilobyte,
       store.most_mappings(), store.processes(),
-      static_cast<double>(sizeof(ku::ProcessMappings)) / kKilobyte, cpu_s, loading_s);
+      static_cast<double>(sizeof(unwind::ProcessMappings)) / kKilobyte, cpu_s, loading_s);
 }
 
 }  // namespace

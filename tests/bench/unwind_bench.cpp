@@ -7,7 +7,7 @@
 
 #include "call_tree.h"
 #include "support/own_stack.h"
-#include "unwind/walker.h"
+#include "unwind/walk/walker.h"
 
 namespace {
 
@@ -73,8 +73,8 @@ BENCHMARK(random_tree_with_history);
 
 /// The first use of a function: libc's, one after the other.
 void compile_function(benchmark::State& state) {
-  const auto opened = pe::elf::Image::open("/lib/x86_64-linux-gnu/libc.so.6");
-  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto opened = pe::objects::Image::open("/lib/x86_64-linux-gnu/libc.so.6");
+  const auto* image = std::get_if<pe::objects::Image>(&opened);
   const auto sections = image == nullptr ? std::vector<CfiSection>{} : CfiSection::all_of(*image);
   if (sections.empty())
     return state.SkipWithError("no libc");

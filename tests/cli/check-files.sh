@@ -5,7 +5,7 @@ check=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
-mkdir -p "$dir/libcommon/io" "$dir/tools/x" "$dir/scripts/profile_run.d"
+mkdir -p "$dir/libcommon/base/io" "$dir/tools/x" "$dir/scripts/profile_run.d"
 # check STATUS FILE LINE
 check() {
   printf '%s\n' "$3" >"$dir/$2"
@@ -19,7 +19,7 @@ for line in '::open(path, O_WRONLY | O_CREAT, 0666);' 'std::ofstream out(path);'
 done
 check 0 tools/x/x.cpp '::open(path, O_RDONLY);  // without O_CREAT'
 check 0 tools/x/x.cpp 'Link link(program);'
-check 0 libcommon/io/new_file.cpp '::open(name, O_CREAT | O_EXCL);'
+check 0 libcommon/base/io/new_file.cpp '::open(name, O_CREAT | O_EXCL);'
 # shellcheck disable=SC2016 # lines of other scripts
 for line in 'echo a >"$out"' 'cat <b >>$summary' 'a | tee "$picture"' 'a 2>/tmp/log' 'mkfifo "$output/pipe"'; do
   check 1 scripts/flamegraph "#!/bin/bash

@@ -1,7 +1,7 @@
 // Any bytes as notes: a build id that is found lies among them, is no longer than those are, and is
 // found again if nothing but it is left of what stands behind.
 // SPDX-License-Identifier: MIT
-#include "elf/build_id_note.h"
+#include "objects/build_id_note.h"
 
 #include <cstdlib>
 
@@ -9,16 +9,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   constexpr std::size_t kMost = 64;
   const pe::Bytes notes(data, size);
   for (const std::uint64_t alignment : {4, 8}) {
-    const pe::Bytes id = pe::elf::find_build_id_note(notes, alignment);
+    const pe::Bytes id = pe::objects::find_build_id_note(notes, alignment);
     if (id.empty())
       continue;
     const auto end = static_cast<std::size_t>(id.data() + id.size() - data);
     if (id.data() < data || end > size || id.size() > kMost)
       std::abort();
-    const pe::Bytes again = pe::elf::find_build_id_note(notes.first(end), alignment);
+    const pe::Bytes again = pe::objects::find_build_id_note(notes.first(end), alignment);
     if (again.data() != id.data() || again.size() != id.size())
       std::abort();
-    if (!pe::elf::find_build_id_note(notes.first(end - 1), alignment).empty())
+    if (!pe::objects::find_build_id_note(notes.first(end - 1), alignment).empty())
       std::abort();  // of a note that is cut
   }
   return 0;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "preload/carried.h"
+#include "inprocess/carried.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   std::vector<std::string> texts;
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   for (const std::string& text : texts)
     environment.push_back(text.c_str());
   environment.push_back(nullptr);
-  pe::preload::Carried carried;
+  pe::inprocess::Carried carried;
   carried.set_library("/x.so");
   carried.set_variable("OWN=1");
   if (const std::size_t bytes = carried.room_without(environment.data()); bytes > 0) {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "support/cfi_builder.h"
-#include "unwind/cfi_program.h"
-#include "unwind/row_step.h"
+#include "unwind/cfi/cfi_program.h"
+#include "unwind/walk/row_step.h"
 
 namespace {
 

@@ -16,7 +16,7 @@ using pe::unwind::CfiSection;
 constexpr std::uint64_t kSectionSvma = 0x20000;
 constexpr std::uint64_t kHeaderSvma = 0x10000;
 
-pe::elf::SectionBytes section_of(pe::Bytes bytes, std::uint64_t svma) {
+pe::objects::SectionBytes section_of(pe::Bytes bytes, std::uint64_t svma) {
   return {{bytes.begin(), bytes.end()}, svma};
 }
 

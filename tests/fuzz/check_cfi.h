@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "unwind/unwind_table.h"
+#include "unwind/cfi/unwind_table.h"
 
 namespace pe::testing {
 

@@ -7,12 +7,12 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "perf/user_copy.h"
+#include "stream/user_copy.h"
 #include "support/memory_input.h"
 
 namespace {
 
-using pe::perf::Sample;
+using pe::stream::Sample;
 
 void check(bool holds) {
   if (!holds)
@@ -23,9 +23,9 @@ bool is_same(pe::Bytes a, pe::Bytes b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-void check_chain(const Sample& walked, const pe::perf::Record& record, const Sample& original,
+void check_chain(const Sample& walked, const pe::stream::Record& record, const Sample& original,
                  const perf_event_attr& attr) {
-  const auto again = pe::perf::parse_sample(record, pe::perf::with_call_chain(attr));
+  const auto again = pe::stream::parse_sample(record, pe::stream::with_call_chain(attr));
   check(again.has_value());
   check(again->has_callchain && !again->has_user_copy());
   check(is_same(again->callchain.bytes(), walked.callchain.bytes()));
@@ -33,29 +33,29 @@ void check_chain(const Sample& walked, const pe::perf::Record& record, const Sam
   // Each frame lies above the one before by a byte, or is one of those that may not; those of
   // earlier stacks come on top.
   check(again->callchain.size() <=
-        original.callchain.size() + pe::stacks::SampleUnwinder::kMaxFrames + 2);
+        original.callchain.size() + pe::unwind::SampleUnwinder::kMaxFrames + 2);
 }
 
-void check_trimmed(const pe::perf::Record& record, const Sample& original,
+void check_trimmed(const pe::stream::Record& record, const Sample& original,
                    const perf_event_attr& attr) {
-  pe::perf::HeldRecords held;
-  pe::perf::hold_trimmed(record, original, held);
+  pe::stream::HeldRecords held;
+  pe::stream::hold_trimmed(record, original, held);
   held.make_ready(original.time_ns);
   const auto next = held.next();
   check(next.has_value());
-  const auto again = pe::perf::parse_sample(next->record, attr);
+  const auto again = pe::stream::parse_sample(next->record, attr);
   check(again.has_value());
   check(next->record.bytes.size() <= record.bytes.size());
   check(is_same(again->user_stack, original.user_stack));
   check(again->has_full_copy() == original.has_full_copy());
 }
 
-void read_all(pe::session::Session& session) {
-  pe::naming::Resolver resolver([](const std::string&) {});
+void read_all(pe::stream::Session& session) {
+  pe::names::Resolver resolver([](const std::string&) {});
   pe::symbolize::CopiedStacks stacks(session, resolver, true);
   while (const auto record = session.next()) {
     const auto outcome = stacks.walk(*record);
-    if (!session.sample() || !pe::perf::has_user_copy(session.event()->attr))
+    if (!session.sample() || !pe::stream::has_user_copy(session.event()->attr))
       continue;
     check(outcome.sample.has_value());
     check_chain(*outcome.sample, outcome.record, *session.sample(), session.event()->attr);
@@ -67,9 +67,9 @@ void read_all(pe::session::Session& session) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  pe::io::Input input = pe::testing::memory_input({data, size});
+  pe::Input input = pe::testing::memory_input({data, size});
   try {
-    pe::session::Session session(input);
+    pe::stream::Session session(input);
     read_all(session);
   } catch (const pe::Error&) {
     return 0;  // no stream at all

@@ -3,15 +3,15 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
-#include "symbols/demangle.h"
+#include "names/demangle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view mangled(data, size);
   for (const char* prefix : {"", "_Z", "_R", "_D"}) {
     const std::string name = prefix + std::string(mangled);
-    const std::string result = pe::symbols::demangle(name);
+    const std::string result = pe::names::demangle(name);
     if (result.empty() != name.empty() ||
-        result.size() > pe::symbols::kMaxDemangledBytes + name.size())
+        result.size() > pe::names::kMaxDemangledBytes + name.size())
       std::abort();
     if (!name.starts_with('_') && result != name)
       std::abort();

@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-#include "dwarf/inlines.h"
+#include "names/dwarf/inlines.h"
 
 namespace {
 
 /// What a look-up says, every byte of it.
-std::string frames_at(pe::dwarf::Inlines& inlines, std::uint64_t svma) {
+std::string frames_at(pe::names::Inlines& inlines, std::uint64_t svma) {
   const auto frames = inlines.at(svma);
-  if (frames.size() > pe::dwarf::Inlines::kMaxDepth + 1)
+  if (frames.size() > pe::names::Inlines::kMaxDepth + 1)
     std::abort();
   std::string text;
   for (const auto& frame : frames) {
@@ -26,11 +26,11 @@ std::string frames_at(pe::dwarf::Inlines& inlines, std::uint64_t svma) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
-  const auto result = pe::elf::Image::from_memory({data, data + size});
-  const auto* image = std::get_if<pe::elf::Image>(&result);
+  const auto result = pe::objects::Image::from_memory({data, data + size});
+  const auto* image = std::get_if<pe::objects::Image>(&result);
   if (image == nullptr)
     return 0;
-  pe::dwarf::Inlines forwards(*image), backwards(*image);
+  pe::names::Inlines forwards(*image), backwards(*image);
   constexpr std::uint64_t kSteps = 64;
   for (const auto& section : image->sections()) {
     if (!section.is_code())

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
-#include "elf/symbol_table.h"
+#include "objects/symbol_table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
-  const auto result = pe::elf::Image::from_memory({data, data + size});
-  const auto* image = std::get_if<pe::elf::Image>(&result);
+  const auto result = pe::objects::Image::from_memory({data, data + size});
+  const auto* image = std::get_if<pe::objects::Image>(&result);
   if (image == nullptr)
     return 0;
   for (const auto& section : image->sections())
     if (const auto bytes = image->read(section); bytes && bytes->size() > size)
       std::abort();
-  const pe::elf::SymbolTable table(*image);
+  const pe::objects::SymbolTable table(*image);
   for (std::uint32_t i = 0; i < table.size(); ++i) {
     const auto symbol = table.at(i);
     for (const std::uint64_t svma : {symbol.svma - 1, symbol.svma, symbol.svma + symbol.bytes}) {

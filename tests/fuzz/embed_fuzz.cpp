@@ -7,18 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "calltree/tree_builder.h"
-#include "flame/embed.h"
-#include "flame/ticks.h"
 #include "folded/folded_line.h"
+#include "picture/embed.h"
+#include "picture/ticks.h"
+#include "picture/tree/tree_builder.h"
 #include "support/unpacked_tree.h"
 
 using namespace pe;
 
 namespace {
 
-calltree::CallTree tree_of(std::string_view text) {
-  calltree::TreeBuilder builder;
+picture::CallTree tree_of(std::string_view text) {
+  picture::TreeBuilder builder;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
     if (const auto line = folded::parse_folded_line(text.substr(0, end)))
@@ -28,15 +28,16 @@ calltree::CallTree tree_of(std::string_view text) {
   return std::move(builder).finish();
 }
 
-void check(const calltree::CallTree& tree, std::uint64_t limit) {
-  const std::vector<svg::Rgb> colors(tree.name_count(), svg::Rgb{1, 2, 3});
-  const auto whole = tree.total(calltree::kRoot);
-  const auto embedded = flame::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
+void check(const picture::CallTree& tree, std::uint64_t limit) {
+  const std::vector<picture::Rgb> colors(tree.name_count(), picture::Rgb{1, 2, 3});
+  const auto whole = tree.total(picture::kRoot);
+  const auto embedded =
+      picture::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
   if (embedded.bytes.empty())
     return;
   const auto back = testing::TreeUnpacker::unpack(embedded.bytes);
   // Rounding of the finest decimals may lose less than a tick a node.
-  const std::uint64_t wanted = flame::Ticks(tree, whole).of(whole);
+  const std::uint64_t wanted = picture::Ticks(tree, whole).of(whole);
   if (back.whole != wanted || back.nodes[0].total > wanted ||
       wanted - back.nodes[0].total > tree.size())
     std::abort();
@@ -48,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0)
     return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const calltree::CallTree tree = tree_of(text);
-  if (tree.saturated() || tree.total(calltree::kRoot).is_zero())
+  const picture::CallTree tree = tree_of(text);
+  if (tree.saturated() || tree.total(picture::kRoot).is_zero())
     return 0;
   check(tree, UINT64_MAX);
   check(tree, std::uint64_t{data[0]} * 4);

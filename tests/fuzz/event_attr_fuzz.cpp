@@ -8,14 +8,14 @@
 #include <string>
 #include <string_view>
 
-#include "perf/event.h"
-#include "perf/sample.h"
-#include "perf/stream_writer.h"
+#include "stream/records/event.h"
+#include "stream/records/sample.h"
+#include "stream/stream_writer.h"
 
 namespace {
 
 using pe::Bytes;
-using pe::perf::Record;
+using pe::stream::Record;
 
 Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -26,8 +26,8 @@ void must_lie_in(Bytes part, Bytes whole) {
 }
 
 void check_sample(const Record& record, const perf_event_attr& attr) {
-  pe::perf::time_of(record, attr);
-  const auto sample = pe::perf::parse_sample(record, attr);
+  pe::stream::time_of(record, attr);
+  const auto sample = pe::stream::parse_sample(record, attr);
   if (!sample)
     return;
   must_lie_in(sample->callchain.bytes(), record.bytes);
@@ -44,20 +44,21 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     return 0;
   const std::string_view input(data + 1, size - 1);
   const std::string_view attr = input.substr(0, static_cast<unsigned char>(data[0]));
-  pe::perf::RecordBuilder event_builder;
-  pe::perf::RecordBuilder sample_builder;
-  pe::perf::EventTable events;
+  pe::stream::RecordBuilder event_builder;
+  pe::stream::RecordBuilder sample_builder;
+  pe::stream::EventTable events;
   const std::string_view event_record =
-      event_builder.begin(pe::perf::kRecordHeaderAttr).add_bytes(attr).finish();
-  if (!events.add(pe::perf::view_record(as_bytes(event_record))))
+      event_builder.begin(pe::stream::kRecordHeaderAttr).add_bytes(attr).finish();
+  if (!events.add(pe::stream::view_record(as_bytes(event_record))))
     return 0;
-  events.add(pe::perf::view_record(as_bytes(event_record)));  // so that the id has to be looked up
+  events.add(
+      pe::stream::view_record(as_bytes(event_record)));  // so that the id has to be looked up
   if (events.all().front().name.empty())
     std::abort();
   for (const std::uint32_t type : {PERF_RECORD_SAMPLE, PERF_RECORD_COMM}) {
-    const Record record = pe::perf::view_record(
+    const Record record = pe::stream::view_record(
         as_bytes(sample_builder.begin(type).add_bytes(input.substr(attr.size())).finish()));
-    const pe::perf::Event* event = events.find(record);
+    const pe::stream::Event* event = events.find(record);
     check_sample(record, event == nullptr ? events.all().front().attr : event->attr);
   }
   return 0;

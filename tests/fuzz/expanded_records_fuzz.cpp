@@ -3,20 +3,21 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
-#include "perf/expanded_records.h"
+#include "stream/expanded_records.h"
 
 namespace {
 
 /// A COMPRESSED or COMPRESSED2 record of what `data` begins with.
-std::optional<pe::perf::Record> take_compressed(pe::ByteReader& reader) {
+std::optional<pe::stream::Record> take_compressed(pe::ByteReader& reader) {
   const auto header = pe::ByteReader(reader.left()).take<perf_event_header>();
   if (!header || header->size < sizeof *header)
     return std::nullopt;
   const auto bytes = reader.take_bytes(header->size);
   if (!bytes)
     return std::nullopt;
-  pe::perf::Record record = pe::perf::view_record(*bytes);
-  record.type = header->type % 2 == 0 ? pe::perf::kRecordCompressed2 : pe::perf::kRecordCompressed;
+  pe::stream::Record record = pe::stream::view_record(*bytes);
+  record.type =
+      header->type % 2 == 0 ? pe::stream::kRecordCompressed2 : pe::stream::kRecordCompressed;
   return record;
 }
 
@@ -24,7 +25,7 @@ std::optional<pe::perf::Record> take_compressed(pe::ByteReader& reader) {
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::ByteReader reader(std::as_bytes(std::span(data, size)));
-  pe::perf::ExpandedRecords expanded;
+  pe::stream::ExpandedRecords expanded;
   while (const auto compressed = take_compressed(reader)) {
     const bool was_damaged = expanded.is_damaged();
     expanded.begin(*compressed);
@@ -34,9 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
       std::memcpy(&header, record->bytes.data(), sizeof header);
       bytes += record->bytes.size();
       constexpr std::size_t kOfTheOneBefore = 65536;
-      if (was_damaged || record->type >= pe::perf::kRecordFirstOfPerf ||
+      if (was_damaged || record->type >= pe::stream::kRecordFirstOfPerf ||
           header.size != record->bytes.size() ||
-          bytes > pe::perf::ExpandedRecords::kMaxBytesOfOne + kOfTheOneBefore)
+          bytes > pe::stream::ExpandedRecords::kMaxBytesOfOne + kOfTheOneBefore)
         std::abort();
     }
     if (expanded.next())

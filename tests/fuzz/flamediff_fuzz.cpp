@@ -19,7 +19,7 @@ using namespace pe;
 
 namespace {
 
-void add_lines(std::string_view text, std::size_t side, calltree::TreeBuilder& builder,
+void add_lines(std::string_view text, std::size_t side, picture::TreeBuilder& builder,
                folded::Count& total) {
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
@@ -32,7 +32,7 @@ void add_lines(std::string_view text, std::size_t side, calltree::TreeBuilder& b
 }
 
 void check_comparison(std::string_view before, std::string_view after, bool is_absolute) {
-  calltree::TreeBuilder builder;
+  picture::TreeBuilder builder;
   folded::Count totals[2];
   add_lines(before, 0, builder, totals[0]);
   add_lines(after, 1, builder, totals[1]);
@@ -45,9 +45,9 @@ void check_comparison(std::string_view before, std::string_view after, bool is_a
   const auto comparison = flamediff::compare(all, options);
   if (!all.tree.saturated())
     require(comparison.totals.before == totals[0] && comparison.totals.after == totals[1]);
-  for (const stats::Change& change : comparison.nodes.changes) {
+  for (const picture::Change& change : comparison.nodes.changes) {
     require(change.interval.low <= change.interval.high);
-    if (change.noise == stats::Noise::kBeyond)
+    if (change.noise == picture::Noise::kBeyond)
       require(change.interval.low >= 0 || change.interval.high <= 0);
   }
 }

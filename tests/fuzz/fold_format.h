@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/io/output.h"
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
-#include "io/output.h"
 #include "stackfold/formats/format.h"
 #include "support/memory_input.h"
 
@@ -26,12 +26,11 @@ struct Folded {
   bool operator==(const Folded&) const = default;
 };
 
-inline Folded fold_input(const fold::Format& format, const fold::Options& options,
-                         io::Input input) {
+inline Folded fold_input(const fold::Format& format, const fold::Options& options, Input input) {
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
   const auto report = format.fold(input, options, counts);
-  io::StringOutput out;
+  StringOutput out;
   counts.write(out);
   return {std::move(out.text), counts.size(), report.samples, report.ignored_lines,
           !report.damage.empty()};

@@ -1,7 +1,7 @@
 // Any bytes as a Go program's table of functions: what is made of it is call frame information that
 // can be read, and no more of it than was promised.
 // SPDX-License-Identifier: MIT
-#include "unwind/go_frames.h"
+#include "unwind/walk/go_frames.h"
 
 #include "check_cfi.h"
 

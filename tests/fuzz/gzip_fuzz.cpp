@@ -7,15 +7,15 @@
 #include <string>
 #include <utility>
 
-#include "io/gzip.h"
+#include "base/io/gzip.h"
 #include "support/memory_input.h"
 
 namespace {
 
 /// What is in it, up to 16 MiB, and what is wrong with it.
 std::pair<std::string, std::string> unpack(std::string_view bytes, std::size_t piece) {
-  pe::io::Input input = pe::testing::memory_input(bytes);
-  pe::io::GzipReader gzip(input);
+  pe::Input input = pe::testing::memory_input(bytes);
+  pe::GzipReader gzip(input);
   constexpr std::size_t kMostBytes = 16UL << 20U;
   std::array<std::byte, 4096> buffer{};
   std::string text;

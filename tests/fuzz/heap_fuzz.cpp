@@ -13,7 +13,7 @@
 #include <span>
 
 #include "base/byte_reader.h"
-#include "heap/heap.h"
+#include "malloctrace/heap/heap.h"
 
 namespace {
 

@@ -5,18 +5,18 @@
 #include <cstdlib>
 #include <vector>
 
+#include "names/jit_dump.h"
 #include "support/memory_input.h"
-#include "symbols/jit_dump.h"
 
 namespace {
 
-using pe::symbols::JitDump;
+using pe::names::JitDump;
 
-JitDump* opened(std::variant<JitDump, pe::symbols::JitMapFailure>& result) {
+JitDump* opened(std::variant<JitDump, pe::names::JitMapFailure>& result) {
   return std::get_if<JitDump>(&result);
 }
 
-std::variant<JitDump, pe::symbols::JitMapFailure> check(std::string_view bytes) {
+std::variant<JitDump, pe::names::JitMapFailure> check(std::string_view bytes) {
   return JitDump::check({pe::testing::memory_file(bytes), bytes.size(), 0});
 }
 

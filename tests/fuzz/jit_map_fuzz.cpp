@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <vector>
 
-#include "symbols/jit_map.h"
+#include "names/jit_map.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   std::string_view text(data, size);
-  pe::symbols::JitMap map;
+  pe::names::JitMap map;
   std::uint64_t lines = 0;
   std::vector<std::uint64_t> starts;
   while (!text.empty()) {

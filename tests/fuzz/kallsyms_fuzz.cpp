@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
-#include "proc/kallsyms.h"
+#include "stream/proc/kallsyms.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  const auto result = pe::proc::Kallsyms::parse({data, size});
-  const auto* symbols = std::get_if<pe::proc::Kallsyms>(&result);
+  const auto result = pe::stream::Kallsyms::parse({data, size});
+  const auto* symbols = std::get_if<pe::stream::Kallsyms>(&result);
   if (symbols == nullptr)
     return 0;
   if (symbols->size() == 0 || symbols->size() + symbols->skipped_lines() > size)

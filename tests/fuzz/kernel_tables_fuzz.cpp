@@ -4,16 +4,16 @@
 #include <algorithm>
 
 #include "check_cfi.h"
-#include "kernel_unwind/kernel_rule.h"
-#include "kernel_unwind/rule_numbers.h"
-#include "kernel_unwind/table_packer.h"
 #include "support/table_memory.h"
-#include "unwind/unwind_table.h"
+#include "unwind/cfi/unwind_table.h"
+#include "unwind/kernel/kernel_rule.h"
+#include "unwind/kernel/rule_numbers.h"
+#include "unwind/kernel/table_packer.h"
 
 namespace {
 
 using namespace pe;
-using namespace pe::kernel_unwind;
+using namespace pe::unwind;
 using pe::testing::check;
 
 /// Tells one row from another by all that an entry can say.
@@ -60,8 +60,8 @@ void check_table(const unwind::FlatCodes& codes, CodeRange range, std::uint32_t 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
-  const auto opened = elf::Image::from_memory({data, data + size});
-  const auto* image = std::get_if<elf::Image>(&opened);
+  const auto opened = objects::Image::from_memory({data, data + size});
+  const auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
     return 0;
   const unwind::UnwindTable table(*image);

@@ -4,7 +4,7 @@
 // Input: a byte, how many descriptors come with it (of ten), and whether more is sent behind; the
 // message.
 // SPDX-License-Identifier: MIT
-#include "preload/listener.h"
+#include "inprocess/listener.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   constexpr std::size_t kMostBytes = 4096;
   if (size == 0 || size > kMostBytes)
     return 0;
-  static pe::preload::Listener listener("fuzz");
+  static pe::inprocess::Listener listener("fuzz");
   const auto refused = [] {
     std::uint64_t count = 0;
     for (const auto& [why, times] : listener.refused()) {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sampler/layout.h"
+#include "inprocess/sampler/layout.h"
 #include "support/cfi_builder.h"
 #include "support/go_table.h"
 #include "support/heap_builder.h"
@@ -73,10 +73,11 @@ std::string named_stream() {
       .event(8, "offcpu")
       .unit(8, "ns")
       .symbol({.id = 1, .name = "main", .module = "/bin/a"})
-      .symbol({.id = 2, .flags = pe::perf::kSymbolInlined, .name = "get;<1> ", .module = "/bin/a"})
-      .symbol({.id = 3, .flags = pe::perf::kSymbolKernel, .name = "schedule", .module = "[k]"})
+      .symbol(
+          {.id = 2, .flags = pe::stream::kSymbolInlined, .name = "get;<1> ", .module = "/bin/a"})
+      .symbol({.id = 3, .flags = pe::stream::kSymbolKernel, .name = "schedule", .module = "[k]"})
       .location(1, 16, {2, 1})
-      .location(pe::perf::kKernelPid, 64, {3})
+      .location(pe::stream::kKernelPid, 64, {3})
       .sample({.time_ns = 1, .chain = {PERF_CONTEXT_KERNEL, 64, PERF_CONTEXT_USER, 16}})
       .sample({.time_ns = 2, .chain = {16, 17}, .id = 8, .period = 1500})
       .location(1, 16, {1, 99})
@@ -115,9 +116,9 @@ std::string copied_stacks() {
                      PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = 0x1c0;  // bp, sp, ip
   attr.sample_id_all = 1;
-  pe::perf::RecordBuilder record;
+  pe::stream::RecordBuilder record;
   StreamBuilder stream;
-  stream.bytes(record.begin(pe::perf::kRecordHeaderAttr).add(attr).finish());
+  stream.bytes(record.begin(pe::stream::kRecordHeaderAttr).add(attr).finish());
   stream.map(1, 1, kVdso, 0x2000, 0, "[vdso]").map(1, 1, 0x400000, 0x1000, 0, "//anon");
   for (const std::uint64_t words : {8, 4}) {
     record.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
@@ -252,7 +253,7 @@ std::string shared_heap() {
 /// A process of two threads, of which one has taken two samples and the other has ended, in the
 /// form of sampler_fuzz.
 std::string shared_samples() {
-  using namespace pe::sampler;
+  using namespace pe::inprocess;
   Header header{};
   header.pid = 1;
   header.threads = 2;

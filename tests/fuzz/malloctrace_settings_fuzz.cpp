@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   using pe::malloctrace::parse_settings;
   using pe::malloctrace::Settings;
   const Settings first = parse_settings({data, size});
-  if (first.socket.view().size() > pe::preload::ShortText::kMost)
+  if (first.socket.view().size() > pe::inprocess::ShortText::kMost)
     std::abort();
   std::string text = "sample=" + std::to_string(first.sample_bytes);
   text += ",depth=" + std::to_string(first.depth);

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "proc/maps.h"
+#include "stream/proc/maps.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view line(data, size);
-  const auto map = pe::proc::parse_maps_line(line);
+  const auto map = pe::stream::parse_maps_line(line);
   if (!map)
     return 0;
   if (map->start >= map->end || !line.ends_with(map->path) || map->path.starts_with(' '))

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/io/output.h"
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
-#include "io/output.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/refine.h"
 #include "support/memory_input.h"
@@ -18,11 +18,11 @@
 namespace {
 
 std::string text_of_pieces(std::string_view text, const pe::fold::Options& options) {
-  pe::io::Input input = pe::testing::input_in_pieces(text);
+  pe::Input input = pe::testing::input_in_pieces(text);
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
   pe::fold::PerfScriptFolder(counts, options).fold(input);
-  pe::io::StringOutput out;
+  pe::StringOutput out;
   counts.write(out);
   return std::move(out.text);
 }
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   if (size % 5 == 0)
     options.time = pe::fold::TimeRange{.from_us = 1'000'000, .to_us = 2'000'000'000'000};
   const pe::fold::Options whole_options = options;
-  pe::io::Input input = pe::testing::memory_input({data, size});
+  pe::Input input = pe::testing::memory_input({data, size});
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
   const auto report = pe::fold::PerfScriptFolder(counts, options).fold(input);
@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const auto left_out = pe::fold::Refiner(options).apply(counts, refined);
   if (refined.size() + left_out.stacks > counts.size())
     std::abort();
-  pe::io::StringOutput out;
+  pe::StringOutput out;
   counts.write(out);
   constexpr std::size_t kMostInPieces = 32 * 1024;
   if (size <= kMostInPieces && text_of_pieces({data, size}, whole_options) != out.text)

@@ -8,18 +8,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cli/getopt_long.h"
 #include "base/take_until.h"
-#include "cli/getopt_long.h"
 #include "fuzz/require.h"
 
-using pe::cli::PerlName;
-using pe::cli::StrictArgs;
-using pe::cli::Takes;
+using pe::PerlName;
+using pe::StrictArgs;
+using pe::Takes;
 using pe::testing::require;
 
 namespace {
 
-constexpr std::array<pe::cli::PerlOption, 8> kOptions{{
+constexpr std::array<pe::PerlOption, 8> kOptions{{
     {.name = "kernel"},
     {.name = "addrs"},
     {.name = "all"},
@@ -29,7 +29,7 @@ constexpr std::array<pe::cli::PerlOption, 8> kOptions{{
     {.name = "shorten-pkgs", .takes = Takes::kNegation},
     {.name = "help", .takes = Takes::kUsage},
 }};
-constexpr std::array<pe::cli::PerlOption, 3> kLetters{{
+constexpr std::array<pe::PerlOption, 3> kLetters{{
     {.name = "n"},
     {.name = "s"},
     {.name = "h", .takes = Takes::kUsage},
@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 1> kExtra{"--compat"};
 /// Our option, strict as it came out, by the script's own name.
 std::string as_scripts(std::string option, const PerlName& script) {
   for (const auto& each : script.options) {
-    const std::string ours = "--" + std::string(pe::cli::our_name(each));
+    const std::string ours = "--" + std::string(pe::our_name(each));
     if (option == ours || option.starts_with(ours + "="))
       return "--" + std::string(each.name) + option.substr(ours.size());
   }
@@ -59,7 +59,7 @@ void check(const PerlName& script, const std::vector<std::string>& words) {
     word = std::find(word, words.end(), *file);
     require(word != words.end());
   }
-  if (script.grammar != pe::cli::PerlGrammar::kWords || script.options.empty())
+  if (script.grammar != pe::PerlGrammar::kWords || script.options.empty())
     return;
   std::vector<std::string> again;
   for (auto option = strict.args.begin() + 1; option != end; ++option)
@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   while (const auto word = pe::take_until(left, '\n'))
     words.emplace_back(*word);
   check({"script.pl", kExtra, kOptions}, words);
-  check({"letters.pl", kExtra, kLetters, pe::cli::PerlGrammar::kLetters}, words);
+  check({"letters.pl", kExtra, kLetters, pe::PerlGrammar::kLetters}, words);
   check({"plain.pl", kExtra, {}}, words);
   return 0;
 }

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "perf/callchain.h"
-#include "session/session.h"
+#include "stream/records/callchain.h"
+#include "stream/session.h"
 #include "support/memory_input.h"
 
 namespace {
@@ -18,9 +18,11 @@ struct Totals {
 };
 
 /// A perf.data file's attrs become records of our making, which count for nothing.
-bool is_made(const pe::perf::Record& record) { return record.type == pe::perf::kRecordHeaderAttr; }
+bool is_made(const pe::stream::Record& record) {
+  return record.type == pe::stream::kRecordHeaderAttr;
+}
 
-Totals read_all(pe::session::Session& session) {
+Totals read_all(pe::stream::Session& session) {
   Totals totals;
   while (const auto record = session.next()) {
     if (is_made(*record))
@@ -28,7 +30,7 @@ Totals read_all(pe::session::Session& session) {
     ++totals.records;
     if (const auto& events = session.events().all(); !events.empty()) {
       constexpr std::size_t kLeastBytes = 16;  // who, and when
-      const auto change = pe::perf::parse_switch(*record, events.front().attr);
+      const auto change = pe::stream::parse_switch(*record, events.front().attr);
       if (change && record->body().size() < kLeastBytes)
         std::abort();
     }
@@ -37,8 +39,8 @@ Totals read_all(pe::session::Session& session) {
       continue;
     if (session.event() == nullptr)
       std::abort();
-    const pe::perf::Sample& sample = *session.sample();
-    pe::perf::for_each_frame(sample, record->misc, [&](const pe::perf::CallChainEntry& entry) {
+    const pe::stream::Sample& sample = *session.sample();
+    pe::stream::for_each_frame(sample, record->misc, [&](const pe::stream::CallChainEntry& entry) {
       ++totals.frames;
       (void)session.processes().find(sample.pid, entry.lookup_address);
     });
@@ -52,9 +54,9 @@ Totals read_all(pe::session::Session& session) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  pe::io::Input input = pe::testing::memory_input({data, size});
+  pe::Input input = pe::testing::memory_input({data, size});
   try {
-    pe::session::Session session(input);
+    pe::stream::Session session(input);
     const Totals totals = read_all(session);
     constexpr std::size_t kAddressBytes = 8;
     // What a compressed record holds has bounds of its own, expanded_records_fuzz.

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/byte_reader.h"
-#include "sampler/collector.h"
+#include "inprocess/sampler/collector.h"
 #include "support/shared_samples.h"
 
 namespace {
@@ -22,22 +22,22 @@ void check(bool holds) {
     std::abort();
 }
 
-class Checks : public sampler::Events {
+class Checks : public inprocess::Events {
  public:
-  void on_process(const sampler::ProcessBegan& process) override {
-    check(process.command.size() < 16 && process.maps.size() <= sampler::kMaxMapsBytes);
-    check(process.hz >= sampler::kLeastHz && process.hz <= sampler::kMostHz);
+  void on_process(const inprocess::ProcessBegan& process) override {
+    check(process.command.size() < 16 && process.maps.size() <= inprocess::kMaxMapsBytes);
+    check(process.hz >= inprocess::kLeastHz && process.hz <= inprocess::kMostHz);
   }
-  void on_thread(const sampler::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
+  void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
     check(thread.name.size() < 16);
     ++threads;
   }
-  void on_sample(const sampler::CollectedSample& sample) override {
+  void on_sample(const inprocess::CollectedSample& sample) override {
     check(sample.weight != 0 && sample.stack.size() <= SharedSamples::kRingBytes);
     for (const std::byte byte : sample.stack)
       sum += static_cast<unsigned>(byte);
   }
-  void on_thread_end(const sampler::ThreadOf& /*thread*/) override { check(threads-- > 0); }
+  void on_thread_end(const inprocess::ThreadOf& /*thread*/) override { check(threads-- > 0); }
   void on_process_end(pid_t /*pid*/) override { check(threads == 0); }
 
   int threads = 0;
@@ -48,15 +48,15 @@ constexpr std::uint32_t kThreads = 4;
 
 void fill(SharedSamples& samples, Bytes input) {
   ByteReader reader(input);
-  const sampler::Header usual = samples.header;
-  if (const auto header = reader.take<sampler::Header>())
+  const inprocess::Header usual = samples.header;
+  if (const auto header = reader.take<inprocess::Header>())
     samples.header = *header;
   samples.header.magic = usual.magic;
   samples.header.hz = usual.hz;
   samples.header.ring_bytes = usual.ring_bytes;
   samples.header.max_threads = usual.max_threads;
   for (std::uint32_t slot = 0; slot < kThreads; ++slot)
-    if (const auto thread = reader.take<sampler::Thread>())
+    if (const auto thread = reader.take<inprocess::Thread>())
       samples.put_thread(slot, *thread);
   for (std::uint32_t slot = 0; slot < kThreads; ++slot) {
     const auto length = reader.take<std::uint16_t>();
@@ -69,7 +69,7 @@ void fill(SharedSamples& samples, Bytes input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   Checks checks;
-  sampler::Collector collector(checks, {});
+  inprocess::Collector collector(checks, {});
   for (int i = 0; i < 2; ++i) {  // the second is another program of the same process
     SharedSamples samples;
     fill(samples, {data, size});

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "sampler/settings.h"
+#include "inprocess/sampler/settings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  using namespace pe::sampler;
+  using namespace pe::inprocess;
   const Settings first = parse_settings({data, size});
   const bool is_within =
       first.hz >= kLeastHz && first.hz <= kMostHz && std::has_single_bit(first.ring_bytes) &&

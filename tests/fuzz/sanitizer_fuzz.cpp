@@ -7,13 +7,13 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "elf/sanitizer.h"
+#include "inprocess/sanitizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const pe::Fd file(::memfd_create("program", MFD_CLOEXEC));
   if (::pwrite(file.get(), data, size, 0) != static_cast<ssize_t>(size))
     std::abort();
-  const pe::elf::LibraryName name = pe::elf::find_sanitizer(file.get());
+  const pe::inprocess::LibraryName name = pe::inprocess::find_sanitizer(file.get());
   const std::string_view all(data, size);
   if (!name.empty() &&
       (name.view().find("asan") == std::string_view::npos || all.find(name.view()) == all.npos))

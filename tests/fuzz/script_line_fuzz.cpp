@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "preload/script_line.h"
+#include "inprocess/script_line.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view head(data, size);
-  const std::string_view program = pe::preload::interpreter_in(head);
+  const std::string_view program = pe::inprocess::interpreter_in(head);
   const std::string first_line(head.substr(0, head.find('\n')));
-  if (pe::preload::interpreter_in(first_line) != program)
+  if (pe::inprocess::interpreter_in(first_line) != program)
     std::abort();
   if (program.empty())
     return 0;

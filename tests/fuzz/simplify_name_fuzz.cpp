@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdlib>
 
-#include "symbols/demangle.h"
-#include "symbols/simplify_name.h"
+#include "names/demangle.h"
+#include "pe-symbolize/simplify_name.h"
 
 namespace {
 
@@ -23,9 +23,9 @@ std::array<long, 3> balance(std::string_view name) {
 }
 
 void check(const std::string& name) {
-  const std::string simple = pe::symbols::simplify_name(name);
+  const std::string simple = pe::symbolize::simplify_name(name);
   if (simple.size() > name.size() || simple.empty() != name.empty() ||
-      balance(simple) != balance(name) || pe::symbols::simplify_name(simple) != simple)
+      balance(simple) != balance(name) || pe::symbolize::simplify_name(simple) != simple)
     std::abort();
 }
 
@@ -34,6 +34,6 @@ void check(const std::string& name) {
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string name(data, size);
   check(name);
-  check(pe::symbols::demangle("_Z" + name));
+  check(pe::names::demangle("_Z" + name));
   return 0;
 }

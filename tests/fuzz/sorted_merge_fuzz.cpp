@@ -33,7 +33,7 @@ std::vector<std::string> texts_of(std::string_view all) {
 
 /// How many stacks came.
 std::uint64_t check_merge(const std::vector<std::string>& texts, bool are_ordered) {
-  std::vector<io::Input> inputs;
+  std::vector<Input> inputs;
   for (const std::string& text : texts)
     inputs.push_back(testing::memory_input(text));
   folded::SortedMerge merge(std::move(inputs));
@@ -56,7 +56,7 @@ std::uint64_t check_merge(const std::vector<std::string>& texts, bool are_ordere
 }
 
 std::string sorted(const std::string& text) {
-  io::Input input = testing::memory_input(text);
+  Input input = testing::memory_input(text);
   folded::FoldedReader reader(std::move(input));
   folded::OrderedStacks stacks(folded::StackOrder::kStacks);
   while (const auto line = reader.next())

@@ -1,6 +1,6 @@
 // Any bytes as a DWARF package: a unit is found within the limit, or not at all.
 // SPDX-License-Identifier: MIT
-#include "dwarf/split_package.h"
+#include "names/dwarf/split_package.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -9,12 +9,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   constexpr std::uint64_t kLimit = 1U << 24;
   constexpr std::size_t kHeaderBytes = 16;
   constexpr std::size_t kIds = 64;
-  auto result = pe::elf::Image::from_memory({data, data + size});
-  auto* image = std::get_if<pe::elf::Image>(&result);
+  auto result = pe::objects::Image::from_memory({data, data + size});
+  auto* image = std::get_if<pe::objects::Image>(&result);
   if (image == nullptr)
     return 0;
   const auto index = image->section_bytes(".debug_cu_index");
-  const pe::dwarf::SplitPackage package(std::move(*image), kLimit);
+  const pe::names::SplitPackage package(std::move(*image), kLimit);
   for (std::size_t i = 0; index && i < kIds; ++i) {
     const std::size_t at = kHeaderBytes + i * sizeof(std::uint64_t);
     std::uint64_t id = 0;

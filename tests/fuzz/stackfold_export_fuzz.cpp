@@ -8,14 +8,14 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/io/output.h"
 #include "folded/folded_counts.h"
-#include "io/output.h"
 #include "stackfold/exports/firefox.h"
 #include "stackfold/exports/form.h"
 #include "stackfold/exports/pprof.h"
 #include "stackfold/exports/speedscope.h"
 #include "stackfold/exports/stream_profile.h"
-#include "stackfold/formats/pprof.h"
+#include "stackfold/formats/pprof/pprof.h"
 #include "support/memory_input.h"
 
 namespace {
@@ -50,7 +50,7 @@ void check_json(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::fold::Options options;
   options.to = pe::fold::exports::find_form("firefox");
-  pe::io::Input input = pe::testing::memory_input({data, size});
+  pe::Input input = pe::testing::memory_input({data, size});
   pe::fold::exports::Profile profile;
   std::string first_event;
   try {
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   check_json(pe::fold::exports::to_firefox(profile, first_event));
   check_json(pe::fold::exports::to_speedscope(profile, first_event));
   const std::string pprof = pe::fold::exports::to_pprof(profile, first_event);
-  pe::io::Input back = pe::testing::memory_input(pprof);
+  pe::Input back = pe::testing::memory_input(pprof);
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
   const pe::fold::TextReport report = pe::fold::pprof::fold(back, {}, counts);

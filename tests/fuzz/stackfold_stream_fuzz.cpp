@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/io/output.h"
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
-#include "io/output.h"
 #include "stackfold/stream_folder.h"
 #include "support/memory_input.h"
 
@@ -26,7 +26,7 @@ struct Folded {
 };
 
 /// nullopt: no stream at all.
-std::optional<Folded> fold(pe::io::Input input, const pe::fold::Options& options) {
+std::optional<Folded> fold(pe::Input input, const pe::fold::Options& options) {
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
   std::uint64_t samples = 0;
@@ -35,7 +35,7 @@ std::optional<Folded> fold(pe::io::Input input, const pe::fold::Options& options
   } catch (const pe::Error&) {
     return std::nullopt;
   }
-  pe::io::StringOutput out;
+  pe::StringOutput out;
   counts.write(out);
   return Folded{std::move(out.text), counts.size(), samples};
 }

@@ -6,19 +6,19 @@
 #include <string>
 #include <string_view>
 
-#include "proc/maps.h"
-#include "proc/thread_state.h"
+#include "stream/proc/maps.h"
+#include "stream/proc/thread_state.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);
-  (void)pe::proc::parse_schedstat(text);
-  const auto state = pe::proc::parse_thread_stat(text);
+  (void)pe::stream::parse_schedstat(text);
+  const auto state = pe::stream::parse_thread_stat(text);
   if (state && text.find(state->state) == std::string_view::npos)
     std::abort();
   if (text.starts_with("running") && text.size() > 7 && text[7] == '\n' &&
-      pe::proc::parse_blocked_at(text))
+      pe::stream::parse_blocked_at(text))
     std::abort();
-  const auto status = pe::proc::parse_thread_status(text);
+  const auto status = pe::stream::parse_thread_status(text);
   if (status && (status->pid <= 0 ||
                  (status->state != '?' && text.find(status->state) == std::string_view::npos)))
     std::abort();
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     std::string escaped;
     for (const char c : text)
       c == '\n' ? escaped += "\\012" : escaped += c;
-    if (pe::proc::unescape_path(escaped) != text)
+    if (pe::stream::unescape_path(escaped) != text)
       std::abort();
   }
   return 0;

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "perf/tracepoint.h"
+#include "stream/records/tracepoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);
   const std::string_view field = text.substr(0, text.find('\n'));
   const std::string_view format = text.substr(std::min(size, field.size() + 1));
-  if (const auto found = pe::perf::parse_tracepoint_field(format, field)) {
+  if (const auto found = pe::stream::parse_tracepoint_field(format, field)) {
     const auto named = [&](std::string_view key, std::size_t number) {
       // A number may have zeros in front.
       const auto at = format.find(key);
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
         !named("size:", found->size))
       std::abort();
   }
-  if (pe::perf::is_tracepoint_name(std::string(text)) &&
+  if (pe::stream::is_tracepoint_name(std::string(text)) &&
       (std::count(text.begin(), text.end(), ':') != 1 || text.find_first_of("/. \n") != text.npos ||
        text.starts_with(':') || text.ends_with(':')))
     std::abort();

@@ -6,8 +6,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   using pe::testing::check;
-  const auto opened = pe::elf::Image::from_memory({data, data + size});
-  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto opened = pe::objects::Image::from_memory({data, data + size});
+  const auto* image = std::get_if<pe::objects::Image>(&opened);
   if (image == nullptr)
     return 0;
   if (const auto& header = image->eh_frame_header()) {

@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "fuzz/require.h"
-#include "kernel_unwind/verifier_log.h"
+#include "unwind/kernel/verifier_log.h"
 
 using pe::testing::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view log(data, size);
-  const std::string told = pe::kernel_unwind::told_by_verifier(log);
+  const std::string told = pe::unwind::told_by_verifier(log);
   if (told.empty()) {
     require(log.substr(0, log.find('\0')).find_first_not_of('\n') == std::string_view::npos);
     return 0;

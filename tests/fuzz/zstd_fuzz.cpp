@@ -3,7 +3,7 @@
 //
 // Input: a byte, the size of the pieces; the data.
 // SPDX-License-Identifier: MIT
-#include "io/zstd.h"
+#include "base/io/zstd.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,7 +22,7 @@ struct Expanded {
 
 /// The first of what `data` expands to; `piece` bytes go in, and twice as many come out.
 Expanded expand(pe::Bytes data, std::size_t piece) {
-  pe::io::ZstdExpander expander;
+  pe::ZstdExpander expander;
   std::vector<std::byte> room(2 * piece);
   Expanded all;
   while (!data.empty()) {
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   if (!(whole == pieces))
     std::abort();
   std::vector<std::byte> room(whole.bytes.size());
-  if (pe::io::unzstd(bytes, room) && !whole.is_damaged && room != whole.bytes)
+  if (pe::unzstd(bytes, room) && !whole.is_damaged && room != whole.bytes)
     std::abort();
   return 0;
 }

@@ -7,26 +7,26 @@
 #include <string_view>
 #include <variant>
 
-#include "elf/image.h"
-#include "elf/symbol_table.h"
+#include "objects/image.h"
+#include "objects/symbol_table.h"
 
 namespace pe::testing {
 
 /// The image of a file, which must be one.
-inline elf::Image image_of(const std::string& path) {
-  auto opened = elf::Image::open(path);
-  BOOST_REQUIRE_MESSAGE(std::holds_alternative<elf::Image>(opened), path);
-  return std::move(std::get<elf::Image>(opened));
+inline objects::Image image_of(const std::string& path) {
+  auto opened = objects::Image::open(path);
+  BOOST_REQUIRE_MESSAGE(std::holds_alternative<objects::Image>(opened), path);
+  return std::move(std::get<objects::Image>(opened));
 }
 
 /// The symbol of that (mangled) name, which must be there.  g++ 16 marks names in anonymous
 /// namespaces as local: by an L before the length.
-inline elf::Symbol symbol_of(const elf::Image& image, std::string_view name) {
+inline objects::Symbol symbol_of(const objects::Image& image, std::string_view name) {
   const std::string_view anonymous = "12_GLOBAL__N_1";
   std::string marked(name);
   if (const auto at = marked.find(anonymous); at != std::string::npos)
     marked.insert(at + anonymous.size(), "L");
-  const elf::SymbolTable table(image);
+  const objects::SymbolTable table(image);
   for (std::uint32_t i = 0; i < table.size(); ++i)
     if (table.at(i).name == name || table.at(i).name == marked)
       return table.at(i);

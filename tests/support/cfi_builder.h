@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
-#include "unwind/cfi_section.h"
+#include "unwind/cfi/cfi_section.h"
 
 namespace pe::testing {
 
@@ -84,10 +84,10 @@ class CfiBuilder {
     add(body);
   }
 
-  [[nodiscard]] elf::SectionBytes section() const { return {as_bytes(section_), svma_}; }
+  [[nodiscard]] objects::SectionBytes section() const { return {as_bytes(section_), svma_}; }
 
   /// .eh_frame_hdr as linkers write it.
-  [[nodiscard]] elf::SectionBytes header(std::uint64_t svma) const {
+  [[nodiscard]] objects::SectionBytes header(std::uint64_t svma) const {
     auto sorted = fdes_;
     std::sort(sorted.begin(), sorted.end());
     std::string text = code(

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "unwind/unwind_table.h"
+#include "unwind/cfi/unwind_table.h"
 
 namespace {
 
@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "Usage: dump_rows FILE\n");
     return 2;
   }
-  const auto opened = pe::elf::Image::open(argv[1]);
-  const auto* image = std::get_if<pe::elf::Image>(&opened);
+  const auto opened = pe::objects::Image::open(argv[1]);
+  const auto* image = std::get_if<pe::objects::Image>(&opened);
   const auto sections = image != nullptr ? CfiSection::all_of(*image) : std::vector<CfiSection>{};
   if (sections.empty()) {
     fmt::print(stderr, "dump_rows: {}: no call frame information\n", argv[1]);

@@ -1,4 +1,4 @@
-// A Go program's table of functions, as its linker writes it (unwind/go_frames.h).
+// A Go program's table of functions, as its linker writes it (unwind/walk/go_frames.h).
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/child.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "cli/child.h"
 
 namespace pe::testing {
 
@@ -30,7 +30,7 @@ class HandshakenChild {
     from_ = Fd(from[0]);
     to_ = Fd(to[1]);
     const Fd theirs_out(from[1]), theirs_in(to[0]);
-    child_.emplace(cli::Child::start(command, 2, cli::SignalState::now()));
+    child_.emplace(Child::start(command, 2, SignalState::now()));
   }
 
   [[nodiscard]] pid_t pid() const { return child_->pid(); }
@@ -63,7 +63,7 @@ class HandshakenChild {
 
  private:
   Fd from_, to_;
-  std::optional<cli::Child> child_;
+  std::optional<Child> child_;
 };
 
 }  // namespace pe::testing

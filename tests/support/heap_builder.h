@@ -1,4 +1,4 @@
-// What a traced process shares, made up: heap/layout.h.
+// What a traced process shares, made up: malloctrace/heap/layout.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "heap/layout.h"
+#include "malloctrace/heap/layout.h"
 
 namespace pe::testing {
 

@@ -1,5 +1,5 @@
 // Runs a command with the library of malloctrace and prints what its processes have shared, for
-// tests: a plain reader of heap/layout.h, which trusts what it reads.
+// tests: a plain reader of malloctrace/heap/layout.h, which trusts what it reads.
 //
 //     heap_dump LIBRARY SETTINGS COMMAND [ARGUMENT...]
 //
@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "heap/layout.h"
+#include "malloctrace/heap/layout.h"
 
 namespace {
 

@@ -12,31 +12,30 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/child.h"
 #include "base/error.h"
-#include "cli/child.h"
-#include "kernel_unwind/bpf_object.h"
-#include "stacks/images.h"
 #include "support/live_tables.h"
+#include "unwind/kernel/bpf_object.h"
 #include "unwind/rule_cache.h"
-#include "unwind/walker.h"
+#include "unwind/stacks/images.h"
+#include "unwind/walk/walker.h"
 
 namespace {
 
 using namespace pe;
-namespace ku = kernel_unwind;
 
 /// A sample with its copy, kept until all mappings are known.
 struct Taken {
   std::uint32_t tgid;
   bool is_reused;
-  ku::StackStop stop;
+  unwind::StackStop stop;
   std::vector<std::uint64_t> frames, registers;
   std::vector<std::byte> memory;
 };
 
 class UserSpace {
  public:
-  explicit UserSpace(const session::History& history) : history_(history) {}
+  explicit UserSpace(const stream::History& history) : history_(history) {}
 
   unwind::WalkResult walk(const Taken& taken, std::span<unwind::Frame> out) {
     unwind::WalkStart start;
@@ -65,8 +64,8 @@ class UserSpace {
     return known->second;
   }
 
-  const session::History& history_;
-  stacks::Images images_{binaries::FileMatch::kAny};
+  const stream::History& history_;
+  unwind::Images images_{objects::FileMatch::kAny};
   std::map<std::uint32_t, unwind::AddressSpace> spaces_;
   unwind::RuleCache cache_;
   unwind::Walker walker_{cache_};
@@ -93,9 +92,9 @@ bool is_prefix(std::span<const unwind::Frame> part, std::span<const std::uint64_
   return true;
 }
 
-bool is_early(ku::StackStop stop) {
-  return stop == ku::kStopUnknownProcess || stop == ku::kStopStaleMappings ||
-         stop == ku::kStopChanged || stop == ku::kStopUnmapped;
+bool is_early(unwind::StackStop stop) {
+  return stop == unwind::kStopUnknownProcess || stop == unwind::kStopStaleMappings ||
+         stop == unwind::kStopChanged || stop == unwind::kStopUnmapped;
 }
 
 void show(const Taken& taken, std::span<const unwind::Frame> ours, unwind::Stop stop) {
@@ -110,7 +109,7 @@ void show(const Taken& taken, std::span<const unwind::Frame> ours, unwind::Stop 
 }
 
 void compare(const Taken& taken, UserSpace& user, Tally& tally) {
-  static std::vector<unwind::Frame> frames(ku::kMaxFrames);
+  static std::vector<unwind::Frame> frames(unwind::kMaxFrames);
   ++tally.samples;
   if (is_early(taken.stop)) {
     ++tally.early;
@@ -121,15 +120,16 @@ void compare(const Taken& taken, UserSpace& user, Tally& tally) {
   const auto shared = ours.first(std::min(ours.size(), taken.frames.size()));
   const bool agrees = is_prefix(shared, taken.frames);
   const bool ends_alike = static_cast<int>(taken.stop) == static_cast<int>(result.stop);
-  tally.complete += taken.stop == ku::kStopEndOfStack;
+  tally.complete += taken.stop == unwind::kStopEndOfStack;
   if (agrees && ours.size() == taken.frames.size() && ends_alike) {
     ++tally.same;
   } else if (agrees && result.stop == unwind::Stop::kStackNotCaptured &&
              ours.size() <= taken.frames.size()) {
     ++tally.further;
-  } else if (agrees && taken.stop == ku::kStopUnsupported && ours.size() >= taken.frames.size()) {
+  } else if (agrees && taken.stop == unwind::kStopUnsupported &&
+             ours.size() >= taken.frames.size()) {
     ++tally.given_up;
-  } else if (agrees && taken.stop == ku::kStopBadReturnAddress &&
+  } else if (agrees && taken.stop == unwind::kStopBadReturnAddress &&
              ours.size() > taken.frames.size()) {
     ++tally.early;  // user space knows by now that it is code
   } else {
@@ -138,7 +138,7 @@ void compare(const Taken& taken, UserSpace& user, Tally& tally) {
   }
 }
 
-std::vector<Fd> open_counters(pid_t pid, ku::BpfObject& object) {
+std::vector<Fd> open_counters(pid_t pid, unwind::BpfObject& object) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
@@ -150,7 +150,7 @@ std::vector<Fd> open_counters(pid_t pid, ku::BpfObject& object) {
   const auto cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = 0; cpu < cpus; ++cpu) {
     int error = 0;
-    counters.push_back(perf::open_counter(attr, {.pid = pid, .cpu = cpu}, error));
+    counters.push_back(stream::open_counter(attr, {.pid = pid, .cpu = cpu}, error));
     if (!counters.back())
       throw_errno("counter", error);
     object.attach_to_counter(counters.back().get(), 0);
@@ -159,14 +159,14 @@ std::vector<Fd> open_counters(pid_t pid, ku::BpfObject& object) {
 }
 
 void run(const std::vector<std::string>& command) {
-  const auto object =
-      ku::load({.pass_on = ku::kPassAll, .check_reuse = true, .ring_bytes = std::size_t{64} << 20});
-  cli::Child child = cli::Child::start(command, 2, cli::SignalState::now());
+  const auto object = unwind::load(
+      {.pass_on = unwind::kPassAll, .check_reuse = true, .ring_bytes = std::size_t{64} << 20});
+  Child child = Child::start(command, 2, SignalState::now());
   testing::LiveTables live(child.pid(), *object);
   const auto counters = open_counters(child.pid(), *object);
   std::vector<Taken> all;
   const auto read = [&] {
-    object->read_samples([&](const ku::Sample& sample) {
+    object->read_samples([&](const unwind::Sample& sample) {
       if (sample.registers.empty())
         return;
       all.push_back({sample.record.tgid,
@@ -196,7 +196,7 @@ void run(const std::vector<std::string>& command) {
              tally.different);
   fmt::print("reused {}\nwrong_reuse {}\nlost {}\n", counts.reused, counts.wrong_reuse,
              counts.ring_full + counts.stacks_full + counts.no_storage);
-  for (int stop = 0; stop < ku::kStopCount; ++stop)
+  for (int stop = 0; stop < unwind::kStackStopCount; ++stop)
     if (counts.stops[stop] != 0)
       fmt::print("stop_{} {}\n", stop, counts.stops[stop]);
 }
@@ -206,7 +206,7 @@ void run(const std::vector<std::string>& command) {
 int main(int argc, char** argv) {
   try {
     run({argv + 1, argv + argc});
-  } catch (const ku::Unavailable& error) {
+  } catch (const unwind::Unavailable& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;
   } catch (const std::exception& error) {

@@ -30,20 +30,19 @@
 #include <vector>
 
 #include "base/parse_number.h"
-#include "kernel_unwind/bpf_object.h"
 #include "support/handshake.h"
 #include "support/live_tables.h"
+#include "unwind/kernel/bpf_object.h"
 
 namespace {
 
 using namespace pe;
-namespace ku = kernel_unwind;
 
 struct Total {
   std::uint64_t ns = 0, switches = 0;
 };
 
-bool leads_through(const ku::StackOfKernel& stack, std::uint64_t start, std::uint64_t end) {
+bool leads_through(const unwind::StackOfKernel& stack, std::uint64_t start, std::uint64_t end) {
   for (const std::uint64_t frame : stack.frames) {
     const std::uint64_t avma = frame & 0x1fff'ffff'ffff'ffff;
     if (avma > start && avma <= end)
@@ -52,14 +51,14 @@ bool leads_through(const ku::StackOfKernel& stack, std::uint64_t start, std::uin
   return false;
 }
 
-void print_sums(ku::BpfObject& object, const std::string& text, std::uint32_t pid) {
+void print_sums(unwind::BpfObject& object, const std::string& text, std::uint32_t pid) {
   unsigned long long start = 0, end = 0;
   std::sscanf(text.c_str(), "code %llx %llx", &start, &end);
   std::map<std::uint32_t, Total> totals;
   std::uint64_t incomplete = 0, with_kernel_stack = 0;
   for (const auto& [key, sum] : object.read_sums()) {
     const auto stack = object.stack(key.user_stack);
-    const bool is_whole = stack.stop == ku::kStopEndOfStack && !stack.frames.empty();
+    const bool is_whole = stack.stop == unwind::kStopEndOfStack && !stack.frames.empty();
     if (key.tgid != pid || (is_whole && !leads_through(stack, start, end)))
       continue;
     totals[key.tid].ns += sum.ns;
@@ -87,7 +86,7 @@ void print_sums(ku::BpfObject& object, const std::string& text, std::uint32_t pi
   fmt::print("outstanding {} {}\n", outstanding, ns);
 }
 
-void print_counts(const ku::Counts& counts) {
+void print_counts(const unwind::Counts& counts) {
   fmt::print("sums_full {} {}\nring_full {}\n", counts.sums_full, counts.sums_full_ns,
              counts.ring_full);
   fmt::print("kernel_reused {}\nkernel_unwound {}\n", counts.kernel_reused, counts.kernel_unwound);
@@ -96,15 +95,15 @@ void print_counts(const ku::Counts& counts) {
              counts.missed, counts.missed_ns, counts.stacks - counts.reused);
 }
 
-void run(const ku::LoadOptions& options, const std::vector<std::string>& command) {
-  const auto object = ku::load(options);
+void run(const unwind::LoadOptions& options, const std::vector<std::string>& command) {
+  const auto object = unwind::load(options);
   testing::HandshakenChild child(command);
   const auto pid = static_cast<std::uint32_t>(child.pid());
-  if (!object->add_target(pid, ku::kTargetStarted))
+  if (!object->add_target(pid, unwind::kTargetStarted))
     throw Error("no room for a target");
   testing::LiveTables live(child.pid(), *object);
   child.start();
-  if (options.pass_on == ku::kPassNothing)
+  if (options.pass_on == unwind::kPassNothing)
     live.update();
   object->attach_to_switches();
   const std::string text = child.work();
@@ -120,7 +119,7 @@ void run(const ku::LoadOptions& options, const std::vector<std::string>& command
 
 int main(int argc, char** argv) {
   try {
-    ku::LoadOptions options{.program = ku::Program::kOnSwitch, .only_targets = true};
+    unwind::LoadOptions options{.program = unwind::Program::kOnSwitch, .only_targets = true};
     int first = 1;
     for (; first < argc && argv[first][0] == '-'; ++first) {
       const std::string_view option = argv[first];
@@ -129,11 +128,11 @@ int main(int argc, char** argv) {
       options.check_reuse = options.check_reuse || option == "--check-reuse";
       options.with_kernel_stacks = options.with_kernel_stacks || option == "--kernel-stacks";
       if (option == "--no-room")
-        options.stack_bytes = sizeof(ku::StackBlock);
+        options.stack_bytes = sizeof(unwind::StackBlock);
       if (option.starts_with(kMostSums))
         options.max_sums = parse_number<std::uint32_t>(option.substr(kMostSums.size())).value_or(1);
       if (option == "--no-tables") {
-        options.pass_on = ku::kPassUnfinished;
+        options.pass_on = unwind::kPassUnfinished;
         options.ring_bytes = 4096;  // less than one copy of a stack
       }
       if (option.starts_with(kMinimum))
@@ -141,7 +140,7 @@ int main(int argc, char** argv) {
             1000 * parse_number<std::uint32_t>(option.substr(kMinimum.size())).value_or(0);
     }
     run(options, {argv + first, argv + argc});
-  } catch (const ku::Unavailable& error) {
+  } catch (const unwind::Unavailable& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;
   } catch (const std::exception& error) {

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel_unwind/code_tables.h"
-#include "kernel_unwind/table_store.h"
-#include "perf/counter.h"
-#include "perf/sample.h"
-#include "session/history.h"
+#include "stream/history.h"
+#include "stream/records/counter.h"
+#include "stream/records/sample.h"
+#include "unwind/kernel/code_tables.h"
+#include "unwind/kernel/table_store.h"
 
 namespace pe::testing {
 
@@ -33,8 +33,8 @@ inline std::uint64_t now_ns() {
 class LiveTables {
  public:
   /// `pid` has not begun its program.
-  LiveTables(pid_t pid, kernel_unwind::TableStore& store)
-      : tables_(history_, store, binaries::FileMatch::kAny) {
+  LiveTables(pid_t pid, unwind::TableStore& store)
+      : tables_(history_, store, objects::FileMatch::kAny) {
     attr_.size = sizeof attr_;
     attr_.type = PERF_TYPE_SOFTWARE;
     attr_.config = PERF_COUNT_SW_DUMMY;
@@ -46,8 +46,8 @@ class LiveTables {
     const auto cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
     for (int cpu = 0; cpu < cpus; ++cpu) {
       int error = 0;
-      counters_.push_back(perf::open_counter(attr_, {.pid = pid, .cpu = cpu}, error));
-      auto ring = counters_.back() ? perf::Ring::map(counters_.back(), 64, error) : std::nullopt;
+      counters_.push_back(stream::open_counter(attr_, {.pid = pid, .cpu = cpu}, error));
+      auto ring = counters_.back() ? stream::Ring::map(counters_.back(), 64, error) : std::nullopt;
       if (!ring)
         throw_errno("records of mappings", error);
       rings_.push_back(std::move(*ring));
@@ -58,9 +58,9 @@ class LiveTables {
   /// Takes in what has come.
   void update() {
     std::vector<Kept> records;
-    for (perf::Ring& ring : rings_)
-      ring.drain([&](const perf::Record& record) {
-        records.push_back({perf::time_of(record, attr_),
+    for (stream::Ring& ring : rings_)
+      ring.drain([&](const stream::Record& record) {
+        records.push_back({stream::time_of(record, attr_),
                            record.type,
                            record.misc,
                            {record.bytes.begin(), record.bytes.end()}});
@@ -74,8 +74,8 @@ class LiveTables {
     tables_.publish();
   }
 
-  [[nodiscard]] const session::History& history() const { return history_; }
-  [[nodiscard]] const kernel_unwind::CodeTables& tables() const { return tables_; }
+  [[nodiscard]] const stream::History& history() const { return history_; }
+  [[nodiscard]] const unwind::CodeTables& tables() const { return tables_; }
 
  private:
   struct Kept {
@@ -87,9 +87,9 @@ class LiveTables {
 
   perf_event_attr attr_{};
   std::vector<Fd> counters_;
-  std::vector<perf::Ring> rings_;
-  session::History history_;
-  kernel_unwind::CodeTables tables_;
+  std::vector<stream::Ring> rings_;
+  stream::History history_;
+  unwind::CodeTables tables_;
 };
 
 }  // namespace pe::testing

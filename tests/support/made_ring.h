@@ -1,4 +1,4 @@
-// A counter's ring whose kernel is the test: what it writes is what perf::Ring reads.
+// A counter's ring whose kernel is the test: what it writes is what stream::Ring reads.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "perf/counter.h"
+#include "stream/records/counter.h"
 
 namespace pe::testing {
 
@@ -41,9 +41,9 @@ class MadeRing {
   }
 
   /// The reader's side.
-  [[nodiscard]] perf::Ring open() const {
+  [[nodiscard]] stream::Ring open() const {
     int error = 0;
-    auto ring = perf::Ring::map(file_, 1, error);
+    auto ring = stream::Ring::map(file_, 1, error);
     if (!ring)
       throw std::runtime_error("no ring");
     return std::move(*ring);

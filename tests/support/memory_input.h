@@ -1,4 +1,4 @@
-// An io::Input over bytes in memory, or over a pipe that gives them piecemeal.
+// An Input over bytes in memory, or over a pipe that gives them piecemeal.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "io/input.h"
+#include "base/io/input.h"
 
 namespace pe::testing {
 
@@ -26,9 +26,9 @@ inline Fd memory_file(std::string_view bytes) {
   return fd;
 }
 
-inline io::Input memory_input(std::string_view bytes) {
+inline Input memory_input(std::string_view bytes) {
   const Fd fd = memory_file(bytes);
-  return io::Input::open("-", fd.get());
+  return Input::open("-", fd.get());
 }
 
 /// Writes to a socket what a read there will not take together with more: a read of a stream ends
@@ -51,7 +51,7 @@ inline bool send_piece(const Fd& socket, std::string_view piece, int fd) {
 
 /// The same bytes, of which each read gives a piece: what ends within a line, a record or a number
 /// goes on in the next.  For up to 32 KiB, which the kernel holds meanwhile.
-inline io::Input input_in_pieces(std::string_view bytes) {
+inline Input input_in_pieces(std::string_view bytes) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
     throw std::runtime_error("input_in_pieces failed");
@@ -65,7 +65,7 @@ inline io::Input input_in_pieces(std::string_view bytes) {
       throw std::runtime_error("input_in_pieces failed");
     bytes.remove_prefix(piece.size());
   }
-  return io::Input::open("-", reader.get());
+  return Input::open("-", reader.get());
 }
 
 }  // namespace pe::testing

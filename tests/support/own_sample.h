@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "perf/stream_writer.h"
-#include "perf/user_copy.h"
-#include "proc/maps.h"
-#include "session/history.h"
+#include "stream/history.h"
+#include "stream/proc/maps.h"
+#include "stream/stream_writer.h"
+#include "stream/user_copy.h"
 #include "support/own_stack.h"
 
 namespace pe::testing {
@@ -29,17 +29,17 @@ inline perf_event_attr own_attr() {
   attr.type = PERF_TYPE_SOFTWARE;
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN |
                      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  attr.sample_regs_user = perf::wanted_user_regs();
+  attr.sample_regs_user = stream::wanted_user_regs();
   attr.sample_id_all = 1;
   return attr;
 }
 
 /// Tells a history what is mapped into this process, under kOwnPid.
-inline void tell_own_mappings(session::History& history) {
-  proc::for_each_mapping(::getpid(), [&](const proc::MapsLine& line) {
+inline void tell_own_mappings(stream::History& history) {
+  stream::for_each_mapping(::getpid(), [&](const stream::MapsLine& line) {
     if (!line.executable)
       return;
-    perf::RecordBuilder builder;
+    stream::RecordBuilder builder;
     builder.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER)
         .add(kOwnPid)
         .add(kOwnPid)
@@ -48,7 +48,7 @@ inline void tell_own_mappings(session::History& history) {
         .add(line.file_offset)
         .add_string(line.path.empty() ? "//anon" : line.path)
         .pad();
-    history.apply(perf::view_record(std::as_bytes(std::span(builder.finish()))));
+    history.apply(stream::view_record(std::as_bytes(std::span(builder.finish()))));
   });
 }
 
@@ -75,7 +75,7 @@ inline std::string sample_of(const Caught& caught, std::size_t limit_bytes,
                              const std::vector<std::uint64_t>& kernel_chain = {}) {
   constexpr int kPerfOrder[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
   const auto registers = registers_of(caught.context);
-  perf::RecordBuilder builder;
+  stream::RecordBuilder builder;
   builder.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
       .add(registers.state().ip)
       .add(kOwnPid)

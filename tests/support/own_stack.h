@@ -15,11 +15,11 @@
 #include <variant>
 #include <vector>
 
-#include "elf/image.h"
-#include "elf/vdso.h"
-#include "proc/maps.h"
-#include "unwind/general_walk.h"
-#include "unwind/walker.h"
+#include "objects/image.h"
+#include "objects/vdso.h"
+#include "stream/proc/maps.h"
+#include "unwind/walk/general_walk.h"
+#include "unwind/walk/walker.h"
 
 namespace pe::testing {
 
@@ -28,7 +28,7 @@ class OwnSpace {
  public:
   OwnSpace() : space_([this](std::uint32_t image) { return tables_[image].get(); }) {
     std::map<std::string, std::uint32_t> numbers;
-    proc::for_each_mapping(::getpid(), [&](const proc::MapsLine& line) {
+    stream::for_each_mapping(::getpid(), [&](const stream::MapsLine& line) {
       if (!line.executable)
         return;
       const std::string path(line.path);
@@ -46,8 +46,8 @@ class OwnSpace {
 
  private:
   static std::unique_ptr<unwind::UnwindTable> open(const std::string& path) {
-    const auto opened = path == "[vdso]" ? elf::own_vdso() : elf::Image::open(path);
-    const auto* image = std::get_if<elf::Image>(&opened);
+    const auto opened = path == "[vdso]" ? objects::own_vdso() : objects::Image::open(path);
+    const auto* image = std::get_if<objects::Image>(&opened);
     return image == nullptr ? nullptr : std::make_unique<unwind::UnwindTable>(*image);
   }
 

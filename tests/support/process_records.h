@@ -7,14 +7,14 @@
 #include <span>
 #include <string_view>
 
-#include "perf/stream_writer.h"
-#include "session/history.h"
+#include "stream/history.h"
+#include "stream/stream_writer.h"
 
 namespace pe::testing {
 
 class ProcessRecords {
  public:
-  explicit ProcessRecords(session::History& history) : history_(history) {}
+  explicit ProcessRecords(stream::History& history) : history_(history) {}
 
   struct Place {
     std::uint64_t start, size, file_offset;
@@ -52,10 +52,12 @@ class ProcessRecords {
     builder_.add(std::uint64_t{0});
     finish();
   }
-  void finish() { history_.apply(perf::view_record(std::as_bytes(std::span(builder_.finish())))); }
+  void finish() {
+    history_.apply(stream::view_record(std::as_bytes(std::span(builder_.finish()))));
+  }
 
-  session::History& history_;
-  perf::RecordBuilder builder_;
+  stream::History& history_;
+  stream::RecordBuilder builder_;
 };
 
 }  // namespace pe::testing

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 #include "support/memory_input.h"
 
 namespace pe::testing {
@@ -17,15 +17,15 @@ struct Result {
   std::string out, err;
 };
 
-using ToolMain = int (*)(std::span<const std::string> args, cli::Io& io);
+using ToolMain = int (*)(std::span<const std::string> args, Io& io);
 
 /// `input` arrives as a file of its own, so any length is fine.
 inline Result run_tool(ToolMain tool_main, const std::vector<std::string>& args,
                        std::string_view input = "") {
   const Fd in = memory_file(input);
-  io::StringOutput out;
-  io::StringOutput err;
-  cli::Io io{in.get(), out, err};
+  StringOutput out;
+  StringOutput err;
+  Io io{in.get(), out, err};
   const int status = tool_main(args, io);
   return {status, out.text, err.text};
 }

@@ -3,11 +3,10 @@
 //
 //     sampler_stream LIBRARY OUTPUT [SETTING=VALUE...] -- COMMAND [ARGUMENT...]
 //
-// Settings: hz, clock, stack, ring, follow (sampler/settings.h); name, tid: the threads that are
-// wanted.  A sample's weight is its time in nanoseconds.  To standard error: "name number" lines of
-// the collector's counts, and a line "thread PID TID NAME SAMPLES WEIGHT" for each thread.  The
-// status is the command's.
-// SPDX-License-Identifier: MIT
+// Settings: hz, clock, stack, ring, follow (inprocess/sampler/settings.h); name, tid: the threads
+// that are wanted.  A sample's weight is its time in nanoseconds.  To standard error: "name number"
+// lines of the collector's counts, and a line "thread PID TID NAME SAMPLES WEIGHT" for each thread.
+// The status is the command's. SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -23,15 +22,15 @@
 #include <tuple>
 #include <vector>
 
+#include "base/cli/child.h"
+#include "base/cli/stop_signals.h"
 #include "base/error.h"
+#include "base/io/output.h"
 #include "base/parse_number.h"
-#include "cli/child.h"
-#include "cli/stop_signals.h"
-#include "io/output.h"
-#include "perf/stream_writer.h"
-#include "perf/user_copy.h"
-#include "proc/maps.h"
-#include "sampler/collector.h"
+#include "inprocess/sampler/collector.h"
+#include "stream/proc/maps.h"
+#include "stream/stream_writer.h"
+#include "stream/user_copy.h"
 
 namespace {
 
@@ -47,7 +46,7 @@ perf_event_attr make_attr(std::uint32_t stack_bytes) {
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
                      PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
   attr.sample_period = 1;
-  attr.sample_regs_user = perf::wanted_user_regs();
+  attr.sample_regs_user = stream::wanted_user_regs();
   attr.sample_stack_user = stack_bytes;
   attr.sample_id_all = 1;
   attr.use_clockid = 1;
@@ -55,9 +54,9 @@ perf_event_attr make_attr(std::uint32_t stack_bytes) {
   return attr;
 }
 
-class StreamEvents : public sampler::Events {
+class StreamEvents : public inprocess::Events {
  public:
-  StreamEvents(io::Output& out, const sampler::Settings& settings)
+  StreamEvents(Output& out, const inprocess::Settings& settings)
       : writer_(out), attr_(make_attr(settings.stack_bytes)) {
     constexpr std::uint64_t kId = 1;
     writer_.write_header();
@@ -66,10 +65,10 @@ class StreamEvents : public sampler::Events {
     writer_.write_event_unit(kId, "ns");
   }
 
-  void on_process(const sampler::ProcessBegan& process) override {
+  void on_process(const inprocess::ProcessBegan& process) override {
     constexpr std::uint64_t kSecond = 1'000'000'000;
     period_ns_ = kSecond / process.hz;
-    const bool is_exec = process.began_as == sampler::BeganAs::kProgram;
+    const bool is_exec = process.began_as == inprocess::BeganAs::kProgram;
     time_ns_ = process.time_ns;
     pid_ = process.pid;
     if (!is_exec)
@@ -91,32 +90,32 @@ class StreamEvents : public sampler::Events {
     while (!text.empty()) {
       const std::string_view line = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), line.size() + 1));
-      if (const auto map = proc::parse_maps_line(line))
+      if (const auto map = stream::parse_maps_line(line))
         add_map(*map);
     }
   }
 
-  void on_thread(const sampler::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
+  void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
     threads_[{thread.pid, thread.tid}] = {};
   }
 
-  void on_sample(const sampler::CollectedSample& sample) override {
+  void on_sample(const inprocess::CollectedSample& sample) override {
     pid_ = sample.thread.pid;
     time_ns_ = sample.time_ns;
-    if (!is_mapped(sample.registers[sampler::kIpRegister]))
-      proc::for_each_mapping(pid_, [this](const proc::MapsLine& map) { add_map(map); });
+    if (!is_mapped(sample.registers[inprocess::kIpRegister]))
+      stream::for_each_mapping(pid_, [this](const stream::MapsLine& map) { add_map(map); });
     auto& thread = threads_[{pid_, sample.thread.tid}];
     thread.name = sample.thread.name;
     ++thread.samples;
     thread.weight += sample.weight;
     builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
-        .add(sample.registers[sampler::kIpRegister])
+        .add(sample.registers[inprocess::kIpRegister])
         .add(pid_)
         .add(sample.thread.tid)
         .add(time_ns_)
         .add(sample.weight * period_ns_);
-    perf::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, attr_.sample_regs_user,
-                        sample.registers);
+    stream::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, attr_.sample_regs_user,
+                          sample.registers);
     // A word more than was copied: it stays visible that the stack ends there.
     const std::uint64_t copied = sample.stack.size() / kWordBytes * kWordBytes;
     const std::uint64_t size = sample.is_cut ? copied : copied + kWordBytes;
@@ -125,7 +124,7 @@ class StreamEvents : public sampler::Events {
     write();
   }
 
-  void on_thread_end(const sampler::ThreadOf& /*thread*/) override {}
+  void on_thread_end(const inprocess::ThreadOf& /*thread*/) override {}
 
   void on_process_end(pid_t pid) override {
     pid_ = pid;
@@ -147,7 +146,7 @@ class StreamEvents : public sampler::Events {
     std::uint64_t samples = 0, weight = 0;
   };
 
-  void add_map(const proc::MapsLine& map) {
+  void add_map(const stream::MapsLine& map) {
     if (!map.executable || !maps_.emplace(std::tuple(pid_, map.start), map.end).second)
       return;
     constexpr std::uint32_t kReadAndExecute = 5, kPrivate = 2;
@@ -163,7 +162,7 @@ class StreamEvents : public sampler::Events {
         .add(std::uint64_t{0})
         .add(kReadAndExecute)
         .add(kPrivate)
-        .add_string(map.path.empty() ? "//anon" : proc::unescape_path(map.path))
+        .add_string(map.path.empty() ? "//anon" : stream::unescape_path(map.path))
         .pad();
     finish();
   }
@@ -186,8 +185,8 @@ class StreamEvents : public sampler::Events {
     writer_.write(std::as_bytes(std::span(record.data(), record.size())));
   }
 
-  perf::StreamWriter writer_;
-  perf::RecordBuilder builder_;
+  stream::StreamWriter writer_;
+  stream::RecordBuilder builder_;
   perf_event_attr attr_;
   std::map<std::tuple<pid_t, std::uint64_t>, std::uint64_t> maps_;  ///< end by pid and start
   std::map<std::pair<pid_t, pid_t>, ThreadSums> threads_;
@@ -197,7 +196,7 @@ class StreamEvents : public sampler::Events {
 
 struct Arguments {
   std::string library, output, settings;
-  sampler::ThreadChoice choice;
+  inprocess::ThreadChoice choice;
   std::vector<std::string> command;
 };
 
@@ -218,8 +217,8 @@ Arguments read_arguments(int argc, char** argv) {
   return arguments;
 }
 
-void print(const sampler::Collector& collector) {
-  const sampler::CollectorCounts& counts = collector.counts();
+void print(const inprocess::Collector& collector) {
+  const inprocess::CollectorCounts& counts = collector.counts();
   fmt::print(
       stderr,
       "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
@@ -234,16 +233,16 @@ void print(const sampler::Collector& collector) {
 }
 
 int run(const Arguments& arguments) {
-  const sampler::Settings settings = sampler::parse_settings(arguments.settings);
+  const inprocess::Settings settings = inprocess::parse_settings(arguments.settings);
   const Fd file(::open(arguments.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file)
     throw_errno(arguments.output, errno);
-  io::FdOutput out(file.get(), arguments.output);
+  FdOutput out(file.get(), arguments.output);
   StreamEvents events(out, settings);
-  sampler::Collector collector(events, arguments.choice);
-  cli::Child child = cli::Child::start(
-      arguments.command, -1, cli::SignalState::now(),
-      {"LD_PRELOAD=" + arguments.library, sampler::settings_text(settings, collector.listener())});
+  inprocess::Collector collector(events, arguments.choice);
+  Child child = Child::start(arguments.command, -1, SignalState::now(),
+                             {"LD_PRELOAD=" + arguments.library,
+                              inprocess::settings_text(settings, collector.listener())});
   child.go();
   std::optional<int> status;
   while (!status) {

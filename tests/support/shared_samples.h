@@ -12,28 +12,28 @@
 
 #include "base/byte_reader.h"
 #include "base/fd.h"
-#include "preload/listener.h"
-#include "preload/shared_file.h"
-#include "sampler/layout.h"
+#include "inprocess/listener.h"
+#include "inprocess/sampler/layout.h"
+#include "inprocess/shared_file.h"
 
 namespace pe::testing {
 
 class SharedSamples {
  public:
-  static constexpr std::uint32_t kRingBytes = sampler::kLeastRingBytes;
+  static constexpr std::uint32_t kRingBytes = inprocess::kLeastRingBytes;
 
-  explicit SharedSamples(std::uint32_t threads = sampler::kFewestThreads)
+  explicit SharedSamples(std::uint32_t threads = inprocess::kFewestThreads)
       : fd_(::memfd_create("samples", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
-    header.magic = sampler::kMagic;
+    header.magic = inprocess::kMagic;
     header.pid = static_cast<std::uint32_t>(::getpid());
     header.hz = 100;
     header.ring_bytes = kRingBytes;
     header.max_threads = threads;
     std::memcpy(header.command, "tested", 6);
-    resize(sampler::file_bytes(threads, kRingBytes));
+    resize(inprocess::file_bytes(threads, kRingBytes));
   }
 
-  sampler::Header header{};
+  inprocess::Header header{};
 
   void resize(std::uint64_t bytes) {
     if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0)
@@ -44,23 +44,23 @@ class SharedSamples {
         static_cast<ssize_t>(bytes.size()))
       std::abort();
   }
-  void put_thread(std::uint32_t slot, const sampler::Thread& thread) {
-    put(sampler::kThreadsAt + slot * sizeof thread, std::as_bytes(std::span(&thread, 1)));
+  void put_thread(std::uint32_t slot, const inprocess::Thread& thread) {
+    put(inprocess::kThreadsAt + slot * sizeof thread, std::as_bytes(std::span(&thread, 1)));
   }
   void put_ring(std::uint32_t slot, Bytes bytes) {
-    put(sampler::kRingsAt + std::uint64_t{slot} * kRingBytes, bytes);
+    put(inprocess::kRingsAt + std::uint64_t{slot} * kRingBytes, bytes);
   }
-  [[nodiscard]] sampler::Thread thread(std::uint32_t slot) const {
-    sampler::Thread thread;
+  [[nodiscard]] inprocess::Thread thread(std::uint32_t slot) const {
+    inprocess::Thread thread;
     if (::pread(fd_.get(), &thread, sizeof thread,
-                static_cast<off_t>(sampler::kThreadsAt + slot * sizeof thread)) != sizeof thread)
+                static_cast<off_t>(inprocess::kThreadsAt + slot * sizeof thread)) != sizeof thread)
       std::abort();
     return thread;
   }
 
   /// As it is in the memory now.
-  [[nodiscard]] sampler::Header header_now() const {
-    sampler::Header now;
+  [[nodiscard]] inprocess::Header header_now() const {
+    inprocess::Header now;
     if (::pread(fd_.get(), &now, sizeof now, 0) != sizeof now)
       std::abort();
     return now;
@@ -73,9 +73,9 @@ class SharedSamples {
       std::abort();
     return Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   }
-  void send_to(const preload::Listener& listener) {
+  void send_to(const inprocess::Listener& listener) {
     const Fd fd = build();
-    const preload::Link link(listener.socket_name());
+    const inprocess::Link link(listener.socket_name());
     if (!link || !link.send_file(fd.get(), listener.key()))
       std::abort();
   }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perf/stream_writer.h"
+#include "stream/stream_writer.h"
 
 namespace pe::testing {
 
@@ -46,7 +46,7 @@ class StreamBuilder {
     return *this;
   }
   StreamBuilder& unit(std::uint64_t id, std::string_view unit) {
-    builder_.begin(perf::kRecordEventUpdate).add(std::uint64_t{0}).add(id).add_string(unit).pad();
+    builder_.begin(stream::kRecordEventUpdate).add(std::uint64_t{0}).add(id).add_string(unit).pad();
     return finish();
   }
   StreamBuilder& sample(const MadeSample& made) {
@@ -117,19 +117,19 @@ class StreamBuilder {
   /// The recording's kernel begins at `start`.
   StreamBuilder& kernel(std::uint64_t start) {
     builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL)
-        .add(perf::kKernelPid)
+        .add(stream::kKernelPid)
         .add(std::uint32_t{0})
         .add(start)
         .add(std::uint64_t{0x1000})
         .add(start)
         .add_string("[kernel.kallsyms]_text");
-    return trailer(0, perf::kKernelPid, 0);
+    return trailer(0, stream::kKernelPid, 0);
   }
   StreamBuilder& lost(std::uint64_t time_ns, std::uint64_t count) {
     builder_.begin(PERF_RECORD_LOST).add(std::uint64_t{7}).add(count);
     return trailer(time_ns, 1, 1);
   }
-  StreamBuilder& symbol(const perf::SymbolRecord& symbol) {
+  StreamBuilder& symbol(const stream::SymbolRecord& symbol) {
     writer_.write_symbol(symbol);
     return *this;
   }
@@ -166,9 +166,9 @@ class StreamBuilder {
     return *this;
   }
 
-  io::StringOutput out_;
-  perf::StreamWriter writer_;
-  perf::RecordBuilder builder_;
+  StringOutput out_;
+  stream::StreamWriter writer_;
+  stream::RecordBuilder builder_;
 };
 
 }  // namespace pe::testing

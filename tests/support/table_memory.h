@@ -11,67 +11,66 @@
 #include <span>
 #include <vector>
 
-#include "kernel_unwind/layout.h"
-#include "kernel_unwind/table_store.h"
+#include "unwind/kernel/layout.h"
+#include "unwind/kernel/table_store.h"
 
 namespace pe::testing {
 
-class TableMemory : public kernel_unwind::TableStore {
+class TableMemory : public unwind::TableStore {
  public:
-  explicit TableMemory(std::size_t max_processes = kernel_unwind::kMaxProcesses)
+  explicit TableMemory(std::size_t max_processes = unwind::kMaxProcesses)
       : max_processes_(max_processes) {}
 
   std::span<std::uint32_t> chunk(std::uint32_t number) override {
-    if (number >= kernel_unwind::kMaxChunks)
+    if (number >= unwind::kMaxChunks)
       std::abort();
     auto& words = chunks_[number];
     if (words.empty())
-      words.resize(kernel_unwind::kChunkWords);
+      words.resize(unwind::kChunkWords);
     return words;
   }
-  std::span<kernel_unwind::RuleEntry> rules() override { return rules_; }
-  bool set_process(std::uint32_t tgid, const kernel_unwind::ProcessMappings& mappings) override {
+  std::span<unwind::RuleEntry> rules() override { return rules_; }
+  bool set_process(std::uint32_t tgid, const unwind::ProcessMappings& mappings) override {
     if (!processes_.contains(tgid) && processes_.size() >= max_processes_)
       return false;
-    processes_[tgid] = std::make_unique<kernel_unwind::ProcessMappings>(mappings);
+    processes_[tgid] = std::make_unique<unwind::ProcessMappings>(mappings);
     ++times_set_;
     return true;
   }
   void forget_process(std::uint32_t tgid) override { processes_.erase(tgid); }
 
   /// nullptr if it is not known.
-  [[nodiscard]] const kernel_unwind::ProcessMappings* process(std::uint32_t tgid) const {
+  [[nodiscard]] const unwind::ProcessMappings* process(std::uint32_t tgid) const {
     const auto known = processes_.find(tgid);
     return known == processes_.end() ? nullptr : known->second.get();
   }
   [[nodiscard]] std::size_t process_count() const { return processes_.size(); }
   [[nodiscard]] std::size_t times_set() const { return times_set_; }
   [[nodiscard]] std::size_t chunk_count() const { return chunks_.size(); }
-  [[nodiscard]] const kernel_unwind::RuleEntry& rule(std::uint32_t number) const {
+  [[nodiscard]] const unwind::RuleEntry& rule(std::uint32_t number) const {
     return rules_.at(number);
   }
 
   /// A word must have been written.
   [[nodiscard]] std::uint32_t word(std::uint32_t number) const {
-    const auto chunk = chunks_.find(number >> kernel_unwind::kChunkShift);
+    const auto chunk = chunks_.find(number >> unwind::kChunkShift);
     if (chunk == chunks_.end())
       std::abort();
-    return chunk->second[number % kernel_unwind::kChunkWords];
+    return chunk->second[number % unwind::kChunkWords];
   }
 
  private:
   std::size_t max_processes_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> chunks_;
-  std::vector<kernel_unwind::RuleEntry> rules_ =
-      std::vector<kernel_unwind::RuleEntry>(kernel_unwind::kMaxRules);
-  std::map<std::uint32_t, std::unique_ptr<kernel_unwind::ProcessMappings>> processes_;
+  std::vector<unwind::RuleEntry> rules_ = std::vector<unwind::RuleEntry>(unwind::kMaxRules);
+  std::map<std::uint32_t, std::unique_ptr<unwind::ProcessMappings>> processes_;
   std::size_t times_set_ = 0;
 };
 
 /// The mapping that holds an address.
-inline const kernel_unwind::Mapping* find_mapping(const kernel_unwind::ProcessMappings& process,
-                                                  std::uint64_t avma) {
-  const kernel_unwind::Mapping* found = nullptr;
+inline const unwind::Mapping* find_mapping(const unwind::ProcessMappings& process,
+                                           std::uint64_t avma) {
+  const unwind::Mapping* found = nullptr;
   for (const auto& mapping : std::span(process.mappings).first(process.count))
     if (mapping.start <= avma && avma < mapping.end)
       found = &mapping;
@@ -80,8 +79,8 @@ inline const kernel_unwind::Mapping* find_mapping(const kernel_unwind::ProcessMa
 
 /// The number of the rule for an address of a mapping that has a table.  `word` gives a word.
 template <typename Word>
-std::uint32_t look_up(const kernel_unwind::Mapping& mapping, std::uint64_t avma, const Word& word) {
-  using namespace kernel_unwind;
+std::uint32_t look_up(const unwind::Mapping& mapping, std::uint64_t avma, const Word& word) {
+  using namespace unwind;
   const std::uint64_t offset = avma - mapping.base;
   const std::uint32_t index =
       word(mapping.index + static_cast<std::uint32_t>(offset >> kBlockShift));
@@ -104,8 +103,9 @@ std::uint32_t look_up(const kernel_unwind::Mapping& mapping, std::uint64_t avma,
 }
 
 /// The entry for an address; nullopt where no table is.
-inline std::optional<kernel_unwind::RuleEntry> look_up(
-    const TableMemory& tables, const kernel_unwind::ProcessMappings& process, std::uint64_t avma) {
+inline std::optional<unwind::RuleEntry> look_up(const TableMemory& tables,
+                                                const unwind::ProcessMappings& process,
+                                                std::uint64_t avma) {
   const auto* mapping = find_mapping(process, avma);
   if (mapping == nullptr || mapping->index == PE_NO_TABLE || mapping->index == PE_NO_ROWS)
     return std::nullopt;

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "calltree/call_tree.h"
 #include "folded/folded_line.h"
+#include "picture/tree/call_tree.h"
 
 namespace pe::testing {
 
 /// What the builder makes of `lines`; all have one count, or two as flamegraph.pl takes them.
 template <typename Builder>
-calltree::CallTree tree_of(const std::vector<std::string>& lines, Builder builder = Builder()) {
+picture::CallTree tree_of(const std::vector<std::string>& lines, Builder builder = Builder()) {
   for (const auto& text : lines) {
     const auto line = folded::parse_folded_line(text, folded::Columns::kPerl);
     BOOST_REQUIRE(line);
@@ -26,10 +26,10 @@ calltree::CallTree tree_of(const std::vector<std::string>& lines, Builder builde
 }
 
 /// One node a line, indented: "name total/self", and " +3" for its difference.
-inline std::string drawn(const calltree::CallTree& tree) {
+inline std::string drawn(const picture::CallTree& tree) {
   std::string out;
-  for (calltree::NodeId node = 0; node < tree.size(); ++node) {
-    for (calltree::NodeId above = node; above != calltree::kRoot; above = tree.parent(above))
+  for (picture::NodeId node = 0; node < tree.size(); ++node) {
+    for (picture::NodeId above = node; above != picture::kRoot; above = tree.parent(above))
       out += ' ';
     out.append(tree.name(node)).append(" ");
     append_count(out, tree.total(node));

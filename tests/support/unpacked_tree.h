@@ -1,4 +1,4 @@
-// Reads what flame/embed.h describes, as the page's script does, and checks
+// Reads what picture/embed.h describes, as the page's script does, and checks
 // that it is whole: for tests.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "svg/colors.h"
+#include "picture/svg/colors.h"
 
 namespace pe::testing {
 
@@ -34,7 +34,7 @@ struct UnpackedTree {
   double largest_delta = 0;
   std::uint64_t decimals = 0, whole = 0, smallest = 0, left_out = 0;
   std::vector<std::string> names;
-  std::vector<svg::Rgb> colors;
+  std::vector<picture::Rgb> colors;
   std::vector<Node> nodes;
 };
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "support/fake_code.h"
-#include "unwind/general_walk.h"
-#include "unwind/walker.h"
+#include "unwind/walk/general_walk.h"
+#include "unwind/walk/walker.h"
 
 namespace pe::testing {
 

@@ -10,13 +10,13 @@
 #include <string>
 #include <string_view>
 
-#include "perf/stream_writer.h"
+#include "stream/stream_writer.h"
 
 namespace pe::testing {
 
 class CompressedStream {
  public:
-  explicit CompressedStream(std::uint32_t type = perf::kRecordCompressed) : type_(type) {}
+  explicit CompressedStream(std::uint32_t type = stream::kRecordCompressed) : type_(type) {}
 
   /// The next record, which holds `data`; part of a record, if need be.
   std::string record(std::string_view data) {
@@ -27,7 +27,7 @@ class CompressedStream {
       throw std::runtime_error("does not fit a record");
     packed.resize(out.pos);
     builder_.begin(type_);
-    if (type_ == perf::kRecordCompressed2)
+    if (type_ == stream::kRecordCompressed2)
       builder_.add(std::uint64_t{packed.size()}).add_bytes(packed).pad();
     else
       builder_.add_bytes(packed);
@@ -41,7 +41,7 @@ class CompressedStream {
 
   std::uint32_t type_;
   std::unique_ptr<ZSTD_CCtx, Free> stream_{::ZSTD_createCCtx()};
-  perf::RecordBuilder builder_;
+  stream::RecordBuilder builder_;
 };
 
 }  // namespace pe::testing

@@ -23,10 +23,10 @@ const std::string kOdd =
 
 Result as_script(const std::vector<std::string>& args) {
   const pe::Fd in = pe::testing::memory_file("");
-  pe::io::StringOutput out;
-  pe::io::StringOutput err;
-  pe::cli::Io io{in.get(), out, err};
-  const int status = pe::cli::run_as(pe::kFlamediff, "/x/difffolded.pl", args, io);
+  pe::StringOutput out;
+  pe::StringOutput err;
+  pe::Io io{in.get(), out, err};
+  const int status = pe::run_as(pe::kFlamediff, "/x/difffolded.pl", args, io);
   return {status, out.text, err.text};
 }
 

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "inprocess/command.h"
 #include "malloctrace/command.h"
 #include "malloctrace/options.h"
-#include "preload/command.h"
 #include "support/run_tool.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
@@ -35,7 +35,7 @@ std::string malloctrace_refusal(const std::vector<std::string>& args) {
 /// Why a program cannot be traced, without its path; "" if it can be.
 std::string why_not(const std::string& program) {
   try {
-    pe::malloctrace::check_can_be_traced(pe::preload::find_program(program));
+    pe::malloctrace::check_can_be_traced(pe::inprocess::find_program(program));
   } catch (const std::exception& error) {
     const std::string text = error.what();
     return text.substr(text.find(": ") + 2);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
 
 BOOST_AUTO_TEST_CASE(the_library_is_told_what_was_asked_for) {
   pe::malloctrace::Options options;
-  const pe::preload::Listener listener("name");
+  const pe::inprocess::Listener listener("name");
   const std::string to = "MALLOCTRACE=socket=" + listener.socket_name() + ",key=" + listener.key();
   ::unsetenv("LD_PRELOAD");
   BOOST_TEST(

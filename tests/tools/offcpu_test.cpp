@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "session/session.h"
+#include "stream/session.h"
 #include "support/run_tool.h"
 
 namespace {
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(records_how_long_a_command_sleeps) {
   const auto r = run_offcpu({"--min-us", "50000", "--", "/bin/sleep", "0.1"});
   BOOST_TEST(r.status == 0);
   auto input = pe::testing::memory_input(r.out);
-  pe::session::Session session(input);
+  pe::stream::Session session(input);
   std::uint64_t waited_ns = 0;
   while (session.next()) {
     if (!session.sample())

@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "session/session.h"
+#include "stream/session.h"
 #include "support/run_tool.h"
 
 using pe::testing::Result;
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(records_a_command_from_its_first_mapping) {
       {"-F", "997", "--", "/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"});
   BOOST_TEST(r.status == 0);
   auto input = pe::testing::memory_input(r.out);
-  pe::session::Session session(input);
+  pe::stream::Session session(input);
   std::uint64_t mapped = 0;
   while (session.next()) {
     if (!session.sample())

@@ -10,10 +10,10 @@
 #include <fstream>
 
 #include "base/quote.h"
-#include "naming/resolver.h"
-#include "perf/stream_reader.h"
-#include "proc/maps.h"
+#include "names/resolver.h"
 #include "stackfold/stackfold.h"
+#include "stream/proc/maps.h"
+#include "stream/stream_reader.h"
 #include "support/jit_dump_builder.h"
 #include "support/run_tool.h"
 #include "support/stream_builder.h"
@@ -46,7 +46,7 @@ struct OwnCode {
 
 OwnCode own_code(std::uint64_t address) {
   OwnCode code;
-  pe::proc::for_each_mapping(::getpid(), [&](const pe::proc::MapsLine& map) {
+  pe::stream::for_each_mapping(::getpid(), [&](const pe::stream::MapsLine& map) {
     if (map.start <= address && address < map.end)
       code = {map.start, map.end - map.start, map.file_offset, std::string(map.path)};
   });
@@ -72,7 +72,7 @@ StreamBuilder with_own_code(std::uint32_t pid) {
 
 std::vector<std::string> records_of(std::string_view stream) {
   auto input = pe::testing::memory_input(stream);
-  pe::perf::StreamReader reader(input);
+  pe::stream::StreamReader reader(input);
   std::vector<std::string> records;
   while (const auto record = reader.next())
     if (!record->is_ours())
@@ -118,10 +118,10 @@ BOOST_AUTO_TEST_CASE(every_record_passes_untouched) {
   auto passed = records_of(symbolize(stream).out);
   std::sort(expected.begin(), expected.end());
   std::sort(passed.begin(), passed.end());
-  for (const std::uint16_t misc : {std::uint16_t{0}, pe::perf::kMiscMoreRounds})
+  for (const std::uint16_t misc : {std::uint16_t{0}, pe::stream::kMiscMoreRounds})
     std::erase(
         passed,
-        std::string(pe::bytes_of(perf_event_header{pe::perf::kRecordFinishedRound, misc, 8})));
+        std::string(pe::bytes_of(perf_event_header{pe::stream::kRecordFinishedRound, misc, 8})));
   BOOST_TEST(passed == expected);
 }
 
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(only_the_end_says_that_it_is_the_end) {
   stream.event().sample({.time_ns = 1, .chain = {0x10}}).round();
   const auto whole = run_tool(pe::pe_symbolize_main, {}, stream.text());
   BOOST_TEST(whole.status == 0);
-  const std::string end(pe::bytes_of(perf_event_header{pe::perf::kRecordFinishedRound, 0, 8}));
+  const std::string end(pe::bytes_of(perf_event_header{pe::stream::kRecordFinishedRound, 0, 8}));
   BOOST_TEST(whole.out.find(end) == whole.out.size() - end.size());
   const auto cut = run_tool(pe::pe_symbolize_main, {}, stream.earlier_round().text());
   BOOST_TEST(cut.status == 1);
@@ -165,9 +165,9 @@ BOOST_AUTO_TEST_CASE(a_stripped_file_has_one_frame_a_function) {
   stream.event().comm(0, 1, 1, "p").map(0, 1, code.start, code.size, code.file_offset, stripped);
   stream.sample({.chain = {kUser, kFunction}}).sample({.chain = {kUser, kFunction + 5}});
   const auto r = symbolize(stream);
-  const auto opened = pe::elf::Image::open(code.path);
-  const auto svma = std::get<pe::elf::Image>(opened).svma_of_file_offset(kFunction - code.start +
-                                                                         code.file_offset);
+  const auto opened = pe::objects::Image::open(code.path);
+  const auto svma = std::get<pe::objects::Image>(opened).svma_of_file_offset(
+      kFunction - code.start + code.file_offset);
   BOOST_TEST(folded(r) == fmt::format("p;stripped+{:#x} 2\n", svma.value()));
 }
 
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(statistics_tell_of_each_module_and_reason_the_largest_first
 BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refused) {
   // As in two containers: the same path, different build ids; here is one of them.
   const OwnCode code = own_code(kFunction);
-  const auto opened = pe::elf::Image::open(code.path);
-  const auto id = std::get<pe::elf::Image>(opened).build_id();
+  const auto opened = pe::objects::Image::open(code.path);
+  const auto id = std::get<pe::objects::Image>(opened).build_id();
   const std::string own(reinterpret_cast<const char*>(id.data()), id.size());
   StreamBuilder stream;
   stream.event().comm(0, 1, 1, "a").comm(0, 2, 2, "b");
@@ -340,9 +340,9 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_has_grown_names_what_had_no_name) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
   std::ofstream(path) << "5000 100 first\n";
-  const pe::proc::MappedFile file{"//anon"};
-  const pe::proc::Mapping mapping{0x4000, 0x8000, 0, &file};
-  pe::naming::Resolver resolver([](const std::string&) {});
+  const pe::stream::MappedFile file{"//anon"};
+  const pe::stream::Mapping mapping{0x4000, 0x8000, 0, &file};
+  pe::names::Resolver resolver([](const std::string&) {});
   const auto names = [&] {
     return resolver.user(pid, 0x5010, &mapping).functions.back().name + " " +
            resolver.user(pid, 0x6010, &mapping).functions.back().name;
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const std::string path = fmt::format("/tmp/perf-{}.map", pid);
   std::ofstream(path) << "5000 100 hot\n";
-  std::filesystem::resize_file(path, pe::symbols::JitMapFile::kMaxFileBytes + 1);
+  std::filesystem::resize_file(path, pe::names::JitMapFile::kMaxFileBytes + 1);
   StreamBuilder stream;
   stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
   stream.sample({.pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
@@ -388,21 +388,20 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
   BOOST_TEST(folded(r) == "js;hot 1\n");
   BOOST_TEST(r.err == line);
   BOOST_TEST(renamed.err == line);
-  BOOST_TEST(
-      describe(pe::naming::SkippedLines{.perf_maps = 1, .kallsyms = 2, .cut_perf_maps = 2}) ==
-      "1 line of perf maps not understood, 2 perf maps too large, the end not read, 2 lines "
-      "of kernel symbols not understood");
+  BOOST_TEST(describe(pe::names::SkippedLines{.perf_maps = 1, .kallsyms = 2, .cut_perf_maps = 2}) ==
+             "1 line of perf maps not understood, 2 perf maps too large, the end not read, 2 lines "
+             "of kernel symbols not understood");
 }
 
 BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closing_line) {
   const pe::testing::TempDir dir;
-  pe::naming::Resolver resolver(
+  pe::names::Resolver resolver(
       [](const std::string&) {}, {},
       dir.file("kallsyms", "ffffffff81000000 T _text\nnonsense\nffffffff82000000 T _etext\n"));
   BOOST_TEST(describe(resolver.skipped_lines()) == "");
   BOOST_TEST(resolver.kernel(0xffffffff81000010, 0).functions.at(0).name == "_text");
   BOOST_TEST(describe(resolver.skipped_lines()) == "1 line of kernel symbols not understood");
-  BOOST_TEST(describe(pe::naming::SkippedLines{.perf_maps = 1, .kallsyms = 2}) ==
+  BOOST_TEST(describe(pe::names::SkippedLines{.perf_maps = 1, .kallsyms = 2}) ==
              "1 line of perf maps not understood, 2 lines of kernel symbols not understood");
 }
 

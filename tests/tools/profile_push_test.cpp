@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/deflate.h"
+#include "base/io/deflate.h"
 #include "support/run_tool.h"
 #include "support/temp_dir.h"
 
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(puts_a_profile_into_the_spool) {
   const TempDir dir;
   const Result r = profile_push({"--spool", dir / "s", "--from", "1700000000.5", "--until",
                                  "1700000060", "--name", "app", "--label", "env=test"},
-                                pe::io::gzip("a profile", 6));
+                                pe::gzip("a profile", 6));
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.out.empty());
   BOOST_TEST(r.err.empty());
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_is_no_profile) {
 
 BOOST_AUTO_TEST_CASE(refuses_a_profile_that_was_cut_off_or_damaged) {
   const TempDir dir;
-  const std::string whole = pe::io::gzip(std::string(5000, 'a') + "a profile", 6);
+  const std::string whole = pe::gzip(std::string(5000, 'a') + "a profile", 6);
   for (const std::size_t bytes : {whole.size() - 1, whole.size() / 2, std::size_t{10}}) {
     const Result r = profile_push({"--spool", dir / "s"}, whole.substr(0, bytes));
     BOOST_TEST(r.status == 1);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(an_empty_spool_is_done_at_once) {
 
 BOOST_AUTO_TEST_CASE(a_server_that_is_not_there_leaves_it_in_the_spool) {
   const TempDir dir;
-  BOOST_TEST(profile_push({"--spool", dir / "s"}, pe::io::gzip("a profile", 6)).status == 0);
+  BOOST_TEST(profile_push({"--spool", dir / "s"}, pe::gzip("a profile", 6)).status == 0);
   const Result r = profile_push({"--spool", dir / "s", "--url", "http://127.0.0.1:1"});
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.err.find("http://127.0.0.1:1/ingest: ") != std::string::npos, r.err);

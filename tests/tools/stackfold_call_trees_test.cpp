@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "stackfold/formats/csv.h"
-#include "stackfold/formats/visual_studio.h"
+#include "stackfold/formats/call_trees/csv.h"
+#include "stackfold/formats/call_trees/visual_studio.h"
 #include "support/stackfold.h"
 
 using pe::fold::split_csv;

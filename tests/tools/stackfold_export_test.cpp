@@ -3,13 +3,13 @@
 #include <boost/test/unit_test.hpp>
 #include <span>
 
-#include "io/gzip.h"
-#include "perf/sample.h"
+#include "base/io/gzip.h"
+#include "stream/records/sample.h"
 #include "support/memory_input.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 
-using pe::perf::kKernelPid;
+using pe::stream::kKernelPid;
 using pe::testing::stackfold;
 using pe::testing::StreamBuilder;
 
@@ -27,8 +27,9 @@ StreamBuilder two_processes() {
   stream.event().comm(0, 1, 1, "one").comm(0, 2, 2, "two;\"");
   stream.map(0, 1, 0x1000, 0x1000, 0, "/bin/p").map(0, 2, 0x5000, 0x1000, 0, "/bin/p");
   stream.symbol({.id = 1, .flags = 0, .line = 7, .name = "main", .module = "/bin/p", .file = "p.c"})
-      .symbol({.id = 2, .flags = pe::perf::kSymbolInlined, .name = "tiny;\n", .module = "/bin/p"})
-      .symbol({.id = 3, .flags = pe::perf::kSymbolKernel, .name = "sys_read", .module = "[kernel]"})
+      .symbol({.id = 2, .flags = pe::stream::kSymbolInlined, .name = "tiny;\n", .module = "/bin/p"})
+      .symbol(
+          {.id = 3, .flags = pe::stream::kSymbolKernel, .name = "sys_read", .module = "[kernel]"})
       .location(1, 0x10ff, {2, 1})
       .location(2, 0x50ff, {2, 1})
       .location(kKernelPid, 0xffff'ffff'8100'0000, {3});
@@ -57,7 +58,7 @@ bool holds(const std::string& text, const std::string& part) {
 
 std::string unpacked(const std::string& gzip) {
   auto input = pe::testing::memory_input(gzip);
-  pe::io::GzipReader reader(input);
+  pe::GzipReader reader(input);
   std::string bytes(1U << 16U, '\0');
   bytes.resize(reader.read(std::as_writable_bytes(std::span(bytes))));
   return bytes;

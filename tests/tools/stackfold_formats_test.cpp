@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "stackfold/formats/backtrace.h"
-#include "stackfold/formats/macos_sample.h"
-#include "stackfold/formats/pprof_raw.h"
+#include "stackfold/formats/call_trees/macos_sample.h"
+#include "stackfold/formats/pprof/pprof_raw.h"
 #include "support/stackfold.h"
 
 using pe::fold::backtrace::function_of;

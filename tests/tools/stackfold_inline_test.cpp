@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "elf/symbol_table.h"
+#include "objects/symbol_table.h"
 #include "support/binary_symbols.h"
 #include "support/stackfold.h"
 #include "support/test_binary.h"
@@ -24,7 +24,7 @@ constexpr std::string_view kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
 
 std::string sample(std::string_view frames) { return fmt::format("{}{}\n", kHeader, frames); }
 
-pe::elf::Symbol symbol(const std::string& path, std::string_view name) {
+pe::objects::Symbol symbol(const std::string& path, std::string_view name) {
   return pe::testing::symbol_of(pe::testing::image_of(path), name);
 }
 

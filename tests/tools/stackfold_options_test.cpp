@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(recursion_becomes_one_frame_and_equal_stacks_are_merged) {
 }
 
 BOOST_AUTO_TEST_CASE(frames_without_a_name_are_called_as_asked) {
-  using pe::perf::kSymbolUnresolved;
+  using pe::stream::kSymbolUnresolved;
   StreamBuilder stream;
   stream.event().comm(0, 1, 1, "p").map(0, 1, 0x5000, 0x1000, 0, "/usr/lib/libx.so");
   stream.symbol({.id = 1, .name = "main", .module = "/bin/p"});

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stackfold/formats/pprof_raw.h"
+#include "stackfold/formats/pprof/pprof_raw.h"
 #include "support/stackfold.h"
 
 using pe::testing::Result;

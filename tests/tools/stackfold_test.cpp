@@ -2,12 +2,12 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "perf/sample.h"
+#include "stream/records/sample.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 #include "support/temp_dir.h"
 
-using pe::perf::kKernelPid;
+using pe::stream::kKernelPid;
 using pe::testing::MadeSample;
 using pe::testing::Result;
 using pe::testing::StreamBuilder;
@@ -33,14 +33,14 @@ StreamBuilder annotated() {
   stream.event()
       .comm(0, 1, 1, "my prog")
       .symbol({.id = 1, .flags = 0, .name = "main", .module = "/bin/p"})
-      .symbol({.id = 2, .flags = pe::perf::kSymbolLibrary, .name = "f", .module = "/lib/l.so"})
+      .symbol({.id = 2, .flags = pe::stream::kSymbolLibrary, .name = "f", .module = "/lib/l.so"})
       .symbol({.id = 3,
-               .flags = pe::perf::kSymbolKernel,
+               .flags = pe::stream::kSymbolKernel,
                .name = "sys_read",
                .module = "[kernel.kallsyms]"})
-      .symbol({.id = 4, .flags = pe::perf::kSymbolInlined, .name = "tiny", .module = "/bin/p"})
+      .symbol({.id = 4, .flags = pe::stream::kSymbolInlined, .name = "tiny", .module = "/bin/p"})
       .symbol({.id = 5,
-               .flags = pe::perf::kSymbolJit,
+               .flags = pe::stream::kSymbolJit,
                .name = "LazyCompile:x;y",
                .module = "perf-1.map"})
       .location(1, 0x0ff, {4, 1})
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_raw_stream_gives_modules_and_offsets) {
 
 BOOST_AUTO_TEST_CASE(a_tower_of_unknown_frames_is_one) {
   auto stream = annotated();
-  stream.symbol({.id = 9, .flags = pe::perf::kSymbolUnresolved, .name = "[unknown]"})
+  stream.symbol({.id = 9, .flags = pe::stream::kSymbolUnresolved, .name = "[unknown]"})
       .location(1, 0x5f, {9})
       .location(1, 0x7f, {9});
   stream.sample({.chain = {kUser, 0x200, 0x60, 0x60, 0x80, 0x60, 0x100}});
@@ -215,10 +215,10 @@ BOOST_AUTO_TEST_CASE(waits_that_had_not_ended_are_marked) {
   auto stream = StreamBuilder();
   stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
   stream.sample({.time_ns = 1, .period = 2000});
-  stream.sample({.time_ns = 2, .period = 3000, .misc = pe::perf::kMiscUnfinished});
+  stream.sample({.time_ns = 2, .period = 3000, .misc = pe::stream::kMiscUnfinished});
   BOOST_TEST(stackfold({}, stream).out == "p 2\np;[still waiting] 3\n");
   auto other = StreamBuilder();  // of an event that does not tell times, the bit tells nothing
-  other.event().comm(0, 1, 1, "p").sample({.misc = pe::perf::kMiscUnfinished});
+  other.event().comm(0, 1, 1, "p").sample({.misc = pe::stream::kMiscUnfinished});
   BOOST_TEST(stackfold({}, other).out == "p 1\n");
 }
 
@@ -320,7 +320,7 @@ struct Woken {
   Woken() {
     stream.event(kWait, "offcpu")
         .unit(kWait, "ns")
-        .event(kWaker, pe::perf::kWakerEvent)
+        .event(kWaker, pe::stream::kWakerEvent)
         .unit(kWaker, "ns")
         .comm(0, 1, 1, "waits")
         .comm(0, 1, 3, "too")
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(a_waker_is_not_that_of_a_wait_behind_one_that_is_not_folded
 }
 
 BOOST_AUTO_TEST_CASE(wakers_can_be_folded_by_themselves) {
-  BOOST_TEST(Woken().waker(9).wait(9).folded({"--event", std::string(pe::perf::kWakerEvent)}) ==
+  BOOST_TEST(Woken().waker(9).wait(9).folded({"--event", std::string(pe::stream::kWakerEvent)}) ==
              "wakes;wake 5\n");
 }
 

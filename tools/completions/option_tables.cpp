@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cli/option_table.h"
+#include "base/cli/option_table.h"
 #include "flamediff/flamediff.h"
 #include "flamesvg/flamesvg.h"
 #include "malloctrace/malloctrace.h"
@@ -16,10 +16,10 @@
 
 int main() {
   std::string tables;
-  for (const pe::cli::Tool* tool :
+  for (const pe::Tool* tool :
        {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu, &pe::kPeRecord,
         &pe::kPeSymbolize, &pe::kProfilePush, &pe::kStackfold, &pe::kStacktop})
-    tables += (tables.empty() ? "[" : ",\n") + pe::cli::option_table(*tool);
+    tables += (tables.empty() ? "[" : ",\n") + pe::option_table(*tool);
   tables += "]\n";
   const bool is_written = std::fputs(tables.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   return is_written ? 0 : 1;

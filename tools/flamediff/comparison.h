@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "calltree/functions.h"
-#include "calltree/tree_builder.h"
 #include "flamediff/options.h"
-#include "stats/noise.h"
+#include "picture/statistics/noise.h"
+#include "picture/tree/functions.h"
+#include "picture/tree/tree_builder.h"
 
 namespace pe::flamediff {
 
@@ -38,7 +38,7 @@ struct Wholes {
 /// A column of the tree's nodes or of its functions, judged.
 struct Compared {
   std::vector<Sides> sides;
-  std::vector<stats::Change> changes;  ///< intervals are of shares
+  std::vector<picture::Change> changes;  ///< intervals are of shares
 };
 
 struct Comparison {
@@ -51,7 +51,7 @@ struct Comparison {
   Compared functions;                   ///< by number of the name, with all that they called
   Compared self_of_functions;
   Compared grown_functions;  ///< of --fail-over: which grew by more than its limit
-  stats::Change cost;        ///< of all together, for each unit of work
+  picture::Change cost;      ///< of all together, for each unit of work
 
   [[nodiscard]] bool has_empty_side() const {
     return totals.before.is_zero() || totals.after.is_zero();
@@ -61,6 +61,6 @@ struct Comparison {
   }
 };
 
-Comparison compare(const calltree::ProfileUnion& all, const Options& options);
+Comparison compare(const picture::ProfileUnion& all, const Options& options);
 
 }  // namespace pe::flamediff

@@ -22,14 +22,14 @@ namespace pe {
 namespace {
 
 using flamediff::Comparison;
+using flamediff::Form;
 using flamediff::Options;
-using flamediff::Output;
 using flamediff::Profiles;
 using flamediff::Target;
 
 constexpr int kGrown = 3;  ///< exit status of --fail-over
 
-void warn(cli::Io& io, const std::string& what) {
+void warn(Io& io, const std::string& what) {
   io.err.write(fmt::format("flamediff: {}\n", printable(what)));
   io.err.flush();
 }
@@ -38,7 +38,7 @@ std::string_view empty_side(const Comparison& comparison) {
   return comparison.totals.before.is_zero() ? "before" : "after";
 }
 
-void report_input(const Profiles& profiles, const Comparison& comparison, cli::Io& io) {
+void report_input(const Profiles& profiles, const Comparison& comparison, Io& io) {
   for (const std::string& message : profiles.messages)
     warn(io, message);
   if (profiles.all.tree.saturated())
@@ -51,44 +51,44 @@ void report_input(const Profiles& profiles, const Comparison& comparison, cli::I
 }
 
 /// Exit status of --fail-over.
-int judge_growth(const calltree::CallTree& tree, const Comparison& comparison,
-                 const Options& options, cli::Io& io) {
+int judge_growth(const picture::CallTree& tree, const Comparison& comparison,
+                 const Options& options, Io& io) {
   if (comparison.has_empty_side())
     throw Error(fmt::format("--fail-over: the profile {} is empty, so nothing can be compared",
                             empty_side(comparison)));
   if (!comparison.knows_noise())
     throw Error("--fail-over: cannot tell growth from noise; give --period or --runs");
-  return flamediff::report_grown(tree, comparison, options, io.err) ? kGrown : cli::kOk;
+  return flamediff::report_grown(tree, comparison, options, io.err) ? kGrown : kOk;
 }
 
-int compare_and_write(const Options& options, cli::Io& io, Target& target) {
+int compare_and_write(const Options& options, Io& io, Target& target) {
   const Profiles profiles = flamediff::read_profiles(options, io.in_fd);
   const Comparison comparison = flamediff::compare(profiles.all, options);
-  const calltree::CallTree& tree = profiles.all.tree;
+  const picture::CallTree& tree = profiles.all.tree;
   if (comparison.totals.before.is_zero() && comparison.totals.after.is_zero()) {
     for (const std::string& message : profiles.messages)
       warn(io, message);
     constexpr const char* kNoStacks = "no stack with a count in either profile";
-    if (options.output == Output::kPicture)
+    if (options.output == Form::kPicture)
       flamediff::draw_error(kNoStacks, options, target.open());
     warn(io, kNoStacks);
-    return cli::kUsage;
+    return kUsage;
   }
   report_input(profiles, comparison, io);
-  io::Output& out = target.open();
-  if (options.output == Output::kText)
+  Output& out = target.open();
+  if (options.output == Form::kText)
     flamediff::write_table(tree, comparison, options, out);
   else
     flamediff::draw(tree, comparison, options, io, out);
   target.finish();  // it stays, whatever --fail-over says
-  return options.fail_over ? judge_growth(tree, comparison, options, io) : cli::kOk;
+  return options.fail_over ? judge_growth(tree, comparison, options, io) : kOk;
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const Options options = flamediff::read_options(line);
   Target target(options.output_file, io.out);
-  int status = cli::kOk;
-  if (options.output == Output::kFolded)
+  int status = kOk;
+  if (options.output == Form::kFolded)
     flamediff::write_folded(options, io, target);
   else
     status = compare_and_write(options, io, target);
@@ -98,7 +98,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 
 }  // namespace
 
-const cli::Tool kFlamediff{
+const Tool kFlamediff{
     .name = "flamediff",
     .synopsis = "[OPTION]... BEFORE [AFTER]",
     .summary = "Show what two profiles differ by, and what of it is more than noise.",
@@ -108,8 +108,6 @@ const cli::Tool kFlamediff{
     .perl_names = flamediff::kPerlNames,
 };
 
-int flamediff_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kFlamediff, args, io);
-}
+int flamediff_main(std::span<const std::string> args, Io& io) { return run(kFlamediff, args, io); }
 
 }  // namespace pe

@@ -6,13 +6,13 @@
 #include <span>
 #include <string>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 
 namespace pe {
 
-extern const cli::Tool kFlamediff;
+extern const Tool kFlamediff;
 
 /// The whole tool, for tests: arguments without argv[0], exit status back.
-int flamediff_main(std::span<const std::string> args, cli::Io& io);
+int flamediff_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -25,7 +25,7 @@ using folded::StackOrder;
 /// One of the two files.
 class Side {
  public:
-  Side(const std::vector<std::string>& file, const Options& options, cli::Io& io) {
+  Side(const std::vector<std::string>& file, const Options& options, Io& io) {
     folded::FoldedReader reader(file, io.in_fd,
                                 options.is_perl ? Columns::kPerlOne : Columns::kOne);
     while (const auto line = reader.next())
@@ -85,7 +85,7 @@ Count scaled(Count count, double from, double to) {
 
 }  // namespace
 
-void write_folded(const Options& options, cli::Io& io, Target& target) {
+void write_folded(const Options& options, Io& io, Target& target) {
   Side before(options.before, options, io);
   Side after(options.after, options, io);
   before.begin();
@@ -94,7 +94,7 @@ void write_folded(const Options& options, cli::Io& io, Target& target) {
   const double to = after.total().as_double();
   std::string stack;
   std::string block;
-  io::Output& out = target.open();
+  Output& out = target.open();
   while (before.next() || after.next()) {
     const bool is_first =
         !after.next() || (before.next() && before.next()->stack <= after.next()->stack);

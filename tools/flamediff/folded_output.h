@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 #include "flamediff/options.h"
 #include "flamediff/target.h"
 
@@ -10,6 +10,6 @@ namespace pe::flamediff {
 
 /// Reads the files of `options`, and writes to `target`; what was stepped over is told on io.err.
 /// Throws Error.
-void write_folded(const Options& options, cli::Io& io, Target& target);
+void write_folded(const Options& options, Io& io, Target& target);
 
 }  // namespace pe::flamediff

@@ -10,22 +10,22 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "cli/choice.h"
-#include "svg/colors.h"
+#include "picture/svg/colors.h"
 
 namespace pe::flamediff {
 namespace {
 
 namespace po = boost::program_options;
 
-using flame::refuse;
+using picture::refuse;
 
-std::uint64_t read_whole(const cli::CommandLine& line, const char* option, std::uint64_t fallback) {
+std::uint64_t read_whole(const CommandLine& line, const char* option, std::uint64_t fallback) {
   const auto* text = line.text(option);
   if (text == nullptr)
     return fallback;
@@ -53,7 +53,7 @@ void read_work_of_side(std::string_view text, std::size_t runs, Options& options
                                  plural(runs, "profile")));
 }
 
-void read_work(const cli::CommandLine& line, Options& options) {
+void read_work(const CommandLine& line, Options& options) {
   const auto* text = line.text("per");
   if (text == nullptr)
     return;
@@ -67,13 +67,13 @@ void read_work(const cli::CommandLine& line, Options& options) {
   options.is_absolute = true;
 }
 
-constexpr cli::Choice<WidthFrom> kWidthsFrom[] = {
+constexpr Choice<WidthFrom> kWidthsFrom[] = {
     {"before", WidthFrom::kBefore},
     {"after", WidthFrom::kAfter},
     {"both", WidthFrom::kBoth},
 };
 
-std::optional<double> read_fail_over(const cli::CommandLine& line) {
+std::optional<double> read_fail_over(const CommandLine& line) {
   const auto* text = line.text("fail-over");
   if (text == nullptr)
     return std::nullopt;
@@ -96,7 +96,7 @@ void refuse_options(const std::vector<std::string>& operands) {
 }
 
 /// The files of both sides.
-void read_operands(const cli::CommandLine& line, Options& options) {
+void read_operands(const CommandLine& line, Options& options) {
   options.before = line.operands;
   options.after = line.second_operands;
   if (!line.has("runs")) {
@@ -123,15 +123,15 @@ void read_operands(const cli::CommandLine& line, Options& options) {
     throw UsageError("-: standard input can be read only once");
 }
 
-void read_output(const cli::CommandLine& line, Options& options) {
+void read_output(const CommandLine& line, Options& options) {
   if (line.has("folded") && line.has("text"))
     throw UsageError("--folded and --text: choose one");
-  options.output = line.has("folded") ? Output::kFolded
-                   : line.has("text") ? Output::kText
-                                      : Output::kPicture;
+  options.output = line.has("folded") ? Form::kFolded
+                   : line.has("text") ? Form::kText
+                                      : Form::kPicture;
   options.normalizes = line.has("normalize");
   options.strips_hex = line.has("strip-hex");
-  if (options.output != Output::kFolded) {
+  if (options.output != Form::kFolded) {
     for (const char* option : {"normalize", "strip-hex", "compat"})
       if (line.has(option))
         throw UsageError(fmt::format("--{}: only with --folded", option));
@@ -159,24 +159,24 @@ void add_options(po::options_description& options) {
       ("absolute", "compare counts, not shares of each profile")                          //
       ("per", text("BEFORE,AFTER"), "units of work done: compare the cost of a unit")     //
       ("only-significant", "dim, or leave out, what may be noise")                        //
-      ("width-from", cli::one_of("SIDE", kWidthsFrom),
+      ("width-from", one_of("SIDE", kWidthsFrom),
        "widths of before, after (default) or both")  //
       ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
        "cut what matches out of names (repeatable)")                      //
       ("no-strip", "keep addresses, template arguments, .cold in names")  //
       ("top", text("N"), "rows of each table; 0: all (default 20)");
-  flame::add_page_options(options);
+  picture::add_page_options(options);
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
-  static_cast<flame::PageOptions&>(options) = flame::read_page_options(
-      line, "Differential Flame Graph", svg::default_background(svg::Palette::kBlack));
+  static_cast<picture::PageOptions&>(options) = picture::read_page_options(
+      line, "Differential Flame Graph", picture::default_background(picture::Palette::kBlack));
   options.is_perl = line.has("compat");
   read_output(line, options);
   read_operands(line, options);
-  flame::read_text(line, "output", options.output_file);
-  options.width_from = cli::choose(line, "width-from", kWidthsFrom, WidthFrom::kAfter);
+  picture::read_text(line, "output", options.output_file);
+  options.width_from = choose(line, "width-from", kWidthsFrom, WidthFrom::kAfter);
   options.is_absolute = line.has("absolute");
   read_work(line, options);
   options.is_only_significant = line.has("only-significant");

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/run.h"
-#include "flame/page_options.h"
+#include "base/cli/run.h"
+#include "picture/page_options.h"
 
 namespace pe::flamediff {
 
-enum class Output { kPicture, kFolded, kText };
+enum class Form { kPicture, kFolded, kText };
 
 /// Which profile the widths of frames are of.
 enum class WidthFrom {
@@ -21,11 +21,11 @@ enum class WidthFrom {
   kBoth,  ///< the mean of both shares
 };
 
-struct Options : flame::PageOptions {
+struct Options : picture::PageOptions {
   /// Files: one a run.
   std::vector<std::string> before, after;
   std::string output_file;  ///< empty: standard output
-  Output output = Output::kPicture;
+  Form output = Form::kPicture;
   WidthFrom width_from = WidthFrom::kAfter;
   bool is_absolute = false;          ///< counts are compared as they are, or for each unit of work
   std::vector<double> work;          ///< units that each run did, before and then after; or empty
@@ -44,6 +44,6 @@ struct Options : flame::PageOptions {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::flamediff

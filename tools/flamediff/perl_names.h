@@ -4,10 +4,10 @@
 
 #include <span>
 
-#include "cli/getopt_long.h"
+#include "base/cli/getopt_long.h"
 
 namespace pe::flamediff {
 
-extern const std::span<const cli::PerlName> kPerlNames;
+extern const std::span<const PerlName> kPerlNames;
 
 }  // namespace pe::flamediff

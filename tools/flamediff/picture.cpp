@@ -9,23 +9,23 @@
 #include <vector>
 
 #include "base/plural.h"
-#include "calltree/weigher.h"
-#include "flame/compared.h"
-#include "flame/numbers.h"
-#include "flame/picture.h"
 #include "flamediff/change_text.h"
+#include "picture/compared.h"
+#include "picture/numbers.h"
+#include "picture/picture.h"
+#include "picture/tree/weigher.h"
 
 namespace pe::flamediff {
 namespace {
 
-using calltree::CallTree;
-using calltree::kRoot;
-using calltree::NodeId;
-using calltree::WeighedTree;
-using flame::ComparedNodes;
-using stats::Noise;
+using picture::CallTree;
+using picture::ComparedNodes;
+using picture::kRoot;
+using picture::NodeId;
+using picture::Noise;
+using picture::WeighedTree;
 
-constexpr svg::Rgb kDimmed{0xdc, 0xdc, 0xdc};
+constexpr picture::Rgb kDimmed{0xdc, 0xdc, 0xdc};
 
 /// Counts of one side made comparable with those of the other.
 class Scale {
@@ -55,7 +55,7 @@ class Scale {
 double ratio(double to, double from) { return to > 0 && from > 0 ? to / from : 1; }
 
 /// What frames are wide by, in counts of the side that `options` chooses.
-calltree::Weights weights_of(const Comparison& comparison, const Options& options) {
+picture::Weights weights_of(const Comparison& comparison, const Options& options) {
   const Wholes& wholes = comparison.wholes;
   const bool is_before = options.width_from == WidthFrom::kBefore;
   const double half = options.width_from == WidthFrom::kBoth ? 0.5 : 1;
@@ -63,9 +63,9 @@ calltree::Weights weights_of(const Comparison& comparison, const Options& option
   const Scale of_after(half * (is_before ? ratio(wholes.before, wholes.after) : 1));
   const auto& self = comparison.self_of_nodes.sides;
   const auto& totals = comparison.nodes.sides;
-  calltree::Weights weights{.self = std::vector<Count>(self.size()),
-                            .aside = std::vector<Count>(self.size()),
-                            .aside_name = is_before ? "[new]" : "[vanished]"};
+  picture::Weights weights{.self = std::vector<Count>(self.size()),
+                           .aside = std::vector<Count>(self.size()),
+                           .aside_name = is_before ? "[new]" : "[vanished]"};
   for (std::size_t node = 0; node < self.size(); ++node) {
     Count& width = weights.self[node];
     if (options.width_from == WidthFrom::kBoth) {
@@ -135,12 +135,12 @@ ComparedNodes compared_nodes(const WeighedTree& weighed, const Comparison& compa
   return nodes;
 }
 
-/// As the script of the page says it: svg/page/compared.js.
-class Looks final : public flame::FrameLooks {
+/// As the script of the page says it: picture/page/compared.js.
+class Looks final : public picture::FrameLooks {
  public:
   Looks(const CallTree& tree, const ComparedNodes& nodes, const std::string& unit)
       : tree_(tree), nodes_(nodes), unit_(unit) {
-    const auto set_class = [](svg::FrameExtra& extra, const char* name) {
+    const auto set_class = [](picture::FrameExtra& extra, const char* name) {
       extra.group.push_back({.name = "class", .value = name});
     };
     set_class(new_, "new");
@@ -150,19 +150,19 @@ class Looks final : public flame::FrameLooks {
     set_class(gone_and_dim_, "gone dim");
   }
 
-  svg::Rgb color(NodeId node) override {
-    return is_dim(node) ? kDimmed : svg::difference_color(nodes_.shade(node), nodes_.largest);
+  picture::Rgb color(NodeId node) override {
+    return is_dim(node) ? kDimmed : picture::difference_color(nodes_.shade(node), nodes_.largest);
   }
   [[nodiscard]] std::string_view name(NodeId node) const override {
-    return svg::without_mark(tree_.name(node));
+    return picture::without_mark(tree_.name(node));
   }
-  [[nodiscard]] std::string detail(const flame::Box& box) const override {
+  [[nodiscard]] std::string detail(const picture::Box& box) const override {
     const NodeId node = box.node;
-    const std::string before = flame::grouped_count(nodes_.before[node], 1);
-    const std::string after = flame::grouped_count(nodes_.after[node], 1);
+    const std::string before = picture::grouped_count(nodes_.before[node], 1);
+    const std::string after = picture::grouped_count(nodes_.after[node], 1);
     if (node == kRoot && nodes_.change(node) == 0)  // all of each
       return fmt::format("before {} {}, after {}", before, unit_, after);
-    const stats::Change& change = nodes_.changes[node];
+    const picture::Change& change = nodes_.changes[node];
     const auto rounded = [](double share) { return std::round(share * 1e6) / 1e6; };
     const std::string interval =
         change.noise == Noise::kUnknown
@@ -175,7 +175,7 @@ class Looks final : public flame::FrameLooks {
                        mark, signed_percent(nodes_.change(node)), interval,
                        noise_text(change.noise));
   }
-  [[nodiscard]] const svg::FrameExtra* extra(NodeId node) const override {
+  [[nodiscard]] const picture::FrameExtra* extra(NodeId node) const override {
     if (is_new(node))
       return is_dim(node) ? &new_and_dim_ : &new_;
     if (is_gone(node))
@@ -210,14 +210,14 @@ class Looks final : public flame::FrameLooks {
   const CallTree& tree_;
   const ComparedNodes& nodes_;
   const std::string& unit_;
-  svg::FrameExtra new_, gone_, dim_, new_and_dim_, gone_and_dim_;
+  picture::FrameExtra new_, gone_, dim_, new_and_dim_, gone_and_dim_;
 };
 
 std::string side_text(std::string_view side, const std::vector<std::string>& files, Count total,
                       const std::string& unit) {
   const std::string name = files.size() == 1 ? files[0] : plural(files.size(), "run");
   return fmt::format("{}: {}, {} {}", side, name == "-" ? "stdin" : name,
-                     flame::grouped_count(total, 1), unit);
+                     picture::grouped_count(total, 1), unit);
 }
 
 /// How many frames changed for sure: what a picture full of colours does not show.
@@ -225,16 +225,16 @@ std::string certainty_text(const ComparedNodes& nodes, const Comparison& compari
   if (!comparison.knows_noise())
     return fmt::format("noise not known: {}", why_noise_is_unknown(comparison));
   const auto beyond = static_cast<std::uint64_t>(
-      std::ranges::count(nodes.changes, Noise::kBeyond, &stats::Change::noise));
+      std::ranges::count(nodes.changes, Noise::kBeyond, &picture::Change::noise));
   return fmt::format("{} changed by more than noise",
                      beyond == 0 ? "no frame" : plural(beyond, "frame"));
 }
 
-svg::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comparison,
-                          const Options& options) {
-  svg::PageStyle style = options.page;
+picture::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comparison,
+                              const Options& options) {
+  picture::PageStyle style = options.page;
   style.min_width = options.min_width.pixels(style.geometry);
-  style.legend = svg::difference_legend();
+  style.legend = picture::difference_legend();
   style.legend.push_back({.color = {0xb0, 0x00, 0x20}, .meaning = "framed: new"});
   style.legend.push_back({.color = {0x1a, 0x3f, 0xb0}, .meaning = "dashed: vanished"});
   if (options.is_only_significant)
@@ -256,34 +256,35 @@ std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
       "{} {} before, {} after, {}. Red frames grew, blue ones shrank, with all that stands on "
       "them; "
       "{}.",
-      flame::grouped_count(comparison.totals.before, 1), unit,
-      flame::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
+      picture::grouped_count(comparison.totals.before, 1), unit,
+      picture::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
       certainty_text(nodes, comparison));
 }
 
 }  // namespace
 
-void draw(const CallTree& tree, const Comparison& comparison, const Options& options, cli::Io& io,
-          io::Output& out) {
-  const WeighedTree weighed = calltree::Weigher::weigh(tree, weights_of(comparison, options));
+void draw(const CallTree& tree, const Comparison& comparison, const Options& options, Io& io,
+          Output& out) {
+  const WeighedTree weighed = picture::Weigher::weigh(tree, weights_of(comparison, options));
   const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
-  svg::PageStyle style = page_style(nodes, comparison, options);
+  picture::PageStyle style = page_style(nodes, comparison, options);
   const double usable_width = style.geometry.usable_width();
-  const flame::Layout layout = flame::lay_out(
+  const picture::Layout layout = picture::lay_out(
       weighed.tree, {.usable_width = usable_width, .min_width = options.min_width, .total = {}});
-  const std::vector<svg::Rgb> colors(weighed.tree.name_count(), svg::Rgb{255, 255, 255});
-  const flame::EmbeddedTree embedded = flame::embed_for_page(weighed.tree, layout,
-                                                             {.whole = layout.boxes.front().count,
-                                                              .limit = options.embed_limit,
-                                                              .colors = colors,
-                                                              .compared = &nodes},
-                                                             usable_width);
+  const std::vector<picture::Rgb> colors(weighed.tree.name_count(), picture::Rgb{255, 255, 255});
+  const picture::EmbeddedTree embedded =
+      picture::embed_for_page(weighed.tree, layout,
+                              {.whole = layout.boxes.front().count,
+                               .limit = options.embed_limit,
+                               .colors = colors,
+                               .compared = &nodes},
+                              usable_width);
   style.geometry.levels = layout.levels;
   style.merges_narrow = !embedded.bytes.empty();
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
-                  flame::left_out_text(embedded, 1, style.count_name);
+                  picture::left_out_text(embedded, 1, style.count_name);
   Looks looks(weighed.tree, nodes, style.count_name);
-  const std::uint64_t replaced = flame::write_page(layout, style, looks, embedded, out);
+  const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, out);
   if (replaced > 0)
     io.err.write(fmt::format("flamediff: replaced {} that XML cannot hold\n",
                              plural(replaced, "character")));
@@ -294,8 +295,8 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   io.err.flush();
 }
 
-void draw_error(std::string_view message, const Options& options, io::Output& out) {
-  svg::PageWriter(options.page, out).error_page(message);
+void draw_error(std::string_view message, const Options& options, Output& out) {
+  picture::PageWriter(options.page, out).error_page(message);
 }
 
 }  // namespace pe::flamediff

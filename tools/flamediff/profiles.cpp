@@ -14,15 +14,15 @@
 namespace pe::flamediff {
 namespace {
 
-using calltree::kRoot;
-using calltree::NodeId;
-using calltree::ProfileUnion;
+using picture::kRoot;
+using picture::NodeId;
+using picture::ProfileUnion;
 
 /// The one frame that all of a side's stacks stand on, none being the frame itself; or kRoot.
 NodeId only_outermost(const ProfileUnion& all, std::size_t first, std::size_t last) {
   NodeId only = kRoot;
   for (std::size_t i = first; i < last; ++i) {
-    const calltree::CountColumn& profile = all.profiles[i];
+    const picture::CountColumn& profile = all.profiles[i];
     if (!profile.self[kRoot].is_zero())
       return kRoot;
     for (NodeId node = kRoot + 1; node < all.tree.size(); node = all.tree.subtree_end(node)) {
@@ -38,8 +38,8 @@ NodeId only_outermost(const ProfileUnion& all, std::size_t first, std::size_t la
 
 /// The same with frames outermost called `name`.  Like reading all of it once more.
 ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
-  const calltree::CallTree& tree = all.tree;
-  calltree::TreeBuilder builder;
+  const picture::CallTree& tree = all.tree;
+  picture::TreeBuilder builder;
   std::string stack;
   std::vector<std::size_t> ends(tree.size());  // of each node's stack
   for (NodeId node = kRoot + 1; node < tree.size(); ++node) {
@@ -58,7 +58,7 @@ ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
 
 /// A program that was called otherwise is no other program.
 void join_outermost(std::size_t runs_before, Profiles& profiles) {
-  const calltree::CallTree& tree = profiles.all.tree;
+  const picture::CallTree& tree = profiles.all.tree;
   const NodeId before = only_outermost(profiles.all, 0, runs_before);
   const NodeId after = only_outermost(profiles.all, runs_before, profiles.all.profiles.size());
   if (before == kRoot || after == kRoot || before == after || tree.saturated())
@@ -75,10 +75,10 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
 
 Profiles read_profiles(const Options& options, int stdin_fd) {
   const folded::FrameRewriter rewriter("strip", options.strip, options.cuts_build_details);
-  calltree::TreeBuilder::Rename rename;
+  picture::TreeBuilder::Rename rename;
   if (!rewriter.is_empty())
     rename = [&rewriter](std::string_view frame) { return rewriter.rewrite(frame); };
-  calltree::TreeBuilder builder(rename);
+  picture::TreeBuilder builder(rename);
   Profiles profiles;
   std::vector<std::string> files = options.before;
   files.insert(files.end(), options.after.begin(), options.after.end());

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "calltree/tree_builder.h"
 #include "flamediff/options.h"
+#include "picture/tree/tree_builder.h"
 
 namespace pe::flamediff {
 
 struct Profiles {
-  calltree::ProfileUnion all;         ///< those before, then those after
+  picture::ProfileUnion all;          ///< those before, then those after
   std::vector<std::string> messages;  ///< what was stepped over, a line a file; what was joined
 };
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/quote.h"
-#include "flame/numbers.h"
 #include "flamediff/change_text.h"
+#include "picture/numbers.h"
 
 namespace pe::flamediff {
 namespace {
 
-using stats::Noise;
+using picture::Noise;
 
 constexpr std::string_view kRow = "{:>8} {:>8} {:>8}  {:>21} {:<5} {:>8} {:>8} {:>8} {:<5}  {}\n";
 
@@ -33,7 +33,7 @@ std::string_view word_for(Noise noise) {
   return "sure";
 }
 
-std::string interval_text(const stats::Change& change) {
+std::string interval_text(const picture::Change& change) {
   if (change.noise == Noise::kUnknown)
     return "-";
   return fmt::format("{} .. {}", signed_percent(change.interval.low),
@@ -43,7 +43,7 @@ std::string interval_text(const stats::Change& change) {
 /// Functions that changed in one direction, the surest and then the largest changes first.
 class Order {
  public:
-  Order(const calltree::CallTree& tree, const Comparison& comparison)
+  Order(const picture::CallTree& tree, const Comparison& comparison)
       : tree_(tree), comparison_(comparison) {}
 
   [[nodiscard]] std::vector<std::uint32_t> of(bool is_more, bool only_significant) const {
@@ -73,12 +73,12 @@ class Order {
     return tree_.name_text(a) < tree_.name_text(b);
   }
 
-  const calltree::CallTree& tree_;
+  const picture::CallTree& tree_;
   const Comparison& comparison_;
 };
 
 struct Table {
-  const calltree::CallTree& tree;
+  const picture::CallTree& tree;
   const Comparison& comparison;
   std::uint64_t top;  ///< rows; 0: all
 };
@@ -87,7 +87,7 @@ std::string row_text(const Table& table, std::uint32_t name) {
   const Wholes& wholes = table.comparison.wholes;
   const Sides& total = table.comparison.functions.sides[name];
   const Sides& self = table.comparison.self_of_functions.sides[name];
-  const stats::Change& change = table.comparison.functions.changes[name];
+  const picture::Change& change = table.comparison.functions.changes[name];
   const bool has_self = !self.before.is_zero() || !self.after.is_zero();
   const std::string_view self_word =
       has_self ? word_for(table.comparison.self_of_functions.changes[name].noise) : "";
@@ -99,7 +99,7 @@ std::string row_text(const Table& table, std::uint32_t name) {
 }
 
 void write_rows(std::string_view title, const std::vector<std::uint32_t>& names, const Table& table,
-                io::Output& out) {
+                Output& out) {
   out.write(fmt::format("\n{}\n", title));
   if (names.empty()) {
     out.write("  none\n");
@@ -176,7 +176,7 @@ struct Unsure {
   }
 };
 
-std::string growth_text(const calltree::CallTree& tree, const Comparison& comparison,
+std::string growth_text(const picture::CallTree& tree, const Comparison& comparison,
                         std::uint32_t name) {
   const Sides& sides = comparison.functions.sides[name];
   return fmt::format("{} grew from {} to {}", printable(tree.name_text(name)),
@@ -185,7 +185,7 @@ std::string growth_text(const calltree::CallTree& tree, const Comparison& compar
 }
 
 /// What cannot be told, and what would help.
-std::string unsure_text(const calltree::CallTree& tree, const Comparison& comparison,
+std::string unsure_text(const picture::CallTree& tree, const Comparison& comparison,
                         const Options& options, const Unsure& unsure) {
   const std::string who = growth_text(tree, comparison, unsure.most);
   const std::string whoever =
@@ -196,7 +196,7 @@ std::string unsure_text(const calltree::CallTree& tree, const Comparison& compar
     return fmt::format(
         "{}, which so few runs cannot tell from noise: make more of them, or longer ones", whoever);
   const auto samples = [&](Count count) {
-    return flame::grouped_count(
+    return picture::grouped_count(
         {.whole = count.whole / comparison.counts_per_sample, .billionths = 0}, 1);
   };
   return fmt::format(
@@ -207,12 +207,13 @@ std::string unsure_text(const calltree::CallTree& tree, const Comparison& compar
 
 }  // namespace
 
-void write_table(const calltree::CallTree& tree, const Comparison& comparison,
-                 const Options& options, io::Output& out) {
+void write_table(const picture::CallTree& tree, const Comparison& comparison,
+                 const Options& options, Output& out) {
   const std::string& unit = options.page.count_name;
   out.write(fmt::format(
-      "before: {} {}; after: {} {}; {}\n{}{}\n", flame::grouped_count(comparison.totals.before, 1),
-      unit, flame::grouped_count(comparison.totals.after, 1), unit, words_for(options).percentages,
+      "before: {} {}; after: {} {}; {}\n{}{}\n",
+      picture::grouped_count(comparison.totals.before, 1), unit,
+      picture::grouped_count(comparison.totals.after, 1), unit, words_for(options).percentages,
       options.work.empty() ? "" : cost_text(comparison, options), noise_text(comparison)));
   out.write(
       "sure: more than noise; noise: perhaps nothing; rare: too rare to tell; ?: not known\n");
@@ -223,8 +224,8 @@ void write_table(const calltree::CallTree& tree, const Comparison& comparison,
   write_rows(words.less, order.of(false, options.is_only_significant), table, out);
 }
 
-bool report_grown(const calltree::CallTree& tree, const Comparison& comparison,
-                  const Options& options, io::Output& err) {
+bool report_grown(const picture::CallTree& tree, const Comparison& comparison,
+                  const Options& options, Output& err) {
   const double limit = *options.fail_over / 100;
   std::uint64_t grown = 0;
   Unsure unsure;

@@ -5,21 +5,21 @@
 #include <optional>
 #include <string>
 
-#include "io/output.h"
+#include "base/io/output.h"
 
 namespace pe::flamediff {
 
 class Target {
  public:
   /// `file`: empty for `standard`.  Both must outlive the target.
-  Target(const std::string& file, io::Output& standard) : name_(file), standard_(standard) {}
+  Target(const std::string& file, Output& standard) : name_(file), standard_(standard) {}
 
   /// Throws Error if the file cannot be created.
-  io::Output& open() {
+  Output& open() {
     if (name_.empty())
       return standard_;
     if (!file_)
-      file_.emplace(name_, io::Named::kWhenWhole);
+      file_.emplace(name_, Named::kWhenWhole);
     return *file_;
   }
 
@@ -32,8 +32,8 @@ class Target {
 
  private:
   const std::string& name_;
-  io::Output& standard_;
-  std::optional<io::FileOutput> file_;
+  Output& standard_;
+  std::optional<FileOutput> file_;
 };
 
 }  // namespace pe::flamediff

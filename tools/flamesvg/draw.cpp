@@ -6,24 +6,24 @@
 #include <cmath>
 #include <vector>
 
-#include "flame/embed.h"
-#include "flame/numbers.h"
-#include "flame/picture.h"
 #include "flamesvg/summary.h"
-#include "svg/page.h"
+#include "picture/embed.h"
+#include "picture/numbers.h"
+#include "picture/picture.h"
+#include "picture/svg/page.h"
 
 namespace pe::flamesvg {
 namespace {
 
-using calltree::CallTree;
-using calltree::kRoot;
-using flame::Box;
-using flame::grouped_count;
+using picture::Box;
+using picture::CallTree;
+using picture::grouped_count;
+using picture::kRoot;
 
 /// flamegraph.pl knows no marks of libraries and of waiting.
 std::string_view shown_name(std::string_view name, const Options& options) {
   const bool is_unknown_to_perl = name.ends_with("_[l]") || name.ends_with("_[o]");
-  return options.is_perl && is_unknown_to_perl ? name : svg::without_mark(name);
+  return options.is_perl && is_unknown_to_perl ? name : picture::without_mark(name);
 }
 
 /// "1,234 samples, 12.34%", and what changed: "; +1.23%".
@@ -68,14 +68,14 @@ class Details {
 };
 
 /// `tree`: null if there is none to draw.
-svg::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
-  svg::PageStyle style = options.page;
+picture::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
+  picture::PageStyle style = options.page;
   style.geometry.levels = levels;
   style.factor = options.factor;
   style.min_width = options.min_width.pixels(style.geometry);
   style.is_timeline = options.order == Order::kInput;
   if (tree != nullptr && tree->is_differential() && !options.is_perl) {
-    style.legend = svg::difference_legend();
+    style.legend = picture::difference_legend();
     style.geometry.has_legend = true;
   }
   if (options.order == Order::kInput)
@@ -85,31 +85,31 @@ svg::PageStyle page_style(const CallTree* tree, const Options& options, std::uin
   return style;
 }
 
-flame::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
+picture::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
   const CallTree& tree = picture.tree;
-  std::vector<svg::Rgb> colors;
+  std::vector<picture::Rgb> colors;
   colors.reserve(tree.name_count());
   for (std::uint32_t name = 0; name < tree.name_count(); ++name)
     colors.push_back(painter.color_of_name(tree.name_text(name)));
-  return flame::embed_for_page(tree, picture.layout,
-                               {.whole = picture.layout.boxes.front().count,
-                                .limit = picture.options.embed_limit,
-                                .colors = colors,
-                                .negate = picture.options.negate},
-                               picture.options.page.geometry.usable_width());
+  return picture::embed_for_page(tree, picture.layout,
+                                 {.whole = picture.layout.boxes.front().count,
+                                  .limit = picture.options.embed_limit,
+                                  .colors = colors,
+                                  .negate = picture.options.negate},
+                                 picture.options.page.geometry.usable_width());
 }
 
-class Looks final : public flame::FrameLooks {
+class Looks final : public picture::FrameLooks {
  public:
   Looks(const Picture& picture, Painter& painter)
       : picture_(picture), painter_(painter), details_(picture) {}
 
-  svg::Rgb color(calltree::NodeId node) override { return painter_.paint(node); }
-  [[nodiscard]] std::string_view name(calltree::NodeId node) const override {
+  picture::Rgb color(picture::NodeId node) override { return painter_.paint(node); }
+  [[nodiscard]] std::string_view name(picture::NodeId node) const override {
     return shown_name(picture_.tree.name(node), picture_.options);
   }
   [[nodiscard]] std::string detail(const Box& box) const override { return details_.of(box); }
-  [[nodiscard]] const svg::FrameExtra* extra(calltree::NodeId node) const override {
+  [[nodiscard]] const picture::FrameExtra* extra(picture::NodeId node) const override {
     return picture_.attributes.find(picture_.tree.name(node));
   }
 
@@ -121,23 +121,23 @@ class Looks final : public flame::FrameLooks {
 
 }  // namespace
 
-Drawn draw(const Picture& picture, Painter& painter, io::Output& out) {
+Drawn draw(const Picture& picture, Painter& painter, Output& out) {
   const CallTree& tree = picture.tree;
   const Options& options = picture.options;
-  const flame::EmbeddedTree embedded = embed(picture, painter);
-  svg::PageStyle style = page_style(&tree, options, picture.layout.levels);
+  const picture::EmbeddedTree embedded = embed(picture, painter);
+  picture::PageStyle style = page_style(&tree, options, picture.layout.levels);
   // The perl's picture has an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
   style.summary = summary_text(tree, picture.layout.boxes.front().count, options) +
-                  flame::left_out_text(embedded, options.factor, options.page.count_name);
+                  picture::left_out_text(embedded, options.factor, options.page.count_name);
   Looks looks(picture, painter);
-  return {.replaced = flame::write_page(picture.layout, style, looks, embedded, out),
+  return {.replaced = picture::write_page(picture.layout, style, looks, embedded, out),
           .is_without_tree = options.embed_limit > 0 && embedded.bytes.empty()};
 }
 
-void draw_error(std::string_view message, const Options& options, io::Output& out) {
-  const svg::PageStyle style = page_style(nullptr, options, 0);
-  svg::PageWriter(style, out).error_page(message);
+void draw_error(std::string_view message, const Options& options, Output& out) {
+  const picture::PageStyle style = page_style(nullptr, options, 0);
+  picture::PageWriter(style, out).error_page(message);
 }
 
 }  // namespace pe::flamesvg

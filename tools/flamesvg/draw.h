@@ -6,17 +6,17 @@
 #include <string>
 #include <string_view>
 
-#include "flame/layout.h"
+#include "base/io/output.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/painter.h"
-#include "io/output.h"
+#include "picture/layout.h"
 
 namespace pe::flamesvg {
 
 /// What a page is made of.
 struct Picture {
-  const calltree::CallTree& tree;
-  const flame::Layout& layout;
+  const picture::CallTree& tree;
+  const picture::Layout& layout;
   const Options& options;
   const NameAttributes& attributes;
 };
@@ -27,9 +27,9 @@ struct Drawn {
 };
 
 /// Writes the page.
-Drawn draw(const Picture& picture, Painter& painter, io::Output& out);
+Drawn draw(const Picture& picture, Painter& painter, Output& out);
 
 /// Writes a page that shows `message` alone.
-void draw_error(std::string_view message, const Options& options, io::Output& out);
+void draw_error(std::string_view message, const Options& options, Output& out);
 
 }  // namespace pe::flamesvg

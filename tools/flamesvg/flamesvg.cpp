@@ -7,7 +7,6 @@
 
 #include "base/plural.h"
 #include "base/quote.h"
-#include "flame/layout.h"
 #include "flamesvg/draw.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
@@ -15,6 +14,7 @@
 #include "flamesvg/palette_map.h"
 #include "flamesvg/perl_names.h"
 #include "flamesvg/profile.h"
+#include "picture/layout.h"
 
 namespace pe {
 namespace {
@@ -24,18 +24,18 @@ using flamesvg::Options;
 using flamesvg::PaletteMap;
 using flamesvg::Profile;
 
-void warn(cli::Io& io, const std::string& what) {
+void warn(Io& io, const std::string& what) {
   io.err.write("flamesvg: " + printable(what) + "\n");
   io.err.flush();
 }
 
 /// Everything that was stepped over or does not add up.
-void report_input(const Profile& profile, const Options& options, cli::Io& io) {
+void report_input(const Profile& profile, const Options& options, Io& io) {
   if (profile.malformed.count > 0)
     warn(io, profile.malformed.describe());
   if (profile.tree.saturated())
     warn(io, "the counts add up to more than 64 bits hold: widths are wrong");
-  const folded::Count total = profile.tree.total(calltree::kRoot);
+  const folded::Count total = profile.tree.total(picture::kRoot);
   if (options.total && *options.total < total)
     warn(io, "--total: ignored, the counts add up to more");
   constexpr std::uint64_t kFewest = 100;  // as flamegraph.pl
@@ -45,17 +45,17 @@ void report_input(const Profile& profile, const Options& options, cli::Io& io) {
 }
 
 /// A page that says so, as flamegraph.pl makes one.
-int report_no_stacks(const Profile& profile, const Options& options, cli::Io& io) {
+int report_no_stacks(const Profile& profile, const Options& options, Io& io) {
   constexpr const char* kNoStacks = "no stack with a count in the input";
   flamesvg::draw_error(kNoStacks, options, io.out);
   warn(io, kNoStacks);
   if (profile.malformed.first.find(": 'PERFILE2") !=
       std::string::npos)  // two stages were forgotten
     warn(io, "this is a sample stream: pipe it through pe-symbolize and stackfold first");
-  return cli::kUsage;
+  return kUsage;
 }
 
-NameAttributes read_attributes(const Options& options, cli::Io& io) {
+NameAttributes read_attributes(const Options& options, Io& io) {
   if (options.name_attributes.empty())
     return {};
   NameAttributes attributes = NameAttributes::read(options.name_attributes);
@@ -67,7 +67,7 @@ NameAttributes read_attributes(const Options& options, cli::Io& io) {
 
 constexpr const char* kPaletteFile = "palette.map";  // as flamegraph.pl
 
-std::optional<PaletteMap> read_palette_map(const Options& options, cli::Io& io) {
+std::optional<PaletteMap> read_palette_map(const Options& options, Io& io) {
   if (!options.keeps_colors)
     return std::nullopt;
   PaletteMap map = PaletteMap::read(kPaletteFile);
@@ -77,19 +77,19 @@ std::optional<PaletteMap> read_palette_map(const Options& options, cli::Io& io) 
   return map;
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const Options options = flamesvg::read_options(line);
   const NameAttributes attributes = read_attributes(options, io);
   std::optional<PaletteMap> kept = read_palette_map(options, io);
   const Profile profile = flamesvg::read_profile(line.operands, options, io.in_fd);
   report_input(profile, options, io);
-  if (profile.tree.total(calltree::kRoot).is_zero())
+  if (profile.tree.total(picture::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
-  const flame::Layout layout =
-      flame::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
-                                    .min_width = options.min_width,
-                                    .total = options.total,
-                                    .has_empty = options.is_perl});
+  const picture::Layout layout =
+      picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
+                                      .min_width = options.min_width,
+                                      .total = options.total,
+                                      .has_empty = options.is_perl});
   flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
   const flamesvg::Drawn drawn = flamesvg::draw(
       {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},
@@ -100,12 +100,12 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     warn(io, "--embed: too small for the frames that are drawn: the page has no tree to zoom into");
   if (kept)
     kept->write(kPaletteFile);
-  return cli::kOk;
+  return kOk;
 }
 
 }  // namespace
 
-const cli::Tool kFlamesvg{
+const Tool kFlamesvg{
     .name = "flamesvg",
     .synopsis = "[OPTION]... [FILE]...",
     .summary = "Draw folded stacks as an interactive SVG flame graph.",
@@ -114,8 +114,6 @@ const cli::Tool kFlamesvg{
     .perl_names = flamesvg::kPerlNames,
 };
 
-int flamesvg_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kFlamesvg, args, io);
-}
+int flamesvg_main(std::span<const std::string> args, Io& io) { return run(kFlamesvg, args, io); }
 
 }  // namespace pe

@@ -5,13 +5,13 @@
 #include <span>
 #include <string>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 
 namespace pe {
 
-extern const cli::Tool kFlamesvg;
+extern const Tool kFlamesvg;
 
 /// The whole tool, for tests: arguments without argv[0], exit status back.
-int flamesvg_main(std::span<const std::string> args, cli::Io& io);
+int flamesvg_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/io/input.h"
+#include "base/io/line_reader.h"
 #include "base/quote.h"
 #include "base/take_until.h"
-#include "io/input.h"
-#include "io/line_reader.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -35,11 +35,11 @@ bool is_safe(std::string_view name, std::string_view value) {
 }
 
 /// false if the field is to be ignored.
-bool take_field(std::string_view key, std::string_view value, svg::FrameExtra& extra) {
+bool take_field(std::string_view key, std::string_view value, picture::FrameExtra& extra) {
   if (key == "title") {
     extra.title = value;
   } else if (key == "id" || key == "class") {
-    if (key == "id" && svg::is_page_id(value))
+    if (key == "id" && picture::is_page_id(value))
       return false;
     extra.group.push_back({std::string(key), std::string(value)});
   } else if (key == "href" || key == "target") {
@@ -48,8 +48,8 @@ bool take_field(std::string_view key, std::string_view value, svg::FrameExtra& e
     extra.link.push_back({std::string(key), std::string(value)});
   } else if (key == "g_extra" || key == "a_extra") {
     auto attributes = parse_attributes(value);
-    const auto is_page_id = [](const svg::Attribute& a) {
-      return a.name == "id" && svg::is_page_id(a.value);
+    const auto is_page_id = [](const picture::Attribute& a) {
+      return a.name == "id" && picture::is_page_id(a.value);
     };
     if (!attributes || std::any_of(attributes->begin(), attributes->end(), is_page_id))
       return false;
@@ -62,10 +62,10 @@ bool take_field(std::string_view key, std::string_view value, svg::FrameExtra& e
 }
 
 /// An element must not have two attributes of one name, nor a link lead nowhere.
-void make_sound(svg::FrameExtra& extra) {
+void make_sound(picture::FrameExtra& extra) {
   for (auto* list : {&extra.group, &extra.link}) {
-    std::vector<svg::Attribute> kept;
-    for (svg::Attribute& a : *list) {
+    std::vector<picture::Attribute> kept;
+    for (picture::Attribute& a : *list) {
       const bool is_new =
           std::none_of(kept.begin(), kept.end(), [&](const auto& k) { return k.name == a.name; });
       if (is_new && a.name != "data-at" && a.name != "data-name")
@@ -94,8 +94,8 @@ bool is_safe_address(std::string_view address) {
   return std::find(std::begin(kSchemes), std::end(kSchemes), scheme) != std::end(kSchemes);
 }
 
-std::optional<std::vector<svg::Attribute>> parse_attributes(std::string_view text) {
-  std::vector<svg::Attribute> attributes;
+std::optional<std::vector<picture::Attribute>> parse_attributes(std::string_view text) {
+  std::vector<picture::Attribute> attributes;
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     if (text.empty())
@@ -116,14 +116,14 @@ std::optional<std::vector<svg::Attribute>> parse_attributes(std::string_view tex
 
 NameAttributes NameAttributes::read(const std::string& path) {
   NameAttributes all;
-  io::Input input = io::Input::open(path, -1);
-  io::LineReader lines(input);
+  Input input = Input::open(path, -1);
+  LineReader lines(input);
   while (const auto line = lines.next()) {
     std::string_view left = *line;
     const auto name = take_until(left, '\t');
     if (!name)
       continue;  // no fields
-    svg::FrameExtra extra;
+    picture::FrameExtra extra;
     while (!left.empty()) {
       const auto end = std::min(left.find('\t'), left.size());
       const std::string_view field = left.substr(0, end);
@@ -140,7 +140,7 @@ NameAttributes NameAttributes::read(const std::string& path) {
   return all;
 }
 
-const svg::FrameExtra* NameAttributes::find(std::string_view name) const {
+const picture::FrameExtra* NameAttributes::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &found->second;
 }

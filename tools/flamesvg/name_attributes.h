@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "svg/page.h"
+#include "picture/svg/page.h"
 
 namespace pe::flamesvg {
 
@@ -24,21 +24,21 @@ class NameAttributes {
   static NameAttributes read(const std::string& path);
 
   /// Null if nothing is known about the name.  Lives as long as *this.
-  [[nodiscard]] const svg::FrameExtra* find(std::string_view name) const;
+  [[nodiscard]] const picture::FrameExtra* find(std::string_view name) const;
 
   /// Fields that are none, or refused.
   [[nodiscard]] std::uint64_t ignored() const noexcept { return ignored_; }
   [[nodiscard]] const std::string& first_ignored() const noexcept { return first_ignored_; }
 
  private:
-  std::map<std::string, svg::FrameExtra, std::less<>> by_name_;
+  std::map<std::string, picture::FrameExtra, std::less<>> by_name_;
   std::uint64_t ignored_ = 0;
   std::string first_ignored_;  ///< "FILE:LINE: 'field'"
 };
 
 /// `a="x" b='y'`; nullopt if it is anything else, or holds a handler of events or
 /// a link to script.
-std::optional<std::vector<svg::Attribute>> parse_attributes(std::string_view text);
+std::optional<std::vector<picture::Attribute>> parse_attributes(std::string_view text);
 
 /// May a link lead there?  To relative addresses, and by http, https, ftp, mailto and file.
 bool is_safe_address(std::string_view address);

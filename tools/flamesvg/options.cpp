@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "cli/choice.h"
 #include "flamesvg/perl_names.h"
 
 namespace pe::flamesvg {
@@ -19,30 +19,30 @@ namespace {
 
 namespace po = boost::program_options;
 
-using flame::refuse;
+using picture::refuse;
 
-constexpr flame::NumberRange kFactors{.low = 0, .high = 1e18};
+constexpr picture::NumberRange kFactors{.low = 0, .high = 1e18};
 
-svg::Palette read_palette(const cli::CommandLine& line) {
+picture::Palette read_palette(const CommandLine& line) {
   const auto* text = line.text("colors") != nullptr ? line.text("colors") : line.text("color");
   if (text == nullptr)
-    return svg::Palette::kHot;
-  const auto palette = svg::find_palette(*text);
+    return picture::Palette::kHot;
+  const auto palette = picture::find_palette(*text);
   if (!palette && line.has("compat"))
-    return svg::Palette::kBlack;
+    return picture::Palette::kBlack;
   if (!palette)
-    refuse("colors", "not one of " + svg::palette_names(), *text);
+    refuse("colors", "not one of " + picture::palette_names(), *text);
   return *palette;
 }
 
-void read_shade(const cli::CommandLine& line, Options& options) {
+void read_shade(const CommandLine& line, Options& options) {
   if (line.has("hash"))
-    options.shade = svg::Shade::kByHash;
+    options.shade = picture::Shade::kByHash;
   if (line.has("hash") && line.has("compat"))
     return;  // even with --random
   if (!line.has("random") && !line.has("seed"))
     return;
-  options.shade = svg::Shade::kByChance;
+  options.shade = picture::Shade::kByChance;
   options.seed = std::random_device()();
   if (const auto* text = line.text("seed")) {
     const auto seed = parse_number<std::uint64_t>(*text);
@@ -52,24 +52,24 @@ void read_shade(const cli::CommandLine& line, Options& options) {
   }
 }
 
-void read_colors(const cli::CommandLine& line, Options& options) {
+void read_colors(const CommandLine& line, Options& options) {
   const bool is_chosen = line.has("bgcolors") || line.has("dark");
   if (line.has("compat") && !is_chosen)
-    options.page.theme = svg::Theme::kLight;
+    options.page.theme = picture::Theme::kLight;
   read_shade(line, options);
-  options.page.legend = svg::legend_of(options.palette);
+  options.page.legend = picture::legend_of(options.palette);
   options.page.geometry.has_legend = !options.page.legend.empty();
   options.keeps_colors = line.has("cp");
   options.negate = line.has("negate");
 }
 
-std::string_view default_title(const cli::CommandLine& line) {
+std::string_view default_title(const CommandLine& line) {
   if (line.has("flamechart"))
     return "Flame Chart";
   return line.has("inverted") ? "Icicle Graph" : "Flame Graph";
 }
 
-std::optional<folded::Count> read_count(const cli::CommandLine& line, const char* option) {
+std::optional<folded::Count> read_count(const CommandLine& line, const char* option) {
   const auto* text = line.text(option);
   if (text == nullptr)
     return std::nullopt;
@@ -79,13 +79,13 @@ std::optional<folded::Count> read_count(const cli::CommandLine& line, const char
   return count;
 }
 
-constexpr cli::Choice<Order> kOrders[] = {
+constexpr Choice<Order> kOrders[] = {
     {"name", Order::kName},
     {"width", Order::kWidth},
 };
 
-Order read_order(const cli::CommandLine& line) {
-  const Order order = cli::choose(line, "sort", kOrders, Order::kName);
+Order read_order(const CommandLine& line) {
+  const Order order = choose(line, "sort", kOrders, Order::kName);
   if (!line.has("flamechart"))
     return order;
   if (line.has("sort"))
@@ -93,7 +93,7 @@ Order read_order(const cli::CommandLine& line) {
   return Order::kInput;
 }
 
-void read_shape(const cli::CommandLine& line, Options& options) {
+void read_shape(const CommandLine& line, Options& options) {
   options.is_perl = line.has("compat");
   options.page.geometry.subtitle_overlaps = options.is_perl;
   options.order = read_order(line);
@@ -111,41 +111,41 @@ void read_shape(const cli::CommandLine& line, Options& options) {
 
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  flame::add_page_options(options);
+  picture::add_page_options(options);
   options.add_options()                                        //
       ("max-depth", text("N"), "fold deeper frames into one")  //
-      ("colors", cli::one_of("PALETTE", svg::palette_names()),
-       ("one of " + svg::palette_names() + " (default hot)").c_str())                   //
-      ("color", cli::one_of("PALETTE", svg::palette_names()), "the same")               //
-      ("hash", "similar names get similar shades")                                      //
-      ("random", "shades by chance")                                                    //
-      ("seed", text("N"), "shades by chance, the same for the same N")                  //
-      ("cp", "keep the colours of functions in the file palette.map")                   //
-      ("negate", "swap the colours and signs of differences")                           //
-      ("reverse", "merge stacks from the leaf, not from the root")                      //
-      ("flamechart", "keep the order of the input: x is time")                          //
-      ("sort", cli::one_of("HOW", kOrders), "order frames by name (default) or width")  //
-      ("total", text("COUNT"), "what the whole width stands for (default the sum)")     //
-      ("factor", text("N"), "multiply shown counts by N (default 1)")                   //
-      ("lost", text("COUNT"), "draw a frame for samples that were lost")                //
-      ("nameattr", text("FILE"), "titles, links, classes of functions")                 //
+      ("colors", one_of("PALETTE", picture::palette_names()),
+       ("one of " + picture::palette_names() + " (default hot)").c_str())            //
+      ("color", one_of("PALETTE", picture::palette_names()), "the same")             //
+      ("hash", "similar names get similar shades")                                   //
+      ("random", "shades by chance")                                                 //
+      ("seed", text("N"), "shades by chance, the same for the same N")               //
+      ("cp", "keep the colours of functions in the file palette.map")                //
+      ("negate", "swap the colours and signs of differences")                        //
+      ("reverse", "merge stacks from the leaf, not from the root")                   //
+      ("flamechart", "keep the order of the input: x is time")                       //
+      ("sort", one_of("HOW", kOrders), "order frames by name (default) or width")    //
+      ("total", text("COUNT"), "what the whole width stands for (default the sum)")  //
+      ("factor", text("N"), "multiply shown counts by N (default 1)")                //
+      ("lost", text("COUNT"), "draw a frame for samples that were lost")             //
+      ("nameattr", text("FILE"), "titles, links, classes of functions")              //
       ("compat", "draw exactly as flamegraph.pl");
 }
 
-Options read_options(const cli::CommandLine& line) {
-  const svg::Palette palette = read_palette(line);
+Options read_options(const CommandLine& line) {
+  const picture::Palette palette = read_palette(line);
   Options options;
-  static_cast<flame::PageOptions&>(options) =
-      flame::read_page_options(line, default_title(line), default_background(palette));
+  static_cast<picture::PageOptions&>(options) =
+      picture::read_page_options(line, default_title(line), default_background(palette));
   options.palette = palette;
   read_colors(line, options);
   read_shape(line, options);
-  flame::read_number(line, "factor", kFactors, options.factor);
+  picture::read_number(line, "factor", kFactors, options.factor);
   if (options.is_perl && options.factor == 0)
     refuse("factor", "not a number above 0", *line.text("factor"));
   if (options.is_perl)
     unescape_texts(options.page);
-  flame::read_text(line, "nameattr", options.name_attributes);
+  picture::read_text(line, "nameattr", options.name_attributes);
   if (!options.name_attributes.empty())  // links need elements of their own
     options.embed_limit = 0;
   return options;

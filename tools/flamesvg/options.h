@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "cli/run.h"
-#include "flame/page_options.h"
+#include "base/cli/run.h"
 #include "folded/count.h"
-#include "svg/colors.h"
+#include "picture/page_options.h"
+#include "picture/svg/colors.h"
 
 namespace pe::flamesvg {
 
@@ -24,9 +24,9 @@ enum class Order {
   kInput,  ///< as the lines came: a flame chart
 };
 
-struct Options : flame::PageOptions {
-  svg::Palette palette = svg::Palette::kHot;
-  svg::Shade shade = svg::Shade::kBySum;
+struct Options : picture::PageOptions {
+  picture::Palette palette = picture::Palette::kHot;
+  picture::Shade shade = picture::Shade::kBySum;
   std::uint64_t seed = 0;  ///< of colours by chance
   Order order = Order::kName;
   bool is_perl = false;  ///< --compat: exactly as flamegraph.pl, quirks included
@@ -43,6 +43,6 @@ struct Options : flame::PageOptions {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::flamesvg

@@ -5,7 +5,7 @@
 
 namespace pe::flamesvg {
 
-svg::Rgb Painter::color_of_name(std::string_view name) const {
+picture::Rgb Painter::color_of_name(std::string_view name) const {
   if (kept_ != nullptr)
     if (const auto color = kept_->find(name))
       return *color;
@@ -14,17 +14,17 @@ svg::Rgb Painter::color_of_name(std::string_view name) const {
     return {222, 214, 196};
   if (!options_.lost.is_zero() && name == kLostName)
     return {170, 170, 170};
-  return svg::frame_color(options_.palette, options_.shade, name, options_.seed);
+  return picture::frame_color(options_.palette, options_.shade, name, options_.seed);
 }
 
-svg::Rgb Painter::paint(calltree::NodeId node) {
+picture::Rgb Painter::paint(picture::NodeId node) {
   const std::string_view name = tree_.name(node);
   const auto delta = tree_.delta(node);
-  if (delta && !svg::separator_color(name)) {
+  if (delta && !picture::separator_color(name)) {
     const double largest = std::max(tree_.largest_delta(), options_.is_perl ? 1.0 : 0.0);
-    return svg::difference_color(options_.negate ? -*delta : *delta, largest);
+    return picture::difference_color(options_.negate ? -*delta : *delta, largest);
   }
-  const svg::Rgb color = color_of_name(name);
+  const picture::Rgb color = color_of_name(name);
   if (kept_ != nullptr)
     kept_->add(name, color);
   return color;

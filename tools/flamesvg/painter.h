@@ -6,26 +6,26 @@
 #include <optional>
 #include <string_view>
 
-#include "calltree/call_tree.h"
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
+#include "picture/tree/call_tree.h"
 
 namespace pe::flamesvg {
 
 class Painter {
  public:
   /// Both must outlive the painter, and so must `kept` (null: none).
-  Painter(const calltree::CallTree& tree, const Options& options, PaletteMap* kept)
+  Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept)
       : tree_(tree), options_(options), kept_(kept) {}
 
   /// Of a frame that is drawn; its colour is kept.
-  svg::Rgb paint(calltree::NodeId node);
+  picture::Rgb paint(picture::NodeId node);
 
   /// What frames of this name have, unless they have a difference.
-  [[nodiscard]] svg::Rgb color_of_name(std::string_view name) const;
+  [[nodiscard]] picture::Rgb color_of_name(std::string_view name) const;
 
  private:
-  const calltree::CallTree& tree_;
+  const picture::CallTree& tree_;
   const Options& options_;
   PaletteMap* kept_;
 };

@@ -9,10 +9,10 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/io/input.h"
+#include "base/io/line_reader.h"
+#include "base/io/replace_file.h"
 #include "base/parse_number.h"
-#include "io/input.h"
-#include "io/line_reader.h"
-#include "io/replace_file.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -24,7 +24,7 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
-std::optional<svg::Rgb> parse_rgb(std::string_view text) {
+std::optional<picture::Rgb> parse_rgb(std::string_view text) {
   constexpr std::string_view kBegin = "rgb(";
   if (!text.starts_with(kBegin) || !text.ends_with(')'))
     return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<svg::Rgb> parse_rgb(std::string_view text) {
     channels[i] = *value;
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
   }
-  return svg::Rgb{channels[0], channels[1], channels[2]};
+  return picture::Rgb{channels[0], channels[1], channels[2]};
 }
 
 PaletteMap PaletteMap::read(const std::string& path) {
@@ -50,8 +50,8 @@ PaletteMap PaletteMap::read(const std::string& path) {
     return map;
   if (!S_ISREG(status.st_mode))  // a pipe would be waited for
     throw Error(path + ": not a regular file");
-  io::Input input = io::Input::open(path, -1);
-  io::LineReader lines(input);
+  Input input = Input::open(path, -1);
+  LineReader lines(input);
   while (auto line = lines.next()) {
     if (line->ends_with('\r'))
       line->remove_suffix(1);
@@ -71,16 +71,16 @@ void PaletteMap::write(const std::string& path) const {
   for (const auto& [name, color] : colors_)
     fmt::format_to(std::back_inserter(text), "{}->rgb({},{},{})\n", name, color.r, color.g,
                    color.b);
-  io::replace_file(path, text);
+  replace_file(path, text);
 }
 
-void PaletteMap::add(std::string_view name, svg::Rgb color) {
-  if (!svg::separator_color(name))
+void PaletteMap::add(std::string_view name, picture::Rgb color) {
+  if (!picture::separator_color(name))
     colors_.emplace(name, color);
 }
 
-std::optional<svg::Rgb> PaletteMap::find(std::string_view name) const {
-  const auto found = svg::separator_color(name) ? colors_.end() : colors_.find(name);
+std::optional<picture::Rgb> PaletteMap::find(std::string_view name) const {
+  const auto found = picture::separator_color(name) ? colors_.end() : colors_.find(name);
   return found == colors_.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "svg/colors.h"
+#include "picture/svg/colors.h"
 
 namespace pe::flamesvg {
 
@@ -23,17 +23,17 @@ class PaletteMap {
   void write(const std::string& path) const;
 
   /// Separators between parts of a stack have colours of their own: find() and add() skip them.
-  [[nodiscard]] std::optional<svg::Rgb> find(std::string_view name) const;
-  void add(std::string_view name, svg::Rgb color);
+  [[nodiscard]] std::optional<picture::Rgb> find(std::string_view name) const;
+  void add(std::string_view name, picture::Rgb color);
   /// Lines that are no "name->rgb(R,G,B)".
   [[nodiscard]] std::uint64_t ignored_lines() const noexcept { return ignored_lines_; }
 
  private:
-  std::map<std::string, svg::Rgb, std::less<>> colors_;
+  std::map<std::string, picture::Rgb, std::less<>> colors_;
   std::uint64_t ignored_lines_ = 0;
 };
 
 /// The colour that "rgb(R,G,B)" names; blanks may stand around the numbers.
-std::optional<svg::Rgb> parse_rgb(std::string_view text);
+std::optional<picture::Rgb> parse_rgb(std::string_view text);
 
 }  // namespace pe::flamesvg

@@ -7,9 +7,7 @@
 namespace pe::flamesvg {
 namespace {
 
-using cli::Takes;
-
-constexpr cli::PerlOption kOptions[] = {
+constexpr PerlOption kOptions[] = {
     {.name = "title", .takes = Takes::kText, .empty_is_none = true},
     {.name = "subtitle", .takes = Takes::kText},
     {.name = "width", .takes = Takes::kInteger},
@@ -39,15 +37,15 @@ constexpr cli::PerlOption kOptions[] = {
 
 constexpr std::string_view kCompat[] = {"--compat"};
 
-constexpr cli::PerlName kNames[] = {
+constexpr PerlName kNames[] = {
     {.name = "flamegraph.pl", .extra_args = kCompat, .options = kOptions},
 };
 
 }  // namespace
 
-constinit const std::span<const cli::PerlName> kPerlNames = kNames;
+constinit const std::span<const PerlName> kPerlNames = kNames;
 
-void unescape_texts(svg::PageStyle& page) {
+void unescape_texts(picture::PageStyle& page) {
   constexpr std::pair<std::string_view, char> kReferences[] = {
       {"&lt;", '<'},   {"&gt;", '>'},    {"&quot;", '"'},
       {"&#39;", '\''}, {"&apos;", '\''}, {"&amp;", '&'},

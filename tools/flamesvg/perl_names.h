@@ -4,15 +4,15 @@
 
 #include <span>
 
-#include "cli/getopt_long.h"
-#include "svg/page.h"
+#include "base/cli/getopt_long.h"
+#include "picture/svg/page.h"
 
 namespace pe::flamesvg {
 
-extern const std::span<const cli::PerlName> kPerlNames;
+extern const std::span<const PerlName> kPerlNames;
 
 /// flamegraph.pl copies its texts into the file, so the scripts that call it escape them: gives
 /// characters for references to them.
-void unescape_texts(svg::PageStyle& page);
+void unescape_texts(picture::PageStyle& page);
 
 }  // namespace pe::flamesvg

@@ -4,20 +4,20 @@
 #include <optional>
 #include <utility>
 
-#include "calltree/neighbour_builder.h"
-#include "calltree/reshaper.h"
-#include "calltree/tree_builder.h"
 #include "flamesvg/stack_text.h"
 #include "folded/ordered_stacks.h"
+#include "picture/tree/neighbour_builder.h"
+#include "picture/tree/reshaper.h"
+#include "picture/tree/tree_builder.h"
 
 namespace pe::flamesvg {
 namespace {
 
-using calltree::CallTree;
-using calltree::Differences;
-using calltree::NeighbourBuilder;
 using folded::Columns;
 using folded::FoldedLine;
+using picture::CallTree;
+using picture::Differences;
+using picture::NeighbourBuilder;
 
 /// Lines on their way from the file to the tree.
 class Stacks {
@@ -45,7 +45,7 @@ class Stacks {
 
   template <typename Builder>
   void add(const FoldedLine& line, Builder& builder) {
-    if (options_.palette == svg::Palette::kChain) {
+    if (options_.palette == picture::Palette::kChain) {
       mark_wakers(line.stack, chain_);
       builder.add(chain_, line.count, line.before);
     } else {
@@ -70,7 +70,7 @@ class Stacks {
 };
 
 CallTree merged(Stacks& stacks) {
-  calltree::TreeBuilder builder;
+  picture::TreeBuilder builder;
   while (const auto line = stacks.next())
     stacks.add(*line, builder);
   return std::move(builder).finish();
@@ -107,9 +107,9 @@ Profile read_profile(std::span<const std::string> files, const Options& options,
   Stacks stacks(files, options, stdin_fd);
   CallTree tree = build(stacks, options);
   if (options.max_depth)
-    tree = calltree::Reshaper::limited(std::move(tree), *options.max_depth);
+    tree = picture::Reshaper::limited(std::move(tree), *options.max_depth);
   if (options.order == Order::kWidth)
-    tree = calltree::Reshaper::by_width(std::move(tree));
+    tree = picture::Reshaper::by_width(std::move(tree));
   return {.tree = std::move(tree), .malformed = stacks.malformed()};
 }
 

@@ -5,14 +5,14 @@
 #include <span>
 #include <string>
 
-#include "calltree/call_tree.h"
 #include "flamesvg/options.h"
 #include "folded/folded_reader.h"
+#include "picture/tree/call_tree.h"
 
 namespace pe::flamesvg {
 
 struct Profile {
-  calltree::CallTree tree;
+  picture::CallTree tree;
   folded::MalformedLines malformed;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/stack_text.h"
 
-#include "calltree/stack_path.h"
+#include "picture/tree/stack_path.h"
 
 namespace pe::flamesvg {
 
 void reverse_frames(std::string_view stack, std::string& out) {
-  stack = calltree::without_empty_end(stack);
+  stack = picture::without_empty_end(stack);
   out.clear();
   for (;;) {
     const auto separator = stack.rfind(';');

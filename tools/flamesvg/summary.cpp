@@ -8,17 +8,17 @@
 #include <numeric>
 #include <vector>
 
-#include "calltree/functions.h"
-#include "flame/numbers.h"
-#include "svg/colors.h"
+#include "picture/numbers.h"
+#include "picture/svg/colors.h"
+#include "picture/tree/functions.h"
 
 namespace pe::flamesvg {
 namespace {
 
-using calltree::CallTree;
-using calltree::kRoot;
-using calltree::NodeId;
-using flame::grouped_count;
+using picture::CallTree;
+using picture::grouped_count;
+using picture::kRoot;
+using picture::NodeId;
 
 /// How many nodes something was counted in.
 std::uint64_t stacks_of(const CallTree& tree) {
@@ -53,7 +53,7 @@ std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_n
   std::string text;
   for (auto name = order.begin(); name != shown && !of_names[*name].is_zero(); ++name)
     text += fmt::format("{}{} {:.2f}%", text.empty() ? "" : ", ",
-                        svg::without_mark(tree.name_text(*name)),
+                        picture::without_mark(tree.name_text(*name)),
                         100 * of_names[*name].as_double() / whole);
   return text;
 }
@@ -61,8 +61,7 @@ std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_n
 }  // namespace
 
 std::string summary_text(const CallTree& tree, folded::Count whole, const Options& options) {
-  calltree::FunctionCounts functions =
-      calltree::function_counts(tree, tree.selves(), tree.totals());
+  picture::FunctionCounts functions = picture::function_counts(tree, tree.selves(), tree.totals());
   if (options.reverse)  // what ran stands on the root
     functions.self = totals_on_root(tree);
   return fmt::format("{} {} in {}, {}. Largest by themselves: {}. Largest with what they call: {}.",

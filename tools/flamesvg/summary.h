@@ -5,15 +5,15 @@
 
 #include <string>
 
-#include "calltree/call_tree.h"
 #include "flamesvg/options.h"
+#include "picture/tree/call_tree.h"
 
 namespace pe::flamesvg {
 
 /// How much was counted, and the functions with the largest shares: of their
 /// own, and together with what they called (a recursive function counts once).
 /// `whole` is 100 %.
-std::string summary_text(const calltree::CallTree& tree, folded::Count whole,
+std::string summary_text(const picture::CallTree& tree, folded::Count whole,
                          const Options& options);
 
 }  // namespace pe::flamesvg

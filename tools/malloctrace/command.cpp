@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "heap/layout.h"
-#include "preload/command.h"
+#include "inprocess/command.h"
+#include "malloctrace/heap/layout.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -35,17 +35,17 @@ void check_is_not_output(const std::string& program, const std::string& output) 
 
 void check_can_be_traced(const std::string& path) {
   check_address_limit();
-  preload::check_takes_library(path);
+  inprocess::check_takes_library(path);
 }
 
 std::vector<std::string> tracing_environment(const Options& options, const std::string& library,
-                                             const preload::Listener& listener) {
+                                             const inprocess::Listener& listener) {
   std::string settings = fmt::format("MALLOCTRACE=socket={},key={},sample={},depth={},follow={}",
                                      listener.socket_name(), listener.key(), options.sample_bytes,
                                      options.max_depth, options.follow ? 1 : 0);
   if (options.with_mmap)
     settings += ",mmap=1";
-  return {preload::preload_variable(library), std::move(settings)};
+  return {inprocess::preload_variable(library), std::move(settings)};
 }
 
 }  // namespace pe::malloctrace

@@ -11,7 +11,7 @@ namespace pe::malloctrace {
 namespace {
 
 /// "main  main.cpp:7  [program]"
-std::string text_of(const naming::Function& function, std::string_view module) {
+std::string text_of(const names::Function& function, std::string_view module) {
   std::string text = printable(function.name);
   if (!function.file.empty())
     text += fmt::format("  {}:{}", printable(file_name(function.file)), function.line);
@@ -31,9 +31,9 @@ void FrameNames::begin_process(pid_t pid, const heap::Heap& heap) {
   heap_ = &heap;
 }
 
-proc::Mapping FrameNames::mapping_of(const heap::Frame& frame) {
-  proc::MappedFile file{.path = "//anon"};
-  proc::Mapping mapping{.start = 0, .end = ~std::uint64_t{0}};
+stream::Mapping FrameNames::mapping_of(const heap::Frame& frame) {
+  stream::MappedFile file{.path = "//anon"};
+  stream::Mapping mapping{.start = 0, .end = ~std::uint64_t{0}};
   if (frame.module != 0) {
     const heap::Module& module = heap_->modules[frame.module - 1];
     if (module.path_length > 0)
@@ -52,9 +52,9 @@ const std::vector<char32_t>& FrameNames::at(const heap::Frame& frame) {
   std::vector<char32_t>& numbers = item->second;
   if (!is_new)
     return numbers;
-  const proc::Mapping mapping = mapping_of(frame);
-  const naming::Resolved resolved = resolver_.user(pid_, avma, &mapping);
-  for (const naming::Function& function : resolved.functions)
+  const stream::Mapping mapping = mapping_of(frame);
+  const names::Resolved resolved = resolver_.user(pid_, avma, &mapping);
+  for (const names::Function& function : resolved.functions)
     numbers.push_back(number_of(text_of(function, resolved.module)));
   return numbers;
 }

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "heap/heap.h"
-#include "naming/resolver.h"
-#include "proc/process_table.h"
+#include "malloctrace/heap/heap.h"
+#include "names/resolver.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::malloctrace {
 
@@ -32,7 +32,7 @@ class FrameNames {
 
  private:
   struct FileLess {
-    bool operator()(const proc::MappedFile& a, const proc::MappedFile& b) const {
+    bool operator()(const stream::MappedFile& a, const stream::MappedFile& b) const {
       return std::tie(a.path, a.device, a.inode) < std::tie(b.path, b.device, b.inode);
     }
   };
@@ -48,12 +48,12 @@ class FrameNames {
     }
   };
 
-  proc::Mapping mapping_of(const heap::Frame& frame);
+  stream::Mapping mapping_of(const heap::Frame& frame);
 
-  naming::Resolver resolver_;
+  names::Resolver resolver_;
   std::uint32_t pid_ = 0;
   const heap::Heap* heap_ = nullptr;
-  std::set<proc::MappedFile, FileLess> files_;                         ///< what mappings point to
+  std::set<stream::MappedFile, FileLess> files_;                       ///< what mappings point to
   std::unordered_map<Place, std::vector<char32_t>, PlaceHash> known_;  ///< of the process
   std::unordered_map<std::string, char32_t> numbers_;
   std::vector<const std::string*> texts_;  ///< in numbers_, whose nodes do not move

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "perf/event.h"
+#include "stream/records/event.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -83,7 +83,7 @@ bool have_overlaps(const std::vector<heap::Module>& modules) {
 
 }  // namespace
 
-HeapStream::HeapStream(io::Output& out) : writer_(out) {
+HeapStream::HeapStream(Output& out) : writer_(out) {
   writer_.write_header();
   std::uint64_t id = kFirstId;
   for (std::size_t i = 0; i < kHeapEvents.size(); ++i, ++id)

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "malloctrace/processes.h"
-#include "perf/stream_writer.h"
+#include "stream/stream_writer.h"
 
 namespace pe::malloctrace {
 
 class HeapStream {
  public:
   /// Begins the stream.  `out` must outlive this.
-  explicit HeapStream(io::Output& out);
+  explicit HeapStream(Output& out);
 
   void add(const HeapOfProcess& process);
   /// Ends the stream.
@@ -38,8 +38,8 @@ class HeapStream {
   void write_site(const HeapOfProcess& process, const heap::Site& site);
   void finish_record(std::uint32_t pid);
 
-  perf::StreamWriter writer_;
-  perf::RecordBuilder builder_;
+  stream::StreamWriter writer_;
+  stream::RecordBuilder builder_;
   std::vector<heap::Frame> frames_;
   std::vector<std::uint64_t> chain_;
   /// What the stream says is mapped, by start.

@@ -8,7 +8,7 @@
 
 namespace pe::malloctrace {
 
-bool Interrupts::goes_on_after(const cli::StopSignal& signal, std::uint64_t now_ns) {
+bool Interrupts::goes_on_after(const StopSignal& signal, std::uint64_t now_ns) {
   if (signal.number != SIGINT)
     return false;
   // timeout(1), for one, sends the same signal twice, to us and to our group.

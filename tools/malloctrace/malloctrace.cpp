@@ -9,22 +9,22 @@
 #include <optional>
 #include <vector>
 
+#include "base/cli/child.h"
+#include "base/cli/progress.h"
+#include "base/cli/stop_signals.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "cli/child.h"
-#include "cli/progress.h"
-#include "cli/stop_signals.h"
+#include "inprocess/command.h"
 #include "malloctrace/command.h"
 #include "malloctrace/interrupts.h"
 #include "malloctrace/options.h"
 #include "malloctrace/processes.h"
 #include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
-#include "preload/command.h"
-#include "recording/drain.h"
-#include "recording/own_cost.h"
-#include "recording/watch.h"
+#include "record/own_cost.h"
+#include "record/stream/drain.h"
+#include "record/watch.h"
 
 namespace pe {
 namespace {
@@ -32,9 +32,9 @@ namespace {
 using malloctrace::HeapOfProcess;
 using malloctrace::Options;
 using malloctrace::Processes;
-using recording::Ended;
+using record::Ended;
 
-void say(cli::Io& io, const std::string& what) {
+void say(Io& io, const std::string& what) {
   io.err.write("malloctrace: " + printable(what) + "\n");
   io.err.flush();
 }
@@ -51,7 +51,7 @@ void allow_many_descriptors() {
 /// What takes part, in the order in which it is set up.
 class Trace {
  public:
-  Trace(const Options& options, cli::Io& io);
+  Trace(const Options& options, Io& io);
 
   /// Until something ends it; returns the status.
   int run();
@@ -63,31 +63,29 @@ class Trace {
   [[nodiscard]] std::string describe_tracing(const malloctrace::Summary& all) const;
   void tell_end(const malloctrace::Summary& all, Ended ended);
 
-  recording::OwnCost cost_;
+  record::OwnCost cost_;
   const Options& options_;
-  cli::Io& io_;
-  cli::StopSignals signals_;
+  Io& io_;
+  StopSignals signals_;
   Processes processes_;
   malloctrace::Snapshots snapshots_;
-  cli::Child child_;
-  std::optional<io::FileOutput> file_;
-  io::Output* out_ = nullptr;
+  Child child_;
+  std::optional<FileOutput> file_;
+  Output* out_ = nullptr;
   std::optional<malloctrace::Sink> sink_;
 };
 
-cli::Child start_traced(const Options& options, const Processes& processes,
-                        const cli::SignalState& signals) {
-  const std::string program = preload::find_program(options.command.front());
+Child start_traced(const Options& options, const Processes& processes, const SignalState& signals) {
+  const std::string program = inprocess::find_program(options.command.front());
   if (options.writes_file())
     malloctrace::check_is_not_output(program, options.output);
   malloctrace::check_can_be_traced(program);
-  const std::string library = preload::find_library("libmalloctrace_preload.so");
-  return cli::Child::start(
-      options.command, options.writes_file() ? -1 : STDERR_FILENO, signals,
-      malloctrace::tracing_environment(options, library, processes.listener()));
+  const std::string library = inprocess::find_library("libmalloctrace_preload.so");
+  return Child::start(options.command, options.writes_file() ? -1 : STDERR_FILENO, signals,
+                      malloctrace::tracing_environment(options, library, processes.listener()));
 }
 
-Trace::Trace(const Options& options, cli::Io& io)
+Trace::Trace(const Options& options, Io& io)
     : options_(options),
       io_(io),
       processes_([this](const HeapOfProcess& process) { sink_->add(process); }),
@@ -96,7 +94,7 @@ Trace::Trace(const Options& options, cli::Io& io)
   allow_many_descriptors();  // the command has its own limit already
   // Only now: a run that cannot be made must not cost an older one its file.
   if (options.writes_file())
-    file_.emplace(options.output, io::Named::kAtOnce);
+    file_.emplace(options.output, Named::kAtOnce);
   out_ = file_ ? &*file_ : &io.out;
   sink_.emplace(options, *out_);
 }
@@ -111,29 +109,29 @@ int Trace::run() {
     throw BrokenPipe("stdout");
   cost_.end_wall();
   finish(ended);
-  return recording::end_status(&child_, ended, [this](const std::string& what) { say(io_, what); });
+  return record::end_status(&child_, ended, [this](const std::string& what) { say(io_, what); });
 }
 
 Ended Trace::watch() {
   constexpr std::uint64_t kTickNs = std::uint64_t{Processes::kTickMs} * 1'000'000;
-  cli::Progress progress(io_.err, options_.quiet);
-  recording::TargetWatch nothing_else({}, {});
+  Progress progress(io_.err, options_.quiet);
+  record::TargetWatch nothing_else({}, {});
   const std::vector<int> fds{processes_.fd(), snapshots_.fd()};
-  recording::Ending ending(signals_, std::nullopt);
+  record::Ending ending(signals_, std::nullopt);
   malloctrace::Interrupts interrupts(child_);
-  ending.bear_signals_by([&](const cli::StopSignal& signal) {
-    return interrupts.goes_on_after(signal, recording::monotonic_ns());
+  ending.bear_signals_by([&](const StopSignal& signal) {
+    return interrupts.goes_on_after(signal, record::monotonic_ns());
   });
-  const recording::WatchRequest request{.ending = ending,
-                                        .child = &child_,
-                                        .targets = nothing_else,
-                                        .ring_fds = fds,
-                                        .reader_fd = options_.report ? -1 : out_->fd()};
-  const std::uint64_t began_ns = recording::monotonic_ns();
+  const record::WatchRequest request{.ending = ending,
+                                     .child = &child_,
+                                     .targets = nothing_else,
+                                     .ring_fds = fds,
+                                     .reader_fd = options_.report ? -1 : out_->fd()};
+  const std::uint64_t began_ns = record::monotonic_ns();
   std::uint64_t tick = 0;
-  const Ended ended = recording::watch(request, [&] {
+  const Ended ended = record::watch(request, [&] {
     processes_.pass();
-    const std::uint64_t now_ns = recording::monotonic_ns();
+    const std::uint64_t now_ns = record::monotonic_ns();
     if (const std::uint64_t now = (now_ns - began_ns) / kTickNs; now != tick)
       processes_.tick(static_cast<std::uint32_t>(tick = now));
     snapshots_.write_due(now_ns);
@@ -143,7 +141,7 @@ Ended Trace::watch() {
       return fmt::format("malloctrace: {} running, {} ended", processes_.running(),
                          sink_->summary().processes);
     });
-    return std::optional(kTickNs - (recording::monotonic_ns() - began_ns) % kTickNs);
+    return std::optional(kTickNs - (record::monotonic_ns() - began_ns) % kTickNs);
   });
   progress.clear();
   return ended;
@@ -195,7 +193,7 @@ void Trace::tell_end(const malloctrace::Summary& all, Ended ended) {
   say(io_, line);
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const Options options = malloctrace::read_options(line);
   if (!options.writes_file() && !options.report && io.out.is_terminal())
     throw UsageError(
@@ -206,7 +204,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 
 }  // namespace
 
-const cli::Tool kMalloctrace{
+const Tool kMalloctrace{
     .name = "malloctrace",
     .synopsis = "[OPTION]... [--] COMMAND [ARG]...",
     .summary = "Record where a program allocates, what it leaks, and what its peak was made of.",
@@ -215,8 +213,8 @@ const cli::Tool kMalloctrace{
     .runs_command = true,
 };
 
-int malloctrace_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kMalloctrace, args, io);
+int malloctrace_main(std::span<const std::string> args, Io& io) {
+  return run(kMalloctrace, args, io);
 }
 
 }  // namespace pe

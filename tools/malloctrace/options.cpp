@@ -28,7 +28,7 @@ std::uint64_t read_bytes(const char* option, const std::string& typed) {
   return *bytes;
 }
 
-std::optional<std::uint64_t> read_seconds(const cli::CommandLine& line, const char* option) {
+std::optional<std::uint64_t> read_seconds(const CommandLine& line, const char* option) {
   const auto* typed = line.text(option);
   if (typed == nullptr)
     return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<std::uint64_t> read_seconds(const cli::CommandLine& line, const ch
 }
 
 template <typename T>
-T read_count(const cli::CommandLine& line, const char* option, T otherwise) {
+T read_count(const CommandLine& line, const char* option, T otherwise) {
   const auto* typed = line.text(option);
   if (typed == nullptr)
     return otherwise;
@@ -51,7 +51,7 @@ T read_count(const cli::CommandLine& line, const char* option, T otherwise) {
   return *number;
 }
 
-void check_together(const cli::CommandLine& line, const Options& options) {
+void check_together(const CommandLine& line, const Options& options) {
   if (line.has("follow") && line.has("no-follow"))
     throw UsageError("--follow and --no-follow exclude each other");
   for (const char* option : {"top", "leak-age", "lines"})
@@ -78,7 +78,7 @@ void add_options(po::options_description& options) {
                                                                    "no progress, no closing line");
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
   options.command = line.command;
   if (options.command.empty())

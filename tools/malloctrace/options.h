@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 
 namespace pe::malloctrace {
 
@@ -31,6 +31,6 @@ struct Options {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::malloctrace

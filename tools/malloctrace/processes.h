@@ -1,7 +1,7 @@
 // The processes that are traced: each sends a descriptor of the memory that it shares, and is told
 // the time.
 //
-// They are untrusted: what they send is checked (see preload/listener.h for who may).  A process
+// They are untrusted: what they send is checked (see inprocess/listener.h for who may).  A process
 // that begins another program (exec) sends anew; the one before has ended then.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "heap/heap.h"
-#include "heap/shared_file.h"
-#include "preload/listener.h"
+#include "inprocess/listener.h"
+#include "malloctrace/heap/heap.h"
+#include "malloctrace/heap/shared_file.h"
 
 namespace pe::malloctrace {
 
@@ -44,7 +44,7 @@ class Processes {
   explicit Processes(OnHeap on_end);
 
   /// Where they are listened to.
-  [[nodiscard]] const preload::Listener& listener() const noexcept { return listener_; }
+  [[nodiscard]] const inprocess::Listener& listener() const noexcept { return listener_; }
   /// Readable when there is something for pass() to do.
   [[nodiscard]] int fd() const noexcept { return listener_.fd(); }
 
@@ -92,7 +92,7 @@ class Processes {
   void finish(const Running& process, Fate fate);
 
   OnHeap on_end_;
-  preload::Listener listener_;
+  inprocess::Listener listener_;
   std::vector<Running> running_;
   std::uint64_t vanished_ = 0, went_on_ = 0;
   /// Those that ended while others waited for descriptors, among which another program of theirs

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "io/output.h"
+#include "base/io/output.h"
 #include "malloctrace/heap_stream.h"
 #include "malloctrace/options.h"
 #include "malloctrace/report.h"
@@ -16,7 +16,7 @@ namespace pe::malloctrace {
 class Sink {
  public:
   /// `options` and `out` must outlive this.
-  Sink(const Options& options, io::Output& out) : options_(options), out_(out) {
+  Sink(const Options& options, Output& out) : options_(options), out_(out) {
     if (options.report)
       report_.emplace(ReportChoice{options.top, options.leak_age_ns, options.lines});
     else
@@ -49,7 +49,7 @@ class Sink {
 
  private:
   const Options& options_;
-  io::Output& out_;
+  Output& out_;
   Summary summary_;
   std::optional<HeapStream> stream_;
   std::optional<Report> report_;

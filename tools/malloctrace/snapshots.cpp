@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "io/new_file.h"
-#include "io/output.h"
+#include "base/io/new_file.h"
+#include "base/io/output.h"
 #include "malloctrace/sink.h"
 
 namespace pe::malloctrace {
@@ -75,8 +75,8 @@ void Snapshots::write_due(std::uint64_t now_ns) {
 
 /// Under its name once it is whole.
 void Snapshots::write(const std::string& path) const {
-  io::NewFile file(path);  // the user did not name it: not even a pipe of ours is written as it is
-  io::FdOutput out(file.fd().get(), path);
+  NewFile file(path);  // the user did not name it: not even a pipe of ours is written as it is
+  FdOutput out(file.fd().get(), path);
   Sink sink(options_, out);
   processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process); });
   sink.finish("");

@@ -9,7 +9,6 @@
 #include "base/plural.h"
 
 namespace pe::malloctrace {
-
 namespace {
 
 /// Is code of Python's interpreter mapped: as a library, or as the program?

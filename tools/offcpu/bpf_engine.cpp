@@ -12,14 +12,12 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
-#include "proc/maps.h"
-#include "recording/own_rights.h"
-#include "recording/whole_stream.h"
+#include "record/own_rights.h"
+#include "record/stream/whole_stream.h"
+#include "stream/proc/maps.h"
 
 namespace pe::offcpu {
 namespace {
-
-namespace ku = kernel_unwind;
 
 constexpr std::uint64_t kReadEveryNs = 1'000'000'000;
 
@@ -29,7 +27,7 @@ constexpr std::uint64_t kReadEveryNs = 1'000'000'000;
 constexpr std::size_t kRingBytes = std::size_t{8} << 20;
 
 /// As LoadOptions::states has them.
-std::uint32_t state_mask(const Choice& choice) {
+std::uint32_t state_mask(const WaitChoice& choice) {
   constexpr std::uint32_t kPreempted = 1;
   if (choice.states.empty())
     return choice.with_preempted ? ~std::uint32_t{0} : ~kPreempted;
@@ -41,11 +39,11 @@ std::uint32_t state_mask(const Choice& choice) {
 }
 
 /// Only what becomes of processes.
-recording::Request side_request(const recording::Request& asked) {
-  recording::Request request;
+record::Request side_request(const record::Request& asked) {
+  record::Request request;
   request.events = {"dummy"};
   request.period = 1;
-  request.call_graph = recording::CallGraph::kNone;
+  request.call_graph = record::CallGraph::kNone;
   request.may_keep_binaries = asked.may_keep_binaries;
   request.ring_pages = asked.ring_pages;
   request.wakes_at_once = true;
@@ -53,10 +51,10 @@ recording::Request side_request(const recording::Request& asked) {
 }
 
 /// A thread's process may be changed by all its threads.
-recording::Target whole_processes(const recording::Target& target) {
-  recording::Target whole = target;
+record::Target whole_processes(const record::Target& target) {
+  record::Target whole = target;
   for (const pid_t tid : std::exchange(whole.threads, {}))
-    if (const auto status = proc::status_of(tid))
+    if (const auto status = stream::status_of(tid))
       whole.processes.push_back(status->pid);
   std::sort(whole.processes.begin(), whole.processes.end());
   whole.processes.erase(std::unique(whole.processes.begin(), whole.processes.end()),
@@ -67,8 +65,8 @@ recording::Target whole_processes(const recording::Target& target) {
 }
 
 /// Whose code may be walked: anybody may be a waker.
-recording::Target with_sources(const recording::Target& target, bool with_wakers) {
-  return with_wakers ? recording::Target{.is_everything = true} : target;
+record::Target with_sources(const record::Target& target, bool with_wakers) {
+  return with_wakers ? record::Target{.is_everything = true} : target;
 }
 
 /// An id that no counter has: the kernel gives them out from 1 on.
@@ -76,16 +74,16 @@ constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
 
 }  // namespace
 
-BpfEngine::Recording::Recording(io::Output& out, BpfEngine& engine)
+BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
     : out(out),
       writer(this->out),
       stream(writer, engine.layout_, engine.request_),
       drain(stream, engine.layout_),
       waits(writer, engine.first_id(), kWakerId),
-      tables(stream.history(), *engine.object_, binaries::FileMatch::kSameInode),
+      tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode),
       passed(stream, engine.layout_, engine.first_id(), engine.chains_) {}
 
-std::string BpfEngine::why_unable(const recording::Target& target) {
+std::string BpfEngine::why_unable(const record::Target& target) {
   if (!target.cgroup.empty())
     return "control groups are for the perf engine";
   if (!target.threads.empty() && !target.processes.empty())
@@ -93,21 +91,21 @@ std::string BpfEngine::why_unable(const recording::Target& target) {
   return {};
 }
 
-BpfEngine::Object BpfEngine::load(const Options& options, const recording::Target& target) {
-  return ku::load({.program = ku::Program::kOnSwitch,
-                   .with_kernel_stacks = !options.request.user_only,
-                   .with_kernel_threads = target.is_everything,
-                   .with_user_stacks = !options.request.kernel_only,
-                   .with_wakers = options.choice.with_wakers,
-                   .only_targets = !target.is_everything,
-                   .pass_on = ku::kPassUnfinished,
-                   .min_ns = options.choice.min_ns,
-                   .max_ns = options.choice.max_ns,
-                   .states = state_mask(options.choice),
-                   .ring_bytes = kRingBytes});
+BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& target) {
+  return unwind::load({.program = unwind::Program::kOnSwitch,
+                       .with_kernel_stacks = !options.request.user_only,
+                       .with_kernel_threads = target.is_everything,
+                       .with_user_stacks = !options.request.kernel_only,
+                       .with_wakers = options.choice.with_wakers,
+                       .only_targets = !target.is_everything,
+                       .pass_on = unwind::kPassUnfinished,
+                       .min_ns = options.choice.min_ns,
+                       .max_ns = options.choice.max_ns,
+                       .states = state_mask(options.choice),
+                       .ring_bytes = kRingBytes});
 }
 
-BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Object object)
+BpfEngine::BpfEngine(const Options& options, const record::Target& target, Object object)
     : choice_(options.choice),
       request_(side_request(options.request)),
       target_(whole_processes(target)),
@@ -131,28 +129,28 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
   return all.empty() ? std::vector<std::uint64_t>{0} : all;
 }
 
-void BpfEngine::begin(io::Output& out) {
+void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
-  recording_->stream.pass_on_to([this](const perf::Record& record) { take(record); });
+  recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   // What was passed on before is walked as things were then.
   recording_->stream.call_before(
-      [this](const perf::Record& record) { walk_passed(perf::time_of(record, layout_)); });
+      [this](const stream::Record& record) { walk_passed(stream::time_of(record, layout_)); });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
   add_targets();
-  unreadable_ = recording::write_running(recording_->stream, counters_.layout(), sources_);
+  unreadable_ = record::write_running(recording_->stream, counters_.layout(), sources_);
   recording_->tables.publish();
   object_->attach_to_switches();
-  recording::keep_rights_to_record(true);
-  next_reading_ns_ = recording::monotonic_ns() + kReadEveryNs;
+  record::keep_rights_to_record(true);
+  next_reading_ns_ = record::monotonic_ns() + kReadEveryNs;
 }
 
 /// Told already: of what runs the kernel has to know the code first.
 void BpfEngine::tell_running() {}
 
 void BpfEngine::write_head() {
-  perf::StreamWriter& writer = recording_->writer;
+  stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
   const perf_event_attr attr = wait_attr(unwound_);
   writer.write_attr(attr, ids());
@@ -161,19 +159,19 @@ void BpfEngine::write_head() {
   if (!choice_.with_wakers)
     return;
   writer.write_attr(attr, std::vector{kWakerId});
-  writer.write_event_name(kWakerId, perf::kWakerEvent);
+  writer.write_event_name(kWakerId, stream::kWakerEvent);
   writer.write_event_unit(kWakerId, "ns");
 }
 
 /// Before their mappings are read.
 void BpfEngine::add_targets() {
-  const std::uint64_t now_ns = recording::monotonic_ns();
+  const std::uint64_t now_ns = record::monotonic_ns();
   if (!target_.is_everything)
     for (const pid_t pid : target_.processes)
-      if (!object_->add_target(static_cast<std::uint32_t>(pid), kernel_unwind::kTargetStarted))
+      if (!object_->add_target(static_cast<std::uint32_t>(pid), unwind::kTargetStarted))
         throw Error("too many processes for the bpf engine");
   const std::vector<pid_t> processes =
-      sources_.is_everything ? proc::all_processes() : target_.processes;
+      sources_.is_everything ? stream::all_processes() : target_.processes;
   for (const pid_t pid : processes)
     recording_->tables.add_target(static_cast<std::uint32_t>(pid), now_ns);
 }
@@ -201,7 +199,7 @@ void BpfEngine::take_in() {
 std::optional<std::uint64_t> BpfEngine::pass() {
   recording_->out.release();
   take_in();
-  const std::uint64_t now_ns = recording::monotonic_ns();
+  const std::uint64_t now_ns = record::monotonic_ns();
   constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
   if (now_ns < next_reading_ns_ && records_.bytes() < kMaxHeldBytes)
     return std::nullopt;
@@ -210,20 +208,20 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   write_until(now_ns);
   // Reading very many sums must not become all that we do.
   constexpr std::uint64_t kRest = 20;
-  const std::uint64_t read_ns = recording::monotonic_ns();
+  const std::uint64_t read_ns = record::monotonic_ns();
   next_reading_ns_ = read_ns + std::max(kReadEveryNs, kRest * (read_ns - now_ns));
   return std::nullopt;
 }
 
 /// Before the records of processes: those that are older are there then.
 void BpfEngine::read_ring() {
-  object_->read_samples([this](const ku::Sample& sample) {
+  object_->read_samples([this](const unwind::Sample& sample) {
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
   });
 }
 
 void BpfEngine::stop() {
-  stopped_ns_ = recording::monotonic_ns();
+  stopped_ns_ = record::monotonic_ns();
   object_->detach();
   counters_.stop();
 }
@@ -251,16 +249,16 @@ void BpfEngine::finish() {
 }
 
 /// A record of a process, or a switch passed on, in the order of time.
-void BpfEngine::take(const perf::Record& record) {
+void BpfEngine::take(const stream::Record& record) {
   if (record.is_sample()) {
-    if (const auto sample = perf::parse_sample(record, unwound_))
+    if (const auto sample = stream::parse_sample(record, unwound_))
       recording_->passed.take(*sample, record.misc);
     return;
   }
   // Of what they tell no sample is lost, and no reader is to take them for that.
   if (record.type == PERF_RECORD_LOST || record.type == PERF_RECORD_LOST_SAMPLES)
     return;
-  const std::uint64_t time_ns = perf::time_of(record, layout_);
+  const std::uint64_t time_ns = stream::time_of(record, layout_);
   recording_->tables.follow(time_ns);
   if (const auto& ended = recording_->stream.history().ended_thread())
     recording_->passed.end_thread(ended->tid, time_ns);
@@ -326,7 +324,7 @@ Stack BpfEngine::stack_of(std::vector<std::uint64_t> kernel_part, std::uint32_t 
   return stack;
 }
 
-Stack BpfEngine::stack_of(const ku::SumKey& key) {
+Stack BpfEngine::stack_of(const unwind::SumKey& key) {
   std::vector<std::uint64_t> chain;
   chains_.add_kernel_part(object_->stack(key.kernel_stack), chain);
   return stack_of(std::move(chain), key.user_stack);
@@ -368,10 +366,10 @@ void BpfEngine::write_until(std::uint64_t until_ns) {
   written_until_ns_ = until_ns;
 }
 
-void BpfEngine::write_record(std::uint64_t time_ns, const perf::Record& record) {
+void BpfEngine::write_record(std::uint64_t time_ns, const stream::Record& record) {
   recording_->waits.flush(time_ns);
   if (record.type == PERF_RECORD_COMM) {
-    const auto comm = perf::parse_comm(record);
+    const auto comm = stream::parse_comm(record);
     has_begun_ = has_begun_ || (comm && comm->is_exec && is_the_command(comm->pid));
   }
   recording_->writer.write(record.bytes);
@@ -395,21 +393,21 @@ std::string BpfEngine::remarks() {
   std::string text = describe_silent_threads(silent_threads_);
   const auto* unwinder = recording_->stream.unwinder();
   if (const std::string stacks =
-          stacks_.describe(unwinder != nullptr ? unwinder->counts() : stacks::StackCounts{});
+          stacks_.describe(unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{});
       !stacks.empty())
     text += "; " + stacks;
   if (lost_changes_ > 0)
     text += fmt::format("; {} of processes and mappings lost: names may be wrong",
                         plural(lost_changes_, "record"));
   text += describe_losses(object_->counts());
-  if (const std::string tables = ku::describe_losses(recording_->tables.statistics());
+  if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
     text += "; " + tables;
-  return text + recording::finish_keeping(recording_->stream);
+  return text + record::finish_keeping(recording_->stream);
 }
 
 std::string BpfEngine::problem() const {
-  return unreadable_.empty() ? "" : recording::describe_unreadable(unreadable_);
+  return unreadable_.empty() ? "" : record::describe_unreadable(unreadable_);
 }
 
 }  // namespace pe::offcpu

@@ -2,7 +2,7 @@
 // long threads were off their CPUs; here sums are read each second and become samples.
 //
 // Counters that count nothing tell what becomes of processes, so that the kernel's unwind tables
-// are kept up to date (kernel_unwind/code_tables.h).  That takes some milliseconds for new code:
+// are kept up to date (unwind/kernel/code_tables.h).  That takes some milliseconds for new code:
 // stacks that the kernel cannot walk meanwhile come as copies, and are walked here
 // (passed_switches.h).
 //
@@ -17,34 +17,34 @@
 #include <unordered_set>
 #include <vector>
 
-#include "kernel_unwind/bpf_object.h"
-#include "kernel_unwind/code_tables.h"
 #include "offcpu/chain_writer.h"
 #include "offcpu/engine.h"
 #include "offcpu/kernel_stack_counts.h"
 #include "offcpu/passed_switches.h"
 #include "offcpu/sum_increases.h"
 #include "offcpu/wait_writer.h"
-#include "perf/held_records.h"
-#include "recording/counters.h"
-#include "recording/drain.h"
-#include "recording/recorded_stream.h"
+#include "record/engines/counters.h"
+#include "record/stream/drain.h"
+#include "record/stream/recorded_stream.h"
+#include "stream/held_records.h"
+#include "unwind/kernel/bpf_object.h"
+#include "unwind/kernel/code_tables.h"
 
 namespace pe::offcpu {
 
 class BpfEngine final : public Engine {
  public:
-  using Object = std::unique_ptr<kernel_unwind::BpfObject>;
+  using Object = std::unique_ptr<unwind::BpfObject>;
 
   /// What of the target this engine cannot record; empty if nothing.
-  static std::string why_unable(const recording::Target& target);
-  /// Throws kernel_unwind::Unavailable, or Error.
-  static Object load(const Options& options, const recording::Target& target);
+  static std::string why_unable(const record::Target& target);
+  /// Throws unwind::Unavailable, or Error.
+  static Object load(const Options& options, const record::Target& target);
   /// Throws Error.
-  BpfEngine(const Options& options, const recording::Target& target, Object object);
+  BpfEngine(const Options& options, const record::Target& target, Object object);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
-  void begin(io::Output& out) override;
+  void begin(Output& out) override;
   void tell_running() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return fds_; }
   std::optional<std::uint64_t> pass() override;
@@ -59,14 +59,14 @@ class BpfEngine final : public Engine {
  private:
   /// What exists once it is known where the stream goes.
   struct Recording {
-    Recording(io::Output& out, BpfEngine& engine);
+    Recording(Output& out, BpfEngine& engine);
 
-    io::HeldOutput out;  ///< until switches are recorded, and the command has begun
-    perf::StreamWriter writer;
-    recording::RecordedStream stream;
-    recording::Drain drain;
+    HeldOutput out;  ///< until switches are recorded, and the command has begun
+    stream::StreamWriter writer;
+    record::RecordedStream stream;
+    record::Drain drain;
     WaitWriter waits;
-    kernel_unwind::CodeTables tables;
+    unwind::CodeTables tables;
     PassedSwitches passed;
   };
   /// Waits of a thread on a stack, to be written in the order of time.
@@ -83,11 +83,11 @@ class BpfEngine final : public Engine {
   void add_targets();
   void read_ring();
   void take_in();
-  void take(const perf::Record& record);
+  void take(const stream::Record& record);
   void walk_passed(std::uint64_t until_ns);
   void read_sums();
   void add_unfinished();
-  [[nodiscard]] Stack stack_of(const kernel_unwind::SumKey& key);
+  [[nodiscard]] Stack stack_of(const unwind::SumKey& key);
   [[nodiscard]] Stack stack_of(std::vector<std::uint64_t> kernel_part,
                                std::uint32_t user_stack) const;
   std::unique_ptr<WokenBy> see_waker(std::uint32_t number);
@@ -97,24 +97,24 @@ class BpfEngine final : public Engine {
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
   void see(std::uint32_t pid, std::uint32_t tid);
   void write_until(std::uint64_t until_ns);
-  void write_record(std::uint64_t time_ns, const perf::Record& record);
+  void write_record(std::uint64_t time_ns, const stream::Record& record);
   void write_wait(const Late& late);
   [[nodiscard]] std::vector<std::uint64_t> ids() const;
   [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
 
-  Choice choice_;
-  recording::Request request_;
-  recording::Target target_;   ///< whole processes in place of threads
-  recording::Target sources_;  ///< the same, and whoever may wake them
+  WaitChoice choice_;
+  record::Request request_;
+  record::Target target_;   ///< whole processes in place of threads
+  record::Target sources_;  ///< the same, and whoever may wake them
   std::unordered_set<std::uint32_t> only_threads_;
   Object object_;
-  recording::Counters counters_;
+  record::Counters counters_;
   std::vector<int> fds_;
   perf_event_attr layout_;   ///< of the kernel's records, and of switches passed on
   perf_event_attr unwound_;  ///< of samples once their stacks are walked
   ChainWriter chains_;
   SumIncreases increases_;
-  perf::HeldRecords records_;  ///< held back
+  stream::HeldRecords records_;  ///< held back
   std::vector<Late> late_;
   bool user_only_;
   std::uint64_t next_reading_ns_ = 0, written_until_ns_ = 0, stopped_ns_ = 0;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include "perf/event.h"
-#include "unwind/frame.h"
+#include "stream/records/event.h"
+#include "unwind/walk/frame.h"
 
 namespace pe::offcpu {
 
@@ -19,8 +19,8 @@ ChainWriter::Role ChainWriter::role_of(std::uint64_t avma) {
   if (!is_new)
     return known->second;
   if (!std::exchange(is_loaded_, true)) {
-    auto loaded = proc::Kallsyms::load();
-    if (auto* symbols = std::get_if<proc::Kallsyms>(&loaded))
+    auto loaded = stream::Kallsyms::load();
+    if (auto* symbols = std::get_if<stream::Kallsyms>(&loaded))
       symbols_ = std::move(*symbols);
   }
   const auto symbol = symbols_ ? symbols_->find(avma - 1) : std::nullopt;
@@ -46,7 +46,7 @@ std::size_t ChainWriter::frames_of_tracing(std::span<const std::uint64_t> frames
   return 0;
 }
 
-void ChainWriter::add_kernel_part(const kernel_unwind::StackOfKernel& stack,
+void ChainWriter::add_kernel_part(const unwind::StackOfKernel& stack,
                                   std::vector<std::uint64_t>& chain) {
   if (!stack.is_kernel)
     return;
@@ -57,7 +57,7 @@ void ChainWriter::add_kernel_part(const kernel_unwind::StackOfKernel& stack,
   chain.insert(chain.end(), frames.begin(), frames.end());
 }
 
-bool ChainWriter::add_waking_kernel_part(const kernel_unwind::StackOfKernel& stack,
+bool ChainWriter::add_waking_kernel_part(const unwind::StackOfKernel& stack,
                                          std::vector<std::uint64_t>& chain) {
   if (!stack.is_kernel)
     return false;
@@ -74,7 +74,7 @@ bool ChainWriter::add_waking_kernel_part(const kernel_unwind::StackOfKernel& sta
 
 /// Call chains hold return addresses: of what a signal interrupted, one more than the instruction's
 /// own, as who reads them takes one away.
-void ChainWriter::add_user_part(const kernel_unwind::StackOfKernel& stack,
+void ChainWriter::add_user_part(const unwind::StackOfKernel& stack,
                                 std::vector<std::uint64_t>& chain) {
   if (stack.frames.empty())
     return;

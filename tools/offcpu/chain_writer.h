@@ -7,23 +7,21 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernel_unwind/bpf_object.h"
-#include "proc/kallsyms.h"
+#include "stream/proc/kallsyms.h"
+#include "unwind/kernel/bpf_object.h"
 
 namespace pe::offcpu {
 
 class ChainWriter {
  public:
   /// Appends the kernel's mark and frames, from schedule() on: without how tracing was entered.
-  void add_kernel_part(const kernel_unwind::StackOfKernel& stack,
-                       std::vector<std::uint64_t>& chain);
+  void add_kernel_part(const unwind::StackOfKernel& stack, std::vector<std::uint64_t>& chain);
   /// The same of a waker: from what wakes a thread on.  If that is an interrupt, only its own
   /// frames; returns whether it is.
-  bool add_waking_kernel_part(const kernel_unwind::StackOfKernel& stack,
+  bool add_waking_kernel_part(const unwind::StackOfKernel& stack,
                               std::vector<std::uint64_t>& chain);
   /// Appends the program's.
-  static void add_user_part(const kernel_unwind::StackOfKernel& stack,
-                            std::vector<std::uint64_t>& chain);
+  static void add_user_part(const unwind::StackOfKernel& stack, std::vector<std::uint64_t>& chain);
 
  private:
   /// Functions of the kernel that matter here.
@@ -33,7 +31,7 @@ class ChainWriter {
   [[nodiscard]] Role role_of(std::uint64_t avma);
 
   bool is_loaded_ = false;
-  std::optional<proc::Kallsyms> symbols_;
+  std::optional<stream::Kallsyms> symbols_;
   std::unordered_map<std::uint64_t, Role> roles_;  ///< by return address
 };
 

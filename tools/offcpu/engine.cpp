@@ -11,7 +11,7 @@
 
 namespace pe::offcpu {
 
-std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
+std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
     return std::make_unique<PerfEngine>(options, target);
@@ -23,7 +23,7 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
     throw Error(fmt::format("{}: {}", asked, unable));
   std::string problem;
   if (unable.empty()) {
-    std::unique_ptr<kernel_unwind::BpfObject> object;
+    std::unique_ptr<unwind::BpfObject> object;
     try {
       object = BpfEngine::load(options, target);
     } catch (const Error& error) {

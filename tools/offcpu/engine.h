@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/output.h"
+#include "base/io/output.h"
 #include "offcpu/options.h"
 #include "offcpu/wait_tracker.h"
 
@@ -28,7 +28,7 @@ class Engine {
   [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
   /// Writes the stream's head, and begins to record.  A command has not begun its program yet.
   /// `out` must outlive this.
-  virtual void begin(io::Output& out) = 0;
+  virtual void begin(Output& out) = 0;
   /// Writes what was running before.
   virtual void tell_running() = 0;
   /// What to poll(2).
@@ -53,7 +53,7 @@ class Engine {
 
 /// Opens the engine that `options` ask for; `target` is known by now.  `note` gets a line where
 /// another one than usual had to be taken.  Throws Error.
-std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
+std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
                                     const std::function<void(const std::string&)>& note);
 
 }  // namespace pe::offcpu

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/plural.h"
-#include "unwind/frame.h"
+#include "unwind/walk/frame.h"
 
 namespace pe::offcpu {
 namespace {
@@ -16,19 +16,19 @@ constexpr double kNanosecond = 1e-9;
 
 std::string_view why(std::size_t stop) {
   switch (stop) {
-    case kernel_unwind::kStopNotReadable:
+    case unwind::kStopNotReadable:
       return "the stack is not in memory";
-    case kernel_unwind::kStopUnsupported:
+    case unwind::kStopUnsupported:
       return "rules that the kernel cannot follow";
-    case kernel_unwind::kStopUnknownProcess:
+    case unwind::kStopUnknownProcess:
       return "what is mapped was not known";
-    case kernel_unwind::kStopStaleMappings:
+    case unwind::kStopStaleMappings:
       return "the program was too new";
-    case kernel_unwind::kStopChanged:
+    case unwind::kStopChanged:
       return "mappings changed meanwhile";
-    case kernel_unwind::kStopUnmapped:
+    case unwind::kStopUnmapped:
       return "in no mapping that was known";
-    case kernel_unwind::kStopNot64Bit:
+    case unwind::kStopNot64Bit:
       return "32-bit programs";
     default:
       return unwind::to_string(static_cast<unwind::Stop>(stop));
@@ -37,9 +37,9 @@ std::string_view why(std::size_t stop) {
 
 }  // namespace
 
-void KernelStackCounts::add(const kernel_unwind::StackOfKernel& stack, std::uint64_t times) {
+void KernelStackCounts::add(const unwind::StackOfKernel& stack, std::uint64_t times) {
   stacks_ += times;
-  if (stack.stop == kernel_unwind::kStopEndOfStack)
+  if (stack.stop == unwind::kStopEndOfStack)
     complete_ += times;
   else
     incomplete_[stack.stop] += times;
@@ -50,20 +50,20 @@ void KernelStackCounts::add(const kernel_unwind::StackOfKernel& stack, std::uint
   }
 }
 
-std::string KernelStackCounts::describe(const stacks::StackCounts& others) const {
-  stacks::StackCounts all = others;
+std::string KernelStackCounts::describe(const unwind::StackCounts& others) const {
+  unwind::StackCounts all = others;
   all.stacks += stacks_;
   all.complete += complete_;
   all.by_frame_pointer += by_frame_pointer_;
   all.by_leaf += by_leaf_;
-  std::string text = stacks::describe(all);
+  std::string text = unwind::describe(all);
   for (std::size_t stop = 0; stop < incomplete_.size(); ++stop)
     if (incomplete_[stop] > 0)
       text += fmt::format("; {} ended: {}", incomplete_[stop], why(stop));
   return text;
 }
 
-std::string describe_losses(const kernel_unwind::Counts& counts) {
+std::string describe_losses(const unwind::Counts& counts) {
   std::string text;
   const auto tell = [&text](std::uint64_t count, std::string_view what, std::string_view problem) {
     if (count > 0)

@@ -6,25 +6,25 @@
 #include <cstdint>
 #include <string>
 
-#include "kernel_unwind/bpf_object.h"
-#include "stacks/stack_counts.h"
+#include "unwind/kernel/bpf_object.h"
+#include "unwind/stacks/stack_counts.h"
 
 namespace pe::offcpu {
 
 class KernelStackCounts {
  public:
   /// `times` waits on a program's stack.
-  void add(const kernel_unwind::StackOfKernel& stack, std::uint64_t times);
+  void add(const unwind::StackOfKernel& stack, std::uint64_t times);
   /// "98.9 % of stacks complete; 12 ended: too deep", of these and of `others`; empty if there were
   /// none.
-  [[nodiscard]] std::string describe(const stacks::StackCounts& others) const;
+  [[nodiscard]] std::string describe(const unwind::StackCounts& others) const;
 
  private:
   std::uint64_t stacks_ = 0, complete_ = 0, by_frame_pointer_ = 0, by_leaf_ = 0;
-  std::array<std::uint64_t, kernel_unwind::kStopCount> incomplete_{};
+  std::array<std::uint64_t, unwind::kStackStopCount> incomplete_{};
 };
 
 /// "; 12 waits, 0.300 s, had no room", of what was not recorded as it should; empty if all was.
-std::string describe_losses(const kernel_unwind::Counts& counts);
+std::string describe_losses(const unwind::Counts& counts);
 
 }  // namespace pe::offcpu

@@ -8,29 +8,29 @@
 #include <optional>
 #include <vector>
 
+#include "base/cli/child.h"
+#include "base/cli/progress.h"
+#include "base/cli/stop_signals.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "cli/child.h"
-#include "cli/progress.h"
-#include "cli/stop_signals.h"
 #include "offcpu/engine.h"
 #include "offcpu/options.h"
-#include "recording/drain.h"
-#include "recording/ending.h"
-#include "recording/own_cost.h"
-#include "recording/target_activity.h"
-#include "recording/target_options.h"
-#include "recording/watch.h"
+#include "record/ending.h"
+#include "record/own_cost.h"
+#include "record/stream/drain.h"
+#include "record/target_activity.h"
+#include "record/target_options.h"
+#include "record/watch.h"
 
 namespace pe {
 namespace {
 
 using offcpu::Engine;
 using offcpu::Options;
-using recording::Ended;
+using record::Ended;
 
-void say(cli::Io& io, const std::string& what) {
+void say(Io& io, const std::string& what) {
   io.err.write("offcpu: " + printable(what) + "\n");
   io.err.flush();
 }
@@ -42,7 +42,7 @@ bool writes_file(const Options& options) {
 /// What takes part in a recording, in the order in which it is set up.
 class Recording {
  public:
-  Recording(Options& options, cli::Io& io);
+  Recording(Options& options, Io& io);
 
   /// Until something ends it; returns the status.
   int run();
@@ -53,27 +53,27 @@ class Recording {
   void finish();
   int end(Ended ended);
   [[nodiscard]] std::string closing_line() const;
-  [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
+  [[nodiscard]] Child* child() { return child_ ? &*child_ : nullptr; }
 
   const Options& options_;
-  cli::Io& io_;
-  cli::StopSignals signals_;
-  recording::Ending ending_;
-  std::optional<cli::Child> child_;
-  recording::Target target_;
-  std::optional<recording::TargetWatch> watched_;
-  std::optional<recording::TargetActivity> activity_;
-  recording::OwnCost cost_;
+  Io& io_;
+  StopSignals signals_;
+  record::Ending ending_;
+  std::optional<Child> child_;
+  record::Target target_;
+  std::optional<record::TargetWatch> watched_;
+  std::optional<record::TargetActivity> activity_;
+  record::OwnCost cost_;
   std::unique_ptr<Engine> engine_;
-  std::optional<io::FileOutput> file_;
-  io::Output* out_ = nullptr;
+  std::optional<FileOutput> file_;
+  Output* out_ = nullptr;
 };
 
-Recording::Recording(Options& options, cli::Io& io)
+Recording::Recording(Options& options, Io& io)
     : options_(options), io_(io), ending_(signals_, options.duration_ns), target_(options.target) {
   if (!options.command.empty())
-    child_.emplace(cli::Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO,
-                                     signals_.before()));
+    child_.emplace(Child::start(options.command, writes_file(options) ? -1 : STDERR_FILENO,
+                                signals_.before()));
   if (target_.is_command)
     target_.processes = {child_->pid()};
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
@@ -81,14 +81,14 @@ Recording::Recording(Options& options, cli::Io& io)
   engine_ = make_engine(options, target_, [this](const std::string& what) { note(what); });
   // Only now: a recording that cannot be made must not cost an older one its file.
   if (writes_file(options))
-    file_.emplace(options.output, io::Named::kAtOnce);
+    file_.emplace(options.output, Named::kAtOnce);
   out_ = file_ ? &*file_ : &io.out;
   out_->wait_by([this](int fd) { return ending_.wait_for_room(fd); });
   ending_.on_stop([this] {
     engine_->stop();
     cost_.end_wall();
   });
-  ending_.on_stall([this] { note(recording::kReaderStalls); });
+  ending_.on_stall([this] { note(record::kReaderStalls); });
 }
 
 void Recording::note(const std::string& what) {
@@ -101,7 +101,7 @@ int Recording::run() {
     note(what);
   engine_->begin(*out_);
   cost_.begin_wall();
-  ending_.begin_at(recording::monotonic_ns());
+  ending_.begin_at(record::monotonic_ns());
   engine_->tell_running();
   if (child_)
     child_->go();
@@ -114,25 +114,25 @@ int Recording::run() {
 
 int Recording::end(Ended ended) {
   const int status =
-      recording::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
+      record::end_status(child(), ended, [this](const std::string& what) { say(io_, what); });
   if (ending_.was_cut_off())
-    return recording::cut_off_status(child());
+    return record::cut_off_status(child());
   if (engine_->counts().waits > 0)
     return status;
   say(io_, why_no_waits(*activity_, {.request = options_.request,
                                      .program = child_ ? options_.command.front() : "",
                                      .lost = engine_->lost()}));
-  return recording::empty_status(child(), status);
+  return record::empty_status(child(), status);
 }
 
 Ended Recording::watch() {
-  cli::Progress progress(io_.err, options_.quiet);
-  const recording::WatchRequest request{.ending = ending_,
-                                        .child = child(),
-                                        .targets = *watched_,
-                                        .ring_fds = engine_->fds(),
-                                        .reader_fd = out_->fd()};
-  const Ended ended = recording::watch(request, [&] {
+  Progress progress(io_.err, options_.quiet);
+  const record::WatchRequest request{.ending = ending_,
+                                     .child = child(),
+                                     .targets = *watched_,
+                                     .ring_fds = engine_->fds(),
+                                     .reader_fd = out_->fd()};
+  const Ended ended = record::watch(request, [&] {
     const auto urgency_ns = engine_->pass();
     progress.show([&] { return "offcpu: " + plural(engine_->counts().waits, "wait"); });
     return urgency_ns;
@@ -165,12 +165,12 @@ std::string Recording::closing_line() const {
   add(counts.stackless, "without a stack");
   add(counts.stateless, "left out whose state was lost");
   add(counts.dropped, "dropped where records were lost");
-  return line + engine_->remarks() + (ending_.was_cut_off() ? recording::kCutOff : "");
+  return line + engine_->remarks() + (ending_.was_cut_off() ? record::kCutOff : "");
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   Options options = offcpu::read_options(line);
-  recording::tidy(options.target);
+  record::tidy(options.target);
   if (!writes_file(options) && io.out.is_terminal())
     throw UsageError(
         "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
@@ -179,7 +179,7 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 
 }  // namespace
 
-const cli::Tool kOffcpu{
+const Tool kOffcpu{
     .name = "offcpu",
     .synopsis = "[OPTION]... [-p PID | -t TID | -a | --cgroup PATH] [[--] COMMAND...]",
     .summary = "Record where threads wait, and for how long, into a sample stream.",
@@ -188,8 +188,6 @@ const cli::Tool kOffcpu{
     .runs_command = true,
 };
 
-int offcpu_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kOffcpu, args, io);
-}
+int offcpu_main(std::span<const std::string> args, Io& io) { return run(kOffcpu, args, io); }
 
 }  // namespace pe

@@ -7,10 +7,10 @@
 #include <boost/program_options/value_semantic.hpp>
 #include <string_view>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "cli/choice.h"
-#include "recording/target_options.h"
+#include "record/target_options.h"
 
 namespace pe::offcpu {
 namespace {
@@ -21,7 +21,7 @@ po::typed_value<std::string>* text(const char* name) {
   return po::value<std::string>()->value_name(name);
 }
 
-std::optional<std::uint64_t> microseconds(const cli::CommandLine& line, const char* option) {
+std::optional<std::uint64_t> microseconds(const CommandLine& line, const char* option) {
   const auto* value = line.text(option);
   if (value == nullptr)
     return std::nullopt;
@@ -49,7 +49,7 @@ std::string states(const std::string& list) {
   return letters;
 }
 
-void read_choice(const cli::CommandLine& line, Choice& choice) {
+void read_choice(const CommandLine& line, WaitChoice& choice) {
   choice.min_ns = microseconds(line, "min-us").value_or(choice.min_ns);
   choice.max_ns = microseconds(line, "max-us").value_or(choice.max_ns);
   if (choice.min_ns > choice.max_ns)
@@ -60,21 +60,21 @@ void read_choice(const cli::CommandLine& line, Choice& choice) {
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
 }
 
-constexpr cli::Choice<EngineChoice> kEngines[] = {
+constexpr Choice<EngineChoice> kEngines[] = {
     {"auto", EngineChoice::kAuto},
     {"perf", EngineChoice::kPerf},
     {"bpf", EngineChoice::kBpf},
 };
 
-EngineChoice read_engine(const cli::CommandLine& line) {
-  const EngineChoice engine = cli::choose(line, "engine", kEngines, EngineChoice::kAuto);
+EngineChoice read_engine(const CommandLine& line) {
+  const EngineChoice engine = choose(line, "engine", kEngines, EngineChoice::kAuto);
   if (engine == EngineChoice::kPerf && line.has("wakers"))
     throw UsageError("--wakers needs --engine bpf");
   return engine;
 }
 
-recording::Request read_request(const cli::CommandLine& line, const Choice& choice) {
-  recording::Request request;
+record::Request read_request(const CommandLine& line, const WaitChoice& choice) {
+  record::Request request;
   // A copy costs the switching thread time, and the ring room: what is missing of a deeper stack is
   // read from its process, where it stands as long as the thread waits.
   constexpr std::uint32_t kStackBytes = 8 * 1024;
@@ -82,13 +82,13 @@ recording::Request read_request(const cli::CommandLine& line, const Choice& choi
   request.period = 1;
   request.with_switches = true;
   request.with_raw_data = !choice.states.empty();
-  request.stack_bytes = recording::read_stack_bytes(line).value_or(kStackBytes);
+  request.stack_bytes = record::read_stack_bytes(line).value_or(kStackBytes);
   request.may_keep_binaries = !line.has("no-cache");
   request.user_only = line.has("user-only");
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)
     throw UsageError("--user-only and --kernel-only exclude each other");
-  request.ring_pages = recording::read_ring_pages(line);
+  request.ring_pages = record::read_ring_pages(line);
   return request;
 }
 
@@ -107,18 +107,18 @@ void add_options(po::options_description& options) {
       "wakers", "also who ended each wait, behind --")("user-only", "leave out kernel frames")(
       "kernel-only", "only kernel frames")("stack-size", text("BYTES"),
                                            "of each stack copied (default 8192)")(
-      "engine", cli::one_of("ENGINE", kEngines), "auto (default), perf, bpf")(
+      "engine", one_of("ENGINE", kEngines), "auto (default), perf, bpf")(
       "no-cache", "keep no binaries in ~/.debug")("mmap-pages,m", text("PAGES"),
                                                   "size of each CPU's ring, a power of two")(
       "output,o", text("FILE"), "write the stream to FILE")("quiet,q",
                                                             "no progress, no closing line");
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
-  options.target = recording::read_target(line, "--pid, --tid, --all, --cgroup");
+  options.target = record::read_target(line, "--pid, --tid, --all, --cgroup");
   options.command = line.command;
-  options.duration_ns = recording::read_duration(line);
+  options.duration_ns = record::read_duration(line);
   read_choice(line, options.choice);
   options.engine = read_engine(line);
   options.request = read_request(line, options.choice);

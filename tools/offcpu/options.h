@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/run.h"
-#include "recording/request.h"
+#include "base/cli/run.h"
+#include "record/request.h"
 
 namespace pe::offcpu {
 
 /// Which waits are wanted.
-struct Choice {
+struct WaitChoice {
   std::uint64_t min_ns = 0, max_ns = std::numeric_limits<std::uint64_t>::max();
   /// Letters as ps(1) has them: "SD"; empty: all.
   std::string states = {};
@@ -25,9 +25,9 @@ struct Choice {
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
 
 struct Options {
-  recording::Target target;
-  recording::Request request;
-  Choice choice;
+  record::Target target;
+  record::Request request;
+  WaitChoice choice;
   EngineChoice engine = EngineChoice::kAuto;
   std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
@@ -38,6 +38,6 @@ struct Options {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::offcpu

@@ -6,22 +6,21 @@
 #include <string_view>
 #include <utility>
 
-#include "perf/user_copy.h"
+#include "stream/user_copy.h"
 
 namespace pe::offcpu {
 perf_event_attr passed_layout(const perf_event_attr& layout) {
   perf_event_attr attr = layout;
   attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  attr.sample_regs_user = perf::wanted_user_regs();
-  attr.sample_stack_user = kernel_unwind::kPassedStackBytes;
+  attr.sample_regs_user = stream::wanted_user_regs();
+  attr.sample_stack_user = unwind::kPassedStackBytes;
   return attr;
 }
 
 /// Its fields: linux/perf_event.h, PERF_RECORD_SAMPLE.
-void PassedSwitches::hold(const kernel_unwind::Sample& sample,
-                          const kernel_unwind::StackOfKernel& kernel_stack) {
+void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack) {
   const auto& record = sample.record;
-  if (record.kind == kernel_unwind::kRecordWaitEnded) {
+  if (record.kind == unwind::kRecordWaitEnded) {
     held_.push_back({record.time_ns, record, {}, {}, 0});
     return;
   }
@@ -43,8 +42,8 @@ void PassedSwitches::hold(const kernel_unwind::Sample& sample,
       .add(std::uint64_t{1})
       .add(std::uint64_t{chain_.size()})
       .add_bytes(text_of(chain_));
-  perf::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, layout_.sample_regs_user,
-                      sample.registers);
+  stream::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, layout_.sample_regs_user,
+                        sample.registers);
   builder_.add(std::uint64_t{room});
   builder_.add_bytes({reinterpret_cast<const char*>(sample.memory.data()), sample.memory.size()});
   builder_.add_bytes(std::string(room - sample.memory.size(), '\0'));
@@ -54,13 +53,13 @@ void PassedSwitches::hold(const kernel_unwind::Sample& sample,
 }
 
 /// With what follows the copy in the process: read now, while it stands.
-void PassedSwitches::hold(const kernel_unwind::SampleRecord& record, std::string_view text) {
+void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view text) {
   Held& held = held_.emplace_back(Held{record.time_ns, record, std::string(text), {}, 0});
   const auto sample =
-      perf::parse_sample(perf::view_record(std::as_bytes(std::span(text))), layout_);
+      stream::parse_sample(stream::view_record(std::as_bytes(std::span(text))), layout_);
   if (!sample)
     return;
-  const stacks::Behind behind = stream_.read_behind(*sample);
+  const unwind::Behind behind = stream_.read_behind(*sample);
   held.behind.assign(behind.bytes.begin(), behind.bytes.end());
   held.agreed_bytes = behind.agreed_bytes;
 }
@@ -75,13 +74,13 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
     if (held.sample.empty())
       end_wait(held.record, on_wait);
     else
-      stream_.write(perf::view_record(std::as_bytes(std::span(held.sample))),
+      stream_.write(stream::view_record(std::as_bytes(std::span(held.sample))),
                     {held.behind, held.agreed_bytes});
   }
   held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void PassedSwitches::take(const perf::Sample& sample, std::uint16_t misc) {
+void PassedSwitches::take(const stream::Sample& sample, std::uint16_t misc) {
   Waiting& waiting = waiting_[sample.tid];
   waiting.since_ns = sample.time_ns;
   waiting.stack = {.ip = sample.ip, .misc = misc, .cpu = sample.cpu};
@@ -105,8 +104,7 @@ void PassedSwitches::forget_ended() {
   ended_.clear();
 }
 
-void PassedSwitches::end_wait(const kernel_unwind::SampleRecord& record,
-                              const OnWait& on_wait) const {
+void PassedSwitches::end_wait(const unwind::SampleRecord& record, const OnWait& on_wait) const {
   const Stack none;
   const Stack* stack = stack_since(record.tid, record.cookie);
   on_wait(

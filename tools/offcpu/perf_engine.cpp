@@ -11,8 +11,8 @@
 #include "base/byte_reader.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
-#include "recording/own_rights.h"
-#include "recording/whole_stream.h"
+#include "record/own_rights.h"
+#include "record/stream/whole_stream.h"
 
 namespace pe::offcpu {
 namespace {
@@ -21,13 +21,13 @@ constexpr const char* kSwitchTracepoint = "sched:sched_switch";
 
 }  // namespace
 
-PerfEngine::Recording::Recording(io::Output& out, const PerfEngine& engine)
+PerfEngine::Recording::Recording(Output& out, const PerfEngine& engine)
     : writer(out),
       stream(writer, engine.layout_, engine.request_),
       drain(stream, engine.layout_),
       waits(writer, engine.first_id()) {}
 
-PerfEngine::PerfEngine(const Options& options, const recording::Target& target)
+PerfEngine::PerfEngine(const Options& options, const record::Target& target)
     : request_(options.request),
       target_(target),
       counters_(options.request, target),
@@ -35,7 +35,7 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target)
       unwound_(layout_),
       tracker_(options.choice, [this](const Wait& wait) { recording_->waits.add(wait); }) {
   if (!options.choice.states.empty())
-    state_field_ = perf::tracepoint_field(kSwitchTracepoint, "prev_state");
+    state_field_ = stream::tracepoint_field(kSwitchTracepoint, "prev_state");
 }
 
 std::uint64_t PerfEngine::first_id() const {
@@ -45,22 +45,22 @@ std::uint64_t PerfEngine::first_id() const {
   return 0;
 }
 
-void PerfEngine::begin(io::Output& out) {
+void PerfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
-  recording_->stream.pass_on_to([this](const perf::Record& record) { take(record); });
+  recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   recording_->drain.tell_losses_early();
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
-  recording::keep_rights_to_record(false);
+  record::keep_rights_to_record(false);
 }
 
 void PerfEngine::tell_running() {
-  unreadable_ = recording::write_running(recording_->stream, counters_.layout(), target_);
+  unreadable_ = record::write_running(recording_->stream, counters_.layout(), target_);
 }
 
 void PerfEngine::write_head() {
-  perf::StreamWriter& writer = recording_->writer;
+  stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
   // One event, so that no reader looks at ids.
   writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
@@ -76,7 +76,7 @@ std::optional<std::uint64_t> PerfEngine::pass() {
 
 void PerfEngine::stop() {
   counters_.stop();
-  stopped_ns_ = recording::monotonic_ns();
+  stopped_ns_ = record::monotonic_ns();
 }
 
 void PerfEngine::finish() {
@@ -94,14 +94,14 @@ void PerfEngine::finish() {
   recording_->writer.flush();
 }
 
-void PerfEngine::take(const perf::Record& record) {
-  recording_->waits.reach(perf::time_of(record, record.is_sample() ? unwound_ : layout_));
+void PerfEngine::take(const stream::Record& record) {
+  recording_->waits.reach(stream::time_of(record, record.is_sample() ? unwound_ : layout_));
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
       return take_sample(record);
     case PERF_RECORD_SWITCH:
     case PERF_RECORD_SWITCH_CPU_WIDE:
-      if (const auto change = perf::parse_switch(record, layout_))
+      if (const auto change = stream::parse_switch(record, layout_))
         tracker_.switched(*change);
       return;
     case PERF_RECORD_LOST:
@@ -111,13 +111,13 @@ void PerfEngine::take(const perf::Record& record) {
   }
 }
 
-void PerfEngine::take_sample(const perf::Record& record) {
-  if (const auto sample = perf::parse_sample(record, unwound_))
+void PerfEngine::take_sample(const stream::Record& record) {
+  if (const auto sample = stream::parse_sample(record, unwound_))
     tracker_.sample(*sample, record.misc, state_of(*sample));
 }
 
 /// The state that the tracepoint tells (linux/sched.h, TASK_*; include/trace/events/sched.h).
-char PerfEngine::state_of(const perf::Sample& sample) const {
+char PerfEngine::state_of(const stream::Sample& sample) const {
   if (state_field_.size != sizeof(std::uint64_t))
     return '?';
   ByteReader reader(sample.raw);
@@ -130,25 +130,25 @@ char PerfEngine::state_of(const perf::Sample& sample) const {
 }
 
 /// A lost sample costs a stack, a lost switch makes lengths doubtful.
-void PerfEngine::take_loss(const perf::Record& record) {
+void PerfEngine::take_loss(const stream::Record& record) {
   ByteReader reader(record.body());
   const std::uint64_t id = reader.take<std::uint64_t>().value_or(0);
   const auto& sampling = counters_.events().front().ids;
   const bool is_of_samples = std::find(sampling.begin(), sampling.end(), id) != sampling.end();
-  const std::uint64_t time_ns = perf::time_of(record, layout_);
+  const std::uint64_t time_ns = stream::time_of(record, layout_);
   (is_of_samples ? lost_samples_ : lost_changes_).add(record, time_ns);
   if (!is_of_samples)
     tracker_.lost_switches(time_ns);
 }
 
 /// Everything else goes into the stream, behind the waits before it.
-void PerfEngine::take_change(const perf::Record& record) {
-  recording_->waits.flush(perf::time_of(record, layout_));
+void PerfEngine::take_change(const stream::Record& record) {
+  recording_->waits.flush(stream::time_of(record, layout_));
   if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
-    if (const auto task = perf::parse_task(record))
+    if (const auto task = stream::parse_task(record))
       record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid) : tracker_.ended(task->tid);
   } else if (record.type == PERF_RECORD_COMM) {
-    if (const auto comm = perf::parse_comm(record); comm && comm->is_exec)
+    if (const auto comm = stream::parse_comm(record); comm && comm->is_exec)
       tracker_.began_program(comm->tid);
   }
   recording_->writer.write(record.bytes);
@@ -164,13 +164,13 @@ std::string PerfEngine::remarks() {
                        plural(lost, "record"));
   text += describe_silent_threads(silent_threads_);
   if (const auto* unwinder = recording_->stream.unwinder())
-    if (const std::string stacks = stacks::describe(unwinder->counts()); !stacks.empty())
+    if (const std::string stacks = unwind::describe(unwinder->counts()); !stacks.empty())
       text += "; " + stacks;
-  return text + recording::finish_keeping(recording_->stream);
+  return text + record::finish_keeping(recording_->stream);
 }
 
 std::string PerfEngine::problem() const {
-  return unreadable_.empty() ? "" : recording::describe_unreadable(unreadable_);
+  return unreadable_.empty() ? "" : record::describe_unreadable(unreadable_);
 }
 
 }  // namespace pe::offcpu

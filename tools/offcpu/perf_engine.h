@@ -9,20 +9,20 @@
 
 #include "offcpu/engine.h"
 #include "offcpu/wait_writer.h"
-#include "perf/lost_samples.h"
-#include "perf/tracepoint.h"
-#include "recording/counters.h"
-#include "recording/drain.h"
-#include "recording/recorded_stream.h"
+#include "record/engines/counters.h"
+#include "record/stream/drain.h"
+#include "record/stream/recorded_stream.h"
+#include "stream/records/lost_samples.h"
+#include "stream/records/tracepoint.h"
 
 namespace pe::offcpu {
 
 class PerfEngine final : public Engine {
  public:
-  PerfEngine(const Options& options, const recording::Target& target);
+  PerfEngine(const Options& options, const record::Target& target);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
-  void begin(io::Output& out) override;
+  void begin(Output& out) override;
   void tell_running() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return counters_.ring_fds(); }
   std::optional<std::uint64_t> pass() override;
@@ -37,34 +37,34 @@ class PerfEngine final : public Engine {
  private:
   /// What exists once it is known where the stream goes.
   struct Recording {
-    Recording(io::Output& out, const PerfEngine& engine);
+    Recording(Output& out, const PerfEngine& engine);
 
-    perf::StreamWriter writer;
-    recording::RecordedStream stream;
-    recording::Drain drain;
+    stream::StreamWriter writer;
+    record::RecordedStream stream;
+    record::Drain drain;
     WaitWriter waits;
   };
 
   void write_head();
-  void take(const perf::Record& record);
-  void take_sample(const perf::Record& record);
-  void take_loss(const perf::Record& record);
-  void take_change(const perf::Record& record);
+  void take(const stream::Record& record);
+  void take_sample(const stream::Record& record);
+  void take_loss(const stream::Record& record);
+  void take_change(const stream::Record& record);
   [[nodiscard]] std::uint64_t first_id() const;
-  [[nodiscard]] char state_of(const perf::Sample& sample) const;
+  [[nodiscard]] char state_of(const stream::Sample& sample) const;
 
-  recording::Request request_;
-  recording::Target target_;
-  recording::Counters counters_;
-  perf_event_attr layout_;             ///< of the kernel's records
-  perf_event_attr unwound_;            ///< of samples once their stacks are walked
-  perf::TracepointField state_field_;  ///< empty: states are not recorded
+  record::Request request_;
+  record::Target target_;
+  record::Counters counters_;
+  perf_event_attr layout_;               ///< of the kernel's records
+  perf_event_attr unwound_;              ///< of samples once their stacks are walked
+  stream::TracepointField state_field_;  ///< empty: states are not recorded
   WaitTracker tracker_;
   std::optional<Recording> recording_;
   std::vector<pid_t> unreadable_;
   std::uint64_t stopped_ns_ = 0;
-  perf::LostSamples lost_samples_, lost_changes_;  ///< the latter: of switches, and of processes
-  std::uint64_t silent_threads_ = 0;               ///< of the targets: nothing was told of them
+  stream::LostSamples lost_samples_, lost_changes_;  ///< the latter: of switches, and of processes
+  std::uint64_t silent_threads_ = 0;                 ///< of the targets: nothing was told of them
 };
 
 }  // namespace pe::offcpu

@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "base/plural.h"
-#include "proc/maps.h"
+#include "stream/proc/maps.h"
 
 namespace pe::offcpu {
 
-std::uint64_t count_silent_threads(const recording::Target& target,
+std::uint64_t count_silent_threads(const record::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen) {
   std::vector<pid_t> threads = target.threads;
   for (const pid_t pid : target.processes)
-    for (const pid_t tid : proc::threads_of(pid))
+    for (const pid_t tid : stream::threads_of(pid))
       threads.push_back(tid);
   std::uint64_t count = 0;
   for (const pid_t tid : threads)
-    if (!has_seen(static_cast<std::uint32_t>(tid)) && proc::status_of(tid))
+    if (!has_seen(static_cast<std::uint32_t>(tid)) && stream::status_of(tid))
       ++count;
   return count;
 }

@@ -6,12 +6,12 @@
 #include <functional>
 #include <string>
 
-#include "recording/request.h"
+#include "record/request.h"
 
 namespace pe::offcpu {
 
 /// Of the target's processes and threads, those that live and that `has_seen` does not know.
-std::uint64_t count_silent_threads(const recording::Target& target,
+std::uint64_t count_silent_threads(const record::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen);
 
 /// For the closing line: "; 1 thread of which no wait ended ...", or empty.

@@ -6,8 +6,8 @@
 
 namespace pe::offcpu {
 
-bool SumIncreases::Same::operator()(const kernel_unwind::SumKey& a,
-                                    const kernel_unwind::SumKey& b) const noexcept {
+bool SumIncreases::Same::operator()(const unwind::SumKey& a,
+                                    const unwind::SumKey& b) const noexcept {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/hash_bytes.h"
-#include "kernel_unwind/bpf_object.h"
+#include "unwind/kernel/bpf_object.h"
 
 namespace pe::offcpu {
 
 class SumIncreases {
  public:
-  using KeyedSum = kernel_unwind::BpfObject::KeyedSum;
+  using KeyedSum = unwind::BpfObject::KeyedSum;
 
   /// Those that have grown, by how much, in the order of the end of their last wait.  `sums` are
   /// all that there are.
@@ -22,15 +22,15 @@ class SumIncreases {
 
  private:
   struct Hash {
-    std::size_t operator()(const kernel_unwind::SumKey& key) const noexcept {
+    std::size_t operator()(const unwind::SumKey& key) const noexcept {
       return hash_bytes({reinterpret_cast<const char*>(&key), sizeof key});
     }
   };
   struct Same {
-    bool operator()(const kernel_unwind::SumKey& a, const kernel_unwind::SumKey& b) const noexcept;
+    bool operator()(const unwind::SumKey& a, const unwind::SumKey& b) const noexcept;
   };
 
-  boost::unordered_flat_map<kernel_unwind::SumKey, kernel_unwind::Sum, Hash, Same> known_;
+  boost::unordered_flat_map<unwind::SumKey, unwind::Sum, Hash, Same> known_;
 };
 
 }  // namespace pe::offcpu

@@ -12,10 +12,10 @@ bool is_nobody(std::uint32_t tid) { return tid == 0 || tid == 0xffffffff; }
 
 }  // namespace
 
-WaitTracker::WaitTracker(Choice choice, OnWait on_wait)
+WaitTracker::WaitTracker(WaitChoice choice, OnWait on_wait)
     : choice_(std::move(choice)), on_wait_(std::move(on_wait)) {}
 
-void WaitTracker::sample(const perf::Sample& sample, std::uint16_t misc, char state) {
+void WaitTracker::sample(const stream::Sample& sample, std::uint16_t misc, char state) {
   if (is_nobody(sample.tid))
     return;
   Thread& thread = threads_[sample.tid];
@@ -29,7 +29,7 @@ void WaitTracker::sample(const perf::Sample& sample, std::uint16_t misc, char st
     thread.stack.chain[i] = sample.callchain[i];
 }
 
-void WaitTracker::switched(const perf::SwitchRecord& change) {
+void WaitTracker::switched(const stream::SwitchRecord& change) {
   if (is_nobody(change.tid))
     return;
   Thread& thread = threads_[change.tid];
@@ -48,7 +48,7 @@ void WaitTracker::switched(const perf::SwitchRecord& change) {
   thread.has_stack = false;
 }
 
-void WaitTracker::begin_wait(Thread& thread, const perf::SwitchRecord& change) {
+void WaitTracker::begin_wait(Thread& thread, const stream::SwitchRecord& change) {
   thread.phase = Phase::kWaiting;
   thread.pid = change.pid;
   thread.out_ns = change.time_ns;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "offcpu/options.h"
-#include "perf/sample.h"
+#include "stream/records/sample.h"
 
 namespace pe::offcpu {
 
@@ -59,11 +59,11 @@ struct WaitCounts {
 class WaitTracker {
  public:
   using OnWait = std::function<void(const Wait&)>;
-  WaitTracker(Choice choice, OnWait on_wait);
+  WaitTracker(WaitChoice choice, OnWait on_wait);
 
   /// A thread is about to cease to run.  `state` is its letter in ps(1); '?': not known.
-  void sample(const perf::Sample& sample, std::uint16_t misc, char state);
-  void switched(const perf::SwitchRecord& change);
+  void sample(const stream::Sample& sample, std::uint16_t misc, char state);
+  void switched(const stream::SwitchRecord& change);
   /// Threads that begin, end, or begin another program.
   void forked(std::uint32_t tid);
   void ended(std::uint32_t tid);
@@ -91,11 +91,11 @@ class WaitTracker {
     Stack stack;
   };
 
-  void begin_wait(Thread& thread, const perf::SwitchRecord& change);
+  void begin_wait(Thread& thread, const stream::SwitchRecord& change);
   void end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_ns, bool is_unfinished);
   [[nodiscard]] bool is_chosen(const Thread& thread, std::uint64_t length_ns) const;
 
-  Choice choice_;
+  WaitChoice choice_;
   OnWait on_wait_;
   std::unordered_map<std::uint32_t, Thread> threads_;  ///< by tid
   std::uint64_t doubtful_until_ns_ = 0;

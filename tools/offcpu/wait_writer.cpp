@@ -39,7 +39,7 @@ void WaitWriter::add(const Wait& wait) {
     flush(wait.end_ns);
   if (until_ns_ == 0)
     until_ns_ = wait.end_ns + kTogetherNs;
-  const std::uint16_t misc = wait.stack.misc | (wait.is_unfinished ? perf::kMiscUnfinished : 0);
+  const std::uint16_t misc = wait.stack.misc | (wait.is_unfinished ? stream::kMiscUnfinished : 0);
   const auto [item, is_new] = index_by_hash_.try_emplace(hash_of(wait, misc), held_.size());
   if (!is_new && is_same(held_[item->second], wait, misc)) {
     held_[item->second].total_ns += wait.length_ns;

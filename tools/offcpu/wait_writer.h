@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "offcpu/wait_tracker.h"
-#include "perf/stream_writer.h"
+#include "stream/stream_writer.h"
 
 namespace pe::offcpu {
 
@@ -26,7 +26,7 @@ perf_event_attr wait_attr(const perf_event_attr& recorded);
 class WaitWriter {
  public:
   /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers.
-  WaitWriter(perf::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0)
+  WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0)
       : writer_(writer), id_(id), waker_id_(waker_id) {}
 
   void add(const Wait& wait);
@@ -56,9 +56,9 @@ class WaitWriter {
   [[nodiscard]] bool is_same(const Waits& waits, const Wait& wait, std::uint16_t misc) const;
   void write(std::uint64_t id, const Place& place, std::uint64_t time_ns, std::uint64_t period_ns);
 
-  perf::StreamWriter& writer_;
+  stream::StreamWriter& writer_;
   std::uint64_t id_, waker_id_;
-  perf::RecordBuilder builder_;
+  stream::RecordBuilder builder_;
   std::uint64_t until_ns_ = 0;  ///< the end of the 10 ms; 0: nothing is held
   std::vector<Waits> held_;     ///< in the order in which they came
   std::vector<std::uint64_t> chains_;

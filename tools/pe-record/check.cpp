@@ -4,15 +4,15 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "recording/abilities.h"
+#include "record/abilities.h"
 
-namespace pe::record {
+namespace pe::recorder {
 
-int check(const cli::CommandLine& line, cli::Io& io) {
+int check(const CommandLine& line, Io& io) {
   if (line.values.size() > 1 || !line.command.empty())
     throw UsageError("--check stands alone");
-  const recording::Abilities found = recording::find_abilities();
-  for (const recording::Ability& ability : found.lines) {
+  const record::Abilities found = record::find_abilities();
+  for (const record::Ability& ability : found.lines) {
     std::string text = fmt::format("{:<36}{:<12}{}", ability.what, ability.answer, ability.more);
     text.erase(text.find_last_not_of(' ') + 1);
     io.out.write(text + "\n");
@@ -27,7 +27,7 @@ int check(const cli::CommandLine& line, cli::Io& io) {
                             : found.has_ptrace                   ? "ptrace"
                                                                  : "none";
   io.out.write(fmt::format("{:<36}{}{}\n", "--engine auto would take", engine, other));
-  return has_any ? cli::kOk : cli::kFailure;
+  return has_any ? kOk : kFailure;
 }
 
-}  // namespace pe::record
+}  // namespace pe::recorder

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 
-namespace pe::record {
+namespace pe::recorder {
 
 /// Writes a line for each thing that matters, and which engine would be taken; returns the status:
 /// 1 if there is none.  Throws UsageError if a target is named, too.
-int check(const cli::CommandLine& line, cli::Io& io);
+int check(const CommandLine& line, Io& io);
 
-}  // namespace pe::record
+}  // namespace pe::recorder

@@ -8,54 +8,54 @@
 #include <optional>
 #include <vector>
 
-#include "cli/child.h"
-#include "cli/run.h"
-#include "cli/stop_signals.h"
+#include "base/cli/child.h"
+#include "base/cli/run.h"
+#include "base/cli/stop_signals.h"
 #include "pe-record/options.h"
 #include "pe-record/output.h"
-#include "recording/bpf_engine.h"
-#include "recording/counters.h"
-#include "recording/drain.h"
-#include "recording/ending.h"
-#include "recording/own_cost.h"
-#include "recording/recorded_stream.h"
-#include "recording/target_activity.h"
-#include "recording/watch.h"
+#include "record/ending.h"
+#include "record/engines/bpf_engine.h"
+#include "record/engines/counters.h"
+#include "record/own_cost.h"
+#include "record/stream/drain.h"
+#include "record/stream/recorded_stream.h"
+#include "record/target_activity.h"
+#include "record/watch.h"
 
-namespace pe::record {
+namespace pe::recorder {
 
 /// What takes part, in the order in which it is set up.
 class KernelRecording {
  public:
   /// Throws Error; PerfRefused before anything has been begun.
-  KernelRecording(const Options& options, cli::Io& io);
+  KernelRecording(const Options& options, Io& io);
 
   /// Until something ends it; returns the status.
   int run();
 
  private:
-  recording::Ended watch();
+  record::Ended watch();
   void finish();
-  int end(recording::Ended ended);
-  [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
+  int end(record::Ended ended);
+  [[nodiscard]] Child* child() { return child_ ? &*child_ : nullptr; }
 
-  recording::OwnCost cost_;
+  record::OwnCost cost_;
   const Options& options_;
-  cli::Io& io_;
-  cli::StopSignals signals_;
-  recording::Ending ending_;
-  std::unique_ptr<recording::BpfEngine> engine_;
-  std::optional<cli::Child> child_;
-  recording::Target target_;
-  std::optional<recording::TargetWatch> watched_;
-  std::optional<recording::TargetActivity> activity_;
-  std::optional<recording::Counters> counters_;
-  std::optional<Output> output_;
-  std::optional<recording::TargetTime> time_;
-  std::optional<recording::RecordedStream> stream_;
-  std::optional<recording::Drain> drain_;
+  Io& io_;
+  StopSignals signals_;
+  record::Ending ending_;
+  std::unique_ptr<record::BpfEngine> engine_;
+  std::optional<Child> child_;
+  record::Target target_;
+  std::optional<record::TargetWatch> watched_;
+  std::optional<record::TargetActivity> activity_;
+  std::optional<record::Counters> counters_;
+  std::optional<StreamOutput> output_;
+  std::optional<record::TargetTime> time_;
+  std::optional<record::RecordedStream> stream_;
+  std::optional<record::Drain> drain_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_ = 0;  ///< once it is over
 };
 
-}  // namespace pe::record
+}  // namespace pe::recorder

@@ -7,13 +7,13 @@
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
-#include "cli/choice.h"
-#include "perf/tracepoint.h"
-#include "recording/target_options.h"
-#include "sampler/layout.h"
+#include "inprocess/sampler/layout.h"
+#include "record/target_options.h"
+#include "stream/records/tracepoint.h"
 
-namespace pe::record {
+namespace pe::recorder {
 namespace {
 
 namespace po = boost::program_options;
@@ -22,28 +22,28 @@ po::typed_value<std::string>* text(const char* name) {
   return po::value<std::string>()->value_name(name);
 }
 
-using recording::CallGraph;
+using record::CallGraph;
 
-constexpr cli::Choice<CallGraph> kCallGraphs[] = {
+constexpr Choice<CallGraph> kCallGraphs[] = {
     {"auto", CallGraph::kAuto},
     {"dwarf", CallGraph::kDwarf},
     {"fp", CallGraph::kFramePointers},
     {"none", CallGraph::kNone},
 };
 
-constexpr cli::Choice<recording::Engine> kEngines[] = {
-    {"auto", recording::Engine::kAuto},     {"perf", recording::Engine::kPerf},
-    {"bpf", recording::Engine::kBpf},       {"signal", recording::Engine::kSignal},
-    {"ptrace", recording::Engine::kPtrace},
+constexpr Choice<record::Engine> kEngines[] = {
+    {"auto", record::Engine::kAuto},     {"perf", record::Engine::kPerf},
+    {"bpf", record::Engine::kBpf},       {"signal", record::Engine::kSignal},
+    {"ptrace", record::Engine::kPtrace},
 };
 
-constexpr cli::Choice<recording::Clock> kClocks[] = {
-    {"cpu", recording::Clock::kCpu},
-    {"wall", recording::Clock::kWall},
+constexpr Choice<record::Clock> kClocks[] = {
+    {"cpu", record::Clock::kCpu},
+    {"wall", record::Clock::kWall},
 };
 
 /// What the engine bpf does not do; empty if it does all that is asked for.
-std::string problem_of_bpf(const cli::CommandLine& line, const recording::Request& request) {
+std::string problem_of_bpf(const CommandLine& line, const record::Request& request) {
   std::string problem;
   for (const char* option : {"stack-size", "keep-stacks"})
     if (line.has(option))
@@ -53,14 +53,14 @@ std::string problem_of_bpf(const cli::CommandLine& line, const recording::Reques
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
     problem = "--engine bpf needs --call-graph auto or dwarf";
   for (const std::string& event : request.events)
-    if (perf::is_tracepoint_name(event))
+    if (stream::is_tracepoint_name(event))
       problem = fmt::format("--engine bpf cannot sample tracepoints: '{}'", event);
   return problem;
 }
 
 /// What neither of the engines does that take samples without counters.
 std::string problem_of_taken(const Options& options) {
-  const recording::Request& request = options.request;
+  const record::Request& request = options.request;
   for (const std::string& event : request.events)
     if (event != "cpu-clock" && event != "task-clock")
       return fmt::format("samples by CPU time: not with --event '{}'", event);
@@ -74,14 +74,14 @@ std::string problem_of_taken(const Options& options) {
 }
 
 /// What the engine ptrace does not do, without its name; empty if it does all that is asked for.
-std::string problem_of_ptrace(const cli::CommandLine& line, const Options& options) {
+std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
   if (options.target.is_wide() || !options.target.cpus.empty())
     return "stops single processes and threads: not with --all, --cpu, --cgroup";
   if (!options.request.thread_choice.empty())
     return "follows all threads: not with --thread";
   if (std::string problem = problem_of_taken(options); !problem.empty())
     return problem;
-  if (line.has("mmap-pages") && options.request.engine == recording::Engine::kPtrace)
+  if (line.has("mmap-pages") && options.request.engine == record::Engine::kPtrace)
     return "has no rings: not with --mmap-pages";
   return {};
 }
@@ -97,17 +97,17 @@ std::string problem_of_signal(const Options& options) {
 }
 
 /// The ring of a thread, for the engine signal.
-void check_signal_ring(const recording::Request& request) {
+void check_signal_ring(const record::Request& request) {
   const auto page = static_cast<std::uint64_t>(::getpagesize());
-  const std::uint64_t least = sampler::kLeastRingBytes / page;
-  const std::uint64_t most = sampler::kMostRingBytes / page;
+  const std::uint64_t least = inprocess::kLeastRingBytes / page;
+  const std::uint64_t most = inprocess::kMostRingBytes / page;
   if (request.ring_pages && (*request.ring_pages < least || *request.ring_pages > most))
     throw UsageError(fmt::format(
         "--mmap-pages: a thread's ring with --engine signal is {} to {} pages", least, most));
 }
 
 std::vector<std::string> thread_choice(const std::string& list) {
-  std::vector<std::string> threads = recording::split_list(list);
+  std::vector<std::string> threads = record::split_list(list);
   for (const std::string& thread : threads)
     if (thread.empty())
       throw UsageError("--thread: not a name or number: ''");
@@ -116,9 +116,9 @@ std::vector<std::string> thread_choice(const std::string& list) {
 
 /// Counters do not count all time: it is for the other engines, of which `auto` chooses one.
 void check_wall(const Options& options) {
-  using recording::Engine;
+  using record::Engine;
   const Engine engine = options.request.engine;
-  if (options.request.clock != recording::Clock::kWall)
+  if (options.request.clock != record::Clock::kWall)
     return;
   if (engine == Engine::kPerf || engine == Engine::kBpf)
     throw UsageError("--clock wall needs --engine signal or ptrace");
@@ -127,10 +127,10 @@ void check_wall(const Options& options) {
                      options.not_by_ptrace);
 }
 
-void read_engine(const cli::CommandLine& line, Options& options) {
-  using recording::Engine;
-  recording::Request& request = options.request;
-  request.engine = cli::choose(line, "engine", kEngines, Engine::kAuto);
+void read_engine(const CommandLine& line, Options& options) {
+  using record::Engine;
+  record::Request& request = options.request;
+  request.engine = choose(line, "engine", kEngines, Engine::kAuto);
   if (const auto* list = line.text("thread"))
     request.thread_choice = thread_choice(*list);
   options.not_by_ptrace = problem_of_ptrace(line, options);
@@ -144,7 +144,7 @@ void read_engine(const cli::CommandLine& line, Options& options) {
   if (const std::string problem = problem_of_bpf(line, request);
       request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
-  request.clock = cli::choose(line, "clock", kClocks, request.clock);
+  request.clock = choose(line, "clock", kClocks, request.clock);
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
@@ -152,23 +152,23 @@ void read_engine(const cli::CommandLine& line, Options& options) {
     check_signal_ring(request);
 }
 
-void read_rate(const cli::CommandLine& line, recording::Request& request) {
+void read_rate(const CommandLine& line, record::Request& request) {
   if (const auto* value = line.text("freq")) {
-    request.frequency_hz = recording::read_positive("--freq", "not a frequency in Hz", *value);
+    request.frequency_hz = record::read_positive("--freq", "not a frequency in Hz", *value);
     request.frequency_was_given = true;
   }
   if (const auto* value = line.text("count")) {
     if (request.frequency_was_given)
       throw UsageError("--freq and --count exclude each other");
-    request.period = recording::read_positive("--count", "not a period", *value);
+    request.period = record::read_positive("--count", "not a period", *value);
   }
 }
 
-void read_stacks(const cli::CommandLine& line, recording::Request& request) {
-  request.call_graph = cli::choose(line, "call-graph", kCallGraphs, request.call_graph);
+void read_stacks(const CommandLine& line, record::Request& request) {
+  request.call_graph = choose(line, "call-graph", kCallGraphs, request.call_graph);
   const bool has_copies =
       request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
-  request.stack_bytes = recording::read_stack_bytes(line);
+  request.stack_bytes = record::read_stack_bytes(line);
   request.may_continue = !line.has("no-continue");
   request.keep_stacks = line.has("keep-stacks");
   if (!has_copies && (request.stack_bytes || request.keep_stacks))
@@ -188,12 +188,9 @@ void add_options(po::options_description& options) {
       "event,e", text("EVENT[,EVENT]"), "what to count (default cycles, else cpu-clock)")(
       "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
                                                            "record call chains (the default)")(
-      "call-graph", cli::one_of("HOW", kCallGraphs),
-      "call chains: auto (default), dwarf, fp, none")(
-      "engine", cli::one_of("NAME", kEngines),
-      "who samples: auto (default), perf, bpf, signal, ptrace")(
-      "clock", cli::one_of("CLOCK", kClocks),
-      "of what time: cpu (default), or wall (signal, ptrace)")(
+      "call-graph", one_of("HOW", kCallGraphs), "call chains: auto (default), dwarf, fp, none")(
+      "engine", one_of("NAME", kEngines), "who samples: auto (default), perf, bpf, signal, ptrace")(
+      "clock", one_of("CLOCK", kClocks), "of what time: cpu (default), or wall (signal, ptrace)")(
       "thread", text("NAME|TID"), "with --engine signal: only such threads")(
       "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
       "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
@@ -205,22 +202,22 @@ void add_options(po::options_description& options) {
                                                           "no progress, no closing line");
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
-  options.target = recording::read_target(line, "--pid, --tid, --cpu, --all, --cgroup");
+  options.target = record::read_target(line, "--pid, --tid, --cpu, --all, --cgroup");
   options.command = line.command;
-  recording::Request& request = options.request;
+  record::Request& request = options.request;
   read_rate(line, request);
   if (const auto* list = line.text("event"))
-    request.events = recording::split_list(*list);
-  options.duration_ns = recording::read_duration(line);
+    request.events = record::split_list(*list);
+  options.duration_ns = record::read_duration(line);
   read_stacks(line, request);
   request.may_keep_binaries = !line.has("no-cache");
   request.user_only = line.has("user-only");
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)
     throw UsageError("--user-only and --kernel-only exclude each other");
-  request.ring_pages = recording::read_ring_pages(line);
+  request.ring_pages = record::read_ring_pages(line);
   read_engine(line, options);
   if (const auto* path = line.text("output"))
     options.output = *path;
@@ -228,4 +225,4 @@ Options read_options(const cli::CommandLine& line) {
   return options;
 }
 
-}  // namespace pe::record
+}  // namespace pe::recorder

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/run.h"
-#include "recording/request.h"
+#include "base/cli/run.h"
+#include "record/request.h"
 
-namespace pe::record {
+namespace pe::recorder {
 
 struct Options {
-  recording::Target target;
-  recording::Request request;
+  record::Target target;
+  record::Request request;
   std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
   std::string output;                        ///< empty: standard output
@@ -26,6 +26,6 @@ struct Options {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
-}  // namespace pe::record
+}  // namespace pe::recorder

@@ -5,43 +5,43 @@
 #include <optional>
 #include <string>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 #include "pe-record/options.h"
-#include "perf/stream_writer.h"
-#include "recording/drain.h"
-#include "recording/ending.h"
-#include "recording/own_cost.h"
-#include "recording/recorded_stream.h"
+#include "record/ending.h"
+#include "record/own_cost.h"
+#include "record/stream/drain.h"
+#include "record/stream/recorded_stream.h"
+#include "stream/stream_writer.h"
 
-namespace pe::record {
+namespace pe::recorder {
 
 /// A line on standard error.
-void say(cli::Io& io, const std::string& what);
+void say(Io& io, const std::string& what);
 
 /// To a file, not to standard output?
 bool writes_file(const Options& options);
 
 /// The stream's way out: opened late, for a recording that cannot be made must not cost an older
 /// one its file.
-class Output {
+class StreamOutput {
  public:
   /// `io` and `ending`, which waits for a slow reader, must outlive this.  Throws Error.
-  Output(const Options& options, cli::Io& io, recording::Ending& ending);
+  StreamOutput(const Options& options, Io& io, record::Ending& ending);
 
-  [[nodiscard]] perf::StreamWriter& writer() noexcept { return writer_; }
+  [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] int fd() const { return out_.fd(); }
 
  private:
-  std::optional<io::FileOutput> file_;
-  io::Output& out_;
-  perf::StreamWriter writer_;
+  std::optional<FileOutput> file_;
+  Output& out_;
+  stream::StreamWriter writer_;
 };
 
 /// "1234 samples, 0 lost, 1 thread seen; own CPU …", with what became of the stacks.
-std::string closing_line(const recording::Passed& passed, const recording::RecordedStream& stream,
-                         const recording::OwnCost& cost);
+std::string closing_line(const record::Passed& passed, const record::RecordedStream& stream,
+                         const record::OwnCost& cost);
 
 /// Says so where the recording is over and the reader of the stream takes nothing.
-void tell_stall(recording::Ending& ending, const Options& options, cli::Io& io);
+void tell_stall(record::Ending& ending, const Options& options, Io& io);
 
-}  // namespace pe::record
+}  // namespace pe::recorder

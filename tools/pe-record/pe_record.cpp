@@ -13,21 +13,21 @@
 #include "pe-record/options.h"
 #include "pe-record/output.h"
 #include "pe-record/taken_recording.h"
-#include "recording/target_options.h"
+#include "record/target_options.h"
 
 namespace pe {
 namespace {
 
-using record::KernelRecording;
-using record::Options;
-using record::TakenRecording;
-using recording::Engine;
+using record::Engine;
+using recorder::KernelRecording;
+using recorder::Options;
+using recorder::TakenRecording;
 
 /// What is said of an engine that is taken in place of counters.
 constexpr const char* kBySignal = "engine signal, by which the command samples itself";
 constexpr const char* kByPtrace = "engine ptrace, which stops the target's threads";
 
-std::unique_ptr<TakenRecording> take_by(Engine engine, Options& options, cli::Io& io,
+std::unique_ptr<TakenRecording> take_by(Engine engine, Options& options, Io& io,
                                         std::string& why_not) {
   const std::string& problem =
       engine == Engine::kSignal ? options.not_by_signal : options.not_by_ptrace;
@@ -36,7 +36,7 @@ std::unique_ptr<TakenRecording> take_by(Engine engine, Options& options, cli::Io
   options.request.engine = engine;
   try {
     return std::make_unique<TakenRecording>(options, io);
-  } catch (const recording::SourceRefused& refused) {
+  } catch (const record::SourceRefused& refused) {
     why_not += fmt::format("; nor by {}", refused.what());
   }
   return nullptr;
@@ -45,12 +45,12 @@ std::unique_ptr<TakenRecording> take_by(Engine engine, Options& options, cli::Io
 /// Without counters.  A command samples itself: that disturbs it least, leaves the programs that it
 /// starts their rights and debuggers, and shows every CPU's time as it is, also in virtual machines
 /// (CAVEATS in the manual page).  All else is stopped from outside.
-std::unique_ptr<TakenRecording> record_without_counters(Options& options, cli::Io& io,
+std::unique_ptr<TakenRecording> record_without_counters(Options& options, Io& io,
                                                         std::string why_not) {
   for (const Engine engine : {Engine::kSignal, Engine::kPtrace}) {
     auto taken = take_by(engine, options, io, why_not);
     if (taken && !options.quiet)
-      record::say(
+      recorder::say(
           io, fmt::format("{}: {}", engine == Engine::kSignal ? kBySignal : kByPtrace, why_not));
     if (taken)
       return taken;
@@ -59,15 +59,15 @@ std::unique_ptr<TakenRecording> record_without_counters(Options& options, cli::I
 }
 
 /// By counters, or where these are refused and the choice is ours, by the next engine.
-int record_somehow(Options& options, cli::Io& io) {
-  if (options.request.clock == recording::Clock::kWall)
+int record_somehow(Options& options, Io& io) {
+  if (options.request.clock == record::Clock::kWall)
     return record_without_counters(options, io, "counters do not count the time of --clock wall")
         ->run();
   std::unique_ptr<KernelRecording> by_counters;
   std::string why_not;
   try {
     by_counters = std::make_unique<KernelRecording>(options, io);
-  } catch (const recording::PerfRefused& refused) {
+  } catch (const record::PerfRefused& refused) {
     if (options.request.engine != Engine::kAuto)
       throw;
     why_not = refused.what();
@@ -76,11 +76,11 @@ int record_somehow(Options& options, cli::Io& io) {
                      : record_without_counters(options, io, std::move(why_not))->run();
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   if (line.has("check"))
-    return record::check(line, io);
-  Options options = record::read_options(line);
-  recording::tidy(options.target);
+    return recorder::check(line, io);
+  Options options = recorder::read_options(line);
+  record::tidy(options.target);
   if (!writes_file(options) && io.out.is_terminal())
     throw UsageError(
         "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
@@ -91,17 +91,15 @@ int work(const cli::CommandLine& line, cli::Io& io) {
 
 }  // namespace
 
-const cli::Tool kPeRecord{
+const Tool kPeRecord{
     .name = "pe-record",
     .synopsis = "[OPTION]... [-p PID | -t TID | -a | --cgroup PATH] [[--] COMMAND...]",
     .summary = "Sample the call chains of running programs into a sample stream.",
-    .add_options = record::add_options,
+    .add_options = recorder::add_options,
     .work = work,
     .runs_command = true,
 };
 
-int pe_record_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kPeRecord, args, io);
-}
+int pe_record_main(std::span<const std::string> args, Io& io) { return run(kPeRecord, args, io); }
 
 }  // namespace pe

@@ -5,13 +5,13 @@
 #include <span>
 #include <string>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 
 namespace pe {
 
-extern const cli::Tool kPeRecord;
+extern const Tool kPeRecord;
 
 /// The whole tool, in this process.
-int pe_record_main(std::span<const std::string> args, cli::Io& io);
+int pe_record_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -9,27 +9,27 @@
 #include <string>
 #include <vector>
 
-#include "cli/child.h"
-#include "cli/run.h"
-#include "cli/stop_signals.h"
+#include "base/cli/child.h"
+#include "base/cli/run.h"
+#include "base/cli/stop_signals.h"
 #include "pe-record/options.h"
 #include "pe-record/output.h"
-#include "recording/ending.h"
-#include "recording/own_cost.h"
-#include "recording/recorded_stream.h"
-#include "recording/sample_source.h"
-#include "recording/taken_stream.h"
-#include "recording/target_activity.h"
-#include "recording/watch.h"
+#include "record/ending.h"
+#include "record/engines/sample_source.h"
+#include "record/own_cost.h"
+#include "record/stream/recorded_stream.h"
+#include "record/stream/taken_stream.h"
+#include "record/target_activity.h"
+#include "record/watch.h"
 
-namespace pe::record {
+namespace pe::recorder {
 
 /// What takes part, in the order in which it is set up.
 class TakenRecording {
  public:
   /// Throws Error; SourceRefused if the target may not be recorded so, before anything has been
   /// begun.
-  TakenRecording(const Options& options, cli::Io& io);
+  TakenRecording(const Options& options, Io& io);
 
   /// Until something ends it; returns the status.
   int run();
@@ -38,31 +38,31 @@ class TakenRecording {
   void open_signal();
   void open_ptrace();
   void start_child(const std::vector<std::string>& environment);
-  recording::Ended watch();
+  record::Ended watch();
   void take();
   void finish();
-  int end(recording::Ended ended);
-  [[nodiscard]] cli::Child* child() { return child_ ? &*child_ : nullptr; }
+  int end(record::Ended ended);
+  [[nodiscard]] Child* child() { return child_ ? &*child_ : nullptr; }
 
-  recording::OwnCost cost_;
+  record::OwnCost cost_;
   const Options& options_;
-  recording::Request request_;
-  cli::Io& io_;
-  cli::StopSignals signals_;
-  recording::Ending ending_;
-  std::optional<cli::Child> child_;
-  recording::Target target_;
-  std::optional<recording::TargetWatch> watched_;
-  std::optional<recording::TargetActivity> activity_;
-  std::unique_ptr<recording::SampleSource> source_;
-  std::optional<recording::TargetTime> time_;
+  record::Request request_;
+  Io& io_;
+  StopSignals signals_;
+  record::Ending ending_;
+  std::optional<Child> child_;
+  record::Target target_;
+  std::optional<record::TargetWatch> watched_;
+  std::optional<record::TargetActivity> activity_;
+  std::unique_ptr<record::SampleSource> source_;
+  std::optional<record::TargetTime> time_;
   std::vector<std::string> notes_;
-  recording::OpenedEvent event_;
-  std::optional<Output> output_;
-  std::optional<recording::RecordedStream> stream_;
-  std::optional<recording::TakenStream> taken_;
+  record::OpenedEvent event_;
+  std::optional<StreamOutput> output_;
+  std::optional<record::RecordedStream> stream_;
+  std::optional<record::TakenStream> taken_;
   std::vector<pid_t> unreadable_;
   std::uint64_t last_pass_ns_ = 0;
 };
 
-}  // namespace pe::record
+}  // namespace pe::recorder

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/annotator.h"
 
-#include "symbols/simplify_name.h"
+#include "pe-symbolize/simplify_name.h"
 
 namespace pe::symbolize {
 
-void Annotator::annotate(const session::Session& session, const perf::Sample& sample,
+void Annotator::annotate(const stream::Session& session, const stream::Sample& sample,
                          std::uint16_t misc) {
   counts_.begin_sample();
   Named& named = named_of(sample.pid);
-  perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
+  stream::for_each_frame(sample, misc, [&](const stream::CallChainEntry& entry) {
     const auto [place, is_new] =
         (entry.is_kernel ? kernel_ : named).try_emplace(entry.lookup_address);
     if (is_new)
@@ -18,7 +18,7 @@ void Annotator::annotate(const session::Session& session, const perf::Sample& sa
   });
 }
 
-void Annotator::forget(const session::MappingChange& change) {
+void Annotator::forget(const stream::MappingChange& change) {
   const auto process = processes_.find(change.pid);
   if (process == processes_.end())
     return;
@@ -35,27 +35,27 @@ Annotator::Named& Annotator::named_of(std::uint32_t pid) {
 }
 
 /// Resolves one address and writes what was found.
-Annotator::Place Annotator::name(const session::Session& session, std::uint32_t pid,
-                                 const perf::CallChainEntry& entry) {
-  const naming::Resolved resolved =
+Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t pid,
+                                 const stream::CallChainEntry& entry) {
+  const names::Resolved resolved =
       entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
                       : resolver_.user(pid, entry.lookup_address,
                                        session.processes().find(pid, entry.lookup_address));
   if (!entry.is_kernel)
     advice_.see(pid, session.processes().space(pid), resolved);
   ids_.clear();
-  for (const naming::Function& function : resolved.functions)
+  for (const names::Function& function : resolved.functions)
     ids_.push_back(symbol_id(function, resolved.module));
-  writer_.write_location(entry.is_kernel ? perf::kKernelPid : pid, entry.lookup_address, ids_);
+  writer_.write_location(entry.is_kernel ? stream::kKernelPid : pid, entry.lookup_address, ids_);
   return {resolved.unnamed, counts_.module_number(resolved.module)};
 }
 
 /// The number of a function of a module; a new one is written as a SYMBOL first.
-std::uint64_t Annotator::symbol_id(const naming::Function& function, const std::string& module) {
+std::uint64_t Annotator::symbol_id(const names::Function& function, const std::string& module) {
   constexpr std::uint32_t kNotOfACompiler =
-      perf::kSymbolKernel | perf::kSymbolJit | perf::kSymbolUnresolved;
+      stream::kSymbolKernel | stream::kSymbolJit | stream::kSymbolUnresolved;
   const bool is_simplified = simplify_ && (function.flags & kNotOfACompiler) == 0;
-  const std::string name = is_simplified ? symbols::simplify_name(function.name) : function.name;
+  const std::string name = is_simplified ? simplify_name(function.name) : function.name;
   key_.assign(bytes_of(function.flags));
   key_.append(bytes_of(function.line));
   for (const std::string_view text :

@@ -2,33 +2,34 @@
 #include "pe-symbolize/copied_stacks.h"
 
 #include "base/plural.h"
-#include "perf/user_copy.h"
+#include "stream/user_copy.h"
 
 namespace pe::symbolize {
 
-CopiedStacks::Outcome CopiedStacks::walk(const perf::Record& record) {
+CopiedStacks::Outcome CopiedStacks::walk(const stream::Record& record) {
   unwinder_.follow();
-  if (record.type == perf::kRecordHeaderAttr)
-    return {perf::view_record(std::as_bytes(std::span(perf::with_call_chain(record, builder_)))),
-            std::nullopt};
+  if (record.type == stream::kRecordHeaderAttr)
+    return {
+        stream::view_record(std::as_bytes(std::span(stream::with_call_chain(record, builder_)))),
+        std::nullopt};
   const auto& sample = session_.sample();
-  if (!sample || !perf::has_user_copy(session_.event()->attr))
+  if (!sample || !stream::has_user_copy(session_.event()->attr))
     return {record, sample};
   const perf_event_attr& attr = session_.event()->attr;
   if (resolver_.has_other_jit_tables(sample->pid))
     unwinder_.withdraw_rules(sample->pid);
   const auto chain = unwinder_.call_chain(*sample, attr);
   std::size_t left_out = 0;
-  const auto replaced = perf::replace_user_copy(record, *sample, chain, builder_, left_out);
+  const auto replaced = stream::replace_user_copy(record, *sample, chain, builder_, left_out);
   left_out_ += left_out;
-  Outcome outcome{perf::view_record(std::as_bytes(std::span(replaced))), sample};
+  Outcome outcome{stream::view_record(std::as_bytes(std::span(replaced))), sample};
   outcome.sample->has_callchain = true;
-  outcome.sample->callchain = perf::U64View(std::as_bytes(chain.first(chain.size() - left_out)));
+  outcome.sample->callchain = stream::U64View(std::as_bytes(chain.first(chain.size() - left_out)));
   return outcome;
 }
 
 std::string CopiedStacks::report() const {
-  std::string text = stacks::describe(unwinder_.counts());
+  std::string text = unwind::describe(unwinder_.counts());
   if (left_out_ > 0)
     text += "; " + plural(left_out_, "frame") + " did not fit their records";
   return text;

@@ -8,17 +8,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "naming/resolver.h"
-#include "perf/stream_writer.h"
-#include "session/session.h"
-#include "stacks/sample_unwinder.h"
+#include "names/resolver.h"
+#include "stream/session.h"
+#include "stream/stream_writer.h"
+#include "unwind/stacks/sample_unwinder.h"
 
 namespace pe::symbolize {
 
 class CopiedStacks {
  public:
   /// `session` and `resolver`, which knows the tables of code made at run time, must outlive this.
-  CopiedStacks(const session::Session& session, naming::Resolver& resolver, bool may_continue)
+  CopiedStacks(const stream::Session& session, names::Resolver& resolver, bool may_continue)
       : session_(session),
         resolver_(resolver),
         unwinder_(session.history(), {.may_continue = may_continue,
@@ -33,20 +33,20 @@ class CopiedStacks {
 
   /// A record of the session and, if it is a sample, what it says; both as they are to be written.
   struct Outcome {
-    perf::Record record;
-    std::optional<perf::Sample> sample;
+    stream::Record record;
+    std::optional<stream::Sample> sample;
   };
   /// Takes in the session's record at hand.  Views die with the next call.
-  Outcome walk(const perf::Record& record);
+  Outcome walk(const stream::Record& record);
 
   /// "98.9 % of stacks complete; …", for the closing line; empty if none were copied.
   [[nodiscard]] std::string report() const;
 
  private:
-  const session::Session& session_;
-  naming::Resolver& resolver_;
-  stacks::SampleUnwinder unwinder_;
-  perf::RecordBuilder builder_;
+  const stream::Session& session_;
+  names::Resolver& resolver_;
+  unwind::SampleUnwinder unwinder_;
+  stream::RecordBuilder builder_;
   std::uint64_t left_out_ = 0;  ///< entries of call chains that did not fit a record
 };
 

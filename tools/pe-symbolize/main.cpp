@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/pe_symbolize.h"
 
-int main(int argc, char** argv) { return pe::cli::run_main(pe::kPeSymbolize, argc, argv); }
+int main(int argc, char** argv) { return pe::run_main(pe::kPeSymbolize, argc, argv); }

@@ -16,7 +16,7 @@ void add_options(boost::program_options::options_description& options) {
       "quiet,q", "no closing line about frames without a name");
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   if (line.has("inline") && line.has("no-inline"))
     throw UsageError("--inline and --no-inline exclude each other");
   return {.detail = {.inlined = !line.has("no-inline"), .lines = line.has("lines")},

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "cli/run.h"
-#include "naming/resolver.h"
+#include "base/cli/run.h"
+#include "names/resolver.h"
 
 namespace pe::symbolize {
 
 struct Options {
-  naming::Detail detail;
+  names::Detail detail;
   bool may_continue = true;      ///< stacks that are deeper than their copy
   bool simplify_names = false;   ///< of functions of C++, Rust and D
   bool with_statistics = false;  ///< of frames without a name
@@ -17,6 +17,6 @@ struct Options {
 
 void add_options(boost::program_options::options_description& options);
 
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::symbolize

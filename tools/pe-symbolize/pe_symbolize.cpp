@@ -6,33 +6,33 @@
 #include <ctime>
 #include <limits>
 
+#include "base/cli/progress.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "cli/progress.h"
-#include "elf/debug_file.h"
+#include "objects/debug_file.h"
 #include "pe-symbolize/annotator.h"
 #include "pe-symbolize/copied_stacks.h"
+#include "pe-symbolize/debuginfod.h"
 #include "pe-symbolize/options.h"
-#include "symbols/debuginfod.h"
 
 namespace pe {
 namespace {
 
-using session::Session;
+using stream::Session;
 
-void say(cli::Io& io, const std::string& what) {
+void say(Io& io, const std::string& what) {
   io.err.write("pe-symbolize: " + printable(what) + "\n");
 }
 
 /// What the user can do about names that are missing.
-void advise(const symbolize::Annotator& annotator, const naming::Resolver& resolver,
-            bool has_servers, cli::Io& io) {
-  for (const std::string& line : naming::describe_stripped(
+void advise(const symbolize::Annotator& annotator, const names::Resolver& resolver,
+            bool has_servers, Io& io) {
+  for (const std::string& line : names::describe_stripped(
            annotator.counts(), has_servers,
            [&resolver](std::string_view file) { return resolver.is_go(file); }))
     say(io, line);
-  if (const std::string line = naming::describe_unwritten(annotator.counts()); !line.empty())
+  if (const std::string line = names::describe_unwritten(annotator.counts()); !line.empty())
     say(io, line);
   for (const std::string& line : annotator.advice().lines())
     say(io, line);
@@ -40,7 +40,7 @@ void advise(const symbolize::Annotator& annotator, const naming::Resolver& resol
 
 /// Keeps the names in step with the mappings.
 void follow_mappings(const Session& session, symbolize::Annotator& annotator,
-                     naming::Resolver& resolver) {
+                     names::Resolver& resolver) {
   const auto& change = session.mapping_change();
   if (!change)
     return;
@@ -55,7 +55,7 @@ void follow_mappings(const Session& session, symbolize::Annotator& annotator,
 
 /// Keeps the names in step with what the sampled process compiles.
 void follow_compiler(const Session& session, symbolize::Annotator& annotator,
-                     naming::Resolver& resolver) {
+                     names::Resolver& resolver) {
   const std::uint32_t pid = session.sample()->pid;
   const perf_event_attr& attr = session.event()->attr;
   // Of times of another clock nothing can be told: the newest names count, as in a perf map.
@@ -68,8 +68,8 @@ void follow_compiler(const Session& session, symbolize::Annotator& annotator,
 }
 
 /// Passes every record on, names before the samples that need them.
-void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annotator& annotator,
-                  naming::Resolver& resolver, symbolize::CopiedStacks& stacks) {
+void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
+                  names::Resolver& resolver, symbolize::CopiedStacks& stacks) {
   while (const auto record = session.next()) {
     if (record->is_ours() || record->is_compressed())
       continue;  // names of an earlier pass, which ours replace; what could not be expanded
@@ -79,7 +79,7 @@ void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annot
     const auto walked = stacks.walk(*record);
     if (walked.sample)
       annotator.annotate(session, *walked.sample, record->misc);
-    if (record->type == perf::kRecordFinishedRound) {
+    if (record->type == stream::kRecordFinishedRound) {
       writer.write_finished_round();  // the end is ours to write
       writer.flush();                 // a live recording shows up downstream round by round
     } else {
@@ -88,9 +88,9 @@ void annotate_all(Session& session, perf::StreamWriter& writer, symbolize::Annot
   }
 }
 
-void report(const Session& session, const std::vector<std::string>& findings,
-            const io::Input& input, cli::Io& io) {
-  std::string text = session::describe_losses(session.counts());
+void report(const Session& session, const std::vector<std::string>& findings, const Input& input,
+            Io& io) {
+  std::string text = stream::describe_losses(session.counts());
   for (const std::string& more : findings)
     if (!more.empty())
       text += (text.empty() ? "" : "; ") + more;
@@ -99,7 +99,7 @@ void report(const Session& session, const std::vector<std::string>& findings,
         fmt::format("{}: {}; {}", input.name(), plural(session.counts().samples, "sample"), text));
 }
 
-std::function<void(std::uint64_t, std::uint64_t)> shown_by(cli::Progress& progress) {
+std::function<void(std::uint64_t, std::uint64_t)> shown_by(Progress& progress) {
   return [&progress](std::uint64_t bytes, std::uint64_t of_bytes) {
     constexpr double kMegabyte = 1e6;
     progress.show([&] {
@@ -112,15 +112,15 @@ std::function<void(std::uint64_t, std::uint64_t)> shown_by(cli::Progress& progre
 }
 
 /// Debug files of this machine and, where there are any, of servers.
-elf::DebugSearch search_with(symbols::Debuginfod* servers) {
-  elf::DebugSearch search;
+objects::DebugSearch search_with(symbolize::Debuginfod* servers) {
+  objects::DebugSearch search;
   if (servers != nullptr)
     search.fetch = [servers](Bytes build_id) { return servers->debug_file(build_id); };
   return search;
 }
 
 /// "debuginfod: 3 debug files, 1 request failed", for the closing line; empty if nothing failed.
-std::string describe(const symbols::Debuginfod* servers) {
+std::string describe(const symbolize::Debuginfod* servers) {
   if (servers == nullptr || servers->failed() == 0)
     return {};
   return fmt::format("debuginfod: {}, {} failed{}", plural(servers->found(), "debug file"),
@@ -135,20 +135,20 @@ std::string describe_doubts(unsigned files) {
                      plural(files, "file"));
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const symbolize::Options options = symbolize::read_options(line);
   if (line.operands.size() > 1)
     throw UsageError("one input at a time: streams cannot be joined");
   if (io.out.is_terminal())
     throw UsageError("the stream is binary: pipe it into stackfold");
-  io::Input input = io::Input::open(line.operands.front(), io.in_fd);
+  Input input = Input::open(line.operands.front(), io.in_fd);
   Session session(input);
-  perf::StreamWriter writer(io.out);
+  stream::StreamWriter writer(io.out);
   writer.write_header();
-  cli::Progress progress(io.err, options.quiet);
-  const auto servers = symbols::Debuginfod::from_environment({.progress = shown_by(progress)});
-  naming::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
-                            "/proc/kallsyms", search_with(servers.get()));
+  Progress progress(io.err, options.quiet);
+  const auto servers = symbolize::Debuginfod::from_environment({.progress = shown_by(progress)});
+  names::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
+                           "/proc/kallsyms", search_with(servers.get()));
   symbolize::Annotator annotator(writer, resolver, options.simplify_names);
   symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
   annotate_all(session, writer, annotator, resolver, stacks);
@@ -158,25 +158,25 @@ int work(const cli::CommandLine& line, cli::Io& io) {
     writer.write_end();  // without it the next reader knows, too, that something is missing
   writer.flush();
   if (options.with_statistics)
-    for (const std::string& row : naming::table(annotator.counts()))
+    for (const std::string& row : names::table(annotator.counts()))
       say(io, row);
   if (!options.quiet)
     advise(annotator, resolver, servers != nullptr, io);
   if (!options.quiet)
     report(session,
-           {stacks.report(), naming::describe(annotator.counts()),
-            describe_doubts(resolver.doubtful_files()), naming::describe(resolver.skipped_lines()),
+           {stacks.report(), names::describe(annotator.counts()),
+            describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
             describe(servers.get())},
            input, io);
   if (!damage.empty())
     say(io, input.name() + ": " + damage);
   io.err.flush();
-  return damage.empty() ? cli::kOk : cli::kFailure;
+  return damage.empty() ? kOk : kFailure;
 }
 
 }  // namespace
 
-const cli::Tool kPeSymbolize{
+const Tool kPeSymbolize{
     .name = "pe-symbolize",
     .synopsis = "[OPTION]... [FILE]",
     .summary = "Put the names of functions into a sample stream or perf.data file.",
@@ -184,8 +184,8 @@ const cli::Tool kPeSymbolize{
     .work = work,
 };
 
-int pe_symbolize_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kPeSymbolize, args, io);
+int pe_symbolize_main(std::span<const std::string> args, Io& io) {
+  return run(kPeSymbolize, args, io);
 }
 
 }  // namespace pe

@@ -5,13 +5,13 @@
 #include <span>
 #include <string>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 
 namespace pe {
 
-extern const cli::Tool kPeSymbolize;
+extern const Tool kPeSymbolize;
 
 /// The whole tool, in this process.
-int pe_symbolize_main(std::span<const std::string> args, cli::Io& io);
+int pe_symbolize_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "cli/stop_signals.h"
+#include "base/cli/stop_signals.h"
 
 namespace pe::push {
 
@@ -34,7 +34,7 @@ class Ending {
 
   int follow_fd_;
   std::chrono::milliseconds patience_;
-  cli::StopSignals signals_;
+  StopSignals signals_;
   std::optional<Clock::time_point> over_at_;
 };
 

@@ -41,13 +41,13 @@ constexpr std::array kOfSending = {"follow",  "patience", "timeout",      "token
   throw UsageError(fmt::format("--{}: {}: '{}'", option, expected, text));
 }
 
-std::string text_or(const cli::CommandLine& line, const char* option, const char* otherwise) {
+std::string text_or(const CommandLine& line, const char* option, const char* otherwise) {
   const std::string* text = line.text(option);
   return text != nullptr ? *text : otherwise;
 }
 
 /// Seconds from 0 to `most`, as milliseconds.
-std::uint64_t read_ms(const cli::CommandLine& line, const char* option, std::uint64_t most_ms,
+std::uint64_t read_ms(const CommandLine& line, const char* option, std::uint64_t most_ms,
                       std::uint64_t otherwise_ms) {
   const std::string* text = line.text(option);
   if (text == nullptr)
@@ -65,7 +65,7 @@ std::string host_name() {
   return plain_value(name.data());
 }
 
-std::string read_series(const cli::CommandLine& line) {
+std::string read_series(const CommandLine& line) {
   const std::string name = text_or(line, "name", kUsualName);
   if (!is_app_name(name))
     refuse("name", "not a name of letters, digits, '-', '.', '/' and '_'", name);
@@ -89,7 +89,7 @@ std::string read_series(const cli::CommandLine& line) {
   return *series;
 }
 
-PutOptions read_put(const cli::CommandLine& line) {
+PutOptions read_put(const CommandLine& line) {
   using std::chrono::system_clock;
   const auto now = std::chrono::floor<std::chrono::milliseconds>(system_clock::now());
   PutOptions options;
@@ -123,7 +123,7 @@ void check_readable(const std::string& path) {
     throw_errno(path, errno);
 }
 
-SendOptions read_send(const cli::CommandLine& line, const std::string& address) {
+SendOptions read_send(const CommandLine& line, const std::string& address) {
   constexpr std::uint64_t kMostMs = 3600 * kMsPerSecond;
   SendOptions options;
   options.server.allows_http = line.has("insecure-http");
@@ -177,7 +177,7 @@ void add_options(po::options_description& options) {
       ("dry-run", "only check the options");
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
   options.spool = text_or(line, "spool", kUsualSpool);
   if (options.spool.empty())

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 #include "profile-push/sender.h"
 #include "profile-push/server.h"
 #include "profile-push/spool_file.h"
@@ -39,6 +39,6 @@ struct Options {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError, and Error if a file that is named cannot be read.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::push

@@ -17,11 +17,11 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/io/gzip.h"
+#include "base/io/input.h"
+#include "base/io/output.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "io/gzip.h"
-#include "io/input.h"
-#include "io/output.h"
 #include "profile-push/ending.h"
 #include "profile-push/options.h"
 #include "profile-push/sender.h"
@@ -36,7 +36,7 @@ using push::Options;
 using push::SendOptions;
 using push::Spool;
 
-void tell(cli::Io& io, const std::string& what) {
+void tell(Io& io, const std::string& what) {
   io.err.write(fmt::format("profile-push: {}\n", printable(what)));
   io.err.flush();
 }
@@ -47,11 +47,11 @@ void check_is_whole(const std::string& profile, const std::string& name) {
   const Fd memory(::memfd_create("profile", MFD_CLOEXEC));
   if (!memory)
     throw_errno("memfd_create", errno);
-  io::FdOutput out(memory.get(), "memfd");
+  FdOutput out(memory.get(), "memfd");
   out.write(profile);
   out.flush();
-  io::Input input = io::Input::open(fmt::format("/proc/self/fd/{}", memory.get()), -1);
-  io::GzipReader reader(input);
+  Input input = Input::open(fmt::format("/proc/self/fd/{}", memory.get()), -1);
+  GzipReader reader(input);
   std::array<std::byte, 64 * 1024> buffer;
   std::uint64_t bytes = 0;
   while (const std::size_t n = reader.read(buffer)) {
@@ -65,8 +65,8 @@ void check_is_whole(const std::string& profile, const std::string& name) {
 
 /// The whole input, or its first `limit_bytes` and one more.
 std::string read_profile(const std::string& path, int stdin_fd, std::uint64_t limit_bytes) {
-  io::Input input = io::Input::open(path, stdin_fd);
-  if (!io::is_gzip(input.peek(2)))
+  Input input = Input::open(path, stdin_fd);
+  if (!is_gzip(input.peek(2)))
     throw Error(input.name() + ": not a compressed pprof profile: stackfold --to pprof writes one");
   std::string profile;
   std::array<std::byte, 64 * 1024> buffer;
@@ -81,7 +81,7 @@ std::string read_profile(const std::string& path, int stdin_fd, std::uint64_t li
   return profile;
 }
 
-int put(const Options& options, const std::string& file, cli::Io& io) {
+int put(const Options& options, const std::string& file, Io& io) {
   const std::string profile =
       read_profile(file, io.in_fd, std::min(options.limit_bytes, push::kMostProfileBytes));
   Spool spool(options.spool, options.limit_bytes);
@@ -90,12 +90,11 @@ int put(const Options& options, const std::string& file, cli::Io& io) {
   if (const auto dropped = spool.put(options.put.times, content); dropped > 0)
     tell(io, fmt::format("{}: {} dropped: the spool is full", spool.folder(),
                          plural(dropped, "profile")));
-  return cli::kOk;
+  return kOk;
 }
 
 /// Another process may be about to end.
-std::optional<push::Outbox> open_outbox(Spool& spool, bool waits, push::Ending& ending,
-                                        cli::Io& io) {
+std::optional<push::Outbox> open_outbox(Spool& spool, bool waits, push::Ending& ending, Io& io) {
   constexpr std::chrono::seconds kLook{1};
   auto outbox = push::Outbox::open(spool);
   const std::string taken = fmt::format("{}: another profile-push sends from here", spool.folder());
@@ -111,7 +110,7 @@ std::optional<push::Outbox> open_outbox(Spool& spool, bool waits, push::Ending& 
 }
 
 /// What an earlier run has left.
-void report_before(const Spool& spool, const Counts& before, cli::Io& io) {
+void report_before(const Spool& spool, const Counts& before, Io& io) {
   const std::size_t waiting = spool.waiting();
   const std::string losses = losses_text(before);
   if (waiting == 0 && losses.empty())
@@ -124,7 +123,7 @@ void report_before(const Spool& spool, const Counts& before, cli::Io& io) {
 }
 
 /// Returns whether all is well.
-bool report_after(const Spool& spool, const Counts& before, cli::Io& io) {
+bool report_after(const Spool& spool, const Counts& before, Io& io) {
   const Counts all = spool.counts();
   const Counts now = all.since(before);
   const std::string losses = losses_text(now);
@@ -141,7 +140,7 @@ bool report_after(const Spool& spool, const Counts& before, cli::Io& io) {
   return losses.empty() && waiting == 0;
 }
 
-int send(const Options& options, const SendOptions& to, cli::Io& io) {
+int send(const Options& options, const SendOptions& to, Io& io) {
   push::Ending ending(to.sender.follows ? io.in_fd : -1, to.patience);
   push::Server server(to.server);
   Spool spool(options.spool, options.limit_bytes);
@@ -151,20 +150,20 @@ int send(const Options& options, const SendOptions& to, cli::Io& io) {
     push::Sender(*outbox, server, ending, [&io](const std::string& what) {
       tell(io, what);
     }).run(to.sender);
-  return report_after(spool, before, io) ? cli::kOk : cli::kFailure;
+  return report_after(spool, before, io) ? kOk : kFailure;
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const Options options = push::read_options(line);
   if (options.is_dry_run)
-    return cli::kOk;
+    return kOk;
   ::umask(S_IRWXG | S_IRWXO);  // profiles tell what a machine does
   return options.send ? send(options, *options.send, io) : put(options, line.operands[0], io);
 }
 
 }  // namespace
 
-const cli::Tool kProfilePush{
+const Tool kProfilePush{
     .name = "profile-push",
     .synopsis = "[OPTION]... [FILE]",
     .summary = "Keep profiles on disk until a server has taken them.",
@@ -172,8 +171,8 @@ const cli::Tool kProfilePush{
     .work = work,
 };
 
-int profile_push_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kProfilePush, args, io);
+int profile_push_main(std::span<const std::string> args, Io& io) {
+  return run(kProfilePush, args, io);
 }
 
 }  // namespace pe

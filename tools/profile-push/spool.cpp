@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "io/input.h"
-#include "io/new_file.h"
-#include "io/regular_file.h"
-#include "io/replace_file.h"
+#include "base/io/input.h"
+#include "base/io/new_file.h"
+#include "base/io/regular_file.h"
+#include "base/io/replace_file.h"
 
 namespace pe::push {
 namespace {
@@ -113,14 +113,14 @@ bool rename_file(const std::string& from, const std::string& to) {
 
 /// nullopt if it cannot be read; empty if it is no file, or larger than any profile.
 std::optional<std::string> read_profile(const std::string& path) {
-  const auto opened = io::open_regular(path, io::Links::kRefuse);
-  if (const auto* failure = std::get_if<io::FileFailure>(&opened))
-    return *failure == io::FileFailure::kNotRegular ? std::optional<std::string>("") : std::nullopt;
-  const auto& file = std::get<io::RegularFile>(opened);
+  const auto opened = open_regular(path, Links::kRefuse);
+  if (const auto* failure = std::get_if<FileFailure>(&opened))
+    return *failure == FileFailure::kNotRegular ? std::optional<std::string>("") : std::nullopt;
+  const auto& file = std::get<RegularFile>(opened);
   if (file.size_bytes > kMostProfileBytes)
     return "";
   std::string content(file.size_bytes, '\0');
-  const std::size_t done = io::read_at(file.fd, 0, std::as_writable_bytes(std::span(content)));
+  const std::size_t done = read_at(file.fd, 0, std::as_writable_bytes(std::span(content)));
   return done == content.size() ? std::optional(std::move(content)) : std::nullopt;
 }
 
@@ -137,7 +137,7 @@ Spool::Spool(std::string folder, std::uint64_t limit_bytes)
 void Spool::remove_unfinished() {
   std::uint64_t profiles = 0;
   for (const std::string& name : names_in(folder_)) {
-    const auto whole = io::replaced_by(name);
+    const auto whole = replaced_by(name);
     const bool is_profile = whole && parse_spool_name(*whole);
     if ((is_profile || whole == kCountsName) && remove_file(path(name)) && is_profile)
       ++profiles;
@@ -179,12 +179,12 @@ std::uint64_t Spool::put(const TimeRange& times, std::string_view content) {
                             content.size(), most));
   }
   const std::uint64_t dropped = make_room(content.size());
-  io::replace_file(path(free_name(times)), content, io::Outlives::kMachine);
+  replace_file(path(free_name(times)), content, Outlives::kMachine);
   return dropped;
 }
 
 Counts Spool::counts() const {
-  Counts all = parse_counts(io::read_small_file(path(kCountsName), kMostCountsBytes).value_or(""));
+  Counts all = parse_counts(read_small_file(path(kCountsName), kMostCountsBytes).value_or(""));
   all.add(unwritten_);
   return all;
 }
@@ -198,7 +198,7 @@ void Spool::count(Counts::Field which, std::uint64_t more) {
     return;
   unwritten_.*which += more;
   try {
-    io::replace_file(path(kCountsName), counts_text(counts()));
+    replace_file(path(kCountsName), counts_text(counts()));
     unwritten_ = {};
   } catch (const Error&) {
     // A full disk must not keep profiles from being removed: it is written with the next, and told

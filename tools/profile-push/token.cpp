@@ -10,28 +10,28 @@
 #include <variant>
 
 #include "base/error.h"
-#include "io/regular_file.h"
+#include "base/io/regular_file.h"
 
 namespace pe::push {
 namespace {
 
 constexpr std::size_t kMostTokenBytes = 8192;
 
-io::RegularFile open_token(const std::string& path) {
-  auto opened = io::open_regular(path);
-  if (const auto* failure = std::get_if<io::FileFailure>(&opened)) {
+RegularFile open_token(const std::string& path) {
+  auto opened = open_regular(path);
+  if (const auto* failure = std::get_if<FileFailure>(&opened)) {
     switch (*failure) {
-      case io::FileFailure::kMissing:
+      case FileFailure::kMissing:
         throw_errno(path, ENOENT);
-      case io::FileFailure::kPermission:
+      case FileFailure::kPermission:
         throw_errno(path, EACCES);
-      case io::FileFailure::kNotRegular:
+      case FileFailure::kNotRegular:
         throw Error(path + ": not a regular file");
-      case io::FileFailure::kUnreadable:
+      case FileFailure::kUnreadable:
         throw Error(path + ": cannot be read");
     }
   }
-  return std::move(std::get<io::RegularFile>(opened));
+  return std::move(std::get<RegularFile>(opened));
 }
 
 /// What a header can hold, and no blank.
@@ -42,14 +42,14 @@ bool is_visible(std::string_view text) {
 }  // namespace
 
 Token read_token(const std::string& path) {
-  const io::RegularFile file = open_token(path);
+  const RegularFile file = open_token(path);
   struct stat status = {};
   if (::fstat(file.fd.get(), &status) != 0)
     throw_errno(path, errno);
   if ((status.st_mode & (S_IROTH | S_IWOTH)) != 0)
     throw Error(path + ": a token that everybody can read or change: chmod o= this file");
   std::string text(kMostTokenBytes, '\0');
-  text.resize(io::read_at(file.fd, 0, std::as_writable_bytes(std::span(text))));
+  text.resize(read_at(file.fd, 0, std::as_writable_bytes(std::span(text))));
   text.resize(std::min(text.size(), text.find('\n')));
   if (text.ends_with('\r'))
     text.pop_back();

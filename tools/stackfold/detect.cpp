@@ -20,7 +20,7 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
 }  // namespace
 
-const Format& detect(io::Input& input) {
+const Format& detect(Input& input) {
   // A stream is told by its first bytes: its reader must not wait for the rest of the head.
   const Bytes start = input.peek(sizeof(std::uint64_t));
   const auto text = [](Bytes bytes) {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "io/input.h"
+#include "base/io/input.h"
 #include "stackfold/formats/format.h"
 
 namespace pe::fold {
 
 /// Looks without reading.  Throws Error if no format fits.
-const Format& detect(io::Input& input);
+const Format& detect(Input& input);
 
 }  // namespace pe::fold

@@ -6,13 +6,13 @@
 #include <algorithm>
 
 #include "base/file_name.h"
-#include "perf/sample.h"
-#include "symbols/half_mangled.h"
+#include "names/half_mangled.h"
+#include "stream/records/sample.h"
 
 namespace pe::fold {
 
 std::string clean_name(std::string_view name) {
-  std::string text = symbols::demangle_half_mangled(name);
+  std::string text = names::demangle_half_mangled(name);
   for (char& c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == ';')
@@ -26,13 +26,13 @@ std::string clean_name(std::string_view name) {
 
 std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks) {
   std::string text = clean_name(name);
-  if ((flags & perf::kSymbolInlined) != 0)
+  if ((flags & stream::kSymbolInlined) != 0)
     text += marks.inlined ? "_[i]" : "";
-  else if ((flags & perf::kSymbolKernel) != 0)
+  else if ((flags & stream::kSymbolKernel) != 0)
     text += marks.kernel ? "_[k]" : "";
-  else if ((flags & perf::kSymbolJit) != 0)
+  else if ((flags & stream::kSymbolJit) != 0)
     text += marks.jit ? "_[j]" : "";
-  else if ((flags & perf::kSymbolLibrary) != 0)
+  else if ((flags & stream::kSymbolLibrary) != 0)
     text += marks.library ? "_[l]" : "";
   return text;
 }
@@ -72,8 +72,8 @@ bool is_kernel_module(std::string_view module) {
 
 std::uint32_t module_flags(std::string_view module) {
   if (is_kernel_module(module))
-    return perf::kSymbolKernel;
-  return module == "[vdso]" || looks_like_library(module) ? perf::kSymbolLibrary : 0U;
+    return stream::kSymbolKernel;
+  return module == "[vdso]" || looks_like_library(module) ? stream::kSymbolLibrary : 0U;
 }
 
 std::string unnamed_text(std::string_view module, std::uint64_t file_offset) {

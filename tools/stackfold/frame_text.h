@@ -15,7 +15,7 @@ namespace pe::fold {
 /// are demangled.
 std::string clean_name(std::string_view name);
 
-/// The cleaned name with the suffix of its kind; `flags` as in perf::SymbolFlags.
+/// The cleaned name with the suffix of its kind; `flags` as in stream::SymbolFlags.
 std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks);
 
 /// What --modules puts before a name, as DTrace has it: "libc.so.6`", "[kernel]`", "[jit]`";
@@ -29,7 +29,7 @@ std::string source_text(std::string_view file, std::uint32_t line);
 bool looks_like_library(std::string_view path);
 /// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?
 bool is_kernel_module(std::string_view module);
-/// What that makes of a frame's flags, as in perf::SymbolFlags.
+/// What that makes of a frame's flags, as in stream::SymbolFlags.
 std::uint32_t module_flags(std::string_view module);
 
 /// A function without a name: "libc.so.6+0x1f"; "[unknown]" without a module.

@@ -8,8 +8,8 @@
 
 namespace pe::fold {
 
-void Locations::add_symbol(const perf::SymbolRecord& symbol) {
-  const bool is_unnamed = (symbol.flags & perf::kSymbolUnresolved) != 0;
+void Locations::add_symbol(const stream::SymbolRecord& symbol) {
+  const bool is_unnamed = (symbol.flags & stream::kSymbolUnresolved) != 0;
   std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags) : named(symbol);
   has_lines_ = has_lines_ || symbol.line > 0;
   if (with_source_ && symbol.line > 0)
@@ -17,7 +17,7 @@ void Locations::add_symbol(const perf::SymbolRecord& symbol) {
   frame_of_symbol_[symbol.id] = texts_.intern(text);
 }
 
-std::size_t Locations::add_location(const perf::LocationRecord& location) {
+std::size_t Locations::add_location(const stream::LocationRecord& location) {
   const std::size_t begin = pool_.size();
   std::size_t undefined = 0;
   for (std::size_t i = 0; i < location.symbol_ids.size(); ++i) {
@@ -40,9 +40,9 @@ std::size_t Locations::add_location(const perf::LocationRecord& location) {
   return undefined;
 }
 
-std::span<const FrameId> Locations::find(std::uint32_t pid, const perf::CallChainEntry& entry,
-                                         const proc::ProcessTable& processes) {
-  const std::uint32_t owner = entry.is_kernel ? perf::kKernelPid : pid;
+std::span<const FrameId> Locations::find(std::uint32_t pid, const stream::CallChainEntry& entry,
+                                         const stream::ProcessTable& processes) {
+  const std::uint32_t owner = entry.is_kernel ? stream::kKernelPid : pid;
   ByAddress& addresses = of_process(owner);
   auto found = addresses.find(entry.lookup_address);
   if (found == addresses.end()) {
@@ -63,7 +63,8 @@ void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint
   });
 }
 
-FrameId Locations::root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes) {
+FrameId Locations::root(std::uint32_t pid, std::uint32_t tid,
+                        const stream::ProcessTable& processes) {
   const auto [root, is_new] = roots_.try_emplace(std::uint64_t{pid} << 32U | tid);
   if (is_new)
     root->second = word(root_text(processes.comm(pid, tid), pid, tid, root_name_));
@@ -81,10 +82,10 @@ Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
   return *last_process_;
 }
 
-std::string Locations::named(const perf::SymbolRecord& symbol) const {
+std::string Locations::named(const stream::SymbolRecord& symbol) const {
   std::string text = frame_text(symbol.name, symbol.flags, marks_);
   if (with_modules_)
-    text.insert(0, module_text(symbol.module, (symbol.flags & perf::kSymbolJit) != 0));
+    text.insert(0, module_text(symbol.module, (symbol.flags & stream::kSymbolJit) != 0));
   return text;
 }
 
@@ -97,22 +98,22 @@ std::string Locations::unnamed(std::string_view place, std::string_view module,
   else if (unnamed_ == UnnamedText::kModule && module.starts_with('['))
     text = module;  // "[kernel.kallsyms]", "[vdso]"
   else if (unnamed_ == UnnamedText::kModule && module.starts_with('/') &&
-           !module.starts_with("//") && (flags & perf::kSymbolJit) == 0)
+           !module.starts_with("//") && (flags & stream::kSymbolJit) == 0)
     text = fmt::format("[{}]", file_name(module));
   return frame_text(text, flags, marks_);  // "[unknown]" where that is empty
 }
 
-FrameId Locations::make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
-                           const proc::ProcessTable& processes) {
+FrameId Locations::make_up(std::uint32_t pid, const stream::CallChainEntry& entry,
+                           const stream::ProcessTable& processes) {
   has_made_up_ = true;
   if (entry.is_kernel)
     return texts_.intern(unnamed(fmt::format("[kernel]+{:#x}", entry.lookup_address),
-                                 "[kernel.kallsyms]", perf::kSymbolKernel));
-  const proc::Mapping* mapping = processes.find(pid, entry.lookup_address);
+                                 "[kernel.kallsyms]", stream::kSymbolKernel));
+  const stream::Mapping* mapping = processes.find(pid, entry.lookup_address);
   if (mapping == nullptr)
     return texts_.intern("[unknown]");
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
-  const std::uint32_t flags = perf::kSymbolUnresolved | module_flags(mapping->file->path);
+  const std::uint32_t flags = stream::kSymbolUnresolved | module_flags(mapping->file->path);
   const std::string& path = mapping->file->path;
   return texts_.intern(unnamed(unnamed_text(path, file_offset), path, flags));
 }

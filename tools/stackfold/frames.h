@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "folded/frame_table.h"
-#include "perf/callchain.h"
-#include "perf/sample.h"
-#include "proc/process_table.h"
 #include "stackfold/options.h"
+#include "stream/proc/process_table.h"
+#include "stream/records/callchain.h"
+#include "stream/records/sample.h"
 
 namespace pe::fold {
 
@@ -34,16 +34,16 @@ class Locations {
         root_name_(options.root),
         unknown_(texts.intern("[unknown]")) {}
 
-  void add_symbol(const perf::SymbolRecord& symbol);
+  void add_symbol(const stream::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
-  std::size_t add_location(const perf::LocationRecord& location);
+  std::size_t add_location(const stream::LocationRecord& location);
 
   /// The frames at an address, innermost first; where no LOCATION told, one
   /// made of the module and the offset in it.  The view dies with the next call.
-  std::span<const FrameId> find(std::uint32_t pid, const perf::CallChainEntry& entry,
-                                const proc::ProcessTable& processes);
+  std::span<const FrameId> find(std::uint32_t pid, const stream::CallChainEntry& entry,
+                                const stream::ProcessTable& processes);
   /// The frame of the thread's name.
-  FrameId root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes);
+  FrameId root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
   /// A thread may be called otherwise from now on.
   void forget_roots() { roots_.clear(); }
   /// A frame that stands for no code.
@@ -67,11 +67,11 @@ class Locations {
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
 
   ByAddress& of_process(std::uint32_t pid);
-  [[nodiscard]] std::string named(const perf::SymbolRecord& symbol) const;
+  [[nodiscard]] std::string named(const stream::SymbolRecord& symbol) const;
   [[nodiscard]] std::string unnamed(std::string_view place, std::string_view module,
                                     std::uint32_t flags) const;
-  FrameId make_up(std::uint32_t pid, const perf::CallChainEntry& entry,
-                  const proc::ProcessTable& processes);
+  FrameId make_up(std::uint32_t pid, const stream::CallChainEntry& entry,
+                  const stream::ProcessTable& processes);
 
   folded::FrameTable& texts_;
   Marks marks_;

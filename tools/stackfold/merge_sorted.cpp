@@ -13,12 +13,12 @@
 namespace pe::fold {
 namespace {
 
-void say_of_merge(cli::Io& io, const std::string& what) {
+void say_of_merge(Io& io, const std::string& what) {
   io.err.write(fmt::format("stackfold: {}\n", printable(what)));
 }
 
 /// False if an input was cut, or is no folded text at all.
-bool tell_inputs(const folded::SortedMerge& merge, cli::Io& io) {
+bool tell_inputs(const folded::SortedMerge& merge, Io& io) {
   bool is_whole = true;
   merge.visit_inputs([&](const folded::FoldedReader& input, bool is_any) {
     const folded::MalformedLines& malformed = input.malformed();
@@ -34,7 +34,7 @@ bool tell_inputs(const folded::SortedMerge& merge, cli::Io& io) {
 
 }  // namespace
 
-bool merge_sorted(std::vector<io::Input> inputs, bool with_stats, cli::Io& io) {
+bool merge_sorted(std::vector<Input> inputs, bool with_stats, Io& io) {
   constexpr std::size_t kBlockBytes = 64UL * 1024;
   folded::SortedMerge merge(std::move(inputs));
   std::string block;

@@ -6,8 +6,8 @@
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
-#include "cli/choice.h"
 #include "stackfold/exports/form.h"
 #include "stackfold/formats/format.h"
 
@@ -17,13 +17,13 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr cli::Choice<UnnamedText> kUnnamedTexts[] = {
+constexpr Choice<UnnamedText> kUnnamedTexts[] = {
     {"place", UnnamedText::kPlace},
     {"module", UnnamedText::kModule},
     {"unknown", UnnamedText::kUnknown},
 };
 
-constexpr cli::Choice<Weight> kWeights[] = {
+constexpr Choice<Weight> kWeights[] = {
     {"samples", Weight::kSamples},
     {"period", Weight::kPeriod},
 };
@@ -41,13 +41,13 @@ const exports::Form* read_form(const std::string& name) {
 }
 
 /// What shapes folded text is nothing to a form that has a field for it.
-void refuse_with_to(const cli::CommandLine& line) {
+void refuse_with_to(const CommandLine& line) {
   for (const char* option : {"compat", "all-events", "pid", "tid", "weight", "unnamed"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --to", option));
 }
 
-std::optional<std::string> read_event(const cli::CommandLine& line) {
+std::optional<std::string> read_event(const CommandLine& line) {
   const std::string* event = line.text("event");
   const std::string* filter = line.text("event-filter");
   if (event != nullptr && filter != nullptr)
@@ -63,11 +63,11 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()("from", cli::one_of("FORMAT", format_names()),
+  options.add_options()("from", one_of("FORMAT", format_names()),
                         ("what the input is: " + format_names()).c_str())(
       "merge-sorted", "add up folded text that is sorted, in constant memory")(
       "stats", "with --merge-sorted: tell how much was read and written")(
-      "to", cli::one_of("FORM", exports::form_names()),
+      "to", one_of("FORM", exports::form_names()),
       ("write a profile for viewers: " + exports::form_names()).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
@@ -87,15 +87,14 @@ void add_options(po::options_description& options) {
       "context", "with --inline: add file and line to names")(
       "srcline", "add source lines to names, where the input has them")(
       "modules", "put the module before each name: libc.so.6`read")(
-      "unnamed", cli::one_of("HOW", kUnnamedTexts),
-      "call frames of a stream: place, module, unknown")("weight", cli::one_of("HOW", kWeights),
-                                                         "weigh by samples or by period");
+      "unnamed", one_of("HOW", kUnnamedTexts), "call frames of a stream: place, module, unknown")(
+      "weight", one_of("HOW", kWeights), "weigh by samples or by period");
 }
 
 namespace {
 
 /// Is it --merge-sorted?  That reads lines and writes them: there is nothing to choose.
-bool read_merge_options(const cli::CommandLine& line, Options& options) {
+bool read_merge_options(const CommandLine& line, Options& options) {
   options.merges_sorted = line.has("merge-sorted");
   options.with_stats = line.has("stats");
   if (!options.merges_sorted) {
@@ -115,7 +114,7 @@ bool read_merge_options(const cli::CommandLine& line, Options& options) {
 
 }  // namespace
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
   if (read_merge_options(line, options))
     return options;
@@ -158,8 +157,8 @@ Options read_options(const cli::CommandLine& line) {
   options.is_recursive = line.has("recursive");
   options.include = line.texts("include");
   options.exclude = line.texts("exclude");
-  options.unnamed = cli::choose(line, "unnamed", kUnnamedTexts, options.unnamed);
-  options.weight = cli::choose(line, "weight", kWeights, options.weight);
+  options.unnamed = choose(line, "unnamed", kUnnamedTexts, options.unnamed);
+  options.weight = choose(line, "weight", kWeights, options.weight);
   return options;
 }
 

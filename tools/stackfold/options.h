@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run.h"
+#include "base/cli/run.h"
 #include "stackfold/time_range.h"
 
 namespace pe::fold {
@@ -67,6 +67,6 @@ struct Options {
 void add_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
-Options read_options(const cli::CommandLine& line);
+Options read_options(const CommandLine& line);
 
 }  // namespace pe::fold

@@ -4,9 +4,7 @@
 namespace pe::fold {
 namespace {
 
-using cli::Takes;
-
-constexpr cli::PerlOption kPerfOptions[] = {
+constexpr PerlOption kPerfOptions[] = {
     {.name = "pid"},     {.name = "tid"},
     {.name = "kernel"},  {.name = "jit"},
     {.name = "all"},     {.name = "addrs"},
@@ -20,7 +18,7 @@ constexpr std::string_view kBpftrace[] = {"--from=bpftrace"};
 constexpr std::string_view kGdb[] = {"--from=gdb"};
 constexpr std::string_view kRecursive[] = {"--from=folded", "--recursive"};
 
-constexpr cli::PerlName kNames[] = {
+constexpr PerlName kNames[] = {
     {.name = "stackcollapse-perf.pl", .extra_args = kPerfScript, .options = kPerfOptions},
     {.name = "stackcollapse.pl", .extra_args = kDtrace, .options = {}},
     {.name = "stackcollapse-bpftrace.pl", .extra_args = kBpftrace, .options = {}},
@@ -30,6 +28,6 @@ constexpr cli::PerlName kNames[] = {
 
 }  // namespace
 
-constinit const std::span<const cli::PerlName> kPerlNames = kNames;
+constinit const std::span<const PerlName> kPerlNames = kNames;
 
 }  // namespace pe::fold

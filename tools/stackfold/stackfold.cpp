@@ -29,9 +29,7 @@ namespace pe {
 namespace {
 
 /// Names of events, too, are what the input says.
-void say(cli::Io& io, const std::string& what) {
-  io.err.write("stackfold: " + printable(what) + "\n");
-}
+void say(Io& io, const std::string& what) { io.err.write("stackfold: " + printable(what) + "\n"); }
 
 std::string other_events(std::uint64_t samples, const std::string& folded_event) {
   return fmt::format("{} of other events left out (folded: {}; see --event)",
@@ -55,7 +53,7 @@ void add_left_out(std::string& text, const Report& report) {
 
 /// What is missing from the output, in one line; empty if nothing is.
 std::string losses(const fold::StreamReport& report) {
-  std::string text = session::describe_losses(report.counts);
+  std::string text = stream::describe_losses(report.counts);
   if (report.undefined_symbols > 0)
     add_to(text, plural(report.undefined_symbols, "malformed name"));
   add_left_out(text, report);
@@ -63,8 +61,8 @@ std::string losses(const fold::StreamReport& report) {
 }
 
 /// false if the input was damaged, or has no event of the name asked for.
-bool tell(const fold::StreamReport& report, const io::Input& input, const fold::Options& options,
-          cli::Io& io) {
+bool tell(const fold::StreamReport& report, const Input& input, const fold::Options& options,
+          Io& io) {
   if (options.event && std::find(report.events.begin(), report.events.end(), *options.event) ==
                            report.events.end()) {
     say(io, fmt::format("{}: no event '{}': it has {}", input.name(), *options.event,
@@ -93,7 +91,7 @@ struct Taken {
 };
 
 /// false if the input was damaged; what could be read is in `taken`.
-bool take_stream(io::Input& input, const fold::Options& options, Taken& taken, cli::Io& io) {
+bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& io) {
   const fold::StreamReport report =
       options.to == nullptr
           ? fold::StreamFolder(input, options, taken.counts).fold()
@@ -105,9 +103,9 @@ bool take_stream(io::Input& input, const fold::Options& options, Taken& taken, c
 
 /// false if nothing in the inputs was of the format.  Several are one text, which messages call by
 /// the first one's name.
-bool fold_text(std::span<io::Input> inputs, const fold::Options& options,
-               const fold::Format& format, folded::FoldedCounts& counts, cli::Io& io) {
-  io::Input& input = inputs.front();
+bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold::Format& format,
+               folded::FoldedCounts& counts, Io& io) {
+  Input& input = inputs.front();
   const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
                                                     : format.fold(input, options, counts);
@@ -140,7 +138,7 @@ bool fold_text(std::span<io::Input> inputs, const fold::Options& options,
 }
 
 /// false if nothing in the input was of the format.
-bool fold_folded(io::Input input, folded::FoldedCounts& counts, cli::Io& io) {
+bool fold_folded(Input input, folded::FoldedCounts& counts, Io& io) {
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {
@@ -192,21 +190,20 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
     throw Error(fmt::format("{}: --modules: {} text has no modules", input, format.name));
 }
 
-const fold::Format& format_of(io::Input& input, const fold::Options& options) {
+const fold::Format& format_of(Input& input, const fold::Options& options) {
   return options.from != nullptr ? *options.from : fold::detect(input);
 }
 
 /// How many of the inputs to read at once.
-std::size_t read_at_once(std::span<io::Input> inputs, const fold::Options& options) {
+std::size_t read_at_once(std::span<Input> inputs, const fold::Options& options) {
   const bool are_one_text =
       options.is_perl && format_of(inputs.front(), options).fold_as_perl != nullptr;
   return are_one_text ? inputs.size() : 1;
 }
 
 /// false if the input was damaged, or nothing of any known form.  Several are of one format.
-bool take_inputs(std::span<io::Input> inputs, const fold::Options& options, Taken& taken,
-                 cli::Io& io) {
-  io::Input& input = inputs.front();
+bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& taken, Io& io) {
+  Input& input = inputs.front();
   const fold::Format& format = format_of(input, options);
   refuse_options(options, format, input.name());
   if (format.fold != nullptr)
@@ -218,7 +215,7 @@ bool take_inputs(std::span<io::Input> inputs, const fold::Options& options, Take
 
 /// What the options that choose stacks leave of `counts`, in `refined`.
 void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
-            folded::FoldedCounts& refined, cli::Io& io) {
+            folded::FoldedCounts& refined, Io& io) {
   const fold::LeftOut left_out = refiner.apply(counts, refined);
   if (left_out.stacks == 0)
     return;
@@ -227,14 +224,14 @@ void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
                       folded::to_text(left_out.count), folded::to_text(left_out.of)));
 }
 
-void write_folded(const folded::FoldedCounts& counts, cli::Io& io) {
+void write_folded(const folded::FoldedCounts& counts, Io& io) {
   counts.write(io.out);
   if (counts.saturated())
     say(io, "some counts are over 2^64 and stay at the largest number");
 }
 
 void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::Options& options,
-                  cli::Io& io) {
+                  Io& io) {
   fold::exports::Profile& profile = taken.profile;
   const std::size_t all = profile.sums().size();
   if (const std::size_t left_out = fold::exports::choose(options, profile); left_out > 0)
@@ -253,7 +250,7 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
     say(io, "some counts are over 2^63 and stay at the largest number");
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const fold::Options options = fold::read_options(line);
   if (options.to != nullptr && options.to->is_binary && io.out.is_terminal())
     throw Error("standard output is a terminal: a profile would garble it");
@@ -265,14 +262,14 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;
   // All are opened first: one that is missing must not cost what others hold.
-  std::vector<io::Input> inputs;
+  std::vector<Input> inputs;
   inputs.reserve(line.operands.size());
   for (const std::string& path : line.operands)
-    inputs.push_back(io::Input::open(path, io.in_fd));
+    inputs.push_back(Input::open(path, io.in_fd));
   if (options.merges_sorted)
-    return fold::merge_sorted(std::move(inputs), options.with_stats, io) ? cli::kOk : cli::kFailure;
+    return fold::merge_sorted(std::move(inputs), options.with_stats, io) ? kOk : kFailure;
   const std::size_t at_once = read_at_once(inputs, options);
-  for (std::span<io::Input> left = inputs; !left.empty(); left = left.subspan(at_once))
+  for (std::span<Input> left = inputs; !left.empty(); left = left.subspan(at_once))
     is_whole = take_inputs(left.first(at_once), options, taken, io) && is_whole;
   if (!refiner.is_idle())
     refine(counts, refiner, refined, io);
@@ -282,12 +279,12 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   else
     write_export(kept, taken, options, io);
   io.err.flush();
-  return is_whole ? cli::kOk : cli::kFailure;
+  return is_whole ? kOk : kFailure;
 }
 
 }  // namespace
 
-const cli::Tool kStackfold{
+const Tool kStackfold{
     .name = "stackfold",
     .synopsis = "[OPTION]... [FILE]...",
     .summary = "Fold a sample stream, or the stacks that a profiler printed, into folded text.",
@@ -296,8 +293,6 @@ const cli::Tool kStackfold{
     .perl_names = fold::kPerlNames,
 };
 
-int stackfold_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kStackfold, args, io);
-}
+int stackfold_main(std::span<const std::string> args, Io& io) { return run(kStackfold, args, io); }
 
 }  // namespace pe

@@ -7,7 +7,7 @@
 
 namespace pe::fold {
 
-StreamFolder::StreamFolder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts)
     : options_(options),
       counts_(counts),
       in_ns_(counts.frames()),

@@ -14,7 +14,7 @@ namespace pe::fold {
 class StreamFolder {
  public:
   /// `input` and `counts` must outlive this.  Throws Error if the input is no sample stream.
-  StreamFolder(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+  StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts);
 
   /// Reads to the end and adds every stack to the counts.
   StreamReport fold();

@@ -15,16 +15,16 @@
 #include <utility>
 #include <vector>
 
-#include "perf/callchain.h"
-#include "session/session.h"
 #include "stackfold/options.h"
 #include "stackfold/sample_choice.h"
+#include "stream/records/callchain.h"
+#include "stream/session.h"
 
 namespace pe::fold {
 
 /// What became of a stream, for the closing line.
 struct StreamReport : SampleChoice {
-  session::Counts counts;
+  stream::Counts counts;
   std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
   std::vector<std::string> events;      ///< all that the stream declares
   bool is_nameless = false;             ///< addresses, but not one name for them
@@ -35,19 +35,19 @@ struct StreamReport : SampleChoice {
 /// Does the stream's recorder say by the event's unit that a period is a weight?  Only our own do:
 /// perf declares one ("msec") for its clock events, whose period is just the distance between
 /// samples.
-inline bool is_weighed_by_period(const perf::Event& event) {
+inline bool is_weighed_by_period(const stream::Event& event) {
   return event.unit == "ns" || event.unit == "bytes" || event.unit == "allocations";
 }
 
 /// `Places` has numbers for what stands at addresses (Locations is one):
-///   void add_symbol(const perf::SymbolRecord&);
-///   std::size_t add_location(const perf::LocationRecord&);        how many symbols are undefined
-///   std::span<const std::uint32_t> find(pid, const perf::CallChainEntry&, const
-///                                       proc::ProcessTable&);     innermost first
+///   void add_symbol(const stream::SymbolRecord&);
+///   std::size_t add_location(const stream::LocationRecord&);        how many symbols are undefined
+///   std::span<const std::uint32_t> find(pid, const stream::CallChainEntry&, const
+///                                       stream::ProcessTable&);     innermost first
 ///   void forget_made_up(pid, start, end);
 ///   std::uint32_t word(std::string_view);   a frame that stands for no code, "--"
 ///   std::uint32_t unknown() const;          the frame of which nothing is known
-///   std::uint32_t root(pid, tid, const proc::ProcessTable&);      a thread's name
+///   std::uint32_t root(pid, tid, const stream::ProcessTable&);      a thread's name
 ///   void forget_roots();                    a thread may be called otherwise from now on
 ///   bool has_made_up() const;  bool has_lines() const;
 template <typename Places>
@@ -55,15 +55,15 @@ class StreamStacks {
  public:
   /// A sample that is to be taken.  Views die with the next call.
   struct Taken {
-    const perf::Sample& sample;
-    const perf::Event& event;
+    const stream::Sample& sample;
+    const stream::Event& event;
     std::vector<std::uint32_t>& leaf_first;  ///< its frames, which the taker may change
     /// Of who ended the wait, leaf first, its thread's root last; empty if that is not known.
     std::span<const std::uint32_t> waker;
   };
 
   /// `input` and `places` must outlive this.  Throws Error if the input is no sample stream.
-  StreamStacks(io::Input& input, Options options, Places& places)
+  StreamStacks(Input& input, Options options, Places& places)
       : options_(std::move(options)), session_(input), places_(places) {}
 
   /// Reads to the end; `take(Taken)` gets every sample of an event and time that was asked for.
@@ -76,15 +76,15 @@ class StreamStacks {
     report_.damage = session_.damage();
     report_.is_nameless = !has_names_ && places_.has_made_up();
     report_.is_lineless = has_names_ && !places_.has_lines();
-    for (const perf::Event& event : session_.events().all())
+    for (const stream::Event& event : session_.events().all())
       report_.events.push_back(event.name);
     return report_;
   }
 
-  [[nodiscard]] const session::Session& session() const noexcept { return session_; }
+  [[nodiscard]] const stream::Session& session() const noexcept { return session_; }
 
  private:
-  std::optional<Taken> apply(const perf::Record& record) {
+  std::optional<Taken> apply(const stream::Record& record) {
     if (const auto& change = session_.mapping_change())
       places_.forget_made_up(change->pid, change->start, change->end);
     switch (record.type) {
@@ -96,15 +96,15 @@ class StreamStacks {
       case PERF_RECORD_FORK:
         places_.forget_roots();
         break;
-      case perf::kRecordSymbol:
+      case stream::kRecordSymbol:
         has_names_ = true;
-        if (const auto symbol = perf::parse_symbol(record))
+        if (const auto symbol = stream::parse_symbol(record))
           places_.add_symbol(*symbol);
         else
           ++report_.undefined_symbols;
         break;
-      case perf::kRecordLocation:
-        if (const auto location = perf::parse_location(record))
+      case stream::kRecordLocation:
+        if (const auto location = stream::parse_location(record))
           report_.undefined_symbols += places_.add_location(*location);
         else
           ++report_.undefined_symbols;
@@ -116,9 +116,9 @@ class StreamStacks {
   }
 
   std::optional<Taken> apply_sample(std::uint16_t misc) {
-    const perf::Sample& sample = *session_.sample();
-    const perf::Event& event = *session_.event();
-    if (event.name == perf::kWakerEvent && !options_.all_events && options_.event != event.name) {
+    const stream::Sample& sample = *session_.sample();
+    const stream::Event& event = *session_.event();
+    if (event.name == stream::kWakerEvent && !options_.all_events && options_.event != event.name) {
       keep_waker(misc);
       return std::nullopt;
     }
@@ -129,7 +129,7 @@ class StreamStacks {
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
     leaf_first_.clear();
-    if ((misc & perf::kMiscUnfinished) != 0 && event.unit == "ns")
+    if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
       leaf_first_.push_back(places_.word("[still waiting]"));
     add_frames(misc);
     current_waker_.swap(waker_);
@@ -139,7 +139,7 @@ class StreamStacks {
 
   /// Who ended the wait that comes next.
   void keep_waker(std::uint16_t misc) {
-    const perf::Sample& sample = *session_.sample();
+    const stream::Sample& sample = *session_.sample();
     leaf_first_.clear();
     add_frames(misc);
     const bool is_interrupt = sample.pid == 0 && sample.tid == 0;
@@ -152,8 +152,8 @@ class StreamStacks {
 
   /// Appends the frames of the sample at hand.
   void add_frames(std::uint16_t misc) {
-    const perf::Sample& sample = *session_.sample();
-    perf::for_each_frame(sample, misc, [&](const perf::CallChainEntry& entry) {
+    const stream::Sample& sample = *session_.sample();
+    stream::for_each_frame(sample, misc, [&](const stream::CallChainEntry& entry) {
       const auto frames = places_.find(sample.pid, entry, session_.processes());
       // Code without frame pointers leads the kernel through data: towers of nothing, of which one
       // says enough.
@@ -164,7 +164,7 @@ class StreamStacks {
     });
   }
 
-  bool is_chosen(const perf::Sample& sample, const perf::Event& event) {
+  bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
     if (report_.folded_event.empty())  // the first declared, not the first that happened
       report_.folded_event = options_.event.value_or(first_event());
     constexpr std::uint64_t kNsPerUs = 1000;
@@ -178,14 +178,14 @@ class StreamStacks {
   /// The stream's first event, but for the "dummy" by which perf follows mappings.
   [[nodiscard]] std::string first_event() const {
     const auto& events = session_.events().all();
-    const auto first = std::find_if(events.begin(), events.end(), [](const perf::Event& event) {
+    const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
       return !event.name.starts_with("dummy");
     });
     return first == events.end() ? session_.event()->name : first->name;
   }
 
   Options options_;
-  session::Session session_;
+  stream::Session session_;
   Places& places_;
   bool has_names_ = false;                 ///< a SYMBOL was read
   std::vector<std::uint32_t> leaf_first_;  ///< of the sample at hand

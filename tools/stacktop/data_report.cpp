@@ -9,7 +9,7 @@
 namespace pe::stacktop {
 namespace {
 
-using calltree::Count;
+using picture::Count;
 
 /// `,"self":12,"self_percent":3.4`, the first comma apart.
 std::string sums_json(const Report& report, const Sums& sums) {
@@ -21,7 +21,7 @@ std::string sums_json(const Report& report, const Sums& sums) {
                             percent_of(sums.total, report.all));
 }
 
-void write_functions_json(const Report& report, io::Output& out) {
+void write_functions_json(const Report& report, Output& out) {
   if (report.functions.empty())
     return;
   std::string names;
@@ -34,7 +34,7 @@ void write_functions_json(const Report& report, io::Output& out) {
 
 }  // namespace
 
-void write_json(const Report& report, io::Output& out) {
+void write_json(const Report& report, Output& out) {
   out.write(fmt::format(R"({{"view":{},"counted":{})", json_text(report.view),
                         folded::to_text(report.all)));
   write_functions_json(report, out);
@@ -56,7 +56,7 @@ void write_json(const Report& report, io::Output& out) {
   out.write(is_first ? "]}\n" : "\n ]}\n");
 }
 
-void write_tsv(const Report& report, io::Output& out) {
+void write_tsv(const Report& report, Output& out) {
   out.write(fmt::format(
       "{}total\ttotal_percent\t{}name{}\n", report.has_self ? "self\tself_percent\t" : "",
       report.is_hierarchy ? "depth\t" : "", report.hints != nullptr ? "\thint" : ""));

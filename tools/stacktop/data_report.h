@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "io/output.h"
+#include "base/io/output.h"
 #include "stacktop/report.h"
 
 namespace pe::stacktop {
 
 /// One object; counts are numbers, with all their digits.
-void write_json(const Report& report, io::Output& out);
+void write_json(const Report& report, Output& out);
 
 /// A line of headings, then one a line of the report.  Names are as shown() makes them, so none
 /// holds a tab.
-void write_tsv(const Report& report, io::Output& out);
+void write_tsv(const Report& report, Output& out);
 
 }  // namespace pe::stacktop

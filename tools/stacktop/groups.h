@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calltree/call_tree.h"
+#include "picture/tree/call_tree.h"
 
 namespace pe::stacktop {
 
@@ -33,6 +33,6 @@ std::string_view comm_of(std::string_view root_frame);
 /// "[jit]", "[library]". nullopt for an inlined function, which is where its caller is.
 std::optional<std::string_view> module_of(std::string_view frame);
 
-Groups group(const calltree::CallTree& tree, By by);
+Groups group(const picture::CallTree& tree, By by);
 
 }  // namespace pe::stacktop

@@ -9,10 +9,10 @@
 namespace pe::stacktop {
 namespace {
 
-using calltree::CallTree;
-using calltree::Count;
-using calltree::kRoot;
-using calltree::NodeId;
+using picture::CallTree;
+using picture::Count;
+using picture::kRoot;
+using picture::NodeId;
 
 /// Deeper branches than this are drawn at one indentation.
 constexpr std::size_t kMaxIndentBytes = 120;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "calltree/call_tree.h"
+#include "picture/tree/call_tree.h"
 #include "stacktop/neighbours.h"
 
 namespace pe::stacktop {
@@ -25,7 +25,7 @@ struct Cutoff {
 struct HierarchyLine {
   std::uint32_t name;  ///< name_id()
   std::uint32_t depth;
-  calltree::Count self, total;  ///< self: 0 among callers
+  picture::Count self, total;  ///< self: 0 among callers
   /// What a text draws before the name: "|  `- ".  Lines of a chain stand below each other, and
   /// branches too deep to be shown so do as well: it has at most 200 bytes.
   std::string branch;
@@ -38,7 +38,7 @@ struct Hierarchy {
 
 /// The first line is for all of `tops` together, with the name of the first.  Empty if
 /// there are none.  Lines below one other: the largest first.  `tops` is what outermost() finds.
-Hierarchy hierarchy(const calltree::CallTree& tree, const std::vector<calltree::NodeId>& tops,
+Hierarchy hierarchy(const picture::CallTree& tree, const std::vector<picture::NodeId>& tops,
                     Direction direction, const Cutoff& cutoff);
 
 }  // namespace pe::stacktop

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "io/regular_file.h"
+#include "base/io/regular_file.h"
 
 namespace pe::stacktop {
 namespace {
@@ -21,24 +21,24 @@ constexpr std::uint64_t kLargestFileBytes = 1UL << 20;
 
 /// The whole of a regular file; nullopt if there is none.  Throws Error if it cannot be had.
 std::optional<std::string> read_if_there(const std::string& path) {
-  const auto opened = io::open_regular(path);
-  if (const auto* failure = std::get_if<io::FileFailure>(&opened)) {
+  const auto opened = open_regular(path);
+  if (const auto* failure = std::get_if<FileFailure>(&opened)) {
     switch (*failure) {
-      case io::FileFailure::kMissing:
+      case FileFailure::kMissing:
         return std::nullopt;
-      case io::FileFailure::kPermission:
+      case FileFailure::kPermission:
         throw_errno(path, EACCES);
-      case io::FileFailure::kNotRegular:
+      case FileFailure::kNotRegular:
         throw Error(fmt::format("{}: not a regular file", path));
-      case io::FileFailure::kUnreadable:
+      case FileFailure::kUnreadable:
         throw_errno(path, EIO);
     }
   }
-  const auto& file = std::get<io::RegularFile>(opened);
+  const auto& file = std::get<RegularFile>(opened);
   if (file.size_bytes > kLargestFileBytes)
     throw Error(fmt::format("{}: larger than {} bytes", path, kLargestFileBytes));
   std::string text(file.size_bytes, '\0');
-  text.resize(io::read_at(file.fd, 0, std::as_writable_bytes(std::span(text))));
+  text.resize(read_at(file.fd, 0, std::as_writable_bytes(std::span(text))));
   return text;
 }
 

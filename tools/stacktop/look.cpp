@@ -37,7 +37,7 @@ bool is_color_unwanted() {
 
 }  // namespace
 
-Look look_of(const io::Output& out, const Options& options) {
+Look look_of(const Output& out, const Options& options) {
   Look look;
   if (out.is_terminal()) {
     look.has_bars = true;

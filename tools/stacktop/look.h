@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "io/output.h"
+#include "base/io/output.h"
 #include "stacktop/options.h"
 
 namespace pe::stacktop {
@@ -19,6 +19,6 @@ struct Look {
 
 /// Of a terminal its width, and colour unless the environment has NO_COLOR; elsewhere plain text.
 /// What the options ask for comes before both.
-Look look_of(const io::Output& out, const Options& options);
+Look look_of(const Output& out, const Options& options);
 
 }  // namespace pe::stacktop

@@ -3,10 +3,10 @@
 
 namespace pe::stacktop {
 
-using calltree::CallTree;
-using calltree::Count;
-using calltree::kRoot;
-using calltree::NodeId;
+using picture::CallTree;
+using picture::Count;
+using picture::kRoot;
+using picture::NodeId;
 
 std::vector<NodeId> outermost(const CallTree& tree, const Members& members) {
   std::vector<NodeId> found;

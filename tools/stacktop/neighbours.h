@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "calltree/call_tree.h"
+#include "picture/tree/call_tree.h"
 
 namespace pe::stacktop {
 
@@ -15,14 +15,14 @@ namespace pe::stacktop {
 using Members = std::vector<bool>;
 
 struct Neighbours {
-  std::vector<calltree::Count> by_name;  ///< by name_id()
-  calltree::Count none;  ///< of stacks in which the functions are called by none, or call none
+  std::vector<picture::Count> by_name;  ///< by name_id()
+  picture::Count none;  ///< of stacks in which the functions are called by none, or call none
 };
 
-Neighbours callers(const calltree::CallTree& tree, const Members& members);
-Neighbours callees(const calltree::CallTree& tree, const Members& members);
+Neighbours callers(const picture::CallTree& tree, const Members& members);
+Neighbours callees(const picture::CallTree& tree, const Members& members);
 
 /// The nodes of members that are not below another.
-std::vector<calltree::NodeId> outermost(const calltree::CallTree& tree, const Members& members);
+std::vector<picture::NodeId> outermost(const picture::CallTree& tree, const Members& members);
 
 }  // namespace pe::stacktop

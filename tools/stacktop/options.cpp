@@ -8,10 +8,10 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
-#include "cli/choice.h"
 
 namespace pe::stacktop {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::uint32_t kMostLevels = 10'000;
 }
 
 /// Not more than one of them makes sense.
-void check_alternatives(const cli::CommandLine& line, std::initializer_list<const char*> options) {
+void check_alternatives(const CommandLine& line, std::initializer_list<const char*> options) {
   const char* given = nullptr;
   for (const char* option : options) {
     if (!line.has(option))
@@ -37,23 +37,23 @@ void check_alternatives(const cli::CommandLine& line, std::initializer_list<cons
   }
 }
 
-constexpr cli::Choice<std::optional<By>> kBys[] = {
+constexpr Choice<std::optional<By>> kBys[] = {
     {"comm", By::kComm},
     {"module", By::kModule},
     {"thread", By::kThread},
 };
 
-constexpr cli::Choice<When> kWhens[] = {
+constexpr Choice<When> kWhens[] = {
     {"always", When::kAlways},
     {"never", When::kNever},
     {"auto", When::kAuto},
 };
 
-void read_shape(const cli::CommandLine& line, Options& options) {
+void read_shape(const CommandLine& line, Options& options) {
   check_alternatives(line, {"by", "callers", "callees"});
   check_alternatives(line, {"by", "tree"});
   check_alternatives(line, {"self", "total"});
-  options.by = cli::choose(line, "by", kBys, options.by);
+  options.by = choose(line, "by", kBys, options.by);
   for (const char* option : {"callers", "callees"})
     if (const std::string* text = line.text(option)) {
       if (text->empty())
@@ -66,7 +66,7 @@ void read_shape(const cli::CommandLine& line, Options& options) {
   options.sort_by_total = line.has("total") || (options.is_hierarchy && !line.has("self"));
 }
 
-void read_limits(const cli::CommandLine& line, Options& options) {
+void read_limits(const CommandLine& line, Options& options) {
   if (options.is_hierarchy) {
     options.top = 5;
     options.least_share = Cutoff().share;
@@ -111,7 +111,7 @@ void add_options(po::options_description& options) {
       ("callers", text("FN"), "who calls FN: a name, or else a regular expression")  //
       ("callees", text("FN"), "whom FN calls")                                       //
       ("tree", "the hierarchy under each hot function, or of --callers, --callees")  //
-      ("by", cli::one_of("WHAT", kBys),
+      ("by", one_of("WHAT", kBys),
        "one line a comm, module or thread instead of a function")                            //
       ("percent-limit", text("N"), "leave out lines below N % of all (0; in trees 0.5)")     //
       ("max-depth", text("N"), "frames that a tree is deep (default 128)")                   //
@@ -120,17 +120,17 @@ void add_options(po::options_description& options) {
       ("tsv", "write tab-separated columns")                                                 //
       ("hints", "say what is usually done about such functions")                             //
       ("hints-file", texts("FILE"), "the same, by this file first")                          //
-      ("color", cli::one_of("WHEN", kWhens), "always, never, or auto: on a terminal (default)");
+      ("color", one_of("WHEN", kWhens), "always, never, or auto: on a terminal (default)");
 }
 
-Options read_options(const cli::CommandLine& line) {
+Options read_options(const CommandLine& line) {
   Options options;
   check_alternatives(line, {"json", "tsv"});
   read_shape(line, options);
   read_limits(line, options);
   if (line.has("json") || line.has("tsv"))
     options.format = line.has("json") ? Format::kJson : Format::kTsv;
-  options.color = cli::choose(line, "color", kWhens, When::kAuto);
+  options.color = choose(line, "color", kWhens, When::kAuto);
   options.hint_files = line.texts("hints-file");
   options.has_hints = line.has("hints") || line.has("hints-file");
   return options;

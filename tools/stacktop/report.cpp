@@ -8,16 +8,16 @@
 
 #include "base/error.h"
 #include "folded/expression.h"
+#include "picture/svg/colors.h"
 #include "stacktop/groups.h"
 #include "stacktop/hierarchy.h"
 #include "stacktop/neighbours.h"
-#include "svg/colors.h"
 
 namespace pe::stacktop {
 namespace {
 
-using calltree::Count;
-using calltree::kRoot;
+using picture::Count;
+using picture::kRoot;
 
 /// Whoever made such a function free would gain less than this.
 constexpr double kLeastPercentForHint = 1;
@@ -123,7 +123,7 @@ Members find_functions(const CallTree& tree, const Options& options) {
   };
   if (mark([&](std::uint32_t name) {
         const std::string_view text = tree.name_text(name);
-        return text == wanted || svg::without_mark(text) == wanted;
+        return text == wanted || picture::without_mark(text) == wanted;
       }))
     return members;
   // Names of C++ such as operator[] are no expressions: these are looked for as they stand.
@@ -206,7 +206,7 @@ void add_hot_hierarchies(const CallTree& tree, const Options& options, Report& r
   for (std::uint32_t i = 0; i < hot.size(); ++i)
     place[hot[i].key] = i;
   std::vector<std::vector<NodeId>> tops(hot.size() + 1);
-  calltree::for_each_outermost(tree, tree.name_count(), name_ids_of(tree), [&](NodeId node) {
+  picture::for_each_outermost(tree, tree.name_count(), name_ids_of(tree), [&](NodeId node) {
     const std::uint32_t at = place[tree.name_id(node)];
     if (at < hot.size())
       tops[at].push_back(node);
@@ -266,7 +266,7 @@ void attach_hints(Report& report, const Hints& hints) {
   }
 }
 
-double percent_of(calltree::Count part, calltree::Count all) {
+double percent_of(picture::Count part, picture::Count all) {
   return all.is_zero() ? 0 : 100 * part.as_double() / all.as_double();
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calltree/call_tree.h"
+#include "picture/tree/call_tree.h"
 #include "stacktop/hints.h"
 #include "stacktop/options.h"
 #include "stacktop/sums.h"
@@ -26,26 +26,26 @@ struct Line {
 struct Report {
   std::string_view view;     ///< "functions", "comms", "callers", "callee hierarchy" ...
   std::string_view heading;  ///< of the column of names
-  calltree::Count all;       ///< the whole profile
+  picture::Count all;        ///< the whole profile
   bool has_self = true;      ///< do the lines' own counts mean something?
   bool is_sorted_by_total = false;
   bool is_hierarchy = false;                ///< a line of depth 0 begins one
   std::vector<std::string> functions = {};  ///< whose callers or callees these are
   Sums of_functions = {};                   ///< their own
   std::vector<Line> lines = {};
-  std::uint64_t left_out = 0;           ///< how many lines were
-  calltree::Count left_out_count = {};  ///< their own counts, or totals where they have none
+  std::uint64_t left_out = 0;          ///< how many lines were
+  picture::Count left_out_count = {};  ///< their own counts, or totals where they have none
   std::uint64_t deeper = 0;      ///< lines of hierarchies that have others below the greatest depth
   const Hints* hints = nullptr;  ///< what lines' `hint` are in; null: none were asked for
 };
 
 /// Throws Error if the function of --callers or --callees is not in the profile.
-Report make_report(const calltree::CallTree& tree, const Options& options);
+Report make_report(const picture::CallTree& tree, const Options& options);
 
 /// Looks the names of lines that count 1 % and more up in `hints`, which must outlive the report.
 void attach_hints(Report& report, const Hints& hints);
 
 /// In per cent; 0 of nothing.
-double percent_of(calltree::Count part, calltree::Count all);
+double percent_of(picture::Count part, picture::Count all);
 
 }  // namespace pe::stacktop

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "calltree/tree_builder.h"
 #include "folded/folded_reader.h"
+#include "picture/tree/tree_builder.h"
 #include "stacktop/data_report.h"
 #include "stacktop/hint_files.h"
 #include "stacktop/look.h"
@@ -21,7 +21,7 @@
 namespace pe {
 namespace {
 
-using calltree::CallTree;
+using picture::CallTree;
 using stacktop::Format;
 using stacktop::Hints;
 using stacktop::Options;
@@ -32,32 +32,32 @@ struct Profile {
   folded::MalformedLines malformed;
 };
 
-void warn(cli::Io& io, const std::string& what) {
+void warn(Io& io, const std::string& what) {
   io.err.write(fmt::format("stacktop: {}\n", printable(what)));
   io.err.flush();
 }
 
 Profile read_profile(const std::vector<std::string>& files, int stdin_fd) {
   folded::FoldedReader reader(files, stdin_fd, std::nullopt);
-  calltree::TreeBuilder builder;
+  picture::TreeBuilder builder;
   while (const auto line = reader.next())
     builder.add(line->stack, line->count);
   return {.tree = std::move(builder).finish(), .malformed = reader.malformed()};
 }
 
 /// Everything that was stepped over or does not add up.
-void report_input(const Profile& profile, cli::Io& io) {
+void report_input(const Profile& profile, Io& io) {
   if (profile.malformed.count > 0)
     warn(io, profile.malformed.describe());
   if (profile.malformed.is_two_columns)
     warn(io, "two counts a line: the second is shown; flamediff compares them");
   if (profile.tree.saturated())
     warn(io, "the counts add up to more than 64 bits hold: sums are wrong");
-  if (const auto nameless = profile.tree.self(calltree::kRoot); !nameless.is_zero())
+  if (const auto nameless = profile.tree.self(picture::kRoot); !nameless.is_zero())
     warn(io, fmt::format("{:.1f} % of the counts are of stacks whose frames are all empty: "
                          "no line shows them",
-                         stacktop::percent_of(nameless, profile.tree.total(calltree::kRoot))));
-  if (!profile.tree.total(calltree::kRoot).is_zero())
+                         stacktop::percent_of(nameless, profile.tree.total(picture::kRoot))));
+  if (!profile.tree.total(picture::kRoot).is_zero())
     return;
   warn(io, "no stack with a count in the input");
 }
@@ -65,13 +65,13 @@ void report_input(const Profile& profile, cli::Io& io) {
 /// Throws Error if there is nothing but a sample stream: its bytes, shown as lines, help nobody.
 void refuse_stream(const Profile& profile) {
   const std::size_t place = profile.malformed.first.find(": 'PERFILE2");
-  if (place != std::string::npos && profile.tree.total(calltree::kRoot).is_zero())
+  if (place != std::string::npos && profile.tree.total(picture::kRoot).is_zero())
     throw Error(
         fmt::format("{}: this is a sample stream: pipe it through pe-symbolize and stackfold first",
                     printable(profile.malformed.first.substr(0, place))));
 }
 
-Hints read_hints(const Options& options, cli::Io& io) {
+Hints read_hints(const Options& options, Io& io) {
   Hints hints = stacktop::load_hints(options.hint_files);
   if (hints.ignored() > 0)
     warn(io, fmt::format("hints: ignored {}; first: {}", plural(hints.ignored(), "line"),
@@ -82,7 +82,7 @@ Hints read_hints(const Options& options, cli::Io& io) {
 }
 
 /// Most stacks without a module mean that the text was not made to tell it.
-void report_modules(const Report& report, cli::Io& io) {
+void report_modules(const Report& report, Io& io) {
   const auto unknown =
       std::find_if(report.lines.begin(), report.lines.end(),
                    [](const stacktop::Line& line) { return line.name == stacktop::kNoModule; });
@@ -92,7 +92,7 @@ void report_modules(const Report& report, cli::Io& io) {
                          stacktop::percent_of(unknown->sums.self, report.all)));
 }
 
-int work(const cli::CommandLine& line, cli::Io& io) {
+int work(const CommandLine& line, Io& io) {
   const Options options = stacktop::read_options(line);
   const Hints hints = options.has_hints ? read_hints(options, io) : Hints();
   const Profile profile = read_profile(line.operands, io.in_fd);
@@ -116,12 +116,12 @@ int work(const cli::CommandLine& line, cli::Io& io) {
   }
   const bool is_nothing_of_it_folded =
       profile.malformed.count > 0 && profile.tree.size() == 1 && report.all.is_zero();
-  return is_nothing_of_it_folded ? cli::kFailure : cli::kOk;
+  return is_nothing_of_it_folded ? kFailure : kOk;
 }
 
 }  // namespace
 
-const cli::Tool kStacktop{
+const Tool kStacktop{
     .name = "stacktop",
     .synopsis = "[OPTION]... [FILE]...",
     .summary = "Tell the hot spots of folded stacks in a table.",
@@ -129,8 +129,6 @@ const cli::Tool kStacktop{
     .work = work,
 };
 
-int stacktop_main(std::span<const std::string> args, cli::Io& io) {
-  return cli::run(kStacktop, args, io);
-}
+int stacktop_main(std::span<const std::string> args, Io& io) { return run(kStacktop, args, io); }
 
 }  // namespace pe

@@ -9,35 +9,35 @@
 #include <cstddef>
 #include <vector>
 
-#include "calltree/call_tree.h"
-#include "calltree/outermost.h"
+#include "picture/tree/call_tree.h"
+#include "picture/tree/outermost.h"
 
 namespace pe::stacktop {
 
-using calltree::CallTree;
-using calltree::Count;
-using calltree::NodeId;
+using picture::CallTree;
+using picture::Count;
+using picture::NodeId;
 
 struct Sums {
   Count self;   ///< of stacks that end in it
   Count total;  ///< of stacks that it is in
   NodeId first =
-      calltree::kRoot;  ///< its first node: of two functions, that of the outer one is lower
+      picture::kRoot;  ///< its first node: of two functions, that of the outer one is lower
 };
 
 /// By `key_of(node)`, a number below `keys`.  Sums that do not fit stay at Count::max().
 template <typename KeyOf>
 std::vector<Sums> add_up(const CallTree& tree, std::size_t keys, KeyOf&& key_of) {
   std::vector<Sums> sums(keys);
-  calltree::for_each_outermost(tree, keys, key_of, [&](NodeId node) {
+  picture::for_each_outermost(tree, keys, key_of, [&](NodeId node) {
     // Saturation is known from the tree, whose root counts all of these.
     Sums& sum = sums[key_of(node)];
     static_cast<void>(sum.total.add(tree.total(node)));
-    if (sum.first == calltree::kRoot)
+    if (sum.first == picture::kRoot)
       sum.first = node;
   });
   const auto nodes = static_cast<NodeId>(tree.size());
-  for (NodeId node = calltree::kRoot + 1; node < nodes; ++node)
+  for (NodeId node = picture::kRoot + 1; node < nodes; ++node)
     static_cast<void>(sums[key_of(node)].self.add(tree.self(node)));
   return sums;
 }

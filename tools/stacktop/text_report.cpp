@@ -13,7 +13,7 @@
 namespace pe::stacktop {
 namespace {
 
-using calltree::Count;
+using picture::Count;
 
 constexpr std::size_t kBarColumns = 10;
 constexpr std::string_view kBold = "\033[1m";
@@ -46,7 +46,7 @@ std::string bar(double share, bool is_utf8) {
 
 class TextWriter {
  public:
-  TextWriter(const Report& report, const Look& look, io::Output& out)
+  TextWriter(const Report& report, const Look& look, Output& out)
       : report_(report), look_(look), out_(out) {}
 
   void write() {
@@ -218,13 +218,13 @@ class TextWriter {
 
   const Report& report_;
   const Look& look_;
-  io::Output& out_;
+  Output& out_;
   std::size_t self_columns_ = 4, total_columns_ = 5;  // at least those of their headings
 };
 
 }  // namespace
 
-void write_text(const Report& report, const Look& look, io::Output& out) {
+void write_text(const Report& report, const Look& look, Output& out) {
   TextWriter(report, look, out).write();
 }
 

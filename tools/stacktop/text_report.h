@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "io/output.h"
+#include "base/io/output.h"
 #include "stacktop/look.h"
 #include "stacktop/report.h"
 
 namespace pe::stacktop {
 
-void write_text(const Report& report, const Look& look, io::Output& out);
+void write_text(const Report& report, const Look& look, Output& out);
 
 }  // namespace pe::stacktop

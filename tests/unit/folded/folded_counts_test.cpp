@@ -13,7 +13,7 @@ using pe::folded::FrameTable;
 namespace {
 
 std::string written(const FoldedCounts& counts) {
-  pe::io::StringOutput out;
+  pe::StringOutput out;
   counts.write(out);
   return out.text;
 }

@@ -1,6 +1,6 @@
 // Random allocations and frees beside a model that copies everything at each new peak.
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/account.h"
+#include "malloctrace/preload/memory/account.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "session/session.h"
+#include "stream/session.h"
 #include "support/heap_builder.h"
 #include "support/memory_input.h"
 
@@ -20,7 +20,7 @@ heap::Heap heap_of(const HeapBuilder& builder) {
 }
 
 std::string stream_of(const HeapBuilder& builder, pid_t pid = 77) {
-  io::StringOutput out;
+  StringOutput out;
   malloctrace::HeapStream stream(out);
   const heap::Heap heap = heap_of(builder);
   stream.add({pid, malloctrace::Fate::kEnded, heap});
@@ -31,12 +31,12 @@ std::string stream_of(const HeapBuilder& builder, pid_t pid = 77) {
 /// "alloc-bytes bytes 100 [77 prog] 30@/lib/b 20@/bin/a": the samples as a reader sees them.
 std::vector<std::string> samples_of(const std::string& stream) {
   auto input = pe::testing::memory_input(stream);
-  session::Session session(input);
+  stream::Session session(input);
   std::vector<std::string> lines;
   while (session.next()) {
     if (!session.sample())
       continue;
-    const perf::Sample& sample = *session.sample();
+    const stream::Sample& sample = *session.sample();
     std::string line = session.event()->name + " " + session.event()->unit + " " +
                        std::to_string(sample.period) + " [" + std::to_string(sample.pid) + " " +
                        session.processes().comm(sample.pid, sample.tid) + "]";
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_second_program_of_a_process_has_a_name_and_code_of_its_ow
   program.site_of({program.code(0x1810, program.module(0x1800, 0x2000, "/bin/make"))},
                   {.allocated_bytes = 2});
   program.site_of({program.code(0x1010, 0)}, {.allocated_bytes = 3});
-  io::StringOutput out;
+  StringOutput out;
   malloctrace::HeapStream stream(out);
   const heap::Heap first = heap_of(shell), second = heap_of(program);
   stream.add({5, malloctrace::Fate::kBeganAnother, first});
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(stacks_beyond_a_record_are_cut_and_counted) {
   HeapBuilder b;
   const auto inner = b.code(0x1010);
   b.site_of(std::vector<std::uint32_t>(heap::Heap::kMaxFrames + 5, inner), {.allocated_bytes = 1});
-  io::StringOutput out;
+  StringOutput out;
   malloctrace::HeapStream stream(out);
   const heap::Heap heap = heap_of(b);
   stream.add({5, malloctrace::Fate::kEnded, heap});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/live_blocks.h"
+#include "malloctrace/preload/memory/live_blocks.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstddef>

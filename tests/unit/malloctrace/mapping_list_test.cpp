@@ -1,6 +1,6 @@
 // Random mappings and unmappings beside a model that knows each page.
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/mapping_list.h"
+#include "malloctrace/preload/stacks/mapping_list.h"
 
 #include <boost/test/unit_test.hpp>
 #include <map>

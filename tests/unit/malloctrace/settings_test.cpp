@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(malformed_fields_mean_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_is_no_socket_s_is_not_cut) {
-  const std::string longest(pe::preload::ShortText::kMost, 'x');
+  const std::string longest(pe::inprocess::ShortText::kMost, 'x');
   BOOST_TEST(parse_settings("socket=" + longest).socket.view() == longest);
   BOOST_TEST(parse_settings("socket=" + longest + "x").socket.view() == "");
 }

@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "malloctrace/preload/private_memory.h"
-#include "malloctrace/preload/shared_memory.h"
+#include "malloctrace/preload/memory/private_memory.h"
+#include "malloctrace/preload/memory/shared_memory.h"
 
 namespace pe::testing {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/stack_tree.h"
+#include "malloctrace/preload/stacks/stack_tree.h"
 
 #include <boost/test/unit_test.hpp>
 #include <map>

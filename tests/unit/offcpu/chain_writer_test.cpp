@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "perf/event.h"
-#include "unwind/frame.h"
+#include "stream/records/event.h"
+#include "unwind/walk/frame.h"
 
 using pe::offcpu::ChainWriter;
 using pe::unwind::Frame;

@@ -5,12 +5,12 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "unwind/frame.h"
+#include "unwind/walk/frame.h"
 
 using pe::offcpu::describe_losses;
 using pe::offcpu::KernelStackCounts;
-using pe::stacks::StackCounts;
-using namespace pe::kernel_unwind;
+using pe::unwind::StackCounts;
+using namespace pe::unwind;
 
 BOOST_AUTO_TEST_SUITE(kernel_stack_counts)
 
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(how_frames_were_found_is_counted_for_each_wait) {
 
 BOOST_AUTO_TEST_CASE(each_reason_has_its_own_words) {
   std::vector<std::string> texts;
-  for (int stop = kStopEndOfStack + 1; stop < kStopCount; ++stop) {
+  for (int stop = kStopEndOfStack + 1; stop < kStackStopCount; ++stop) {
     KernelStackCounts counts;
     counts.add({.frames = {}, .stop = static_cast<StackStop>(stop)}, 2);
     const std::string text = counts.describe({});

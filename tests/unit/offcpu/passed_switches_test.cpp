@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "io/output.h"
-#include "perf/user_copy.h"
+#include "base/io/output.h"
+#include "stream/user_copy.h"
 
 using namespace pe;
-using kernel_unwind::SampleRecord;
 using offcpu::PassedSwitches;
+using unwind::SampleRecord;
 
 BOOST_AUTO_TEST_SUITE(passed_switches)
 
@@ -31,7 +31,7 @@ perf_event_attr side_layout() {
 /// A thread leaves its CPU.
 SampleRecord left_at(std::uint64_t time_ns, std::uint32_t tid = 43) {
   SampleRecord record{};
-  record.kind = kernel_unwind::kRecordPassedOn;
+  record.kind = unwind::kRecordPassedOn;
   record.cpu = 3;
   record.time_ns = time_ns;
   record.tgid = 42;
@@ -42,13 +42,13 @@ SampleRecord left_at(std::uint64_t time_ns, std::uint32_t tid = 43) {
 /// It runs again, having left at `since_ns`.
 SampleRecord back_at(std::uint64_t time_ns, std::uint64_t since_ns, std::uint32_t tid = 43) {
   SampleRecord record = left_at(time_ns, tid);
-  record.kind = kernel_unwind::kRecordWaitEnded;
+  record.kind = unwind::kRecordWaitEnded;
   record.period = time_ns - since_ns;
   record.cookie = since_ns;
   return record;
 }
 
-std::vector<std::uint64_t> numbers_of(const perf::U64View& view) {
+std::vector<std::uint64_t> numbers_of(const stream::U64View& view) {
   std::vector<std::uint64_t> all;
   for (std::size_t i = 0; i < view.size(); ++i)
     all.push_back(view[i]);
@@ -58,8 +58,8 @@ std::vector<std::uint64_t> numbers_of(const perf::U64View& view) {
 /// What the engine does with them: samples that were walked come back, and waits are told.
 struct Engine {
   Engine() : stream(writer, layout, {.may_keep_binaries = false}) {
-    stream.pass_on_to([this](const perf::Record& record) {
-      const auto sample = perf::parse_sample(record, stream.stated(layout));
+    stream.pass_on_to([this](const stream::Record& record) {
+      const auto sample = stream::parse_sample(record, stream.stated(layout));
       BOOST_TEST_REQUIRE(sample.has_value());
       order += (order.empty() ? "" : " ") + std::to_string(sample->time_ns);
       passed.take(*sample, record.misc);
@@ -84,9 +84,9 @@ struct Engine {
   }
 
   perf_event_attr layout = offcpu::passed_layout(side_layout());
-  io::StringOutput out;
-  perf::StreamWriter writer{out};
-  recording::RecordedStream stream;
+  StringOutput out;
+  stream::StreamWriter writer{out};
+  record::RecordedStream stream;
   offcpu::ChainWriter chains;
   PassedSwitches passed{stream, layout, kId, chains};
   std::vector<std::uint64_t> registers = std::vector<std::uint64_t>(17);
@@ -98,9 +98,9 @@ constexpr std::uint64_t kAlways = ~std::uint64_t{0};
 
 /// The sample that one switch becomes, before it is walked.
 struct HeldSample {
-  HeldSample(const kernel_unwind::Sample& switched, const kernel_unwind::StackOfKernel& kernel)
+  HeldSample(const unwind::Sample& switched, const unwind::StackOfKernel& kernel)
       : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}) {
-    stream.pass_on_to([&](const perf::Record& record) {
+    stream.pass_on_to([&](const stream::Record& record) {
       misc = record.misc;
       bytes.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
     });
@@ -108,17 +108,17 @@ struct HeldSample {
     passed.hold(switched, kernel);
     passed.walk_until(kAlways, [](const offcpu::Wait&, std::uint32_t) { BOOST_ERROR("a wait"); });
     if (!bytes.empty())
-      sample = perf::parse_sample(perf::view_record(std::as_bytes(std::span(bytes))), layout);
+      sample = stream::parse_sample(stream::view_record(std::as_bytes(std::span(bytes))), layout);
   }
 
   perf_event_attr layout = offcpu::passed_layout(side_layout());
-  io::StringOutput out;
-  perf::StreamWriter writer{out};
-  recording::RecordedStream stream;
+  StringOutput out;
+  stream::StreamWriter writer{out};
+  record::RecordedStream stream;
   offcpu::ChainWriter chains;
   std::string bytes;
   std::uint16_t misc = 0;
-  std::optional<perf::Sample> sample;
+  std::optional<stream::Sample> sample;
 };
 
 std::array<std::uint64_t, 17> numbered_registers() {
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_switch_becomes_a_sample_with_registers_and_a_copy_of_the_
   const SampleRecord record = left_at(123);
   const HeldSample held({record, {}, {}, values, memory}, {.frames = kernel, .is_kernel = true});
   BOOST_TEST_REQUIRE(held.sample.has_value());
-  const perf::Sample& sample = *held.sample;
+  const stream::Sample& sample = *held.sample;
   BOOST_TEST(held.misc == PERF_RECORD_MISC_KERNEL);
   BOOST_TEST(sample.ip == 0x1234u);
   BOOST_TEST(sample.pid == 42u);
@@ -148,11 +148,11 @@ BOOST_AUTO_TEST_CASE(a_switch_becomes_a_sample_with_registers_and_a_copy_of_the_
   const std::vector<std::uint64_t> chain{PERF_CONTEXT_KERNEL, 0x1234, 0x5678};
   BOOST_TEST(numbers_of(sample.callchain) == chain, boost::test_tools::per_element());
   unsigned seen = 0;
-  perf::for_each_register(sample, held.layout.sample_regs_user,
-                          [&](unsigned number, std::uint64_t value) {
-                            BOOST_TEST(value == 1000 + number);
-                            ++seen;
-                          });
+  stream::for_each_register(sample, held.layout.sample_regs_user,
+                            [&](unsigned number, std::uint64_t value) {
+                              BOOST_TEST(value == 1000 + number);
+                              ++seen;
+                            });
   BOOST_TEST(seen == 17u);
   BOOST_TEST((std::vector(sample.user_stack.begin(), sample.user_stack.end()) == memory));
   BOOST_TEST(held.bytes.size() % 8 == 0u);

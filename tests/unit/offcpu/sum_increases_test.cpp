@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-using pe::kernel_unwind::SumKey;
 using pe::offcpu::SumIncreases;
+using pe::unwind::SumKey;
 using KeyedSum = SumIncreases::KeyedSum;
 
 BOOST_AUTO_TEST_SUITE(sum_increases)

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-using pe::offcpu::Choice;
 using pe::offcpu::Wait;
+using pe::offcpu::WaitChoice;
 using pe::offcpu::WaitTracker;
 
 BOOST_AUTO_TEST_SUITE(wait_tracker)
@@ -15,7 +15,7 @@ namespace {
 
 /// What was handed on, a word each: "tid:length", with "@address" of its stack, "+" if unfinished.
 struct Tracked {
-  explicit Tracked(const Choice& choice = {})
+  explicit Tracked(const WaitChoice& choice = {})
       : tracker(choice, [this](const Wait& wait) {
           text += (text.empty() ? "" : " ") + std::to_string(wait.tid) + ":" +
                   std::to_string(wait.length_ns);
@@ -32,11 +32,11 @@ struct Tracked {
   }
   void sample(std::uint32_t tid, std::uint64_t address, char state = '?') {
     const std::array<std::uint64_t, 1> chain{address};
-    pe::perf::Sample sample;
+    pe::stream::Sample sample;
     sample.pid = 1;
     sample.tid = tid;
     sample.has_callchain = true;
-    sample.callchain = pe::perf::U64View(std::as_bytes(std::span(chain)));
+    sample.callchain = pe::stream::U64View(std::as_bytes(std::span(chain)));
     tracker.sample(sample, PERF_RECORD_MISC_KERNEL, state);
   }
 

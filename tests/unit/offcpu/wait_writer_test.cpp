@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "session/session.h"
+#include "stream/session.h"
 #include "support/memory_input.h"
 
 using pe::offcpu::Stack;
@@ -41,19 +41,19 @@ struct Written {
   std::string read() {
     stream.write_end();
     auto input = pe::testing::memory_input(out.text);
-    pe::session::Session session(input);
+    pe::stream::Session session(input);
     std::string text;
     while (const auto record = session.next())
       if (const auto& sample = session.sample())
         text += (text.empty() ? "" : " ") + std::to_string(sample->time_ns / kMillisecond) + ":" +
                 std::to_string(sample->period) + "@" + std::to_string(sample->callchain[0]) +
-                ((record->misc & pe::perf::kMiscUnfinished) != 0 ? "+" : "");
+                ((record->misc & pe::stream::kMiscUnfinished) != 0 ? "+" : "");
     BOOST_TEST(session.damage() == "");
     return text;
   }
 
-  pe::io::StringOutput out;
-  pe::perf::StreamWriter stream{out};
+  pe::StringOutput out;
+  pe::stream::StreamWriter stream{out};
   WaitWriter waits{stream, kId, kWakerId};
 };
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "io/deflate.h"
-#include "io/gzip.h"
-#include "io/input.h"
+#include "base/io/deflate.h"
+#include "base/io/gzip.h"
+#include "base/io/input.h"
 #include "support/memory_input.h"
 
 namespace {
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_name_is_left_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(content_comes_back) {
-  const std::string pprof = pe::io::gzip("a profile", 6);
+  const std::string pprof = pe::gzip("a profile", 6);
   const std::string content =
       spool_content({.series = "app{a=b c,d=e}", .rate_hz = 99, .pprof = pprof});
   const auto profile = parse_spool_content(content);
@@ -67,10 +67,10 @@ BOOST_AUTO_TEST_CASE(content_comes_back) {
 
 BOOST_AUTO_TEST_CASE(readers_of_gzip_see_the_profile_alone) {
   const std::string content =
-      spool_content({.series = "app{}", .rate_hz = 0, .pprof = pe::io::gzip("a profile", 6)});
+      spool_content({.series = "app{}", .rate_hz = 0, .pprof = pe::gzip("a profile", 6)});
   const pe::Fd file = pe::testing::memory_file(content);
-  pe::io::Input input = pe::io::Input::open("-", file.get());
-  pe::io::GzipReader reader(input);
+  pe::Input input = pe::Input::open("-", file.get());
+  pe::GzipReader reader(input);
   std::string text(100, '\0');
   text.resize(reader.read(std::as_writable_bytes(std::span(text))));
   BOOST_TEST(text == "a profile");
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(what_we_have_not_written_is_nothing) {
   BOOST_TEST(parse_spool_content(whole).has_value());
   for (std::size_t size = 0; size < whole.size(); ++size)
     BOOST_TEST(!parse_spool_content(std::string_view(whole).substr(0, size)).has_value(), size);
-  BOOST_TEST(!parse_spool_content(pe::io::gzip("a profile", 6)).has_value());
+  BOOST_TEST(!parse_spool_content(pe::gzip("a profile", 6)).has_value());
   BOOST_TEST(!parse_spool_content(spool_content({.series = "", .rate_hz = 1, .pprof = "x"})));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/cfi_program.h"
+#include "unwind/cfi/cfi_program.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/cfi_section.h"
+#include "unwind/cfi/cfi_section.h"
 
 #include <boost/test/unit_test.hpp>
 

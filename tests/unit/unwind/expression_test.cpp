@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/expression.h"
+#include "unwind/cfi/expression.h"
 
 #include <dwarf.h>
 

@@ -3,9 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "elf/symbol_table.h"
+#include "objects/symbol_table.h"
 
-using pe::elf::Image;
+using pe::objects::Image;
 using pe::unwind::FunctionRanges;
 
 BOOST_AUTO_TEST_SUITE(function_ranges)
@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_CASE(functions_begin_where_their_symbols_do) {
   const auto opened = Image::open("/proc/self/exe");
   const auto& image = std::get<Image>(opened);
   const FunctionRanges ranges(image);
-  const pe::elf::SymbolTable symbols(image);
+  const pe::objects::SymbolTable symbols(image);
   std::size_t same = 0;
   std::size_t covered = 0;
   const auto* text = image.section(".text");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/pointer_encoding.h"
+#include "unwind/cfi/pointer_encoding.h"
 
 #include <dwarf.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "support/cfi_builder.h"
-#include "unwind/cfi_program.h"
-#include "unwind/row_step.h"
+#include "unwind/cfi/cfi_program.h"
+#include "unwind/walk/row_step.h"
 
 BOOST_AUTO_TEST_SUITE(rule)
 

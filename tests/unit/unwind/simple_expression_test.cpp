@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/simple_expression.h"
+#include "unwind/cfi/simple_expression.h"
 
 #include <dwarf.h>
 

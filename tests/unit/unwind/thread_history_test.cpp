@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/thread_history.h"
+#include "unwind/walk/thread_history.h"
 
 #include <boost/test/unit_test.hpp>
 #include <vector>

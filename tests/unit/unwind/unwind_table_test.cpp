@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/unwind_table.h"
+#include "unwind/cfi/unwind_table.h"
 
 #include <elf.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "elf/vdso.h"
+#include "objects/vdso.h"
 #include "support/cfi_builder.h"
 #include "support/test_binary.h"
 
@@ -30,9 +30,9 @@ UnwindTable table_of(const CfiBuilder& builder) {
   return UnwindTable(CfiSection(CfiFormat::kEhFrame, builder.section()));
 }
 
-pe::elf::Image opened(pe::elf::OpenResult result) {
-  BOOST_REQUIRE(std::holds_alternative<pe::elf::Image>(result));
-  return std::move(std::get<pe::elf::Image>(result));
+pe::objects::Image opened(pe::objects::OpenResult result) {
+  BOOST_REQUIRE(std::holds_alternative<pe::objects::Image>(result));
+  return std::move(std::get<pe::objects::Image>(result));
 }
 
 /// As sstrip(1) leaves it, but for what no segment loads.
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(flat_rules_leave_out_what_overlaps_or_is_too_far) {
 }
 
 BOOST_AUTO_TEST_CASE(flat_rules_are_the_rules) {
-  const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
+  const auto image = opened(pe::objects::Image::open(test_binary("libfunctions.so")));
   UnwindTable table(image);
   const FlatRules flat = table.flat_rules();
   BOOST_REQUIRE(flat.rows.size() > 4U);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(flat_codes_stop_at_as_many_rows_as_are_wanted) {
 }
 
 BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
-  const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
+  const auto image = opened(pe::objects::Image::open(test_binary("libfunctions.so")));
   const auto frames = image.section_bytes(".eh_frame");
   BOOST_REQUIRE(frames);
   UnwindTable scanned(CfiSection(CfiFormat::kEhFrame, *frames));
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
 }
 
 BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_frame) {
-  const auto image = opened(pe::elf::Image::open(test_binary("debug_frame")));
+  const auto image = opened(pe::objects::Image::open(test_binary("debug_frame")));
   UnwindTable table(image);
   const auto sections = CfiSection::all_of(image);
   BOOST_REQUIRE(sections.size() == 2U);
@@ -212,9 +212,9 @@ BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_fram
 
 BOOST_AUTO_TEST_CASE(compressed_debug_frame_is_read) {
   const auto rules_of = [](const char* name) {
-    return UnwindTable(opened(pe::elf::Image::open(test_binary(name)))).flat_rules();
+    return UnwindTable(opened(pe::objects::Image::open(test_binary(name)))).flat_rules();
   };
-  const auto image = opened(pe::elf::Image::open(test_binary("debug_frame_compressed")));
+  const auto image = opened(pe::objects::Image::open(test_binary("debug_frame_compressed")));
   constexpr std::uint64_t kCompressed = 1U << 11;  // SHF_COMPRESSED
   BOOST_TEST((image.section(".debug_frame")->flags & kCompressed) != 0U);
   const FlatRules plain = rules_of("debug_frame");
@@ -225,8 +225,8 @@ BOOST_AUTO_TEST_CASE(compressed_debug_frame_is_read) {
 
 BOOST_AUTO_TEST_CASE(an_image_without_section_headers_has_the_same_rules) {
   const auto bytes = without_section_headers("libfunctions.so");
-  const UnwindTable whole(opened(pe::elf::Image::open(test_binary("libfunctions.so"))));
-  const auto image = opened(pe::elf::Image::from_memory(bytes));
+  const UnwindTable whole(opened(pe::objects::Image::open(test_binary("libfunctions.so"))));
+  const auto image = opened(pe::objects::Image::from_memory(bytes));
   BOOST_REQUIRE(image.sections().empty());
   const UnwindTable stripped(image);
   BOOST_TEST(stripped.has_rules());
@@ -235,18 +235,18 @@ BOOST_AUTO_TEST_CASE(an_image_without_section_headers_has_the_same_rules) {
 
 BOOST_AUTO_TEST_CASE(without_section_headers_eh_frame_is_scanned_if_its_header_has_no_table) {
   auto bytes = without_section_headers("libfunctions.so");
-  const auto header = *opened(pe::elf::Image::from_memory(bytes)).eh_frame_header();
-  const UnwindTable searched(opened(pe::elf::Image::from_memory(bytes)));
+  const auto header = *opened(pe::objects::Image::from_memory(bytes)).eh_frame_header();
+  const UnwindTable searched(opened(pe::objects::Image::from_memory(bytes)));
   bytes[header.file_offset + 3] = std::byte{DW_EH_PE_omit};
-  const UnwindTable scanned(opened(pe::elf::Image::from_memory(bytes)));
+  const UnwindTable scanned(opened(pe::objects::Image::from_memory(bytes)));
   BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
 }
 
 BOOST_AUTO_TEST_CASE(an_eh_frame_header_that_points_nowhere_gives_no_rules) {
   auto bytes = without_section_headers("libfunctions.so");
-  const auto header = *opened(pe::elf::Image::from_memory(bytes)).eh_frame_header();
+  const auto header = *opened(pe::objects::Image::from_memory(bytes)).eh_frame_header();
   const auto has_rules = [&] {
-    return UnwindTable(opened(pe::elf::Image::from_memory(bytes))).has_rules();
+    return UnwindTable(opened(pe::objects::Image::from_memory(bytes))).has_rules();
   };
   for (const std::size_t offset : {7U, 1U, 0U}) {  // of the pointer, of its encoding, the version
     std::byte& byte = bytes[header.file_offset + offset];
@@ -259,26 +259,26 @@ BOOST_AUTO_TEST_CASE(an_eh_frame_header_that_points_nowhere_gives_no_rules) {
 }
 
 BOOST_AUTO_TEST_CASE(knows_where_the_file_was_linked_to) {
-  const auto image = opened(pe::elf::Image::open(test_binary("libfunctions.so")));
+  const auto image = opened(pe::objects::Image::open(test_binary("libfunctions.so")));
   const UnwindTable table(image);
   const auto* text = image.section(".text");
   BOOST_CHECK(table.svma_of_mapping(text->file_offset) == text->svma);
 }
 
 BOOST_AUTO_TEST_CASE(the_vdso_has_rules_too) {
-  const auto vdso = pe::elf::own_vdso();
-  if (std::holds_alternative<pe::elf::OpenFailure>(vdso)) {
+  const auto vdso = pe::objects::own_vdso();
+  if (std::holds_alternative<pe::objects::OpenFailure>(vdso)) {
     BOOST_TEST_MESSAGE("no vdso here");
     return;
   }
-  const UnwindTable table(std::get<pe::elf::Image>(vdso));
+  const UnwindTable table(std::get<pe::objects::Image>(vdso));
   BOOST_TEST(table.has_rules());
   BOOST_TEST(table.flat_rules().rows.size() > 2U);
 }
 
 BOOST_AUTO_TEST_CASE(images_without_unwind_information_have_no_rules) {
   for (const char* name : {"labels.so", "labels_32.so"}) {
-    UnwindTable table(opened(pe::elf::Image::open(test_binary(name))));
+    UnwindTable table(opened(pe::objects::Image::open(test_binary(name))));
     BOOST_TEST(!table.has_rules());
     BOOST_CHECK(table.rule(0x1000) == kNothing);
     BOOST_TEST(table.flat_rules().rows.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/walker.h"
+#include "unwind/walk/walker.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "malloctrace/preload/boot_memory.h"
+#include "malloctrace/preload/memory/boot_memory.h"
 
 namespace pe::malloctrace {
 

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "malloctrace/preload/account.h"
+#include "malloctrace/preload/memory/account.h"
 
 namespace pe::malloctrace {
 

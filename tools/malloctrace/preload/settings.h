@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "preload/short_text.h"
+#include "inprocess/short_text.h"
 
 namespace pe::malloctrace {
 
 struct Settings {
-  preload::ShortText socket;       ///< empty: nobody asked, nothing is traced
-  preload::ShortText key;          ///< sent along, see preload/listener.h
+  inprocess::ShortText socket;     ///< empty: nobody asked, nothing is traced
+  inprocess::ShortText key;        ///< sent along, see inprocess/listener.h
   std::uint64_t sample_bytes = 0;  ///< mean distance of samples; 0: every allocation
   std::uint32_t depth = 0;         ///< frames that are kept, the innermost; 0: all
   bool traces_mmap = false;

@@ -16,18 +16,18 @@
 #include <string_view>
 #include <utility>
 
-#include "malloctrace/preload/boot_memory.h"
-#include "malloctrace/preload/real_functions.h"
-#include "malloctrace/preload/stack_end.h"
-#include "preload/keep_errno.h"
-#include "preload/messages.h"
-#include "preload/shared_file.h"
-#include "preload/thread_sanitizer.h"
+#include "inprocess/keep_errno.h"
+#include "inprocess/messages.h"
+#include "inprocess/shared_file.h"
+#include "inprocess/thread_sanitizer.h"
+#include "malloctrace/preload/hooks/real_functions.h"
+#include "malloctrace/preload/memory/boot_memory.h"
+#include "malloctrace/preload/stacks/stack_end.h"
 
 namespace pe::malloctrace {
 
-using preload::Failure;
-using preload::Link;
+using inprocess::Failure;
+using inprocess::Link;
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local ThreadState thread_state{};
@@ -154,7 +154,7 @@ bool make_key() noexcept {
 bool send_memory(int fd) noexcept {
   const Link link(process.settings.socket.view());
   if (!link || !link.is_to_parent())
-    preload::be_silent();
+    inprocess::be_silent();
   return link && link.send_file(fd, process.settings.key.view());
 }
 
@@ -166,7 +166,7 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   if (process.is_under_valgrind)
     return false;
   failure = {"clang's ThreadSanitizer is part of it", 0};
-  if (preload::is_thread_sanitizer_in_program())
+  if (inprocess::is_thread_sanitizer_in_program())
     return false;
   auto* tracer = static_cast<Tracer*>(map_private(sizeof(Tracer)));
   failure = {"no memory", 0};
@@ -174,7 +174,8 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
     return false;
   tracer->settings = process.settings;
   tracer->is_fork = is_fork;
-  const auto file = preload::make_shared_file("malloctrace", heap::kFileBytes, PROT_NONE, failure);
+  const auto file =
+      inprocess::make_shared_file("malloctrace", heap::kFileBytes, PROT_NONE, failure);
   if (!file)
     return false;
   tracer->shared = SharedMemory(file->base, &tracer->extents);
@@ -190,7 +191,7 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   if (is_sent)
     process.tracer = tracer;
   if (is_sent && !is_fork && has_own_malloc())
-    preload::report_line(
+    inprocess::report_line(
         "malloctrace",
         "has a malloc of its own, which is called instead of ours: its blocks are not seen");
   return is_sent;
@@ -204,7 +205,7 @@ void explain(const Failure& failure) noexcept {
   if (!link)
     return;
   if (link.is_to_parent())
-    preload::report_failure("malloctrace", "is not traced: ", failure);
+    inprocess::report_failure("malloctrace", "is not traced: ", failure);
   link.send_reason(failure);
 }
 
@@ -232,11 +233,11 @@ Tracer* running_tracer() noexcept {
   if (!read_settings(environ))
     return nullptr;
   if (process.pid == 0 && !process.settings.socket.view().empty())
-    preload::note_standard_error();
+    inprocess::note_standard_error();
   const bool is_fork = process.pid != 0 && process.pid != pid;
   process.pid = pid;
   if (is_fork) {
-    preload::be_silent();
+    inprocess::be_silent();
     leave_parent();
   }
   process.is_off =
@@ -314,7 +315,7 @@ Thread* begin_thread() noexcept {
     thread_state.sample_left = kNever;
     return nullptr;
   }
-  const preload::KeepErrno keep;
+  const inprocess::KeepErrno keep;
   thread_state.is_starting = true;
   Thread* thread = nullptr;
   if (Tracer* tracer = running_tracer()) {
@@ -413,7 +414,7 @@ void note_end() noexcept {
                               tracer->tree.private_bytes() + tracer->live.private_bytes() +
                               tracer->mappings.private_bytes();
   count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
-  const preload::KeepErrno keep;
+  const inprocess::KeepErrno keep;
   store_relaxed(header.resident_peak_bytes, resident_peak_bytes());
   store_relaxed(header.has_ended, 1U);
 }
@@ -432,7 +433,7 @@ bool traces_mmap() noexcept { return process.settings.traces_mmap; }
 bool follows_children() noexcept { return process.settings.follows_forks; }
 
 void tell_left_out() noexcept {
-  const preload::KeepErrno keep;
+  const inprocess::KeepErrno keep;
   constexpr int kPatienceS = 1;
   const Link link(process.settings.socket.view(), kPatienceS);
   if (link)

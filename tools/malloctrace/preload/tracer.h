@@ -9,14 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "malloctrace/preload/account.h"
-#include "malloctrace/preload/code_book.h"
-#include "malloctrace/preload/live_blocks.h"
-#include "malloctrace/preload/mapping_list.h"
+#include "malloctrace/preload/memory/account.h"
+#include "malloctrace/preload/memory/live_blocks.h"
 #include "malloctrace/preload/sampling.h"
 #include "malloctrace/preload/settings.h"
-#include "malloctrace/preload/stack_tree.h"
-#include "malloctrace/preload/stack_walk.h"
+#include "malloctrace/preload/stacks/code_book.h"
+#include "malloctrace/preload/stacks/mapping_list.h"
+#include "malloctrace/preload/stacks/stack_tree.h"
+#include "malloctrace/preload/stacks/stack_walk.h"
 
 namespace pe::malloctrace {
 

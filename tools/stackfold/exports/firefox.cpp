@@ -12,8 +12,8 @@
 #include "base/file_name.h"
 #include "base/json_text.h"
 #include "folded/frame_table.h"
-#include "perf/sample.h"
 #include "stackfold/frame_text.h"
+#include "stream/records/sample.h"
 
 namespace pe::fold::exports {
 namespace {
@@ -32,11 +32,11 @@ constexpr std::string_view kCategories =
     R"({"name":"JIT","color":"green","subcategories":["Other"]}])";
 
 Category category_of(std::uint32_t flags) {
-  if ((flags & perf::kSymbolKernel) != 0)
+  if ((flags & stream::kSymbolKernel) != 0)
     return kKernel;
-  if ((flags & perf::kSymbolJit) != 0)
+  if ((flags & stream::kSymbolJit) != 0)
     return kJit;
-  return (flags & perf::kSymbolLibrary) != 0 ? kLibrary : kUser;
+  return (flags & stream::kSymbolLibrary) != 0 ? kLibrary : kUser;
 }
 
 /// Columns of a table, each a JSON list.
@@ -142,7 +142,7 @@ class SharedTables {
 
   /// In the file; -1 where there is none.
   [[nodiscard]] std::string address_of(const Place& place) const {
-    if (place.mapping == kNone || (place.flags & perf::kSymbolKernel) != 0)
+    if (place.mapping == kNone || (place.flags & stream::kSymbolKernel) != 0)
       return "-1";
     return fmt::to_string(place.address - profile_.start_of(place.mapping) +
                           profile_.mappings()[place.mapping].file_offset);

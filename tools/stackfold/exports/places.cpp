@@ -9,13 +9,13 @@ namespace pe::fold::exports {
 
 Places::Places(Profile& profile) : profile_(profile), unknown_(profile.place({}, {})) {}
 
-void Places::add_symbol(const perf::SymbolRecord& symbol) {
+void Places::add_symbol(const stream::SymbolRecord& symbol) {
   has_lines_ = has_lines_ || symbol.line > 0;
   lines_of_symbols_[symbol.id] = {
       profile_.function(symbol.name, symbol.file, symbol.module, symbol.flags), symbol.line};
 }
 
-std::size_t Places::add_location(const perf::LocationRecord& location) {
+std::size_t Places::add_location(const stream::LocationRecord& location) {
   std::size_t undefined = 0;
   Known known;
   for (std::size_t i = 0; i < location.symbol_ids.size(); ++i) {
@@ -30,9 +30,9 @@ std::size_t Places::add_location(const perf::LocationRecord& location) {
   return undefined;
 }
 
-std::span<const Index> Places::find(std::uint32_t pid, const perf::CallChainEntry& entry,
-                                    const proc::ProcessTable& processes) {
-  const std::uint32_t owner = entry.is_kernel ? perf::kKernelPid : pid;
+std::span<const Index> Places::find(std::uint32_t pid, const stream::CallChainEntry& entry,
+                                    const stream::ProcessTable& processes) {
+  const std::uint32_t owner = entry.is_kernel ? stream::kKernelPid : pid;
   Known& known = processes_[owner][entry.lookup_address];
   if (known.place == kNone)
     known.place = make(pid, entry, known.lines, processes);
@@ -40,16 +40,16 @@ std::span<const Index> Places::find(std::uint32_t pid, const perf::CallChainEntr
   return {&current_, 1};
 }
 
-Index Places::make(std::uint32_t pid, const perf::CallChainEntry& entry,
-                   const std::vector<Line>& lines, const proc::ProcessTable& processes) {
+Index Places::make(std::uint32_t pid, const stream::CallChainEntry& entry,
+                   const std::vector<Line>& lines, const stream::ProcessTable& processes) {
   has_made_up_ = has_made_up_ || lines.empty();
   Place place{.address = entry.lookup_address};
   if (entry.is_kernel) {
     place.mapping = profile_.kernel_mapping();
-    place.flags = perf::kSymbolKernel;
-  } else if (const proc::Mapping* mapping = processes.find(pid, entry.lookup_address)) {
+    place.flags = stream::kSymbolKernel;
+  } else if (const stream::Mapping* mapping = processes.find(pid, entry.lookup_address)) {
     std::tie(place.mapping, place.address) = profile_.map(*mapping, entry.lookup_address);
-    place.flags = perf::kSymbolUnresolved | module_flags(mapping->file->path);
+    place.flags = stream::kSymbolUnresolved | module_flags(mapping->file->path);
   } else if (lines.empty()) {
     return unknown_;
   }
@@ -68,11 +68,11 @@ void Places::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_
   });
 }
 
-Index Places::root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes) {
+Index Places::root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes) {
   return word(root_text(processes.comm(pid, tid), pid, tid, RootName::kComm));
 }
 
-Index Places::thread(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes) {
+Index Places::thread(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes) {
   const auto [thread, is_new] = threads_.try_emplace(std::uint64_t{pid} << 32U | tid);
   if (is_new)
     thread->second = profile_.thread(pid, tid, processes.comm(pid, tid));

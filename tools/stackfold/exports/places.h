@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "perf/callchain.h"
-#include "perf/sample.h"
-#include "proc/process_table.h"
 #include "stackfold/exports/profile.h"
+#include "stream/proc/process_table.h"
+#include "stream/records/callchain.h"
+#include "stream/records/sample.h"
 
 namespace pe::fold::exports {
 
@@ -23,19 +23,19 @@ class Places {
   /// `profile` must outlive this.
   explicit Places(Profile& profile);
 
-  void add_symbol(const perf::SymbolRecord& symbol);
+  void add_symbol(const stream::SymbolRecord& symbol);
   /// Returns how many of its symbols were never defined.
-  std::size_t add_location(const perf::LocationRecord& location);
+  std::size_t add_location(const stream::LocationRecord& location);
   /// The view dies with the next call.
-  std::span<const Index> find(std::uint32_t pid, const perf::CallChainEntry& entry,
-                              const proc::ProcessTable& processes);
+  std::span<const Index> find(std::uint32_t pid, const stream::CallChainEntry& entry,
+                              const stream::ProcessTable& processes);
   /// Places in [start, end) of `pid` may be of another mapping from now on.
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
   Index word(std::string_view text) { return profile_.word(text); }
   [[nodiscard]] Index unknown() const noexcept { return unknown_; }
-  Index root(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes);
+  Index root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
   /// The number of the thread of a sample.
-  Index thread(std::uint32_t pid, std::uint32_t tid, const proc::ProcessTable& processes);
+  Index thread(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
   void forget_roots() { threads_.clear(); }
   [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
   [[nodiscard]] bool has_lines() const noexcept { return has_lines_; }
@@ -48,8 +48,8 @@ class Places {
   };
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Known>;
 
-  Index make(std::uint32_t pid, const perf::CallChainEntry& entry, const std::vector<Line>& lines,
-             const proc::ProcessTable& processes);
+  Index make(std::uint32_t pid, const stream::CallChainEntry& entry, const std::vector<Line>& lines,
+             const stream::ProcessTable& processes);
 
   Profile& profile_;
   Index unknown_;      ///< where nothing is mapped

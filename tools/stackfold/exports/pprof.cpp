@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/io/deflate.h"
 #include "base/string_arena.h"
 #include "base/utf8.h"
-#include "io/deflate.h"
-#include "perf/sample.h"
-#include "stackfold/formats/pprof_fields.h"
+#include "stackfold/formats/pprof/pprof_fields.h"
 #include "stackfold/frame_text.h"
+#include "stream/records/sample.h"
 
 namespace pe::fold::exports {
 namespace {
@@ -151,7 +151,7 @@ class PprofWriter {
       for (Index n = 0; n < place.line_count; ++n) {
         const Line& line = profile_.lines()[place.first_line + n];
         const Function& function = profile_.functions()[line.function];
-        known.functions = known.functions && (function.flags & perf::kSymbolUnresolved) == 0;
+        known.functions = known.functions && (function.flags & stream::kSymbolUnresolved) == 0;
         known.files = known.files || !function.file.empty();
         known.lines = known.lines || line.line > 0;
       }
@@ -264,7 +264,7 @@ class PprofWriter {
 
 std::string to_pprof(const Profile& profile, const std::string& first_event) {
   constexpr int kLevel = 6;
-  return io::gzip(PprofWriter(profile).write(first_event), kLevel);
+  return gzip(PprofWriter(profile).write(first_event), kLevel);
 }
 
 }  // namespace pe::fold::exports

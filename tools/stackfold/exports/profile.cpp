@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "perf/sample.h"
 #include "stackfold/frame_text.h"
+#include "stream/records/sample.h"
 
 namespace pe::fold::exports {
 namespace {
@@ -25,7 +25,7 @@ Index Profile::function(std::string_view name, std::string_view file, std::strin
   return functions_.intern({kept(name), kept(file), kept(module), flags});
 }
 
-std::pair<Index, std::uint64_t> Profile::map(const proc::Mapping& mapping, std::uint64_t avma) {
+std::pair<Index, std::uint64_t> Profile::map(const stream::Mapping& mapping, std::uint64_t avma) {
   const Index index = mappings_.intern({.path = kept(mapping.file->path),
                                         .build_id = kept(mapping.file->build_id),
                                         .file_offset = mapping.file_offset,
@@ -83,7 +83,7 @@ void Profile::add(const Sum& sum) {
 }
 
 std::string unnamed(const Profile& profile, const Place& place) {
-  if ((place.flags & perf::kSymbolKernel) != 0)
+  if ((place.flags & stream::kSymbolKernel) != 0)
     return unnamed_text("[kernel]", place.address);
   if (place.mapping == kNone)
     return unnamed_text({}, 0);

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "folded/frame_table.h"
-#include "proc/process_table.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::fold::exports {
 
@@ -44,7 +44,7 @@ struct Function {
   std::string_view name;    ///< as the stream has it: not cleaned
   std::string_view file;    ///< empty: not known
   std::string_view module;  ///< the same; a path or a word in brackets
-  std::uint32_t flags = 0;  ///< perf::SymbolFlags
+  std::uint32_t flags = 0;  ///< stream::SymbolFlags
   bool operator==(const Function&) const = default;
 };
 
@@ -68,7 +68,7 @@ struct Place {
   Index mapping = kNone;
   Index first_line = 0, line_count = 0;  ///< in lines(): innermost inlined function first
   std::uint64_t address = 0;             ///< as in the first process that was seen in the mapping
-  std::uint32_t flags = 0;               ///< perf::SymbolFlags, of one that has no lines
+  std::uint32_t flags = 0;               ///< stream::SymbolFlags, of one that has no lines
   bool operator==(const Place&) const = default;
 };
 
@@ -148,7 +148,7 @@ class Profile {
   Index function(std::string_view name, std::string_view file, std::string_view module,
                  std::uint32_t flags);
   /// The mapping and, in it, the address that stands for `avma` of any process.
-  std::pair<Index, std::uint64_t> map(const proc::Mapping& mapping, std::uint64_t avma);
+  std::pair<Index, std::uint64_t> map(const stream::Mapping& mapping, std::uint64_t avma);
   /// The kernel's, for any address in it.
   Index kernel_mapping();
   /// `lines` may be empty: nothing is known but the address.  `place`'s own line numbers are set.

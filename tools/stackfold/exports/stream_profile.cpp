@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "perf/event.h"
 #include "stackfold/exports/places.h"
+#include "stream/records/event.h"
 
 namespace pe::fold::exports {
 namespace {
@@ -12,17 +12,17 @@ namespace {
 using Stacks = StreamStacks<Places>;
 
 bool is_clock(const perf_event_attr& attr) {
-  return perf::is_software(attr) &&
+  return stream::is_software(attr) &&
          (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-std::string unit_of(const perf::Event& event) {
+std::string unit_of(const stream::Event& event) {
   if (event.unit == "bytes" || event.unit == "allocations")
     return event.unit == "bytes" ? "bytes" : "count";
   return event.unit == "ns" || is_clock(event.attr) ? "nanoseconds" : "count";
 }
 
-Event describe(const perf::Event& event) {
+Event describe(const stream::Event& event) {
   constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
   std::uint64_t period = 0;
   if (!is_weighed_by_period(event)) {
@@ -39,7 +39,7 @@ Event describe(const perf::Event& event) {
 
 class StreamProfile {
  public:
-  StreamProfile(io::Input& input, const Options& options, bool with_times, Profile& profile)
+  StreamProfile(Input& input, const Options& options, bool with_times, Profile& profile)
       : profile_(profile),
         places_(profile),
         stacks_(input, options, places_),
@@ -51,7 +51,7 @@ class StreamProfile {
 
  private:
   void take(const Stacks::Taken& taken) {
-    const perf::Sample& sample = taken.sample;
+    const stream::Sample& sample = taken.sample;
     const Event event = describe(taken.event);
     const Index thread = places_.thread(sample.pid, sample.tid, stacks_.session().processes());
     const Index stack = stack_of(taken);
@@ -107,8 +107,7 @@ class StreamProfile {
 
 }  // namespace
 
-StreamReport add_stream(io::Input& input, const Options& options, bool with_times,
-                        Profile& profile) {
+StreamReport add_stream(Input& input, const Options& options, bool with_times, Profile& profile) {
   return StreamProfile(input, options, with_times, profile).read();
 }
 

@@ -72,7 +72,7 @@ bool is_gdb_thread(std::string_view line) {
 
 class Folder {
  public:
-  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_),
         stack_(counts),
         inlined_mark_(options.marks.inlined ? "_[i]" : "") {}
@@ -174,7 +174,7 @@ bool looks_like_gdb(std::string_view head) {
   return has_thread_then_frame(head, is_gdb_thread);
 }
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return Folder(input, options, counts).fold();
 }
 

@@ -24,7 +24,7 @@ namespace pe::fold::backtrace {
 bool looks_like_gdb(std::string_view head);
 bool looks_like_eu_stack(std::string_view head);
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 /// The function in what follows "#0  ": without address, arguments and place.
 std::string function_of(std::string_view frame);

@@ -57,7 +57,7 @@ std::string_view frame_name(std::string_view line) {
 
 class Folder {
  public:
-  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_), options_(options), stack_(counts) {
     if (options.event)
       report_.folded_event = (options.event->starts_with('@') ? "" : "@") + *options.event;
@@ -212,7 +212,7 @@ bool looks_like(std::string_view head) {
   return false;
 }
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return Folder(input, options, counts).fold();
 }
 

@@ -19,6 +19,6 @@ bool looks_like(std::string_view head);
 
 /// Different maps do not add up to anything (one counts, another sums up bytes): they are
 /// told apart as events are, by their name, "@" being the one without.
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::bpftrace

@@ -5,21 +5,21 @@
 #include <cstring>
 
 #include "folded/folded_line.h"
-#include "perf/record.h"
 #include "stackfold/formats/backtrace.h"
 #include "stackfold/formats/bpftrace.h"
-#include "stackfold/formats/ghc_prof.h"
+#include "stackfold/formats/call_trees/ghc_prof.h"
+#include "stackfold/formats/call_trees/macos_sample.h"
+#include "stackfold/formats/call_trees/visual_studio.h"
+#include "stackfold/formats/call_trees/vtune.h"
+#include "stackfold/formats/call_trees/xctrace.h"
 #include "stackfold/formats/jstack.h"
-#include "stackfold/formats/macos_sample.h"
 #include "stackfold/formats/memleak.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
-#include "stackfold/formats/pprof.h"
-#include "stackfold/formats/pprof_raw.h"
+#include "stackfold/formats/pprof/pprof.h"
+#include "stackfold/formats/pprof/pprof_raw.h"
 #include "stackfold/formats/simpleperf.h"
 #include "stackfold/formats/stack_blocks.h"
-#include "stackfold/formats/visual_studio.h"
-#include "stackfold/formats/vtune.h"
-#include "stackfold/formats/xctrace.h"
+#include "stream/records/record.h"
 
 namespace pe::fold {
 namespace {
@@ -29,7 +29,7 @@ bool is_stream(std::string_view head) {
   if (head.size() < sizeof magic)
     return false;
   std::memcpy(&magic, head.data(), sizeof magic);
-  return magic == perf::kMagic || magic == perf::kMagicOtherByteOrder;
+  return magic == stream::kMagic || magic == stream::kMagicOtherByteOrder;
 }
 
 /// What has a mark of its own comes before what is told by the shape of its lines.

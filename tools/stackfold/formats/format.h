@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/io/input.h"
 #include "folded/folded_counts.h"
-#include "io/input.h"
 #include "stackfold/options.h"
 #include "stackfold/text_report.h"
 
@@ -31,10 +31,10 @@ struct Format {
   bool (*looks_like)(std::string_view head);
   /// Reads to the end and adds every stack; nullptr for the sample stream and folded text,
   /// which have reports of their own.
-  TextReport (*fold)(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+  TextReport (*fold)(Input& input, const Options& options, folded::FoldedCounts& counts);
   FormatHas has = {};
   /// --compat: reads all inputs as one text; nullptr: each is read by itself.
-  TextReport (*fold_as_perl)(std::span<io::Input> inputs, const Options& options,
+  TextReport (*fold_as_perl)(std::span<Input> inputs, const Options& options,
                              folded::FoldedCounts& counts) = nullptr;
 };
 

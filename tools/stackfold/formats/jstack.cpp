@@ -41,7 +41,7 @@ std::string_view method_of(std::string_view text) { return trim(text.substr(0, t
 
 class Folder {
  public:
-  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_), options_(options), stack_(counts) {
     report_.folded_event = options.event.value_or("RUNNABLE");
   }
@@ -140,7 +140,7 @@ bool looks_like(std::string_view head) {
   return false;
 }
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return Folder(input, options, counts).fold();
 }
 

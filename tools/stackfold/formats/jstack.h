@@ -20,6 +20,6 @@ bool looks_like(std::string_view head);
 
 /// The state of a thread is told apart as events are: RUNNABLE is folded if nothing else is asked
 /// for.
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::jstack

@@ -50,7 +50,7 @@ std::string_view frame_name(std::string_view line) {
 
 class Folder {
  public:
-  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_), options_(options), counts_(counts) {
     const std::string event = options.event.value_or("bytes");
     bytes_ = options.all_events || event == "bytes";
@@ -142,7 +142,7 @@ bool looks_like(std::string_view head) {
   return false;
 }
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return Folder(input, options, counts).fold();
 }
 

@@ -18,6 +18,6 @@ namespace pe::fold::memleak {
 bool looks_like(std::string_view head);
 
 /// Events are "bytes", which is folded if nothing else is asked for, and "allocations".
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::memleak

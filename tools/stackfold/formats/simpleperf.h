@@ -26,6 +26,6 @@ namespace pe::fold::simpleperf {
 
 bool looks_like(std::string_view head);
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::simpleperf

@@ -63,7 +63,7 @@ std::optional<std::uint64_t> number_behind_gap(std::string_view& text) {
 
 class Folder {
  public:
-  Folder(io::Input& input, const Options& options, folded::FoldedCounts& counts)
+  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_), options_(options), stack_(counts) {}
 
   TextReport fold() {
@@ -181,7 +181,7 @@ bool looks_like_blocks(std::string_view head, bool wants_process) {
 bool looks_like(std::string_view head) { return looks_like_blocks(head, false); }
 bool looks_like_bcc(std::string_view head) { return looks_like_blocks(head, true); }
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return Folder(input, options, counts).fold();
 }
 

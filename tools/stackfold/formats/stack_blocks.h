@@ -21,6 +21,6 @@ bool looks_like(std::string_view head);
 /// Also says "-   comm (pid)" somewhere.
 bool looks_like_bcc(std::string_view head);
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::stack_blocks

@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <string>
 
+#include "names/half_mangled.h"
 #include "stackfold/frame_text.h"
-#include "symbols/half_mangled.h"
 
 namespace pe::fold {
 namespace {
 
 /// Would clean_name() leave it as it is?
 bool is_clean(std::string_view name) {
-  return !name.empty() && name.back() != ' ' && !symbols::is_half_mangled(name) &&
+  return !name.empty() && name.back() != ' ' && !names::is_half_mangled(name) &&
          std::none_of(name.begin(), name.end(), [](char c) {
            return c == ';' || static_cast<unsigned char>(c) < ' ' || c == 0x7f;
          });

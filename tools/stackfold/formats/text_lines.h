@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "io/line_reader.h"
+#include "base/io/line_reader.h"
 #include "stackfold/text_report.h"
 
 namespace pe::fold {
@@ -13,7 +13,7 @@ namespace pe::fold {
 class TextLines {
  public:
   /// Both must outlive this.
-  TextLines(io::Input& input, TextReport& report) : input_(input), lines_(input), report_(report) {}
+  TextLines(Input& input, TextReport& report) : input_(input), lines_(input), report_(report) {}
 
   /// The next line without its end, be that of Unix or of DOS; nullopt at the end.
   /// The view dies with the next call.
@@ -28,8 +28,8 @@ class TextLines {
   [[nodiscard]] std::uint64_t line_number() const noexcept { return lines_.line_number(); }
 
  private:
-  io::Input& input_;
-  io::LineReader lines_;
+  Input& input_;
+  LineReader lines_;
   TextReport& report_;
 };
 

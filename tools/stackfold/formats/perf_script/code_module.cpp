@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/formats/perf_script/code_module.h"
 
+#include "names/demangle.h"
 #include "stackfold/function_name.h"
-#include "symbols/demangle.h"
 
 namespace pe::fold {
 namespace {
@@ -12,27 +12,27 @@ constexpr std::uint64_t kPageMask = 0xfff;  ///< loading moves code by whole pag
 }  // namespace
 
 CodeModule::CodeModule(const std::string& path) {
-  auto opened = elf::Image::open(path);
-  auto* image = std::get_if<elf::Image>(&opened);
+  auto opened = objects::Image::open(path);
+  auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
     return;
-  auto inlines = std::make_unique<dwarf::Inlines>(*image);
+  auto inlines = std::make_unique<names::Inlines>(*image);
   if (inlines->is_empty())
     return;
   inlines_ = std::move(inlines);
-  symbols_ = elf::SymbolTable(*image);
+  symbols_ = objects::SymbolTable(*image);
   image->close_file();  // a recording may name more modules than a process may have open
   image_ = std::move(*image);
 }
 
-std::vector<dwarf::SourceFrame> CodeModule::frames_at(PrintedPlace place, bool is_return) {
+std::vector<names::SourceFrame> CodeModule::frames_at(PrintedPlace place, bool is_return) {
   if (is_return && place.pc > 0 && place.offset != std::uint64_t{0}) {  // what called is before it
     --place.pc;
     if (place.offset)
       --*place.offset;
   }
   const auto svma = inlines_ ? locate(place) : std::nullopt;
-  return svma ? inlines_->at(*svma) : std::vector<dwarf::SourceFrame>{};
+  return svma ? inlines_->at(*svma) : std::vector<names::SourceFrame>{};
 }
 
 std::optional<std::uint64_t> CodeModule::locate(const PrintedPlace& place) {
@@ -59,7 +59,7 @@ bool CodeModule::is_at(std::uint64_t svma, const PrintedPlace& place, bool by_na
 std::optional<std::uint64_t> CodeModule::locate_by_name(const PrintedPlace& place) {
   if (symbols_of_name_.empty()) {
     for (std::uint32_t i = 0; i < symbols_.size(); ++i) {
-      const elf::Symbol symbol = symbols_.at(i);
+      const objects::Symbol symbol = symbols_.at(i);
       symbols_of_name_.emplace(name_of(symbol), i);
       if (symbol.name != name_of(symbol))
         symbols_of_name_.emplace(symbol.name, i);
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> CodeModule::locate_by_name(const PrintedPlace& plac
   std::optional<std::uint64_t> found;
   const auto [begin, end] = symbols_of_name_.equal_range(std::string(place.function));
   for (auto it = begin; it != end; ++it) {
-    const elf::Symbol symbol = symbols_.at(it->second);
+    const objects::Symbol symbol = symbols_.at(it->second);
     const std::uint64_t offset = place.offset.value_or((place.pc - symbol.svma) & kPageMask);
     const std::uint64_t svma = symbol.svma + offset;
     const bool is_here = offset < symbol.bytes && ((svma - place.pc) & kPageMask) == 0 &&
@@ -81,10 +81,10 @@ std::optional<std::uint64_t> CodeModule::locate_by_name(const PrintedPlace& plac
   return found;
 }
 
-const std::string& CodeModule::name_of(const elf::Symbol& symbol) {
+const std::string& CodeModule::name_of(const objects::Symbol& symbol) {
   const auto [known, is_new] = names_.try_emplace(symbol.index);
   if (is_new)
-    known->second = symbols::demangle(symbol.name);
+    known->second = names::demangle(symbol.name);
   return known->second;
 }
 

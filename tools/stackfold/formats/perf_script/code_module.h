@@ -15,8 +15,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dwarf/inlines.h"
-#include "elf/symbol_table.h"
+#include "names/dwarf/inlines.h"
+#include "objects/symbol_table.h"
 
 namespace pe::fold {
 
@@ -36,17 +36,17 @@ class CodeModule {
 
   /// Innermost inlined function first; `is_return`: it is where a call returns to, and the call
   /// stands before.  Empty if the place cannot be told, or has no debug information.
-  std::vector<dwarf::SourceFrame> frames_at(PrintedPlace place, bool is_return);
+  std::vector<names::SourceFrame> frames_at(PrintedPlace place, bool is_return);
 
  private:
   std::optional<std::uint64_t> locate(const PrintedPlace& place);
   bool is_at(std::uint64_t svma, const PrintedPlace& place, bool by_name);
   std::optional<std::uint64_t> locate_by_name(const PrintedPlace& place);
-  const std::string& name_of(const elf::Symbol& symbol);
+  const std::string& name_of(const objects::Symbol& symbol);
 
-  std::optional<elf::Image> image_;
-  elf::SymbolTable symbols_;
-  std::unique_ptr<dwarf::Inlines> inlines_;
+  std::optional<objects::Image> image_;
+  objects::SymbolTable symbols_;
+  std::unique_ptr<names::Inlines> inlines_;
   std::unordered_map<std::uint32_t, std::string> names_;                 ///< demangled, by index
   std::unordered_multimap<std::string, std::uint32_t> symbols_of_name_;  ///< made when needed
 };

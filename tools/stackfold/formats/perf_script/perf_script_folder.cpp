@@ -53,8 +53,8 @@ PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& 
     report_.folded_event = *options.event;
 }
 
-TextReport PerfScriptFolder::fold(io::Input& input) {
-  io::LineReader lines(input);
+TextReport PerfScriptFolder::fold(Input& input) {
+  LineReader lines(input);
   input_ = &input;
   lines_ = &lines;
   while (auto line = lines.next()) {
@@ -291,7 +291,6 @@ void PerfScriptFolder::ignore(std::string_view line) {
 }
 
 namespace perf_script {
-
 namespace {
 
 /// What a line may be by itself.  Folded lines pass for headers, if frames hold numbers:
@@ -337,15 +336,15 @@ bool looks_like(std::string_view head) {
   return last.is_rather_header();
 }
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts) {
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return PerfScriptFolder(counts, options).fold(input);
 }
 
-TextReport fold_as_perl(std::span<io::Input> inputs, const Options& options,
+TextReport fold_as_perl(std::span<Input> inputs, const Options& options,
                         folded::FoldedCounts& counts) {
   PerfScriptFolder folder(counts, options);
   TextReport report;
-  for (io::Input& input : inputs)
+  for (Input& input : inputs)
     report = folder.fold(input);
   return report;
 }

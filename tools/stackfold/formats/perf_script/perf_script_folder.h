@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/hash_bytes.h"
+#include "base/io/line_reader.h"
 #include "base/string_arena.h"
 #include "folded/folded_counts.h"
-#include "io/line_reader.h"
 #include "stackfold/formats/perf_script/frame.h"
 #include "stackfold/formats/perf_script/header.h"
 #include "stackfold/formats/perf_script/uninliner.h"
@@ -32,7 +32,7 @@ class PerfScriptFolder {
 
   /// Reads to the end and adds every stack.  With --compat, a stack that has not ended continues
   /// in the next input; the report is of all of them.
-  TextReport fold(io::Input& input);
+  TextReport fold(Input& input);
 
  private:
   struct Place {
@@ -97,8 +97,8 @@ class PerfScriptFolder {
   std::uint64_t weight_ = 1;
   std::vector<Place> leaf_first_;  ///< its lines
   std::vector<folded::FrameId> stack_;
-  const io::Input* input_ = nullptr;
-  const io::LineReader* lines_ = nullptr;
+  const Input* input_ = nullptr;
+  const LineReader* lines_ = nullptr;
   TextReport report_;
 };
 
@@ -107,10 +107,10 @@ namespace perf_script {
 /// A sample's first line, then a frame or an empty line, before any folded line.
 bool looks_like(std::string_view head);
 
-TextReport fold(io::Input& input, const Options& options, folded::FoldedCounts& counts);
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 /// As perl's <> reads them, files are one text: a stack may continue in the next.
-TextReport fold_as_perl(std::span<io::Input> inputs, const Options& options,
+TextReport fold_as_perl(std::span<Input> inputs, const Options& options,
                         folded::FoldedCounts& counts);
 
 }  // namespace perf_script

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "base/parse_number.h"
+#include "names/demangle.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/function_name.h"
-#include "symbols/demangle.h"
 
 namespace pe::fold {
 namespace {
@@ -41,7 +41,7 @@ std::vector<std::string> Uninliner::find(const PerfFrame& frame, bool is_return)
   std::reverse(sources.begin(), sources.end());  // now outermost first
   std::vector<std::string> texts;
   texts.reserve(sources.size());
-  for (const dwarf::SourceFrame& source : sources) {
+  for (const names::SourceFrame& source : sources) {
     const bool is_inlined = !texts.empty();
     const std::string inlined_mark = rules_.marks.inlined ? "_[i]" : "";
     texts.push_back(prefix_of(frame.module, rules_) +
@@ -57,10 +57,9 @@ CodeModule& Uninliner::module_at(std::string_view path) {
   return module->second;
 }
 
-std::string Uninliner::text_of(const dwarf::SourceFrame& source, std::string_view mark) const {
-  std::string text =
-      clean_name(source.linkage_name.empty() ? std::string(source.name)
-                                             : symbols::demangle(source.linkage_name));
+std::string Uninliner::text_of(const names::SourceFrame& source, std::string_view mark) const {
+  std::string text = clean_name(source.linkage_name.empty() ? std::string(source.name)
+                                                            : names::demangle(source.linkage_name));
   text += mark;
   if (with_context_ && source.line > 0 && !source.file.empty())
     text += source_text(source.file, source.line);

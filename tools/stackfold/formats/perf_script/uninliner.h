@@ -32,7 +32,7 @@ class Uninliner {
  private:
   CodeModule& module_at(std::string_view path);
   std::vector<std::string> find(const PerfFrame& frame, bool is_return);
-  [[nodiscard]] std::string text_of(const dwarf::SourceFrame& source, std::string_view mark) const;
+  [[nodiscard]] std::string text_of(const names::SourceFrame& source, std::string_view mark) const;
 
   FrameRules rules_;
   bool with_context_;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "base/cli/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "base/cli/run.h"
+#include "base/error.h"
+
+namespace pe {
+namespace {
+
+std::array<Fd, 2> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw_errno("pipe", errno);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+struct Program {
+  char* const* argv;
+  char* const* environment;
+  int stdout_fd;  ///< negative: ours
+  const SignalState& signals;
+};
+
+/// The child's side: nothing here allocates, for other threads may have held a lock at the fork.
+[[noreturn]] void become(const Program& program, int go_fd, int error_fd) {
+  char go = 0;
+  ssize_t n;
+  do
+    n = ::read(go_fd, &go, 1);
+  while (n < 0 && errno == EINTR);
+  if (n != 1)
+    ::_exit(kOwnFailure);  // the recorder gave up
+  if (program.stdout_fd >= 0)
+    ::dup2(program.stdout_fd, STDOUT_FILENO);
+  program.signals.apply();
+  ::execvpe(program.argv[0], program.argv, program.environment);
+  const int code = errno;
+  (void)!::write(error_fd, &code, sizeof code);
+  ::_exit(code == ENOENT ? kCommandNotFound : kCannotExecute);
+}
+
+/// The words as exec(2) wants them; they live as long as `words`.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Ours, with `changes` in place of what has their names.
+std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
+  std::vector<std::string> all = changes;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const auto has_name_of = [&](std::string_view change) {
+      return text.starts_with(change.substr(0, change.find('=') + 1));
+    };
+    if (std::none_of(changes.begin(), changes.end(), has_name_of))
+      all.emplace_back(text);
+  }
+  return all;
+}
+
+int shell_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+}  // namespace
+
+Child::Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name)
+    : pid_(pid),
+      pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))),
+      go_pipe_(std::move(go_pipe)),
+      error_pipe_(std::move(error_pipe)),
+      name_(std::move(name)) {}
+
+Child Child::start(const std::vector<std::string>& command, int stdout_fd,
+                   const SignalState& signals, const std::vector<std::string>& environment) {
+  auto [go_read, go_write] = make_pipe();
+  auto [error_read, error_write] = make_pipe();
+  std::vector<std::string> words = command;  // execvp(3) wants them writable
+  std::vector<char*> argv = pointers_to(words);
+  std::vector<std::string> settings = environment_with(environment);
+  std::vector<char*> envp = pointers_to(settings);
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    throw_errno("fork", errno);
+  if (pid == 0) {
+    go_write.close();
+    become({argv.data(), envp.data(), stdout_fd, signals}, go_read.get(), error_write.get());
+  }
+  return {pid, std::move(go_write), std::move(error_read), command.front()};
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      go_pipe_(std::move(other.go_pipe_)),
+      error_pipe_(std::move(other.error_pipe_)),
+      name_(std::move(other.name_)),
+      status_(other.status_),
+      elsewhere_(std::move(other.elsewhere_)) {}
+
+Child::~Child() {
+  if (pid_ <= 0 || status_)
+    return;
+  if (go_pipe_)
+    go_pipe_.close();  // never begun: ends by itself
+  else
+    ::kill(pid_, SIGTERM);
+  constexpr int kPatienceMs = 2000;
+  (void)terminate(kPatienceMs);
+}
+
+void Child::go() {
+  const char go = 1;
+  if (::write(go_pipe_.get(), &go, 1) != 1)
+    throw_errno(name_, errno);
+  go_pipe_.close();
+  int code = 0;
+  if (::read(error_pipe_.get(), &code, sizeof code) != static_cast<ssize_t>(sizeof code))
+    return;  // closed by a successful exec
+  throw CommandError(name_ + ": " + errno_text(code),
+                     code == ENOENT ? kCommandNotFound : kCannotExecute);
+}
+
+/// What wait(2) says, with these options, or whoever waits in our place; nullopt if it has not
+/// ended.
+std::optional<int> Child::wait_status(int options) {
+  if (elsewhere_) {
+    // In this order: what it saw last counts.
+    const bool is_waiting = elsewhere_->is_waiting;
+    if (const int seen = elsewhere_->wait_status; seen != WaitedElsewhere::kNone)
+      return seen;
+    if (is_waiting)
+      return std::nullopt;
+  }
+  int wait_status = 0;
+  pid_t ended;
+  do
+    ended = ::waitpid(pid_, &wait_status, options);
+  while (ended < 0 && errno == EINTR);
+  return ended == pid_ ? std::optional(wait_status) : std::nullopt;
+}
+
+std::optional<int> Child::poll_status() {
+  if (!status_)
+    if (const auto ended = wait_status(WNOHANG))
+      status_ = shell_status(*ended);
+  return status_;
+}
+
+bool Child::terminate(int patience_ms) {
+  constexpr int kStepMs = 10;
+  if (!poll_status() && !go_pipe_)
+    ::kill(pid_, SIGTERM);
+  for (int waited_ms = 0; !poll_status() && waited_ms < patience_ms; waited_ms += kStepMs) {
+    pollfd ended{pidfd_.get(), POLLIN, 0};
+    ::poll(&ended, pidfd_ ? 1 : 0, kStepMs);
+  }
+  if (status_)
+    return true;
+  ::kill(pid_, SIGKILL);
+  status_ = shell_status(wait_status(0).value_or(SIGKILL));
+  return false;
+}
+
+}  // namespace pe

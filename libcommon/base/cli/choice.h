@@ -1,0 +1,70 @@
+// Options that take one of a few words: one table of them for reading, messages and completions.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+
+#include <boost/program_options/value_semantic.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/cli/run.h"
+#include "base/error.h"
+
+namespace pe {
+
+/// A word, and what it stands for.
+template <typename Value>
+struct Choice {
+  std::string_view name;
+  Value value;
+};
+
+/// Text of which words are known, for option_table().  It may be another word: that is told where
+/// it is read.
+class OneOf : public boost::program_options::typed_value<std::string> {
+ public:
+  /// `names` as in "auto, perf, bpf".
+  OneOf(const char* value_name, std::string names)
+      : typed_value(nullptr), names_(std::move(names)) {
+    this->value_name(value_name);
+  }
+  [[nodiscard]] const std::string& names() const { return names_; }
+
+ private:
+  std::string names_;
+};
+
+/// As boost::program_options::value() makes one, for add_options(), which then owns it.
+inline OneOf* one_of(const char* value_name, std::string names) {
+  return new OneOf(value_name, std::move(names));
+}
+
+/// "auto, perf, bpf".
+template <typename Value, std::size_t kCount>
+std::string names_of(const Choice<Value> (&choices)[kCount]) {
+  std::string names;
+  for (const auto& choice : choices)
+    names.append(names.empty() ? "" : ", ").append(choice.name);
+  return names;
+}
+
+template <typename Value, std::size_t kCount>
+OneOf* one_of(const char* value_name, const Choice<Value> (&choices)[kCount]) {
+  return one_of(value_name, names_of(choices));
+}
+
+/// What was chosen; `otherwise` if the option was not given.  Throws UsageError.
+template <typename Value, std::size_t kCount>
+Value choose(const CommandLine& line, const char* option, const Choice<Value> (&choices)[kCount],
+             Value otherwise) {
+  const std::string* text = line.text(option);
+  if (text == nullptr)
+    return otherwise;
+  for (const auto& choice : choices)
+    if (choice.name == *text)
+      return choice.value;
+  throw UsageError(fmt::format("--{}: not one of {}: '{}'", option, names_of(choices), *text));
+}
+
+}  // namespace pe

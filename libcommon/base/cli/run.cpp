@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "base/cli/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <new>
+
+#include "base/cli/command_line.h"
+#include "base/cli/version.h"
+#include "base/error.h"
+#include "base/file_name.h"
+#include "base/quote.h"
+
+namespace pe {
+namespace {
+
+namespace po = boost::program_options;
+
+int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_description& options,
+                 Io& io) {
+  int status = kOk;
+  if (line.has("help"))
+    io.out.write(help_text(tool, options));
+  else if (line.has("version"))
+    io.out.write(fmt::format("{} {}\n", tool.name, version_text()));
+  else
+    status = tool.work(line, io);
+  io.out.flush();  // a full disk must not look like success
+  return status;
+}
+
+const PerlName* find_script(const Tool& tool, std::string_view called) {
+  const auto found =
+      std::find_if(tool.perl_names.begin(), tool.perl_names.end(),
+                   [&](const PerlName& script) { return script.name == file_name(called); });
+  return found == tool.perl_names.end() ? nullptr : &*found;
+}
+
+void complain(const Tool& tool, Io& io, std::string_view what) {
+  io.err.write(std::string(tool.name) + ": " + printable(what) + "\n");
+  io.err.flush();
+}
+
+int show_usage(const Tool& tool, const PerlName& script, const std::vector<std::string>& problems,
+               Io& io) {
+  for (const std::string& problem : problems)
+    complain(tool, io, problem);
+  io.err.write(perl_usage_text(tool, script, all_options(tool)));
+  io.err.flush();
+  return script.usage_status;
+}
+
+/// A caller may have closed any of the three; the next file that we open must not
+/// become one of them, or messages end up in it.  What was closed cannot be written to.
+bool open_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const int wrong_way = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", wrong_way) != fd)
+      return false;
+  }
+  return true;
+}
+
+constexpr std::string_view kOutOfMemory = ": out of memory\n";
+
+void ignore_signal(int /*signal*/) {}
+
+/// So that what hits the limit of a file's size (setrlimit(2)) fails as on a full disk, with a
+/// message.  Not ignored, which commands that we run would inherit.
+void let_writes_fail() {
+  struct sigaction now = {};
+  if (::sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler == SIG_IGN)
+    return;  // fails already, and so it shall for commands that we run
+  struct sigaction fail = {};
+  fail.sa_handler = ignore_signal;
+  fail.sa_flags = SA_RESTART;
+  ::sigaction(SIGXFSZ, &fail, nullptr);
+}
+
+void let_one_interrupt_pass() {
+  struct stat in = {};
+  if (::fstat(STDIN_FILENO, &in) != 0 || !S_ISFIFO(in.st_mode))
+    return;
+  struct sigaction old = {};
+  if (::sigaction(SIGINT, nullptr, &old) != 0 || old.sa_handler == SIG_IGN)
+    return;
+  struct sigaction once = {};
+  once.sa_handler = ignore_signal;
+  once.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &once, nullptr);
+}
+
+}  // namespace
+
+int run(const Tool& tool, std::span<const std::string> args, Io& io) {
+  return run_as(tool, tool.name, args, io);
+}
+
+int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io) {
+  const PerlName* script = find_script(tool, called);
+  bool runs_command = false;
+  try {
+    const po::options_description options = all_options(tool);
+    std::vector<std::string> strict;
+    if (script != nullptr) {
+      const StrictArgs rewritten = to_strict(*script, args);
+      if (rewritten.wants_usage || !rewritten.problems.empty())
+        return show_usage(tool, *script, rewritten.problems, io);
+      args = strict = rewritten.args;
+    }
+    const CommandLine line = parse_command_line(tool, options, args);
+    runs_command = !line.command.empty();
+    return run_or_throw(tool, line, options, io);
+  } catch (const BrokenPipe&) {
+    return kPipeClosed;
+  } catch (const UsageError& e) {
+    if (script != nullptr)
+      return show_usage(tool, *script, std::vector<std::string>{e.what()}, io);
+    complain(tool, io, std::string(e.what()) + " (see --help)");
+    return kUsage;
+  } catch (const CommandError& e) {
+    complain(tool, io, e.what());
+    return e.status();
+  } catch (const std::bad_alloc&) {  // there may be none for the message either
+    for (const std::string_view part : {tool.name, kOutOfMemory})
+      io.err.write(part);
+    io.err.flush();
+    return runs_command ? kOwnFailure : kFailure;
+  } catch (const std::exception& e) {
+    complain(tool, io, e.what());
+    return runs_command ? kOwnFailure : kFailure;
+  }
+}
+
+int run_main(const Tool& tool, int argc, char** argv) try {
+  if (!open_standard_descriptors())
+    return kFailure;
+  if (!tool.runs_command)
+    let_one_interrupt_pass();
+  let_writes_fail();
+  FdOutput out(STDOUT_FILENO, "stdout");
+  MessageOutput err(STDERR_FILENO);
+  Io io{STDIN_FILENO, out, err};
+  const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
+  return run_as(tool, argc > 0 ? argv[0] : tool.name, args, io);
+} catch (const std::bad_alloc&) {  // not even for what stands above
+  for (const std::string_view part : {tool.name, kOutOfMemory})
+    (void)!::write(STDERR_FILENO, part.data(), part.size());
+  return tool.runs_command ? kOwnFailure : kFailure;
+}
+
+}  // namespace pe

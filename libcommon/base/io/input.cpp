@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "base/io/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/io/regular_file.h"
+
+namespace pe {
+namespace {
+
+ssize_t read_retrying(int fd, std::span<std::byte> into) {
+  for (;;) {
+    const ssize_t n = ::read(fd, into.data(), into.size());
+    if (n >= 0 || errno != EINTR)
+      return n;
+  }
+}
+
+}  // namespace
+
+Input::Input(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {
+  const off_t start = ::lseek(fd_.get(), 0, SEEK_CUR);
+  start_ = start > 0 ? static_cast<std::uint64_t>(start) : 0;
+}
+
+Input Input::open(const std::string& path, int stdin_fd) {
+  const bool is_stdin = path == "-";
+  std::string name = is_stdin ? "stdin" : path;
+  Fd fd(is_stdin ? ::fcntl(stdin_fd, F_DUPFD_CLOEXEC, 0)
+                 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd)
+    throw_errno(name, errno);
+  struct stat status = {};
+  if (::fstat(fd.get(), &status) == 0 && S_ISDIR(status.st_mode))
+    throw_errno(name, EISDIR);
+  return {std::move(fd), std::move(name)};
+}
+
+std::size_t Input::read(std::span<std::byte> into) {
+  if (!peeked_.empty()) {
+    const std::size_t taken = std::min(into.size(), peeked_.size());
+    const auto end = peeked_.begin() + static_cast<std::ptrdiff_t>(taken);
+    std::copy(peeked_.begin(), end, into.begin());
+    peeked_.erase(peeked_.begin(), end);
+    return taken;
+  }
+  const ssize_t n = read_retrying(fd_.get(), into);
+  if (n < 0)
+    throw_errno(name_, errno);
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t Input::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  return offset > std::numeric_limits<std::uint64_t>::max() - start_
+             ? 0
+             : pe::read_at(fd_, start_ + offset, into);
+}
+
+Bytes Input::peek(std::size_t bytes) {
+  while (peeked_.size() < bytes) {
+    std::vector<std::byte> more(bytes - peeked_.size());
+    std::vector<std::byte> before = std::exchange(peeked_, {});
+    more.resize(read(more));
+    const bool at_end = more.empty();
+    before.insert(before.end(), more.begin(), more.end());
+    peeked_ = std::move(before);
+    if (at_end)
+      break;
+  }
+  return Bytes(peeked_).first(std::min(bytes, peeked_.size()));
+}
+
+std::size_t Input::read_full(std::span<std::byte> into) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const std::size_t n = read(into.subspan(done));
+    if (n == 0)
+      break;
+    done += n;
+  }
+  return done;
+}
+
+std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // a FIFO waits
+  if (!fd)
+    return std::nullopt;
+  std::string text;
+  constexpr std::size_t kStep = 16 * 1024;
+  for (;;) {
+    const std::size_t old_size = text.size();
+    text.resize(old_size + kStep);
+    const ssize_t n =
+        read_retrying(fd.get(), std::as_writable_bytes(std::span(text).subspan(old_size)));
+    if (n < 0)
+      return std::nullopt;
+    text.resize(old_size + static_cast<std::size_t>(n));
+    if (text.size() > limit_bytes)
+      return std::nullopt;
+    if (n == 0)
+      return text;
+  }
+}
+
+}  // namespace pe

@@ -1,0 +1,53 @@
+// Reading a file, or stdin when the name is "-".
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/byte_reader.h"
+#include "base/fd.h"
+
+namespace pe {
+
+/// A file or standard input, read front to back.
+class Input {
+ public:
+  /// Opens `path`; "-" duplicates `stdin_fd`.  Throws Error, also for a directory.
+  static Input open(const std::string& path, int stdin_fd);
+
+  /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
+  std::size_t read(std::span<std::byte> into);
+
+  /// Reads at `offset` of a file, from where it was when opened, without moving; fewer bytes than
+  /// `into` has at its end, none of what is no file.
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const;
+
+  /// The first `bytes` bytes (fewer if the input is shorter), which read() will still return.
+  /// The view dies with the next call.
+  Bytes peek(std::size_t bytes);
+
+  /// Reads until `into` is full or the input ends; returns how many bytes that were.
+  std::size_t read_full(std::span<std::byte> into);
+
+  /// As messages call it: the path, or "stdin".
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  Input(Fd fd, std::string name);
+
+  Fd fd_;
+  std::string name_;
+  std::uint64_t start_ = 0;        ///< where it was when opened
+  std::vector<std::byte> peeked_;  ///< to be read before anything else
+};
+
+/// The whole of a small file such as those in /proc; nullopt if it cannot be
+/// opened or read, or is longer than `limit_bytes`.
+std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes);
+
+}  // namespace pe

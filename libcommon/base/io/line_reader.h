@@ -1,0 +1,42 @@
+// Lines of any length, without a copy of those that fit the buffer.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/io/input.h"
+
+namespace pe {
+
+/// Hands out the lines of an Input, each without its newline; a last line that
+/// lacks one still counts.  Memory: one block, or the longest line.
+class LineReader {
+ public:
+  /// `input` must outlive the reader.
+  explicit LineReader(Input& input);
+
+  /// The next line, or nullopt at the end.  The view dies with the next call.
+  /// Throws Error if the input cannot be read.
+  std::optional<std::string_view> next();
+
+  /// Of the line that next() returned last, counted from 1.
+  [[nodiscard]] std::uint64_t line_number() const noexcept { return line_number_; }
+
+  /// Had the line that next() returned last no newline?  Only that at the end of the input can.
+  [[nodiscard]] bool lacks_newline() const noexcept { return lacks_newline_; }
+
+ private:
+  bool fill();
+
+  Input& input_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
+  bool at_end_ = false;
+  bool lacks_newline_ = false;
+  std::uint64_t line_number_ = 0;
+};
+
+}  // namespace pe

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/cli/run.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/quote.h"
+#include "inprocess/sanitizer.h"
+#include "inprocess/script_line.h"
+#include "objects/image.h"
+
+namespace pe::inprocess {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Why it cannot be executed, as an errno; 0 if it can be.
+int why_no_program(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0)
+    return errno;
+  if (!S_ISREG(status.st_mode))
+    return EACCES;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+/// Where execvp(3) looks for it.
+std::vector<std::string> candidates_for(const std::string& name) {
+  if (name.find('/') != std::string::npos)
+    return {name};
+  std::vector<std::string> candidates;
+  const char* set = std::getenv("PATH");
+  std::string_view path = set != nullptr ? set : "/bin:/usr/bin";
+  for (;;) {
+    const auto colon = path.find(':');
+    const std::string folder(path.substr(0, colon));
+    candidates.push_back((folder.empty() ? "." : folder) + "/" + name);
+    if (colon == std::string_view::npos)
+      return candidates;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+/// Would it run with rights that we do not have?  ld.so(8): then LD_PRELOAD counts for nothing.
+bool gets_more_rights(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0)
+    return false;
+  const bool is_other_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != ::getuid();
+  const bool is_other_group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
+                              status.st_gid != ::getgid();
+  const bool has_capabilities =
+      ::getuid() != 0 && ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
+  return is_other_user || is_other_group || has_capabilities;
+}
+
+std::string own_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error)
+    throw Error("/proc/self/exe: " + error.message());
+  return self.parent_path();
+}
+
+/// What "#!" at its beginning names; empty: it is no script, or cannot be read.
+std::string interpreter_of_script(const std::string& path) {
+  std::string line(kScriptLineBytes, '\0');
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t bytes = file ? ::read(file.get(), line.data(), line.size()) : -1;
+  line.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  return std::string(interpreter_in(line));
+}
+
+void check_program(const std::string& path) {
+  if (gets_more_rights(path))
+    throw Error(path +
+                ": is setuid, setgid or has capabilities: a library is not loaded into it; start "
+                "it as the user whose rights it gets");
+  const auto opened = objects::Image::open(path);
+  const auto* image = std::get_if<objects::Image>(&opened);
+  if (image == nullptr)
+    return;  // one that may be executed but not read
+  if (!image->is_x86_64() || !image->is_64_bit())
+    throw Error(path +
+                ": is a 32-bit program, or one for another processor: a library can be "
+                "loaded into those for x86-64 only");
+  if (!image->has_interpreter())
+    throw Error(path + ": is statically linked: a library cannot be loaded into it; " +
+                (image->section(".go.buildinfo") != nullptr
+                     ? "Go has profiles of its own (runtime/pprof)"
+                     : "link it dynamically"));
+  const char* options = std::getenv("ASAN_OPTIONS");
+  if (options != nullptr && takes_any_order(options))
+    return;
+  if (const LibraryName library = find_sanitizer(image->fd()); !library.empty())
+    throw Error(
+        fmt::format("{}: is built with AddressSanitizer: {} does not start behind another "
+                    "library; take a program without it, or set "
+                    "ASAN_OPTIONS=verify_asan_link_order=0",
+                    path, printable(library.view())));
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name) {
+  int why = ENOENT;
+  if (!name.empty())
+    for (std::string& candidate : candidates_for(name)) {
+      const int why_not = why_no_program(candidate);
+      if (why_not == 0)
+        return std::move(candidate);
+      if (why_not != ENOENT && why_not != ENOTDIR)
+        why = why_not;
+    }
+  throw CommandError(name + ": " + errno_text(why),
+                     why == ENOENT ? kCommandNotFound : kCannotExecute);
+}
+
+void check_takes_library(const std::string& path) {
+  std::string program = path;
+  for (int i = 0; i < kMostInterpreters; ++i) {
+    const std::string interpreter = interpreter_of_script(program);
+    if (interpreter.empty())
+      return check_program(program);
+    program = interpreter;
+  }
+}
+
+std::string find_library(const std::string& name) {
+  const std::string folder = own_folder();
+  std::string tried;
+  const fs::path beside = fs::path(folder) / name;
+  const fs::path installed = fs::path(folder) / PE_PRELOAD_FOLDER / name;
+  for (const std::string& candidate : {beside.string(), installed.string()}) {
+    if (::access(candidate.c_str(), R_OK) != 0) {
+      tried += (tried.empty() ? "" : ", ") + candidate;
+      continue;
+    }
+    std::string path = fs::canonical(candidate);
+    if (path.find_first_of(": ") != std::string::npos)
+      throw Error(path +
+                  ": LD_PRELOAD takes no path with a blank or a colon: install it elsewhere");
+    return path;
+  }
+  throw Error("the library for the command is missing; looked for " + tried);
+}
+
+std::string preload_variable(const std::string& library) {
+  const char* others = std::getenv("LD_PRELOAD");
+  std::string variable = "LD_PRELOAD=" + library;
+  if (others != nullptr && *others != '\0')
+    variable.append(":").append(others);
+  return variable;
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/listener.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/descriptors.h"
+#include "base/error.h"
+
+namespace pe::inprocess {
+namespace {
+
+/// 32 hexadecimal digits that nobody guesses.
+std::string random_digits() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    throw_errno("getrandom", errno);
+  std::string digits;
+  for (const unsigned char byte : bytes)
+    digits += fmt::format("{:02x}", byte);
+  return digits;
+}
+
+Fd listen_at(const std::string& name) {
+  Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(),
+              std::min(name.size(), sizeof address.sun_path - 1));
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  // As many may wait as the system allows: a program may start hundreds of processes at once.
+  constexpr int kBacklog = 1 << 16;
+  if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0)
+    throw_errno("socket for programs that are looked into", errno);
+  return listener;
+}
+
+}  // namespace
+
+struct Listener::Message {
+  std::string text;
+  std::vector<Fd> fds;
+  bool is_cut = false;  ///< there were more, and no room for them among our descriptors
+};
+
+namespace {
+
+/// False: nothing has come yet.
+bool receive_message(int socket, Listener::Message& message) {
+  constexpr std::size_t kMostFds = 8;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostFds * sizeof(int))> control{};
+  std::array<char, 64> content{};
+  iovec part{content.data(), content.size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  ssize_t n;
+  do
+    n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  while (n < 0 && errno == EINTR);
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return false;
+  if (n < 0)
+    return true;
+  message.text.assign(content.data(), static_cast<std::size_t>(n));
+  message.is_cut = (header.msg_flags & MSG_CTRUNC) != 0;
+  for (cmsghdr* control_header = CMSG_FIRSTHDR(&header); control_header != nullptr;
+       control_header = CMSG_NXTHDR(&header, control_header)) {
+    if (control_header->cmsg_level != SOL_SOCKET || control_header->cmsg_type != SCM_RIGHTS)
+      continue;
+    const std::size_t count = (control_header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(control_header) + i * sizeof fd, sizeof fd);
+      message.fds.emplace_back(fd);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Listener::Listener(std::string_view prefix)
+    : socket_name_(fmt::format("{}-{}", prefix, random_digits())),
+      key_(random_digits()),
+      events_(::epoll_create1(EPOLL_CLOEXEC)),
+      listener_(listen_at(socket_name_)) {
+  if (!events_)
+    throw_errno("epoll_create", errno);
+  listen_again(true);
+}
+
+void Listener::listen_again(bool is_wanted) {
+  if (is_wanted == is_listening_)
+    return;
+  if (is_wanted)
+    watch(listener_.get());
+  else
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  is_listening_ = is_wanted;
+}
+
+void Listener::watch(int other) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, other, &event);
+}
+
+bool Listener::hold_reserve() {
+  if (!reserve_)
+    reserve_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return static_cast<bool>(reserve_);
+}
+
+bool Listener::take_in(const OnFile& on_file) {
+  accept_all(on_file);
+  return receive_all(0, on_file);
+}
+
+void Listener::accept_all(const OnFile& on_file) {
+  // Who connects faster than we accept does not keep us from the others: they come the next time.
+  constexpr std::size_t kMostStrangersAtOnce = 1000;
+  for (std::size_t strangers = 0; strangers < kMostStrangersAtOnce;) {
+    if (!hold_reserve() || !has_free_descriptors(kept_free_))
+      return listen_again(false);
+    Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket && (errno == EINTR || errno == ECONNABORTED))
+      continue;
+    // With no descriptors left, they wait until other processes have ended, and we try again each
+    // time that there is something else to do.
+    if (!socket)
+      return listen_again(errno == EAGAIN || errno == EWOULDBLOCK);
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+      continue;
+    const bool is_own_user = peer.uid == ::geteuid();
+    const bool is_stranger = !is_own_user && peer.uid != 0;
+    strangers += is_stranger ? 1 : 0;
+    if (only_pid_ != 0 && peer.pid != only_pid_)
+      continue;  // begun by a program, which its library cannot tell from the command
+    watch(socket.get());
+    connections_.push_back({std::move(socket), peer.pid, is_own_user, is_stranger});
+    // A process that connects anew, as another program, has sent before what the last one had to
+    // send.  That must be received first, or the newer would be taken for the one that has ended.
+    receive_all(peer.pid, on_file);
+    bound_silent(is_stranger);
+  }
+  listen_again(true);
+}
+
+/// Each costs a descriptor, and a look whenever anything comes.
+void Listener::bound_silent(bool are_strangers) {
+  const auto is_one = [are_strangers](const Connection& connection) {
+    return connection.is_stranger == are_strangers;
+  };
+  const auto silent =
+      static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), is_one));
+  if (silent <= (are_strangers ? kMostSilentStrangers : kMostSilent))
+    return;
+  connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_one));
+  refuse(are_strangers ? "of another user that said nothing" : "that said nothing");
+}
+
+bool Listener::receive_all(pid_t pid, const OnFile& on_file) {
+  for (Connection& connection : connections_)
+    if (pid == 0 || connection.pid == pid)
+      receive(connection, on_file);
+  return std::erase_if(connections_, [](const Connection& from) { return !from.socket; }) > 0;
+}
+
+/// Takes what it has sent, and closes it, if that has come.
+void Listener::receive(Connection& connection, const OnFile& on_file) {
+  Message message;
+  reserve_.close();
+  const bool has_come = receive_message(connection.socket.get(), message);
+  if (has_come)
+    connection.socket.close();
+  hold_reserve();
+  if (has_come)
+    take(connection, message, on_file);
+}
+
+void Listener::take(const Connection& from, Message& message, const OnFile& on_file) {
+  // Who says something else each time fills no memory with it.
+  constexpr std::size_t kMostReasons = 16;
+  if (!from.is_own_user && message.text != key_)
+    refuse("of another user");
+  else if (message.fds.size() == 1)
+    on_file(from.pid, std::move(message.fds.front()));
+  else if (message.is_cut)
+    refuse("for want of descriptors (ulimit -n)");
+  else if (message.fds.empty() && message.text.size() > 1 && refused_.size() < kMostReasons)
+    refuse("of a process that is not looked into: " + message.text + ":");
+  else
+    refuse("that sent no shared memory");
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/handler.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "inprocess/atomics.h"
+#include "inprocess/keep_errno.h"
+#include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/core/take_sample.h"
+
+namespace pe::inprocess {
+namespace {
+
+/// A set of signals as the kernel has it: signal n is bit n-1.
+using KernelSet = std::uint64_t;
+constexpr KernelSet kernel_set_of(int signal) noexcept { return KernelSet{1} << (signal - 1); }
+
+KernelSet kernel_set(const sigset_t& set) noexcept {
+  KernelSet bits = 0;
+  std::memcpy(&bits, &set, sizeof bits);
+  return bits;
+}
+
+/// What the program has set, for handlers to read at any time: written elsewhere first, then
+/// pointed to.
+struct ProgramActions {
+  std::array<struct sigaction, 8> all;
+  std::uint32_t current;
+  bool has_masked_all;  ///< it has blocked "all" signals somewhere, and we have not
+  SigactionFunction next_sigaction, libc_sigaction;  ///< see set_real_sigaction()
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit ProgramActions program{};
+
+struct sigaction program_action() noexcept {
+  return program.all[load_published(program.current) % program.all.size()];
+}
+
+bool is_function(const struct sigaction& action) noexcept {
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+void keep_program_action(const struct sigaction& action) noexcept {
+  const std::uint32_t next = program.current + 1;
+  program.all[next % program.all.size()] = action;
+  publish(program.current, next);
+}
+
+/// Of the thread in a slot.
+void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
+  take_sample({.thread = process.thread(slot),
+               .ring = process.ring(slot),
+               .ring_bytes = process.settings.ring_bytes,
+               .stack_bytes = process.settings.stack_bytes,
+               .stack = process.own[slot].stack},
+              weight, context);
+}
+
+void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
+  const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(info.si_ptr));
+  if (slot >= process.max_threads || !process.own[slot].is_armed || !is_slot_of_this_thread(slot))
+    return;
+  if (load_relaxed(process.header().wanted_tids[0]) != 0)
+    begin_wanted_threads();
+  const std::uint32_t weight =
+      process.own[slot].pace.advance(1 + static_cast<std::uint32_t>(std::max(info.si_overrun, 0)));
+  if (weight != 0 && load_relaxed(process.thread(slot).is_unwanted) == 0)
+    sample_slot(slot, weight, context);
+}
+
+void sample_process(const ucontext_t& context) noexcept {
+  const std::uint32_t slot = slot_of_this_thread();
+  if (slot != kNoSlot && load_relaxed(process.thread(slot).is_unwanted) == 0)
+    sample_slot(slot, 1, context);
+}
+
+/// Whether it was a signal of ours.
+bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
+  constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
+  const KeepErrno keep;
+  if (!process.is_sampling)
+    // The last signals of timers that have been stopped.
+    return info.si_code == SI_TIMER && process.cookie != 0 &&
+           (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie;
+  if (info.si_code == SI_TIMER &&
+      (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie) {
+    sample_timer(info, context);
+    return true;
+  }
+  const bool is_process_timer =
+      info.si_code == SI_KERNEL && process.timer_kind == TimerKind::kProcess;
+  if (is_process_timer)
+    sample_process(context);
+  return is_process_timer;
+}
+
+/// What the kernel does with SIGPROF where nobody handles it: ends the process.
+void do_default() noexcept {
+  if (program.has_masked_all) {
+    // It would be pending for a sigwait(3), or for ever.
+    if (process.is_sampling)
+      count_up(process.header().strays);
+    return;
+  }
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  program.libc_sigaction(SIGPROF, &action, nullptr);
+  // Delivered when this handler returns, and the mask is what it was.
+  ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGPROF);
+}
+
+/// Under the mask that the kernel would have set, for the program's handler may leave by a jump.
+void call_program(int signal, siginfo_t* info, ucontext_t* context) noexcept {
+  const struct sigaction action = program_action();
+  if (action.sa_handler == SIG_IGN)
+    return;
+  if (action.sa_handler == SIG_DFL)
+    return do_default();
+  if ((action.sa_flags & SA_RESETHAND) != 0) {
+    struct sigaction none = {};
+    none.sa_handler = SIG_DFL;
+    keep_program_action(none);
+  }
+  const KernelSet mask = kernel_set(context->uc_sigmask) | kernel_set(action.sa_mask) |
+                         ((action.sa_flags & SA_NODEFER) != 0 ? 0 : kernel_set_of(SIGPROF));
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else
+    action.sa_handler(signal);
+}
+
+void handle(int signal, siginfo_t* info, void* memory) {
+  auto* context = static_cast<ucontext_t*>(memory);
+  if (!take_ours(*info, *context))
+    call_program(signal, info, context);
+}
+
+/// All signals wait while we are in it: nobody jumps out of it, and it is not entered twice.
+bool install(SigactionFunction set, bool restarts, struct sigaction* old) noexcept {
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  ::sigfillset(&action.sa_mask);
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (restarts ? SA_RESTART : 0);
+  return set(SIGPROF, &action, old) == 0;
+}
+
+}  // namespace
+
+void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexcept {
+  program.next_sigaction = next;
+  program.libc_sigaction = of_libc != nullptr ? of_libc : next;
+}
+
+bool install_handler() noexcept {
+  struct sigaction old = {};
+  if (program.libc_sigaction == nullptr || !install(program.libc_sigaction, true, &old))
+    return false;
+  keep_program_action(old);
+  if (!has_program_handler())
+    unblock_for_samples();
+  return true;
+}
+
+void set_program_action(const struct sigaction* action, struct sigaction* old) noexcept {
+  const struct sigaction before = program_action();
+  if (action != nullptr) {
+    keep_program_action(*action);
+    // A program that counts on being interrupted by its own signal is.  Its handler is called when
+    // a sanitizer would call it, for the handler may call the sanitizer's runtime.
+    if (is_function(*action))
+      install(program.next_sigaction, (action->sa_flags & SA_RESTART) != 0, nullptr);
+    else
+      install(program.libc_sigaction, true, nullptr);
+  }
+  if (old != nullptr)
+    *old = before;
+}
+
+bool has_program_handler() noexcept { return is_function(program_action()); }
+
+void unblock_for_samples() noexcept {
+  const KernelSet set = kernel_set_of(SIGPROF);
+  if (!has_program_handler())
+    ::syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, nullptr, sizeof set);
+}
+
+const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept {
+  if (set == nullptr || !process.is_sampling || has_program_handler())
+    return set;
+  // A set with the other timers' signal in it, too, is meant for all that may come; one that names
+  // SIGPROF alone is about SIGPROF.
+  const KernelSet bits = kernel_set(*set);
+  if ((bits & kernel_set_of(SIGPROF)) == 0 || (bits & kernel_set_of(SIGVTALRM)) == 0)
+    return set;
+  program.has_masked_all = true;
+  room = *set;
+  ::sigdelset(&room, SIGPROF);
+  return &room;
+}
+
+}  // namespace pe::inprocess

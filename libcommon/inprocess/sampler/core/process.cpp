@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/parse_number.h"
+#include "inprocess/atomics.h"
+#include "inprocess/keep_errno.h"
+#include "inprocess/messages.h"
+#include "inprocess/sampler/core/handler.h"
+#include "inprocess/sampler/core/slots.h"
+#include "inprocess/sampler/core/timers.h"
+#include "inprocess/sampler/tick.h"
+#include "inprocess/shared_file.h"
+#include "inprocess/thread_sanitizer.h"
+
+namespace pe::inprocess {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit Process process{};
+
+namespace {
+
+/// Of this thread, plus one; 0: none yet.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local std::uint32_t slot_plus_one __attribute__((tls_model("initial-exec"))) = 0;
+/// It takes a slot, and no handler in it shall do that meanwhile.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local volatile bool is_beginning __attribute__((tls_model("initial-exec"))) =
+    false;
+
+/// It found no slot: where it is counted for that.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+constinit thread_local std::uint64_t* refused_in __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+constexpr std::string_view kTool = "pe-record";
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+
+std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
+pid_t current_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+void* map_zeros(std::size_t bytes) noexcept {
+  const long result = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+  return result == -1 ? nullptr
+                      : reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// False as long as there is no environment.
+bool read_settings(const char* const* environment) noexcept {
+  if (process.has_settings || environment == nullptr)
+    return process.has_settings;
+  for (; *environment != nullptr; ++environment) {
+    std::string_view variable(*environment);
+    if (!variable.starts_with(kSettingsVariable))
+      continue;
+    variable.remove_prefix(kSettingsVariable.size());
+    if (variable.starts_with('='))
+      process.settings = parse_settings(variable.substr(1));
+  }
+  process.has_settings = true;
+  return true;
+}
+
+/// For as many threads as the limits of the process allow.
+std::optional<SharedFile> make_memory(Failure& failure) noexcept {
+  constexpr std::uint32_t kStep = 4;
+  const std::uint32_t most = most_threads(process.settings.clock, process.settings.hz);
+  for (std::uint32_t threads = most; threads >= kFewestThreads; threads /= kStep) {
+    const std::uint64_t bytes = file_bytes(threads, process.settings.ring_bytes);
+    if (bytes > allowed_file_bytes() && threads / kStep >= kFewestThreads)
+      continue;
+    const auto file = make_shared_file(kMemoryName, bytes, PROT_READ | PROT_WRITE, failure);
+    process.max_threads = threads;
+    process.shared_bytes = bytes;
+    if (file || failure.error != ENOMEM)
+      return file;
+  }
+  return std::nullopt;
+}
+
+/// The kernel's own words on what is mapped: whoever reads samples may come too late to ask it.
+std::uint32_t copy_maps(std::byte* into) noexcept {
+  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0)
+    return 0;
+  std::uint64_t length = 0;
+  for (;;) {
+    const long n = ::syscall(SYS_read, fd, into + length, kMaxMapsBytes - length);
+    if (n <= 0)
+      break;
+    length += static_cast<std::uint64_t>(n);
+  }
+  ::syscall(SYS_close, fd);
+  return static_cast<std::uint32_t>(length);
+}
+
+void fill_header(bool is_fork) noexcept {
+  Header& header = process.header();
+  const Settings& settings = process.settings;
+  header.pid = process.pid;
+  header.parent_pid = static_cast<std::uint32_t>(::getppid());
+  header.start_ns = last_tick_ns();
+  ::prctl(PR_GET_NAME, header.command);
+  header.began_as = static_cast<std::uint32_t>(is_fork ? BeganAs::kFork : BeganAs::kProgram);
+  header.clock = static_cast<std::uint32_t>(settings.clock);
+  header.timer_kind = static_cast<std::uint32_t>(process.timer_kind);
+  header.hz = settings.hz;
+  header.stack_bytes = settings.stack_bytes;
+  header.ring_bytes = settings.ring_bytes;
+  header.max_threads = process.max_threads;
+  header.maps_bytes = copy_maps(process.shared + kMapsAt);
+  publish(header.magic, kMagic);
+}
+
+bool make_shared(bool is_fork, Failure& failure) noexcept {
+  const auto file = make_memory(failure);
+  if (!file)
+    return false;
+  process.shared = file->base;
+  fill_header(is_fork);
+  // Whoever records may have stopped: a program is not to hang for that.
+  constexpr int kPatienceS = 1;
+  const Link link(process.settings.socket.view(), kPatienceS);
+  const bool is_sent = link && link.send_file(file->fd, process.settings.key.view());
+  // unix(7): so many files are on their way already.
+  if (!is_sent)
+    failure = {
+        errno == ETOOMANYREFS ? "too many begin at once (ulimit -n)" : "cannot reach who records",
+        errno};
+  ::syscall(SYS_close, file->fd);
+  return is_sent;
+}
+
+void leave_memory() noexcept {
+  if (process.shared != nullptr)
+    ::syscall(SYS_munmap, process.shared, process.shared_bytes);
+  if (process.own != nullptr)
+    ::syscall(SYS_munmap, process.own, process.max_threads * sizeof(OwnThread));
+  process.shared = nullptr;
+  process.own = nullptr;
+}
+
+/// The calling thread was found by another, and has a slot for that.  From now on we will know when
+/// it ends; if it had found no slot itself, it was counted too early.
+void keep_found_slot(std::uint32_t slot) noexcept {
+  // pthread_setspecific(3) allocates for higher keys (PTHREAD_KEY_2NDLEVEL_SIZE of glibc).
+  constexpr pthread_key_t kPlainKeys = 32;
+  process.own[slot].is_found = false;
+  slot_plus_one = slot + 1;
+  if (std::uint64_t* counted = std::exchange(refused_in, nullptr))
+    count_up(*counted, ~std::uint64_t{0});  // one less
+  if (process.key < kPlainKeys)
+    ::pthread_setspecific(process.key,
+                          reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
+}
+
+/// Of a thread's end, by the key.
+void end_thread(void* memory) noexcept {
+  const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(memory)) - 1;
+  if (slot + 1 != slot_plus_one || !process.is_sampling || !is_own_process())
+    return;
+  const KeepErrno keep;
+  disarm(slot);
+  slot_plus_one = 0;
+  ::prctl(PR_GET_NAME, process.thread(slot).name);
+  give_back(slot);
+}
+
+bool make_key() noexcept {
+  if (!process.has_key)
+    process.has_key = ::pthread_key_create(&process.key, end_thread) == 0;
+  return process.has_key;
+}
+
+std::uint32_t begin_this_thread(StackBounds stack) noexcept {
+  const pid_t tid = current_tid();
+  const std::uint32_t slot = claim_slot(tid);
+  if (slot == kNoSlot) {
+    // Perhaps because the last one was given to it already.
+    const std::uint32_t found = live_slot_of(tid);
+    if (found != kNoSlot) {
+      keep_found_slot(found);
+      process.own[found].stack = stack;
+      return found;
+    }
+    Header& header = process.header();
+    refused_in = is_reader_behind() ? &header.before_reader : &header.without_room;
+    count_up(*refused_in);  // of one that was found, the reader knows
+    return kNoSlot;
+  }
+  process.own[slot].stack = stack;
+  ::prctl(PR_GET_NAME, process.thread(slot).name);
+  slot_plus_one = slot + 1;
+  ::pthread_setspecific(process.key, reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
+  arm(slot, tid);
+  return slot;
+}
+
+/// Those that constructors of libraries have begun before us.
+void begin_earlier_threads() noexcept {
+  const long folder =
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (folder < 0)
+    return;
+  alignas(dirent64) std::array<char, 2048> room;
+  for (;;) {
+    const long n = ::syscall(SYS_getdents64, folder, room.data(), room.size());
+    if (n <= 0)
+      break;
+    for (long at = 0; at < n;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(room.data() + at);
+      at += entry->d_reclen;
+      if (const auto tid = parse_number<std::uint32_t>(entry->d_name))
+        begin_found_thread(static_cast<pid_t>(*tid));
+    }
+  }
+  ::syscall(SYS_close, folder);
+}
+
+/// The first thread's timer tells whether the kernel has such timers for us.
+bool begin_timers(StackBounds stack) noexcept {
+  const std::uint32_t slot = begin_this_thread(stack);
+  if (slot == kNoSlot)
+    return false;
+  if (process.own[slot].has_timer)
+    return true;
+  if (process.settings.clock == Clock::kWall)
+    return false;
+  process.timer_kind = TimerKind::kProcess;
+  process.header().timer_kind = static_cast<std::uint32_t>(TimerKind::kProcess);
+  process.own[slot].is_armed = true;
+  return set_process_timer(kSecondNs / process.settings.hz);
+}
+
+/// `stack` is that of the calling thread.
+bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
+  failure = {"clang's ThreadSanitizer is part of it", 0};
+  if (is_thread_sanitizer_in_program())
+    return false;
+  failure = {"no memory", 0};
+  process.pid = current_pid();
+  process.timer_kind = TimerKind::kThread;
+  process.next_slot = 0;
+  if (!make_key() || !make_shared(is_fork, failure))
+    return false;
+  failure = {"no memory", 0};
+  process.own = static_cast<OwnThread*>(map_zeros(process.max_threads * sizeof(OwnThread)));
+  if (process.own == nullptr)
+    return false;
+  constexpr std::uint64_t kLowHalf = 0xffffffff;
+  process.cookie =
+      (scattered(last_tick_ns() ^ reinterpret_cast<std::uint64_t>(process.own), kLowHalf) + 1)
+      << 32;
+  process.is_sampling = true;
+  failure = {"cannot handle SIGPROF", 0};
+  if (!process.has_handler && !install_handler())
+    return false;
+  process.has_handler = true;
+  failure = {"cannot set a timer", 0};
+  if (!begin_timers(stack)) {
+    failure.error = errno;
+    return false;
+  }
+  if (!is_fork)
+    begin_earlier_threads();
+  return true;
+}
+
+void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
+  Failure failure;
+  if (process.settings.socket.view().empty() || start(is_fork, stack, failure))
+    return;
+  process.is_sampling = false;
+  if (failure.error == ECONNREFUSED)
+    return;  // the recording is over, and this is none of it
+  report_failure(kTool, "is not sampled: ", failure);
+}
+
+/// In the child of a fork(2), which has one thread and no timers.  An allocator may hold all of its
+/// locks until handlers have run that come after this one.
+void begin_child() noexcept {
+  if (!process.is_sampling)
+    return;
+  const KeepErrno keep;
+  const StackBounds stack =
+      slot_plus_one != 0 ? process.own[slot_plus_one - 1].stack : StackBounds{};
+  process.is_sampling = false;
+  slot_plus_one = 0;
+  refused_in = nullptr;
+  leave_memory();
+  if (process.settings.follows_forks)
+    start_or_say_why(true, stack);
+}
+
+}  // namespace
+
+void begin_process(const char* const* environment) noexcept {
+  if (process.has_settings || !read_settings(environment))
+    return;
+  if (process.settings.socket.view().empty())
+    return;
+  const KeepErrno keep;
+  note_standard_error();
+  ::pthread_atfork(nullptr, nullptr, begin_child);
+  start_or_say_why(false, own_stack_bounds());
+}
+
+void begin_thread() noexcept {
+  if (!process.is_sampling || !is_own_process() || slot_plus_one != 0)
+    return;
+  const KeepErrno keep;
+  is_beginning = true;
+  unblock_for_samples();
+  const std::uint32_t slot = begin_this_thread(own_stack_bounds());
+  is_beginning = false;
+  if (slot != kNoSlot && !process.own[slot].is_armed) {
+    count_up(process.header().without_timer);
+    slot_plus_one = 0;
+    give_back(slot);
+  }
+}
+
+std::uint32_t begin_found_thread(pid_t tid) noexcept {
+  const std::uint32_t live = live_slot_of(tid);
+  if (live != kNoSlot)
+    return live;
+  const std::uint32_t slot = claim_slot(tid);
+  if (slot == kNoSlot)
+    return kNoSlot;
+  process.own[slot].is_found = true;
+  if (arm(slot, tid))
+    return slot;
+  if (errno != EINVAL)  // then it has ended
+    count_up(process.header().without_timer);
+  give_back(slot);
+  return kNoSlot;
+}
+
+void begin_wanted_threads() noexcept {
+  for (std::uint32_t& wanted : process.header().wanted_tids) {
+    const std::uint32_t tid = __atomic_exchange_n(&wanted, 0U, __ATOMIC_ACQ_REL);
+    if (tid != 0)
+      begin_found_thread(static_cast<pid_t>(tid));
+  }
+}
+
+std::uint32_t slot_of_this_thread() noexcept {
+  if (slot_plus_one == 0) {
+    if (is_beginning)
+      return kNoSlot;
+    const std::uint32_t slot = begin_found_thread(current_tid());
+    if (slot == kNoSlot)
+      return kNoSlot;
+    keep_found_slot(slot);
+  }
+  return slot_plus_one - 1;
+}
+
+bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
+  if (slot_plus_one == slot + 1)
+    return true;
+  const OwnThread& own = process.own[slot];
+  if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(current_tid()))
+    return false;  // the last signal of a timer that has been stopped: the slot may be another's
+                   // now
+  if (is_beginning)
+    return false;  // that decides which slot it keeps
+  if (slot_plus_one == 0) {
+    keep_found_slot(slot);
+    return true;
+  }
+  if (process.thread(slot_plus_one - 1).tid != process.thread(slot).tid) {
+    // What we know of the calling thread is another's.  The slot stays, so that it is not found
+    // again.
+    if (process.own[slot].is_armed) {
+      disarm(slot);
+      count_up(process.header().without_variables);
+    }
+    return false;
+  }
+  // It has begun itself while another thread found it.
+  if (load_published(own.has_timer)) {
+    disarm(slot);
+    give_back(slot);
+  }
+  return false;
+}
+
+void stop_process(const char* why) noexcept {
+  if (!process.is_sampling)
+    return;
+  process.is_sampling = false;
+  if (process.timer_kind == TimerKind::kProcess)
+    set_process_timer(0);
+  const std::uint32_t used = std::min(load_relaxed(process.header().threads), process.max_threads);
+  for (std::uint32_t slot = 0; slot < used; ++slot)
+    if (load_published(process.thread(slot).state) == kLive)
+      disarm(slot);
+  publish(process.header().has_stopped, 1U);
+  report_line(kTool, why);
+}
+
+bool is_own_process() noexcept { return process.pid == current_pid(); }
+
+}  // namespace pe::inprocess

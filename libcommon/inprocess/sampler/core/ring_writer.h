@@ -1,0 +1,65 @@
+// A thread's ring as its signal handler writes it: a record is begun, filled, and seen by the
+// reader only when it is finished.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "inprocess/atomics.h"
+#include "inprocess/sampler/layout.h"
+
+namespace pe::inprocess {
+
+/// Not memcpy(3): in a program with a sanitizer that is a function which looks at what is copied.
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+class RingWriter {
+ public:
+  /// `ring` has `ring_bytes`, a power of two.
+  RingWriter(Thread& thread, std::byte* ring, std::uint32_t ring_bytes) noexcept
+      : thread_(thread), ring_(ring), ring_bytes_(ring_bytes), head_(load_relaxed(thread.head)) {}
+
+  /// Whether a record with so much stack has room.
+  [[nodiscard]] bool has_room(std::uint64_t stack_bytes) const noexcept {
+    const std::uint64_t used = head_ - load_published(thread_.tail);
+    return used <= ring_bytes_ && record_bytes(stack_bytes) <= ring_bytes_ - used;
+  }
+
+  /// Adds to the stack of the record that has not been finished.
+  void add_stack(const void* bytes, std::size_t count) noexcept {
+    put(head_ + sizeof(Sample) + stack_bytes_, bytes, count);
+    stack_bytes_ += count;
+  }
+  [[nodiscard]] std::uint64_t stack_bytes() const noexcept { return stack_bytes_; }
+
+  /// Writes the rest of the record; `sample` gets its sizes here.
+  void finish(Sample& sample) noexcept {
+    sample.stack_bytes = stack_bytes_;
+    sample.bytes = static_cast<std::uint32_t>(record_bytes(stack_bytes_));
+    put(head_, &sample, sizeof sample);
+    head_ += sample.bytes;
+    stack_bytes_ = 0;
+    publish(thread_.head, head_);
+  }
+
+ private:
+  void put(std::uint64_t at, const void* bytes, std::size_t count) const noexcept {
+    const std::uint64_t offset = at & (ring_bytes_ - 1);
+    const std::size_t first = std::min<std::size_t>(count, ring_bytes_ - offset);
+    copy_bytes(ring_ + offset, bytes, first);
+    if (first < count)
+      copy_bytes(ring_, static_cast<const std::byte*>(bytes) + first, count - first);
+  }
+
+  Thread& thread_;
+  std::byte* ring_;
+  std::uint64_t ring_bytes_;
+  std::uint64_t head_;
+  std::uint64_t stack_bytes_ = 0;
+};
+
+}  // namespace pe::inprocess

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/slots.h"
+
+#include <algorithm>
+
+#include "inprocess/atomics.h"
+#include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/core/ring_writer.h"
+#include "inprocess/sampler/core/timers.h"
+#include "inprocess/sampler/tick.h"
+
+namespace pe::inprocess {
+
+std::uint32_t claim_slot(pid_t tid) noexcept {
+  Header& header = process.header();
+  const std::uint32_t first = load_relaxed(process.next_slot);
+  for (std::uint32_t i = 0; i < process.max_threads; ++i) {
+    const std::uint32_t slot = (first + i) % process.max_threads;
+    Thread& thread = process.thread(slot);
+    if (load_relaxed(thread.state) != kFree ||
+        !change<std::uint32_t>(thread.state, kFree, kStarting))
+      continue;
+    thread.tid = static_cast<std::uint32_t>(tid);
+    thread.start_ns = last_tick_ns();
+    process.own[slot] = {};
+    constexpr char kNoName[sizeof thread.name]{};
+    copy_bytes(thread.name, kNoName, sizeof kNoName);
+    std::uint32_t used = load_relaxed(header.threads);
+    while (used <= slot && !change(header.threads, used, slot + 1))
+      used = load_relaxed(header.threads);
+    return slot;
+  }
+  return kNoSlot;
+}
+
+/// A slot that is free by now has been emptied since none was found.
+bool is_reader_behind() noexcept {
+  for (std::uint32_t slot = 0; slot < process.max_threads; ++slot) {
+    const std::uint32_t state = load_relaxed(process.thread(slot).state);
+    if (state == kEnded || state == kFree)
+      return true;
+  }
+  return false;
+}
+
+/// The lowest are used again first, so that the table that is read stays short.
+void give_back(std::uint32_t slot) noexcept {
+  publish(process.thread(slot).state, static_cast<std::uint32_t>(kEnded));
+  store_relaxed(process.next_slot, std::uint32_t{0});
+}
+
+bool arm(std::uint32_t slot, pid_t tid) noexcept {
+  OwnThread& own = process.own[slot];
+  own.is_armed = true;
+  own.has_timer = false;
+  publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
+  if (process.timer_kind == TimerKind::kProcess)
+    return true;
+  const auto timer = start_paced_timer(
+      own.pace, {tid, process.settings.clock, process.settings.hz, process.cookie | slot});
+  if (timer) {
+    own.timer = *timer;
+    publish(own.has_timer, true);
+    return true;
+  }
+  own.is_armed = false;
+  return false;
+}
+
+void disarm(std::uint32_t slot) noexcept {
+  OwnThread& own = process.own[slot];
+  own.is_armed = false;
+  asm volatile("" ::: "memory");  // for the handler, in this thread
+  if (own.has_timer)
+    stop_timer(own.timer);
+  own.has_timer = false;
+}
+
+std::uint32_t live_slot_of(pid_t tid) noexcept {
+  const std::uint32_t used = std::min(load_relaxed(process.header().threads), process.max_threads);
+  for (std::uint32_t slot = 0; slot < used; ++slot) {
+    const Thread& thread = process.thread(slot);
+    if (load_relaxed(thread.tid) == static_cast<std::uint32_t>(tid) &&
+        load_published(thread.state) == kLive)
+      return slot;
+  }
+  return kNoSlot;
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/stack_bounds.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+extern "C" {
+/// Where the kernel has put the first thread's arguments (ld.so of glibc).
+extern void* __libc_stack_end;  // NOLINT
+}
+
+namespace pe::inprocess {
+
+StackBounds first_stack_bounds() noexcept {
+  /// The kernel keeps at least this much below the first thread's stack free of mappings
+  /// (mmap_base() in arch/x86/mm/mmap.c).
+  constexpr std::uint64_t kFirstStackBytes = std::uint64_t{128} << 20;
+  constexpr std::uint64_t kArgumentBytes = 64;  // argc, argv, and more
+  const auto end = reinterpret_cast<std::uint64_t>(__libc_stack_end) + kArgumentBytes;
+  return {end - kFirstStackBytes, end};
+}
+
+StackBounds own_stack_bounds() noexcept {
+  const StackBounds first = first_stack_bounds();
+  if (first.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))))
+    return first;
+  pthread_attr_t attributes;
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0)
+    return {};
+  void* low = nullptr;
+  std::size_t bytes = 0;
+  StackBounds bounds;
+  if (::pthread_attr_getstack(&attributes, &low, &bytes) == 0)
+    bounds = {reinterpret_cast<std::uint64_t>(low), reinterpret_cast<std::uint64_t>(low) + bytes};
+  ::pthread_attr_destroy(&attributes);
+  return bounds;
+}
+
+bool is_readable(std::uint64_t address) noexcept {
+  // rt_sigprocmask(2) reads the new set before it looks at `how`, which is none here: EINVAL if it
+  // could be read, EFAULT if not.  Filters of system calls (seccomp) let it pass, for no signal
+  // handler could do without; process_vm_readv(2) is often forbidden.
+  constexpr std::uint64_t kSetBytes = 8;
+  constexpr int kNoHow = -1;
+  const std::uint64_t set = address & ~(kSetBytes - 1);
+  return ::syscall(SYS_rt_sigprocmask, kNoHow, set, nullptr, kSetBytes) == 0 || errno != EFAULT;
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/take_sample.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "inprocess/atomics.h"
+#include "inprocess/sampler/core/ring_writer.h"
+#include "inprocess/sampler/core/timers.h"
+
+namespace pe::inprocess {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+void copy_registers(const ucontext_t& context, Sample& sample) noexcept {
+  constexpr std::array<int, kRegisters> kByDwarfNumber{
+      REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  for (std::size_t i = 0; i < kRegisters; ++i)
+    sample.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[kByDwarfNumber[i]]);
+}
+
+/// Of the stack that is in use: the thread's own, or its alternate one.
+StackBounds bounds_of(const StackBounds& own, const stack_t& alternate, std::uint64_t sp) noexcept {
+  if (own.contains(sp))
+    return own;
+  const auto low = reinterpret_cast<std::uint64_t>(alternate.ss_sp);
+  const StackBounds other{low, low + alternate.ss_size};
+  return (alternate.ss_flags & SS_DISABLE) == 0 && other.contains(sp) ? other : StackBounds{};
+}
+
+/// The most that may belong to a stack of which only the beginning is known.  The C library keeps
+/// its description of a thread, which pthread_self(3) points to, at the end of the thread's stack.
+std::uint64_t unknown_bytes(std::uint64_t sp, std::uint64_t most) noexcept {
+  const auto self = static_cast<std::uint64_t>(::pthread_self());
+  return self > sp ? std::min(most, self - sp) : most;
+}
+
+/// Copies such a stack as far as there are pages.  Another thread may unmap what is behind a
+/// coroutine's stack; between the look at a page and its copy are some hundred nanoseconds.
+void copy_unknown(RingWriter& ring, std::uint64_t sp, std::uint64_t most) noexcept {
+  const std::uint64_t end = sp + most;
+  for (std::uint64_t at = sp; at < end && at >= sp;) {
+    if (!is_readable(at))
+      return;
+    const std::uint64_t stop = std::min(end, (at | (kPageBytes - 1)) + 1);
+    ring.add_stack(reinterpret_cast<const void*>(at), stop - at);  // NOLINT
+    at = stop;
+  }
+}
+
+}  // namespace
+
+void take_sample(const SampledThread& sampled, std::uint32_t weight,
+                 const ucontext_t& context) noexcept {
+  Thread& thread = sampled.thread;
+  Sample sample;
+  sample.flags = 0;
+  sample.tid = thread.tid;
+  sample.weight = weight;
+  sample.time_ns = std::max(last_tick_ns(), thread.start_ns);  // it is not older than its thread
+  copy_registers(context, sample);
+  const std::uint64_t sp = sample.registers[kSpRegister];
+  const StackBounds bounds = bounds_of(sampled.stack, context.uc_stack, sp);
+  const bool is_known = bounds.end != 0;
+  const std::uint64_t most = sampled.stack_bytes;
+  const std::uint64_t wanted = is_known ? std::min(most, bounds.end - sp) : unknown_bytes(sp, most);
+  RingWriter ring(thread, sampled.ring, sampled.ring_bytes);
+  if (!ring.has_room(wanted)) {
+    count_own(thread.lost_samples, std::uint64_t{1});
+    count_own(thread.lost_weight, std::uint64_t{weight});
+    return;
+  }
+  if (is_known)
+    ring.add_stack(reinterpret_cast<const void*>(sp), wanted);  // NOLINT
+  else
+    copy_unknown(ring, sp, wanted);
+  const bool is_cut = is_known ? wanted < bounds.end - sp : ring.stack_bytes() == most;
+  sample.flags = (is_cut ? kStackIsCut : 0U) | (is_known ? 0U : kStackIsUnknown);
+  count_own(thread.samples, std::uint64_t{1});
+  count_own(thread.weight, std::uint64_t{weight});
+  if (is_cut) {
+    count_own(thread.cut_samples, std::uint64_t{1});
+    count_own(thread.cut_bytes, is_known ? bounds.end - sp - wanted : std::uint64_t{0});
+  }
+  ring.finish(sample);
+}
+
+}  // namespace pe::inprocess

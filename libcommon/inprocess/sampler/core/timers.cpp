@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/timers.h"
+
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+
+#include "inprocess/sampler/tick.h"
+
+namespace pe::inprocess {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit ClockFunction real_clock = nullptr;
+
+timespec timespec_of(std::uint64_t ns) noexcept {
+  return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
+}
+
+std::uint64_t ns_of(const timespec& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * kSecond +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// The kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), linux/posix-timers_types.h.
+clockid_t cpu_clock_of(pid_t tid) noexcept {
+  constexpr unsigned kSched = 2;
+  constexpr unsigned kPerThread = 4;
+  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | kSched | kPerThread);
+}
+
+}  // namespace
+
+std::optional<int> start_timer(const TimerRequest& request) noexcept {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGPROF;
+  event.sigev_value.sival_ptr =
+      reinterpret_cast<void*>(request.cookie);  // NOLINT(performance-no-int-to-ptr)
+  event._sigev_un._tid = request.tid;
+  const clockid_t clock =
+      request.clock == Clock::kWall ? CLOCK_MONOTONIC : cpu_clock_of(request.tid);
+  int timer = 0;
+  if (::syscall(SYS_timer_create, clock, &event, &timer) != 0)
+    return std::nullopt;
+  const itimerspec when{timespec_of(request.period_ns), timespec_of(request.first_ns)};
+  if (::syscall(SYS_timer_settime, timer, 0, &when, nullptr) == 0)
+    return timer;
+  stop_timer(timer);
+  return std::nullopt;
+}
+
+std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept {
+  const std::uint64_t period_ns = kSecond / request.hz;
+  const std::uint64_t interval_ns =
+      request.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
+  const std::uint64_t seed = last_tick_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
+  pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
+  // Threads that live shorter than that are sampled in proportion to what they have used, too.
+  const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
+  return start_timer({request.tid, request.clock, interval_ns, first_ns, request.cookie});
+}
+
+void stop_timer(int timer) noexcept { ::syscall(SYS_timer_delete, timer); }
+
+bool set_process_timer(std::uint64_t period_ns) noexcept {
+  constexpr std::uint64_t kNsPerUs = 1000;
+  const timeval period{static_cast<time_t>(period_ns / kSecond),
+                       static_cast<suseconds_t>(period_ns % kSecond / kNsPerUs)};
+  const itimerval when{period, period};
+  return ::syscall(SYS_setitimer, ITIMER_PROF, &when, nullptr) == 0;
+}
+
+std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept {
+  // splitmix64, Steele, Lea, Flood 2014
+  seed += 0x9e3779b97f4a7c15;
+  seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9;
+  seed = (seed ^ (seed >> 27)) * 0x94d049bb133111eb;
+  return (seed ^ (seed >> 31)) % limit;
+}
+
+std::uint64_t now_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return ns_of(now);
+}
+
+std::uint64_t last_tick_ns() noexcept {
+  timespec now{};
+  if (real_clock != nullptr)
+    real_clock(CLOCK_MONOTONIC_COARSE, &now);
+  else
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return ns_of(now);
+}
+
+void set_real_clock(ClockFunction function) noexcept { real_clock = function; }
+
+}  // namespace pe::inprocess

@@ -1,0 +1,167 @@
+// The functions of the C library that the program calls in our place of the real ones: those that
+// begin threads, and that would take SIGPROF away from us.
+//
+// What a program can notice of us:
+//   - System calls are restarted (SA_RESTART), but for those that no handler lets go on: poll,
+//     select, epoll_wait, nanosleep and clock_nanosleep, sigtimedwait, futex waits with a timeout,
+//     sockets with one, semop, io_getevents (signal(7)) return EINTR, nanosleep with the time that
+//     is left.  Timers of CPU time expire while a thread runs, so that this is rare; those on the
+//     wall's clock interrupt every wait.
+//   - A program's handler of SIGPROF is called by ours, on the alternate stack if there is one.  It
+//     decides about SA_RESTART for our signals, too.
+//   - SIGPROF is left out of what sigprocmask(2) blocks and sigwait(3) and signalfd(2) wait for, if
+//     the set is meant for all signals and the program has no handler for it.
+//   - What exec(3) begins finds SIGPROF at its default, even if the program ignores it.
+// Not seen: programs that set handlers by system calls of their own (Go's runtime), threads that
+// the C library begins with all signals blocked (timer_create(2) with SIGEV_THREAD, aio(7)),
+// threads by clone(2) that have no memory of their own for variables (CLONE_SETTLS).
+// SPDX-License-Identifier: MIT
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+
+#include "inprocess/atomics.h"
+#include "inprocess/exec_hooks.h"
+#include "inprocess/sampler/core/handler.h"
+#include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/core/timers.h"
+#include "inprocess/sampler/preload/real_functions.h"
+
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+namespace pe::inprocess {
+namespace {
+
+/// What a new thread is to run, until it does.  Not from malloc(3): an allocator may begin threads
+/// itself.
+struct Begin {
+  std::uint32_t is_taken;
+  void* (*function)(void*);
+  void* argument;
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit std::array<Begin, 1024> begins{};
+
+Begin* take_begin() noexcept {
+  for (Begin& begin : begins)
+    if (load_relaxed(begin.is_taken) == 0 &&
+        change(begin.is_taken, std::uint32_t{0}, std::uint32_t{1}))
+      return &begin;
+  return nullptr;
+}
+
+void give_back(Begin& begin) noexcept { publish(begin.is_taken, std::uint32_t{0}); }
+
+/// The last call is a jump (at -O2), so that the thread's stack is as without us.
+void* run_thread(void* memory) {
+  auto* begin = static_cast<Begin*>(memory);
+  auto* const function = begin->function;
+  void* const argument = begin->argument;
+  give_back(*begin);
+  begin_thread();
+  return function(argument);
+}
+
+/// Whether the program's use of a signal is kept from the kernel.
+bool is_kept(int signal) noexcept {
+  return signal == SIGPROF && process.is_sampling && is_own_process();
+}
+
+sighandler_t set_handler(sighandler_t handler, int flags) noexcept {
+  struct sigaction action = {};
+  struct sigaction old = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigemptyset(&action.sa_mask);
+  set_program_action(&action, &old);
+  return old.sa_handler;
+}
+
+}  // namespace
+}  // namespace pe::inprocess
+
+using namespace pe::inprocess;
+
+#define PE_HOOK extern "C" __attribute__((visibility("default")))
+
+PE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                           void* (*function)(void*), void* argument) noexcept {
+  Begin* begin = process.is_sampling && is_own_process() ? take_begin() : nullptr;
+  if (begin == nullptr)
+    return real().pthread_create(thread, attributes, function, argument);
+  begin->function = function;
+  begin->argument = argument;
+  const int error = real().pthread_create(thread, attributes, run_thread, begin);
+  if (error != 0)
+    give_back(*begin);
+  return error;
+}
+
+PE_HOOK int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+  if (!is_kept(signal))
+    return real().sigaction(signal, action, old);
+  set_program_action(action, old);
+  return 0;
+}
+
+PE_HOOK sighandler_t signal(int signal, sighandler_t handler) noexcept {
+  if (!is_kept(signal) || handler == SIG_ERR)
+    return real().signal(signal, handler);
+  return set_handler(handler, SA_RESTART);
+}
+PE_HOOK sighandler_t bsd_signal(int number, sighandler_t handler) noexcept {
+  return signal(number, handler);
+}
+
+PE_HOOK int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  sigset_t room;
+  return real().sigprocmask(how, how == SIG_UNBLOCK ? set : without_samples(set, room), old);
+}
+PE_HOOK int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  sigset_t room;
+  return real().pthread_sigmask(how, how == SIG_UNBLOCK ? set : without_samples(set, room), old);
+}
+
+// A program that waits for all signals is not to be woken by ours.
+PE_HOOK int sigwait(const sigset_t* set, int* signal) {
+  sigset_t room;
+  return real().sigwait(without_samples(set, room), signal);
+}
+PE_HOOK int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  sigset_t room;
+  return real().sigwaitinfo(without_samples(set, room), info);
+}
+PE_HOOK int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  sigset_t room;
+  return real().sigtimedwait(without_samples(set, room), info, timeout);
+}
+PE_HOOK int signalfd(int fd, const sigset_t* set, int flags) noexcept {
+  sigset_t room;
+  return real().signalfd(fd, without_samples(set, room), flags);
+}
+
+PE_HOOK int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
+  const bool is_ours = which == ITIMER_PROF && process.is_sampling &&
+                       process.timer_kind == TimerKind::kProcess && is_own_process();
+  if (is_ours && value != nullptr && (value->it_value.tv_sec != 0 || value->it_value.tv_usec != 0))
+    stop_process("is not sampled any more: it uses ITIMER_PROF itself");
+  else if (is_ours)
+    return 0;  // it ends a timer that it does not have
+  return real().setitimer(which, value, old);
+}
+
+namespace {
+
+/// The dynamic linker calls this before all other libraries' (-z initfirst), so that what those do
+/// is sampled.
+[[gnu::constructor]] void start_sampling(int /*argc*/, char** /*argv*/,
+                                         char** environment) noexcept {
+  set_real_sigaction(real().sigaction, real().libc_sigaction);
+  set_real_clock(real().libc_clock_gettime);
+  prepare_exec_hooks(environment, "PE_SAMPLER=");
+  begin_process(environment);
+}
+
+}  // namespace
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

@@ -1,0 +1,39 @@
+// Programs that are begun by exec(3) inherit the process's timer (setitimer(2)), but not our
+// handler: its first signal would kill them.  So it is stopped before.  The timers of threads end
+// by themselves, and children of posix_spawn(3) inherit none.
+// SPDX-License-Identifier: MIT
+#include <cstdint>
+
+#include "inprocess/atomics.h"
+#include "inprocess/exec_hooks.h"
+#include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/core/timers.h"
+
+namespace pe::inprocess {
+
+bool follows_exec() noexcept {
+  return process.settings.follows_forks || (process.is_sampling && is_own_process());
+}
+
+bool follows_spawn() noexcept { return process.settings.follows_forks; }
+
+bool begin_exec() noexcept {
+  const bool stops =
+      process.is_sampling && process.timer_kind == TimerKind::kProcess && is_own_process();
+  if (stops)
+    set_process_timer(0);
+  return stops;
+}
+
+void fail_exec(bool what_began) noexcept {
+  constexpr std::uint64_t kSecondNs = 1'000'000'000;
+  if (what_began)
+    set_process_timer(kSecondNs / process.settings.hz);
+}
+
+void leave_out() noexcept {
+  if (process.is_sampling)
+    count_up(process.header().left_out);
+}
+
+}  // namespace pe::inprocess

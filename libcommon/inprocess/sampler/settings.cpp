@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/settings.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/parse_number.h"
+
+namespace pe::inprocess {
+namespace {
+
+void set_number(std::string_view value, std::uint32_t least, std::uint32_t most,
+                std::uint32_t& to) noexcept {
+  const auto number = parse_number<std::uint32_t>(value);
+  if (number && *number >= least && *number <= most)
+    to = *number;
+}
+
+void set_field(std::string_view name, std::string_view value, Settings& settings) noexcept {
+  if (name == "socket")
+    settings.socket.set(value);
+  else if (name == "key")
+    settings.key.set(value);
+  else if (name == "hz")
+    set_number(value, kLeastHz, kMostHz, settings.hz);
+  else if (name == "stack")
+    set_number(value, 0, kMostRingBytes, settings.stack_bytes);
+  else if (name == "ring")
+    set_number(value, kLeastRingBytes, kMostRingBytes, settings.ring_bytes);
+  else if (name == "clock" && (value == "cpu" || value == "wall"))
+    settings.clock = value == "wall" ? Clock::kWall : Clock::kCpu;
+  else if (name == "follow" && (value == "0" || value == "1"))
+    settings.follows_forks = value == "1";
+}
+
+}  // namespace
+
+Settings parse_settings(std::string_view text) noexcept {
+  Settings settings;
+  while (!text.empty()) {
+    const std::string_view field = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), field.size() + 1));
+    const auto equals = field.find('=');
+    if (equals != std::string_view::npos)
+      set_field(field.substr(0, equals), field.substr(equals + 1), settings);
+  }
+  settings.ring_bytes = std::bit_ceil(settings.ring_bytes);
+  constexpr std::uint32_t kWord = 8;
+  settings.stack_bytes = std::min(settings.stack_bytes, settings.ring_bytes / 4) / kWord * kWord;
+  return settings;
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,34 @@
+// What a recorder asks the library in a program for, in the environment variable PE_SAMPLER:
+//
+//     socket=NAME,key=TEXT,hz=N,clock=cpu,stack=BYTES,ring=BYTES,follow=1
+//
+// NAME is that of an abstract unix socket, without its leading zero byte and without commas.
+// Fields that are malformed or unknown mean nothing, so that library and tool may differ in
+// version.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "inprocess/sampler/layout.h"
+#include "inprocess/short_text.h"
+
+namespace pe::inprocess {
+
+inline constexpr std::string_view kSettingsVariable = "PE_SAMPLER";
+
+struct Settings {
+  ShortText socket;       ///< empty: nobody asked, nothing is sampled
+  ShortText key;          ///< sent along, see inprocess/listener.h
+  std::uint32_t hz = 99;  ///< no multiple of what programs do in steps
+  Clock clock = Clock::kCpu;
+  std::uint32_t stack_bytes = 32 * 1024;  ///< at most a quarter of a ring
+  std::uint32_t ring_bytes = 512 * 1024;  ///< of a thread; a power of two
+  bool follows_forks = true;
+};
+
+/// Within the bounds of layout.h, whatever the text says.
+Settings parse_settings(std::string_view text) noexcept;
+
+}  // namespace pe::inprocess

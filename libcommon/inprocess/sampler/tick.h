@@ -1,0 +1,19 @@
+// How often the kernel's clock ticks, which is when it looks at timers of CPU time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace pe::inprocess {
+
+/// In nanoseconds, as the coarse clock tells (clock_getres(2)).
+inline std::uint64_t tick_ns() noexcept {
+  constexpr std::uint64_t kUsualNs = 4'000'000;
+  timespec resolution{};
+  const bool is_known = ::clock_getres(CLOCK_MONOTONIC_COARSE, &resolution) == 0 &&
+                        resolution.tv_sec == 0 && resolution.tv_nsec > 0;
+  return is_known ? static_cast<std::uint64_t>(resolution.tv_nsec) : kUsualNs;
+}
+
+}  // namespace pe::inprocess

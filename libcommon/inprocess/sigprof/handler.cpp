@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sigprof/handler.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "inprocess/atomics.h"
+#include "inprocess/keep_errno.h"
+#include "inprocess/sampler/core/timers.h"
+
+namespace pe::inprocess {
+namespace {
+
+/// Of a cookie, what is the same for the life of the process; the next sixteen bits count tables.
+constexpr std::uint64_t kFamily = 0xffff000000000000;
+constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
+
+struct HandlerState {
+  ThreadTable* table;       ///< null: nothing is sampled
+  std::uint32_t busy;       ///< handlers that may look at it
+  std::uint64_t cookie;     ///< of the last table
+  struct sigaction before;  ///< what was set when the handler was installed
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): there is one SIGPROF
+constinit HandlerState state{};
+
+bool is_function(const struct sigaction& action) noexcept {
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+/// A signal that is not of our timers, where the program has no handler.
+void do_as_before() noexcept {
+  if (state.before.sa_handler == SIG_IGN)
+    return;
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(SIGPROF, &action, nullptr);
+  // Delivered when this handler returns: it ends the process, as it would have without us.
+  ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), SIGPROF);
+}
+
+void handle(int /*signal*/, siginfo_t* info, void* memory) {
+  const KeepErrno keep;
+  const auto value = reinterpret_cast<std::uint64_t>(info->si_ptr);
+  const std::uint64_t cookie = load_relaxed(state.cookie);
+  if (info->si_code != SI_TIMER || ((value ^ cookie) & kFamily) != 0)
+    return do_as_before();
+  // Either we see that there is no table any more, or remove_handler() sees that we are here.
+  __atomic_fetch_add(&state.busy, 1U, __ATOMIC_SEQ_CST);
+  ThreadTable* const table = __atomic_load_n(&state.table, __ATOMIC_SEQ_CST);
+  if (table != nullptr && ((value ^ cookie) & kHighHalf) == 0)
+    table->take(static_cast<std::uint32_t>(value), info->si_overrun,
+                *static_cast<const ucontext_t*>(memory));
+  __atomic_fetch_sub(&state.busy, 1U, __ATOMIC_SEQ_CST);
+}
+
+bool is_ours(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle;
+}
+
+}  // namespace
+
+std::uint64_t next_cookie() noexcept {
+  std::uint64_t cookie = load_relaxed(state.cookie);
+  if (cookie == 0) {
+    constexpr std::uint64_t kFamilies = 0xffff;
+    const std::uint64_t seed = now_ns() ^ static_cast<std::uint64_t>(::getpid());
+    cookie = (scattered(seed, kFamilies) + 1) << 48;
+  }
+  constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+  cookie = (cookie & kFamily) | ((cookie + kOne) & ~kFamily);
+  store_relaxed(state.cookie, cookie);
+  return cookie;
+}
+
+bool is_signal_free() noexcept {
+  struct sigaction now = {};
+  return ::sigaction(SIGPROF, nullptr, &now) == 0 && !is_function(now);
+}
+
+bool install_handler(ThreadTable& table) noexcept {
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  ::sigfillset(&action.sa_mask);  // nobody jumps out of it, and it is not entered twice
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  __atomic_store_n(&state.table, &table, __ATOMIC_SEQ_CST);
+  if (::sigaction(SIGPROF, &action, &state.before) == 0)
+    return true;
+  __atomic_store_n(&state.table, nullptr, __ATOMIC_SEQ_CST);
+  return false;
+}
+
+bool is_handler_installed() noexcept {
+  struct sigaction now = {};
+  return ::sigaction(SIGPROF, nullptr, &now) == 0 && is_ours(now);
+}
+
+void remove_handler() noexcept {
+  __atomic_store_n(&state.table, nullptr, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&state.busy, __ATOMIC_SEQ_CST) != 0) {
+    constexpr timespec kMoment{0, 50'000};  // one that was interrupted needs a processor
+    ::nanosleep(&kMoment, nullptr);
+  }
+  if (!is_handler_installed())
+    return;
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;  // POSIX: what is pending for any thread is discarded
+  ::sigaction(SIGPROF, &ignore, nullptr);
+  ::sigaction(SIGPROF, &state.before, nullptr);
+}
+
+void remove_handler_in_child() noexcept {
+  state.table = nullptr;
+  state.busy = 0;
+  if (is_handler_installed())
+    ::sigaction(SIGPROF, &state.before, nullptr);
+}
+
+void unblock_signal() noexcept {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGPROF);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sigprof/mappings.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <tuple>
+
+#include "inprocess/sampler/core/timers.h"
+#include "inprocess/sigprof/proc_self.h"
+
+namespace pe::inprocess {
+namespace {
+
+constexpr std::uint64_t kRereadNs = 1'000'000'000;
+constexpr std::uint64_t kReadShare = 20, kMostDebtNs = 100'000'000;
+
+/// What this thread has used; how long it had to wait for a processor says nothing of its cost.
+std::uint64_t cpu_ns() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+auto place_of(const Mapping& mapping) noexcept { return std::tie(mapping.start, mapping.end); }
+
+}  // namespace
+
+bool Mappings::has(std::uint64_t avma) const noexcept {
+  const List& list = lists_[current_];
+  const auto* const end = list.all.data() + list.count;
+  const auto* const above =
+      std::upper_bound(list.all.data(), end, avma,
+                       [](std::uint64_t at, const Mapping& mapping) { return at < mapping.start; });
+  return above != list.all.data() && avma < (above - 1)->end;
+}
+
+/// A few at once cost little, as when libraries are loaded one after another.
+bool Mappings::may_read(std::uint64_t now_ns) noexcept {
+  const std::uint64_t paid_ns = (now_ns - paid_until_ns_) / kReadShare;
+  paid_until_ns_ = now_ns;
+  debt_ns_ -= std::min(debt_ns_, paid_ns);
+  return debt_ns_ < kMostDebtNs;
+}
+
+void Mappings::follow(RecordBuffer& buffer, std::uint32_t pid,
+                      pthread_mutex_t& fork_lock) noexcept {
+  const std::uint64_t now_ns = inprocess::now_ns();
+  if (!may_read(now_ns))
+    return;
+  std::array<char, 128> text;
+  const std::uint64_t tick_ns = last_tick_ns();
+  const std::uint64_t pages = mapped_pages(read_proc("/proc/self/statm", text));
+  if (pages == pages_ && now_ns - read_ns_ < kRereadNs) {
+    since_ns_ = tick_ns;
+    return;
+  }
+  pages_ = pages;
+  read(buffer, pid, fork_lock);
+}
+
+void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t pid,
+                         pthread_mutex_t& fork_lock) noexcept {
+  if (!has(ip) && may_read(now_ns()))
+    read(buffer, pid, fork_lock);
+}
+
+void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept {
+  const std::uint64_t before_ns = cpu_ns(), tick_ns = last_tick_ns();
+  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  ::pthread_mutex_lock(&fork_lock);
+  modules_.read();
+  ::pthread_mutex_unlock(&fork_lock);
+  lists_[1 - current_].count = 0;
+  compared_ = 0;
+  std::size_t length = 0;
+  for (;;) {
+    const ssize_t n = ::read(fd, text_.data() + length, text_.size() - length);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    length += static_cast<std::size_t>(n);
+    std::string_view text(text_.data(), length);
+    for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      take(buffer, pid, text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    std::copy(text.begin(), text.end(), text_.begin());
+    length = text.size();
+  }
+  ::close(fd);
+  current_ = 1 - current_;
+  read_ns_ = now_ns();
+  since_ns_ = tick_ns;
+  debt_ns_ += cpu_ns() - before_ns;
+}
+
+/// Both lists are in order of addresses, so that one walk along them finds what is new.
+void Mappings::take(RecordBuffer& buffer, std::uint32_t pid, std::string_view line) noexcept {
+  const auto map = stream::parse_maps_line(line);
+  List& next = lists_[1 - current_];
+  if (!map || !map->executable || next.count == kMost)
+    return;
+  const Mapping mapping{.start = map->start,
+                        .end = map->end,
+                        .file_offset = map->file_offset,
+                        .inode = map->inode,
+                        .device_major = map->device_major,
+                        .device_minor = map->device_minor};
+  next.all[next.count++] = mapping;
+  const List& known = lists_[current_];
+  while (compared_ < known.count && place_of(known.all[compared_]) < place_of(mapping))
+    ++compared_;
+  if (compared_ < known.count && known.all[compared_] == mapping)
+    return;
+  const bool is_file = map->inode != 0 && map->path.starts_with('/');
+  write_mapping(buffer, {pid, pid, since_ns_}, *map,
+                is_file ? modules_.build_id_at(map->start) : Bytes{});
+}
+
+}  // namespace pe::inprocess

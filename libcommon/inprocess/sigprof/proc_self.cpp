@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sigprof/proc_self.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+
+#include "base/parse_number.h"
+
+namespace pe::inprocess {
+
+std::string_view read_proc(const char* path, std::span<char> room) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return {};
+  std::size_t length = 0;
+  while (length < room.size()) {
+    const ssize_t n = ::read(fd, room.data() + length, room.size() - length);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    length += static_cast<std::size_t>(n);
+  }
+  ::close(fd);
+  return {room.data(), length};
+}
+
+std::string_view read_of_thread(pid_t tid, const char* name, std::span<char> room) noexcept {
+  std::array<char, 64> path{};
+  char* end = path.data();
+  const auto add = [&end](std::string_view text) {
+    end = std::copy(text.begin(), text.end(), end);
+  };
+  constexpr std::size_t kMostDigits = 10;
+  add("/proc/self/task/");
+  end = std::to_chars(end, end + kMostDigits, tid).ptr;
+  add("/");
+  add(std::string_view(name).substr(0, 16));
+  *end = '\0';
+  return read_proc(path.data(), room);
+}
+
+bool says_that_sigprof_is_blocked(std::string_view status) noexcept {
+  constexpr std::string_view kName = "SigBlk:\t";
+  constexpr std::size_t kDigits = 16;
+  constexpr int kHexadecimal = 16;
+  const auto at = status.find(kName);
+  if (at == std::string_view::npos)
+    return false;
+  const auto set = parse_number<std::uint64_t>(status.substr(at + kName.size()).substr(0, kDigits),
+                                               kHexadecimal);
+  return set && (*set >> (SIGPROF - 1) & 1) != 0;
+}
+
+std::uint64_t mapped_pages(std::string_view statm) noexcept {
+  return parse_number<std::uint64_t>(statm.substr(0, statm.find(' '))).value_or(0);
+}
+
+TaskFolder::TaskFolder() noexcept
+    : fd_(::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+
+TaskFolder::~TaskFolder() {
+  if (fd_ >= 0)
+    ::close(fd_);
+}
+
+pid_t TaskFolder::next() noexcept {
+  for (;;) {
+    if (at_ >= bytes_) {
+      bytes_ = fd_ < 0 ? 0 : ::syscall(SYS_getdents64, fd_, entries_, sizeof entries_);
+      at_ = 0;
+      if (bytes_ <= 0)
+        return 0;
+    }
+    const auto* entry = reinterpret_cast<const dirent64*>(entries_ + at_);
+    at_ += entry->d_reclen;
+    if (const auto tid = parse_number<std::uint32_t>(entry->d_name))
+      return static_cast<pid_t>(*tid);
+  }
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,28 @@
+// Whether ThreadSanitizer is part of the program itself, as clang links it.
+//
+// Its wrappers of the C library's functions then come before a library of ours, and crash where
+// that calls them before the runtime has begun; for each thread that is after our hook.  gcc's
+// runtime is a library, which begins when it is first called.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the runtime's name
+extern "C" [[gnu::weak]] void __tsan_init();
+
+namespace pe::inprocess {
+
+/// Calls nothing that allocates: a failing dlsym(3) would, by the program's malloc.
+inline bool is_thread_sanitizer_in_program() noexcept {
+  Dl_info runtime{};
+  Dl_info program{};
+  const auto* entry =
+      reinterpret_cast<const void*>(::getauxval(AT_ENTRY));  // NOLINT(performance-no-int-to-ptr)
+  return &__tsan_init != nullptr &&
+         ::dladdr(reinterpret_cast<const void*>(&__tsan_init), &runtime) != 0 &&
+         ::dladdr(entry, &program) != 0 && runtime.dli_fbase == program.dli_fbase;
+}
+
+}  // namespace pe::inprocess

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "names/dwarf/die.h"
+
+namespace pe::names {
+namespace {
+
+/// `next` if it lies behind `die`, which is paid for.
+std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next, Budget& budget) {
+  const Dwarf_Off from = dwarf_dieoffset(&die);
+  const Dwarf_Off to = dwarf_dieoffset(&next);
+  if (to <= from || !budget.spend(to - from))
+    return std::nullopt;
+  return next;
+}
+
+}  // namespace
+
+std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Budget& budget) {
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) != 0)
+    return std::nullopt;
+  return if_ahead(die, child, budget);
+}
+
+std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Budget& budget) {
+  Dwarf_Die sibling;
+  if (dwarf_siblingof(&die, &sibling) != 0)
+    return std::nullopt;
+  return if_ahead(die, sibling, budget);
+}
+
+bool covers(Dwarf_Die& die, Dwarf_Addr address, Budget& budget) {
+  bool is_covered = false;
+  for_each_range(die, budget, [&](Dwarf_Addr low, Dwarf_Addr high) {
+    is_covered = low <= address && address < high;
+    return !is_covered;
+  });
+  return is_covered;
+}
+
+std::string_view text_of(Dwarf_Die& die, unsigned attribute) {
+  Dwarf_Attribute found;
+  if (dwarf_attr_integrate(&die, attribute, &found) == nullptr)
+    return {};
+  const char* text = dwarf_formstring(&found);
+  return text == nullptr ? std::string_view{} : text;
+}
+
+std::uint64_t number_of(Dwarf_Die& die, unsigned attribute) {
+  Dwarf_Attribute found;
+  Dwarf_Word number = 0;
+  if (dwarf_attr(&die, attribute, &found) == nullptr || dwarf_formudata(&found, &number) != 0)
+    return 0;
+  return number;
+}
+
+}  // namespace pe::names

@@ -1,0 +1,57 @@
+// Stepping through the tree of debugging information entries, forward only.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace pe::names {
+
+/// What may still be spent: bytes of entries stepped over, and ranges looked at.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t units) : left_(units) {}
+  /// false once it is used up.
+  bool spend(std::uint64_t units) {
+    left_ = units < left_ ? left_ - units : 0;
+    return left_ > 0;
+  }
+  [[nodiscard]] bool is_spent() const { return left_ == 0; }
+
+ private:
+  std::uint64_t left_;
+};
+
+/// The entry's first child; nullopt if there is none.
+std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Budget& budget);
+/// The next entry with the same parent.  An entry can claim that its sibling lies
+/// before it: that ends the list.
+std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Budget& budget);
+
+/// Calls `visit(low, high)` for each range of code of the entry that is not empty, until it
+/// returns false.
+template <typename Visit>
+void for_each_range(Dwarf_Die& die, Budget& budget, Visit&& visit) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr low = 0;
+  Dwarf_Addr high = 0;
+  std::ptrdiff_t at = 0;
+  // dwarf_ranges(3): a positive number to be passed on, 0 at the end, -1 for an error.
+  while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0 && budget.spend(1))
+    if (low < high && !visit(low, high))
+      return;
+}
+
+/// Does the entry's code cover `address` (svma)?
+bool covers(Dwarf_Die& die, Dwarf_Addr address, Budget& budget);
+
+/// A string attribute, of the entry or the one that it is an instance of; empty if there is none.
+std::string_view text_of(Dwarf_Die& die, unsigned attribute);
+/// A number of the entry itself; 0 if there is none.
+std::uint64_t number_of(Dwarf_Die& die, unsigned attribute);
+
+}  // namespace pe::names

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "names/dwarf/scopes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace pe::names {
+namespace {
+
+constexpr std::size_t kMaxNesting = 64;  ///< of namespaces, classes and functions
+constexpr std::size_t kMaxScopeBytes = 8UL * 1024;
+
+bool is_scope(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
+         tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_subprogram ||
+         tag == DW_TAG_lexical_block;
+}
+
+bool is_cplusplus(Dwarf_Die& unit) {
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case 0x2b:  // DW_LANG_C_plus_plus_17, newer than this libdw
+    case 0x2c:  // DW_LANG_C_plus_plus_20
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// From code to what it is an instance of, and from a definition to its declaration.
+Dwarf_Die declaration_of(Dwarf_Die entry) {
+  constexpr int kMaxSteps = 16;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    Dwarf_Attribute link;
+    Dwarf_Die next;
+    if ((dwarf_attr(&entry, DW_AT_abstract_origin, &link) == nullptr &&
+         dwarf_attr(&entry, DW_AT_specification, &link) == nullptr) ||
+        dwarf_formref_die(&link, &next) == nullptr)
+      break;
+    entry = next;
+  }
+  return entry;
+}
+
+/// As demanglers call it, around `inner`; empty for a block.
+std::string_view name_of(Dwarf_Die& scope, std::string_view inner) {
+  const std::string_view name = text_of(scope, DW_AT_name);
+  if (!name.empty() || dwarf_tag(&scope) == DW_TAG_lexical_block)
+    return name;
+  if (dwarf_tag(&scope) == DW_TAG_namespace)
+    return "(anonymous namespace)";
+  return inner.starts_with("operator()") ? "{lambda}" : "{unnamed type}";
+}
+
+}  // namespace
+
+std::uint32_t Scopes::open(Dwarf_Off entry, std::uint32_t parent) {
+  scopes_.push_back({entry, ~Dwarf_Off{0}, parent});
+  return static_cast<std::uint32_t>(scopes_.size() - 1);
+}
+
+std::optional<Dwarf_Off> Scopes::around(Dwarf_Off entry) const {
+  const auto behind =
+      std::lower_bound(scopes_.begin(), scopes_.end(), entry,
+                       [](const Scope& scope, Dwarf_Off wanted) { return scope.entry < wanted; });
+  if (behind == scopes_.begin())
+    return std::nullopt;
+  auto innermost = static_cast<std::uint32_t>(behind - scopes_.begin() - 1);
+  for (std::uint32_t scope = innermost; scope != kNone; scope = scopes_[scope].parent)
+    if (scopes_[scope].end <= entry)
+      innermost = scopes_[scope].parent;
+  return innermost == kNone ? std::nullopt : std::optional(scopes_[innermost].entry);
+}
+
+void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction& on_function) {
+  struct Step {
+    Dwarf_Die entry;
+    std::uint32_t scope;  // that it is; kNone: it is none, or was not entered
+  };
+  Scopes& scopes = scopes_[unit.addr];
+  scopes = {};
+  std::vector<Step> path;  // where the walk is on each level
+  std::optional<Dwarf_Die> at = first_child(unit, budget);
+  while (at || !path.empty()) {
+    if (!at) {
+      at = next_sibling(path.back().entry, budget);
+      if (at && path.back().scope != Scopes::kNone)
+        scopes.close(path.back().scope, dwarf_dieoffset(&*at));
+      path.pop_back();
+      continue;
+    }
+    const int tag = dwarf_tag(&*at);
+    if (tag == DW_TAG_subprogram)
+      on_function(*at);
+    const std::uint32_t parent = path.empty() ? Scopes::kNone : path.back().scope;
+    path.push_back({*at, Scopes::kNone});
+    at = is_scope(tag) && path.size() < kMaxNesting ? first_child(*at, budget) : std::nullopt;
+    if (at)
+      path.back().scope = scopes.open(dwarf_dieoffset(&path.back().entry), parent);
+  }
+}
+
+const Scopes& FullNames::scopes_of(Dwarf_Die& unit, Budget& budget) {
+  if (const auto known = scopes_.find(unit.addr); known != scopes_.end())
+    return known->second;
+  list_functions(unit, budget, [](Dwarf_Die&) {});
+  return scopes_[unit.addr];
+}
+
+std::optional<Dwarf_Die> FullNames::around(Dwarf_Die& entry, Budget& budget) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&entry, &unit, nullptr, nullptr) == nullptr)
+    return std::nullopt;
+  const auto offset = scopes_of(unit, budget).around(dwarf_dieoffset(&entry));
+  Dwarf_Die scope;
+  if (!offset || dwarf_offdie(dwarf_cu_getdwarf(entry.cu), *offset, &scope) == nullptr)
+    return std::nullopt;
+  return scope;
+}
+
+std::string_view FullNames::of(Dwarf_Die& function, Budget& budget) {
+  Dwarf_Die unit;
+  const std::string_view plain = text_of(function, DW_AT_name);
+  if (plain.empty() || dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr ||
+      !is_cplusplus(unit))
+    return plain;
+  const Dwarf_Die declaration = declaration_of(function);
+  const auto [name, is_new] = names_.try_emplace(declaration.addr);
+  if (is_new)
+    name->second = full_name(declaration, budget);
+  return name->second;
+}
+
+std::string FullNames::full_name(Dwarf_Die declaration, Budget& budget) {
+  std::string name(text_of(declaration, DW_AT_name));
+  for (std::size_t level = 0; level < kMaxNesting; ++level) {
+    const auto scope = around(declaration, budget);
+    if (!scope)
+      break;
+    declaration = declaration_of(*scope);
+    const std::string_view outer = name_of(declaration, name);
+    if (outer.empty())
+      continue;
+    if (name.size() + outer.size() > kMaxScopeBytes)
+      break;
+    name.insert(0, "::").insert(0, outer);
+  }
+  return name;
+}
+
+}  // namespace pe::names

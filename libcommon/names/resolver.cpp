@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+#include "names/resolver.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/descriptors.h"
+#include "base/file_name.h"
+#include "base/plural.h"
+#include "base/quote.h"
+#include "names/demangle.h"
+#include "objects/library.h"
+#include "objects/mapped_image.h"
+#include "stream/proc/maps.h"
+#include "stream/records/sample.h"
+
+namespace pe::names {
+namespace {
+
+Resolved unknown(Unnamed reason, std::string_view module, std::uint32_t flags = 0) {
+  return {{{"[unknown]", flags | stream::kSymbolUnresolved}}, std::string(module), reason};
+}
+
+}  // namespace
+
+std::string describe(const SkippedLines& skipped) {
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
+  };
+  add(skipped.perf_maps, "line", " of perf maps not understood");
+  add(skipped.cut_perf_maps, "perf map", " too large, the end not read");
+  add(skipped.jit_dumps, "record", " of jitdumps not understood");
+  add(skipped.cut_jit_dumps, "jitdump", " too large, the end not read");
+  add(skipped.kallsyms, "line", " of kernel symbols not understood");
+  return text;
+}
+
+void Resolver::forget_jit(std::uint32_t pid) {
+  const auto jit = jits_.find(pid);
+  if (jit == jits_.end())
+    return;
+  add_skipped(jit->second, skipped_of_forgotten_);
+  jits_.erase(jit);
+}
+
+void Resolver::add_skipped(const Jit& jit, SkippedLines& to) {
+  if (jit.file) {
+    to.perf_maps += jit.file->map().bad_lines();
+    to.cut_perf_maps += jit.file->is_cut() ? 1 : 0;
+  }
+  if (jit.dump) {
+    to.jit_dumps += jit.dump->bad_records();
+    to.cut_jit_dumps += jit.dump->is_cut() ? 1 : 0;
+  }
+}
+
+SkippedLines Resolver::skipped_lines() const {
+  SkippedLines skipped = skipped_of_forgotten_;
+  for (const auto& [pid, jit] : jits_)
+    add_skipped(jit, skipped);
+  if (kernel_)
+    skipped.kallsyms = kernel_->skipped_lines();
+  return skipped;
+}
+
+Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Mapping* mapping) {
+  if (mapping == nullptr)
+    return unknown(Unnamed::kNotMapped, "");
+  const std::string& path = mapping->file->path;
+  if (mapping->file->is_anonymous())
+    return jit(pid, avma);
+  Module& module = module_of(pid, *mapping);
+  const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
+  const std::uint32_t flags = module.is_library ? stream::kSymbolLibrary : 0U;
+  const auto svma = module.symbols->svma_of(file_offset);
+  std::vector<Function> functions = svma ? functions_at(module, *svma) : std::vector<Function>{};
+  if (functions.empty())
+    functions.emplace_back();
+  for (Function& function : functions)
+    if (function.name.empty() && &function != &functions.back())
+      function.name = "[unknown]";
+  Function& outermost = functions.back();  // its name in the symbol table is what all tools show
+  outermost.flags = flags;
+  if (const auto found = module.symbols->find(file_offset))
+    outermost.name = found->name;
+  if (!outermost.name.empty())
+    return {std::move(functions), path, Unnamed::kNone};
+  outermost.name = place_name(module, pid, *mapping, file_offset);
+  outermost.flags |= stream::kSymbolUnresolved;
+  return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
+}
+
+/// "libc.so.6+0x27210".  One frame a function, not one an instruction, where its beginning is
+/// known.
+std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
+                                 std::uint64_t file_offset) const {
+  const auto svma = module.symbols->svma_of(file_offset);
+  if (module.is_stripped && !module.ranges) {
+    const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                                   objects::FileMatch::kAny, &cache_);
+    const auto* image = std::get_if<objects::Image>(&opened);
+    module.ranges = image != nullptr ? unwind::FunctionRanges(*image) : unwind::FunctionRanges();
+  }
+  const auto start = svma && module.ranges ? module.ranges->start_of(*svma) : std::nullopt;
+  return fmt::format("{}+{:#x}", file_name(mapping.file->path),
+                     start.value_or(svma.value_or(file_offset)));
+}
+
+/// As debug information has them; empty if it does not say.
+std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma) const {
+  std::vector<Function> functions;
+  if (!module.inlines)
+    return functions;
+  auto sources = module.inlines->at(svma);
+  if (!detail_.inlined && !sources.empty())
+    sources.erase(sources.begin(), sources.end() - 1);
+  functions.reserve(sources.size());
+  for (const SourceFrame& source : sources) {
+    Function function{.name = source.linkage_name.empty() ? std::string(source.name)
+                                                          : demangle(source.linkage_name),
+                      .flags = stream::kSymbolInlined};
+    if (detail_.lines && source.line > 0) {
+      function.file = source.file;
+      function.line = source.line;
+    }
+    functions.push_back(std::move(function));
+  }
+  return functions;
+}
+
+/// A file that was not found is looked for again where another process has it: the first may have
+/// ended already.
+Resolver::Module& Resolver::module_of(std::uint32_t pid, const stream::Mapping& mapping) {
+  auto& module = modules_[mapping.file];
+  constexpr unsigned kMaxAttempts = 16;
+  if (module && (module->symbols->image() != nullptr || module->tried_pid == pid ||
+                 module->attempts >= kMaxAttempts))
+    return *module;
+  const std::string& build_id = mapping.file->build_id;
+  if (const auto known = by_build_id_.find(build_id); known != by_build_id_.end()) {
+    module = known->second;
+    return *module;
+  }
+  if (!module)
+    module = std::make_shared<Module>();
+  open(*module, pid, mapping);
+  if (!build_id.empty() && module->symbols->image() != nullptr)
+    by_build_id_[build_id] = module;
+  return *module;
+}
+
+void Resolver::open(Module& module, std::uint32_t pid, const stream::Mapping& mapping) {
+  const std::string& path = mapping.file->path;
+  auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                           objects::FileMatch::kAny, &cache_);
+  const auto* failure = std::get_if<objects::OpenFailure>(&opened);
+  if (failure != nullptr && *failure == objects::OpenFailure::kOtherBuildId && module.attempts == 0)
+    say_refused(*mapping.file);
+  if (const auto* found = std::get_if<objects::Image>(&opened))
+    doubtful_files_ += objects::has_other_inode(*found, *mapping.file) ? 1 : 0;
+  module.symbols = std::make_unique<ModuleSymbols>(std::move(opened), path, debug_files_);
+  module.tried_pid = pid;
+  ++module.attempts;
+  const objects::Image* image = module.symbols->image();
+  module.is_library =
+      image == nullptr ? path.find(".so") != std::string::npos : objects::is_shared_library(*image);
+  module.is_stripped = image != nullptr && image->section(".symtab") == nullptr;
+  if (image != nullptr && image->section(".gopclntab") != nullptr)
+    go_files_.insert(path);
+  if (image != nullptr && (detail_.inlined || detail_.lines))
+    module.inlines = std::make_unique<Inlines>(*image, path, debug_files_);
+  if (module.inlines && module.inlines->is_empty())
+    module.inlines.reset();
+  module.symbols->release_file();
+}
+
+void Resolver::say_refused(const stream::MappedFile& file) {
+  constexpr unsigned kMost = 20;
+  if (refused_++ < kMost)
+    say_(fmt::format("{}: its build id is not the recorded {}: not used", pe::quoted(file.path),
+                     objects::hex(file.build_id)));
+}
+
+void Resolver::expect_jit(std::uint32_t pid) {
+  const auto [item, is_new] = jits_.try_emplace(pid);
+  if (!is_new)
+    return;
+  Jit& jit = item->second;
+  const auto status = stream::status_of(static_cast<pid_t>(pid));
+  if (status) {
+    jit.path = fmt::format("/tmp/perf-{}.map", status->pid_in_namespace);
+    jit.root_of = static_cast<pid_t>(pid);
+    jit.owner = status->effective_uid;
+  } else {
+    // Nobody can tell any more whose the process was: only our own files are trusted.
+    jit.path = fmt::format("/tmp/perf-{}.map", pid);
+    jit.owner = ::geteuid();
+  }
+}
+
+void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
+  if (!stream::is_jit_dump_name(path))
+    return;
+  expect_jit(pid);
+  Jit& jit = jits_[pid];
+  auto opened = JitDump::open(path, jit.owner, jit.root_of);
+  if (std::holds_alternative<JitMapFailure>(opened) && jit.root_of != 0)
+    opened = JitDump::open(path, jit.owner);  // the process has ended since
+  if (auto* dump = std::get_if<JitDump>(&opened)) {
+    jit.dump = std::make_unique<JitDump>(std::move(*dump));
+    jit.dump_path = path;
+  }
+}
+
+void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
+                           const OnCodeChange& on_change) {
+  const auto item = jits_.find(pid);
+  if (item == jits_.end())
+    return;
+  Jit& jit = item->second;
+  const auto forget = [&](std::uint64_t start, std::uint64_t end) {
+    const std::size_t had = jit.tables.size();
+    jit.tables.erase(jit.tables.lower_bound(start), jit.tables.lower_bound(end));
+    jit.has_other_tables =
+        jit.has_other_tables || jit.tables.size() < had || (jit.dump && jit.dump->frames_of(start));
+    const auto first = jit.asked.lower_bound(start), behind = jit.asked.lower_bound(end);
+    if (first == behind)
+      return;
+    jit.asked.erase(first, behind);
+    on_change(start, end);
+  };
+  if (jit.dump)
+    jit.dump->advance(time_ns, forget);
+  if (jit.file)
+    jit.file->refresh(forget);
+}
+
+/// A record has the function's entry, and at most those of others; where the section would lie is
+/// not recorded, so it is put where the function's entry is about the function.
+std::unique_ptr<unwind::UnwindTable> Resolver::table_of(const JitFrames& frames) {
+  using unwind::CfiSection;
+  const auto section_at = [&](std::uint64_t svma) {
+    return CfiSection(unwind::CfiFormat::kEhFrame,
+                      {{frames.eh_frame.begin(), frames.eh_frame.end()}, svma});
+  };
+  constexpr std::uint64_t kAnywhere = std::uint64_t{1} << 46;
+  const CfiSection section = section_at(kAnywhere);
+  for (std::size_t number = 0; number < section.fde_count(); ++number)
+    if (const auto fde = section.fde(number);
+        fde && (section.fde_count() == 1 || fde->bytes == frames.code_bytes))
+      return std::make_unique<unwind::UnwindTable>(
+          section_at(kAnywhere + (frames.start - fde->start_svma)));
+  return nullptr;
+}
+
+unwind::UnwindTable* Resolver::jit_table(std::uint32_t pid, std::uint64_t avma) {
+  const auto jit = jits_.find(pid);
+  if (jit == jits_.end() || !jit->second.dump)
+    return nullptr;
+  const auto frames = jit->second.dump->frames_of(avma);
+  if (!frames)
+    return nullptr;
+  constexpr std::size_t kMostTables = std::size_t{1} << 16;
+  if (jit->second.tables.size() >= kMostTables) {
+    jit->second.tables.clear();
+    jit->second.has_other_tables = true;
+  }
+  const auto [table, is_new] = jit->second.tables.try_emplace(frames->start);
+  if (is_new)
+    table->second = table_of(*frames);
+  return table->second.get();
+}
+
+bool Resolver::has_other_jit_tables(std::uint32_t pid) {
+  const auto jit = jits_.find(pid);
+  return jit != jits_.end() && std::exchange(jit->second.has_other_tables, false);
+}
+
+Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
+  expect_jit(pid);
+  Jit& jit = jits_[pid];
+  jit.asked.insert(avma);
+  if (const auto found = jit.dump ? jit.dump->find(avma) : std::nullopt) {
+    Function function{.name = std::string(found->name), .flags = stream::kSymbolJit};
+    if (const auto place = detail_.lines ? jit.dump->line_of(avma) : std::nullopt) {
+      function.file = place->file;
+      function.line = place->line;
+    }
+    return {{std::move(function)}, jit.dump_path, Unnamed::kNone};
+  }
+  Resolved resolved = from_perf_map(jit, pid, avma);
+  if (jit.dump && resolved.unnamed == Unnamed::kNoMap)
+    return unknown(jit.dump->is_unfinished() ? Unnamed::kNotWritten : Unnamed::kNotInMap,
+                   jit.dump_path, stream::kSymbolJit);
+  return resolved;
+}
+
+Resolved Resolver::from_perf_map(Jit& jit, std::uint32_t pid, std::uint64_t avma) {
+  const std::string module = fmt::format("/tmp/perf-{}.map", pid);
+  if (!jit.file && !jit.is_opened) {
+    auto opened = JitMapFile::open(jit.path, jit.owner, jit.root_of);
+    if (std::holds_alternative<JitMapFailure>(opened) && jit.root_of != 0)
+      opened =
+          JitMapFile::open(module, jit.owner);  // the process has ended, its file is still there
+    if (auto* file = std::get_if<JitMapFile>(&opened))
+      jit.file = std::make_unique<JitMapFile>(std::move(*file));
+    else
+      jit.is_opened = std::get<JitMapFailure>(opened) != JitMapFailure::kMissing;
+  }
+  if (!jit.file)
+    return unknown(Unnamed::kNoMap, "//anon");
+  const auto found = jit.file->find(avma);
+  if (!found)
+    return unknown(Unnamed::kNotInMap, module, stream::kSymbolJit);
+  return {{{std::string(found->name), stream::kSymbolJit}}, module, Unnamed::kNone};
+}
+
+void Resolver::load_kernel(std::uint64_t recorded_start) {
+  auto loaded = stream::Kallsyms::load(kallsyms_);
+  if (std::holds_alternative<stream::KallsymsFailure>(loaded)) {
+    kernel_missing_ = Unnamed::kKernelHidden;
+    say_(has_free_descriptors(1)
+             ? "kernel symbols are hidden (kernel.kptr_restrict): run as root, or with CAP_SYSLOG, "
+               "to see them"
+             : "kernel symbols could not be read: too many open files (ulimit -n)");
+    return;
+  }
+  auto& kernel = std::get<stream::Kallsyms>(loaded);
+  if (recorded_start != 0 && kernel.text_start() && *kernel.text_start() != recorded_start) {
+    kernel_missing_ = Unnamed::kOtherKernel;
+    say_("recorded under another kernel, or another boot of this one: kernel frames have no names");
+    return;
+  }
+  kernel_ = std::move(kernel);
+}
+
+Resolved Resolver::kernel(std::uint64_t address, std::uint64_t recorded_start) {
+  if (!kernel_ && !kernel_missing_)
+    load_kernel(recorded_start);
+  constexpr std::uint32_t kUnresolved = stream::kSymbolKernel | stream::kSymbolUnresolved;
+  if (!kernel_)
+    return {{{"[kernel]", kUnresolved}}, "[kernel.kallsyms]", *kernel_missing_};
+  const auto found = kernel_->find(address);
+  if (!found)
+    return {{{"[kernel]", kUnresolved}}, "[kernel.kallsyms]", Unnamed::kNotInKernel};
+  std::string module =
+      found->module == "kernel" ? "[kernel.kallsyms]" : fmt::format("[{}]", found->module);
+  return {{{std::string(found->name), stream::kSymbolKernel}}, std::move(module), Unnamed::kNone};
+}
+
+}  // namespace pe::names

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "names/unnamed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/plural.h"
+#include "base/quote.h"
+
+namespace pe::names {
+
+const char* describe(Unnamed reason) {
+  switch (reason) {
+    case Unnamed::kNone:
+      return "named";
+    case Unnamed::kNotMapped:
+      return "outside of all code, as where code has no frame pointers to follow";
+    case Unnamed::kNoMap:
+      return "made at run time, without a readable perf map or jitdump";
+    case Unnamed::kNotInMap:
+      return "not in the program's perf map or jitdump";
+    case Unnamed::kNotWritten:
+      return "not yet written to the program's jitdump";
+    case Unnamed::kKernelHidden:
+      return "in the kernel, whose symbols are hidden";
+    case Unnamed::kOtherKernel:
+      return "in a kernel that is not running here";
+    case Unnamed::kNotInKernel:
+      return "in the kernel, not in /proc/kallsyms";
+    case Unnamed::kFileMissing:
+      return "in files that are gone";
+    case Unnamed::kBuildIdDiffers:
+      return "in files whose build id differs";
+    case Unnamed::kFileDenied:
+      return "in files that may not be read";
+    case Unnamed::kFileUnusable:
+      return "in files that are no usable ELF";
+    case Unnamed::kStripped:
+      return "in files stripped of symbols";
+    case Unnamed::kNotCovered:
+      return "in no symbol of their file";
+  }
+  return "";
+}
+
+Unnamed reason_of(NoName why) {
+  switch (why) {
+    case NoName::kMissing:
+      return Unnamed::kFileMissing;
+    case NoName::kOtherBuildId:
+      return Unnamed::kBuildIdDiffers;
+    case NoName::kPermission:
+      return Unnamed::kFileDenied;
+    case NoName::kNoSymbols:
+    case NoName::kOtherDebugFile:
+      return Unnamed::kStripped;
+    case NoName::kNotCovered:
+      return Unnamed::kNotCovered;
+    case NoName::kNotRegular:
+    case NoName::kUnreadable:
+    case NoName::kNotElf:
+    case NoName::kUnsupported:
+    case NoName::kDamaged:
+      break;
+  }
+  return Unnamed::kFileUnusable;
+}
+
+std::vector<FrameCounts::Row> FrameCounts::rows() const {
+  std::vector<Row> rows;
+  rows.reserve(modules_.size());
+  for (const Module& module : modules_)
+    for (std::size_t reason = 1; reason < kUnnamedReasons; ++reason)
+      if (module.by_reason[reason] > 0)
+        rows.push_back({*module.name, static_cast<Unnamed>(reason), module.by_reason[reason]});
+  std::ranges::sort(rows, [](const Row& a, const Row& b) {
+    return std::tie(b.frames, a.module, a.reason) < std::tie(a.frames, b.module, b.reason);
+  });
+  return rows;
+}
+
+namespace {
+
+double percent_of(std::uint64_t part, const FrameCounts& counts) {
+  constexpr double kPercent = 100;
+  return counts.frames() == 0
+             ? 0
+             : kPercent * static_cast<double>(part) / static_cast<double>(counts.frames());
+}
+
+}  // namespace
+
+std::string describe(const FrameCounts& counts) {
+  if (counts.unnamed() == 0)
+    return {};
+  std::string text =
+      fmt::format("{} of {} without a name ({:.1f} %)", counts.unnamed(),
+                  plural(counts.frames(), "frame"), percent_of(counts.unnamed(), counts));
+  const char* separator = ": ";
+  for (std::size_t reason = 1; reason < kUnnamedReasons; ++reason) {
+    if (counts.by_reason()[reason] == 0)
+      continue;
+    text += fmt::format("{}{} {}", separator, counts.by_reason()[reason],
+                        describe(static_cast<Unnamed>(reason)));
+    separator = ", ";
+  }
+  return text;
+}
+
+std::vector<FrameCounts::Hiding> FrameCounts::hiding(Unnamed reason) const {
+  std::vector<Hiding> files;
+  for (const Module& module : modules_)
+    if (module.by_reason[static_cast<std::size_t>(reason)] > 0)
+      files.push_back({*module.name, module.hidden_samples});
+  std::ranges::sort(files, [](const Hiding& a, const Hiding& b) {
+    return std::tie(b.samples, a.module) < std::tie(a.samples, b.module);
+  });
+  return files;
+}
+
+namespace {
+
+constexpr double kLeastHiddenPercent = 1;
+
+/// Of the samples.
+double hidden_percent(std::uint64_t samples, const FrameCounts& counts) {
+  constexpr double kPercent = 100;
+  return kPercent * static_cast<double>(samples) /
+         static_cast<double>(std::max<std::uint64_t>(counts.samples(), 1));
+}
+
+}  // namespace
+
+std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
+                                           const std::function<bool(std::string_view)>& is_go) {
+  constexpr std::size_t kMostLines = 3;
+  std::vector<std::string> lines;
+  for (const auto& [module, samples] : counts.hiding(Unnamed::kStripped)) {
+    const double share = hidden_percent(samples, counts);
+    if (share < kLeastHiddenPercent || lines.size() == kMostLines)
+      break;
+    const char* const cure =
+        is_go(module) ? "build it without -ldflags=-s"
+        : has_servers ? "the servers of DEBUGINFOD_URLS do not have them: install its -dbgsym "
+                        "package, or link it without -s"
+                      : "install its -dbgsym package, set DEBUGINFOD_URLS, or link it without -s";
+    lines.push_back(
+        fmt::format("{} is stripped: {:.1f} % of the samples have frames of it without "
+                    "a name; {}",
+                    pe::quoted(module), share, cure));
+  }
+  return lines;
+}
+
+std::string describe_unwritten(const FrameCounts& counts) {
+  std::uint64_t all = 0;
+  const std::vector<FrameCounts::Hiding> dumps = counts.hiding(Unnamed::kNotWritten);
+  for (const FrameCounts::Hiding& dump : dumps)
+    all += dump.samples;
+  if (hidden_percent(all, counts) < kLeastHiddenPercent)
+    return {};
+  return fmt::format(
+      "{}{} is not written to its end: {:.1f} % of the samples have functions without a name; "
+      "record until the program ends, or start node with --perf-basic-prof",
+      pe::quoted(dumps.front().module),
+      dumps.size() == 1 ? "" : fmt::format(", one of {} jitdumps,", dumps.size()),
+      hidden_percent(all, counts));
+}
+
+std::vector<std::string> table(const FrameCounts& counts) {
+  const auto line = [&](std::uint64_t frames, std::string_view module, std::string_view what) {
+    return fmt::format("{:>10} {:>5.1f} %  {}  {}", frames, percent_of(frames, counts), module,
+                       what);
+  };
+  const std::vector<FrameCounts::Row> rows = counts.rows();
+  std::vector<std::string> lines{line(counts.frames(), "all frames", ""),
+                                 line(counts.unnamed(), "without a name", "")};
+  for (std::string& head : lines)
+    head.resize(head.find_last_not_of(' ') + 1);
+  lines.reserve(rows.size() + lines.size());
+  for (const FrameCounts::Row& row : rows)
+    lines.push_back(
+        line(row.frames, row.module.empty() ? "-" : printable(row.module), describe(row.reason)));
+  return lines;
+}
+
+}  // namespace pe::names

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "objects/debug_file.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <initializer_list>
+#include <system_error>
+
+#include "base/io/deflate.h"
+#include "base/io/xz.h"
+#include "objects/debug_link.h"
+
+namespace pe::objects {
+namespace {
+
+constexpr std::uint64_t kMaxLinkBytes = 8192;  ///< a path, a build id
+constexpr std::uint64_t kMaxMiniPackedBytes = std::uint64_t{64} << 20;
+
+/// With its '/' at the end; "" for a name alone, which is in the current folder.
+std::string folder_of(std::string_view path) {
+  return std::string(path.substr(0, path.rfind('/') + 1));
+}
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts)
+    text += part;
+  return text;
+}
+
+bool is_equal(Bytes a, Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+std::optional<std::uint32_t> crc_of(const Image& image) {
+  std::array<std::byte, std::size_t{64} * 1024> block;
+  std::uint32_t crc = 0;
+  for (std::uint64_t at = 0; at < image.size_bytes();) {
+    const auto piece = std::span(block).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), image.size_bytes() - at)));
+    if (!image.read_at(at, piece))
+      return std::nullopt;
+    crc = crc32(crc, piece);
+    at += piece.size();
+  }
+  return crc;
+}
+
+/// The content of a section of a link; nullopt if there is none of that name.
+std::optional<std::vector<std::byte>> link_section(const Image& image, std::string_view name) {
+  const Section* section = image.section(name);
+  if (section == nullptr)
+    return std::nullopt;
+  // One that cannot be read is as bad as one that makes no sense: empty.
+  return image.read(*section, kMaxLinkBytes).value_or(std::vector<std::byte>{});
+}
+
+}  // namespace
+
+const char* describe(DebugRefusal refusal) {
+  switch (refusal) {
+    case DebugRefusal::kBadLink:
+      return "damaged link to a debug file";
+    case DebugRefusal::kUnusable:
+      return "not a usable ELF file";
+    case DebugRefusal::kOtherBuildId:
+      return "build id differs";
+    case DebugRefusal::kOtherCrc:
+      return "CRC differs";
+    case DebugRefusal::kTooLarge:
+      break;
+  }
+  return "too large or damaged";
+}
+
+bool has_symtab(const Image& image) noexcept {
+  const auto sections = image.sections();
+  return std::any_of(sections.begin(), sections.end(),
+                     [](const Section& s) { return s.type == SHT_SYMTAB && s.bytes > 0; });
+}
+
+bool has_debug_info(const Image& image) noexcept {
+  const Section* section = image.section(".debug_info");
+  return section != nullptr && section->type != SHT_NOBITS && section->bytes > 0;
+}
+
+std::optional<DebugFile> DebugFinder::separate(const Image& image, const std::string& path) {
+  if (auto found = by_build_id(image.build_id()))
+    return found;
+  if (auto found = by_link(image, path))
+    return found;
+  if (!search_.fetch || image.build_id().empty())
+    return std::nullopt;
+  const auto fetched = search_.fetch(image.build_id());
+  return fetched ? take_if_same(*fetched, image.build_id(), std::nullopt) : std::nullopt;
+}
+
+std::optional<DebugFile> DebugFinder::alternate(const Image& holder, const std::string& path) {
+  const auto section = link_section(holder, ".gnu_debugaltlink");
+  if (!section)
+    return std::nullopt;
+  const auto link = parse_alt_link(*section);
+  if (!link) {
+    refuse(path, DebugRefusal::kBadLink);
+    return std::nullopt;
+  }
+  if (auto found = by_build_id(link->build_id))
+    return found;
+  const bool is_absolute = link->path.starts_with('/');
+  const std::string named = joined({is_absolute ? search_.sysroot : folder_of(path), link->path});
+  if (auto found = take_if_same(named, link->build_id, std::nullopt))
+    return found;
+  const auto fetched = search_.fetch ? search_.fetch(link->build_id) : std::nullopt;
+  return fetched ? take_if_same(*fetched, link->build_id, std::nullopt) : std::nullopt;
+}
+
+std::optional<Image> DebugFinder::mini(const Image& image, const std::string& path) {
+  const Section* section = image.section(".gnu_debugdata");
+  if (section == nullptr)
+    return std::nullopt;
+  const auto packed = image.read(*section, kMaxMiniPackedBytes);
+  auto bytes = packed ? unxz(*packed, kMaxMiniBytes) : std::nullopt;
+  if (!bytes) {
+    refuse(path + "(.gnu_debugdata)", DebugRefusal::kTooLarge);
+    return std::nullopt;
+  }
+  OpenResult opened = Image::from_memory(std::move(*bytes));
+  if (auto* mini = std::get_if<Image>(&opened))
+    return std::move(*mini);
+  refuse(path + "(.gnu_debugdata)", DebugRefusal::kUnusable);
+  return std::nullopt;
+}
+
+std::optional<Image> DebugFinder::open(const std::string& path) {
+  OpenResult opened = Image::open(path);
+  if (auto* image = std::get_if<Image>(&opened))
+    return std::move(*image);
+  if (std::get<OpenFailure>(opened) != OpenFailure::kMissing)
+    refuse(path, DebugRefusal::kUnusable);
+  return std::nullopt;
+}
+
+void DebugFinder::refuse(const std::string& path, DebugRefusal why) {
+  refused_.emplace(path, why);
+  ++refusals_;
+}
+
+std::optional<DebugFile> DebugFinder::by_build_id(Bytes build_id) {
+  if (build_id.size() < 2)
+    return std::nullopt;
+  const std::string name =
+      joined({"/.build-id/", hex(build_id.first(1)), "/", hex(build_id.subspan(1)), ".debug"});
+  for (const std::string& before : {search_.sysroot, std::string()}) {
+    for (const std::string& root : search_.roots)
+      if (auto found = take_if_same(joined({before, root, name}), build_id, std::nullopt))
+        return found;
+    if (search_.sysroot.empty())
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<DebugFile> DebugFinder::by_link(const Image& image, const std::string& path) {
+  const auto section = link_section(image, ".gnu_debuglink");
+  if (!section)
+    return std::nullopt;
+  const auto link = parse_debug_link(*section);
+  if (!link) {
+    refuse(path, DebugRefusal::kBadLink);
+    return std::nullopt;
+  }
+  for (const std::string& folder : folders_of_link(path))
+    if (auto found = take_if_same(folder + link->file, image.build_id(), link->crc))
+      return found;
+  return std::nullopt;
+}
+
+/// Each with its '/' at the end.
+std::vector<std::string> DebugFinder::folders_of_link(const std::string& path) const {
+  std::vector<std::string> own{folder_of(path)};
+  if (search_.sysroot.empty()) {
+    // A link to a program; /lib, which is a link to /usr/lib.
+    std::error_code failure;
+    const auto real = std::filesystem::canonical(path, failure);
+    if (!failure && folder_of(real.native()) != own.front())
+      own.push_back(folder_of(real.native()));
+  }
+  std::vector<std::string> folders;
+  folders.reserve(own.size() * (2 + search_.roots.size()));
+  for (const std::string& folder : own) {
+    folders.push_back(folder);
+    folders.push_back(folder + ".debug/");
+    const bool is_below = folder.starts_with(search_.sysroot);
+    const std::string inside = is_below ? folder.substr(search_.sysroot.size()) : folder;
+    for (const std::string& root : search_.roots)
+      if (inside.starts_with('/'))
+        folders.push_back(joined({search_.sysroot, root, inside}));
+  }
+  return folders;
+}
+
+std::optional<DebugFile> DebugFinder::take_if_same(const std::string& path, Bytes build_id,
+                                                   std::optional<std::uint32_t> crc) {
+  auto image = open(path);
+  // Links may lead from a stripped file to itself.
+  if (!image || (!has_symtab(*image) && !has_debug_info(*image)))
+    return std::nullopt;
+  std::optional<DebugRefusal> why;
+  if (!build_id.empty() && !image->build_id().empty()) {
+    if (!is_equal(build_id, image->build_id()))
+      why = DebugRefusal::kOtherBuildId;
+  } else if (!crc) {
+    why = DebugRefusal::kOtherBuildId;
+  } else if (image->size_bytes() > kMaxCrcBytes) {
+    why = DebugRefusal::kTooLarge;
+  } else if (crc_of(*image) != crc) {
+    why = DebugRefusal::kOtherCrc;
+  }
+  if (why) {
+    refuse(path, *why);
+    return std::nullopt;
+  }
+  return DebugFile{std::move(*image), path};
+}
+
+}  // namespace pe::objects

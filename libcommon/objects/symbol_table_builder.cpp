@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "objects/symbol_table_builder.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "objects/plt.h"
+
+namespace pe::objects {
+namespace {
+
+// Chromium with symbols has a .strtab of about 200 MB.  Three tables of this
+// size still leave offsets within 32 bits.
+constexpr std::uint64_t kMaxNamesBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxSymbolsBytes = std::uint64_t{1} << 29;
+constexpr std::size_t kChunkSymbols = 16 * 1024;
+// Of two names, this much is compared: hostile tables let a million symbols share a huge one.
+constexpr std::size_t kComparedBytes = 1024;
+
+std::uint32_t clamp_to_u32(std::uint64_t value) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
+}
+
+Binding binding_of(unsigned char info) {
+  switch (ELF64_ST_BIND(info)) {
+    case STB_GLOBAL:
+    case STB_GNU_UNIQUE:
+      return Binding::kGlobal;
+    case STB_WEAK:
+      return Binding::kWeak;
+    default:
+      return Binding::kLocal;
+  }
+}
+
+/// Marks between code and data that Arm and RISC-V put into symbol tables: "$x".
+bool is_mapping_symbol(std::uint16_t machine, char first_of_name) {
+  return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) &&
+         first_of_name == '$';
+}
+
+}  // namespace
+
+void SymbolTableBuilder::add(const Image& image) {
+  // Symbols of a relocatable file count from their section: there is no address to find.
+  if (image.type() == ET_REL)
+    return;
+  code_.clear();
+  for (const Section& section : image.sections())
+    if (section.is_code() && section.bytes > 0)
+      code_.push_back(&section);
+  std::stable_sort(code_.begin(), code_.end(),
+                   [](const Section* a, const Section* b) { return a->svma < b->svma; });
+  for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
+    const auto sections = image.sections();
+    const auto it = std::find_if(sections.begin(), sections.end(),
+                                 [&](const Section& s) { return s.type == type; });
+    if (it != sections.end())
+      add_table(image, *it);
+  }
+  add_plt(image);
+}
+
+void SymbolTableBuilder::finish() {
+  keep_one_per_address();
+  make_entries();
+  make_rests();
+  if (table_.entries_.empty())
+    table_.names_ = {};
+  table_.names_.shrink_to_fit();
+  candidates_ = {};
+}
+
+void SymbolTableBuilder::add_table(const Image& image, const Section& symbols) {
+  if (symbols.type == SHT_NOBITS || symbols.bytes == 0)
+    return;
+  const auto names = add_names(image, symbols.link);
+  if (!names || symbols.bytes > kMaxSymbolsBytes) {
+    table_.damaged_ = true;
+    return;
+  }
+  if (image.is_64_bit())
+    add_symbols<Elf64_Sym>(image, symbols, *names);
+  else
+    add_symbols<Elf32_Sym>(image, symbols, *names);
+}
+
+/// Appends a string table to the names, and a NUL in case it lacks its last.
+std::optional<SymbolTableBuilder::Names> SymbolTableBuilder::add_names(const Image& image,
+                                                                       std::uint32_t section) {
+  if (section >= image.sections().size())
+    return std::nullopt;
+  const Section& table = image.sections()[section];
+  std::vector<char>& names = table_.names_;
+  const std::size_t offset = names.size();
+  if (table.type != SHT_STRTAB || table.bytes > kMaxNamesBytes ||
+      table.bytes > image.size_bytes() ||
+      offset + table.bytes > std::numeric_limits<std::uint32_t>::max() - 1)
+    return std::nullopt;
+  names.resize(offset + table.bytes + 1);
+  if (!image.read_at(table.file_offset,
+                     std::as_writable_bytes(std::span(names).subspan(offset, table.bytes)))) {
+    names.resize(offset);
+    return std::nullopt;
+  }
+  return Names{static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(table.bytes)};
+}
+
+template <typename Sym>
+void SymbolTableBuilder::add_symbols(const Image& image, const Section& symbols, Names names) {
+  std::vector<Sym> chunk;
+  const std::uint64_t count = symbols.bytes / sizeof(Sym);
+  for (std::uint64_t first = 0; first < count; first += chunk.size()) {
+    chunk.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kChunkSymbols, count - first)));
+    if (symbols.file_offset > image.size_bytes() ||
+        !image.read_at(symbols.file_offset + first * sizeof(Sym),
+                       std::as_writable_bytes(std::span(chunk)))) {
+      table_.damaged_ = true;
+      return;
+    }
+    for (const Sym& symbol : chunk)
+      add_symbol(image,
+                 {symbol.st_value, symbol.st_size, symbol.st_name, symbol.st_shndx, symbol.st_info},
+                 names);
+  }
+}
+
+void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol, Names names) {
+  const auto type = ELF64_ST_TYPE(symbol.info);
+  if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+      symbol.section == SHN_UNDEF || symbol.name == 0 || symbol.name >= names.bytes)
+    return;
+  const char* name = table_.names_.data() + names.offset + symbol.name;
+  if (*name == '\0' || is_mapping_symbol(image.machine(), *name))
+    return;
+  RawSymbol placed = symbol;
+  if (image.machine() == EM_ARM)
+    placed.value &= ~std::uint64_t{1};  // the lowest bit says that the code is Thumb
+  const Section* section = code_section_of(image, placed);
+  if (section == nullptr)
+    return;
+  const std::uint64_t left = section->bytes - (placed.value - section->svma);
+  const std::uint64_t extent = placed.bytes == 0 ? left : std::min(placed.bytes, left);
+  candidates_.push_back({placed.value, clamp_to_u32(extent), names.offset + symbol.name,
+                         binding_of(symbol.info), placed.bytes != 0});
+}
+
+/// The code section a symbol says it is in, if its address agrees; or the one its address is in,
+/// for an absolute symbol.
+const Section* SymbolTableBuilder::code_section_of(const Image& image,
+                                                   const RawSymbol& symbol) const {
+  if (symbol.section < SHN_LORESERVE) {
+    if (symbol.section >= image.sections().size())
+      return nullptr;
+    const Section& section = image.sections()[symbol.section];
+    return section.is_code() && section.covers(symbol.value) ? &section : nullptr;
+  }
+  if (symbol.section != SHN_XINDEX && symbol.section != SHN_ABS)
+    return nullptr;
+  if (symbol.section == SHN_ABS && ELF64_ST_TYPE(symbol.info) == STT_NOTYPE)
+    return nullptr;  // a number that somebody named
+  const auto next = std::upper_bound(
+      code_.begin(), code_.end(), symbol.value,
+      [](std::uint64_t svma, const Section* section) { return svma < section->svma; });
+  return next != code_.begin() && (*std::prev(next))->covers(symbol.value) ? *std::prev(next)
+                                                                           : nullptr;
+}
+
+void SymbolTableBuilder::add_plt(const Image& image) {
+  for (const PltStub& stub : named_plt_stubs(image)) {
+    std::vector<char>& names = table_.names_;
+    const std::size_t offset = names.size();
+    if (offset + stub.name.size() + 1 > std::numeric_limits<std::uint32_t>::max())
+      return;
+    names.insert(names.end(), stub.name.begin(), stub.name.end());
+    names.push_back('\0');
+    candidates_.push_back(
+        {stub.svma, stub.bytes, static_cast<std::uint32_t>(offset), Binding::kWeak, true});
+  }
+}
+
+bool SymbolTableBuilder::is_better(const Candidate& a, const Candidate& b) const {
+  const auto alias_of = [&](const Candidate& candidate) {
+    const char* name = table_.names_.data() + candidate.name;
+    const std::size_t limit = std::min(table_.names_.size() - candidate.name, kComparedBytes);
+    return Alias{candidate.has_size, candidate.binding, {name, ::strnlen(name, limit)}};
+  };
+  const Alias alias_a = alias_of(a);
+  const Alias alias_b = alias_of(b);
+  if (is_better_alias(alias_a, alias_b))
+    return true;
+  // The same symbol in both tables, with contradicting sizes: the larger.
+  return !is_better_alias(alias_b, alias_a) && a.extent > b.extent;
+}
+
+void SymbolTableBuilder::keep_one_per_address() {
+  std::sort(candidates_.begin(), candidates_.end(),
+            [](const Candidate& a, const Candidate& b) { return a.svma < b.svma; });
+  std::size_t kept = 0;
+  for (const Candidate& candidate : candidates_) {
+    if (kept > 0 && candidates_[kept - 1].svma == candidate.svma) {
+      if (is_better(candidate, candidates_[kept - 1]))
+        candidates_[kept - 1] = candidate;
+    } else {
+      candidates_[kept++] = candidate;
+    }
+  }
+  candidates_.resize(kept);
+}
+
+/// Candidates to entries; one without a size ends before the next, and with the innermost symbol
+/// with a size that it lies in.
+void SymbolTableBuilder::make_entries() {
+  table_.entries_.reserve(candidates_.size());
+  std::vector<std::uint64_t> open_ends;  // of symbols with a size, decreasing
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const Candidate& candidate = candidates_[i];
+    while (!open_ends.empty() && open_ends.back() <= candidate.svma)
+      open_ends.pop_back();
+    std::uint64_t extent = candidate.extent;
+    if (candidate.has_size) {
+      const std::uint64_t end = candidate.svma + extent;
+      while (!open_ends.empty() && open_ends.back() <= end)
+        open_ends.pop_back();
+      open_ends.push_back(end);
+    } else {
+      if (i + 1 < candidates_.size())
+        extent = std::min(extent, candidates_[i + 1].svma - candidate.svma);
+      if (!open_ends.empty())
+        extent = std::min(extent, open_ends.back() - candidate.svma);
+    }
+    table_.entries_.push_back({candidate.svma, static_cast<std::uint32_t>(extent), candidate.name});
+  }
+}
+
+/// Between the end of one entry and the start of the next, the innermost of those around both.
+void SymbolTableBuilder::make_rests() {
+  const auto& entries = table_.entries_;
+  const auto end_of = [&](std::uint32_t i) { return entries[i].svma + entries[i].bytes; };
+  std::vector<std::uint32_t> open;  // entries not ended yet; their ends decrease
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    while (!open.empty() && end_of(open.back()) <= end_of(i))
+      open.pop_back();
+    std::uint64_t at = end_of(i);
+    const std::uint64_t next =
+        i + 1 < entries.size() ? entries[i + 1].svma : std::numeric_limits<std::uint64_t>::max();
+    while (!open.empty() && at < next) {
+      const std::uint64_t end = std::min(next, end_of(open.back()));
+      if (at < end)
+        table_.rests_.push_back({at, end, open.back()});
+      at = std::max(at, end);
+      if (end_of(open.back()) <= at)
+        open.pop_back();
+    }
+    // What ended before the next entry is of no use to it.
+    if (end_of(i) > next)
+      open.push_back(i);
+  }
+}
+
+}  // namespace pe::objects

@@ -1,0 +1,61 @@
+// Builds a SymbolTable: collect candidates, one per address, then their extents.
+// Private to elf/.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/alias.h"
+#include "objects/symbol_table.h"
+
+namespace pe::objects {
+
+class SymbolTableBuilder {
+ public:
+  explicit SymbolTableBuilder(SymbolTable& table) : table_(table) {}
+
+  /// Adds what `image` says; call finish() after the last.
+  void add(const Image& image);
+  void finish();
+
+ private:
+  struct Candidate {
+    std::uint64_t svma;
+    std::uint32_t extent;  ///< its size if it has one, or what is left of its section
+    std::uint32_t name;    ///< offset in table_.names_
+    Binding binding;
+    bool has_size;
+  };
+  /// The part of Elf64_Sym and Elf32_Sym that counts here.
+  struct RawSymbol {
+    std::uint64_t value, bytes;
+    std::uint32_t name;
+    std::uint16_t section;
+    unsigned char info;
+  };
+  /// A string table's place in table_.names_.
+  struct Names {
+    std::uint32_t offset, bytes;
+  };
+
+  void add_table(const Image& image, const Section& symbols);
+  template <typename Sym>
+  void add_symbols(const Image& image, const Section& symbols, Names names);
+  void add_symbol(const Image& image, const RawSymbol& symbol, Names names);
+  void add_plt(const Image& image);
+  std::optional<Names> add_names(const Image& image, std::uint32_t section);
+  [[nodiscard]] const Section* code_section_of(const Image& image, const RawSymbol& symbol) const;
+
+  [[nodiscard]] bool is_better(const Candidate& a, const Candidate& b) const;
+  void keep_one_per_address();
+  void make_entries();
+  void make_rests();
+
+  SymbolTable& table_;
+  std::vector<Candidate> candidates_;
+  std::vector<const Section*> code_;  ///< of the image being added
+};
+
+}  // namespace pe::objects

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "picture/picture.h"
+
+#include <fmt/format.h>
+
+#include "picture/numbers.h"
+
+namespace pe::picture {
+
+EmbeddedTree embed_for_page(const CallTree& tree, const Layout& layout, const EmbedRequest& request,
+                            double usable_width) {
+  if (request.limit == 0)
+    return {};
+  EmbeddedTree embedded = embed_tree(tree, request);
+  const double pixel = layout.boxes.front().count.as_double() / usable_width;
+  if (embedded.left_out > 0 && embedded.smallest.as_double() > pixel)
+    embedded.bytes.clear();
+  return embedded;
+}
+
+std::string left_out_text(const EmbeddedTree& embedded, double factor,
+                          std::string_view count_name) {
+  if (embedded.left_out == 0 || embedded.bytes.empty())
+    return {};
+  return fmt::format(" {} frames counted fewer than {} {} are not in this file.",
+                     grouped_count({.whole = embedded.left_out}, 1),
+                     grouped_count(embedded.smallest, factor), count_name);
+}
+
+std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLooks& looks,
+                         const EmbeddedTree& embedded, Output& out) {
+  PageWriter page(style, out);
+  page.begin();
+  std::string start;
+  std::string count;
+  for (const Box& box : layout.boxes) {
+    const Rgb fill = looks.color(box.node);
+    if (page.is_narrow(box.left, box.right)) {
+      page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
+      continue;
+    }
+    const std::string detail = looks.detail(box);
+    start.clear();
+    append_count(start, box.start);
+    count.clear();
+    append_count(count, box.count);
+    page.frame({.name = box.node == kRoot ? "all" : looks.name(box.node),
+                .detail = detail,
+                .fill = fill,
+                .depth = box.depth,
+                .left = box.left,
+                .right = box.right,
+                .start = start,
+                .count = count,
+                .extra = looks.extra(box.node)});
+  }
+  page.embed(embedded.bytes);
+  page.end();
+  return page.replaced();
+}
+
+}  // namespace pe::picture

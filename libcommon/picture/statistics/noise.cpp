@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "picture/statistics/noise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "picture/statistics/many_tests.h"
+
+namespace pe::picture {
+namespace {
+
+/// Of all, for a frame to be asked about where counts are no samples: below that, one burst in one
+/// run is all that there is to see.
+constexpr double kLeastShare = 0.001;
+/// Samples that a frame must have, on the average of runs, for its spread to tell about others.
+constexpr double kTellingSamples = 5;
+
+/// Fewer samples of more worth: Rao and Scott, Biometrics 48 (1992) 577-585.
+Seen worth(Seen seen, double spread) { return {seen.hits / spread, seen.of / spread}; }
+
+/// Holm's procedure finds a little more than intervals that hold together; such an interval ends
+/// at 0 (Strassburger and Bretz, Statistics in Medicine 27, 2008, 4914-4927).
+Interval agreeing(Interval interval, bool is_beyond, double change) {
+  if (!is_beyond)
+    return {std::min(interval.low, 0.0), std::max(interval.high, 0.0)};
+  return change > 0 ? Interval{std::max(interval.low, 0.0), interval.high}
+                    : Interval{interval.low, std::min(interval.high, 0.0)};
+}
+
+}  // namespace
+
+NoiseJudge::NoiseJudge(Experiment experiment) : experiment_(std::move(experiment)) {
+  const double per_sample = has_samples() ? experiment_.counts_per_sample : 1;
+  std::size_t runs = 0;
+  const auto look = [&](const std::vector<double>& totals, Seen& side) {
+    for (const double total : totals) {
+      const bool is_any = total > 0;
+      runs += is_any ? 1 : 0;
+      looks_.push_back(!is_any         ? 0
+                       : is_absolute() ? experiment_.work[looks_.size()]
+                                       : total / per_sample);
+      side.of += looks_.back();
+    }
+  };
+  look(experiment_.before, before_);
+  look(experiment_.after, after_);
+  if (before_.of > 0 && after_.of > 0)
+    degrees_ = static_cast<double>(runs) - 2;
+}
+
+void NoiseJudge::add(std::span<const double> counts) {
+  const double per_sample = has_samples() ? experiment_.counts_per_sample : 1;
+  Frame frame{.before = before_, .after = after_, .squares = 0};
+  const std::size_t first_after = experiment_.before.size();
+  for (std::size_t run = 0; run < counts.size(); ++run)
+    (run < first_after ? frame.before : frame.after).hits += counts[run] / per_sample;
+  if (has_runs()) {
+    for (std::size_t run = 0; run < counts.size(); ++run) {
+      if (looks_[run] <= 0)
+        continue;
+      const double rate = (run < first_after ? frame.before : frame.after).rate();
+      const double distance = counts[run] / per_sample / looks_[run] - rate;
+      frame.squares += looks_[run] * distance * distance;
+    }
+  }
+  numbers_.push_back(frames_.size());
+  frames_.push_back(frame);
+}
+
+void NoiseJudge::add_same_as(std::size_t index) { numbers_.push_back(numbers_[index]); }
+
+/// What drawing alone makes a rate vary by, for one look.
+double NoiseJudge::variance_unit(const Frame& frame) const {
+  const double rate = (frame.before.hits + frame.after.hits) / (before_.of + after_.of);
+  return is_absolute() ? rate : rate * (1 - rate);
+}
+
+double NoiseJudge::smallest_p_value_of(const Frame& frame) const {
+  const double hits = frame.before.hits + frame.after.hits;
+  if (experiment_.least_growth && hits <= *experiment_.least_growth * after_.of)
+    return 1;
+  if (has_samples())
+    return smallest_p_value(hits, before_.of, after_.of);
+  return hits < kLeastShare * (before_.of + after_.of) ? 1 : 0;
+}
+
+/// Which frames are asked about.
+std::vector<std::size_t> NoiseJudge::questions() const {
+  std::vector<double> smallest;
+  smallest.reserve(frames_.size());
+  for (const Frame& frame : frames_)
+    smallest.push_back(smallest_p_value_of(frame));
+  const double limit = asked_below(smallest, kLevel);
+  std::vector<std::size_t> asked;
+  for (std::size_t i = 0; i < smallest.size(); ++i)
+    if (smallest[i] <= limit)
+      asked.push_back(i);  // NOLINT(performance-inefficient-vector-operation): few of many
+  return asked;
+}
+
+/// What a run's rate varies by, in the mean over frames of that rate, drawing included: programs
+/// wobble by a part of what they do, so that hot frames exceed drawing by more than rare ones.
+double NoiseJudge::usual_variance(const Frame& frame) const {
+  const double rate = (frame.before.hits + frame.after.hits) / (before_.of + after_.of);
+  const double look = (before_.of + after_.of) / (degrees_ + 2);
+  return variance_unit(frame) + wobble_ * rate * rate * look;
+}
+
+/// Chooses wobble_ so that the `telling` frames vary by usual_variance() in the mean.
+void NoiseJudge::fit_wobble(const std::vector<std::size_t>& telling) {
+  const auto mean_excess = [&](double wobble) {
+    wobble_ = wobble;
+    double sum = 0;
+    for (const std::size_t i : telling)
+      sum += frames_[i].squares / degrees_ / usual_variance(frames_[i]);
+    return sum - static_cast<double>(telling.size());
+  };
+  double low = 0;
+  double high = 16;  // runs that have nothing in common
+  constexpr int kHalvings = 50;
+  for (int i = 0; i < kHalvings && high > 0; ++i) {
+    const double middle = (low + high) / 2;
+    (mean_excess(middle) > 0 ? low : high) = middle;
+  }
+  wobble_ = high;
+}
+
+/// How many times what drawing alone would make them their runs differ by.
+std::vector<double> NoiseJudge::spreads_of(const std::vector<std::size_t>& questions) {
+  std::vector<double> spreads(questions.size(), 1);
+  if (!has_runs())
+    return spreads;
+  if (has_samples())
+    learn_common(questions);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const Frame& frame = frames_[questions[i]];
+    const double unit = variance_unit(frame);
+    const double usual = usual_variance(frame);
+    if (unit > 0)
+      spreads[i] = common_.with(frame.squares / degrees_ / usual, degrees_) * usual / unit;
+    if (has_samples())  // runs do not differ by less than drawing makes them
+      spreads[i] = std::max(spreads[i], 1.0);
+  }
+  return spreads;
+}
+
+/// What frames have in common; where counts are no samples, each stands for itself.
+void NoiseJudge::learn_common(const std::vector<std::size_t>& questions) {
+  std::vector<std::size_t> telling;
+  for (const std::size_t i : questions) {
+    const double hits = frames_[i].before.hits + frames_[i].after.hits;
+    if (hits >= kTellingSamples * static_cast<double>(looks_.size()) &&
+        variance_unit(frames_[i]) > 0)
+      telling.push_back(i);
+  }
+  fit_wobble(telling);
+  std::vector<double> own;
+  own.reserve(telling.size());
+  for (const std::size_t i : telling)
+    own.push_back(frames_[i].squares / degrees_ / usual_variance(frames_[i]));
+  common_ = common_spread(own, degrees_);
+}
+
+/// Of a frame that is not asked about.
+double NoiseJudge::usual_spread(const Frame& frame) const {
+  const double unit = variance_unit(frame);
+  const double spread = unit > 0 ? common_.spread * usual_variance(frame) / unit : 1;
+  return has_samples() ? std::max(1.0, spread) : spread;
+}
+
+/// Standard error of the change.
+double NoiseJudge::error_of(const Frame& frame, double spread) const {
+  return std::sqrt(spread * variance_unit(frame) * (1 / before_.of + 1 / after_.of));
+}
+
+/// Both tests are symmetric, and two-sided by doubling.
+double NoiseJudge::p_value_of(const Frame& frame, double spread) const {
+  const double p_value = two_sided_p_value_of(frame, spread);
+  if (!experiment_.least_growth)
+    return p_value;
+  return frame.after.rate() > frame.before.rate() ? p_value / 2 : 1;
+}
+
+double NoiseJudge::two_sided_p_value_of(const Frame& frame, double spread) const {
+  double p_value = 0;
+  if (has_samples()) {
+    const Seen before = worth(frame.before, spread);
+    const Seen after = worth(frame.after, spread);
+    p_value = is_absolute() ? rate_p_value(before, after) : share_p_value(before, after);
+  }
+  if (!has_runs())
+    return p_value;
+  const double error = error_of(frame, spread);
+  const double change = frame.after.rate() - frame.before.rate();
+  const double t = error > 0 ? change / error : 0;
+  return std::max(p_value, t_p_value(t, common_.degrees + degrees_));
+}
+
+/// How many standard errors intervals of this level reach on either side.
+double NoiseJudge::reach_of(double level) const {
+  return t_of_p_value(
+      level, has_runs() ? common_.degrees + degrees_ : std::numeric_limits<double>::infinity());
+}
+
+Interval NoiseJudge::interval_of(const Frame& frame, double spread, double reach) const {
+  if (has_runs()) {
+    const double change = frame.after.rate() - frame.before.rate();
+    const double half = reach * error_of(frame, spread);
+    if (is_absolute())
+      return {change - half, change + half};
+    return {std::max(-1.0, change - half), std::min(1.0, change + half)};  // shares
+  }
+  return is_absolute() ? rate_interval(frame.before, frame.after, reach)
+                       : share_interval(frame.before, frame.after, reach);
+}
+
+std::vector<Change> NoiseJudge::judge() {
+  std::vector<Change> changes(numbers_.size());
+  if (!(before_.of > 0 && after_.of > 0) || (!has_samples() && !has_runs()))
+    return changes;
+  const std::vector<std::size_t> asked = questions();
+  const std::vector<double> spreads = spreads_of(asked);
+  std::vector<double> p_values;
+  p_values.reserve(asked.size());
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    p_values.push_back(p_value_of(frames_[asked[i]], spreads[i]));
+  const Decision decision = holm(p_values, kLevel);
+
+  const double reach =
+      reach_of(kLevel / static_cast<double>(std::max<std::size_t>(1, asked.size())));
+  std::vector<Change> of_frames(frames_.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < frames_.size(); ++i) {
+    const bool is_asked = next < asked.size() && asked[next] == i;
+    const double spread = is_asked ? spreads[next] : usual_spread(frames_[i]);
+    Change& change = of_frames[i];
+    change.noise = !is_asked                              ? Noise::kTooRare
+                   : p_values[next] <= decision.threshold ? Noise::kBeyond
+                                                          : Noise::kWithin;
+    change.interval =
+        agreeing(interval_of(frames_[i], spread, reach), change.noise == Noise::kBeyond,
+                 frames_[i].after.rate() - frames_[i].before.rate());
+    next += is_asked ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < numbers_.size(); ++i)
+    changes[i] = of_frames[numbers_[i]];
+  return changes;
+}
+
+}  // namespace pe::picture

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include "picture/svg/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/take_until.h"
+#include "base/utf8.h"
+#include "page_assets.h"
+#include "picture/svg/base64.h"
+#include "picture/svg/escape.h"
+
+namespace pe::picture {
+namespace {
+
+constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
+
+std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
+
+/// Is white easier to read on `c` than black?  Relative luminance and the
+/// threshold where both have the same contrast are those of WCAG 2.1.
+bool is_dark(Rgb c) {
+  const auto linear = [](std::uint8_t channel) {
+    const double v = channel / 255.0;
+    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
+}
+
+/// Comments must not hold two dashes side by side (XML 1.0, 2.5).
+std::string in_comment(std::string_view text) {
+  std::string kept;
+  kept.reserve(text.size());
+  for (const char c : text) {
+    if (c == '-' && kept.ends_with('-'))
+      kept += ' ';
+    kept += c;
+  }
+  return kept;
+}
+
+constexpr std::string_view kReading =
+    "Every box is a function; the box on its root side is its caller. The width of a box is its "
+    "share of all {}. The order from left to right is {}.";
+
+}  // namespace
+
+bool is_page_id(std::string_view id) {
+  // Of this file and of the page's script.
+  constexpr std::string_view kIds[] = {
+      "background", "bar",      "cursor", "details", "frames",    "head",       "heavy",
+      "hover",      "invert",   "legend", "matched", "page-desc", "page-title", "profile",
+      "search",     "subtitle", "title",  "unzoom",  "voice",
+  };
+  return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
+}
+
+std::string fitted_label(std::string_view name, double width, const Geometry& geometry) {
+  const double fitting = width / (geometry.font_size * geometry.font_width);
+  if (!(fitting >= 3))
+    return {};
+  const auto limit = static_cast<std::size_t>(std::min(fitting, 1e9));
+  std::size_t characters = 0;
+  std::size_t cut = 0;  // bytes of the first limit - 2 characters
+  for (std::size_t at = 0; at < name.size(); ++characters) {
+    if (characters + 2 == limit)
+      cut = at;
+    if (characters == limit)
+      return std::string(name.substr(0, cut)) + "..";
+    at += first_code_point(name.substr(at)).size;
+  }
+  return std::string(name);
+}
+
+void PageWriter::escaped(std::string_view text) {
+  replaced_ += append_escaped(text_, text, is_ascii());
+}
+
+void PageWriter::attribute(std::string_view name, std::string_view value) {
+  text_.append(" ").append(name).append("=\"");
+  escaped(value);
+  text_ += '"';
+}
+
+void PageWriter::attribute(std::string_view name, double value) {
+  text_.append(" ").append(name).append("=\"");
+  append_tenths(text_, tenths(value));
+  text_ += '"';
+}
+
+void PageWriter::notes() {
+  if (style_.notes.empty())
+    return;
+  text_ += "<!-- NOTES:";
+  std::string_view separator = " ";
+  const std::string notes = in_comment(style_.notes) + "\n";
+  for (std::string_view left = notes; const auto line = take_until(left, '\n'); separator = "\n") {
+    text_ += separator;
+    replaced_ += append_clean(text_, *line, is_ascii());
+  }
+  text_ += " -->\n";
+}
+
+void PageWriter::open_document(double height) {
+  const double width = style_.geometry.width;
+  text_ += "<?xml version=\"1.0\"";
+  attribute("encoding", style_.encoding);
+  text_ += " standalone=\"yes\"?>\n";
+  notes();
+  text_ +=
+      "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
+      "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
+  if (style_.is_auto_width)
+    text_ += R"( width="100%" preserveAspectRatio="xMidYMin meet")";
+  else
+    attribute("width", width);
+  attribute("height", height);
+  text_ += " viewBox=\"0 0 ";
+  append_tenths(text_, tenths(width));
+  text_ += ' ';
+  append_tenths(text_, tenths(height));
+  text_ += '"';
+  attribute("font-family", style_.font_type + ", \"DejaVu Sans\", sans-serif");
+  attribute("font-size", style_.geometry.font_size);
+  text_ += ">\n<title id=\"page-title\">";
+  escaped(style_.title);
+  text_ += "</title>\n<desc id=\"page-desc\">";
+  escaped(fmt::format(kReading, style_.count_name, style_.order));
+  if (!style_.summary.empty()) {
+    text_ += ' ';
+    append_escaped(text_, style_.summary,
+                   is_ascii());  // not counted: its names are those of frames
+  }
+  text_ += "</desc>\n";
+  styles();
+  text_ += R"(<defs><linearGradient id="background" x1="0" y1="0" x2="0" y2="1">)";
+  text_ += fmt::format(R"(<stop offset="5%" stop-color="{}"/><stop offset="95%" stop-color="{}"/>)",
+                       color_text(style_.background.top), color_text(style_.background.bottom));
+  text_ +=
+      "</linearGradient></defs>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
+}
+
+/// The dark rules come last, and so win where they apply.
+void PageWriter::styles() {
+  text_.append("<style><![CDATA[\n").append(kPageStyle);
+  if (style_.theme == Theme::kAuto)
+    text_.append("@media (prefers-color-scheme: dark) {\n").append(kPageDarkStyle).append("}\n");
+  else if (style_.theme == Theme::kDark)
+    text_.append(kPageDarkStyle);
+  text_ += "]]></style>\n";
+}
+
+/// `start`: the attributes that say where it stands from left to right.
+void PageWriter::text(std::string_view start, double y, std::string_view content) {
+  text_.append("<text ").append(start);
+  attribute("y", y);
+  text_ += '>';
+  escaped(content);
+  text_ += "</text>\n";
+}
+
+/// Title and buttons; the script shows what only it can serve, and keeps them in view over
+/// the frames.  Places are shares of the width, which the script may change.
+void PageWriter::head() {
+  const Geometry& g = style_.geometry;
+  text_ += R"(<g id="head"><rect class="hidden" width="100%")";
+  attribute("height", g.title_y() + g.font_size * 2 / 3);
+  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.top));
+  text(R"(id="title" x="50%")", g.title_y(), style_.title);
+  const auto button = [&](std::string_view id, std::string_view side, double x,
+                          std::string_view label) {
+    std::string start =
+        fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0" {}=")", id,
+                    side == "dx" ? " right" : "", side == "dx" ? R"(x="100%" dx)" : "x");
+    append_tenths(start, tenths(x));
+    text(start + '"', g.title_y(), label);
+  };
+  const auto from_right = [&](double letters) {
+    return -Geometry::kSideMargin - letters * g.font_size * g.font_width;
+  };
+  button("unzoom", "x", Geometry::kSideMargin, "Reset Zoom");
+  button("invert", "dx", from_right(27), "Inverted");
+  button("heavy", "dx", from_right(14), "Left heavy");
+  button("search", "dx", from_right(0), "Search");
+  text_ += "</g>\n";
+}
+
+/// One line that the browser centres: squares, and what their colours mean.
+void PageWriter::legend() {
+  text_ += R"(<text id="legend" x="50%")";
+  attribute("y", style_.geometry.legend_y());
+  text_ += '>';
+  for (const LegendEntry& entry : style_.legend) {
+    text_ += fmt::format("<tspan dx=\"1em\" fill=\"{}\">\u25A0</tspan><tspan dx=\"0.4em\">",
+                         color_text(entry.color));
+    escaped(entry.meaning);
+    text_ += "</tspan>";
+  }
+  text_ += "</text>\n";
+}
+
+/// Details on the left, what matches a search on the right.
+void PageWriter::bar() {
+  const Geometry& g = style_.geometry;
+  // The bar has a ground of its own, because the script keeps it in view over the frames.
+  text_ += R"(<g id="bar"><rect x="0" width="100%")";
+  attribute("y", g.height() - g.bottom_margin() + 2);
+  attribute("height", g.bottom_margin() - 2);
+  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.bottom));
+  std::string side = "x=\"";
+  append_tenths(side, tenths(Geometry::kSideMargin));
+  text(R"(id="details" class="hint" )" + side + '"', g.details_y(),
+       fmt::format("Width is the share of all {}; the x-axis is {}time.", style_.count_name,
+                   style_.is_timeline ? "" : "not "));
+  side = "dx=\"";
+  append_tenths(side, -tenths(Geometry::kSideMargin));
+  text(R"(id="matched" class="right" role="status" x="100%" )" + side + '"', g.details_y(), "");
+  text_ += "</g>\n";
+}
+
+/// What the script must know is in attributes of the frames' group.
+void PageWriter::begin() {
+  const Geometry& g = style_.geometry;
+  open_document(g.height());
+  if (g.has_subtitle)
+    text(R"(id="subtitle" x="50%")", g.subtitle_y(), style_.subtitle);
+  if (g.has_legend)
+    legend();
+  text_ += R"(<g id="frames")";
+  attribute("data-margin", Geometry::kSideMargin);
+  attribute("data-width", g.usable_width());
+  attribute("data-inset", kTextInset);
+  attribute("data-top", g.top_margin());
+  attribute("data-first", g.inverted ? g.frame_y(0) : g.top_margin());
+  attribute("data-bottom", g.bottom_margin());
+  attribute("data-row", g.frame_height);
+  text_ += fmt::format(R"( data-levels="{}" data-minwidth="{}" data-factor="{}")", g.levels,
+                       style_.min_width, style_.factor);
+  if (g.inverted)
+    text_ += R"( data-inverted="")";
+  if (style_.is_auto_width)
+    text_ += R"( data-autowidth="")";
+  attribute("data-countname", style_.count_name);
+  attribute("data-nametype", style_.name_type);
+  text_ += ">\n";
+}
+
+void PageWriter::label(const Frame& frame, double x) {
+  const std::string label = fitted_label(frame.name, frame.right - frame.left, style_.geometry);
+  if (label.empty())
+    return;
+  const Geometry& g = style_.geometry;
+  text_ += "<text";
+  attribute("x", x + kTextInset);
+  // The middle of the letters, not of the line, in the middle of the frame.
+  attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
+  text_ += '>';
+  append_escaped(text_, label, is_ascii());  // not counted: the <title> was
+  text_ += "</text>";
+}
+
+void PageWriter::open_link(const FrameExtra* extra) {
+  if (extra == nullptr || extra->link.empty())
+    return;
+  text_ += "<a";
+  for (const Attribute& a : extra->link)
+    attribute(a.name, a.value);
+  text_ += '>';
+}
+
+/// The tags up to the frame's rectangle.
+void PageWriter::open_group(const Frame& frame) {
+  const FrameExtra* extra = frame.extra;
+  open_link(extra);
+  text_ += "<g";
+  std::string classes = is_dark(frame.fill) ? "dark" : "";
+  if (extra != nullptr) {
+    for (const Attribute& a : extra->group) {
+      if (a.name == "class")
+        classes += (classes.empty() ? "" : " ") + a.value;
+      else
+        attribute(a.name, a.value);
+    }
+  }
+  if (!classes.empty())
+    attribute("class", classes);
+  fmt::format_to(std::back_inserter(text_), " data-at=\"{} {} {}\"", frame.start, frame.count,
+                 frame.depth);
+  const bool has_title = extra != nullptr && !extra->title.empty();
+  if (has_title)  // the name cannot be read from it
+    attribute("data-name", frame.name);
+  text_ += "><title>";
+  if (has_title) {
+    escaped(extra->title);
+  } else {
+    escaped(frame.name);
+    text_ += " (";
+    escaped(frame.detail);
+    text_ += ')';
+  }
+  text_ += "</title>";
+}
+
+void PageWriter::frame(const Frame& frame) {
+  const Geometry& g = style_.geometry;
+  open_group(frame);
+  text_ += "<rect";
+  const long long left = tenths(frame.left);
+  text_ += " x=\"";
+  append_tenths(text_, left);
+  text_ += "\" width=\"";
+  append_tenths(text_, tenths(frame.right) - left);
+  text_ += '"';
+  attribute("y", g.frame_y(frame.depth));
+  attribute("height", g.frame_height - 1);
+  fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", frame.fill.r, frame.fill.g,
+                 frame.fill.b);
+  label(frame, static_cast<double>(left) / 10);
+  text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
+/// In pieces, because parsers refuse a text of more than 10 million characters.
+void PageWriter::embedded_tree() {
+  constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding within
+  for (std::size_t at = 0; at < tree_.size(); at += kPiece) {
+    text_ += "<metadata class=\"tree\">";
+    append_base64(text_, tree_.substr(at, kPiece));
+    text_ += "</metadata>\n";
+    out_.write(text_);
+    text_.clear();
+  }
+}
+
+void PageWriter::end() {
+  narrow_.append_paths(text_, style_.geometry);
+  text_ += "</g>\n";
+  head();
+  bar();
+  embedded_tree();
+  text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
+  out_.write(text_);
+  text_.clear();
+}
+
+void PageWriter::error_page(std::string_view message) {
+  const double height = 5 * style_.geometry.font_size;
+  open_document(height);
+  text(R"(id="title" x="50%")", height / 2, message);
+  text_ += "</svg>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
+}  // namespace pe::picture

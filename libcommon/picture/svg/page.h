@@ -1,0 +1,134 @@
+// The page: an SVG document that stands alone, with its style and its script.
+//
+// Without script it is a picture whose rectangles have a <title>; the script
+// (page/*.js) adds zoom, search and the details bar.  Values reach the script
+// as attributes, never as program text, so no name can become code.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/io/output.h"
+#include "picture/svg/colors.h"
+#include "picture/svg/geometry.h"
+#include "picture/svg/narrow_runs.h"
+
+namespace pe::picture {
+
+/// Ink and ground of what surrounds the frames.
+enum class Theme {
+  kAuto,   ///< light or dark as the reader prefers
+  kLight,  ///< with the background of the style
+  kDark,
+};
+
+/// Texts and looks of a page; texts are escaped when written.
+struct PageStyle {
+  Geometry geometry;
+  std::string title, subtitle;
+  std::string font_type = "Verdana";
+  std::string count_name = "samples";
+  std::string name_type = "Function:";  ///< stands before a name in the details bar
+  Background background{};
+  Theme theme = Theme::kAuto;
+  /// As wide as the window, where the script runs; the geometry's width elsewhere.
+  bool is_auto_width = false;
+  /// Frames below a pixel are drawn as runs; what they were is in the embedded tree.
+  bool merges_narrow = false;
+  std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
+  bool is_timeline = false;                                    ///< the x-axis is time
+  double min_width = 0.1;           ///< pixels: the script does not draw narrower frames
+  double factor = 1;                ///< by which the script multiplies the counts it shows
+  std::string summary;              ///< of the profile, for those who cannot see the picture
+  std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
+  std::string notes;                ///< a comment in the file; empty: none
+  /// As the file declares it.  In any but UTF-8, what is not ASCII is written as
+  /// references, so that every encoding that extends ASCII is right.
+  std::string encoding = "UTF-8";
+};
+
+struct Attribute {
+  std::string name;   ///< fit for XML
+  std::string value;  ///< escaped when written
+};
+
+/// What a user wants of the frames of one name.
+struct FrameExtra {
+  std::string title;             ///< instead of name and detail; empty: none
+  std::vector<Attribute> group;  ///< of the element around the frame
+  std::vector<Attribute> link;   ///< of the link that the frame is; empty: it is none
+};
+
+/// One rectangle.
+struct Frame {
+  std::string_view name;    ///< bytes of unknown origin
+  std::string_view detail;  ///< "1,234 samples, 12.34%"
+  Rgb fill{};
+  std::uint32_t depth = 0;
+  double left = 0, right = 0;     ///< edges, in pixels
+  std::string_view start, count;  ///< decimal numbers: the exact edges, in counts
+  const FrameExtra* extra = nullptr;
+};
+
+/// Writes a page piece by piece.
+class PageWriter {
+ public:
+  /// Both must outlive the writer.
+  PageWriter(const PageStyle& style, Output& out) : style_(style), out_(out) {}
+
+  /// Everything before the first frame.
+  void begin();
+  /// Is a frame with these edges drawn by narrow_frame(), not by frame()?
+  [[nodiscard]] bool is_narrow(double left, double right) const noexcept {
+    return style_.merges_narrow && right - left < 1;
+  }
+  /// Frames come depth first, callers before callees, the root first.
+  void frame(const Frame& frame);
+  void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
+  /// The call tree for the script, in the form of picture/embed.h; once, before end().
+  void embed(std::string_view tree) { tree_ = tree; }
+  /// Everything after the last frame.
+  void end();
+
+  /// Writes a whole page that shows only `message`.
+  void error_page(std::string_view message);
+
+  /// How many characters were not fit for XML and became U+FFFD.
+  [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
+
+ private:
+  void open_document(double height);
+  void notes();
+  void head();
+  void legend();
+  void bar();
+  void styles();
+  void embedded_tree();
+  void text(std::string_view start, double y, std::string_view content);
+  void attribute(std::string_view name, std::string_view value);
+  void attribute(std::string_view name, double value);
+  void escaped(std::string_view text);
+  void label(const Frame& frame, double x);
+  void open_link(const FrameExtra* extra);
+  void open_group(const Frame& frame);
+  [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }
+
+  const PageStyle& style_;
+  Output& out_;
+  std::string text_;  ///< being made up, then written at once
+  NarrowRuns narrow_;
+  std::string_view tree_;
+  std::uint64_t replaced_ = 0;
+};
+
+/// Has the page an element of its own that is called so?
+bool is_page_id(std::string_view id);
+
+/// `name` cut to fit `width` pixels: whole, or its end replaced by "..", or
+/// empty when not even three characters fit.
+std::string fitted_label(std::string_view name, double width, const Geometry& geometry);
+
+}  // namespace pe::picture

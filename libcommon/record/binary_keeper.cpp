@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "record/binary_keeper.h"
+
+#include <utility>
+
+#include "base/descriptors.h"
+#include "base/error.h"
+#include "base/plural.h"
+#include "objects/mapped_image.h"
+#include "record/own_thread.h"
+
+namespace pe::record {
+
+BinaryKeeper::BinaryKeeper(objects::BuildIdCache cache) : cache_(std::move(cache)) {}
+
+BinaryKeeper::~BinaryKeeper() { stop(); }
+
+void BinaryKeeper::follow(const stream::MappingChange& change) {
+  // Code that a JIT maps is none of ours, and may come a thousand times a second.
+  if (change.mapped == nullptr || !change.mapped->build_id.empty())
+    seen_.erase(change.pid);
+}
+
+void BinaryKeeper::see(std::uint32_t pid, const stream::ProcessTable& processes) {
+  if (!seen_.insert(pid).second)
+    return;
+  if (const auto* space = processes.space(pid))
+    for (const auto& [start, mapping] : space->all())
+      if (!mapping.file->build_id.empty() && !offered_.contains(mapping.file))
+        offer(pid, mapping);
+}
+
+void BinaryKeeper::offer(std::uint32_t pid, const stream::Mapping& mapping) {
+  if (build_ids_.contains(mapping.file->build_id)) {
+    offered_.insert(mapping.file);
+    return;
+  }
+  const bool may_hold = held() < share_of_descriptors(kMaxHeld, kPartOfDescriptors) &&
+                        has_free_descriptors(spare_descriptors());
+  if (auto image = objects::open_here(mapping)) {
+    offered_.insert(mapping.file);
+    if (may_hold)
+      here_.push_back({mapping, std::move(*image)});
+    return;
+  }
+  if (!may_hold) {
+    offered_.insert(mapping.file);
+    return count_unopened();
+  }
+  // One that its process no longer has is looked for again in the next that has mapped it.
+  auto opened = objects::open_from_process(static_cast<pid_t>(pid), mapping);
+  if (auto* image = std::get_if<objects::Image>(&opened)) {
+    offered_.insert(mapping.file);
+    keep(*mapping.file, std::move(*image));
+  }
+}
+
+/// Files that are open for us, the worker's too.
+std::size_t BinaryKeeper::held() {
+  const std::lock_guard lock(mutex_);
+  return here_.size() + jobs_.size();
+}
+
+void BinaryKeeper::count_unopened() {
+  const std::lock_guard lock(mutex_);
+  ++counts_.unopened;
+}
+
+void BinaryKeeper::keep(const stream::MappedFile& file, objects::Image image) {
+  build_ids_.insert(file.build_id);
+  const std::uint64_t bytes = image.size_bytes();
+  if (bytes > objects::BuildIdCache::kMaxFileBytes || bytes > kMaxBytes - bytes_)
+    return count(objects::BuildIdCache::Kept::kTooLarge);
+  bytes_ += bytes;
+  enqueue({objects::without_deleted(file.path), file.build_id, std::move(image)});
+}
+
+void BinaryKeeper::enqueue(Job job) {
+  const std::lock_guard lock(mutex_);
+  if (!worker_.joinable())
+    try {
+      worker_ = start_thread([this] { work(); });
+    } catch (const Error&) {  // a recording goes on without this
+      ++counts_.short_of_memory;
+      return;
+    }
+  jobs_.push_back(std::move(job));
+  changed_.notify_one();
+}
+
+void BinaryKeeper::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_finished_ || !jobs_.empty(); });
+    if (jobs_.empty())
+      return;
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    try {
+      count(cache_.keep(job.path, job.build_id, job.image.fd()));
+      lock.lock();
+    } catch (const std::bad_alloc&) {
+      lock.lock();
+      ++counts_.short_of_memory;
+    }
+  }
+}
+
+void BinaryKeeper::count(objects::BuildIdCache::Kept kept) {
+  using Kept = objects::BuildIdCache::Kept;
+  const std::lock_guard lock(mutex_);
+  counts_.kept += kept == Kept::kYes ? 1 : 0;
+  counts_.too_large += kept == Kept::kTooLarge ? 1 : 0;
+  counts_.failed += kept == Kept::kChanged || kept == Kept::kNotWritten ? 1 : 0;
+  counts_.failed += kept == Kept::kNotOurs ? 1 : 0;
+  counts_.is_refused = counts_.is_refused || kept == Kept::kNotOurs;
+}
+
+void BinaryKeeper::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_finished_ = true;
+  }
+  changed_.notify_one();
+  if (worker_.joinable())
+    worker_.join();
+}
+
+std::string BinaryKeeper::finish() {
+  for (Seen& seen : here_)
+    if (!build_ids_.contains(seen.mapping.file->build_id) && !objects::open_here(seen.mapping))
+      keep(*seen.mapping.file, std::move(seen.image));
+  stop();
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view what) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + plural(count, "binary file") + std::string(what);
+  };
+  add(counts_.kept, " kept in ~/.debug");
+  add(counts_.too_large, " too large to keep");
+  add(counts_.unopened, " not kept (too many open files: ulimit -n)");
+  add(counts_.short_of_memory, " not kept (out of memory)");
+  add(counts_.failed, counts_.is_refused
+                          ? " not kept (~/.debug is a link, or others may write there)"
+                          : " not kept (~/.debug cannot be written)");
+  return text;
+}
+
+}  // namespace pe::record

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "record/ending.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "record/stream/drain.h"
+
+namespace pe::record {
+namespace {
+
+/// Signals so soon after the end have to do with it: timeout(1), for one, sends two, to us and to
+/// our group; and Ctrl-C that ends the command is ours, too.
+constexpr std::uint64_t kSameSignalNs = 500'000'000;
+constexpr std::uint64_t kStallNs = 1'000'000'000;
+
+}  // namespace
+
+std::optional<std::uint64_t> Ending::left_ns() const {
+  if (!duration_ns_ || began_ns_ == 0)
+    return std::nullopt;
+  const std::uint64_t passed_ns = monotonic_ns() - began_ns_;
+  return *duration_ns_ - std::min(passed_ns, *duration_ns_);
+}
+
+void Ending::stop() {
+  if (const auto stop = std::exchange(stop_, nullptr))
+    stop();
+  if (stopped_ns_ != 0)
+    return;
+  stopped_ns_ = monotonic_ns();
+  while (signals_.take()) {
+  }
+}
+
+void Ending::end_by(Ended why) {
+  ended_ = why;
+  stop();
+}
+
+bool Ending::is_stopped_by_signal() {
+  if (!ended_)
+    if (const auto signal = signals_.take(); signal && (!bears_ || !bears_(*signal)))
+      end_by(Ended::kSignal);
+  return ended_ == Ended::kSignal;
+}
+
+bool Ending::is_over_time() {
+  if (!ended_ && left_ns() == 0U)
+    end_by(Ended::kDuration);
+  return ended_ == Ended::kDuration;
+}
+
+void Ending::look_while_waiting() {
+  if (stopped_ns_ == 0) {
+    (void)is_stopped_by_signal();
+    (void)is_over_time();
+    return;
+  }
+  const std::uint64_t since_ns = monotonic_ns() - stopped_ns_;
+  if (since_ns >= kStallNs)
+    if (const auto tell = std::exchange(tell_stall_, nullptr))
+      tell();
+  if (signals_.take() && since_ns >= kSameSignalNs)
+    was_cut_off_ = true;
+}
+
+/// For poll(2).
+int Ending::patience_ms() const {
+  constexpr std::uint64_t kMillisecondNs = 1'000'000, kLongestMs = 3'600'000;
+  std::optional<std::uint64_t> wait_ns = stopped_ns_ == 0 ? left_ns() : std::nullopt;
+  if (stopped_ns_ != 0 && tell_stall_)
+    wait_ns = kStallNs - std::min(kStallNs, monotonic_ns() - stopped_ns_);
+  if (!wait_ns)
+    return -1;
+  return static_cast<int>(std::min(*wait_ns / kMillisecondNs + 1, kLongestMs));
+}
+
+bool Ending::wait_for_room(int fd) {
+  while (!was_cut_off_) {
+    pollfd polled[]{{fd, POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};
+    ::poll(polled, std::size(polled), patience_ms());
+    if (polled[0].revents != 0)  // an error, too, is write(2)'s to tell
+      return true;
+    look_while_waiting();
+  }
+  return false;
+}
+
+}  // namespace pe::record

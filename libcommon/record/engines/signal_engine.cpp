@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+#include "record/engines/signal_engine.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "base/plural.h"
+#include "base/quote.h"
+#include "inprocess/command.h"
+#include "inprocess/sampler/tick.h"
+#include "record/own_thread.h"
+#include "record/stream/drain.h"
+
+namespace pe::record {
+namespace {
+
+constexpr std::uint64_t kSignalSecondNs = 1'000'000'000;
+constexpr const char* kSamplerLibrary = "libsampler_preload.so";
+
+/// As the library will have them.
+inprocess::Settings settings_for(const Request& request) {
+  inprocess::Settings wanted;
+  wanted.hz =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(request.frequency_hz, inprocess::kMostHz));
+  wanted.clock = request.clock == Clock::kWall ? inprocess::Clock::kWall : inprocess::Clock::kCpu;
+  if (request.ring_pages)
+    wanted.ring_bytes =
+        static_cast<std::uint32_t>(*request.ring_pages * static_cast<std::size_t>(::getpagesize()));
+  constexpr std::uint32_t kRecordsInRing = 4, kWord = 8;
+  const auto most = std::min<std::uint32_t>(kMostTakenStack, wanted.ring_bytes / kRecordsInRing);
+  wanted.stack_bytes = std::min(request.stack_bytes.value_or(most), most) / kWord * kWord;
+  return wanted;
+}
+
+inprocess::ThreadChoice chosen_threads(const Request& request) {
+  inprocess::ThreadChoice choice;
+  for (const std::string& thread : request.thread_choice)
+    if (const auto tid = parse_number<std::uint32_t>(thread))
+      choice.tids.insert(static_cast<pid_t>(*tid));
+    else
+      choice.names.insert(thread);
+  return choice;
+}
+
+/// The library, where it can be loaded into the command.
+std::string library_for(const std::vector<std::string>& command) {
+  if (const std::string why = why_no_signals(); !why.empty())
+    throw SourceRefused("signal: " + why);
+  const std::string program = inprocess::find_program(command.front());
+  try {
+    inprocess::check_takes_library(program);
+  } catch (const Error& error) {
+    throw SourceRefused(fmt::format("signal: {}", error.what()));
+  }
+  return inprocess::find_library(kSamplerLibrary);
+}
+
+/// A process that samples itself takes two descriptors of ours while it runs.  The command has its
+/// own limit already.
+void allow_many_processes() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string quoted_name(const std::string& name) { return pe::quoted(name); }
+
+/// "a, b and 3 more": so many as a line can hold.
+std::string some_of(const std::vector<std::string>& texts) {
+  constexpr std::size_t kShown = 8;
+  const std::size_t shown = std::min(texts.size(), kShown);
+  const auto text = fmt::format("{}", fmt::join(std::span(texts).first(shown), ", "));
+  return shown == texts.size() ? text : fmt::format("{} and {} more", text, texts.size() - shown);
+}
+
+}  // namespace
+
+std::string why_no_signals() {
+#if !defined(__x86_64__)
+  return "only on x86-64";
+#else
+  const Fd memory(::memfd_create("pe-record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory)
+    return fmt::format("memory cannot be shared here (memfd_create: {})", errno_text(errno));
+  try {
+    inprocess::find_library(kSamplerLibrary);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+#endif
+}
+
+std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks) {
+  constexpr double kShared = 0.75;  // of the ticks; the others met threads that had the CPU in turn
+  if (got < kShared * static_cast<double>(std::min(hz, ticks)))
+    return fmt::format(
+        "this kernel looks at timers of CPU time {} times a second, at the thread that runs then",
+        ticks);
+  if (hz > ticks)
+    return fmt::format("this kernel looks at timers of CPU time {} times a second", ticks);
+  return "signals came late, so that some stand for several periods";
+}
+
+SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command)
+    : settings_(settings_for(request)),
+      wants_all_threads_(request.thread_choice.empty()),
+      library_(library_for(command)),
+      held_(queue_),
+      collector_(*this, chosen_threads(request)),
+      stops_(::eventfd(0, EFD_CLOEXEC)) {
+  if (!stops_)
+    throw_errno("eventfd", errno);
+}
+
+SignalEngine::~SignalEngine() { stop(); }
+
+std::vector<std::string> SignalEngine::environment() const {
+  return {inprocess::preload_variable(library_),
+          inprocess::settings_text(settings_, collector_.listener())};
+}
+
+void SignalEngine::start() {
+  allow_many_processes();
+  thread_ = start_thread([this] {
+    try {
+      run();
+    } catch (...) {
+      queue_.fail(std::current_exception());
+    }
+  });
+}
+
+void SignalEngine::stop() {
+  if (!thread_.joinable())
+    return;
+  const std::uint64_t one = 1;
+  (void)!::write(stops_.get(), &one, sizeof one);  // cannot fail: the count is 0
+  thread_.join();
+}
+
+void SignalEngine::run() {
+  for (;;) {
+    std::array<pollfd, 2> polled{{{collector_.fd(), POLLIN, 0}, {stops_.get(), POLLIN, 0}}};
+    ::poll(polled.data(), polled.size(), collector_.wait_ms());
+    look();
+    if ((polled[1].revents & POLLIN) != 0)
+      return held_.release_all();
+  }
+}
+
+void SignalEngine::look() {
+  const std::uint64_t began_ns = monotonic_ns();
+  collector_.pass();
+  tell_ends();
+  held_.end_look(began_ns);
+}
+
+void SignalEngine::on_process(const inprocess::ProcessBegan& process) {
+  const bool is_known = processes_.contains(process.pid);
+  const bool is_fork = process.began_as == inprocess::BeganAs::kFork;
+  std::erase(ended_, process.pid);
+  processes_[process.pid] = {.period_ns = kSignalSecondNs / process.hz, .last_ns = process.time_ns};
+  TaskChange change{.kind = TaskChange::Kind::kBegan,
+                    .pid = process.pid,
+                    .tid = process.pid,
+                    .parent_pid = process.parent_pid,
+                    .parent_tid = process.parent_pid,
+                    .time_ns = process.time_ns};
+  if (!is_known && !is_fork)
+    held_.hold(change);
+  change.name = process.command;
+  change.maps = process.maps;
+  change.kind = is_fork ? TaskChange::Kind::kBegan : TaskChange::Kind::kExec;
+  held_.hold(std::move(change));
+}
+
+void SignalEngine::on_thread(const inprocess::ThreadOf& thread, std::uint64_t time_ns) {
+  if (thread.tid == thread.pid)
+    return;
+  Process& process = processes_[thread.pid];
+  process.threads.insert(thread.tid);
+  process.last_ns = std::max(process.last_ns, time_ns);
+  held_.hold(TaskChange{.kind = TaskChange::Kind::kBegan,
+                        .pid = thread.pid,
+                        .tid = thread.tid,
+                        .parent_pid = thread.pid,
+                        .parent_tid = thread.pid,
+                        .time_ns = time_ns});
+}
+
+void SignalEngine::on_sample(const inprocess::CollectedSample& sample) {
+  Process& process = processes_[sample.thread.pid];
+  process.last_ns = std::max(process.last_ns, sample.time_ns);
+  // The process's timer sends one signal a tick, however many of its periods have passed.
+  const bool by_process_timer = sample.timer_kind == inprocess::TimerKind::kProcess;
+  const std::uint64_t period_ns = sample.weight * process.period_ns;
+  TakenSample taken{
+      .pid = sample.thread.pid,
+      .tid = sample.thread.tid,
+      .time_ns = sample.time_ns,
+      .period_ns = by_process_timer ? std::max(period_ns, inprocess::tick_ns()) : period_ns,
+      .stack = {sample.stack.begin(), sample.stack.end()},
+      .is_cut = sample.is_cut,
+      .name = std::string(sample.thread.name)};
+  sampled_ns_ += taken.period_ns;
+  sampled_processes_ += std::exchange(process.has_samples, true) ? 0 : 1;
+  std::copy(sample.registers.begin(), sample.registers.end(), taken.registers.begin());
+  held_.hold(std::move(taken));
+}
+
+void SignalEngine::on_thread_end(const inprocess::ThreadOf& thread) {
+  Process& process = processes_[thread.pid];
+  if (process.threads.erase(thread.tid) == 0)
+    return;
+  held_.hold(TaskChange{.kind = TaskChange::Kind::kEnded,
+                        .pid = thread.pid,
+                        .tid = thread.tid,
+                        .parent_pid = thread.pid,
+                        .parent_tid = thread.pid,
+                        .time_ns = process.last_ns});
+}
+
+void SignalEngine::on_process_end(pid_t pid) { ended_.push_back(pid); }
+
+/// That it was no end, but another program, is known when that has been seen.
+void SignalEngine::tell_ends() {
+  for (const pid_t pid : ended_) {
+    held_.hold(TaskChange{.kind = TaskChange::Kind::kEnded,
+                          .pid = pid,
+                          .tid = pid,
+                          .parent_pid = pid,
+                          .parent_tid = pid,
+                          .time_ns = processes_[pid].last_ns});
+    processes_.erase(pid);
+  }
+  ended_.clear();
+}
+
+std::uint64_t SignalEngine::lost() const {
+  return queue_.lost() + collector_.counts().lost_samples;
+}
+
+std::optional<SampledTime> SignalEngine::sampled_time() const {
+  if (settings_.clock != inprocess::Clock::kCpu || !wants_all_threads_)
+    return std::nullopt;
+  const inprocess::CollectorCounts& counts = collector_.counts();
+  const std::uint64_t period_ns = kSignalSecondNs / settings_.hz;
+  return SampledTime{
+      .clock = {.period_ns = std::max(period_ns, inprocess::tick_ns()),
+                .kind = SampledClock::Kind::kOfTicks},
+      .ns = sampled_ns_ + counts.lost_weight * period_ns,
+      .programs_without = counts.processes - std::min(counts.processes, sampled_processes_)};
+}
+
+std::string SignalEngine::describe() const {
+  const inprocess::CollectorCounts& counts = collector_.counts();
+  if (counts.processes == 0)
+    return "; no program has loaded the library: nothing was sampled";
+  std::string text;
+  if (counts.processes > 1)
+    text = fmt::format("; {} programs and forked processes", counts.processes);
+  if (counts.lost_weight > 0)
+    text += fmt::format("; the lost ones stand for {:.3f} s",
+                        static_cast<double>(counts.lost_weight) / settings_.hz);
+  return text + describe_rate() + describe_choice() + describe_missed();
+}
+
+/// Where it is another than was asked for.
+std::string SignalEngine::describe_rate() const {
+  const inprocess::CollectorCounts& counts = collector_.counts();
+  constexpr double kNoticeable = 1.1;
+  const double together = static_cast<double>(counts.weight) /
+                          static_cast<double>(std::max<std::uint64_t>(counts.samples, 1));
+  if (together <= kNoticeable || settings_.clock != inprocess::Clock::kCpu)
+    return {};
+  const std::uint64_t ticks = kSignalSecondNs / inprocess::tick_ns();
+  const double got = settings_.hz / together;
+  return fmt::format("; sampled at {:.0f} Hz instead of {}: {}", got, settings_.hz,
+                     why_fewer_samples(got, settings_.hz, ticks));
+}
+
+std::string SignalEngine::describe_choice() const {
+  const inprocess::ThreadChoice& missed = collector_.missed();
+  if (missed.is_everything())
+    return {};
+  std::vector<std::string> wanted(missed.names.size());
+  std::ranges::transform(missed.names, wanted.begin(), quoted_name);
+  for (const pid_t tid : missed.tids)
+    wanted.push_back(std::to_string(tid));
+  const auto& seen = collector_.seen_names();
+  std::vector<std::string> others(seen.size());
+  std::ranges::transform(seen, others.begin(), quoted_name);
+  return fmt::format("; no thread {} was seen{}", some_of(wanted),
+                     others.empty() ? "" : ", only " + some_of(others));
+}
+
+std::string SignalEngine::describe_missed() const {
+  const inprocess::CollectorCounts& counts = collector_.counts();
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+    if (count != 0)
+      text += fmt::format("; {} {}", plural(count, noun), what);
+  };
+  add(counts.by_process_timer, "process", "without timers for threads (ulimit -i): by ITIMER_PROF");
+  add(counts.threads_without_timer, "thread", "without a timer (ulimit -i)");
+  add(counts.threads_without_room, "thread",
+      inprocess::most_threads(settings_.clock, settings_.hz) < inprocess::kMaxThreads
+          ? "too many at once for this rate of --clock wall"
+          : "too many at once");
+  add(counts.threads_before_reader, "thread", "left out: others begin and end too fast");
+  add(counts.threads_without_variables, "thread",
+      "begun by clone(2) without thread-local storage of its own: not sampled");
+  add(counts.threads_that_block, "thread", "with SIGPROF blocked, of which there is nothing");
+  add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF");
+  add(counts.other_programs, "program", "begun that could not load the library: not sampled");
+  add(counts.left_out, "program", "with AddressSanitizer begun without the library: not sampled");
+  add(counts.damaged, "ring", "of which numbers contradicted others");
+  for (const auto& [why, count] : collector_.refused())
+    add(count, "connection", why + " refused");
+  if (!collector_.has_taken_all())
+    text += "; processes not sampled for want of descriptors (ulimit -n)";
+  return text;
+}
+
+}  // namespace pe::record

@@ -1,0 +1,53 @@
+// For how long a target's threads were stopped, and what rate that allows.
+//
+// At most kMostStopped of the time a running thread may stand still: a thread is stopped once in
+// an interval, so the interval is no shorter than the mean stop divided by that share.  A tenth is
+// what a slow machine costs at 1,000 Hz; at the default 99 Hz it is never reached.  The recorder's
+// own looking about is kept below kMostBusy of a CPU in the same way: with thousands of threads, it
+// would be that which takes the target's time.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace pe::record {
+
+class StopTimes {
+ public:
+  void add_stop(std::uint64_t ns) noexcept {
+    ++stops_;
+    total_ns_ += ns;
+    longest_ns_ = std::max(longest_ns_, ns);
+    mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
+  }
+  /// The threads were looked through once, which took us so long.
+  void add_round(std::uint64_t ns) noexcept {
+    ++rounds_;
+    mean_round_ns_ = moved(mean_round_ns_, ns, rounds_);
+  }
+  /// The shortest interval between looks, if `wanted_ns` is what was asked for.
+  [[nodiscard]] std::uint64_t interval_ns(std::uint64_t wanted_ns) const noexcept {
+    return std::max({wanted_ns, static_cast<std::uint64_t>(mean_stop_ns_ / kMostStopped),
+                     static_cast<std::uint64_t>(mean_round_ns_ / kMostBusy)});
+  }
+
+  [[nodiscard]] std::uint64_t stops() const noexcept { return stops_; }
+  [[nodiscard]] std::uint64_t total_ns() const noexcept { return total_ns_; }
+  [[nodiscard]] std::uint64_t longest_ns() const noexcept { return longest_ns_; }
+
+  static constexpr double kMostStopped = 0.1, kMostBusy = 0.25;
+
+ private:
+  /// The mean of `count` values, `ns` the last; of more than kMost, of the last of them.
+  static double moved(double mean, std::uint64_t ns, std::uint64_t count) noexcept {
+    constexpr std::uint64_t kMost = 128;
+    return mean + (static_cast<double>(ns) - mean) / static_cast<double>(std::min(count, kMost));
+  }
+
+  std::uint64_t stops_ = 0, rounds_ = 0;
+  std::uint64_t total_ns_ = 0, longest_ns_ = 0;
+  double mean_stop_ns_ = 0, mean_round_ns_ = 0;
+};
+
+}  // namespace pe::record

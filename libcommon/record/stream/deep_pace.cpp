@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/deep_pace.h"
+
+#include <algorithm>
+
+namespace pe::record {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kLeastPeriodNs = 1'000'000;
+
+}  // namespace
+
+DeepPace::DeepPace(const perf_event_attr& attr)
+    : period_ns_(attr.freq != 0 && attr.sample_freq != 0 ? kSecond / attr.sample_freq
+                                                         : kLeastPeriodNs) {}
+
+void DeepPace::see(const stream::Sample& sample, std::size_t used_bytes) noexcept {
+  if (!sample.has_user_copy())
+    return;
+  last_ns_ = std::max(last_ns_, sample.time_ns);
+  // Before a stack outgrows its copy: what is left out then can only be had while it still stands.
+  if (4 * used_bytes > 3 * sample.user_stack_limit)
+    last_deep_ns_ = std::max(last_deep_ns_, sample.time_ns);
+}
+
+std::optional<std::uint64_t> DeepPace::wait_ns(std::uint64_t now_ns) const noexcept {
+  constexpr std::uint64_t kPeriods = 3;
+  if (last_deep_ns_ == 0 ||
+      last_ns_ > last_deep_ns_ + kPeriods * std::max(period_ns_, kLeastPeriodNs))
+    return std::nullopt;
+  // Where samples come regularly, a look right after the next one is enough.
+  constexpr std::uint64_t kAfterNs = 50'000;
+  const std::uint64_t next_ns = last_ns_ + period_ns_ + kAfterNs;
+  if (next_ns > now_ns)
+    return next_ns - now_ns;
+  // It is overdue: others have the CPU, or the thread sleeps.  The longer that takes, the more
+  // rarely we look: once it goes on, we are late by a quarter of the time that it stood.
+  constexpr std::uint64_t kSoonNs = 250'000, kLateNs = 250'000'000, kShare = 4;
+  return std::clamp((now_ns - last_ns_) / kShare, kSoonNs, kLateNs);
+}
+
+}  // namespace pe::record

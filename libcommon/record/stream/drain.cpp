@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/drain.h"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <utility>
+
+#include "stream/user_copy.h"
+
+namespace pe::record {
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// Between passes at least this much, where rings wake us with every record.
+void Drain::pause() const {
+  constexpr std::uint64_t kLeastNs = 2'000'000;
+  const std::uint64_t passed_ns = monotonic_ns() - pass_began_ns_;
+  if (engine_ == nullptr || passed_ns >= kLeastNs)
+    return;
+  const timespec rest{0, static_cast<long>(kLeastNs - passed_ns)};
+  ::nanosleep(&rest, nullptr);
+}
+
+void Drain::pass(std::vector<stream::Ring>& rings) {
+  pause();
+  last_pass_began_ns_ = std::exchange(pass_began_ns_, monotonic_ns());
+  take(rings);
+  write_until(last_pass_began_ns_, rings);
+  // What the last pass left in the rings was older than its beginning: all of that is written now.
+  seen_by_last_pass_.resize(rings.size());
+  for (std::size_t i = 0; i < rings.size(); ++i)
+    rings[i].give_back(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
+  if (engine_ != nullptr)
+    engine_->catch_up(stream_, last_pass_began_ns_);
+  constexpr std::uint64_t kFlushNs = 200'000'000;
+  if (pass_began_ns_ - last_flush_ns_ >= kFlushNs) {
+    stream_.writer().flush();
+    last_flush_ns_ = pass_began_ns_;
+  }
+}
+
+void Drain::finish(std::vector<stream::Ring>& rings) {
+  // What comes in while records are written is written as well, and what had no room before.
+  do {
+    take(rings);
+    write_until(std::numeric_limits<std::uint64_t>::max(), rings);
+  } while (held_.has_waiting() || !has_taken_all_);
+}
+
+void Drain::take(std::vector<stream::Ring>& rings) {
+  last_ns_.resize(rings.size());
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    stream::Ring& ring = rings[i];
+    has_taken_all_ = held_.bytes() < kMaxHeldBytes;
+    if (!has_taken_all_)
+      return;
+    ring.look([&](const stream::Record& record, bool stays) {
+      hold(record, stays && ring.is_roomy(), last_ns_[i]);
+    });
+  }
+  std::uint64_t ignored_ns = 0;  // losses are told by rings only
+  if (engine_ != nullptr && held_.bytes() < kMaxHeldBytes)
+    engine_->take(stream_, [&](const stream::Record& record) { hold(record, false, ignored_ns); });
+  if (held_.in_place() == 0)
+    for (stream::Ring& ring : rings)
+      ring.give_back(ring.seen());
+}
+
+void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& last_ns) {
+  const std::uint64_t time_ns = stream::time_of(record, attr_);
+  const std::uint64_t before_ns = std::exchange(last_ns, time_ns);
+  switch (record.type) {
+    case PERF_RECORD_SAMPLE:
+      ++passed_.samples;
+      if (const auto sample = stream::parse_sample(record, attr_)) {
+        passed_.threads.insert(sample->tid);
+        return hold_sample(record, *sample, may_stay);
+      }
+      break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+      passed_.lost.add(record, time_ns);
+      if (tells_losses_early_)
+        return held_.hold(before_ns, {record.bytes});
+      break;
+    case PERF_RECORD_THROTTLE:
+      ++passed_.throttled;
+      break;
+    default:
+      break;
+  }
+  last_change_ns_ = std::max(last_change_ns_, time_ns);
+  held_.hold(time_ns, {record.bytes});
+}
+
+void Drain::hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay) {
+  if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
+    record::hold(behind, sample.time_ns, held_);
+  pace_.see(sample, stream_.used_of_copy(sample));
+  // The next pass will write it, if it is older than this one.
+  if (may_stay && stream_.unwinder() != nullptr && sample.time_ns <= pass_began_ns_)
+    held_.hold_in_place(sample.time_ns, record.bytes);
+  else
+    stream::hold_trimmed(record, sample, held_);
+}
+
+std::optional<std::uint64_t> Drain::urgency_ns() const {
+  if (engine_ != nullptr) {
+    constexpr std::uint64_t kSoonNs = 4'000'000;
+    const bool is_behind = last_change_ns_ > last_pass_began_ns_ || engine_->is_behind();
+    return is_behind ? std::optional(kSoonNs) : std::nullopt;
+  }
+  return stream_.continues_stacks() ? pace_.wait_ns(monotonic_ns()) : std::nullopt;
+}
+
+void Drain::write_until(std::uint64_t time_ns, std::vector<stream::Ring>& rings) {
+  held_.make_ready(time_ns);
+  constexpr std::size_t kBatch = 64;
+  for (std::size_t written = 0; const auto next = held_.next(); ++written) {
+    // A round is closed when the next one begins, so that a stream whose recorder was
+    // killed does not end as a whole one does.
+    if (written == 0 && round_is_open_)
+      stream_.writer().write_finished_round();
+    round_is_open_ = true;
+    stream_.write(next->record);
+    if (written % kBatch == kBatch - 1)
+      take(rings);
+  }
+}
+
+}  // namespace pe::record

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/recorded_stream.h"
+
+#include "stream/user_copy.h"
+
+namespace pe::record {
+
+RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
+                               const Request& request, unwind::TableStore* tables)
+    : writer_(writer), attr_(attr) {
+  if (stream::has_user_copy(attr) && !request.keep_stacks)
+    unwinder_.emplace(
+        history_, unwind::UnwindOptions{
+                      .match = objects::FileMatch::kSameInode,
+                      .may_continue = request.may_continue,
+                      .stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); },
+                      .code_at = [this](auto pid, auto avma,
+                                        auto into) { return memory_.read_code(pid, avma, into); }});
+  if (request.may_keep_binaries && attr.build_id != 0)
+    keeper_.emplace(objects::BuildIdCache::of_user());
+  if (tables != nullptr)
+    tables_.emplace(history_, *tables, objects::FileMatch::kSameInode);
+  continues_stacks_ = unwinder_ && request.may_continue;
+}
+
+perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
+  perf_event_attr stated = unwinder_ ? stream::with_call_chain(attr) : attr;
+  stated.read_format = 0;  // no sample carries what a counter has counted
+  return stated;
+}
+
+void RecordedStream::write(const stream::Record& record) {
+  if (behind_.take(record))
+    return;
+  write(record, behind_.view());
+  if (record.is_sample())
+    behind_.forget();
+}
+
+void RecordedStream::write(const stream::Record& record, const unwind::Behind& behind) {
+  if (record.is_sample() && unwinder_)
+    return write_unwound(record, behind);
+  if (before_ && !record.is_sample())
+    before_(record);
+  follow(record);
+  finish(record);
+}
+
+/// Takes in what the record tells of processes.
+void RecordedStream::follow(const stream::Record& record) {
+  if (record.is_sample()) {
+    const auto sample = keeper_ ? stream::parse_sample(record, attr_) : std::nullopt;
+    if (sample)
+      keeper_->see(sample->pid, history_.processes());
+    return;
+  }
+  history_.apply(record);
+  if (unwinder_)
+    unwinder_->follow();
+  if (tables_)
+    tables_->follow(stream::time_of(record, attr_));
+  if (const auto& change = history_.mapping_change(); change && keeper_)
+    keeper_->follow(*change);
+}
+
+unwind::Behind RecordedStream::read_behind(const stream::Sample& sample) {
+  return continues_stacks_ ? memory_.read(sample, attr_, *unwinder_) : unwind::Behind{};
+}
+
+std::size_t RecordedStream::used_of_copy(const stream::Sample& sample) {
+  return continues_stacks_ ? unwinder_->used_of_copy(sample, attr_) : sample.user_stack.size();
+}
+
+void RecordedStream::write_unwound(const stream::Record& record, const unwind::Behind& behind) {
+  const auto sample = stream::parse_sample(record, attr_);
+  if (!sample)
+    return;  // the kernel writes none such
+  if (keeper_)
+    keeper_->see(sample->pid, history_.processes());
+  const auto chain = unwinder_->call_chain(*sample, attr_, behind);
+  std::size_t left_out = 0;  // never: our events carry nothing else that is large
+  const auto text = stream::replace_user_copy(record, *sample, chain, builder_, left_out);
+  finish(stream::view_record(std::as_bytes(std::span(text))));
+}
+
+void RecordedStream::finish(const stream::Record& record) {
+  if (pass_on_)
+    pass_on_(record);
+  else
+    writer_.write(record.bytes);
+}
+
+}  // namespace pe::record

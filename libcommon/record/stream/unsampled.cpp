@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/unsampled.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+
+#include "record/cpu_time.h"
+#include "stream/proc/maps.h"
+
+namespace pe::record {
+
+void TargetTime::add(pid_t id, Kind kind) {
+  Task task{id, kind, 0, 0};
+  task.first_ns = task.last_ns = time_of(task).value_or(0);
+  tasks_.push_back(task);
+}
+
+TargetTime::TargetTime(const Target& target) : is_command_(target.is_command) {
+  // Children of before are not recorded, but counted once a process waits for them.
+  for (const pid_t pid : target.processes)
+    add(pid, stream::children_of(pid).empty() ? Kind::kWithChildren : Kind::kProcess);
+  for (const pid_t tid : target.threads)
+    add(tid, Kind::kThread);
+}
+
+std::optional<std::uint64_t> TargetTime::time_of(const Task& task) {
+  if (task.kind == Kind::kThread)
+    return thread_cpu_ns(task.id);
+  const auto own_ns = process_cpu_ns(task.id);
+  if (!own_ns || task.kind == Kind::kProcess)
+    return own_ns;
+  return *own_ns + children_cpu_ns(task.id);
+}
+
+void TargetTime::look() {
+  for (Task& task : tasks_)
+    task.last_ns = std::max(task.last_ns, time_of(task).value_or(0));
+}
+
+void TargetTime::look_last() {
+  look();
+  if (!is_command_ || tasks_.empty())
+    return;
+  // In the order of their numbers, parents come first: who ends meanwhile is counted once at most.
+  for (const pid_t pid : stream::descendants_of({tasks_.front().id}))
+    descendants_ns_ += process_cpu_ns(pid).value_or(0) + children_cpu_ns(pid);
+}
+
+std::uint64_t TargetTime::used_ns() const {
+  std::uint64_t used_ns = descendants_ns_;
+  for (const Task& task : tasks_)
+    used_ns += task.last_ns - task.first_ns;
+  if (!is_command_ || tasks_.empty())
+    return used_ns;
+  const std::uint64_t waited_for_ns = ended_children_cpu_ns();
+  return std::max(used_ns, waited_for_ns - std::min(waited_for_ns, tasks_.front().first_ns));
+}
+
+std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns) {
+  const SampledClock& clock = sampled.clock;
+  // Every recording has this: the rest of a period at the end of each of its threads, on each CPU.
+  constexpr double kUsualShare = 0.05, kUsualPeriods = 10;
+  // The number of samples of whole CPUs spreads by the root of itself at most: five times that.
+  constexpr double kSigmas = 5;
+  constexpr double kNsPerSecond = 1e9, kNsPerMs = 1e6;
+  const auto all = static_cast<double>(used_ns);
+  const auto period = static_cast<double>(clock.period_ns);
+  const double unsampled = all - static_cast<double>(sampled.ns);
+  const bool is_of_cpus = clock.kind == SampledClock::Kind::kOfCpus;
+  const double chance = is_of_cpus ? kSigmas * std::sqrt(all / period) : 0;
+  if (unsampled < kUsualShare * all || unsampled < std::max(kUsualPeriods, chance) * period)
+    return "";
+  const std::string times = fmt::format("{:.2f} of {:.2f} s CPU time without samples",
+                                        unsampled / kNsPerSecond, all / kNsPerSecond);
+  if (is_of_cpus)
+    return times + ": a host held this machine's CPU";
+  if (clock.kind == SampledClock::Kind::kOfTicks)
+    return times +
+           fmt::format(
+               ": threads that run for less than one period ({:.3g} ms), or programs without the "
+               "library (static, set-user-ID)",
+               period / kNsPerMs) +
+           (sampled.programs_without < 2 ? ""
+                                         : fmt::format("; {} programs and forked processes without "
+                                                       "samples",
+                                                       sampled.programs_without));
+  return times +
+         fmt::format(
+             ": threads that run for less than one period ({:.3g} ms), switches between threads, "
+             "or a host that held this machine's CPU; CAP_BPF and CAP_PERFMON sample the first two",
+             period / kNsPerMs);
+}
+
+}  // namespace pe::record

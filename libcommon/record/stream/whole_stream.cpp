@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/whole_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "record/stream/synthesize.h"
+#include "stream/proc/maps.h"
+
+namespace pe::record {
+namespace {
+
+void write_lost(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost) {
+  if (lost > 0 && !event.ids.empty())
+    stream.writer().write_lost_samples(event.attr, event.ids.front(), lost);
+}
+
+/// The mark of a whole stream.
+void write_end(RecordedStream& stream) {
+  stream.writer().write_end();
+  stream.writer().flush();
+}
+
+}  // namespace
+
+void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
+  stream::StreamWriter& writer = stream.writer();
+  writer.write_header();
+  for (const auto& event : events) {
+    // An attr record holds some 8,000 ids.  Where there is one event, its readers do not look at
+    // them.
+    constexpr std::size_t kMaxIds = 7'500;
+    if (events.size() > 1 && event.ids.size() > kMaxIds)
+      throw Error(fmt::format(
+          "--event: {} counters are too many to tell several events apart: record one at a time",
+          event.ids.size()));
+    const std::span ids(event.ids);
+    writer.write_attr(stream.stated(event.attr), ids.first(std::min(ids.size(), kMaxIds)));
+    if (!event.ids.empty())
+      writer.write_event_name(event.ids.front(), event.name);
+  }
+}
+
+std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
+                                 const Target& target) {
+  Synthesizer synthesizer(stream, layout);
+  synthesizer.kernel();
+  std::vector<pid_t> processes = target.processes;
+  if (target.is_command)
+    return {};  // everything of it will be recorded
+  if (target.is_wide())
+    processes = stream::all_processes();
+  for (const pid_t tid : target.threads)
+    if (const auto status = stream::status_of(tid))
+      processes.push_back(status->pid);
+  std::sort(processes.begin(), processes.end());
+  processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
+  for (const pid_t pid : processes)
+    synthesizer.process(pid);
+  stream.writer().flush();
+  return synthesizer.unreadable_processes();
+}
+
+std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
+                         std::uint64_t lost_by_engine) {
+  std::uint64_t all_lost = 0;
+  for (std::size_t i = 0; i < counters.events().size(); ++i) {
+    const std::uint64_t lost = counters.lost(i).value_or(0) + (i == 0 ? lost_by_engine : 0);
+    write_lost(stream, counters.events()[i], lost);
+    all_lost += lost;
+  }
+  write_end(stream);
+  return all_lost;
+}
+
+void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost) {
+  write_lost(stream, event, lost);
+  write_end(stream);
+}
+
+std::string finish_keeping(RecordedStream& stream) {
+  const std::string kept = stream.keeper() != nullptr ? stream.keeper()->finish() : "";
+  return kept.empty() ? "" : "; " + kept;
+}
+
+std::string describe_unreadable(const std::vector<pid_t>& processes) {
+  return fmt::format("{} could not be read in /proc (the first: {}): no names for their frames",
+                     plural(processes.size(), "process"), processes.front());
+}
+
+}  // namespace pe::record

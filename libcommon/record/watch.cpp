@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "record/watch.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/cli/run.h"
+#include "stream/proc/maps.h"
+
+namespace pe::record {
+namespace {
+
+constexpr std::uint64_t kWakeNs = 250'000'000;
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+
+bool has_ended(pid_t tid, const Fd& pidfd) {
+  if (pidfd) {
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 1;
+  }
+  const auto status = stream::status_of(tid);
+  return !status || status->state == 'Z' || status->state == 'X';
+}
+
+}  // namespace
+
+TargetWatch::TargetWatch(const std::vector<pid_t>& processes, const std::vector<pid_t>& threads)
+    : has_targets_(!processes.empty() || !threads.empty()) {
+  for (const pid_t pid : processes)
+    running_.push_back({pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))});
+  for (const pid_t tid : threads)
+    running_.push_back({tid, Fd()});
+}
+
+bool TargetWatch::all_ended() {
+  std::erase_if(running_,
+                [](const Watched& watched) { return has_ended(watched.tid, watched.pidfd); });
+  return has_targets_ && running_.empty();
+}
+
+std::vector<int> TargetWatch::fds() const {
+  std::vector<int> fds;
+  for (const Watched& watched : running_)
+    if (watched.pidfd)
+      fds.push_back(watched.pidfd.get());
+  return fds;
+}
+
+namespace {
+
+/// What to wait for.  The rings come last.
+std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int>& ring_fds) {
+  // The reader of the stream is polled for nothing: that it has gone is told all the same.
+  std::vector<pollfd> polled{{request.ending.fd(), POLLIN, 0}, {request.reader_fd, 0, 0}};
+  for (const int fd : request.targets.fds())
+    polled.push_back({fd, POLLIN, 0});
+  if (request.child != nullptr && request.child->ended_fd())
+    polled.push_back({request.child->ended_fd().get(), POLLIN, 0});
+  for (const int fd : ring_fds)
+    polled.push_back({fd, POLLIN, 0});
+  return polled;
+}
+
+/// Who may have ended it, in the order of who is believed.
+std::optional<Ended> ended_by(const WatchRequest& request, bool is_reader_gone) {
+  if (is_reader_gone)
+    return Ended::kReaderGone;
+  if (request.ending.is_stopped_by_signal())
+    return Ended::kSignal;
+  if (request.child != nullptr ? request.child->poll_status().has_value()
+                               : request.targets.all_ended())
+    return Ended::kTarget;
+  if (request.ending.is_over_time())
+    return Ended::kDuration;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Ended watch(const WatchRequest& request,
+            const std::function<std::optional<std::uint64_t>()>& on_wake) {
+  std::vector<int> ring_fds = request.ring_fds;
+  std::optional<std::uint64_t> wanted_ns;
+  for (;;) {
+    std::vector<pollfd> polled = polled_of(request, ring_fds);
+    std::uint64_t wait_ns = wanted_ns.value_or(kWakeNs);
+    if (const auto left_ns = request.ending.left_ns())
+      wait_ns = std::min(wait_ns, *left_ns);
+    const timespec wait{static_cast<time_t>(wait_ns / kSecondNs),
+                        static_cast<long>(wait_ns % kSecondNs)};
+    ::ppoll(polled.data(), polled.size(), &wait, nullptr);
+    wanted_ns = on_wake();
+    // The counter that owns a ring hangs up for good when its thread has ended, though
+    // others still write there: from then on the ring is looked at with every wake-up.
+    for (const pollfd& ring : std::span(polled).last(ring_fds.size()))
+      if ((ring.revents & (POLLHUP | POLLERR)) != 0)
+        std::erase(ring_fds, ring.fd);
+    if (const auto ended = ended_by(request, (polled[1].revents & POLLERR) != 0)) {
+      request.ending.stop();
+      return *ended;
+    }
+  }
+}
+
+int end_status(Child* child, Ended ended, const std::function<void(const std::string&)>& say) {
+  if (child == nullptr)
+    return kOk;
+  if (ended == Ended::kTarget)
+    return child->poll_status().value_or(kOk);
+  constexpr int kPatienceMs = 2000;
+  if (!child->terminate(kPatienceMs))
+    say("the command did not end on SIGTERM within 2 s: killed");
+  return kOk;
+}
+
+int cut_off_status(const Child* child) { return child != nullptr ? kOwnFailure : kFailure; }
+
+}  // namespace pe::record

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "stream/ordered_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace pe::stream {
+namespace {
+constexpr std::uint64_t kEverything = std::numeric_limits<std::uint64_t>::max();
+
+/// perf adds up what each counter lost at the very end.
+bool may_follow_last_round(const Record& record) {
+  return record.type == PERF_RECORD_LOST_SAMPLES ||
+         (record.type >= kRecordFirstOfPerf && !record.is_ours());
+}
+}  // namespace
+
+std::optional<Record> OrderedReader::next() {
+  for (;;) {
+    if (auto record = next_ready())
+      return record;
+    if (at_end_)
+      return std::nullopt;
+    const auto record = reader_.next();
+    if (!record) {
+      at_end_ = true;
+      held_.make_ready(kEverything);
+      continue;
+    }
+    if (auto passed = pass_or_hold(*record))
+      return passed;
+  }
+}
+
+std::optional<Record> OrderedReader::next_ready() {
+  if (const auto next = held_.next()) {
+    if (next->time_ns < handed_out_ns_)
+      ++late_;
+    else
+      handed_out_ns_ = next->time_ns;
+    return next->record;
+  }
+  if (round_is_due_) {
+    round_is_due_ = false;
+    return view_record(round_);
+  }
+  return std::nullopt;
+}
+
+/// Hands the record on if it need not wait.
+std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
+  if (record.type == kRecordHeaderAttr || record.type == kRecordEventUpdate) {
+    const bool understood =
+        record.type == kRecordHeaderAttr ? events_.add(record) : events_.update(record);
+    malformed_events_ += understood ? 0 : 1;
+    return record;
+  }
+  if (record.type == kRecordFinishedRound) {
+    may_end_ = (record.misc & kMiscMoreRounds) == 0;
+    held_.make_ready(newest_of_last_round_ns_);
+    newest_of_last_round_ns_ = newest_ns_;
+    round_.assign(record.bytes.begin(), record.bytes.end());
+    round_is_due_ = true;
+    return std::nullopt;
+  }
+  const Event* event = record.is_ours() ? nullptr : events_.find(record);
+  const std::uint64_t time_ns = event == nullptr ? 0 : time_of(record, event->attr);
+  may_end_ = may_end_ && may_follow_last_round(record);
+  const bool has_time = time_ns != 0 && time_ns != kEverything;
+  if (!has_time) {
+    const bool keeps_its_place = record.is_ours() || record.is_sample();
+    if (!keeps_its_place || !held_.has_waiting())  // nothing is held back that it could overtake
+      return record;
+    held_.hold(newest_ns_, {record.bytes});
+    return std::nullopt;
+  }
+  newest_ns_ = std::max(newest_ns_, time_ns);
+  held_.hold(time_ns, {record.bytes});
+  if (held_.bytes() > max_held_bytes_)
+    held_.make_half_ready();
+  return std::nullopt;
+}
+
+std::string OrderedReader::damage() const {
+  if (!reader_.damage().empty())
+    return reader_.damage();
+  if (reader_.is_pipe_format() && !may_end_)
+    return "ends without an end mark: what wrote it was cut off";
+  return {};
+}
+
+}  // namespace pe::stream

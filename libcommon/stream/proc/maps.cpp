@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "stream/proc/maps.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <system_error>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/file_name.h"
+#include "base/io/input.h"
+#include "base/parse_number.h"
+#include "base/take_until.h"
+
+namespace pe::stream {
+namespace {
+
+// 50,000 mappings of 100 bytes are 5 MB; a hostile process cannot make us hold more than this.
+constexpr std::size_t kMaxMapsBytes = 64UL * 1024 * 1024;
+constexpr std::size_t kMaxStatusBytes = 64UL * 1024;
+
+std::vector<pid_t> numbered_entries(const std::string& folder) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+  if (!dir)
+    return numbers;
+  while (const dirent* entry = ::readdir(dir.get()))  // NOLINT(concurrency-mt-unsafe)
+    if (const auto number = parse_number<std::uint32_t>(entry->d_name))
+      numbers.push_back(static_cast<pid_t>(*number));
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::uint64_t set_or_empty(std::string_view digits) {
+  constexpr int kHexadecimal = 16;
+  return parse_number<std::uint64_t>(digits, kHexadecimal).value_or(0);
+}
+
+/// The text behind "<key>:" in /proc/TID/status, without blanks around it.
+std::string_view status_field(std::string_view status, std::string_view key) {
+  const std::string start = fmt::format("\n{}:", key);
+  const auto at = status.find(start);
+  if (at == std::string_view::npos)
+    return {};
+  status.remove_prefix(at + start.size());
+  status = status.substr(0, status.find('\n'));
+  const auto first = status.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view{} : status.substr(first);
+}
+
+pid_t pid_or_zero(std::string_view text) {
+  const auto number = parse_number<std::uint32_t>(text);
+  constexpr auto kMost = static_cast<std::uint32_t>(std::numeric_limits<pid_t>::max());
+  return number && *number <= kMost ? static_cast<pid_t>(*number) : 0;
+}
+
+}  // namespace
+
+std::string unescape_path(std::string_view path) {
+  std::string text(path);
+  constexpr std::string_view kNewline = "\\012";
+  for (auto at = text.find(kNewline); at != std::string::npos; at = text.find(kNewline, at))
+    text.replace(at, kNewline.size(), 1, '\n');
+  return text;
+}
+
+bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
+  auto text = read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
+  // The file of a first thread that has ended is empty; the others still say what is mapped.
+  for (const pid_t tid : text && text->empty() ? threads_of(pid) : std::vector<pid_t>{})
+    if (text && text->empty())
+      text = read_small_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxMapsBytes);
+  if (!text)
+    return false;
+  std::string_view left = *text;
+  while (const auto line = take_until(left, '\n'))
+    if (const auto map = parse_maps_line(*line))
+      on_map(*map);
+  return true;
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  return numbered_entries(fmt::format("/proc/{}/task", pid));
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  const auto text = read_small_file(fmt::format("/proc/{0}/task/{0}/children", pid), kMaxMapsBytes);
+  std::vector<pid_t> children;
+  std::string_view left = text ? std::string_view(*text) : std::string_view();
+  while (const auto word = take_until(left, ' '))
+    if (const auto number = parse_number<std::uint32_t>(*word))
+      children.push_back(static_cast<pid_t>(*number));
+  return children;
+}
+
+std::vector<pid_t> descendants_of(const std::vector<pid_t>& processes) {
+  std::unordered_map<pid_t, std::vector<pid_t>> children;
+  for (const pid_t pid : processes.empty() ? std::vector<pid_t>{} : all_processes())
+    if (const auto status = status_of(pid))
+      children[status->parent_pid].push_back(pid);
+  std::vector<pid_t> found;
+  std::unordered_set<pid_t> known(processes.begin(), processes.end());
+  const auto add_children = [&](pid_t parent) {
+    for (const pid_t child : children[parent])
+      if (known.insert(child).second)
+        found.push_back(child);
+  };
+  for (const pid_t pid : processes)
+    add_children(pid);
+  for (std::size_t next = 0; next < found.size();)  // it grows
+    add_children(found[next++]);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<pid_t> processes_named(std::string_view name) {
+  const auto has_name = [name](pid_t pid) {
+    std::error_code refused;
+    const auto program =
+        std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), refused).string();
+    constexpr std::string_view kDeleted = " (deleted)";
+    std::string_view file = program;
+    if (file.ends_with(kDeleted))
+      file.remove_suffix(kDeleted.size());
+    if (comm_of(pid, pid) != name && (file.empty() || file_name(file) != name))
+      return false;
+    const auto status = status_of(pid);
+    return status && status->has_memory;
+  };
+  std::vector<pid_t> found = all_processes();
+  std::erase_if(found, [&](pid_t pid) { return !has_name(pid); });
+  return found;
+}
+
+std::vector<pid_t> all_processes() { return numbered_entries("/proc"); }
+
+std::optional<std::string> comm_of(pid_t pid, pid_t tid) {
+  auto text = read_small_file(fmt::format("/proc/{}/task/{}/comm", pid, tid), kMaxStatusBytes);
+  if (text && text->ends_with('\n'))
+    text->pop_back();
+  return text;
+}
+
+std::optional<ThreadStatus> status_of(pid_t tid) {
+  const auto text = read_small_file(fmt::format("/proc/{}/status", tid), kMaxStatusBytes);
+  return text ? parse_thread_status(*text) : std::nullopt;
+}
+
+std::optional<ThreadStatus> own_status() {
+  const auto text = read_small_file("/proc/self/status", kMaxStatusBytes);
+  return text ? parse_thread_status(*text) : std::nullopt;
+}
+
+std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid) {
+  const auto text =
+      read_small_file(fmt::format("/proc/{}/task/{}/status", pid, tid), kMaxStatusBytes);
+  return text ? parse_thread_status(*text) : std::nullopt;
+}
+
+std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
+  ThreadStatus status;
+  status.pid = pid_or_zero(status_field(text, "Tgid"));
+  status.parent_pid = pid_or_zero(status_field(text, "PPid"));
+  const std::string_view in_namespaces = status_field(text, "NStgid");
+  const auto last_tab = in_namespaces.rfind('\t');
+  status.pid_in_namespace = pid_or_zero(
+      last_tab == std::string_view::npos ? in_namespaces : in_namespaces.substr(last_tab + 1));
+  std::string_view uids = status_field(text, "Uid");  // real, effective, saved, file system
+  if (take_until(uids, '\t'))
+    status.effective_uid = parse_number<std::uint32_t>(uids.substr(0, uids.find('\t'))).value_or(0);
+  const std::string_view state = status_field(text, "State");
+  status.state = state.empty() ? '?' : state[0];
+  status.tracer_pid = pid_or_zero(status_field(text, "TracerPid"));
+  status.has_memory = !status_field(text, "VmSize").empty();
+  status.pending_signals = set_or_empty(status_field(text, "SigPnd"));
+  status.blocked_signals = set_or_empty(status_field(text, "SigBlk"));
+  status.effective_capabilities = set_or_empty(status_field(text, "CapEff"));
+  return status.pid == 0 ? std::nullopt : std::optional(status);
+}
+
+}  // namespace pe::stream

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "stream/proc/process_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+#include "base/file_name.h"
+
+namespace pe::stream {
+
+bool is_jit_dump_name(std::string_view path) {
+  std::string_view name = file_name(path);
+  constexpr std::string_view kBefore = "jit-", kBehind = ".dump";
+  if (!path.starts_with('/') || !name.starts_with(kBefore) || !name.ends_with(kBehind) ||
+      name.size() <= kBefore.size() + kBehind.size())
+    return false;
+  name.remove_prefix(kBefore.size());
+  name.remove_suffix(kBehind.size());
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool MappedFile::is_anonymous() const noexcept {
+  // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
+  // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
+  // A memfd that carries a build id is a program run from memory, no JIT's.
+  if (!build_id.empty())
+    return false;
+  const std::string_view name = path;
+  return name.starts_with("//anon") || name.starts_with("[anon") || name == "[heap]" ||
+         name == "[stack]" || name.starts_with("/memfd:") || name.starts_with("/dev/zero") ||
+         name.starts_with("anon_inode:");
+}
+
+void AddressSpace::map(const Mapping& mapping) {
+  make_room(mapping.start, mapping.end);
+  Mapping& kept = mappings_[mapping.start];
+  kept = mapping;
+  kept.place = mapped_++;
+  if (mappings_.size() > kMaxMappings)
+    forget_older_half();
+}
+
+/// Cuts [start, end) out of what is mapped.
+void AddressSpace::make_room(std::uint64_t start, std::uint64_t end) {
+  auto at = mappings_.lower_bound(start);
+  if (at != mappings_.begin() && std::prev(at)->second.end > start)
+    --at;
+  while (at != mappings_.end() && at->second.start < end) {
+    const Mapping old = at->second;
+    at = mappings_.erase(at);
+    if (old.start < start) {
+      Mapping& before = mappings_[old.start] = old;
+      before.end = start;
+    }
+    if (old.end > end) {
+      Mapping& behind = mappings_[end] = old;
+      behind.file_offset += end - old.start;
+      behind.start = end;
+    }
+  }
+}
+
+void AddressSpace::forget_older_half() {
+  std::vector<std::uint64_t> places;
+  places.reserve(mappings_.size());
+  for (const auto& [start, mapping] : mappings_)
+    places.push_back(mapping.place);
+  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+  std::nth_element(places.begin(), middle, places.end());
+  std::erase_if(mappings_, [&](const auto& item) { return item.second.place < *middle; });
+}
+
+const Mapping* AddressSpace::find(std::uint64_t avma) const noexcept {
+  const auto behind = mappings_.upper_bound(avma);
+  if (behind == mappings_.begin())
+    return nullptr;
+  const Mapping& mapping = std::prev(behind)->second;
+  return avma < mapping.end ? &mapping : nullptr;
+}
+
+void ProcessTable::map(std::uint32_t pid, std::uint64_t start, std::uint64_t size,
+                       std::uint64_t file_offset, const MappedFile& file) {
+  if (size == 0 || size > std::numeric_limits<std::uint64_t>::max() - start)
+    return;
+  const MappedFile& kept = *files_.insert(file).first;
+  writable_space(pid).map(
+      {.start = start, .end = start + size, .file_offset = file_offset, .file = &kept});
+}
+
+void ProcessTable::fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std::uint32_t pid,
+                        std::uint32_t tid) {
+  if (pid != parent_pid) {
+    const auto parent = spaces_.find(parent_pid);
+    if (parent != spaces_.end())
+      spaces_[pid] = std::shared_ptr(parent->second);
+    else
+      spaces_.erase(pid);  // what an earlier process of this number had
+  }
+  const auto parent = comms_.find(parent_tid);
+  if (parent != comms_.end())
+    comms_[tid] = std::string(parent->second);
+  else
+    comms_.erase(tid);
+}
+
+void ProcessTable::exec(std::uint32_t pid) { spaces_.erase(pid); }
+
+void ProcessTable::set_comm(std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
+  comms_[tid] = comm;
+  comms_.emplace(pid, comm);
+}
+
+const AddressSpace* ProcessTable::space(std::uint32_t pid) const {
+  const auto found = spaces_.find(pid);
+  return found == spaces_.end() ? nullptr : found->second.get();
+}
+
+const Mapping* ProcessTable::find(std::uint32_t pid, std::uint64_t avma) const {
+  const AddressSpace* mapped = space(pid);
+  return mapped == nullptr ? nullptr : mapped->find(avma);
+}
+
+std::string ProcessTable::comm(std::uint32_t pid, std::uint32_t tid) const {
+  auto found = comms_.find(tid);
+  if (found == comms_.end())
+    found = comms_.find(pid);
+  if (found != comms_.end())
+    return found->second;
+  return tid == 0 ? "swapper" : ":" + std::to_string(tid);
+}
+
+/// The process's own copy of its mappings.
+AddressSpace& ProcessTable::writable_space(std::uint32_t pid) {
+  auto& space = spaces_[pid];
+  if (!space)
+    space = std::make_shared<AddressSpace>();
+  else if (space.use_count() > 1)
+    space = std::make_shared<AddressSpace>(*space);
+  return *space;
+}
+
+}  // namespace pe::stream

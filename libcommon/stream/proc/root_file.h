@@ -1,0 +1,20 @@
+// Opening a file as a process sees it, which may be in a container.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <variant>
+
+#include "base/io/regular_file.h"
+
+namespace pe::stream {
+
+/// Opens `path`, which begins with '/', below the root of `pid` (/proc/PID/root, proc(5)).
+/// Symbolic links on the way are the process's own: they lead to what it would find, and nowhere
+/// out of its root (openat2(2), RESOLVE_IN_ROOT).
+std::variant<RegularFile, FileFailure> open_in_root(pid_t pid, const std::string& path,
+                                                    Links links = Links::kFollow);
+
+}  // namespace pe::stream

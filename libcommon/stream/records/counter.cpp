@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "stream/records/counter.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+namespace pe::stream {
+
+Fd open_counter(const perf_event_attr& attr, const CounterPlace& place, int& error) {
+  const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (place.is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
+  perf_event_attr copy = attr;  // the kernel writes its own attr size back on E2BIG
+  const long fd = ::syscall(SYS_perf_event_open, &copy, place.pid, place.cpu, -1, flags);
+  error = fd < 0 ? errno : 0;
+  return Fd(static_cast<int>(fd));
+}
+
+bool has_build_ids() {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.build_id = 1;
+  int error = 0;
+  return static_cast<bool>(open_counter(attr, {.pid = 0}, error));
+}
+
+std::optional<std::uint64_t> id_of(const Fd& counter) {
+  std::uint64_t id = 0;
+  if (::ioctl(counter.get(), PERF_EVENT_IOC_ID, &id) != 0)
+    return std::nullopt;
+  return id;
+}
+
+std::optional<std::uint64_t> lost_of(const Fd& counter) {
+  std::array<std::uint64_t, 2> counts{};
+  if (::read(counter.get(), counts.data(), sizeof counts) != sizeof counts)
+    return std::nullopt;
+  return counts[1];
+}
+
+std::optional<Ring> Ring::map(const Fd& counter, std::size_t pages, int& error) {
+  const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t bytes = (pages + 1) * page_bytes;
+  void* map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, counter.get(), 0);
+  error = map == MAP_FAILED ? errno : 0;
+  if (map == MAP_FAILED)
+    return std::nullopt;
+  return Ring(map, bytes, page_bytes);
+}
+
+Ring::Ring(Ring&& other) noexcept
+    : map_(std::exchange(other.map_, nullptr)),
+      map_bytes_(other.map_bytes_),
+      data_offset_(other.data_offset_),
+      seen_(other.seen_),
+      wrapped_(std::move(other.wrapped_)) {}
+
+Ring& Ring::operator=(Ring&& other) noexcept {
+  std::swap(map_, other.map_);
+  std::swap(map_bytes_, other.map_bytes_);
+  std::swap(data_offset_, other.data_offset_);
+  std::swap(seen_, other.seen_);
+  std::swap(wrapped_, other.wrapped_);
+  return *this;
+}
+
+Ring::~Ring() {
+  if (map_ != nullptr)
+    ::munmap(map_, map_bytes_);
+}
+
+std::uint64_t Ring::read_head() const noexcept {
+  auto* page = static_cast<perf_event_mmap_page*>(map_);
+  // What the kernel wrote before it moved data_head is visible after this read.
+  return std::atomic_ref(page->data_head).load(std::memory_order_acquire);
+}
+
+std::uint64_t Ring::tail() const noexcept {
+  return static_cast<perf_event_mmap_page*>(map_)->data_tail;
+}
+
+void Ring::give_back(std::uint64_t seen) noexcept {
+  auto* page = static_cast<perf_event_mmap_page*>(map_);
+  if (seen > page->data_tail)
+    std::atomic_ref(page->data_tail).store(seen, std::memory_order_release);
+}
+
+bool Ring::is_roomy() const noexcept {
+  constexpr std::size_t kShare = 8;
+  return seen_ - tail() < (map_bytes_ - data_offset_) / kShare;
+}
+
+/// The record at `tail`; empty if it is not one that the kernel can have written.
+Bytes Ring::record_at(std::uint64_t tail, std::uint64_t head) {
+  const auto* data = static_cast<const std::byte*>(map_) + data_offset_;
+  const std::size_t ring_bytes = map_bytes_ - data_offset_;
+  const std::size_t offset = tail & (ring_bytes - 1);
+  perf_event_header header;  // records are multiples of 8, so a header never wraps
+  std::memcpy(&header, data + offset, sizeof header);
+  if (header.size < sizeof header || header.size > head - tail)
+    return {};
+  if (offset + header.size <= ring_bytes)
+    return {data + offset, header.size};
+  const std::size_t first = ring_bytes - offset;
+  wrapped_.assign(data + offset, data + ring_bytes);
+  wrapped_.insert(wrapped_.end(), data, data + (header.size - first));
+  return wrapped_;
+}
+
+bool share_ring(const Fd& counter, const Fd& owner, int& error) {
+  const bool shared = ::ioctl(counter.get(), PERF_EVENT_IOC_SET_OUTPUT, owner.get()) == 0;
+  error = shared ? 0 : errno;
+  return shared;
+}
+
+bool enable(const Fd& counter) { return ::ioctl(counter.get(), PERF_EVENT_IOC_ENABLE, 0) == 0; }
+bool disable(const Fd& counter) { return ::ioctl(counter.get(), PERF_EVENT_IOC_DISABLE, 0) == 0; }
+
+}  // namespace pe::stream

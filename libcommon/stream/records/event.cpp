@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "stream/records/event.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string_view>
+
+namespace pe::stream {
+namespace {
+
+struct NamedEvent {
+  std::string_view name;
+  std::uint32_t type;
+  std::uint64_t config;
+};
+
+// perf list's names; where one event has two, the first is the one that is printed.
+constexpr std::array kNamedEvents{
+    NamedEvent{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    NamedEvent{"cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    NamedEvent{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    NamedEvent{"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES},
+    NamedEvent{"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+    NamedEvent{"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    NamedEvent{"branch-instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+    NamedEvent{"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+    NamedEvent{"bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
+    NamedEvent{"stalled-cycles-frontend", PERF_TYPE_HARDWARE,
+               PERF_COUNT_HW_STALLED_CYCLES_FRONTEND},
+    NamedEvent{"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND},
+    NamedEvent{"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+    NamedEvent{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+    NamedEvent{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    NamedEvent{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    NamedEvent{"faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    NamedEvent{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    NamedEvent{"cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    NamedEvent{"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    NamedEvent{"migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS},
+    NamedEvent{"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN},
+    NamedEvent{"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+    NamedEvent{"alignment-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS},
+    NamedEvent{"emulation-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS},
+    NamedEvent{"dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
+};
+
+/// Where a record keeps the id of its event, counted in u64 from the start of a
+/// sample's body, or (for all others) back from the end; nullopt: it has none.
+std::optional<std::size_t> id_position(const perf_event_attr& attr, bool is_sample) {
+  const std::uint64_t type = attr.sample_type;
+  if ((type & PERF_SAMPLE_IDENTIFIER) != 0)
+    return is_sample ? 0 : 1;
+  if ((type & PERF_SAMPLE_ID) == 0)
+    return std::nullopt;
+  const std::uint64_t between =
+      is_sample ? PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR
+                : PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+  const auto fields = static_cast<std::size_t>(std::popcount(type & between));
+  return is_sample ? fields : fields + 1;
+}
+
+}  // namespace
+
+std::optional<perf_event_attr> take_attr(ByteReader& reader) {
+  // `size` is the second u32; 0 means the first version (perf_event_open(2)).
+  ByteReader peek = reader;
+  const bool has_type = peek.take<std::uint32_t>().has_value();
+  const auto stated = peek.take<std::uint32_t>();
+  if (!has_type || !stated)
+    return std::nullopt;
+  const std::uint32_t size = *stated == 0 ? PERF_ATTR_SIZE_VER0 : *stated;
+  const auto bytes = reader.take_bytes(size);
+  if (!bytes || size < PERF_ATTR_SIZE_VER0)
+    return std::nullopt;
+  perf_event_attr attr{};
+  std::memcpy(&attr, bytes->data(), std::min<std::size_t>(size, sizeof attr));
+  return attr;
+}
+
+std::string name_of(const perf_event_attr& attr) {
+  const auto* named =
+      std::find_if(kNamedEvents.begin(), kNamedEvents.end(), [&](const NamedEvent& event) {
+        return event.type == attr.type && event.config == attr.config;
+      });
+  if (named != kNamedEvents.end())
+    return std::string(named->name);
+  return fmt::format("type {} config {:#x}", attr.type, attr.config);
+}
+
+bool set_event(perf_event_attr& attr, const std::string& name) {
+  const auto* named = std::find_if(kNamedEvents.begin(), kNamedEvents.end(),
+                                   [&](const NamedEvent& event) { return event.name == name; });
+  if (named == kNamedEvents.end())
+    return false;
+  attr.type = named->type;
+  attr.config = named->config;
+  return true;
+}
+
+bool EventTable::add(const Record& attr_record) {
+  ByteReader reader(attr_record.body());
+  const auto attr = take_attr(reader);
+  if (!attr)
+    return false;
+  if ((attr_record.misc & kMiscMoreIds) == 0 || events_.empty())
+    events_.push_back({.attr = *attr, .ids = {}, .name = name_of(*attr), .unit = {}});
+  Event& event = events_.back();
+  const U64View ids(reader.left());
+  event.ids.reserve(event.ids.size() + ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    event.ids.push_back(ids[i]);
+    index_by_id_.emplace(ids[i], events_.size() - 1);
+  }
+  return true;
+}
+
+bool EventTable::update(const Record& update_record) {
+  ByteReader reader(update_record.body());
+  const auto type = reader.take<std::uint64_t>();
+  const auto id = reader.take<std::uint64_t>();
+  if (!type || !id)
+    return false;
+  const auto found = index_by_id_.find(*id);
+  if (found == index_by_id_.end())
+    return false;
+  if (*type != kUpdateUnit && *type != kUpdateName)
+    return true;
+  const auto text = reader.take_string();
+  if (!text)
+    return false;
+  Event& event = events_[found->second];
+  (*type == kUpdateUnit ? event.unit : event.name) = *text;
+  return true;
+}
+
+const Event* EventTable::find(const Record& record) const {
+  if (events_.empty())
+    return nullptr;
+  const Event& first = events_.front();
+  if (events_.size() == 1)
+    return &first;
+  // perf gives all events of one stream the same position for the id.
+  const auto position = id_position(first.attr, record.is_sample());
+  if (!position)
+    return &first;
+  const U64View fields(record.body());
+  if (record.is_sample() ? *position >= fields.size() : *position > fields.size())
+    return nullptr;
+  const std::uint64_t id = fields[record.is_sample() ? *position : fields.size() - *position];
+  const auto found = index_by_id_.find(id);
+  if (found != index_by_id_.end())
+    return &events_[found->second];
+  return id == 0 ? &first : nullptr;  // records that a recorder made up carry no id
+}
+
+}  // namespace pe::stream

@@ -1,0 +1,100 @@
+// Records of the sample stream, and the numbers that name them.
+//
+// The stream is perf's own pipe format; pe-stream(5) describes it.  Types below
+// 64 come from the kernel (perf_event_open(2), linux/perf_event.h), those from
+// 64 on from perf (tools/perf/Documentation/perf.data-file-format.txt), and the
+// two from 0x50450001 on are ours.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/byte_reader.h"
+
+namespace pe::stream {
+
+/// Record types of perf itself, and ours.
+enum RecordType : std::uint32_t {
+  kRecordHeaderAttr = 64,
+  kRecordTracingData = 66,  ///< followed by bytes that its own size does not cover
+  kRecordHeaderBuildId = 67,
+  kRecordFinishedRound = 68,
+  kRecordAuxtrace = 71,  ///< followed by bytes that its own size does not cover
+  kRecordEventUpdate = 78,
+  kRecordCompressed = 81,
+  kRecordCompressed2 = 83,  ///< from Linux 6.16 on
+  kRecordFirstOfPerf = 64,
+  kRecordSymbol = 0x50450001,
+  kRecordLocation = 0x50450002,
+};
+
+/// In the misc field of a HEADER_ATTR of ours: its ids are more of those of the one before.
+inline constexpr std::uint16_t kMiscMoreIds = 1;
+
+/// In the misc field of a FINISHED_ROUND of ours: more is to come, and a stream that ends with it
+/// was cut off.  (perf's own have 0 there, the last one as the others.)
+inline constexpr std::uint16_t kMiscMoreRounds = 1;
+
+/// The name of the event whose samples tell who ended the wait of the next sample, if that has the
+/// same time; pid and tid 0: an interrupt.
+inline constexpr std::string_view kWakerEvent = "offcpu-waker";
+
+/// In the misc field of a sample whose event is in nanoseconds: the wait had not ended when the
+/// recording did.
+inline constexpr std::uint16_t kMiscUnfinished = 1U << 13;
+
+/// What an EVENT_UPDATE record tells; tools/perf: enum event_update_type.
+enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
+
+/// "PERFILE2" as a number of this machine's byte order.
+inline constexpr std::uint64_t kMagic = 0x32454c4946524550;
+inline constexpr std::uint64_t kMagicOtherByteOrder = 0x50455246494c4532;
+inline constexpr std::uint64_t kPipeHeaderBytes = 16;
+
+/// One record, as a view into somebody's buffer.
+struct Record {
+  std::uint32_t type = 0;
+  std::uint16_t misc = 0;
+  Bytes bytes;  ///< header, body, and what follows the record where its type says so
+
+  [[nodiscard]] Bytes body() const noexcept { return bytes.subspan(sizeof(perf_event_header)); }
+  [[nodiscard]] bool is_sample() const noexcept { return type == PERF_RECORD_SAMPLE; }
+  [[nodiscard]] bool is_compressed() const noexcept {
+    return type == kRecordCompressed || type == kRecordCompressed2;
+  }
+  [[nodiscard]] bool is_ours() const noexcept {
+    return type == kRecordSymbol || type == kRecordLocation;
+  }
+};
+
+/// Views `bytes` (at least a header long) as a record.
+inline Record view_record(Bytes bytes) noexcept {
+  perf_event_header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return {header.type, header.misc, bytes};
+}
+
+/// Numbers that may stand at any address, as those of a damaged stream do.
+class U64View {
+ public:
+  U64View() noexcept = default;
+  /// Views the first bytes.size() / 8 numbers.
+  explicit U64View(Bytes bytes) noexcept : bytes_(bytes) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / sizeof(std::uint64_t); }
+  [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept {
+    std::uint64_t value;
+    std::memcpy(&value, bytes_.data() + i * sizeof value, sizeof value);
+    return value;
+  }
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }
+
+ private:
+  Bytes bytes_;
+};
+
+}  // namespace pe::stream

@@ -1,0 +1,127 @@
+// What a record says, once its bytes are checked.
+//
+// Layouts: perf_event_open(2), "MMAP layout"; linux/perf_event.h, enum perf_event_type.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "stream/records/event.h"
+
+namespace pe::stream {
+
+/// Bytes of a record, counted from its header on.
+struct RecordPart {
+  std::size_t begin = 0, end = 0;
+};
+
+/// A PERF_RECORD_SAMPLE.  Views die with the record's bytes.
+struct Sample {
+  std::uint64_t ip = 0;  ///< avma, in the sampled process or the kernel
+  std::uint32_t pid = 0;
+  std::uint32_t tid = 0;
+  std::uint64_t time_ns = 0;  ///< in the stream's clock; 0 if the event has none
+  std::uint32_t cpu = 0;
+  std::uint64_t period = 1;
+  bool has_callchain = false;
+  U64View callchain;                   ///< leaf first, with PERF_CONTEXT_* marks
+  Bytes raw;                           ///< what a tracepoint tells; tracefs has its layout
+  std::uint64_t user_regs_abi = 0;     ///< PERF_SAMPLE_REGS_ABI_*; 0: no registers
+  U64View user_regs;                   ///< those in attr.sample_regs_user, by rising number
+  Bytes user_stack;                    ///< from the stack pointer up; only what was copied
+  std::uint64_t user_stack_limit = 0;  ///< how much would have been copied, had it been there
+  RecordPart callchain_part;           ///< its count and addresses; empty where they would stand
+  RecordPart user_part;                ///< registers and stack of the program; empty likewise
+
+  /// Could its stack be walked?
+  [[nodiscard]] bool has_user_copy() const noexcept { return user_regs.size() > 0; }
+  /// Was as much copied as was asked for, so that the stack may go on behind it?
+  [[nodiscard]] bool has_full_copy() const noexcept {
+    return user_stack.size() == user_stack_limit;
+  }
+};
+
+/// nullopt if a field reaches over the record's end.
+std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr);
+
+/// Time of any record of an event: a sample's own, or that of the trailer that
+/// sample_id_all adds to the others.  0: it has none, or is too short.
+std::uint64_t time_of(const Record& record, const perf_event_attr& attr);
+
+/// MMAP and MMAP2.
+struct MmapRecord {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint64_t start = 0;        ///< avma
+  std::uint64_t size = 0;         ///< bytes
+  std::uint64_t file_offset = 0;  ///< bytes
+  bool executable = false;
+  Bytes build_id;            ///< empty unless the record carries one
+  std::uint64_t device = 0;  ///< major and minor number; 0 where not recorded
+  std::uint64_t inode = 0;   ///< likewise
+  std::string_view path;
+};
+std::optional<MmapRecord> parse_mmap(const Record& record);
+
+/// HEADER_BUILD_ID: perf has looked at the file, at the end of the recording.
+struct BuildIdRecord {
+  bool is_of_program = false;  ///< else of the kernel, its modules, or a guest
+  Bytes build_id;
+  std::string_view path;  ///< as in MMAP records
+};
+std::optional<BuildIdRecord> parse_build_id(const Record& record);
+
+struct CommRecord {
+  std::uint32_t pid = 0, tid = 0;
+  bool is_exec = false;  ///< the old address space is gone
+  std::string_view comm;
+};
+std::optional<CommRecord> parse_comm(const Record& record);
+
+/// FORK and EXIT.
+struct TaskRecord {
+  std::uint32_t pid = 0, parent_pid = 0;
+  std::uint32_t tid = 0, parent_tid = 0;
+};
+std::optional<TaskRecord> parse_task(const Record& record);
+
+/// SWITCH and SWITCH_CPU_WIDE: a thread begins to run, or ceases.
+struct SwitchRecord {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint64_t time_ns = 0;
+  bool is_out = false;
+  bool is_preempted = false;  ///< out, and ready to run on
+};
+/// `attr` says what follows every record: TID and TIME are needed.
+std::optional<SwitchRecord> parse_switch(const Record& record, const perf_event_attr& attr);
+
+/// Flags of a SYMBOL record.
+enum SymbolFlags : std::uint32_t {
+  kSymbolKernel = 1,
+  kSymbolJit = 2,
+  kSymbolInlined = 4,
+  kSymbolUnresolved = 8,
+  kSymbolLibrary = 16,  ///< of a shared library, not of the program itself
+};
+
+/// Ours: a name, to be used by LOCATION records after it.
+struct SymbolRecord {
+  std::uint64_t id = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t line = 0;  ///< 0: not known
+  std::string_view name = {}, module = {}, file = {};
+};
+std::optional<SymbolRecord> parse_symbol(const Record& record);
+
+/// Ours: what stands at an address, innermost inlined function first.
+struct LocationRecord {
+  std::uint32_t pid = 0;      ///< kKernelPid: in the kernel, so in every process
+  std::uint64_t address = 0;  ///< as CallChainEntry::lookup_address
+  U64View symbol_ids;
+};
+inline constexpr std::uint32_t kKernelPid = 0xffffffff;
+std::optional<LocationRecord> parse_location(const Record& record);
+
+}  // namespace pe::stream

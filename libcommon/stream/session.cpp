@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "stream/session.h"
+
+#include "base/plural.h"
+
+namespace pe::stream {
+
+std::optional<Record> Session::next() {
+  sample_.reset();
+  event_ = nullptr;
+  const auto record = reader_.next();
+  if (record && !apply(*record))
+    ++counts_.malformed_records;
+  return record;
+}
+
+/// false if the record is malformed.
+bool Session::apply(const Record& record) {
+  const bool is_understood = history_.apply(record);
+  switch (record.type) {
+    case PERF_RECORD_SAMPLE:
+      event_ = reader_.events().find(record);
+      if (event_ != nullptr)
+        sample_ = parse_sample(record, event_->attr);
+      counts_.samples += sample_ ? 1 : 0;
+      return sample_.has_value();
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES: {
+      const auto* event = reader_.events().find(record);
+      return lost_.add(record, event == nullptr ? 0 : time_of(record, event->attr));
+    }
+    case kRecordCompressed:
+    case kRecordCompressed2:
+      ++counts_.skipped_records;
+      return true;
+    default:
+      return is_understood;
+  }
+}
+
+Counts Session::counts() const {
+  Counts counts = counts_;
+  counts.lost = lost_.count();
+  counts.malformed_records += reader_.malformed_events();
+  counts.out_of_order = reader_.late_records();
+  counts.skipped_aux_bytes = reader_.skipped_aux_bytes();
+  return counts;
+}
+
+std::string describe_losses(const Counts& counts) {
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+    if (count == 0)
+      return;
+    text += text.empty() ? "" : ", ";
+    text += plural(count, noun) + std::string(what);
+  };
+  add(counts.lost, "sample", " lost while recording");
+  add(counts.malformed_records, "malformed record", " skipped");
+  add(counts.skipped_records, "compressed record", " skipped");
+  add(counts.skipped_aux_bytes, "byte", " of AUX data skipped");
+  add(counts.out_of_order, "record", " out of order");
+  return text;
+}
+
+}  // namespace pe::stream

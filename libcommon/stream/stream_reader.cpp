@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#include "stream/stream_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "stream/records/event.h"
+
+namespace pe::stream {
+namespace {
+
+constexpr std::size_t kBlockBytes = 256 * 1024;
+constexpr std::size_t kMaxBeforeData = 256UL * 1024 * 1024;  // attrs and ids of a perf.data file
+constexpr std::size_t kMaxTrailing = 1024UL * 1024 * 1024;   // what follows a TRACING_DATA record
+constexpr std::uint64_t kFileHeaderBytes = 104;
+
+struct FileSection {
+  std::uint64_t offset;
+  std::uint64_t size;
+};
+
+struct FileHeader {  // after magic and size
+  std::uint64_t attr_size;
+  FileSection attrs, data, event_types;
+  std::uint64_t features[4];  // a bit for each section that stands behind the records
+};
+static_assert(kPipeHeaderBytes + sizeof(FileHeader) == kFileHeaderBytes);
+
+std::optional<Bytes> section_bytes(Bytes file, FileSection section) {
+  ByteReader reader(file);
+  if (!reader.skip(section.offset))
+    return std::nullopt;
+  return reader.take_bytes(section.size);
+}
+
+}  // namespace
+
+StreamReader::StreamReader(Input& input) : input_(input), buffer_(kBlockBytes) {
+  if (!ensure(kPipeHeaderBytes)) {
+    if (unread().empty())
+      throw Error(input.name() + ": empty: not a sample stream");
+    throw Error(input.name() + ": not a sample stream (perf's pipe format or a perf.data file)");
+  }
+  const U64View header(unread());
+  if (header[0] == kMagicOtherByteOrder)
+    throw Error(input.name() + ": recorded on a machine of the other byte order");
+  if (header[0] != kMagic)
+    throw Error(input.name() + ": not a sample stream (perf's pipe format or a perf.data file)");
+  is_pipe_format_ = header[1] == kPipeHeaderBytes;
+  if (is_pipe_format_) {
+    begin_ += kPipeHeaderBytes;
+    position_ = kPipeHeaderBytes;
+  } else {
+    read_file_header();
+  }
+}
+
+void StreamReader::read_file_header() {
+  const std::uint64_t header_size = U64View(unread())[1];
+  if (header_size < kFileHeaderBytes || !ensure(kFileHeaderBytes))
+    throw Error(input_.name() + ": not a sample stream: bad perf.data header");
+  FileHeader header;
+  std::memcpy(&header, unread().data() + kPipeHeaderBytes, sizeof header);
+  if (header.data.offset < kFileHeaderBytes || header.data.offset > kMaxBeforeData ||
+      header.data.size > std::numeric_limits<std::uint64_t>::max() - header.data.offset)
+    throw Error(input_.name() + ": not a sample stream: bad perf.data header");
+  if (!ensure(header.data.offset))
+    throw Error(input_.name() + ": truncated before its first record");
+  add_attr_records(unread().first(header.data.offset), header.attr_size, header.attrs.offset,
+                   header.attrs.size);
+  begin_ += header.data.offset;
+  position_ = header.data.offset;
+  // perf writes the size last: 0 is what a recording that was killed leaves.
+  if (header.data.size != 0) {
+    data_end_ = header.data.offset + header.data.size;
+    add_build_id_records(*data_end_, header.features[0]);
+  }
+}
+
+/// At `features_at` there is a list of places, one for each bit of `features`.
+void StreamReader::add_build_id_records(std::uint64_t features_at, std::uint64_t features) {
+  constexpr std::uint64_t kBuildIds = 1U << 2;            // tools/perf: HEADER_BUILD_ID
+  constexpr std::uint64_t kMaxBytes = 4UL * 1024 * 1024;  // of some 40,000 files
+  const auto place = static_cast<std::uint64_t>(std::popcount(features & (kBuildIds - 1)));
+  FileSection section{};
+  const std::uint64_t at = features_at + place * sizeof section;
+  if ((features & kBuildIds) == 0 || at < features_at ||
+      input_.read_at(at, std::as_writable_bytes(std::span(&section, 1))) != sizeof section)
+    return;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(section.size, kMaxBytes)));
+  bytes.resize(input_.read_at(section.offset, bytes));
+  for (Bytes left(bytes); left.size() >= sizeof(perf_event_header);) {
+    perf_event_header header;
+    std::memcpy(&header, left.data(), sizeof header);
+    if (header.size < sizeof header || header.size > left.size())
+      return;
+    header.type = kRecordHeaderBuildId;  // perf leaves 0 there
+    std::vector<std::byte> record(left.begin(), left.begin() + header.size);
+    std::memcpy(record.data(), &header, sizeof header);
+    made_.push_back(std::move(record));
+    left = left.subspan(header.size);
+  }
+}
+
+void StreamReader::add_attr_records(Bytes before_data, std::uint64_t attr_size,
+                                    std::uint64_t attrs_at, std::uint64_t attrs_bytes) {
+  const auto attrs = section_bytes(before_data, {attrs_at, attrs_bytes});
+  if (!attrs || attr_size < PERF_ATTR_SIZE_VER0 + sizeof(FileSection) || attr_size > attrs->size())
+    throw Error(input_.name() + ": not a sample stream: bad perf.data attributes");
+  for (ByteReader reader(*attrs); const auto entry = reader.take_bytes(attr_size);) {
+    const Bytes attr = entry->first(entry->size() - sizeof(FileSection));
+    FileSection ids_at;
+    std::memcpy(&ids_at, entry->data() + attr.size(), sizeof ids_at);
+    const auto ids = section_bytes(before_data, ids_at);
+    ByteReader attr_reader(attr);
+    const auto parsed = take_attr(attr_reader);
+    if (!ids || !parsed)
+      throw Error(input_.name() + ": not a sample stream: bad perf.data attributes");
+    add_event(*parsed, *ids);
+  }
+}
+
+/// Makes the HEADER_ATTR records of an event: a second and third if one cannot hold all its ids,
+/// which perf writes one of for each thread and processor.
+void StreamReader::add_event(perf_event_attr attr, Bytes ids) {
+  attr.size = sizeof attr;
+  constexpr std::size_t kFixed = sizeof(perf_event_header) + sizeof attr;
+  constexpr std::size_t kMostIdBytes = (std::numeric_limits<std::uint16_t>::max() - kFixed) /
+                                       sizeof(std::uint64_t) * sizeof(std::uint64_t);
+  std::uint16_t misc = 0;
+  do {
+    const Bytes some = ids.first(std::min(ids.size(), kMostIdBytes));
+    ids = ids.subspan(some.size());
+    const perf_event_header header{kRecordHeaderAttr, misc,
+                                   static_cast<std::uint16_t>(kFixed + some.size())};
+    std::vector<std::byte> record(header.size);
+    std::memcpy(record.data(), &header, sizeof header);
+    std::memcpy(record.data() + sizeof header, &attr, sizeof attr);
+    std::copy(some.begin(), some.end(), record.begin() + kFixed);
+    made_.push_back(std::move(record));
+    misc = kMiscMoreIds;
+  } while (!ids.empty());
+}
+
+/// Makes `bytes` unread bytes available; false if the input ends before.
+bool StreamReader::ensure(std::size_t bytes) {
+  if (end_ - begin_ >= bytes)
+    return true;
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  while (end_ < bytes) {
+    if (end_ == buffer_.size())  // grows with what has arrived, not with what a record promises
+      buffer_.resize(2 * buffer_.size());
+    const std::size_t n = input_.read(std::span(buffer_).subspan(end_));
+    if (n == 0)
+      return false;
+    end_ += n;
+  }
+  return true;
+}
+
+bool StreamReader::ensure_or_note(std::size_t bytes, const char* what) {
+  if (ensure(bytes))
+    return true;
+  note_damage(fmt::format("truncated at byte {}: {}", position_ + unread().size(), what));
+  return false;
+}
+
+std::optional<Record> StreamReader::next() {
+  if (!made_.empty()) {
+    current_made_ = std::move(made_.front());
+    made_.pop_front();
+    return view_record(current_made_);
+  }
+  for (;;) {
+    if (auto record = expanded_.next())
+      return record;
+    if (auto failed = note_if_not_expanded())
+      return failed;
+    const auto record = next_in_input();
+    if (!record) {
+      if (damage_.empty() && expanded_.has_part() && !expanded_.is_damaged())
+        note_damage(fmt::format("truncated at byte {}: a compressed record is cut", position_));
+      if (damage_.empty())
+        damage_ = expansion_damage_;
+      return std::nullopt;
+    }
+    if (!record->is_compressed())
+      return record;
+    compressed_at_ = position_ - record->bytes.size();
+    compressed_ = *record;
+    expanded_.begin(*record);
+  }
+}
+
+/// The compressed record at hand, if its end could not be expanded.
+std::optional<Record> StreamReader::note_if_not_expanded() {
+  const auto compressed = std::exchange(compressed_, std::nullopt);
+  if (!compressed || !expanded_.is_damaged())
+    return std::nullopt;
+  if (expansion_damage_.empty())
+    expansion_damage_ =
+        fmt::format("damaged at byte {}: compressed records cannot be expanded", compressed_at_);
+  return compressed;
+}
+
+/// The next record as it stands in the input, behind all AUXTRACE data.
+std::optional<Record> StreamReader::next_in_input() {
+  for (;;) {
+    const auto record = whole_record();
+    if (!record || record->type != kRecordAuxtrace)
+      return record;
+    ByteReader body(record->body());
+    if (!skip_aux(body.take<std::uint64_t>().value_or(0)))
+      return std::nullopt;
+  }
+}
+
+std::optional<Record> StreamReader::whole_record() {
+  if (!damage_.empty() || (data_end_ && position_ >= *data_end_))
+    return std::nullopt;
+  if (!ensure(1)) {
+    if (data_end_)
+      note_damage(fmt::format("truncated at byte {}: {} bytes are missing", position_,
+                              *data_end_ - position_));
+    return std::nullopt;
+  }
+  if (!ensure_or_note(sizeof(perf_event_header), "a record's header is cut"))
+    return std::nullopt;
+  if (is_pipe_format_ && U64View(unread())[0] == kMagic) {
+    note_damage(fmt::format("another stream begins at byte {}, and was not read: a file holds one",
+                            position_));
+    return std::nullopt;
+  }
+  perf_event_header header;
+  std::memcpy(&header, unread().data(), sizeof header);
+  const auto size = full_size(header);
+  if (!size || !ensure_or_note(*size, "a record is cut"))
+    return std::nullopt;
+  const Bytes bytes = unread().first(*size);
+  begin_ += *size;
+  position_ += *size;
+  return view_record(bytes);
+}
+
+/// Moves over what follows an AUXTRACE record; false, and damage noted, if the input ends before.
+bool StreamReader::skip_aux(std::uint64_t bytes) {
+  while (bytes > 0) {
+    if (!ensure_or_note(1, "AUX data is cut"))
+      return false;
+    const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, unread().size()));
+    begin_ += here;
+    position_ += here;
+    aux_bytes_ += here;
+    bytes -= here;
+  }
+  return true;
+}
+
+/// Size of the record at hand with what follows it; nullopt, and damage noted, if it is impossible.
+std::optional<std::size_t> StreamReader::full_size(const perf_event_header& header) {
+  if (header.size < sizeof header) {
+    note_damage(fmt::format("damaged at byte {}: a record of {} bytes", position_, header.size));
+    return std::nullopt;
+  }
+  if (header.type != kRecordTracingData)
+    return header.size;
+  if (!ensure_or_note(header.size, "a record is cut"))
+    return std::nullopt;
+  ByteReader body(unread().first(header.size).subspan(sizeof header));
+  const std::uint64_t trailing =
+      (std::uint64_t{body.take<std::uint32_t>().value_or(0)} + 7) / 8 * 8;
+  if (trailing > kMaxTrailing) {
+    note_damage(
+        fmt::format("damaged at byte {}: a record followed by {} bytes", position_, trailing));
+    return std::nullopt;
+  }
+  return header.size + static_cast<std::size_t>(trailing);
+}
+
+void StreamReader::note_damage(const std::string& what) { damage_ = what; }
+
+}  // namespace pe::stream

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "stream/user_copy.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <limits>
+
+#include "stream/records/user_registers.h"
+
+namespace pe::stream {
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+constexpr std::size_t kMaxRecordBytes =
+    std::numeric_limits<std::uint16_t>::max() / kWordBytes * kWordBytes;
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+std::uint64_t wanted_user_regs() noexcept { return kKnownRegisters; }
+
+void for_each_register(const Sample& sample, std::uint64_t mask,
+                       const std::function<void(unsigned, std::uint64_t)>& on_register) {
+  if (sample.user_regs_abi != PERF_SAMPLE_REGS_ABI_64)
+    return;
+  for (std::size_t i = 0; mask != 0 && i < sample.user_regs.size(); mask &= mask - 1, ++i) {
+    const auto number = static_cast<std::size_t>(std::countr_zero(mask));
+    if (number < kDwarfNumbers.size() && kDwarfNumbers[number] >= 0)
+      on_register(static_cast<unsigned>(kDwarfNumbers[number]), sample.user_regs[i]);
+  }
+}
+
+void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask,
+                   std::span<const std::uint64_t> values) {
+  builder.add(abi);
+  for (; abi != PERF_SAMPLE_REGS_ABI_NONE && mask != 0; mask &= mask - 1) {
+    const auto number = static_cast<std::size_t>(std::countr_zero(mask));
+    const int dwarf_number = number < kDwarfNumbers.size() ? kDwarfNumbers[number] : -1;
+    const bool is_known =
+        dwarf_number >= 0 && static_cast<std::size_t>(dwarf_number) < values.size();
+    builder.add(is_known ? values[static_cast<std::size_t>(dwarf_number)] : std::uint64_t{0});
+  }
+}
+
+void add_user_stack(RecordBuilder& builder, Bytes stack, std::size_t wanted_bytes) {
+  const std::size_t copied = std::min(stack.size(), wanted_bytes) / kWordBytes * kWordBytes;
+  const std::size_t size = copied < wanted_bytes ? copied + kWordBytes : copied;
+  constexpr std::array<std::byte, kWordBytes> kZeros{};
+  builder.add(std::uint64_t{size})
+      .add_bytes(text_of(stack.first(copied)))
+      .add_bytes(text_of(Bytes(kZeros).first(size - copied)))
+      .add(std::uint64_t{copied});
+}
+
+std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
+  constexpr int kInstructionPointer = 16;
+  const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);
+  const auto bit = std::uint64_t{1} << (at - kDwarfNumbers.begin());
+  const auto place = static_cast<std::size_t>(std::popcount(mask & (bit - 1)));
+  if (at == kDwarfNumbers.end() || (mask & bit) == 0 || place >= sample.user_regs.size())
+    return std::nullopt;
+  return sample.user_regs[place];
+}
+
+bool has_user_copy(const perf_event_attr& attr) noexcept {
+  constexpr std::uint64_t kBoth = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  return (attr.sample_type & kBoth) == kBoth;
+}
+
+perf_event_attr without_stacks(perf_event_attr attr) noexcept {
+  attr.sample_type &=
+      ~std::uint64_t{PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER};
+  attr.sample_regs_user = 0;
+  attr.sample_stack_user = 0;
+  return attr;
+}
+
+perf_event_attr with_call_chain(perf_event_attr attr) noexcept {
+  attr.sample_type &= ~std::uint64_t{PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER};
+  attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+  attr.exclude_callchain_user = 0;
+  attr.sample_regs_user = 0;
+  attr.sample_stack_user = 0;
+  return attr;
+}
+
+std::string_view with_call_chain(const Record& attr_record, RecordBuilder& builder) {
+  const Bytes body = attr_record.body();
+  ByteReader reader(body);
+  const auto attr = take_attr(reader);
+  if (!attr || !has_user_copy(*attr))
+    return text_of(attr_record.bytes);
+  const perf_event_attr changed = with_call_chain(*attr);
+  const std::size_t stated = body.size() - reader.left().size();
+  const std::size_t known = std::min(stated, sizeof changed);
+  builder.begin(attr_record.type, attr_record.misc)
+      .add_bytes(bytes_of(changed).substr(0, known))
+      .add_bytes(text_of(body.subspan(known)));
+  return builder.finish();
+}
+
+std::string_view replace_user_copy(const Record& record, const Sample& sample,
+                                   std::span<const std::uint64_t> chain, RecordBuilder& builder,
+                                   std::size_t& left_out) {
+  const Bytes bytes = record.bytes;
+  const Bytes before = bytes.first(sample.callchain_part.begin).subspan(sizeof(perf_event_header));
+  const Bytes between = bytes.first(sample.user_part.begin).subspan(sample.callchain_part.end);
+  const Bytes behind = bytes.subspan(sample.user_part.end);
+  const std::size_t others =
+      sizeof(perf_event_header) + before.size() + kWordBytes + between.size() + behind.size();
+  // The rest is shorter than the record that it comes from, which had a count of its own where
+  // one is needed now, or 8 bytes of registers' ABI.
+  const std::size_t most = others < kMaxRecordBytes ? (kMaxRecordBytes - others) / kWordBytes : 0;
+  const std::size_t count = std::min(chain.size(), most);
+  left_out = chain.size() - count;
+  builder.begin(record.type, record.misc)
+      .add_bytes(text_of(before))
+      .add(std::uint64_t{count})
+      .add_bytes(text_of(std::as_bytes(chain.first(count))))
+      .add_bytes(text_of(between))
+      .add_bytes(text_of(behind));
+  return builder.finish();
+}
+
+void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held) {
+  // A word more than was copied: it stays visible that the stack ended there.
+  const std::size_t kept = std::min<std::size_t>(
+      (sample.user_stack.size() / kWordBytes + 2) * kWordBytes, sample.user_stack_limit);
+  if (sample.has_full_copy())
+    return held.hold(sample.time_ns, {record.bytes});
+  const Bytes bytes = record.bytes;
+  const auto stack_at = static_cast<std::size_t>(sample.user_stack.data() - bytes.data());
+  const Bytes before = bytes.first(stack_at - kWordBytes).subspan(sizeof(perf_event_header));
+  const Bytes behind = bytes.subspan(sample.user_part.end);
+  perf_event_header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.size = static_cast<std::uint16_t>(header.size - (sample.user_stack_limit - kept));
+  // What lies behind the stack's end is whatever was in the ring before: not for others to see.
+  constexpr std::array<std::byte, 2 * kWordBytes> kZeros{};
+  const std::array<std::uint64_t, 1> size{kept}, copied{sample.user_stack.size()};
+  held.hold(sample.time_ns,
+            {std::as_bytes(std::span(&header, 1)), before, std::as_bytes(std::span(size)),
+             sample.user_stack, Bytes(kZeros).first(kept - sample.user_stack.size()),
+             std::as_bytes(std::span(copied)), behind});
+}
+
+}  // namespace pe::stream

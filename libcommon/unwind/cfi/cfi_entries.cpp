@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/cfi/cfi_entries.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+namespace pe::unwind {
+namespace {
+
+constexpr std::uint32_t kDwarf64Escape = 0xffffffff;
+constexpr std::size_t kMaxCieProgramBytes = 4096;  // common ones have 2 to 6
+constexpr std::size_t kMaxAugmentationBytes = 16;
+
+/// The string at the start, if its NUL comes soon enough.
+std::optional<std::string_view> take_augmentation(ByteReader& in) noexcept {
+  const Bytes left = in.left();
+  ByteReader window(left.first(std::min(left.size(), kMaxAugmentationBytes + 1)));
+  const auto text = window.take_string();
+  if (!text || !in.skip(text->size() + 1))
+    return std::nullopt;
+  return text;
+}
+
+/// The register of the return address.
+std::optional<std::uint64_t> take_register(ByteReader& in, std::uint8_t version) noexcept {
+  if (version != 1)
+    return read_uleb128(in);
+  const auto number = in.take<std::uint8_t>();
+  return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
+}
+
+/// What 'z' and the letters behind it announce.  False if it cannot be understood.
+bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) noexcept {
+  if (letters.empty())
+    return true;
+  if (letters.front() != 'z')
+    return false;  // "eh" of g++ 2, and nothing since
+  const auto size = read_uleb128(in);
+  auto data = size ? in.take_part(*size) : std::nullopt;
+  if (!data)
+    return false;
+  cie.has_augmentation_data = true;
+  for (const char letter : letters.substr(1)) {
+    std::optional<std::uint8_t> encoding = 0;
+    if (letter == 'R' || letter == 'L' || letter == 'P')
+      encoding = data->take<std::uint8_t>();
+    if (!encoding)
+      return false;
+    if (letter == 'R')
+      cie.pointer_encoding = *encoding;
+    else if (letter == 'P' && !skip_pointer(*data, *encoding))
+      return false;
+    else if (letter == 'S')
+      cie.is_signal_frame = true;
+    else if (std::string_view("LPB").find(letter) == std::string_view::npos)
+      break;  // unknown: what follows cannot be told apart, but 'z' has said where it ends
+  }
+  return true;
+}
+
+}  // namespace
+
+AddressedReader CfiEntries::reader_at(std::uint64_t offset) const noexcept {
+  const auto from = static_cast<std::size_t>(std::min<std::uint64_t>(offset, section_.size()));
+  return {section_.subspan(from), svma_ + from};
+}
+
+std::optional<CfiEntries::Entry> CfiEntries::entry_at(std::uint64_t offset) const noexcept {
+  AddressedReader in = reader_at(offset);
+  const auto short_length = in.take<std::uint32_t>();
+  if (!short_length || *short_length == 0)
+    return std::nullopt;
+  const bool is_dwarf64 = *short_length == kDwarf64Escape;
+  const auto length =
+      is_dwarf64 ? in.take<std::uint64_t>() : std::optional<std::uint64_t>(*short_length);
+  auto body = length ? in.take_part(*length) : std::nullopt;
+  if (!body)
+    return std::nullopt;
+  const std::uint64_t id_offset = body->here() - svma_;
+  // In .eh_frame the id has four bytes whatever the length has (LSB 10.6.1.1).
+  std::optional<std::uint64_t> id;
+  if (is_dwarf64 && format_ == CfiFormat::kDebugFrame)
+    id = body->take<std::uint64_t>();
+  else
+    id = body->take<std::uint32_t>();
+  if (!id)
+    return std::nullopt;
+  return Entry{offset, id_offset, *id, is_dwarf64, *body};
+}
+
+bool CfiEntries::is_cie(const Entry& entry) const noexcept {
+  if (format_ == CfiFormat::kEhFrame)
+    return entry.id == 0;
+  return entry.id == (entry.is_dwarf64 ? std::numeric_limits<std::uint64_t>::max() : 0xffffffffU);
+}
+
+std::uint64_t CfiEntries::cie_offset(const Entry& fde) const noexcept {
+  // May wrap, and then lies outside the section.
+  return format_ == CfiFormat::kEhFrame ? fde.id_offset - fde.id : fde.id;
+}
+
+std::optional<Cie> CfiEntries::cie_at(std::uint64_t offset) const noexcept {
+  auto entry = entry_at(offset);
+  if (!entry || !is_cie(*entry))
+    return std::nullopt;
+  AddressedReader& in = entry->body;
+  const auto version = in.take<std::uint8_t>();
+  const auto augmentation = take_augmentation(in);
+  if (!version || !augmentation || (*version != 1 && *version != 3 && *version != 4))
+    return std::nullopt;
+  if (*version == 4) {
+    const auto address_bytes = in.take<std::uint8_t>();
+    const auto segment_bytes = in.take<std::uint8_t>();
+    if (address_bytes != 8 || segment_bytes != 0)
+      return std::nullopt;
+  }
+  const auto code_alignment = read_uleb128(in);
+  const auto data_alignment = read_sleb128(in);
+  const auto return_register = take_register(in, *version);
+  if (!code_alignment || !data_alignment || !return_register)
+    return std::nullopt;
+  Cie cie{.code_alignment = *code_alignment,
+          .data_alignment = *data_alignment,
+          .return_address_register = *return_register,
+          .pointer_encoding = DW_EH_PE_absptr,
+          .has_augmentation_data = false,
+          .is_signal_frame = false,
+          .instructions = {}};
+  if (!read_augmentation(in, *augmentation, cie) || in.left().size() > kMaxCieProgramBytes)
+    return std::nullopt;
+  cie.instructions = in.left();
+  return cie;
+}
+
+std::optional<Fde> CfiEntries::parse_fde(const Entry& entry, const Cie& cie) const noexcept {
+  AddressedReader in = entry.body;
+  const auto start = read_pointer(in, cie.pointer_encoding, data_svma_);
+  const auto bytes = read_pointer(in, cie.pointer_encoding & kPointerFormatMask, 0);
+  if (!start || !bytes || *bytes == 0 ||
+      *bytes > std::numeric_limits<std::uint64_t>::max() - *start)
+    return std::nullopt;
+  if (cie.has_augmentation_data) {
+    const auto size = read_uleb128(in);
+    if (!size || !in.skip(*size))
+      return std::nullopt;
+  }
+  if (in.left().size() > kMaxProgramBytes)
+    return std::nullopt;
+  return Fde{cie, *start, *bytes, in};
+}
+
+std::optional<Fde> CfiEntries::fde_at(std::uint64_t offset) const noexcept {
+  const auto entry = entry_at(offset);
+  if (!entry || is_cie(*entry))
+    return std::nullopt;
+  const auto cie = cie_at(cie_offset(*entry));
+  return cie ? parse_fde(*entry, *cie) : std::nullopt;
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/cfi/unwind_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace pe::unwind {
+namespace {
+
+constexpr std::uint64_t kMaxFunctionBytes = std::numeric_limits<std::uint32_t>::max();
+
+struct RuleCoder {
+  using Row = RuleRow;
+  [[nodiscard]] Rule none() const { return Rule(RuleKind::kNone); }
+  [[nodiscard]] Rule code_of(const CfiRow& row, bool is_signal_frame) const {
+    return architecture::rule_of(row, is_signal_frame);
+  }
+};
+
+struct ForeignCoder {
+  using Row = CodedRow;
+  const RowCoder& code;
+  std::uint32_t code_of_none;
+
+  [[nodiscard]] std::uint32_t none() const { return code_of_none; }
+  [[nodiscard]] std::uint32_t code_of(const CfiRow& row, bool is_signal_frame) const {
+    return code(row, is_signal_frame);
+  }
+};
+
+Rule code_in(const RuleRow& row) { return row.rule; }
+std::uint32_t code_in(const CodedRow& row) { return row.code; }
+
+/// Appends the rows of `fde`, offsets counted from its start, until there are `max_rows`.  False
+/// if it could not be run to its end; what was appended holds, up to a last row of kNone.
+template <typename Coder>
+bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows, const Coder& coder,
+                 std::vector<typename Coder::Row>& rows) {
+  const std::size_t first = rows.size();
+  const auto append = [&](std::uint64_t offset, auto code) {
+    if (rows.size() == first || code_in(rows.back()) != code)
+      rows.push_back({static_cast<std::uint32_t>(offset), code});
+  };
+  CfiProgram program(fde, data_svma);
+  std::uint64_t end = 0;
+  while (rows.size() < max_rows && program.next()) {
+    append(program.from(), coder.code_of(program.row(), fde.cie.is_signal_frame));
+    end = program.to();
+  }
+  if (end == fde.bytes)
+    return true;
+  append(end, coder.none());
+  return false;
+}
+
+}  // namespace
+
+UnwindTable::UnwindTable(const objects::Image& image)
+    : segments_(image.segments().begin(), image.segments().end()) {
+  if (architecture::is_supported(image))
+    for (CfiSection& section : CfiSection::all_of(image))
+      add(std::move(section));
+}
+
+UnwindTable::UnwindTable(CfiSection section, std::vector<objects::Segment> segments)
+    : segments_(std::move(segments)) {
+  add(std::move(section));
+}
+
+void UnwindTable::add(CfiSection section) {
+  section_bytes_ += section.size_bytes();
+  parts_.emplace_back(std::move(section));
+}
+
+std::size_t UnwindTable::fde_count() const noexcept {
+  std::size_t count = 0;
+  for (const Part& part : parts_)
+    count += part.section.fde_count();
+  return count;
+}
+
+std::uint32_t UnwindTable::compile(const CfiSection& section, std::size_t fde_number) {
+  const auto fde = section.fde(fde_number);
+  Function function{};  // of no bytes: covers nothing
+  if (fde) {
+    function = {fde->start_svma,
+                static_cast<std::uint32_t>(std::min(fde->bytes, kMaxFunctionBytes)), 0,
+                rows_.size()};
+    const bool is_whole =
+        append_rows(*fde, section.data_svma(), section_bytes_, RuleCoder(), rows_);
+    function.row_count = static_cast<std::uint32_t>(rows_.size() - function.first_row);
+    ++(is_whole ? statistics_.functions_compiled : statistics_.functions_refused);
+  } else {
+    ++statistics_.functions_refused;
+  }
+  statistics_.rows = rows_.size();
+  functions_.push_back(function);
+  return static_cast<std::uint32_t>(functions_.size());
+}
+
+const UnwindTable::Function* UnwindTable::function_at(std::uint64_t svma) {
+  for (Part& part : parts_) {
+    const auto number = part.section.find(svma);
+    if (!number)
+      continue;
+    std::uint32_t& compiled = part.compiled[*number];
+    if (compiled == 0)
+      compiled = compile(part.section, *number);
+    const Function& function = functions_[compiled - 1];
+    if (svma - function.start_svma < function.bytes)
+      return &function;
+  }
+  return nullptr;
+}
+
+Rule UnwindTable::rule(std::uint64_t svma) {
+  const Function* function = function_at(svma);
+  if (function == nullptr)
+    return Rule(RuleKind::kNone);
+  const auto rows = std::span(rows_).subspan(function->first_row, function->row_count);
+  const auto after = std::upper_bound(
+      rows.begin(), rows.end(), svma - function->start_svma,
+      [](std::uint64_t offset, const RuleRow& row) { return offset < row.offset; });
+  return after == rows.begin() ? Rule(RuleKind::kNone) : std::prev(after)->rule;
+}
+
+namespace {
+
+/// Expressions may loop, so each counts as a hundred instructions and more.
+std::size_t cost_of(const CfiRow& row, std::size_t instruction_bytes) {
+  constexpr std::size_t kRow = 256;
+  constexpr std::size_t kExpression = 4096;
+  std::size_t expressions = row.cfa.is_expression ? 1 : 0;
+  for (const RegisterRule& rule : row.registers)
+    expressions += rule.expression.empty() ? 0 : 1;
+  return kRow + instruction_bytes + expressions * kExpression;
+}
+
+}  // namespace
+
+std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) const {
+  for (const Part& part : parts_) {
+    const auto number = part.section.find(svma);
+    const auto fde = number ? part.section.fde(*number) : std::nullopt;
+    if (!fde || !fde->covers(svma))
+      continue;
+    CfiProgram program(*fde, part.section.data_svma());
+    while (program.next())
+      if (svma - fde->start_svma < program.to())
+        return FullRow{program.row(), fde->cie.is_signal_frame,
+                       cost_of(program.row(), fde->instructions.left().size())};
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Those that can be read, by start; of equal ones, the one that is asked first.
+std::vector<UnwindTable::Listed> UnwindTable::list_fdes() const {
+  std::vector<Listed> fdes;
+  fdes.reserve(fde_count());
+  for (const Part& part : parts_)
+    for (std::size_t number = 0; number < part.section.fde_count(); ++number)
+      if (const auto fde = part.section.fde(number))
+        fdes.push_back({fde->start_svma, &part.section, number});
+  std::stable_sort(fdes.begin(), fdes.end(),
+                   [](const Listed& a, const Listed& b) { return a.start_svma < b.start_svma; });
+  return fdes;
+}
+
+template <typename Coder>
+FlatRows<typename Coder::Row> UnwindTable::flatten(const Coder& coder, std::size_t max_rows) const {
+  using Row = typename Coder::Row;
+  FlatRows<Row> flat;
+  const std::vector<Listed> fdes = list_fdes();
+  flat.left_out = fde_count();
+  std::vector<Row> rows;
+  std::uint64_t end = 0;  // of the code that has rules, from the base
+  // Honest entries do not overlap; each interprets its CIE's instructions too.
+  std::size_t left_bytes = 8 * section_bytes_;
+  const auto append = [&flat](std::uint64_t offset, auto code) {
+    if (flat.rows.empty() || code_in(flat.rows.back()) != code)
+      flat.rows.push_back({static_cast<std::uint32_t>(offset), code});
+  };
+  for (const Listed& listed : fdes) {
+    if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0)
+      break;
+    if (flat.functions == 0)
+      flat.base_svma = listed.start_svma;
+    const std::uint64_t start = listed.start_svma - flat.base_svma;
+    const auto fde = listed.section->fde(listed.number);
+    // An overlap belongs to the function that came first.
+    if (start < end || start > kMaxFunctionBytes || fde->bytes > kMaxFunctionBytes - start)
+      continue;
+    left_bytes -=
+        std::min(left_bytes, fde->instructions.left().size() + fde->cie.instructions.size());
+    ++flat.functions;
+    --flat.left_out;
+    if (start > end)
+      append(end, coder.none());
+    rows.clear();
+    append_rows(*fde, listed.section->data_svma(), section_bytes_, coder, rows);
+    for (const Row& row : rows)
+      append(start + row.offset, code_in(row));
+    end = start + fde->bytes;
+  }
+  if (!flat.rows.empty())
+    append(end, coder.none());
+  return flat;
+}
+
+FlatRules UnwindTable::flat_rules() const { return flatten(RuleCoder(), section_bytes_); }
+
+FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none,
+                                  std::size_t max_rows) const {
+  return flatten(ForeignCoder{code_of, none}, max_rows);
+}
+
+std::optional<std::uint64_t> UnwindTable::svma_of_mapping(
+    std::uint64_t file_offset) const noexcept {
+  return objects::svma_of_code_mapping(segments_, file_offset);
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/kernel/code_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "base/plural.h"
+#include "stream/proc/maps.h"
+
+namespace pe::unwind {
+namespace {
+
+/// Beside those that fit into the kernel's map, some that may take the place of others.
+constexpr std::size_t kMaxKnownProcesses = std::size_t{4} * kMaxProcesses;
+
+/// Whether none of a process's threads can run any more.  The first may end before the others, and
+/// when another one executes a program, it takes the first one's number.
+bool has_ended(std::uint32_t pid) {
+  const auto process = static_cast<pid_t>(pid);
+  const auto threads = stream::threads_of(process);
+  if (std::any_of(threads.begin(), threads.end(), [&](pid_t tid) { return tid != process; }))
+    return false;
+  const auto status = stream::status_of(process);
+  return !status || status->state == 'Z' || status->state == 'X';
+}
+
+}  // namespace
+
+CodeTables::CodeTables(const stream::History& history, TableStore& store, objects::FileMatch match,
+                       const PackedImages::Limits& limits)
+    : history_(history),
+      store_(store),
+      images_(store, match, limits),
+      scratch_(std::make_unique<ProcessMappings>()) {}
+
+void CodeTables::add_target(std::uint32_t pid, std::uint64_t read_ns) { begin(pid, read_ns); }
+
+/// Whatever there was of that number before is another process's.
+void CodeTables::begin(std::uint32_t pid, std::uint64_t exec_ns) {
+  if (processes_.size() >= kMaxKnownProcesses && !processes_.contains(pid)) {
+    ++processes_left_out_;
+    return;
+  }
+  processes_.insert_or_assign(pid, Process{.exec_ns = exec_ns});
+  ended_.erase(pid);
+  changed_.insert(pid);
+}
+
+void CodeTables::follow(std::uint64_t time_ns) {
+  if (const auto& thread = history_.ended_thread();
+      thread && thread->tid == thread->pid && processes_.contains(thread->pid))
+    ended_.insert(thread->pid);
+  const auto& change = history_.mapping_change();
+  if (!change)
+    return;
+  if (change->mapped == nullptr && change->forked_from != 0)
+    follow_fork(change->forked_from, change->pid);
+  else if (change->mapped == nullptr)
+    follow_exec(change->pid, time_ns);
+  else if (processes_.contains(change->pid))
+    changed_.insert(change->pid);
+}
+
+void CodeTables::follow_fork(std::uint32_t parent, std::uint32_t child) {
+  const auto known = processes_.find(parent);
+  if (known != processes_.end())
+    begin(child, known->second.exec_ns);
+  else
+    forget(child);  // an earlier process's number
+}
+
+void CodeTables::follow_exec(std::uint32_t pid, std::uint64_t time_ns) {
+  const auto known = processes_.find(pid);
+  if (known != processes_.end())
+    begin(pid, std::max(time_ns, known->second.exec_ns));
+}
+
+void CodeTables::forget(std::uint32_t pid) {
+  const auto known = processes_.find(pid);
+  if (known == processes_.end())
+    return;
+  store_.forget_process(pid);
+  processes_.erase(known);
+  changed_.erase(pid);
+  waiting_.erase(pid);
+  changed_.merge(waiting_);
+}
+
+void CodeTables::forget_ended() {
+  for (auto pid = ended_.begin(); pid != ended_.end();) {
+    if (has_ended(*pid)) {
+      forget(*pid);
+      pid = ended_.erase(pid);
+    } else {
+      ++pid;
+    }
+  }
+}
+
+void CodeTables::publish() {
+  forget_ended();
+  for (const std::uint32_t pid : changed_)
+    publish(pid, processes_.at(pid));
+  changed_.clear();
+}
+
+void CodeTables::publish(std::uint32_t pid, Process& process) {
+  const auto* space = history_.processes().space(pid);
+  ProcessMap map = space != nullptr ? map_of(*space, pid, images_) : ProcessMap();
+  if (process.is_published && map == process.published)
+    return;
+  if (map.left_out != 0 && !process.has_gaps) {
+    process.has_gaps = true;
+    ++processes_with_gaps_;
+  }
+  ProcessMappings& told = *scratch_;
+  told.count = static_cast<std::uint32_t>(map.mappings.size());
+  told.left_out = static_cast<std::uint32_t>(map.left_out);
+  told.generation = ++last_generation_;
+  told.exec_ns = process.exec_ns;
+  const auto end = std::copy(map.mappings.begin(), map.mappings.end(), std::begin(told.mappings));
+  std::fill(end, std::end(told.mappings), Mapping{});
+  process.published = std::move(map);
+  process.is_published = store_.set_process(pid, told);
+  if (process.is_published) {
+    waiting_.erase(pid);
+  } else if (waiting_.insert(pid).second) {
+    ++processes_left_out_;
+  }
+}
+
+CodeTables::Statistics CodeTables::statistics() const {
+  return {.files = images_.statistics(),
+          .rules = images_.rules().size(),
+          .rows_without_rule = images_.rules().refused(),
+          .table_bytes = std::size_t{images_.words()} * sizeof(std::uint32_t),
+          .processes_left_out = processes_left_out_,
+          .processes_with_gaps = processes_with_gaps_};
+}
+
+std::string describe_losses(const CodeTables::Statistics& statistics) {
+  std::string text;
+  const auto tell = [&text](std::size_t count, std::string_view what, std::string_view problem) {
+    if (count != 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : "; ", plural(count, what), problem);
+  };
+  tell(statistics.files.left_out, "file", "without room in the kernel's tables");
+  tell(statistics.rows_without_rule, "row", "without room for their rule");
+  tell(statistics.processes_left_out, "process", "too many for the kernel's map");
+  tell(statistics.processes_with_gaps, "process", "whose mappings do not all fit");
+  return text;
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,84 @@
+// Keeps the kernel's unwinder up to date: where code is mapped in each process, and its tables.
+//
+//     history.apply(record);  tables.follow(time of the record);     for each record
+//     tables.publish();                                              from time to time
+//
+// Only processes that were named, and those that they start, are told to the kernel.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "stream/history.h"
+#include "unwind/kernel/layout.h"
+#include "unwind/kernel/packed_images.h"
+#include "unwind/kernel/process_map.h"
+#include "unwind/kernel/table_store.h"
+
+namespace pe::unwind {
+
+class CodeTables {
+ public:
+  struct Statistics {
+    PackedImages::Statistics files;
+    std::size_t rules = 0;
+    std::size_t rows_without_rule = 0;  ///< for whose rules there was no room: left to user space
+    std::size_t table_bytes = 0;
+    std::size_t processes_left_out = 0;   ///< times that one had no room in the kernel's map
+    std::size_t processes_with_gaps = 0;  ///< of whose mappings some had to be left out
+  };
+
+  /// `history` and `store` must outlive this.
+  CodeTables(const stream::History& history, TableStore& store, objects::FileMatch match,
+             const PackedImages::Limits& limits = {});
+
+  /// A process that is to be unwound.  `read_ns` (CLOCK_MONOTONIC) is from before its mappings were
+  /// read, which the history is told before the next publish().
+  void add_target(std::uint32_t pid, std::uint64_t read_ns);
+
+  /// Takes in what the history's last record has changed.  To be called after each; `time_ns` is
+  /// that record's.
+  void follow(std::uint64_t time_ns);
+
+  /// Tells the kernel.  Reads files that are new.  Of processes that have ended what the kernel
+  /// knew is forgotten, once none of their threads is left.
+  void publish();
+
+  [[nodiscard]] Statistics statistics() const;
+
+ private:
+  struct Process {
+    std::uint64_t exec_ns = 0;  ///< see ProcessMappings
+    ProcessMap published = {};
+    bool is_published = false;
+    bool has_gaps = false;
+  };
+
+  void begin(std::uint32_t pid, std::uint64_t exec_ns);
+  void follow_fork(std::uint32_t parent, std::uint32_t child);
+  void follow_exec(std::uint32_t pid, std::uint64_t time_ns);
+  void forget(std::uint32_t pid);
+  void forget_ended();
+  void publish(std::uint32_t pid, Process& process);
+
+  const stream::History& history_;
+  TableStore& store_;
+  PackedImages images_;
+  std::unordered_map<std::uint32_t, Process> processes_;
+  std::set<std::uint32_t> changed_, ended_;
+  std::set<std::uint32_t> waiting_;  ///< for room
+  std::uint64_t last_generation_ = 0;
+  std::size_t processes_left_out_ = 0, processes_with_gaps_ = 0;
+  std::unique_ptr<ProcessMappings> scratch_;  ///< 32 KiB
+};
+
+/// What did not fit, in words: "3 files without room in the kernel's tables; ..."; empty if
+/// everything did.
+std::string describe_losses(const CodeTables::Statistics& statistics);
+
+}  // namespace pe::unwind

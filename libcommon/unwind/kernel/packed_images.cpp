@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/kernel/packed_images.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "unwind/cfi/unwind_table.h"
+#include "unwind/kernel/kernel_rule.h"
+
+namespace pe::unwind {
+namespace {
+
+/// What the rows are about, and the rest of the pages of segments that they are in: of these, too,
+/// there is code that no row describes, and a mapping of all of them need not be taken apart.
+CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> segments) {
+  constexpr std::uint64_t kPageMask = 4095;
+  const CodeRange described{codes.base_svma, codes.base_svma + codes.rows.back().offset};
+  CodeRange range = described;
+  for (const objects::Segment& segment : segments) {
+    const std::uint64_t end = segment.svma + segment.memory_bytes;
+    if (!segment.executable || segment.svma >= described.end_svma || end <= described.start_svma ||
+        end + kPageMask < end)
+      continue;
+    range.start_svma = std::min(range.start_svma, segment.svma & ~kPageMask);
+    range.end_svma = std::max(range.end_svma, (end + kPageMask) & ~kPageMask);
+  }
+  return range;
+}
+
+}  // namespace
+
+PackedImages::PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits)
+    : match_(match),
+      rules_(store, std::min<std::uint32_t>(limits.rules, kMaxRules)),
+      pool_(store, std::min(limits.words, WordPool::kMaxWords)),
+      left_section_bytes_(limits.section_bytes) {}
+
+const PackedImage& PackedImages::of(const stream::Mapping& mapping, std::uint32_t pid) {
+  const auto known = images_.find(mapping.file);
+  if (known != images_.end())
+    return known->second;
+  PackedImage image = open(mapping, pid);
+  switch (image.kind) {
+    case PackedImage::Kind::kWithoutRules:
+      ++statistics_.without_rules;
+      break;
+    case PackedImage::Kind::kPacked:
+      ++statistics_.files;
+      break;
+    case PackedImage::Kind::kLeftOut:
+      ++statistics_.left_out;
+      break;
+  }
+  return images_.emplace(mapping.file, std::move(image)).first->second;
+}
+
+PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid) {
+  if (left_section_bytes_ == 0 || pool_.left() == 0)
+    return {.kind = PackedImage::Kind::kLeftOut};
+  const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping, match_, &cache_);
+  const auto* image = std::get_if<objects::Image>(&opened);
+  return image != nullptr ? pack_image(*image) : PackedImage();
+}
+
+PackedImage PackedImages::pack_image(const objects::Image& image) {
+  const UnwindTable table(image);
+  left_section_bytes_ -= std::min(left_section_bytes_, table.section_bytes());
+  rules_.begin_file();
+  const FlatCodes codes = table.flat_codes(
+      [this](const CfiRow& row, bool is_signal_frame) {
+        return rules_.number_of(entry_of(row, is_signal_frame));
+      },
+      kNumberOfNone, kMaxFileWords);
+  statistics_.functions += codes.functions;
+  statistics_.functions_left_out += codes.left_out;
+  if (codes.rows.empty())
+    return {};
+  PackedImage result{.kind = PackedImage::Kind::kLeftOut,
+                     .segments = {image.segments().begin(), image.segments().end()},
+                     .range = range_of(codes, image.segments())};
+  const auto packed = pack(codes, result.range, pool_.next(), pool_.left());
+  if (!packed)
+    return result;
+  result.kind = PackedImage::Kind::kPacked;
+  result.range.start_svma = packed->base_svma;
+  result.rows = pool_.append(packed->rows);
+  result.index = pool_.append(packed->index);
+  statistics_.rows += codes.rows.size();
+  statistics_.unsupported_rows += static_cast<std::size_t>(
+      std::count_if(codes.rows.begin(), codes.rows.end(),
+                    [](const CodedRow& row) { return row.code == kNumberOfUnsupported; }));
+  return result;
+}
+
+}  // namespace pe::unwind

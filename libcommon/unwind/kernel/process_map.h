@@ -1,0 +1,32 @@
+// The executable mappings of one process, as the kernel's unwinder is told of them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "stream/proc/process_table.h"
+#include "unwind/kernel/layout.h"
+#include "unwind/kernel/packed_images.h"
+
+namespace pe::unwind {
+
+constexpr bool operator==(const Mapping& a, const Mapping& b) noexcept {
+  return a.start == b.start && a.end == b.end && a.base == b.base && a.index == b.index &&
+         a.rows == b.rows;
+}
+
+struct ProcessMap {
+  std::vector<Mapping> mappings = {};  ///< at most kMaxMappings, as in ProcessMappings
+  std::size_t left_out = 0;  ///< mappings of files without room, and those beyond that number
+
+  bool operator==(const ProcessMap&) const = default;
+};
+
+/// Packs files that have not been.  Where there are too many mappings, those of files with tables
+/// stay, and of the rest the newest: a process that compiles code at run time maps ever more of
+/// that, and what it unmaps is not recorded.
+ProcessMap map_of(const stream::AddressSpace& space, std::uint32_t pid, PackedImages& images);
+
+}  // namespace pe::unwind

@@ -1,0 +1,43 @@
+// Numbers for rules: each rule stands in the kernel's array once, whatever files use it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "unwind/kernel/layout.h"
+#include "unwind/kernel/table_store.h"
+
+namespace pe::unwind {
+
+inline constexpr std::uint32_t kNumberOfNone = 0, kNumberOfUnsupported = 1;
+
+class RuleNumbers {
+ public:
+  /// `store` must outlive this.  `max_rules` is at most kMaxRules.
+  explicit RuleNumbers(TableStore& store, std::uint32_t max_rules = kMaxRules);
+
+  /// The next rules are another file's.
+  void begin_file() noexcept { new_in_file_ = 0; }
+  /// kNumberOfUnsupported, and counted, if there is no room for another rule.
+  std::uint32_t number_of(const RuleEntry& entry);
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return used_; }
+  /// How often a row did not get its rule.
+  [[nodiscard]] std::size_t refused() const noexcept { return refused_; }
+
+  /// Of new rules in one file, so that a hostile one does not take all numbers: clang and
+  /// everything that it maps has 1,500.
+  static constexpr std::uint32_t kMaxNewInFile = kMaxRules / 8;
+
+ private:
+  std::span<RuleEntry> entries_;
+  std::uint32_t max_rules_;
+  std::uint32_t used_ = 0, new_in_file_ = 0;
+  std::size_t refused_ = 0;
+  boost::unordered_flat_map<std::uint64_t, std::uint32_t> numbers_;
+};
+
+}  // namespace pe::unwind

@@ -1,0 +1,54 @@
+// The unwind tables of the files that processes have mapped.
+//
+// A file is opened when a stack first leads into its code, read once, and closed again.  What a
+// hostile process can make us read by mapping ever more files is bounded: beyond kMaxTableBytes
+// files have no table, and stacks say that they ended there.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "objects/build_id_cache.h"
+#include "objects/mapped_image.h"
+#include "unwind/cfi/unwind_table.h"
+
+namespace pe::unwind {
+
+class Images {
+ public:
+  explicit Images(objects::FileMatch match, std::size_t max_table_bytes = kMaxTableBytes)
+      : match_(match), left_bytes_(max_table_bytes) {}
+
+  /// The number of a mapped file; `pid` is a process in which it may be found.
+  std::uint32_t number_of(const stream::Mapping& mapping, std::uint32_t pid);
+
+  /// nullptr if the file cannot be had, or there is no room left for it.
+  UnwindTable* table(std::uint32_t number);
+
+  /// Whether a file has no table for want of descriptors (ulimit -n) the last time it was asked
+  /// for.
+  [[nodiscard]] bool lacked_descriptors(const stream::MappedFile& file) const;
+
+  /// Of sections of all files together, less than 50 MB on a machine with every compiler installed.
+  static constexpr std::size_t kMaxTableBytes = std::size_t{1} << 30;
+
+ private:
+  struct Image {
+    stream::Mapping mapping;  ///< one of those that it has
+    std::uint32_t pid;
+    bool is_opened = false;
+    bool lacked_descriptors = false;
+    std::unique_ptr<UnwindTable> table;
+  };
+
+  objects::FileMatch match_;
+  objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
+  std::size_t left_bytes_;
+  std::unordered_map<const stream::MappedFile*, std::uint32_t> numbers_;
+  std::vector<Image> images_;
+};
+
+}  // namespace pe::unwind

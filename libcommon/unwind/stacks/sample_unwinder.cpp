@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/stacks/sample_unwinder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/file_name.h"
+#include "stream/user_copy.h"
+#include "unwind/architecture.h"
+
+namespace pe::unwind {
+namespace {
+
+constexpr std::size_t kMostProcesses = 4'096;
+constexpr std::size_t kMaxThreads = 16'384;
+
+/// What lies behind the first function of a thread's stack, or between the first functions of the
+/// dynamic linker and of the program, which begin at the same end.
+constexpr std::uint64_t kRootFrame = 1024;
+
+bool is_near(std::uint64_t root_sp, std::uint64_t other) {
+  return std::max(root_sp, other) - std::min(root_sp, other) <= kRootFrame;
+}
+
+std::optional<std::uint64_t> stack_pointer_of(const WalkStart& start) {
+  return start.registers.get(architecture::kStackPointer);
+}
+
+WalkStart start_of(const stream::Sample& sample, const perf_event_attr& attr) {
+  WalkStart start;
+  stream::for_each_register(
+      sample, attr.sample_regs_user,
+      [&](unsigned number, std::uint64_t value) { start.registers.set(number, value); });
+  return start;
+}
+
+}  // namespace
+
+SampleUnwinder::SampleUnwinder(const stream::History& history, UnwindOptions options)
+    : history_(history),
+      options_(std::move(options)),
+      images_(options_.match),
+      walker_(cache_),
+      frames_(kMaxFrames) {}
+
+void SampleUnwinder::follow() {
+  if (const auto& ended = history_.ended_thread()) {
+    threads_.erase(ended->tid);
+    if (ended->tid == ended->pid)
+      spaces_.erase(ended->pid);
+  }
+  const auto& change = history_.mapping_change();
+  if (!change)
+    return;
+  if (change->mapped == nullptr)
+    threads_.erase(change->pid);  // the first thread's stack is another program's
+  const auto space = spaces_.find(change->pid);
+  if (space == spaces_.end())
+    return;
+  const stream::Mapping* mapping = history_.processes().find(change->pid, change->start);
+  const bool is_too_large = space->second.size() >= stream::AddressSpace::kMaxMappings;
+  if (change->mapped == nullptr || mapping == nullptr || is_too_large)
+    spaces_.erase(space);
+  else
+    add_mapping(space->second, *mapping, change->pid);
+}
+
+void SampleUnwinder::add_mapping(AddressSpace& space, const stream::Mapping& mapping,
+                                 std::uint32_t pid) {
+  CodeMapping code{.start_avma = mapping.start,
+                   .end_avma = mapping.end,
+                   .file_offset = mapping.file_offset,
+                   .image = std::nullopt};
+  if (!mapping.file->is_anonymous())
+    code.image = images_.number_of(mapping, pid);
+  space.map(code);
+}
+
+AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
+  const auto known = spaces_.find(pid);
+  if (known != spaces_.end())
+    return known->second;
+  if (spaces_.size() >= kMostProcesses)
+    spaces_.clear();
+  // A process may have ended before its samples are read.
+  const CodeSource code = [this, pid](auto avma, auto into) {
+    const std::size_t read = options_.code_at ? options_.code_at(pid, avma, into) : 0;
+    return read > 0 ? read : read_file(pid, avma, into);
+  };
+  const ImageSource images = [this](std::uint32_t image) { return images_.table(image); };
+  TableOfCode tables;
+  if (options_.table_at)
+    tables = [this, pid](std::uint64_t avma) { return options_.table_at(pid, avma); };
+  auto& space = spaces_.try_emplace(pid, images, code, tables).first->second;
+  if (const auto* mapped = history_.processes().space(pid))
+    for (const auto& [start, mapping] : mapped->all())
+      add_mapping(space, mapping, pid);
+  return space;
+}
+
+void SampleUnwinder::withdraw_rules(std::uint32_t pid) {
+  if (const auto space = spaces_.find(pid); space != spaces_.end())
+    space->second.withdraw_rules();
+}
+
+/// Code as its file has it.
+std::size_t SampleUnwinder::read_file(std::uint32_t pid, std::uint64_t avma,
+                                      std::span<std::byte> into) const {
+  const stream::Mapping* mapping = history_.processes().find(pid, avma);
+  if (mapping == nullptr || mapping->file->is_anonymous())
+    return 0;
+  const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), *mapping, options_.match,
+                                                 /*cache=*/nullptr);
+  const auto* image = std::get_if<objects::Image>(&opened);
+  return image != nullptr && image->read_at(mapping->file_offset + (avma - mapping->start), into)
+             ? into.size()
+             : 0;
+}
+
+SampleUnwinder::Thread& SampleUnwinder::thread_of(std::uint32_t tid) {
+  if (threads_.size() >= kMaxThreads)
+    threads_.clear();
+  return threads_[tid];
+}
+
+std::span<const std::uint64_t> SampleUnwinder::call_chain(const stream::Sample& sample,
+                                                          const perf_event_attr& attr,
+                                                          const Behind& behind) {
+  chain_.clear();
+  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
+    if (sample.callchain[i] == PERF_CONTEXT_USER && sample.has_user_copy())
+      break;  // by frame pointers; ours replaces it
+    chain_.push_back(sample.callchain[i]);
+  }
+  if (!sample.has_user_copy())
+    return chain_;
+  const WalkStart start = start_of(sample, attr);
+  if (!stack_pointer_of(start)) {
+    ++counts_.foreign;
+    if (const auto ip = stream::user_ip(sample, attr.sample_regs_user))
+      chain_.insert(chain_.end(), {std::uint64_t{PERF_CONTEXT_USER}, *ip});
+    return chain_;
+  }
+  const Walked walked = walk(sample, start, behind);
+  count(sample, walked);
+  add_frames(walked);
+  return chain_;
+}
+
+SampleUnwinder::Walked SampleUnwinder::walk(const stream::Sample& sample, const WalkStart& start,
+                                            const Behind& behind) {
+  const StackView stack(*stack_pointer_of(start), sample.user_stack);
+  Thread& thread = thread_of(sample.tid);
+  Walked walked{.result =
+                    walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history)};
+  const Stop stop = walked.result.stop;
+  walked.is_on_copy =
+      walked.result.last.sp >= stack.start() && walked.result.last.sp <= stack.end();
+  if (stop == Stop::kEndOfStack && thread.history.size() > 0)
+    thread.root_sp = thread.history.root_stack_pointer();
+  thread.is_cut = stop == Stop::kStackNotCaptured && walked.is_on_copy;
+  if (!options_.may_continue)
+    return walked;
+  if (stop == Stop::kEndOfStack && sample.has_full_copy())
+    learn(thread, walked.result, stack);
+  if (stop == Stop::kStackNotCaptured && !walked.is_on_copy)
+    continue_as_kernel(sample, walked);
+  if (stop != Stop::kStackNotCaptured || !walked.is_on_copy)
+    return walked;
+  // What was read of the process is the stack itself; an earlier stack is a guess, and wrong where
+  // two callers reach the same recursion in turns.
+  if (!still_stood(thread, stack, behind) || !continue_behind(sample, start, behind.bytes, walked))
+    continue_from_earlier(thread, walked, stack);
+  return walked;
+}
+
+/// On another stack, that only the frame pointer leads to: as the kernel followed it, when it took
+/// the sample, from the last frame on that both found.
+void SampleUnwinder::continue_as_kernel(const stream::Sample& sample, Walked& walked) {
+  std::size_t count = walked.result.frames;
+  const Frame last = frames_[count - 1];
+  AddressSpace& space = space_of(sample.pid);
+  bool is_of_program = false;
+  bool has_met = false;
+  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
+    const std::uint64_t address = sample.callchain[i];
+    if (address >= PERF_CONTEXT_MAX)
+      is_of_program = address == PERF_CONTEXT_USER;
+    else if (has_met && is_of_program && count < frames_.size() && space.find(address - 1))
+      frames_[count++] = Frame(address, FrameSource::kFramePointer, false);
+    else if (is_of_program && !last.is_exact() && address == last.address())
+      has_met = true;
+  }
+  if (count == walked.result.frames ||
+      space.rule(frames_[count - 1].address() - 1).kind() != RuleKind::kEnd)
+    return;
+  walked.result.frames = count;
+  walked.result.stop = Stop::kEndOfStack;
+}
+
+/// A thread whose copy was full may be cut the next time.
+void SampleUnwinder::learn(Thread& thread, const WalkResult& result, const StackView& stack) {
+  const auto stack_pointers = walker_.stack_pointers(thread.history);
+  if (stack_pointers.size() != result.frames || result.frames == 0)
+    return;
+  if (!thread.memory)
+    thread.memory = std::make_unique<StackMemory>();
+  thread.memory->learn({std::span(frames_).first(result.frames), stack_pointers}, result.walked(),
+                       stack);
+}
+
+void SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const StackView& stack) {
+  const std::size_t known = walked.result.frames;
+  const auto stack_pointers = walker_.stack_pointers(thread.history);  // perhaps of a longer walk
+  if (!thread.memory || stack_pointers.size() < known)
+    return;
+  const std::size_t callers =
+      thread.memory->callers({std::span(frames_).first(known), stack_pointers.first(known)}, stack,
+                             std::span(frames_).subspan(known));
+  if (callers == 0)
+    return;
+  walked.result.frames += callers;
+  walked.result.stop = Stop::kEndOfStack;
+  walked.continued_from = known;
+  ++counts_.from_earlier;
+}
+
+MemoryRange SampleUnwinder::wanted_memory(const stream::Sample& sample,
+                                          const perf_event_attr& attr) {
+  const WalkStart start = start_of(sample, attr);
+  const auto sp = stack_pointer_of(start);
+  if (!options_.may_continue || !sp || sample.user_stack.size() < kLeastAgreementBytes)
+    return {};
+  std::uint64_t reach = reach_behind(sample, *sp);
+  if (reach == 0)
+    return {};
+  // Of a program that has just begun nothing is known yet, and what is mapped around its stack may
+  // be a heap, as goroutines have theirs in.
+  if (space_of(sample.pid).size() == 0)
+    reach = std::min(reach, kUnknownReach);
+  else if (!is_cut_short(sample, start))
+    return {};
+  const std::uint64_t end = *sp + sample.user_stack.size();
+  return {.start = end - std::min(sample.user_stack.size(), kMostAgreementBytes),
+          .end = end + reach};
+}
+
+/// Whether the copy ends before its stack.
+bool SampleUnwinder::is_cut_short(const stream::Sample& sample, const WalkStart& start) {
+  const StackView stack(*stack_pointer_of(start), sample.user_stack);
+  const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_);
+  return result.stop == Stop::kStackNotCaptured && result.last.sp >= stack.start();
+}
+
+std::size_t SampleUnwinder::used_of_copy(const stream::Sample& sample,
+                                         const perf_event_attr& attr) {
+  const std::size_t copied = sample.user_stack.size();
+  const auto sp = stack_pointer_of(start_of(sample, attr));
+  const Thread& thread = thread_of(sample.tid);
+  if (!sp || thread.is_cut || thread.root_sp < *sp || thread.root_sp - *sp >= copied)
+    return copied;
+  return thread.root_sp - *sp;
+}
+
+/// How far behind a copy the thread's first function may be.
+std::uint64_t SampleUnwinder::reach_behind(const stream::Sample& sample, std::uint64_t sp) {
+  const std::uint64_t end = sp + sample.user_stack.size();
+  Thread& thread = thread_of(sample.tid);
+  const std::uint64_t root = thread.root_sp;
+  if (root >= end && root - end <= kMostReach)
+    return root - end + kRootFrame;
+  // A copy can also end early, before a page of the stack that was never touched (the frame of a
+  // function that has just begun): that is told by where the stack ends, and where a thread's stack
+  // was complete before, that is only asked once one was cut.  A root below the copy is that of
+  // another stack: of the program before exec, whose records may not have been followed yet.
+  const bool holds_root = root >= sp && root < end;
+  if (!thread.is_cut && holds_root)
+    return 0;
+  if (options_.stack_at && (sp < thread.stack.start || sp >= thread.stack.end))
+    thread.stack = options_.stack_at(sample.pid, sp);
+  if (thread.stack.end == 0)
+    return kBlindReach;
+  const std::uint64_t left = thread.stack.end > end ? thread.stack.end - end : 0;
+  return left > kMostReach ? kBlindReach : left;
+}
+
+/// Whether the outermost frame of the copy still stood when what is behind was read: its body, as
+/// far as it was captured, and inside of it the return address of what it had called.
+bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
+                                 const Behind& behind) {
+  const auto stack_pointers = walker_.stack_pointers(thread.history);
+  if (behind.bytes.empty() || stack_pointers.empty())
+    return false;
+  const std::uint64_t body =
+      stack.end() - std::min(stack.end(), stack_pointers.back()) + architecture::kWordBytes;
+  return behind.agreed_bytes >=
+         std::clamp<std::uint64_t>(body, kLeastAgreementBytes, kMostAgreementBytes);
+}
+
+/// Walks again, on a longer stack; false if that leads nowhere.
+bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkStart& start,
+                                     Bytes behind, Walked& walked) {
+  longer_.assign(sample.user_stack.begin(), sample.user_stack.end());
+  longer_.insert(longer_.end(), behind.begin(), behind.end());
+  const StackView stack(*stack_pointer_of(start), longer_);
+  Thread& thread = thread_of(sample.tid);
+  const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
+  if (result.stop == Stop::kStackNotCaptured)
+    thread.root_sp = 0;
+  // A walk that leads nowhere, or not to where the thread began, says that the memory had changed.
+  // What the copy held is still right, and is what frames_ begins with.
+  if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
+    return false;
+  const std::uint64_t root_sp = thread.history.root_stack_pointer();
+  if (thread.root_sp != 0 && !is_near(thread.root_sp, root_sp) && thread.other_root_sp != root_sp) {
+    thread.other_root_sp = root_sp;  // twice the same is no accident: a coroutine's stack
+    return false;
+  }
+  thread.root_sp = root_sp;
+  walked = {.result = result, .continued_from = walked.result.frames};
+  learn(thread, result, stack);
+  ++counts_.from_process;
+  return true;
+}
+
+/// By the module of the outermost frame.
+void SampleUnwinder::count_end(std::uint32_t pid, std::span<const Frame> frames, Stop stop) {
+  const stream::Mapping* mapping =
+      frames.empty() ? nullptr : history_.processes().find(pid, frames.back().address());
+  std::string module = "[unknown]";
+  if (mapping != nullptr)
+    module = mapping->file->is_anonymous() ? "[anon]" : file_name(mapping->file->path);
+  if (mapping != nullptr && images_.lacked_descriptors(*mapping->file))
+    ++counts_.unopened[module];
+  else
+    ++counts_.ended[{module, stop}];
+}
+
+void SampleUnwinder::count_frames(std::span<const Frame> frames) {
+  ++counts_.stacks;
+  for (const Frame frame : frames) {
+    counts_.by_frame_pointer += frame.source() == FrameSource::kFramePointer ? 1 : 0;
+    counts_.by_leaf += frame.source() == FrameSource::kLeaf ? 1 : 0;
+  }
+}
+
+void SampleUnwinder::count_walked(std::uint32_t pid, std::span<const Frame> frames, Stop stop) {
+  count_frames(frames);
+  if (stop == Stop::kEndOfStack)
+    ++counts_.complete;
+  else
+    count_end(pid, frames, stop);
+}
+
+void SampleUnwinder::count(const stream::Sample& sample, const Walked& walked) {
+  const auto frames = std::span(frames_).first(walked.result.frames);
+  count_frames(frames);
+  const Stop stop = walked.result.stop;
+  if (stop == Stop::kEndOfStack) {
+    ++counts_.complete;
+  } else if (stop == Stop::kStackNotCaptured && sample.has_full_copy() && walked.is_on_copy) {
+    ++counts_.cut;
+    counts_.cut_bytes = sample.user_stack_limit;
+  } else {
+    count_end(sample.pid, frames, stop);
+  }
+}
+
+/// The marks and addresses of the program's part.
+void SampleUnwinder::add_frames(const Walked& walked) {
+  chain_.push_back(PERF_CONTEXT_USER);
+  for (std::size_t i = 0; i < walked.result.frames; ++i) {
+    if (i != 0 && i == walked.continued_from)
+      chain_.push_back(PERF_CONTEXT_USER);
+    chain_.push_back(chain_address(frames_[i], i == 0));
+  }
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/walk/fallback.h"
+
+#include "unwind/architecture.h"
+
+namespace pe::unwind {
+namespace {
+
+/// A frame pointer this far above the copied stack is taken for one whose frame was cut off; one
+/// further away for some other value.  The usual limit of a stack, ulimit -s.
+constexpr std::uint64_t kMaxStackBytes = std::uint64_t{8} << 20;
+
+bool returns_to_code(const AddressSpace& space, const FrameState& caller) {
+  return space.find(caller.ip - 1) != nullptr;
+}
+
+/// Is it code of an image that has tables, only none for this code?
+bool is_of_described_image(AddressSpace& space, Frame frame) {
+  const auto place = space.place(frame.address() - (frame.is_exact() ? 0 : 1));
+  return place && place->table->has_rules();
+}
+
+/// Whether code that cannot be read is a stub, by the shape of its frame: one word, then a return
+/// address to code with rules, by which the next caller is code, too.  A word that a function has
+/// left behind may look like that; two in a row, each in its place, hardly do.
+bool is_like_a_stub(AddressSpace& space, Frame frame, const FrameState& caller,
+                    const StackView& stack) {
+  if (frame.is_exact() || !space.is_unread(frame.address() - 1) || caller.ip == 0 ||
+      !space.place(caller.ip - 1))
+    return false;
+  FrameState next = caller;
+  return architecture::execute(space.rule(caller.ip - 1), next, stack) == Step::kDone &&
+         returns_to_code(space, next);
+}
+
+}  // namespace
+
+std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
+                                                 FrameState& state, const StackView& stack,
+                                                 Frame frame) {
+  const bool is_code = rule == RuleKind::kNone;
+  FrameState caller = state;
+  const Step by_frame_pointer = architecture::step_by_frame_pointer(caller, stack);
+  if (is_code && by_frame_pointer == Step::kDone && returns_to_code(space, caller)) {
+    state = caller;
+    return FrameSource::kFramePointer;
+  }
+  caller = state;
+  const Step as_leaf = architecture::step_as_leaf(caller, stack);
+  if (frame.is_exact() && as_leaf == Step::kDone && returns_to_code(space, caller)) {
+    state = caller;
+    return FrameSource::kLeaf;
+  }
+  if (!is_code)
+    return Stop::kBadReturnAddress;
+  caller = state;
+  if (architecture::step_as_stub(caller, stack) == Step::kDone &&
+      is_like_a_stub(space, frame, caller, stack)) {
+    state = caller;
+    return FrameSource::kLeaf;
+  }
+  if (state.fp == 0)
+    return frame.source() == FrameSource::kFramePointer ||
+                   (!frame.is_exact() && is_of_described_image(space, frame))
+               ? Stop::kEndOfStack
+               : Stop::kNoUnwindInfo;
+  const bool is_cut_off =
+      by_frame_pointer == Step::kNotCaptured && state.fp - stack.end() < kMaxStackBytes;
+  return is_cut_off ? Stop::kStackNotCaptured : Stop::kNoUnwindInfo;
+}
+
+Stop stop_of(Step step) noexcept {
+  switch (step) {
+    case Step::kEndOfStack:
+      return Stop::kEndOfStack;
+    case Step::kNotCaptured:
+    case Step::kOtherStack:
+      return Stop::kStackNotCaptured;
+    case Step::kNoProgress:
+    case Step::kStandsStill:
+      return Stop::kNoProgress;
+    case Step::kDone:
+    case Step::kUnknownRegister:
+    case Step::kUnusable:
+      break;
+  }
+  return Stop::kNoUnwindInfo;
+}
+
+std::string_view to_string(Stop stop) noexcept {
+  switch (stop) {
+    case Stop::kEndOfStack:
+      return "end of stack";
+    case Stop::kNoUnwindInfo:
+      return "no unwind info";
+    case Stop::kStackNotCaptured:
+      return "stack not captured";
+    case Stop::kNoProgress:
+      return "no progress";
+    case Stop::kBadReturnAddress:
+      return "bad return address";
+    case Stop::kTooDeep:
+      break;
+  }
+  return "too deep";
+}
+
+}  // namespace pe::unwind

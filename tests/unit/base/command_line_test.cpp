@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "base/cli/command_line.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "base/error.h"
+#include "support/run_tool.h"
+
+namespace po = boost::program_options;
+using pe::testing::run_tool;
+
+BOOST_AUTO_TEST_SUITE(command_line)
+
+namespace {
+
+void add_options(po::options_description& options) {
+  options.add_options()("freq,F", po::value<std::string>()->value_name("HZ"), "how often")(
+      "quiet,q", "say less")("raw", "long name only");
+}
+
+/// Prints what it was given, one item a line.
+int echo(const pe::CommandLine& line, pe::Io& io) {
+  if (const auto* freq = line.text("freq"))
+    io.out.write("freq=" + *freq + "\n");
+  for (const auto& operand : line.operands)
+    io.out.write("operand " + operand + "\n");
+  for (const auto& word : line.command)
+    io.out.write("command " + word + "\n");
+  return 7;
+}
+
+int fail(const pe::CommandLine& /*line*/, pe::Io& /*io*/) { throw pe::Error("it: broke"); }
+
+constexpr pe::Tool kFilter{"filter", "[FILE]...", "Filters.", add_options, echo};
+constexpr pe::Tool kRunner{"runner", "COMMAND", "Runs.", add_options, echo, true};
+constexpr pe::Tool kFailing{"runner", "COMMAND", "Runs.", add_options, fail, true};
+
+int filter(std::span<const std::string> args, pe::Io& io) { return pe::run(kFilter, args, io); }
+int runner(std::span<const std::string> args, pe::Io& io) { return pe::run(kRunner, args, io); }
+int failing(std::span<const std::string> args, pe::Io& io) { return pe::run(kFailing, args, io); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(no_operand_means_stdin) {
+  const auto r = run_tool(filter, {});
+  BOOST_TEST(r.out == "operand -\n");
+  BOOST_TEST(r.status == 7);
+}
+
+BOOST_AUTO_TEST_CASE(options_may_follow_files) {
+  BOOST_TEST(run_tool(filter, {"a", "-F99", "b"}).out == "freq=99\noperand a\noperand b\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_commands_own_options_are_left_alone) {
+  BOOST_TEST(run_tool(runner, {"-F", "99", "./a.out", "-x", "-F", "1"}).out ==
+             "freq=99\ncommand ./a.out\ncommand -x\ncommand -F\ncommand 1\n");
+  BOOST_TEST(run_tool(runner, {"--freq", "99", "--", "-odd-name", "--help"}).out ==
+             "freq=99\ncommand -odd-name\ncommand --help\n");
+  BOOST_TEST(run_tool(runner, {"--freq=99", "-q", "ls", "--", "x"}).out ==
+             "freq=99\ncommand ls\ncommand --\ncommand x\n");
+}
+
+BOOST_AUTO_TEST_CASE(short_options_may_be_bundled_before_a_command) {
+  BOOST_TEST(run_tool(runner, {"-qF", "99", "ls"}).out == "freq=99\ncommand ls\n");
+  BOOST_TEST(run_tool(runner, {"-qF99", "ls", "-x"}).out == "freq=99\ncommand ls\ncommand -x\n");
+}
+
+BOOST_AUTO_TEST_CASE(messages_hold_no_control_characters) {
+  const auto r = run_tool(filter, {"--\x1b[31m\n"});
+  BOOST_TEST(r.err.find('\x1b') == std::string::npos);
+  BOOST_TEST(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
+BOOST_AUTO_TEST_CASE(abbreviations_and_unknown_options_are_refused) {
+  for (const char* arg : {"--fre=1", "--nonsense", "-z"}) {
+    const auto r = run_tool(filter, {arg});
+    BOOST_TEST(r.status == 2);
+    BOOST_TEST(r.out.empty());
+    BOOST_TEST(r.err.ends_with(" (see --help)\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tool_that_runs_a_command_fails_with_125) {
+  const auto r = run_tool(failing, {"ls"});
+  BOOST_TEST(r.status == 125);
+  BOOST_TEST(r.err == "runner: it: broke\n");
+  BOOST_TEST(run_tool(failing, {}).status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {
+  const auto r = run_tool(filter, {"--help"});
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.out ==
+             "Usage: filter [FILE]...\n"
+             "Filters.\n"
+             "\n"
+             "Options:\n"
+             "  -F, --freq HZ             how often\n"
+             "  -q, --quiet               say less\n"
+             "      --raw                 long name only\n"
+             "  -h, --help                print this help and exit\n"
+             "  -V, --version             print the version and exit\n"
+             "\n"
+             "More in filter(1).\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "objects/build_id_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "support/temp_dir.h"
+
+using Kept = pe::objects::BuildIdCache::Kept;
+using pe::objects::BuildIdCache;
+using pe::testing::TempDir;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+pe::Fd own_program() { return pe::Fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)); }
+
+std::string own_build_id() {
+  const auto opened = pe::objects::Image::open("/proc/self/exe");
+  const auto id = std::get<pe::objects::Image>(opened).build_id();
+  return {reinterpret_cast<const char*>(id.data()), id.size()};
+}
+
+std::size_t files_in(const fs::path& folder) {
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    files += entry.is_regular_file() || entry.is_symlink() ? 1 : 0;
+  return files;
+}
+
+struct Fixture {
+  TempDir dir;
+  BuildIdCache cache{dir / ".debug"};
+  std::string id = own_build_id();
+  std::string id_hex = pe::objects::hex(id);
+
+  Kept keep(const std::string& path) const { return cache.keep(path, id, own_program().get()); }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(build_id_cache, Fixture)
+
+BOOST_AUTO_TEST_CASE(what_was_kept_is_found_where_perf_looks_for_it) {
+  BOOST_TEST(!cache.open(id));
+  BOOST_CHECK(keep("/usr/bin/x") == Kept::kYes);
+  BOOST_TEST(cache.open(id).has_value());
+  const std::string folder = dir / ".debug/usr/bin/x/" + id_hex;
+  BOOST_TEST(fs::read_symlink(dir / ".debug/.build-id/" + id_hex.substr(0, 2) + "/" +
+                              id_hex.substr(2)) == "../../usr/bin/x/" + id_hex);
+  BOOST_TEST(fs::file_size(folder + "/elf") == fs::file_size("/proc/self/exe"));
+  BOOST_TEST(files_in(dir / ".debug") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_kept_is_for_its_owner_only) {
+  BOOST_CHECK(keep("/x") == Kept::kYes);
+  BOOST_CHECK(fs::status(dir / ".debug/x/" + id_hex + "/elf").permissions() ==
+              (fs::perms::owner_read | fs::perms::owner_write));
+  BOOST_CHECK(fs::status(dir / ".debug/x").permissions() == fs::perms::owner_all);
+}
+
+BOOST_AUTO_TEST_CASE(keeping_twice_is_keeping_once) {
+  BOOST_CHECK(keep("/x") == Kept::kYes);
+  BOOST_CHECK(keep("/y") == Kept::kYes);
+  BOOST_TEST(files_in(dir / ".debug") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_the_older_layout_is_found) {
+  const std::string folder = dir / ".debug/.build-id/" + id_hex.substr(0, 2);
+  fs::create_directories(folder);
+  fs::create_symlink("/proc/self/exe", folder + "/" + id_hex.substr(2));
+  BOOST_TEST(cache.open(id).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_kept_file_of_another_build_id_is_not_taken) {
+  std::string other = id;
+  other[0] = static_cast<char>(other[0] ^ 1);
+  const std::string hex = pe::objects::hex(other);
+  const std::string folder = dir / ".debug/.build-id/" + hex.substr(0, 2);
+  fs::create_directories(folder);
+  fs::create_symlink("/proc/self/exe", folder + "/" + hex.substr(2));
+  BOOST_TEST(!cache.open(other).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(no_path_leads_out_of_the_cache) {
+  for (const char* path : {"/../../../escaped", "/memfd:../../../escaped", "../escaped", "",
+                           "/.build-id/aa/bb", "//./.././/"}) {
+    fs::remove_all(dir / ".debug");
+    BOOST_CHECK(keep(path) == Kept::kYes);
+    BOOST_TEST(files_in(dir / ".") == 2u);
+    BOOST_TEST(files_in(dir / ".debug") == 2u, "outside: " << path);
+    BOOST_TEST(!fs::exists(dir / ".debug/.build-id/aa"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(symbolic_links_are_not_followed) {
+  fs::create_directories(dir / ".debug");
+  fs::create_directories(dir / "elsewhere");
+  fs::permissions(dir / ".debug", fs::perms::owner_all);
+  fs::create_symlink(dir / "elsewhere", dir / ".debug/usr");
+  BOOST_CHECK(keep("/usr/bin/x") == Kept::kNotOurs);
+  BOOST_TEST(files_in(dir / "elsewhere") == 0u);
+
+  fs::remove_all(dir / ".debug");
+  fs::create_symlink(dir / "elsewhere", dir / ".debug");
+  BOOST_CHECK(keep("/usr/bin/x") == Kept::kNotOurs);
+  BOOST_TEST(fs::is_empty(dir / "elsewhere"));
+}
+
+BOOST_AUTO_TEST_CASE(folders_that_others_may_write_are_not_entered) {
+  fs::create_directories(dir / ".debug/usr");
+  fs::permissions(dir / ".debug", fs::perms::owner_all);
+  fs::permissions(dir / ".debug/usr", fs::perms::all);
+  BOOST_CHECK(keep("/usr/bin/x") == Kept::kNotOurs);
+  BOOST_TEST(files_in(dir / ".debug") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_home_of_another_user_stays_as_it_is) {
+  if (::geteuid() != 0) {
+    BOOST_TEST_MESSAGE("only root can give a folder away");
+    return;
+  }
+  const std::string home = dir / "home";
+  fs::create_directories(home);
+  BOOST_REQUIRE(::chown(home.c_str(), 65534, 65534) == 0);
+  BOOST_CHECK(BuildIdCache(home + "/.debug").keep("/x", id, own_program().get()) == Kept::kNotOurs);
+  BOOST_TEST(fs::is_empty(home));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_is_not_what_it_was_taken_for_is_not_kept) {
+  const pe::Fd text(::open(dir.file("text", "no ELF").c_str(), O_RDONLY | O_CLOEXEC));
+  BOOST_CHECK(cache.keep("/x", id, text.get()) == Kept::kChanged);
+  BOOST_TEST(files_in(dir / ".debug") == 0u);
+  BOOST_CHECK(keep("/x") == Kept::kYes);  // nothing is left that is in the way
+}
+
+BOOST_AUTO_TEST_CASE(very_large_files_are_not_kept) {
+  const std::string path = dir.file("large", "");
+  fs::resize_file(path, BuildIdCache::kMaxFileBytes + 1);
+  const pe::Fd large(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  BOOST_CHECK(cache.keep("/x", id, large.get()) == Kept::kTooLarge);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

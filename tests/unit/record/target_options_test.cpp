@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "record/target_options.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "base/error.h"
+
+BOOST_AUTO_TEST_SUITE(target_options)
+
+BOOST_AUTO_TEST_CASE(cpu_lists_are_as_the_kernel_writes_them) {
+  using pe::record::parse_cpu_list;
+  BOOST_TEST(parse_cpu_list("0").value() == std::vector<int>{0});
+  BOOST_TEST(parse_cpu_list("0-2,8").value() == (std::vector<int>{0, 1, 2, 8}));
+  for (const char* text : {"", ",", "1,", "a", "1-", "-1", "2-1", "99999999"})
+    BOOST_TEST(!parse_cpu_list(text).has_value(), "accepted '" << text << "'");
+}
+
+BOOST_AUTO_TEST_CASE(a_target_that_is_named_twice_is_recorded_once) {
+  pe::record::Target target{.processes = {4194303, 4194302, 4194303},
+                            .threads = {4194301, 4194301}};
+  pe::record::tidy(target);
+  BOOST_TEST(target.processes == (std::vector<pid_t>{4194302, 4194303}));
+  BOOST_TEST(target.threads == std::vector<pid_t>{4194301});
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_no_process_has_is_refused) {
+  pe::record::Target target{.names = {"no such program"}};
+  BOOST_CHECK_EXCEPTION(pe::record::tidy(target), pe::Error, [](const pe::Error& error) {
+    return std::string(error.what()) == "--pid: no process has the name 'no such program'";
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

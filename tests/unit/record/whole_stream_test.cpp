@@ -1,0 +1,28 @@
+// What needs no counters.
+// SPDX-License-Identifier: MIT
+#include "record/stream/whole_stream.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "base/io/output.h"
+
+BOOST_AUTO_TEST_SUITE(whole_stream)
+
+BOOST_AUTO_TEST_CASE(processes_that_could_not_be_read_are_counted_and_one_is_named) {
+  using pe::record::describe_unreadable;
+  BOOST_TEST(describe_unreadable({7}) ==
+             "1 process could not be read in /proc (the first: 7): no names for their frames");
+  BOOST_TEST(describe_unreadable({9, 7}) ==
+             "2 processes could not be read in /proc (the first: 9): no names for their frames");
+}
+
+BOOST_AUTO_TEST_CASE(where_no_binaries_are_kept_nothing_is_said_of_them) {
+  pe::StringOutput out;
+  pe::stream::StreamWriter writer(out);
+  perf_event_attr attr{};
+  attr.build_id = 1;
+  pe::record::RecordedStream stream(writer, attr, {.may_keep_binaries = false});
+  BOOST_TEST(pe::record::finish_keeping(stream) == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "stream/ordered_reader.h"
+
+#include <boost/test/unit_test.hpp>
+#include <vector>
+
+#include "support/memory_input.h"
+#include "support/stream_builder.h"
+
+using pe::stream::OrderedReader;
+using pe::testing::memory_input;
+using pe::testing::StreamBuilder;
+
+namespace {
+
+/// What comes out: a sample's time, or minus the type of any other record but the event's own.
+std::vector<std::int64_t> order_of(OrderedReader& reader) {
+  std::vector<std::int64_t> order;
+  while (const auto record = reader.next()) {
+    if (record->type == pe::stream::kRecordHeaderAttr ||
+        record->type == pe::stream::kRecordEventUpdate)
+      continue;
+    const auto* event = reader.events().find(*record);
+    BOOST_REQUIRE(event != nullptr);
+    order.push_back(record->is_sample()
+                        ? static_cast<std::int64_t>(pe::stream::time_of(*record, event->attr))
+                        : -static_cast<std::int64_t>(record->type));
+  }
+  return order;
+}
+
+std::vector<std::int64_t> order_of(const StreamBuilder& stream) {
+  auto input = memory_input(stream.text());
+  OrderedReader reader(input);
+  auto order = order_of(reader);
+  BOOST_TEST(reader.late_records() == 0u);
+  return order;
+}
+
+using Order = std::vector<std::int64_t>;
+constexpr std::int64_t kRound = -68;
+constexpr std::int64_t kComm = -PERF_RECORD_COMM;
+constexpr std::int64_t kLocation = -0x50450002LL;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(ordered_reader)
+
+BOOST_AUTO_TEST_CASE(records_of_several_rings_come_in_order_of_time) {
+  BOOST_TEST(order_of(StreamBuilder()
+                          .event()
+                          .sample({.time_ns = 10})
+                          .sample({.time_ns = 30})
+                          .sample({.time_ns = 20})
+                          .round()
+                          .sample({.time_ns = 40})
+                          .sample({.time_ns = 25})
+                          .round()) == (Order{kRound, 10, 20, 25, 30, kRound, 40}));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_made_up_before_recording_passes_at_once) {
+  BOOST_TEST(order_of(StreamBuilder().event().sample({.time_ns = 10}).comm(0, 1, 1, "x").round()) ==
+             (Order{kComm, kRound, 10}));
+}
+
+BOOST_AUTO_TEST_CASE(our_records_keep_their_place_among_ordered_ones) {
+  BOOST_TEST(order_of(StreamBuilder()
+                          .event()
+                          .location(1, 2, {3})
+                          .sample({.time_ns = 10})
+                          .location(1, 2, {4})
+                          .sample({.time_ns = 11})
+                          .round()) == (Order{kLocation, kRound, 10, kLocation, 11}));
+}
+
+BOOST_AUTO_TEST_CASE(records_without_any_time_keep_their_place) {
+  BOOST_TEST(order_of(StreamBuilder()
+                          .event()
+                          .sample({.time_ns = 0})
+                          .location(1, 2, {4})
+                          .sample({.time_ns = 0})) == (Order{0, kLocation, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_bounded_where_no_round_ends) {
+  StreamBuilder stream;
+  stream.event();
+  for (std::uint64_t time = 1000; time > 0; --time)
+    stream.sample({.time_ns = time});
+  auto input = memory_input(stream.text());
+  OrderedReader reader(input, 10'000);
+  BOOST_TEST(order_of(reader).size() == 1000u);
+  BOOST_TEST(reader.late_records() > 0u);  // and it says so
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_that_does_not_end_with_a_round_that_may_be_the_last_was_cut_off) {
+  const auto damage_of = [](const StreamBuilder& stream) {
+    auto input = memory_input(stream.text());
+    OrderedReader reader(input);
+    while (reader.next()) {
+    }
+    return reader.damage();
+  };
+  const char* const cut = "ends without an end mark: what wrote it was cut off";
+  auto stream = StreamBuilder();
+  BOOST_TEST(damage_of(stream.event()) == cut);
+  BOOST_TEST(damage_of(stream.sample({.time_ns = 10})) == cut);
+  BOOST_TEST(damage_of(stream.round()) == "");
+  // perf's last word may be how many samples a counter has lost.
+  pe::stream::RecordBuilder lost;
+  lost.begin(PERF_RECORD_LOST_SAMPLES).add(std::uint64_t{3});
+  BOOST_TEST(damage_of(stream.bytes(lost.finish())) == "");
+  BOOST_TEST(damage_of(stream.sample({.time_ns = 11})) == cut);
+  BOOST_TEST(damage_of(stream.earlier_round()) == cut);
+  BOOST_TEST(damage_of(stream.round()) == "");
+}
+
+BOOST_AUTO_TEST_CASE(megabytes_of_records_survive_the_reuse_of_their_memory) {
+  StreamBuilder stream;
+  stream.event();
+  const std::vector<std::uint64_t> chain(1000, 5);
+  Order expected;
+  for (std::int64_t time = 1; time <= 2000; ++time) {
+    stream.sample({.time_ns = static_cast<std::uint64_t>(time ^ 1), .chain = chain});
+    if (time % 100 == 0)
+      stream.round();
+  }
+  auto input = memory_input(stream.text());
+  OrderedReader reader(input);
+  auto order = order_of(reader);
+  std::erase(order, kRound);
+  BOOST_TEST(order.size() == 2000u);
+  BOOST_TEST(std::is_sorted(order.begin(), order.end()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,207 @@
+// The functions of the C library that the program calls in our place of the real ones.
+//
+// Each has two parts: one that is nearly nothing, for allocations between two samples, which jumps
+// to the real function; and one that counts.  Frames of the program begin with the caller of
+// either, for the first leaves no frame. SPDX-License-Identifier: MIT
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "inprocess/exec_hooks.h"
+#include "malloctrace/preload/hooks/hooks_new.h"
+#include "malloctrace/preload/hooks/real_functions.h"
+#include "malloctrace/preload/memory/boot_memory.h"
+#include "malloctrace/preload/record.h"
+
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+namespace pe::malloctrace {
+namespace {
+
+#define PE_NOINLINE [[gnu::noinline]]
+
+bool is_ready() noexcept { return real.is_ready || find_real_functions(); }
+
+PE_NOINLINE void* counted_malloc(std::size_t bytes) noexcept {
+  if (!is_ready()) [[unlikely]]
+    return boot_allocate(bytes);
+  void* block = real.malloc(bytes);
+  record_block(block, bytes, __builtin_frame_address(0));
+  return block;
+}
+
+PE_NOINLINE void counted_free(void* block) noexcept {
+  if (block == nullptr || is_boot_block(block) || !is_ready())
+    return;
+  forget_block(block);
+  real.free(block);
+}
+
+PE_NOINLINE void* counted_calloc(std::size_t count, std::size_t bytes) noexcept {
+  std::size_t total = 0;
+  const bool is_too_much = __builtin_mul_overflow(count, bytes, &total);
+  if (!is_ready()) [[unlikely]]
+    return is_too_much ? nullptr : boot_allocate(total);
+  void* block = real.calloc(count, bytes);
+  record_block(block, total, __builtin_frame_address(0));
+  return block;
+}
+
+/// A block of ours becomes one of the allocator's.
+void* move_boot_block(void* block, std::size_t bytes) noexcept {
+  if (!is_ready())
+    return nullptr;
+  void* moved = real.malloc(bytes);
+  if (moved != nullptr)
+    std::memcpy(moved, block, std::min(bytes, boot_block_bytes(block)));
+  return moved;
+}
+
+template <typename Resize>
+void* resize(void* block, std::size_t bytes, const void* frame, Resize resize) noexcept {
+  Reallocation change(block);
+  void* result = resize();
+  const bool is_freed = result == nullptr && block != nullptr && bytes == 0;
+  if (result == nullptr && !is_freed)
+    change.fail();
+  else
+    change.succeed();
+  if (result == nullptr && !is_freed)
+    note_failure();
+  else if (result != nullptr && !passes_between_samples(bytes))
+    record_block(result, bytes, frame);
+  return result;
+}
+
+PE_NOINLINE void* counted_realloc(void* block, std::size_t bytes) noexcept {
+  if (is_boot_block(block)) [[unlikely]]
+    return move_boot_block(block, bytes);
+  if (!is_ready()) [[unlikely]]
+    return boot_allocate(bytes);
+  return resize(block, bytes, __builtin_frame_address(0),
+                [=] { return real.realloc(block, bytes); });
+}
+
+}  // namespace
+}  // namespace pe::malloctrace
+
+using namespace pe::malloctrace;
+
+#define PE_HOOK extern "C" __attribute__((visibility("default")))
+
+PE_HOOK void* malloc(std::size_t bytes) noexcept {
+  if (passes_between_samples(bytes)) [[likely]]
+    return real.malloc(bytes);
+  return counted_malloc(bytes);
+}
+
+PE_HOOK void free(void* block) noexcept {
+  if (is_no_sample(block)) [[likely]]
+    return real.free(block);
+  counted_free(block);
+}
+
+PE_HOOK void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  std::size_t total = 0;
+  if (!__builtin_mul_overflow(count, bytes, &total) && passes_between_samples(total))
+    return real.calloc(count, bytes);
+  return counted_calloc(count, bytes);
+}
+
+PE_HOOK void* realloc(void* block, std::size_t bytes) noexcept {
+  return counted_realloc(block, bytes);
+}
+
+PE_HOOK void* reallocarray(void* block, std::size_t count, std::size_t bytes) noexcept {
+  std::size_t total = 0;
+  if (__builtin_mul_overflow(count, bytes, &total)) {
+    note_failure();
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return counted_realloc(block, total);
+}
+
+PE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
+  if (!is_ready())
+    return ENOMEM;
+  const int error = real.posix_memalign(result, alignment, bytes);
+  if (error == 0 && passes_between_samples(bytes))
+    return error;
+  record_block(error == 0 ? *result : nullptr, bytes, __builtin_frame_address(0));
+  return error;
+}
+
+/// All that take an alignment and a size.
+#define PE_ALIGNED_HOOK(name)                                             \
+  PE_HOOK void* name(std::size_t alignment, std::size_t bytes) noexcept { \
+    if (!is_ready())                                                      \
+      return boot_allocate(bytes, alignment);                             \
+    void* block = real.name(alignment, bytes);                            \
+    if (block == nullptr || !passes_between_samples(bytes))               \
+      record_block(block, bytes, __builtin_frame_address(0));             \
+    return block;                                                         \
+  }
+PE_ALIGNED_HOOK(aligned_alloc)
+PE_ALIGNED_HOOK(memalign)
+
+/// And those that align to pages.
+#define PE_PAGE_HOOK(name)                                    \
+  PE_HOOK void* name(std::size_t bytes) noexcept {            \
+    if (!is_ready())                                          \
+      return nullptr;                                         \
+    void* block = real.name(bytes);                           \
+    if (block == nullptr || !passes_between_samples(bytes))   \
+      record_block(block, bytes, __builtin_frame_address(0)); \
+    return block;                                             \
+  }
+PE_PAGE_HOOK(valloc)
+PE_PAGE_HOOK(pvalloc)
+
+PE_HOOK std::size_t malloc_usable_size(void* block) noexcept {
+  if (is_boot_block(block))
+    return boot_block_bytes(block);
+  return is_ready() && block != nullptr ? real.malloc_usable_size(block) : 0;
+}
+
+PE_HOOK int dlclose(void* handle) noexcept {
+  if (!is_ready())
+    return -1;
+  const int result = real.dlclose(handle);
+  note_unloaded();
+  return result;
+}
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" {
+[[gnu::visibility("default")]] void _exit(int status) {
+  note_end();
+  if (is_ready())
+    real.exit_now(status);
+  __builtin_trap();
+}
+[[gnu::visibility("default")]] void _Exit(int status) noexcept { _exit(status); }
+}
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+
+namespace {
+
+/// The dynamic linker calls this before all other libraries' (-z initfirst), so that what those
+/// allocate is counted.
+[[gnu::constructor]] void start_tracing(int /*argc*/, char** /*argv*/,
+                                        char** environment) noexcept {
+  if (!is_ready())
+    return;
+  prepare_new();
+  pe::inprocess::prepare_exec_hooks(environment, "MALLOCTRACE=");
+  begin_process(environment);
+}
+
+[[gnu::destructor]] void end_tracing() noexcept { note_end(); }
+
+}  // namespace
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

@@ -1,0 +1,282 @@
+// operator new and delete in all their forms.
+//
+// Where those of libstdc++ would be called, which are malloc and free but for what they do when
+// there is no memory, they are counted like these: the first frame is the caller of new.  Likewise
+// those of the library whose malloc it is (jemalloc, tcmalloc, mimalloc): such libraries let free
+// take what new has given, and whatever new and delete are called, they come here.  What fails is
+// tried again by the real ones, which call the new handler and throw.  Where the program or a
+// library has its own ones, they are called and nothing else: what they allocate is counted below
+// them. SPDX-License-Identifier: MIT
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "inprocess/keep_errno.h"
+#include "malloctrace/preload/hooks/hooks_new.h"
+#include "malloctrace/preload/hooks/real_functions.h"
+#include "malloctrace/preload/record.h"
+
+namespace pe::malloctrace {
+namespace {
+
+enum class NewMode : std::uint8_t {
+  kUnknown,
+  kAsMalloc,  ///< libstdc++'s would be called, or the allocator's
+  kForward,   ///< another's
+  kAlone,     ///< there is no other: a library with a C++ library of its own inside, which we hide
+};
+
+/// All, in the order of Function.
+constexpr std::array kNames = {
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+};
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+enum Function : std::size_t {
+  k_Znwm,
+  k_Znam,
+  k_ZnwmRKSt9nothrow_t,
+  k_ZnamRKSt9nothrow_t,
+  k_ZnwmSt11align_val_t,
+  k_ZnamSt11align_val_t,
+  k_ZnwmSt11align_val_tRKSt9nothrow_t,
+  k_ZnamSt11align_val_tRKSt9nothrow_t,
+  k_ZdlPv,
+  k_ZdaPv,
+  k_ZdlPvm,
+  k_ZdaPvm,
+  k_ZdlPvRKSt9nothrow_t,
+  k_ZdaPvRKSt9nothrow_t,
+  k_ZdlPvSt11align_val_t,
+  k_ZdaPvSt11align_val_t,
+  k_ZdlPvmSt11align_val_t,
+  k_ZdaPvmSt11align_val_t,
+  k_ZdlPvSt11align_val_tRKSt9nothrow_t,
+  k_ZdaPvSt11align_val_tRKSt9nothrow_t,
+};
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+
+/// Found when the library begins.  Asking the dynamic linker later may wait for its lock, and who
+/// holds that, a constructor of a library that is being loaded, may wait for us.
+struct NewState {
+  std::atomic<NewMode> mode;  ///< written last
+  /// The definitions that would be called without us.
+  std::array<void*, kNames.size()> next;
+};
+constinit NewState
+    state{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
+
+std::string_view file_of(const void* function) noexcept {
+  Dl_info info{};
+  if (::dladdr(function, &info) == 0 || info.dli_fname == nullptr)
+    return {};
+  const std::string_view path(info.dli_fname);
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool is_of_libstdcxx(const void* function) noexcept {
+  return function != nullptr && file_of(function).starts_with("libstdc++.so");
+}
+
+bool is_of_the_allocator(const void* function) noexcept {
+  Dl_info info{};
+  Dl_info allocator{};
+  return function != nullptr && ::dladdr(function, &info) != 0 &&
+         ::dladdr(reinterpret_cast<void*>(real.malloc), &allocator) != 0 &&
+         info.dli_fbase == allocator.dli_fbase;
+}
+
+/// The definition that would be called without us; nullptr if there is none.
+void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
+
+/// The same, also if it was loaded later and for a plugin alone.
+void* next_function_now(const char* name) noexcept {
+  const inprocess::KeepErrno keep;
+  if (void* next = next_function(name); next != nullptr)
+    return next;
+  void* library = ::dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr)
+    return nullptr;
+  void* next = ::dlsym(library, name);
+  real.dlclose(library);
+  return next;
+}
+
+NewMode find_mode() noexcept {
+  if (!real.is_ready && !find_real_functions())
+    return NewMode::kUnknown;
+  bool is_alone = true;
+  bool is_standard = true;
+  for (const Function function : {k_Znwm, k_ZdlPv}) {
+    const void* first = ::dlsym(RTLD_DEFAULT, kNames[function]);
+    const void* next = next_function(kNames[function]);
+    const bool is_first = first == nullptr || is_ours(first);
+    is_alone = is_alone && is_first && next == nullptr;
+    is_standard = is_standard && is_first && (is_of_libstdcxx(next) || is_of_the_allocator(next));
+  }
+  if (is_alone)
+    return NewMode::kAlone;
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    store_relaxed(state.next[i], next_function(kNames[i]));
+  return is_standard ? NewMode::kAsMalloc : NewMode::kForward;
+}
+
+NewMode set_mode() noexcept {
+  const Uncounted uncounted;  // messages of dlsym(3)
+  const NewMode mode = find_mode();
+  // What has failed is not the program's to hear of; the second call frees what the first has told.
+  ::dlerror();
+  ::dlerror();
+  state.mode.store(mode, std::memory_order_release);
+  return mode;
+}
+
+inline NewMode current_mode() noexcept {
+  const NewMode mode = state.mode.load(std::memory_order_acquire);
+  return mode != NewMode::kUnknown ? mode : set_mode();
+}
+
+/// nullptr if there is none, of which the dynamic linker is asked each time: a C++ library may have
+/// been loaded since.
+void* next_of(Function function) noexcept {
+  void* next = load_relaxed(state.next[function]);
+  return next != nullptr ? next : next_function_now(kNames[function]);
+}
+
+template <typename Result, typename... Arguments>
+Result forward(Function function, Arguments... arguments) {
+  auto* next = reinterpret_cast<Result (*)(Arguments...)>(next_of(function));
+  if (next == nullptr)
+    __builtin_trap();  // no C++ library, and no memory: nobody can throw
+  return next(arguments...);
+}
+
+/// Of those forms that do not throw.
+template <typename... Arguments>
+void* forward_or_fail(Function function, Arguments... arguments) {
+  auto* next = reinterpret_cast<void* (*)(Arguments...)>(next_of(function));
+  return next != nullptr ? next(arguments...) : nullptr;
+}
+
+void* allocate(std::size_t bytes) noexcept { return real.malloc(bytes == 0 ? 1 : bytes); }
+
+/// As libstdc++ has it: a multiple of the alignment.
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  const std::size_t least = bytes == 0 ? 1 : bytes;
+  const std::size_t rounded = (least + alignment - 1) & ~(alignment - 1);
+  return rounded < bytes ? nullptr : real.aligned_alloc(alignment, rounded);
+}
+
+/// nullptr if it must be done by the real one.
+[[gnu::always_inline]] inline void* take(std::size_t bytes, std::size_t alignment,
+                                         const void* frame) noexcept {
+  const NewMode mode = current_mode();
+  if (mode == NewMode::kForward || mode == NewMode::kUnknown)
+    return nullptr;
+  void* block = alignment == 0 ? allocate(bytes) : allocate_aligned(bytes, alignment);
+  if (block != nullptr && !passes_between_samples(bytes))
+    record_block(block, bytes, frame);
+  return block;
+}
+
+/// False if it must be done by the real one.
+[[gnu::always_inline]] inline bool give_back(void* block) noexcept {
+  const NewMode mode = current_mode();
+  if (mode == NewMode::kForward || mode == NewMode::kUnknown)
+    return false;
+  if (block != nullptr && !is_no_sample(block))
+    forget_block(block);
+  real.free(block);
+  return true;
+}
+
+}  // namespace
+
+void prepare_new() noexcept { static_cast<void>(current_mode()); }
+
+}  // namespace pe::malloctrace
+
+using namespace pe::malloctrace;
+
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,misc-definitions-in-headers,bugprone-macro-parentheses)
+#define PE_HOOK extern "C" __attribute__((visibility("default")))
+
+#define PE_NEW(name)                                                  \
+  PE_HOOK void* name(std::size_t bytes) {                             \
+    void* block = take(bytes, 0, __builtin_frame_address(0));         \
+    return block != nullptr ? block : forward<void*>(k##name, bytes); \
+  }
+#define PE_NEW_WITH(name, type)                                              \
+  PE_HOOK void* name(std::size_t bytes, type more) {                         \
+    void* block = take(bytes, 0, __builtin_frame_address(0));                \
+    return block != nullptr ? block : forward_or_fail(k##name, bytes, more); \
+  }
+#define PE_ALIGNED_NEW(name)                                                     \
+  PE_HOOK void* name(std::size_t bytes, std::size_t alignment) {                 \
+    void* block = take(bytes, alignment, __builtin_frame_address(0));            \
+    return block != nullptr ? block : forward<void*>(k##name, bytes, alignment); \
+  }
+#define PE_ALIGNED_NEW_WITH(name, type)                                                 \
+  PE_HOOK void* name(std::size_t bytes, std::size_t alignment, type more) {             \
+    void* block = take(bytes, alignment, __builtin_frame_address(0));                   \
+    return block != nullptr ? block : forward_or_fail(k##name, bytes, alignment, more); \
+  }
+#define PE_DELETE(name)              \
+  PE_HOOK void name(void* block) {   \
+    if (!give_back(block))           \
+      forward<void>(k##name, block); \
+  }
+#define PE_DELETE_WITH(name, type)            \
+  PE_HOOK void name(void* block, type more) { \
+    if (!give_back(block))                    \
+      forward<void>(k##name, block, more);    \
+  }
+#define PE_DELETE_WITH_BOTH(name, type, type2)            \
+  PE_HOOK void name(void* block, type more, type2 most) { \
+    if (!give_back(block))                                \
+      forward<void>(k##name, block, more, most);          \
+  }
+
+PE_NEW(_Znwm)
+PE_NEW(_Znam)
+PE_NEW_WITH(_ZnwmRKSt9nothrow_t, const void*)
+PE_NEW_WITH(_ZnamRKSt9nothrow_t, const void*)
+PE_ALIGNED_NEW(_ZnwmSt11align_val_t)
+PE_ALIGNED_NEW(_ZnamSt11align_val_t)
+PE_ALIGNED_NEW_WITH(_ZnwmSt11align_val_tRKSt9nothrow_t, const void*)
+PE_ALIGNED_NEW_WITH(_ZnamSt11align_val_tRKSt9nothrow_t, const void*)
+PE_DELETE(_ZdlPv)
+PE_DELETE(_ZdaPv)
+PE_DELETE_WITH(_ZdlPvm, std::size_t)
+PE_DELETE_WITH(_ZdaPvm, std::size_t)
+PE_DELETE_WITH(_ZdlPvRKSt9nothrow_t, const void*)
+PE_DELETE_WITH(_ZdaPvRKSt9nothrow_t, const void*)
+PE_DELETE_WITH(_ZdlPvSt11align_val_t, std::size_t)
+PE_DELETE_WITH(_ZdaPvSt11align_val_t, std::size_t)
+PE_DELETE_WITH_BOTH(_ZdlPvmSt11align_val_t, std::size_t, std::size_t)
+PE_DELETE_WITH_BOTH(_ZdaPvmSt11align_val_t, std::size_t, std::size_t)
+PE_DELETE_WITH_BOTH(_ZdlPvSt11align_val_tRKSt9nothrow_t, std::size_t, const void*)
+PE_DELETE_WITH_BOTH(_ZdaPvSt11align_val_tRKSt9nothrow_t, std::size_t, const void*)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming,misc-definitions-in-headers,bugprone-macro-parentheses)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/memory/private_memory.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+
+#include "inprocess/keep_errno.h"
+
+namespace pe::malloctrace {
+namespace {
+
+struct Region {
+  std::atomic<void*> memory;
+  std::size_t bytes;
+};
+
+/// What is mapped, for a child to give it back; not wiped.  What finds no place is left mapped
+/// there.
+struct Regions {
+  std::array<Region, 4096> all;
+  std::atomic<std::uint32_t> used;  ///< places that were ever in use
+};
+constinit Regions
+    regions{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
+
+/// Not by mmap(3) and so on: those may be hooks of ours.
+void* map_pages(std::size_t bytes) noexcept {
+  const long result = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return result == -1 ? nullptr
+                      : reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr)
+}
+
+void note(void* memory, std::size_t bytes) noexcept {
+  for (std::uint32_t i = 0; i < regions.all.size(); ++i) {
+    Region& region = regions.all[i];
+    void* nothing = nullptr;
+    void* const taken = &regions;  // until its size is known
+    if (region.memory.load(std::memory_order_relaxed) != nullptr ||
+        !region.memory.compare_exchange_strong(nothing, taken))
+      continue;
+    region.bytes = bytes;
+    region.memory.store(memory, std::memory_order_release);
+    std::uint32_t used = regions.used.load();
+    while (used <= i && !regions.used.compare_exchange_weak(used, i + 1)) {
+    }
+    return;
+  }
+}
+
+void forget(const void* memory) noexcept {
+  const std::uint32_t used = regions.used.load();
+  for (std::uint32_t i = 0; i < used; ++i) {
+    if (regions.all[i].memory.load() == memory)
+      return regions.all[i].memory.store(nullptr);
+  }
+}
+
+}  // namespace
+
+void* map_private(std::size_t bytes) noexcept {
+  const inprocess::KeepErrno keep;
+  void* memory = map_pages(bytes);
+  if (memory == nullptr)
+    return nullptr;
+  ::syscall(SYS_madvise, memory, bytes, MADV_WIPEONFORK);
+  ::syscall(SYS_madvise, memory, bytes, MADV_DONTDUMP);
+  note(memory, bytes);
+  return memory;
+}
+
+void unmap_private(void* memory, std::size_t bytes) noexcept {
+  const inprocess::KeepErrno keep;
+  forget(memory);
+  ::syscall(SYS_munmap, memory, bytes);
+}
+
+void clear_private(void* memory, std::size_t bytes) noexcept {
+  const inprocess::KeepErrno keep;
+  ::syscall(SYS_madvise, memory, bytes, MADV_DONTNEED);
+}
+
+bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept {
+  const std::uint32_t used = regions.used.load();
+  for (std::uint32_t i = 0; i < used; ++i) {
+    const auto avma = reinterpret_cast<std::uint64_t>(regions.all[i].memory.load());
+    if (avma >= start && avma < end)
+      return true;
+  }
+  return false;
+}
+
+void unmap_inherited() noexcept {
+  const inprocess::KeepErrno keep;
+  const std::uint32_t used = regions.used.load();
+  for (std::uint32_t i = 0; i < used; ++i) {
+    Region& region = regions.all[i];
+    void* memory = region.memory.exchange(nullptr);
+    if (memory != nullptr && memory != &regions)
+      ::syscall(SYS_munmap, memory, region.bytes);
+  }
+  regions.used.store(0);
+}
+
+}  // namespace pe::malloctrace

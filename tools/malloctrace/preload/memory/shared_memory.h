@@ -1,0 +1,60 @@
+// The memory that is shared with malloctrace, by its sections: see malloctrace/heap/layout.h.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "inprocess/atomics.h"
+#include "malloctrace/heap/layout.h"
+#include "malloctrace/preload/memory/extents.h"
+
+namespace pe::malloctrace {
+
+using inprocess::count_up;
+using inprocess::load_relaxed;
+using inprocess::publish;
+using inprocess::store_relaxed;
+
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  /// Of heap::kFileBytes bytes, as far as `extents` has opened them; nullptr: all.
+  explicit SharedMemory(std::byte* base, Extents* extents = nullptr) noexcept
+      : base_(base), extents_(extents) {}
+
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] heap::Header& header() const noexcept { return *at<heap::Header>(0); }
+  [[nodiscard]] heap::Module* modules() const noexcept {
+    return at<heap::Module>(heap::kModulesAt);
+  }
+  [[nodiscard]] heap::Code* codes() const noexcept { return at<heap::Code>(heap::kCodesAt); }
+  [[nodiscard]] std::uint32_t* words() const noexcept { return at<std::uint32_t>(heap::kWordsAt); }
+  [[nodiscard]] heap::SiteTotals* sites() const noexcept {
+    return at<heap::SiteTotals>(heap::kSitesAt);
+  }
+  [[nodiscard]] heap::WideTotals* wides() const noexcept {
+    return at<heap::WideTotals>(heap::kWidesAt);
+  }
+  [[nodiscard]] heap::ThreadSums* threads() const noexcept {
+    return at<heap::ThreadSums>(heap::kThreadsAt);
+  }
+
+  /// Whether elements 0 to `count` - 1 of a section may be used; to be asked, under a lock of the
+  /// caller's, before a count in the header grows.
+  template <typename T>
+  [[nodiscard]] bool open(Section section, std::uint64_t count) const noexcept {
+    return extents_ == nullptr || extents_->open(section, count, sizeof(T));
+  }
+
+ private:
+  template <typename T>
+  [[nodiscard]] T* at(std::uint64_t offset) const noexcept {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  std::byte* base_ = nullptr;
+  Extents* extents_ = nullptr;
+};
+
+}  // namespace pe::malloctrace

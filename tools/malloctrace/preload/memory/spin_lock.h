@@ -1,0 +1,50 @@
+// A lock of four bytes that is free when it is zero, so that memory which a fork has wiped holds
+// free ones.  For a few hundred nanoseconds at a time; never while calling into the program, the
+// dynamic linker or the C library's allocator.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+
+#include "inprocess/keep_errno.h"
+
+namespace pe::malloctrace {
+
+class SpinLock {
+ public:
+  void lock() noexcept {
+    for (unsigned round = 0; word_.exchange(1, std::memory_order_acquire) != 0; ++round)
+      wait(round);
+  }
+  void unlock() noexcept { word_.store(0, std::memory_order_release); }
+
+ private:
+  /// Whoever holds it may have been put off the processor; by us, if we are of a higher priority
+  /// (SCHED_FIFO): then it runs only while we sleep.
+  void wait(unsigned round) const noexcept {
+    constexpr int kSpins = 200;
+    for (int i = 0; i < kSpins; ++i) {
+      if (word_.load(std::memory_order_relaxed) == 0)
+        return;
+      __builtin_ia32_pause();
+    }
+    constexpr unsigned kYields = 8;
+    constexpr timespec kNap{0, 50'000};
+    if (round < kYields) {
+      ::sched_yield();
+    } else {
+      const inprocess::KeepErrno keep;
+      ::syscall(SYS_nanosleep, &kNap, nullptr);
+    }
+  }
+
+  std::atomic<std::uint32_t> word_{0};
+};
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "malloctrace/preload/stacks/code_book.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <mutex>
+
+#include "inprocess/keep_errno.h"
+#include "unwind/cfi/loaded_cfi.h"
+#include "unwind/walk/row_step.h"
+
+namespace pe::malloctrace {
+namespace {
+
+using unwind::Rule;
+using unwind::RuleKind;
+
+std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
+  dl_find_object found{};
+  auto* place = reinterpret_cast<void*>(avma);  // NOLINT(performance-no-int-to-ptr)
+  if (::_dl_find_object(place, &found) != 0 || found.dlfo_eh_frame == nullptr)
+    return std::nullopt;
+  const auto start = reinterpret_cast<std::uint64_t>(found.dlfo_map_start);
+  auto end = reinterpret_cast<std::uint64_t>(found.dlfo_map_end);
+  const auto header = reinterpret_cast<std::uint64_t>(found.dlfo_eh_frame);
+  // Of some programs the code alone is told (glibc 2.36; Debian 12's make), and the tables, which
+  // are no larger than that in any, stand behind it.
+  constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 28;
+  if (header >= end)
+    end = header + kMostTableBytes;
+  return unwind::find_loaded_fde({start, end, header}, avma);
+}
+
+constexpr unsigned kUserAddressBits = 47;  ///< of user space
+
+/// What is on a stack in the place of a return address, where a walk has guessed, is a small number
+/// mostly: those are no addresses (mmap_min_addr), and the kernel need not be asked.
+bool may_be_mapped(std::uint64_t avma) noexcept {
+  constexpr std::uint64_t kPage = 4096;
+  return avma >= kPage && avma >> kUserAddressBits == 0;
+}
+
+/// The key of an address in a module: 16 bits of it are free.
+CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
+  static_assert(heap::kMaxModules < 1 << 15);
+  return {key.avma() | std::uint64_t{module} << kUserAddressBits, key.is_exact()};
+}
+
+/// Whether a return address, with no function before it that could have made the call, is the first
+/// of one: that was put there for a function to return into, by makecontext(3) below a coroutine's
+/// first one.  There is no caller behind it.
+bool is_put_there(CodeKey key) noexcept {
+  if (key.is_exact())
+    return false;
+  const auto behind = find_fde(key.avma());
+  return behind && behind->fde.start_svma == key.avma();
+}
+
+/// Goes to the row for `avma`; false if there is none.
+bool run_to(unwind::CfiProgram& program, std::uint64_t offset) noexcept {
+  while (program.next())
+    if (offset < program.to())
+      return offset >= program.from();
+  return false;
+}
+
+/// How many images have been unloaded so far.
+int count_unloaded(dl_phdr_info* info, std::size_t /*size*/, void* result) noexcept {
+  *static_cast<std::uint64_t*>(result) = info->dlpi_subs;
+  return 1;  // the first one says it
+}
+
+}  // namespace
+
+bool CodeBook::start(SharedMemory shared, bool is_fork) noexcept {
+  shared_ = shared;
+  is_fork_ = is_fork;
+  return table_.start() && modules_.start(shared);
+}
+
+unwind::Rule CodeBook::find_rule(CodeKey key) noexcept {
+  const auto found = find_fde(key.instruction());
+  if (!found)
+    return Rule(is_put_there(key) ? RuleKind::kEnd : RuleKind::kNone);
+  unwind::CfiProgram program(found->fde, found->data_avma, room_);
+  if (!run_to(program, key.instruction() - found->fde.start_svma))
+    return Rule(RuleKind::kNone);
+  return unwind::architecture::rule_of(program.row(), found->fde.cie.is_signal_frame);
+}
+
+GeneralStep CodeBook::step_by_row(CodeKey key, unwind::architecture::Registers& registers,
+                                  const unwind::StackView& stack) noexcept {
+  const std::lock_guard guard(lock_);
+  const auto found = find_fde(key.instruction());
+  if (!found)
+    return {unwind::Step::kUnusable, false};
+  unwind::CfiProgram program(found->fde, found->data_avma, room_);
+  if (!run_to(program, key.instruction() - found->fde.start_svma))
+    return {unwind::Step::kUnusable, false};
+  return {unwind::step_row(program.row(), registers, stack), found->fde.cie.is_signal_frame};
+}
+
+/// Not under the lock: the dynamic linker has one of its own, and calls malloc under it.
+bool CodeBook::has_unloaded() noexcept {
+  std::uint64_t unloaded = 0;
+  ::dl_iterate_phdr(count_unloaded, &unloaded);
+  return __atomic_exchange_n(&unloaded_, unloaded, __ATOMIC_RELAXED) != unloaded;
+}
+
+void CodeBook::forget_unloaded() noexcept {
+  const inprocess::KeepErrno keep;
+  if (!has_unloaded())
+    return;
+  const std::lock_guard guard(lock_);
+  modules_.drop_unmapped([this](std::uint64_t start, std::uint64_t end) { drop(start, end); });
+  // What was no code may be some now.
+  table_.remove_if([](const KnownCode& code) { return code.number == 0; });
+  publish(generation_, generation_ + 1);
+}
+
+/// What was found in a module that is gone; its numbers are kept.
+void CodeBook::drop(std::uint64_t start, std::uint64_t end) noexcept {
+  if (!has_gone_)
+    has_gone_ = gone_.start();
+  table_.remove_if([&](const KnownCode& code) {
+    if (code.key.avma() < start || code.key.avma() > end)
+      return false;
+    const CodeKey key = key_in(code.key, shared_.codes()[code.number].module);
+    if (has_gone_ && code.number != 0 && gone_.find(key) == nullptr)
+      gone_.insert({key, Rule(), code.number});
+    return true;
+  });
+}
+
+/// Of the address in a module, the one it had before or a new one; 0 if there is no room.
+std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
+  if (has_gone_)
+    if (const KnownCode* before = gone_.find(key_in(key, module)); before != nullptr)
+      return before->number;
+  heap::Header& header = shared_.header();
+  if (header.codes + 1 >= heap::kMaxCodes ||
+      !shared_.open<heap::Code>(Section::kCodes, std::uint64_t{header.codes} + 2)) {
+    count_up(header.full);
+    return 0;
+  }
+  const std::uint32_t number = header.codes + 1;
+  shared_.codes()[number] = {key.avma(), module, key.is_exact() ? 1U : 0U};
+  publish(header.codes, number);
+  return number;
+}
+
+std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
+  if (!may_be_mapped(key.avma()))
+    return KnownCode{key, Rule(RuleKind::kNotExecutable), 0};
+  const inprocess::KeepErrno keep;
+  if (!is_fork_)
+    forget_unloaded();
+  const std::lock_guard guard(lock_);
+  if (const KnownCode* known = table_.find(key); known != nullptr)
+    return *known;
+  KnownCode code{key, Rule(RuleKind::kNotExecutable), 0};
+  if (const std::uint32_t module = modules_.find(key.instruction()); module != 0)
+    code.number = number_of(key, module);
+  if (code.number != 0)
+    code.rule = find_rule(key);
+  const KnownCode* known = table_.insert(code);
+  return known != nullptr ? std::optional(*known) : std::nullopt;
+}
+
+}  // namespace pe::malloctrace

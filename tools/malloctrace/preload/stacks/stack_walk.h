@@ -1,0 +1,148 @@
+// Walks a thread's own stack, from an allocation hook outwards, without allocating.
+//
+// Frames are found by call frame information, or by frame pointers where there is none, as in
+// unwind/walk/walker.h.  What the last walk has found is kept, the outermost frame first, with the
+// words of the stack that it depended on; a new walk joins it at a frame of the same address, stack
+// pointer and (where it matters) frame pointer, if the words outside of it are unchanged.  So it
+// costs as many steps as there are new frames, and a comparison for each old one (see unwind/
+// thread_history.h for why that is exact).
+//
+// Frames of a stack that is not the thread's own are not kept: its memory may be gone by the next
+// walk, and what stands there is read.
+//
+// A step by a general row or out of a realigned frame depends on more than is compared: frames
+// inside of it never join.
+//
+// The stack is known by the hash of its frames, which each kept frame has of itself and those
+// outside.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "malloctrace/preload/stacks/code_book.h"
+#include "malloctrace/preload/stacks/site_table.h"
+#include "unwind/walk/stack_view.h"
+#include "unwind/walk/step.h"
+
+namespace pe::malloctrace {
+
+struct WalkedStack {
+  StackHash hash;
+  std::uint32_t depth;  ///< 0: no frame could be had
+};
+
+/// Where a stack ends, and that it may be read up to there: now, or where it is the thread's own,
+/// as long as there is the thread.
+struct StackEnd {
+  std::uint64_t avma;
+  bool is_foreign = false;
+};
+
+/// Finds the end of the stack that `sp` points into, when a signal's frame leads to another one.
+using FindStackEnd = StackEnd (*)(std::uint64_t sp) noexcept;
+
+/// One for each thread.  In zeroed memory.
+class StackWalk {
+ public:
+  /// False if there is no memory.  `max_depth` 0 is without a limit.
+  bool start(CodeBook& codes, std::uint32_t max_depth, FindStackEnd find_end) noexcept;
+  void stop() noexcept;
+
+  /// From the caller of a hook: its return address, and the registers as they are after the return.
+  WalkedStack walk(const unwind::FrameState& caller, StackEnd end) noexcept;
+
+  /// The numbers of the codes of the stack that was walked last, from the outermost, 0, on.
+  [[nodiscard]] std::uint32_t code(std::size_t index) const noexcept {
+    return details_[index].code;
+  }
+
+  // Of the stack that was walked last.
+  [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
+  [[nodiscard]] bool is_incomplete() const noexcept { return is_incomplete_; }
+
+  // Of all of them.
+  struct Counts {
+    std::uint64_t walks, walked, reused;  ///< stacks; frames
+  };
+  [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+  [[nodiscard]] std::size_t private_bytes() const noexcept {
+    return new_.bytes() + places_.bytes() + details_.bytes() + fp_words_.bytes();
+  }
+
+ private:
+  struct NewFrame {
+    CodeKey key;
+    std::uint64_t sp, fp;
+    std::uint64_t fp_slot;  ///< where fp was read; 0: it was in the register
+    unwind::Rule rule;
+    std::uint32_t code;
+  };
+  /// Of a kept frame, what is looked at most: right below sp stands the address.
+  struct Place {
+    std::uint64_t sp;
+    CodeKey key;
+  };
+  /// The rest of it.
+  struct Details {
+    std::uint64_t fp;
+    StackHash hash;
+    std::uint32_t code;
+    std::uint32_t needs_fp : 1;       ///< whether the frames outside depend on fp
+    std::uint32_t fp_words_end : 31;  ///< how many fp_words_ are of this frame and those outside
+  };
+  /// A frame pointer that frames outside depend on, and where it was read.
+  struct FpWord {
+    std::uint64_t avma, value;
+  };
+  enum class Next : std::uint8_t { kGoOn, kEnd, kIncomplete, kNoRoom };
+  /// Why the common case has not gone on.
+  enum class Pause : std::uint8_t { kJoins, kIsEnd, kIsUnknown, kIsOther, kFails, kIsFull };
+  /// Where the walk is.
+  struct Position {
+    unwind::FrameState state;
+    unwind::StackView stack;
+    std::uint64_t fp_slot;
+    bool is_exact;
+    std::size_t count;  ///< of new_
+  };
+
+  [[nodiscard]] std::size_t joinable() const noexcept;
+  [[nodiscard]] std::size_t first_changed() const noexcept;
+  Pause walk_common(Position& position, std::size_t limit, std::size_t& candidate) noexcept;
+  std::size_t walk_to_join(Position& at, std::size_t limit) noexcept;
+  Next go_on(Position& at, Pause pause) noexcept;
+  [[nodiscard]] std::size_t room_for_new() const noexcept;
+  WalkedStack walk_anew(const unwind::FrameState& caller, StackEnd end, std::size_t limit) noexcept;
+  Next step_otherwise(Position& at, const KnownCode& code) noexcept;
+  Next step_generally(Position& at, const KnownCode& code) noexcept;
+  Next step_without_cfi(Position& at) noexcept;
+  bool grow() noexcept;
+  void keep(std::size_t joined, const Position& at) noexcept;
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr std::size_t kFirstFrames = 512;
+  static constexpr std::uint64_t kNoStack = ~std::uint64_t{0};  ///< the kept frames are not joined
+
+  CodeBook* codes_;
+  FindStackEnd find_end_;
+  std::uint32_t max_depth_;
+  std::uint32_t generation_;
+  PrivateArray<NewFrame> new_;  ///< innermost first
+  // Kept frames, outermost first.
+  PrivateArray<Place> places_;
+  PrivateArray<Details> details_;
+  PrivateArray<FpWord> fp_words_;  ///< one a frame at most
+  std::size_t kept_count_;
+  std::size_t barrier_;      ///< kept frames from this number on are not joined
+  std::size_t new_barrier_;  ///< of new_: the last one that was left by a barrier, plus one
+  std::uint64_t stack_end_;  ///< of the kept frames; kNoStack: they are not to be joined
+  /// The word that ended the kept frames' stack by being 0; 0: it ended otherwise.
+  std::uint64_t zero_slot_, new_zero_slot_;
+  bool is_cut_, is_incomplete_;
+  bool is_elsewhere_;  ///< the new frames are of more than one stack
+  Counts counts_;
+};
+
+}  // namespace pe::malloctrace

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/call_trees/macos_sample.h"
+
+#include <optional>
+#include <vector>
+
+#include "base/characters.h"
+#include "base/plural.h"
+#include "stackfold/formats/text.h"
+#include "stackfold/formats/text_lines.h"
+#include "stackfold/frame_text.h"
+
+namespace pe::fold::macos_sample {
+namespace {
+
+struct Node {
+  std::size_t column;  ///< of its number
+  std::uint64_t total;
+  std::string_view text;  ///< behind the number
+};
+
+/// nullopt if the line is none of the tree.
+std::optional<Node> parse_node(std::string_view line) {
+  const auto column = line.find_first_not_of(" \t+!:|");
+  if (column == 0 || column == kNone || !is_digit(line[column]))
+    return std::nullopt;
+  const auto end = line.find(' ', column);
+  const auto total = parse_number<std::uint64_t>(line.substr(column, end - column));
+  const std::string_view text = end == kNone ? "" : trim(line.substr(end));
+  if (!total || text.empty())
+    return std::nullopt;
+  return Node{column, *total, text};
+}
+
+/// The system calls in which a thread waits: for a lock, a message, data, work, a child or the
+/// time.
+constexpr std::string_view kWaits[] = {
+    "__accept",
+    "__psynch_cvwait",
+    "__psynch_mutexwait",
+    "__recvfrom",
+    "__select",
+    "__semwait_signal",
+    "__sigwait",
+    "__ulock_wait",
+    "__ulock_wait2",
+    "__wait4",
+    "__workq_kernreturn",
+    "kevent",
+    "kevent64",
+    "kevent_id",
+    "kevent_qos",
+    "mach_msg2_trap",
+    "mach_msg_trap",
+    "poll",
+    "read",
+    "semaphore_timedwait_trap",
+    "semaphore_wait_trap",
+    "semaphore_wait_signal_trap",
+};
+
+bool waits(std::string_view text) {
+  const bool is_of_system =
+      text.find("(in libsystem_kernel") != kNone || text.find("(in libSystem") != kNone;
+  const std::string_view function = text.substr(0, text.find_first_of(" \t"));
+  return is_of_system &&
+         std::find(std::begin(kWaits), std::end(kWaits), function) != std::end(kWaits);
+}
+
+class Folder {
+ public:
+  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_), counts_(counts), only_running_(options.only_running) {}
+
+  TextReport fold() {
+    while (const auto line = lines_.next())
+      take(*line);
+    end_graph();
+    if (waiting_ > 0)
+      report_.left_out = plural(waiting_, "sample") + " that wait left out";
+    return report_;
+  }
+
+ private:
+  struct Open {
+    std::size_t column;
+    std::uint64_t left;  ///< samples that no child has taken
+    bool is_waiting;     ///< the function waits
+  };
+
+  void take(std::string_view line) {
+    if (line.starts_with("Call graph:")) {
+      end_graph();
+      in_graph_ = true;
+    } else if (in_graph_) {
+      if (const auto node = parse_node(line))
+        add(*node);
+      else if (line.starts_with("Total number in stack") ||
+               line.starts_with("Sort by top of stack"))
+        end_graph();
+      else if (!trim(line).empty())
+        lines_.ignore(line);
+    }
+  }
+
+  void add(const Node& node) {
+    close_down_to(node.column);
+    // One whose children have more than it was cut or made up: they count, it has none left.
+    if (!open_.empty())
+      open_.back().left -= std::min(open_.back().left, node.total);
+    open_.push_back({node.column, node.total, only_running_ && waits(node.text)});
+    stack_.push_back(counts_.frames().intern(clean_name(frame_of(node.text))));
+  }
+
+  /// Ends every line whose children a line at `column` cannot be among.
+  void close_down_to(std::size_t column) {
+    while (!open_.empty() && open_.back().column >= column) {
+      if (open_.back().is_waiting) {
+        waiting_ += open_.back().left;
+      } else if (open_.back().left > 0) {
+        counts_.add(stack_, {.whole = open_.back().left});
+        report_.samples += 1;
+      }
+      open_.pop_back();
+      stack_.pop_back();
+    }
+  }
+
+  void end_graph() {
+    close_down_to(0);
+    in_graph_ = false;
+  }
+
+  TextReport report_;
+  TextLines lines_;
+  folded::FoldedCounts& counts_;
+  bool only_running_;
+  std::uint64_t waiting_ = 0;  ///< samples left out
+  bool in_graph_ = false;
+  std::vector<Open> open_;              ///< from the root to the last line
+  std::vector<folded::FrameId> stack_;  ///< of the same
+};
+
+std::string with_single_blanks(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (!is_blank(c))
+      out += c;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  return out;
+}
+
+}  // namespace
+
+std::string frame_of(std::string_view text) {
+  constexpr std::string_view kIn = " (in ";
+  const auto in = text.rfind(kIn);
+  const auto close = in == kNone ? kNone : text.find(')', in);
+  if (close == kNone)
+    return with_single_blanks(text);
+  const auto begin = in + kIn.size();
+  std::string_view module = text.substr(begin, close - begin);
+  constexpr std::string_view kLibrary = ".dylib";
+  if (module.ends_with(kLibrary))
+    module.remove_suffix(kLibrary.size());
+  return std::string(module).append("`").append(trim(text.substr(0, in)));
+}
+
+bool looks_like(std::string_view head) {
+  while (const auto line = take_line(head))
+    if (line->starts_with("Call graph:") || line->starts_with("Analysis of sampling "))
+      return true;
+  return false;
+}
+
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(input, options, counts).fold();
+}
+
+}  // namespace pe::fold::macos_sample

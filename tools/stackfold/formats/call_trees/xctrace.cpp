@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/call_trees/xctrace.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/plural.h"
+#include "folded/count.h"
+#include "stackfold/formats/call_trees/xml.h"
+#include "stackfold/formats/pprof/sample_types.h"
+#include "stackfold/formats/text.h"
+#include "stackfold/frame_text.h"
+
+namespace pe::fold::xctrace {
+namespace {
+
+enum Type : std::size_t { kSamples, kTime };
+
+/// What came with an id, by that.
+template <typename T>
+using ById = std::map<std::string, T, std::less<>>;
+
+struct Backtrace {
+  std::vector<folded::FrameId> leaf_first;
+  std::uint64_t samples = 0;
+  folded::Count time_ns;
+};
+
+class Folder : public XmlHandler {
+ public:
+  Folder(const Options& options, folded::FoldedCounts& counts)
+      : options_(options), counts_(counts), types_(counts, options) {}
+
+  TextReport fold(Input& input) {
+    const std::vector<SampleType> types{{"samples", "count"}, {"time", "nanoseconds"}};
+    if (types_.choose(types, kSamples))
+      report_.damage = read_xml(input, *this);
+    else
+      report_.damage = no_such_type(options_.event.value_or(""), types);
+    add_stacks();
+    if (unknown_ > 0)
+      report_.left_out = plural(unknown_, "row") + " without a known backtrace left out";
+    return report_;
+  }
+
+ private:
+  void begin(const XmlElement& element) override {
+    if (element.name == "row") {
+      in_row_ = true;
+      backtrace_.reset();
+      tagged_id_.clear();
+      weight_ns_ = 0;
+    } else if (in_row_ && (element.name == "backtrace" || element.name == "tagged-backtrace")) {
+      begin_backtrace(element);
+    } else if (in_row_ && element.name == "weight") {
+      begin_weight(element);
+    } else if (backtrace_ && element.name == "frame") {
+      begin_frame(element);
+    } else if (frame_ && element.name == "binary") {
+      begin_binary(element);
+    }
+  }
+
+  void begin_backtrace(const XmlElement& element) {
+    const auto id = element.attribute("id");
+    if (const auto ref = element.attribute("ref")) {
+      const auto known = backtrace_ids_.find(*ref);
+      if (known != backtrace_ids_.end())
+        backtrace_ = known->second;
+    } else if (element.name == "tagged-backtrace") {
+      tagged_id_ = id.value_or("");  // the backtrace in it follows
+      return;
+    } else {
+      backtrace_ = backtraces_.size();
+      backtraces_.emplace_back();
+      backtrace_ids_.emplace(id.value_or(""), *backtrace_);
+    }
+    if (backtrace_ && !tagged_id_.empty())
+      backtrace_ids_.emplace(tagged_id_, *backtrace_);
+    tagged_id_.clear();
+  }
+
+  void begin_weight(const XmlElement& element) {
+    const auto ref = element.attribute("ref");
+    const auto known = ref ? weights_.find(*ref) : weights_.end();
+    if (known != weights_.end())
+      weight_ns_ = known->second;
+    in_weight_ = !ref;
+    weight_id_ = element.attribute("id").value_or("");
+    weight_text_.clear();
+  }
+
+  void begin_frame(const XmlElement& element) {
+    if (const auto ref = element.attribute("ref")) {
+      const auto known = frames_.find(*ref);
+      add_frame(known == frames_.end() ? counts_.frames().intern("[unknown]") : known->second);
+      return;
+    }
+    frame_ =
+        std::string(element.attribute("name").value_or(element.attribute("addr").value_or("")));
+    frame_id_ = element.attribute("id").value_or("");
+    module_.clear();
+  }
+
+  void begin_binary(const XmlElement& element) {
+    const auto ref = element.attribute("ref");
+    const auto known = ref ? binaries_.find(*ref) : binaries_.end();
+    if (known != binaries_.end())
+      module_ = known->second;
+    else
+      module_ = element.attribute("name").value_or("");
+    if (const auto id = element.attribute("id"))
+      binaries_.emplace(*id, module_);
+  }
+
+  void end(std::string_view name) override {
+    if (name == "frame" && frame_)
+      end_frame();
+    else if (name == "weight" && in_weight_)
+      end_weight();
+    else if (name == "row" && in_row_)
+      end_row();
+  }
+
+  void end_frame() {
+    std::string text = clean_name(*frame_);
+    if (options_.with_modules && !module_.empty())
+      text.insert(0, clean_name(module_) + "`");
+    const folded::FrameId frame = counts_.frames().intern(text);
+    frames_.emplace(frame_id_, frame);
+    add_frame(frame);
+    frame_.reset();
+  }
+
+  void end_weight() {
+    in_weight_ = false;
+    weight_ns_ = lone_number(weight_text_).value_or(0);
+    weights_.emplace(weight_id_, weight_ns_);
+  }
+
+  void end_row() {
+    in_row_ = false;
+    if (!backtrace_) {
+      ++unknown_;
+      return;
+    }
+    Backtrace& backtrace = backtraces_[*backtrace_];
+    ++backtrace.samples;
+    (void)backtrace.time_ns.add({.whole = weight_ns_});  // stays at the largest, as counts do
+    ++report_.samples;
+    backtrace_.reset();
+  }
+
+  void text(std::string_view text) override {
+    constexpr std::size_t kLongest = 64;  // of a number, and blanks
+    if (in_weight_ && weight_text_.size() < kLongest)
+      weight_text_ += text.substr(0, kLongest);
+  }
+
+  void add_frame(folded::FrameId frame) { backtraces_[*backtrace_].leaf_first.push_back(frame); }
+
+  void add_stacks() {
+    for (Backtrace& backtrace : backtraces_) {
+      if (backtrace.samples == 0)
+        continue;
+      std::vector<folded::FrameId>& stack = backtrace.leaf_first;
+      if (stack.empty())
+        stack.push_back(counts_.frames().intern("[unknown]"));
+      std::reverse(stack.begin(), stack.end());
+      types_.add(stack, kSamples, backtrace.samples);
+      if (backtrace.time_ns.whole > 0)
+        types_.add(stack, kTime, backtrace.time_ns.whole);
+    }
+    types_.finish();
+  }
+
+  TextReport report_;
+  const Options& options_;
+  folded::FoldedCounts& counts_;
+  SampleTypes types_;
+  std::vector<Backtrace> backtraces_;
+  ById<std::size_t> backtrace_ids_;  ///< in backtraces_
+  ById<folded::FrameId> frames_;
+  ById<std::string> binaries_;
+  ById<std::uint64_t> weights_;
+  bool in_row_ = false;
+  bool in_weight_ = false;
+  std::optional<std::size_t> backtrace_;  ///< of the row at hand, in backtraces_
+  std::optional<std::string> frame_;      ///< the frame at hand, until it ends
+  std::string frame_id_, module_;         ///< of that
+  std::string tagged_id_;                 ///< of the element around the backtrace that follows
+  std::string weight_id_, weight_text_;
+  std::uint64_t weight_ns_ = 0;
+  std::uint64_t unknown_ = 0;
+};
+
+}  // namespace
+
+bool looks_like(std::string_view head) {
+  head.remove_prefix(std::min(head.find('<'), head.size()));
+  return head.starts_with("<?xml") && head.find("<trace-query-result") != head.npos;
+}
+
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
+  return Folder(options, counts).fold(input);
+}
+
+}  // namespace pe::fold::xctrace

@@ -1,0 +1,29 @@
+// The time profile that Xcode's xctrace exports as XML:
+//
+//   <trace-query-result><node xpath="..."><schema name="time-profile">...</schema>
+//   <row><sample-time id="1" fmt="00:00.057">57246708</sample-time> ...
+//     <weight id="9" fmt="1.00 ms">1000000</weight>
+//     <backtrace id="10"><frame id="11" name="work" addr="0x18d"><binary id="12" name="app" .../>
+//       </frame><frame id="13" name="main" addr="0x18c"><binary
+//       ref="12"/></frame></backtrace></row>
+//   <row> ... <weight ref="9"/><backtrace ref="10"/></row>
+//
+// from: xctrace export --input F.trace --xpath '.../table[@schema="time-profile"]'.  An element
+// that came before is referred to by its id.  Frames are leaf first; weights are nanoseconds.
+// Newer versions put a backtrace into a tagged-backtrace, which has an id, too.
+// Source: xctrace(1), and exports of Xcode 14 to 16 as people published them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "stackfold/formats/format.h"
+
+namespace pe::fold::xctrace {
+
+bool looks_like(std::string_view head);
+
+/// The types are samples and time, in microseconds.
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
+
+}  // namespace pe::fold::xctrace

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/formats/pprof/pprof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/io/gzip.h"
+#include "base/plural.h"
+#include "stackfold/formats/pprof/pprof_profile.h"
+#include "stackfold/frame_text.h"
+#include "stream/records/sample.h"
+
+namespace pe::fold::pprof {
+namespace {
+
+Bytes bytes_in(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+/// Everything that `read` gives, up to the limit; false if there is more.
+template <typename Read>
+bool read_all(std::string& bytes, Read&& read) {
+  constexpr std::size_t kStep = 256UL * 1024;
+  for (;;) {
+    const std::size_t old_size = bytes.size();
+    bytes.resize(old_size + kStep);
+    const std::size_t n = read(std::as_writable_bytes(std::span(bytes).subspan(old_size)));
+    bytes.resize(old_size + n);
+    if (n == 0)
+      return true;
+    if (bytes.size() > kMaxBytes)
+      return false;
+  }
+}
+
+/// The unpacked profile; `damage` says why it is not all of it.
+std::string unpack(Input& input, std::string& damage) {
+  std::string bytes;
+  bool is_whole = true;
+  if (is_gzip(input.peek(2))) {
+    GzipReader gzip(input);
+    is_whole = read_all(bytes, [&gzip](std::span<std::byte> into) { return gzip.read(into); });
+    damage = gzip.damage();
+  } else {
+    is_whole = read_all(bytes, [&input](std::span<std::byte> into) { return input.read(into); });
+  }
+  if (!is_whole)
+    damage = fmt::format("the profile is larger than {} MiB", kMaxBytes >> 20U);
+  return bytes;
+}
+
+class Folder {
+ public:
+  Folder(const Profile& profile, const Options& options, folded::FoldedCounts& counts)
+      : profile_(profile), options_(options), counts_(counts), types_(counts, options) {}
+
+  void fold(TextReport& report) {
+    const std::vector<SampleType> types = sample_types();
+    if (types.empty()) {
+      report.damage = "no pprof profile is in it";
+      return;
+    }
+    if (!types_.choose(types, default_type(types))) {
+      report.damage = no_such_type(options_.event.value_or(""), types);
+      return;
+    }
+    std::uint64_t damaged = 0;
+    for (const std::string_view bytes : profile_.samples) {
+      if (read_sample(bytes, sample_) && add_sample())
+        ++report.samples;
+      else
+        ++damaged;
+    }
+    types_.finish();
+    if (negative_ > 0)
+      report.left_out = plural(negative_, "count") + " below zero left out";
+    report.damage = describe_damage(damaged);
+  }
+
+ private:
+  [[nodiscard]] std::string describe_damage(std::uint64_t damaged_samples) const {
+    std::string text;
+    const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+      if (count > 0)
+        text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
+    };
+    add(damaged_samples, "damaged sample", " left out");
+    add(undefined_, "location", " that it does not define");
+    add(nameless_, "location", " with a function, mapping or string that it does not define");
+    add(nameless_types_, "sample type", " with a string that it does not define");
+    return text;
+  }
+
+  struct Place {
+    std::uint32_t begin = 0, count = 0;  ///< in pool_
+  };
+
+  [[nodiscard]] std::vector<SampleType> sample_types() {
+    std::vector<SampleType> types;
+    types.reserve(profile_.types.size());
+    for (const auto& [type, unit] : profile_.types) {
+      types.push_back({std::string(profile_.string(type)), std::string(profile_.string(unit))});
+      nameless_types_ += profile_.defines_string(type) && profile_.defines_string(unit) ? 0 : 1;
+    }
+    return types;
+  }
+
+  /// pprof's own choice: what the profile names, else the last.
+  [[nodiscard]] std::size_t default_type(std::span<const SampleType> types) const {
+    const std::string_view wanted = profile_.string(profile_.default_type);
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (!wanted.empty() && types[i].type == wanted)
+        return i;
+    return types.size() - 1;
+  }
+
+  /// False if the stack is deeper than any, or lacks a value that is folded.
+  bool add_sample() {
+    if (sample_.values.size() < types_.values_needed())
+      return false;
+    stack_.clear();
+    if (const auto root = root_of_thread())
+      stack_.push_back(*root);
+    const auto& ids = sample_.location_ids;
+    for (std::size_t i = ids.size(); i-- > 0;) {
+      const Place place = place_of(ids[i]);
+      const auto first = pool_.begin() + place.begin;
+      stack_.insert(stack_.end(), first, first + place.count);
+      if (stack_.size() > kMaxFrames)
+        return false;
+    }
+    if (ids.empty())
+      stack_.push_back(counts_.frames().intern("[unknown]"));
+    for (std::size_t i = 0; i < sample_.values.size(); ++i) {
+      const std::int64_t value = sample_.values[i];
+      if (value > 0)
+        types_.add(stack_, i, static_cast<std::uint64_t>(value));
+      negative_ += value < 0 ? 1 : 0;
+    }
+    return true;
+  }
+
+  /// What our own profiles, and those made of perf's, say of the thread.
+  [[nodiscard]] std::optional<folded::FrameId> root_of_thread() {
+    const Label* comm = nullptr;
+    std::uint32_t pid = 0, tid = 0;
+    for (const Label& label : sample_.labels) {
+      const std::string_view key = profile_.string(label.key);
+      if (key == "comm" && label.text != 0)
+        comm = &label;
+      else if (key == "pid")
+        pid = static_cast<std::uint32_t>(label.number);
+      else if (key == "tid")
+        tid = static_cast<std::uint32_t>(label.number);
+    }
+    if (comm == nullptr)
+      return std::nullopt;
+    return counts_.frames().intern(root_text(profile_.string(comm->text), pid, tid, options_.root));
+  }
+
+  /// The frames of a location, outermost first; each is made once.
+  Place place_of(std::uint64_t id) {
+    const auto known = places_.find(id);
+    if (known != places_.end())
+      return known->second;
+    const auto begin = pool_.size();
+    const auto location = profile_.locations.find(id);
+    if (location == profile_.locations.end()) {
+      pool_.push_back(counts_.frames().intern("[unknown]"));
+      ++undefined_;
+    } else {
+      add_frames(location->second);
+      nameless_ += defines_all_of(location->second) ? 0 : 1;
+    }
+    const Place place{static_cast<std::uint32_t>(begin),
+                      static_cast<std::uint32_t>(pool_.size() - begin)};
+    places_.emplace(id, place);
+    return place;
+  }
+
+  /// Whether all that a location refers to is there.  The number 0 refers to nothing.
+  [[nodiscard]] bool defines_all_of(const Location& location) const {
+    const auto mapping = profile_.mappings.find(location.mapping_id);
+    const bool has_mapping = mapping != profile_.mappings.end();
+    if (has_mapping ? !profile_.defines_string(mapping->second.file_name)
+                    : location.mapping_id != 0)
+      return false;
+    return std::all_of(location.lines.begin(), location.lines.end(), [this](const Line& line) {
+      const auto function = profile_.functions.find(line.function_id);
+      return function == profile_.functions.end() ? line.function_id == 0
+                                                  : profile_.defines_string(function->second);
+    });
+  }
+
+  void add_frames(const Location& location) {
+    const auto found = profile_.mappings.find(location.mapping_id);
+    const Mapping mapping = found == profile_.mappings.end() ? Mapping{} : found->second;
+    const std::string_view module = profile_.string(mapping.file_name);
+    const std::uint32_t kind = module_flags(module);
+    for (auto line = location.lines.rbegin(); line != location.lines.rend(); ++line) {
+      const std::uint32_t flags = line == location.lines.rbegin() ? kind : stream::kSymbolInlined;
+      add_frame(name_of(*line), flags);
+    }
+    if (!location.lines.empty())
+      return;
+    // Not symbolized: as the stream's frames are written.
+    const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;
+    add_frame(module == "[kernel.kallsyms]" ? unnamed_text("[kernel]", location.address)
+                                            : unnamed_text(module, file_offset),
+              kind);
+  }
+
+  [[nodiscard]] std::string_view name_of(const Line& line) const {
+    const auto function = profile_.functions.find(line.function_id);
+    return function == profile_.functions.end() ? "" : profile_.string(function->second);
+  }
+
+  void add_frame(std::string_view name, std::uint32_t flags) {
+    pool_.push_back(counts_.frames().intern(frame_text(name, flags, options_.marks)));
+  }
+
+  const Profile& profile_;
+  const Options& options_;
+  folded::FoldedCounts& counts_;
+  SampleTypes types_;
+  boost::unordered_flat_map<std::uint64_t, Place> places_;
+  std::vector<folded::FrameId> pool_;
+  Sample sample_;  ///< the one at hand
+  std::vector<folded::FrameId> stack_;
+  std::uint64_t undefined_ = 0;       ///< locations that samples name
+  std::uint64_t nameless_ = 0;        ///< locations that name something that is not there
+  std::uint64_t nameless_types_ = 0;  ///< sample types that do
+  std::uint64_t negative_ = 0;        ///< numbers below zero, of the difference of two profiles
+};
+
+/// A sample type or the type of the period, a message of two small numbers: "\n\4\10\1\20\2".
+bool begins_with_type(std::string_view bytes) {
+  constexpr char kSampleType = '\x0a', kPeriodType = '\x5a', kNumberOne = '\x08';
+  constexpr char kLongestType = 22;
+  return bytes.size() > 3 && (bytes[0] == kSampleType || bytes[0] == kPeriodType) && bytes[1] > 0 &&
+         bytes[1] <= kLongestType && bytes[2] == kNumberOne;
+}
+
+/// The time, in nanoseconds since 1970, which Go puts first: a number of nine bytes, of which all
+/// but the last have the highest bit.
+bool begins_with_time(std::string_view bytes) {
+  constexpr char kTime = '\x48';
+  constexpr std::size_t kBytes = 9;
+  const auto is_high = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  return bytes.size() > 1 + kBytes && bytes[0] == kTime &&
+         std::all_of(bytes.begin() + 1, bytes.begin() + kBytes, is_high) && !is_high(bytes[kBytes]);
+}
+
+}  // namespace
+
+bool looks_like(std::string_view head) {
+  if (is_gzip(bytes_in(head)))
+    return true;
+  return begins_with_type(head) || begins_with_time(head);
+}
+
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
+  TextReport report;
+  std::string damage;
+  const std::string bytes = unpack(input, damage);
+  const Profile profile = read_profile(bytes);
+  Folder(profile, options, counts).fold(report);
+  for (const std::string& what : {profile.damage, damage})  // the cause comes last
+    if (!what.empty())
+      report.damage = what;
+  return report;
+}
+
+}  // namespace pe::fold::pprof
