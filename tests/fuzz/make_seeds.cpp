@@ -1,5 +1,5 @@
 // Writes the seeds of the fuzz targets that read sample streams or call frame
-// information, as FOLDER/<target>/<name>.  Usage: make_seeds FOLDER
+// information, as FOLDER/<target>/<name>, for tests/fuzz/seeds.py add.  Usage: make_seeds FOLDER
 // SPDX-License-Identifier: MIT
 #include <elf.h>
 

@@ -1,9 +1,8 @@
 // Gives each fuzz target its seeds, without a fuzzer: what was found once is not to come back.
 //
-// Usage: replay FOLDER   (FOLDER/fuzz/TARGET/ and FOLDER/stackfold/TARGET/, as scripts/fuzz has
-// them).  A seed that breaks a property ends the program; its name is the last line.  Exit 1: a
-// target has no seeds, or seeds no target.
-// SPDX-License-Identifier: MIT
+// Usage: replay FOLDER   (FOLDER/fuzz/TARGET/, which tests/fuzz/seeds.py unpacks, and
+// FOLDER/stackfold/TARGET/).  A seed that breaks a property ends the program; its name is the last
+// line.  Exit 1: a target has no seeds, or seeds no target. SPDX-License-Identifier: MIT
 #include "fuzz/replay.h"
 
 #include <algorithm>
