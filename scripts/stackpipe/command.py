@@ -27,16 +27,20 @@ def _restore_locale() -> None:
                 del os.environ["LC_CTYPE"]
 
 
-def read_options(name: str, usage: str, table: Sequence[options.Option], arguments: Sequence[str], tools: Tools,
-                 **more) -> options.CommandLine:
+def read_options(name: str, usage: str, table: Sequence[options.Option], arguments: Sequence[str], tools: Tools) -> options.CommandLine:
     """The command line; --help and --version are answered here, and end the command."""
-    line = options.read(table, arguments, **more)
+    line = options.read(table, arguments)
     if line.has("help"):
-        messages.print_out(f"{usage}\nOptions:\n{options.describe(table)}\nMore in {name}(1).\n")
-        raise Failure("", 0)
+        print_help(name, usage, table)
     if line.has("version"):
         print_version(name, tools)
     return line
+
+
+def print_help(name: str, usage: str, table: Sequence[options.Option], closing: str = "") -> NoReturn:
+    """The usage, the options, and where there is more."""
+    messages.print_out(f"{usage}\nOptions:\n{options.describe(table)}\n{closing}More in {name}(1).\n")
+    raise Failure("", 0)
 
 
 def print_version(name: str, tools: Tools) -> NoReturn:

@@ -44,7 +44,7 @@ class Tools:
         """Starts a tool; `as_user`: with the user's own locale and path, for it runs what the user has named."""
         path = command[0] if "/" in command[0] else self.find(command[0])
         try:
-            return subprocess.Popen([path, *command[1:]], env=self.users if as_user else self.environment, **more)
+            return subprocess.Popen(command, executable=path, env=self.users if as_user else self.environment, **more)
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}", 125) from None
 
