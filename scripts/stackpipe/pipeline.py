@@ -13,6 +13,7 @@ from stackpipe.messages import Failure, say
 Target = int | IO[bytes] | None
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AT_START = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 _NOTHING_TO_DRAW = 2  # of flamesvg and stacktop
 
 
@@ -117,11 +118,10 @@ def report_picture(command: str, path: str, result: int, status: int) -> int:
 
 
 def on_stop(handle) -> None:
-    """Calls handle(number, frame) at Ctrl-C and the like; or signal.SIG_IGN.  Signals that whoever started us has
-    ignored, as nohup does, stay ignored."""
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN or handle is signal.SIG_IGN:
-            signal.signal(number, handle)
+    """Calls handle(number, frame) at Ctrl-C and the like.  Signals that whoever started us has ignored, as nohup does,
+    stay ignored."""
+    for number, before in _AT_START.items():
+        signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN else handle)
 
 
 def go_on() -> None:
@@ -131,4 +131,11 @@ def go_on() -> None:
 
 def stop_listening() -> None:
     """From now on nothing is recorded, and what was recorded is drawn whatever is typed."""
-    on_stop(signal.SIG_IGN)
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def listen_again() -> None:
+    """From now on Ctrl-C does what it did at the start."""
+    for number, before in _AT_START.items():
+        signal.signal(number, before)
