@@ -83,8 +83,8 @@ run env PATH=$compat:/usr/bin:/bin flamegraph.pl busy.folded
 mv out compat.svg
 run env PATH=$compat:/usr/bin:/bin difffolded.pl before.folded after.folded
 has out 'main;work;memcpy 30 60'
-merge_fleet --fan-in 2 before.folded after.folded after.folded >out 2>err && fail 'merge_fleet does without parallel'
-has err 'merge_fleet: GNU parallel is not installed'
+run merge_fleet --fan-in 2 before.folded after.folded after.folded
+has out 'main;work;memcpy 150'
 
 run profile_run capture -- sh busy
 run profile_run capture -- sh busy
@@ -102,7 +102,7 @@ for picture in busy.svg line.svg hotcold.svg theirs/theirs.svg theirs/profiles/*
 done
 
 # What users have besides.
-install bash-completion fish gcc libc6-dev man-db parallel pkg-config zsh zstd
+install bash-completion fish gcc libc6-dev man-db pkg-config zsh zstd
 
 # Each page opens, by its name, also those of a library's functions, and is understood.
 functions='sp_sigprof sp_sigprof_add_this_thread sp_sigprof_error sp_sigprof_start sp_sigprof_stop'

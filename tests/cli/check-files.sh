@@ -5,7 +5,7 @@ check=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
-mkdir -p "$dir/libcommon/base/io" "$dir/tools/x" "$dir/scripts/profile_run.d"
+mkdir -p "$dir/libcommon/base/io" "$dir/tools/x" "$dir/scripts/stackpipe"
 # check STATUS FILE LINE
 check() {
   printf '%s\n' "$3" >"$dir/$2"
@@ -21,11 +21,18 @@ check 0 tools/x/x.cpp '::open(path, O_RDONLY);  // without O_CREAT'
 check 0 tools/x/x.cpp 'Link link(program);'
 check 0 libcommon/base/io/new_file.cpp '::open(name, O_CREAT | O_EXCL);'
 # shellcheck disable=SC2016 # lines of other scripts
-for line in 'echo a >"$out"' 'cat <b >>$summary' 'a | tee "$picture"' 'a 2>/tmp/log' 'mkfifo "$output/pipe"'; do
-  check 1 scripts/flamegraph "#!/bin/bash
+for line in 'echo a >"$result"' 'cat <b >>$summary' 'a | tee "$picture"' 'a 2>/tmp/log' 'mkfifo "$output/pipe"'; do
+  check 1 scripts/setup "#!/bin/bash
 $line"
 done
 # shellcheck disable=SC2016
-check 0 scripts/flamegraph '#!/bin/bash
+check 0 scripts/setup '#!/bin/bash
 draw >"$work/a" 2>&1; a 2>/dev/null; awk "n > 1"; mkfifo "$work/b"'
+for line in 'open(path, "w")' 'open(path, mode)' 'open(path, mode="ab")' 'gzip.open(path, "wb")' 'os.open(path, os.O_WRONLY | os.O_CREAT)' \
+  'pathlib.Path(path).write_text(text)' 'tempfile.mkstemp()' 'os.mkfifo(path)' 'shutil.copyfile(a, b)' 'os.system(a)' \
+  'subprocess.run(a, shell=True)'; do
+  check 1 scripts/stackpipe/x.py "$line"
+done
+check 0 scripts/stackpipe/x.py 'open(path); open(path, "rb"); os.open(path, os.O_RDONLY); gzip.open(path)  # "w"'
+check 0 scripts/stackpipe/files.py 'os.open(path, os.O_CREAT | os.O_EXCL)'
 exit $failed

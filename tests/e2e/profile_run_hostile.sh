@@ -63,7 +63,7 @@ expect 'order of runs' '2026-01-02T03-04-04Z 2026-01-02T03-04-04Z-2 2026-01-02T0
 # A run's own file and name may hold anything.
 hostile=r/$'2026-01-01T00-00-00Z\e[31m'
 cp -r "$run" "$hostile"
-sed -i 's/^  "samples": .*/  "samples": <b>1 2<\/b>,/; s/^  "mode": .*/  "mode": "\x1b[1m",/' "$hostile/meta.json"
+sed -i 's/^  "samples": .*/  "samples": "<b>1 2<\/b>",/; s/^  "mode": .*/  "mode": "\x1b[1m",/' "$hostile/meta.json"
 pr list --output r >out
 ! grep -q $'\e' out || fail 'list prints control characters'
 expect 'figures that are none' '-' "$(awk 'NR == 2 { print $3 }' out)"

@@ -1,0 +1,391 @@
+"""profile_run capture: from a workload to a folder that has everything."""
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from typing import BinaryIO, NamedTuple, Sequence
+
+from stackpipe import files, modes, pipeline, report
+from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, say, say_lines, text_of, write_all
+from stackpipe.profile_run import NAME, Settings, need
+from stackpipe.report import NotWritten
+from stackpipe.runs import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
+
+OWN_FAILURE = 125
+_MOST_MESSAGES = 65536
+# A recorder that ended in good order printed it.
+CLOSING_LINE = re.compile(r"(?:pe-record|offcpu|malloctrace): ([0-9]+) (?:samples?|waits?|allocations?), .*")
+_FIGURES = re.compile(r".* % of ([0-9]+(?:\.[0-9]+)?) s(;.*|$)")
+_EVENTS = {"malloctrace": "alloc-bytes", "offcpu": "offcpu", "hotcold": "cpu-clock,offcpu"}
+
+
+class Target(NamedTuple):
+    """What is recorded."""
+
+    arguments: list[str]  #: of a recorder
+    what: str  #: as text
+    workload: list[str]  #: empty: a process, or the system
+    pid: str
+
+
+class Captured(NamedTuple):
+    """A new run."""
+
+    run: Run
+    status: int  #: of the program, or of the recorder if there was none
+    samples: int
+    lost: int
+
+
+def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
+    """What is to be recorded; raises UsageError."""
+    if workload and settings.pid:
+        raise UsageError("--workload, --pid: only one of them")
+    if mode == "system":
+        if workload or settings.pid:
+            raise UsageError("--mode system: records everything, not --workload or --pid")
+        return Target(["-a"], "the whole system", [], "")
+    if settings.pid:
+        if mode == "heap":
+            raise UsageError("--mode heap: traces a program that it starts, not --pid")
+        return Target(["-p", settings.pid], f"process {settings.pid} ({command_line_of(settings.pid)})", [], settings.pid)
+    if not workload:
+        raise UsageError("capture: --workload, --pid or a program behind -- is missing")
+    return Target(["--", *workload], shlex.join(workload), workload, "")
+
+
+def command_line_of(pid: str) -> str:
+    """The beginning of a process's command line."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return text_of(file.read(200).replace(b"\0", b" ")).rstrip(" ")
+    except OSError:
+        return ""
+
+
+class Draft:
+    """A run that is being made, in a folder of its own.  What the tools say is in a file, one after the other."""
+
+    def __init__(self, output: str, stamp: str):
+        try:
+            os.makedirs(output, exist_ok=True)
+        except OSError as error:
+            raise Failure(f"{output}: cannot be made: {error.strerror}") from None
+        self.stamp = stamp
+        self.folder = files.temporary_folder(output, f".capture-{stamp}-")
+        self.said: BinaryIO = files.create(self.path(".said"))
+        self.printed: BinaryIO | None = None  #: what the program prints, with --work
+
+    def path(self, name: str) -> str:
+        """Of a file in it."""
+        return os.path.join(self.folder, name)
+
+    def messages(self) -> list[str]:
+        """What the tools have said.  The draft's own name is of no use to a reader, nor that of a picture that moves
+        yet."""
+        self.said.seek(0)
+        text = text_of(self.said.read().replace(b"\0", b"")[:_MOST_MESSAGES]).replace(f"{self.folder}/", "")
+        self.said.seek(0, os.SEEK_END)
+        return [line for line in text.splitlines() if not re.fullmatch(r"hotcold: (.*/)?flame\.svg", line)]
+
+    def close(self) -> None:
+        """Removes the files that only the making needed."""
+        for file in (self.said, self.printed):
+            if file:
+                file.close()
+        for name in (".said", ".output", ".waits.folded"):
+            if os.path.lexists(self.path(name)):
+                os.unlink(self.path(name))
+
+
+def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Captured:
+    """Makes a run; raises Failure."""
+    mode = modes.mode_of(settings.line.last("mode"), settings.line.last("duration"))
+    target = read_target(settings, mode.name, workload)
+    need(tools, "pe-record", "capture")
+    if mode.recorder != "pe-record":
+        need(tools, "malloctrace" if mode.recorder == "malloctrace" else "offcpu", f"--mode {mode.name}")
+    need(tools, "stackfold", "capture")
+    baseline = find_baseline(settings, target.what, mode.name)
+    draft = Draft(settings.output, time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime()))
+    try:
+        return make_run(Making(settings, tools, mode, target, baseline, draft))
+    except BaseException:
+        if draft.folder:
+            files.remove_folder(draft.folder)
+        raise
+    finally:
+        pipeline.listen_again()
+
+
+def find_baseline(settings: Settings, what: str, mode: str) -> Run | None:
+    """The run of --baseline, else the last one of the same kind."""
+    if settings.line.has("baseline") and settings.line.last("baseline"):
+        return find_run(settings.output, settings.line.last("baseline"), "--baseline")
+    for run in reversed(read_runs(settings.output)):
+        if program_of(run.text("workload")) == program_of(without_invalid(what)) and run.text("mode") == mode:
+            return run
+    return None
+
+
+def without_invalid(text: str) -> str:
+    """Text as JSON can hold it: bytes that are no UTF-8 are left out."""
+    return bytes_of(text).decode("utf-8", "ignore")
+
+
+class Making(NamedTuple):
+    """All that making a run needs."""
+
+    settings: Settings
+    tools: pipeline.Tools
+    mode: modes.Mode
+    target: Target
+    baseline: Run | None
+    draft: Draft
+
+
+def make_run(making: Making) -> Captured:
+    """Records, and writes all files of the run."""
+    settings, mode, target, draft = making.settings, making.mode, making.target, making.draft
+    status, interrupted = record(making)
+    closing = read_closing_lines(draft.messages())
+    stream = draft.path(next(iter(mode.streams)))
+    if not os.path.exists(stream) or os.path.getsize(stream) == 0:
+        raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status if 0 < status <= 128 else OWN_FAILURE)
+    if closing and closing.samples == 0:
+        raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status or OWN_FAILURE)
+    work = read_work(settings, draft)
+    if closing is None:
+        keep_draft(making, f"{mode.recorder} did not end in good order (exit status {status}), so the run is not whole"
+                   f"{files.why_not_written(draft.folder)}")
+    if not target.workload and status != 0:
+        say(NAME, f"{mode.recorder}: exit status {status}")
+    try:
+        derive(making)
+        meta = read_meta(making, closing, {"status": status, "interrupted": interrupted, "work": work})
+        files.write_new(draft.path("messages.txt"), "".join(f"{line}\n" for line in draft.messages()))
+        files.write_new(draft.path("meta.json"), json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
+        files.write_new(draft.path("report.txt"), report.report_of(making, meta))
+    except (NotWritten, OSError):
+        keep_draft(making, "the run could not be written")
+    draft.close()
+    for name in mode.streams:
+        os.unlink(draft.path(name))
+    run = keep_run(draft.folder, settings.output, draft.stamp)
+    draft.folder = ""
+    return Captured(run, status, meta["samples"], meta["lost"])
+
+
+def keep_draft(making: Making, problem: str) -> None:
+    """Leaves in the draft's folder what was recorded, and raises Failure."""
+    draft = making.draft
+    lines = draft.messages()
+    draft.close()
+    for name in os.listdir(draft.folder):
+        if name not in making.mode.streams:
+            os.unlink(draft.path(name))
+    try:
+        files.write_new(draft.path("messages.txt"), "".join(f"{line}\n" for line in lines))
+    except OSError:  # of a full disk; they have been printed
+        pass
+    kept = draft.path(next(iter(making.mode.streams)))
+    draft.folder = ""
+    raise Failure(f"{problem}; what was recorded is kept in {kept}", OWN_FAILURE)
+
+
+def record(making: Making) -> tuple[int, bool]:
+    """The recording itself: the recorder's status, and whether it was interrupted.  Ctrl-C reaches the recorder, which
+    then ends in good order, and this command, which goes on; from then on it does not listen, so that a second one
+    leaves a whole run as well."""
+    draft, interrupted = making.draft, []
+    printed = 2
+    if making.settings.work:
+        # Into a file, for a program's output may come long after the recorder has ended: of processes that it left.
+        draft.printed = files.create(draft.path(".output"))
+        printed = draft.printed.fileno()
+    pipeline.on_stop(lambda number, frame: interrupted.append(number))
+    arguments, apart = keep_apart(making, printed) if making.target.workload else (making.target.arguments, -1)
+    try:
+        process = making.tools.start(recorder_command(making, arguments), as_user=True, stdout=printed, stderr=draft.said,
+                                     pass_fds=[apart] if apart >= 0 else [])
+    finally:
+        if apart >= 0:
+            os.close(apart)
+    if making.mode.recorder == "malloctrace" and making.mode.has_limit:
+        # It has no time to end at, only that of its program: SIGINT ends both.
+        try:
+            process.wait(float(making.mode.seconds))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+    status = pipeline.wait_for(process)
+    pipeline.stop_listening()
+    if draft.printed:
+        draft.printed.seek(0)
+        write_all(2, draft.printed.read())
+    say_lines("".join(f"{line}\n" for line in draft.messages()))
+    return status, bool(interrupted)
+
+
+def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
+    """The recorder and its arguments."""
+    mode, draft, tools = making.mode, making.draft, making.tools
+    limit = ["-d", text_of_number(short(float(mode.seconds)))] if mode.has_limit else []
+    stream = draft.path("raw.pe")
+    if mode.recorder == "hotcold":
+        return [os.path.join(tools.here, "hotcold"), *limit, "-F", str(mode.hz), "--keep", draft.folder, draft.path("flame.svg"), *target]
+    if mode.recorder == "malloctrace":
+        return [tools.find("malloctrace"), "-o", stream, *target]
+    rate = ["-F", str(mode.hz)] if mode.hz else []
+    return [tools.find(mode.recorder), *rate, *limit, "-o", stream, *target]
+
+
+def keep_apart(making: Making, printed: int) -> tuple[list[str], int]:
+    """Lets the program write to our standard error and not to the recorder's: what a program says is not to be taken
+    for the recorder's figures, and what it leaves running is not to be waited for.  A shell of a fraction of a
+    millisecond moves the descriptor, and is the program from then on: Python would be in the profile.  It reads no text
+    but its own.  What cannot be executed goes to the recorder as it is.  Returns the recorder's target, and a descriptor
+    that it is to inherit, or -1."""
+    target, users = making.target, making.tools.users
+    free = next((number for number in range(9, 2, -1) if not os.path.exists(f"/proc/self/fd/{number}")), -1)
+    if not shutil.which(target.workload[0], path=users.get("PATH", os.defpath)) or free < 0:  # dash knows one digit
+        return target.arguments, -1
+    os.dup2(printed, free)
+    # dash, which starts sooner, takes variables away whose names it could not have: functions that bash exports.
+    shell = "/bin/sh" if all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in users) else shutil.which("bash") or "/bin/sh"
+    return ["--", shell, "-c", f'exec "$@" 2>&{free} {free}>&-', "sh", *target.workload], free
+
+
+class Closing(NamedTuple):
+    """What the recorders tell at the end; of two, both together."""
+
+    samples: int
+    lost: int
+    seconds: float
+
+
+def read_closing_lines(messages: Sequence[str]) -> Closing | None:
+    """Figures of the last two; None if no recorder ended in good order."""
+    lines = [match for line in messages if (match := CLOSING_LINE.fullmatch(line))][-2:]
+    samples = lost = 0
+    seconds: float | None = None
+    for match in lines:
+        samples += int(match[1])
+        if found := re.search(r", ([0-9]+) lost", match[0]):
+            lost += int(found[1])
+        if seconds is None and (found := _FIGURES.fullmatch(match[0])):
+            seconds = float(found[1])
+    return Closing(samples, lost, seconds or 0) if lines else None
+
+
+def read_work(settings: Settings, draft: Draft) -> int | float | None:
+    """The units of work that the program reports: the number in the last line that --work matches, in its first group
+    or, if it has none, in what it matches."""
+    regex = settings.work
+    if not regex or not draft.printed:
+        return None
+    draft.printed.seek(0)
+    match = None
+    for line in text_of(draft.printed.read().replace(b"\0", b"")).split("\n"):
+        match = regex.search(line) or match
+    number = (match[1] if regex.groups else match[0]) if match else None
+    if number and re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,9})?", number) and float(number) > 0:
+        return short(float(number))
+    say(NAME, "--work: no amount of work above 0 in the program's output" + (f", though there is: {match.string}" if match else ""))
+    return None
+
+
+def derive(making: Making) -> None:
+    """Streams with names, folded text and the pictures; raises NotWritten."""
+    mode, draft = making.mode, making.draft
+    for raw, named in mode.streams.items():
+        write_stage(making, named, [["pe-symbolize", draft.path(raw)], ["gzip", "-1"]])
+    if mode.recorder != "hotcold":  # which folds itself
+        fold(making, "stacks.folded", [])
+    draw(making, "stacks", "flame", f"{draft.stamp}, {mode.name}")
+    for part, event in modes.HEAP_PARTS.items() if mode.name == "heap" else ():
+        # What it says, the first has said.
+        fold(making, f"{part}.folded", ["--event", event], stderr=subprocess.DEVNULL)
+        draw(making, part, part, f"{draft.stamp}, {event}")
+
+
+def fold(making: Making, name: str, more: list[str], **streams) -> None:
+    """Folds the stream with names."""
+    write_stage(making, name, [["gzip", "-dc", "--", making.draft.path("named.pe.gz")], ["stackfold", "--annotate", *more, "-"]], **streams)
+
+
+def draw(making: Making, folded: str, picture: str, subtitle: str) -> None:
+    """Draws one of the run's pictures; one without stacks says so."""
+    draft = making.draft
+    if os.path.lexists(draft.path(f"{picture}.svg")):  # of hotcold
+        os.unlink(draft.path(f"{picture}.svg"))
+    write_stage(making, f"{picture}.svg", [["flamesvg", *modes.look_options(making.mode.name), "--title", printable(making.target.what),
+                                            "--subtitle", subtitle, draft.path(f"{folded}.folded")]])
+
+
+def write_stage(making: Making, name: str, stages: Sequence[Sequence[str]], stderr: BinaryIO | int | None = None) -> None:
+    """A file of the draft by a pipeline; raises NotWritten."""
+    with files.create(making.draft.path(name)) as out:
+        statuses = making.tools.pipe(stages, stdout=out, stderr=making.draft.said if stderr is None else stderr)
+    is_picture = stages[-1][0] == "flamesvg"
+    if (pipeline.outcome(statuses) == 1) if is_picture else any(statuses):
+        raise NotWritten
+
+
+def read_meta(making: Making, closing: Closing, done: dict) -> dict:
+    """What meta.json holds."""
+    mode, target, draft = making.mode, making.target, making.draft
+    messages = draft.messages()
+    names = [match for line in messages
+             if (match := re.fullmatch(r"pe-symbolize: (?:.*; )?(?:([0-9]+) of )?([0-9]+) frames without a name.*", line))]
+    event = _EVENTS.get(mode.recorder, "cpu-clock" if any("sampling cpu-clock" in line for line in messages) else "cycles")
+    return {
+        "format": FORMAT,
+        "date": draft.stamp,
+        "mode": mode.name,
+        "workload": without_invalid(target.what),
+        "arguments": [without_invalid(word) for word in target.workload],
+        "pid": int(target.pid) if target.pid else None,
+        "exit_status": done["status"],
+        "interrupted": done["interrupted"],
+        "rate_hz": mode.hz,
+        "event": event,
+        "seconds_asked": short(float(mode.seconds)),
+        "seconds": short(closing.seconds),
+        "unit": unit_of(mode.name),
+        "samples": closing.samples,
+        "lost": closing.lost,
+        "work": done["work"],
+        "frames": int(names[-1][2]) if names else None,
+        "frames_without_name": int(names[-1][1] or 0) if names else 0,
+        "machine": " ".join((os.uname().sysname, os.uname().release, os.uname().machine)),
+        "version": text_of(making.tools.read([["pe-record", "--version"]])[1]).strip(),
+        "baseline": without_invalid(making.baseline.name) if making.baseline else None,
+    }
+
+
+def short(number: float) -> int | float:
+    """Without a fraction of nothing."""
+    return int(number) if number == int(number) else number
+
+
+def run_capture(settings: Settings, tools: pipeline.Tools) -> int:
+    """A new run, whose folder is printed.  Returns the status of the program, if there is one."""
+    workload = settings.workload()
+    captured = capture(settings, workload, tools)
+    problem = None
+    try:
+        print_out(f"{captured.run.folder}\n", OWN_FAILURE)
+    except Failure as failure:
+        problem = failure
+    say(NAME, f"{captured.samples} samples, {captured.lost} lost; report: {captured.run.path('report.txt')}")
+    if problem and not str(problem):
+        raise problem
+    if workload and captured.status != 0:
+        say(NAME, f"{workload[0]}: exit status {captured.status}")
+    if problem:
+        raise problem
+    return captured.status if workload else 0

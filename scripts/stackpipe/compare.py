@@ -1,0 +1,168 @@
+"""profile_run diff and ci: two runs beside each other, by flamediff: for people, and for pipelines."""
+import os
+import re
+import subprocess
+from typing import NamedTuple, Sequence
+
+from stackpipe import files, modes, pipeline
+from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, printable_lines, say_lines, text_of
+from stackpipe.profile_run import Settings, need, path_of, words_of
+from stackpipe.report import list_functions, show
+from stackpipe.runs import Run, find_run, must_count_alike
+
+GREW = 3  #: the status of flamediff --fail-over, and ours
+
+
+class Sides(NamedTuple):
+    """What is compared."""
+
+    befores: list[Run]
+    afters: list[Run]
+
+    def options(self, settings: Settings) -> list[str]:
+        """Options of flamediff for what is counted: the cost of each unit of work, where all runs know how much they
+        did, recorded alike.  Raises Failure if --work asks for that in vain."""
+        counted = modes.counted_options(self.afters[0].text("mode"))
+        runs = self.befores + self.afters
+        kinds = {(run.figure("rate_hz"), run.text("event"), run.text("mode")) for run in runs}
+        if len(kinds) == 1 and all(run.number("work") for run in runs):
+            return [*counted, "--per", ",".join("+".join(run.figure("work") for run in side) for side in self)]
+        if settings.line.has("work"):
+            raise Failure("--work: the runs do not all know how much work they did, at the same rate and in the same mode")
+        return counted
+
+    def arguments(self) -> list[str]:
+        """The files, as flamediff takes them."""
+        befores, afters = ([run.stacks for run in side] for side in self)
+        if len(befores) + len(afters) == 2:
+            return ["--", *befores, *afters]
+        return ["--runs", *befores, "--", *afters]
+
+
+def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
+    """Text, and a picture."""
+    need(tools, "flamediff", "diff")
+    if not settings.line.last("before"):
+        raise UsageError("diff: --before is missing")
+    before = find_run(settings.output, settings.line.last("before"), "--before")
+    after = find_run(settings.output, settings.line.last("after", "latest"), "--after")
+    must_count_alike("--before", before, after.unit)
+    sides = Sides([before], [after])
+    options = sides.options(settings)
+    path = settings.svg or after.path(f"diff-{before.name}.svg")
+    if tools.pipe([["flamediff", *options, "-o", path, *sides.arguments()]]) != [0]:
+        raise Failure(f"{path}: not drawn")
+    show(tools, ["flamediff", "--text", *options, "--top", str(settings.top), *sides.arguments()])
+    print_out(f"\n{path}\n")
+    return 0
+
+
+def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
+    """0: nothing grew; 3: something did; 1: it could not be found out, or the program failed."""
+    need(tools, "flamediff", "ci")
+    sides = record_sides(settings, tools) if settings.line.has("runs") else find_sides(settings, tools)
+    must_count_alike("--baseline", sides.befores[0], sides.afters[0].unit)
+    options = sides.options(settings)
+    process = tools.start(["flamediff", "--text", *options, "--top", "1", "--fail-over", settings.fail_over, *sides.arguments()],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = text_of(process.communicate()[1])
+    status = pipeline.wait_for(process)
+    summary = summary_of(settings, tools, sides, options, said, status)
+    path = path_of(settings.line.last("summary"))
+    if path:
+        append(path, summary)
+    else:
+        print_out(summary)
+    say_lines(said)
+    return status if status in (0, GREW) else 1
+
+
+def append(path: str, text: str) -> None:
+    """To what is in the file already; raises Failure."""
+    before = b""
+    if os.path.isfile(path):
+        try:
+            with open(path, "rb") as file:
+                before = file.read()
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror}") from None
+    files.write_file(path, before + bytes_of(text))
+
+
+def record(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Run:
+    """A new run of a program that did well; raises Failure."""
+    from stackpipe.capture import capture
+
+    captured = capture(settings, workload, tools)
+    if workload and captured.status:
+        raise Failure(f"{workload[0]}: exit status {captured.status}")
+    return captured.run
+
+
+def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
+    """N runs of each side in turn, so that both meet the same weather on this machine.  Nothing is run that a stored run
+    names."""
+    before = words_of(settings.line.last("baseline-workload"))
+    if settings.line.last("baseline"):
+        raise UsageError("--runs, --baseline: only one of them; --baseline-workload records that side, too")
+    if not before:
+        raise UsageError("--runs: --baseline-workload is missing, the program before the change")
+    if settings.pid:
+        raise UsageError("--runs, --pid: only one of them")
+    now = settings.workload()
+    if not now:
+        raise UsageError("--runs: --workload or a program behind -- is missing")
+    sides = Sides([], [])
+    for _ in range(int(settings.line.last("runs"))):
+        sides.befores.append(record(settings, before, tools))
+        sides.afters.append(record(settings, now, tools))
+    return sides
+
+
+def find_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
+    """The runs that --baseline and --run mean; a new one if there is a program."""
+    if settings.line.has("baseline-workload"):
+        raise UsageError("--baseline-workload: only with --runs")
+    if not settings.line.last("baseline"):
+        raise UsageError("ci: --baseline is missing")
+    before = find_run(settings.output, settings.line.last("baseline"), "--baseline")
+    workload = settings.workload()
+    if workload or settings.line.command is not None or settings.pid or settings.line.has("mode"):
+        after = record(settings, workload, tools)
+    else:
+        after = find_run(settings.output, settings.line.last("run", "latest"), "--run")
+    return Sides([before], [after])
+
+
+def verdict(said: str, status: int) -> str:
+    """What did not surely grow may have grown all the same; then flamediff says so."""
+    if status == 0:
+        is_unsure = re.search(r"^flamediff: .* grew from .* cannot tell from noise", said, re.MULTILINE)
+        return "no function grew for sure" if is_unsure else "no function grew"
+    return "functions grew" if status == GREW else "not compared"
+
+
+def summary_of(settings: Settings, tools: pipeline.Tools, sides: Sides, options: Sequence[str], said: str, status: int) -> str:
+    """In Markdown, in which no name means anything."""
+    of_what = "the cost of a unit of work before" if "--per" in options else "the samples"
+    text = f"## Profile: {verdict(said, status)}\n\nLimit: {settings.fail_over} more of {of_what}, beyond noise.\n\n"
+    text += "|  | run | samples | lost | work |\n|---|---|---:|---:|---:|\n"
+    for side, runs in (("baseline", sides.befores), ("now", sides.afters)):
+        for run in runs:
+            text += f"| {side} | {cell(run.name)} | {run.figure('samples')} | {run.figure('lost')} | {run.figure('work')} |\n"
+    if said:
+        text += "\n" + block(said)
+    changed = tools.read([["flamediff", "--text", *options, "--only-significant", "--top", str(settings.top), *sides.arguments()]],
+                         stderr=subprocess.STDOUT)[1]
+    text += "\n### What changed\n\n" + block(text_of(changed))
+    return text + "\n### Hot spots now\n\n" + block(list_functions(tools, "-n", str(settings.top), "--", sides.afters[-1].stacks))
+
+
+def block(text: str) -> str:
+    """Text that came out of a profile: no line of it can end the block, for each begins with four blanks."""
+    return "".join(f"    {line}\n" for line in printable_lines(text).splitlines())
+
+
+def cell(text: str) -> str:
+    """A cell of a table: nothing in it means anything to Markdown or HTML."""
+    return re.sub(r"[\]\[\\`*_|<>&#!()]", " ", printable(text))

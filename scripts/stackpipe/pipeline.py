@@ -1,0 +1,141 @@
+"""Running tools: by their own names and arguments, never by a shell.
+
+A pipeline has failed if any of its stages has (bash's pipefail), so half a result never passes for the whole.
+"""
+import os
+import shutil
+import signal
+import subprocess
+from typing import IO, Mapping, Sequence
+
+from stackpipe.messages import Failure, say
+
+Target = int | IO[bytes] | None
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AT_START = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+_NOTHING_TO_DRAW = 2  # of flamesvg and stacktop
+
+
+class Tools:
+    """Where tools are, and what they and the user's own programs get as environment."""
+
+    def __init__(self, here: str, environment: Mapping[str, str] | None = None):
+        """`here` is the folder of the command: tools beside it are of its version.  Otherwise those in PATH count, or
+        those of the build folder of a checkout."""
+        self.users = dict(os.environ if environment is None else environment)
+        self.here = here
+        path = self.users.get("PATH", os.defpath)
+        build = os.path.join(here, "../build/tools")
+        if os.access(os.path.join(here, "stackfold"), os.X_OK):
+            path = f"{here}:{path}"
+        elif not shutil.which("stackfold", path=path) and os.access(os.path.join(build, "stackfold"), os.X_OK):
+            path = f"{build}:{path}"
+        # Messages, decimal points and the order of names are those of the C locale.
+        self.environment = {**self.users, "PATH": path, "LC_ALL": "C"}
+
+    def find(self, name: str) -> str:
+        """The path of a program; raises Failure."""
+        path = shutil.which(name, path=self.environment["PATH"])
+        if not path:
+            raise Failure(f"{name} is not installed", 125)
+        return path
+
+    def start(self, command: Sequence[str], *, as_user: bool = False, **more) -> subprocess.Popen:
+        """Starts a tool; `as_user`: with the user's own locale and path, for it runs what the user has named."""
+        path = command[0] if "/" in command[0] else self.find(command[0])
+        try:
+            return subprocess.Popen(command, executable=path, env=self.users if as_user else self.environment, **more)
+        except OSError as error:
+            raise Failure(f"{command[0]}: {error.strerror}", 125) from None
+
+    def start_all(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
+                  stderr: Target = None) -> list[subprocess.Popen]:
+        """Starts a pipeline; each stage reads what the one before it prints."""
+        running: list[subprocess.Popen] = []
+        try:
+            for stage in stages:
+                is_last = len(running) == len(stages) - 1
+                running.append(self.start(stage, stdin=running[-1].stdout if running else stdin,
+                                          stdout=stdout if is_last else subprocess.PIPE, stderr=stderr))
+                if len(running) > 1:
+                    running[-2].stdout.close()  # so that it hears of a reader that has gone
+        except Failure:
+            for process in running:
+                process.kill()
+                process.stdout.close()
+                process.wait()
+            raise
+        return running
+
+    def pipe(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
+             stderr: Target = None) -> list[int]:
+        """Runs a pipeline to its end: the status of each stage, as a shell has it."""
+        return [wait_for(process) for process in self.start_all(stages, stdin=stdin, stdout=stdout, stderr=stderr)]
+
+    def read(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stderr: Target = None) -> tuple[list[int], bytes]:
+        """The same, and what the last stage printed."""
+        running = self.start_all(stages, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        with running[-1].stdout as file:
+            printed = file.read()
+        return [wait_for(process) for process in running], printed
+
+
+def wait_for(process: subprocess.Popen) -> int:
+    """Its status, as a shell has it: 128 and more if a signal ended it."""
+    status = process.wait()
+    return 128 - status if status < 0 else status
+
+
+def outcome(statuses: Sequence[int]) -> int:
+    """Of a pipeline whose last stage draws: 0, 2 if there was nothing to draw, and else 1."""
+    if any(statuses[:-1]) or statuses[-1] not in (0, _NOTHING_TO_DRAW):
+        return 1
+    return statuses[-1]
+
+
+def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]]) -> int:
+    """Draws a picture by a pipeline: its outcome().  The file stays as it was unless that is 0."""
+    from stackpipe.files import Draft
+
+    with Draft(path) as draft:
+        result = outcome(tools.pipe(stages, stdout=draft.file))
+        try:
+            if result == 0:
+                draft.keep()
+        except OSError:
+            result = 1
+    return result
+
+
+def report_picture(command: str, path: str, result: int, status: int) -> int:
+    """Says what became of a picture.  Returns the status of a command that records and draws: that of what it ran, or
+    125."""
+    if result == 1:
+        raise Failure(f"{path}: not drawn", 125)
+    say(command, path if result == 0 else f"{path}: not drawn: nothing was recorded")
+    return status if result == 0 else status or 125
+
+
+def on_stop(handle) -> None:
+    """Calls handle(number, frame) at Ctrl-C and the like.  Signals that whoever started us has ignored, as nohup does,
+    stay ignored."""
+    for number, before in _AT_START.items():
+        signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN else handle)
+
+
+def go_on() -> None:
+    """From now on Ctrl-C ends what records, which hears of it as well, and not this command."""
+    on_stop(lambda number, frame: None)
+
+
+def stop_listening() -> None:
+    """From now on nothing is recorded, and what was recorded is drawn whatever is typed."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def listen_again() -> None:
+    """From now on Ctrl-C does what it did at the start."""
+    for number, before in _AT_START.items():
+        signal.signal(number, before)

@@ -1,0 +1,201 @@
+"""profile_run(1): records profiles, keeps each as a folder, reports and compares them: made of the filters.
+
+This module is the command line.  What a command does is in a module of its own, which is imported when it is called.
+"""
+import importlib
+import re
+from typing import NamedTuple, Sequence
+
+from stackpipe import options, pipeline
+from stackpipe.command import print_help, print_version
+from stackpipe.messages import Failure, UsageError, print_out
+from stackpipe.options import HELP, VERSION, Option
+
+NAME = "profile_run"
+#: Each command, the module that has its run(), and what --help says of it.
+COMMANDS = {
+    "capture": ("capture", "record a program, a process or the system: a new run"),
+    "flamegraph": ("report", "draw a run's flame graph again; what follows -- goes to flamesvg"),
+    "analyze": ("report", "tell a run's hot spots, and what is usually done about them"),
+    "diff": ("compare", "compare two runs: text, and a flame graph of the differences"),
+    "list": ("profile_run", "tell the runs that there are"),
+    "trend": ("trend", "tell a function's share in all runs: text and SVG"),
+    "watch": ("watch", "record all the time at 1 Hz, a file an hour; raise alerts"),
+    "ci": ("compare", "compare with a baseline: Markdown, and an exit status"),
+}
+MODES = ("default", "quick", "detailed", "system", "offcpu", "heap", "hotcold")
+_LISTED = "".join(f"  {name:<12} {text}\n" for name, (_, text) in COMMANDS.items())
+USAGE = f"""Usage: profile_run COMMAND [OPTION]... [-- PROGRAM [ARGUMENT]...]
+Record profiles, keep each as a folder, report and compare them.
+
+Commands:
+{_LISTED}"""
+CLOSING = "A RUN is a name in --output, a folder, latest or previous.\n"
+OPTIONS = (
+    Option("output", "", "DIR", "where runs are kept (default profiles)"),
+    Option("workload", "", "TEXT", "program and arguments, split at blanks; or behind --"),
+    Option("pid", "", "PID", "record this process"),
+    Option("duration", "", "S", "end after S seconds; 0: with the program"),
+    Option("mode", "", "MODE", "default (10 s at 499 Hz), quick (5 s), detailed (20 s at 997 Hz), system; offcpu, heap, hotcold"),
+    Option("run", "", "RUN", "the run that is meant (default latest)"),
+    Option("baseline", "", "RUN", "the run to compare with"),
+    Option("before", "", "RUN", "diff: the first run"),
+    Option("after", "", "RUN", "diff: the second run (default latest)"),
+    Option("top", "", "N", "functions to tell (default 20)"),
+    Option("svg", "", "FILE", "where the picture goes"),
+    Option("work", "", "REGEX", "capture, ci: units of work done, in the program's output; costs of a unit are compared then"),
+    Option("runs", "", "N", "ci: record N runs of each side, in turn"),
+    Option("baseline-workload", "", "TEXT", "ci, with --runs: the program before the change"),
+    Option("fail-over", "", "N%", "ci, watch: growth that counts (default 5%)"),
+    Option("summary", "", "FILE", "ci: append the summary to FILE instead"),
+    Option("rate", "", "HZ", "watch: samples a second and CPU (default 1)"),
+    Option("interval", "", "S", "watch: seconds between looks (default 60)"),
+    Option("keep", "", "N", "watch: hours that are kept (default 168)"),
+    Option("limit", "", "FN=N%", "watch: alert if FN's share exceeds N per cent"),
+    Option("alert", "", "TEXT", "watch: program to run then, split at blanks"),
+    Option("push", "", "URL", "watch: send profiles to this server, as Pyroscope"),
+    Option("push-name", "", "APP", "what they are of (default: the process's name)"),
+    Option("push-label", "", "KEY=VALUE", "more of it; hostname is there by itself"),
+    Option("push-tenant", "", "ID", "the tenant, of a server that has several"),
+    Option("token-file", "", "FILE", "holds the server's token, or USER:PASSWORD"),
+    Option("ca-file", "", "FILE", "trust the certificates in FILE, not the system's"),
+    Option("spool-size", "", "SIZE", "what waits on disk for the server (default 256M)"),
+    Option("insecure-http", "", "", "allow http, which everybody on the way can read"),
+    HELP,
+    VERSION,
+)
+#: Options that some commands alone have.
+ONLY_WITH = {"work": ("capture", "ci"), "runs": ("ci",), "baseline-workload": ("ci",),
+             **dict.fromkeys(("rate", "interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
+                              "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
+_COUNT = "0|[1-9][0-9]{0,8}"
+_DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"
+#: What values have to be, and what those are called.
+FORMS = {"pid": (_COUNT, "a process"), "duration": (_DECIMAL, "a number of seconds"),
+         "runs": ("[1-9][0-9]{0,8}", "a number above 0"), "mode": ("|".join(MODES), f"one of {', '.join(MODES)}"),
+         "top": (_COUNT, "a number of functions"), "fail-over": (r"[0-9]{1,3}(\.[0-9]{1,9})?%?", "a percentage"),
+         "rate": (_COUNT, "a number of samples a second"), "interval": (f"(?=.*[1-9]){_DECIMAL}", "a number of seconds"),
+         "keep": (_COUNT, "a number of hours"), "limit": (r"(?s:.+)=[0-9]{1,3}(\.[0-9]{1,9})?%?", "FUNCTION=PERCENT"),
+         "output": ("(?s:.+)", "a folder"), "push": ("(?s:.+)", "a server"), "workload": (r"(?s:.*[^ \t].*)", "a program"),
+         "baseline-workload": (r"(?s:.*[^ \t].*)", "a program")}
+#: What POSIX calls classes of characters, for those who write regular expressions as grep -E has them.
+_CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \\t", "digit": "0-9", "lower": "a-z", "punct": "!-/:-@\\[-`{-~",
+            "space": "\\s", "upper": "A-Z", "xdigit": "0-9a-fA-F"}
+
+
+class Settings(NamedTuple):
+    """The command line, checked."""
+
+    command: str
+    line: options.CommandLine
+
+    @property
+    def output(self) -> str:
+        """The folder of runs; no program takes it for an option."""
+        return path_of(self.line.last("output", "profiles"))
+
+    @property
+    def svg(self) -> str:
+        """Where the picture goes; empty: where it usually does."""
+        return path_of(self.line.last("svg"))
+
+    @property
+    def fail_over(self) -> str:
+        """Growth that counts, with its "%"."""
+        return self.line.last("fail-over", "5").removesuffix("%") + "%"
+
+    @property
+    def top(self) -> int:
+        """Functions to tell."""
+        return int(self.line.last("top", "20"))
+
+    @property
+    def pid(self) -> str:
+        """The process to record; empty: none."""
+        return self.line.last("pid")
+
+    @property
+    def work(self) -> re.Pattern | None:
+        """How the program's output tells how much it did."""
+        return compile_regex(self.line.last("work")) if self.line.has("work") else None
+
+    def workload(self) -> list[str]:
+        """The program to record, and its arguments; empty: none."""
+        given = words_of(self.line.last("workload"))
+        if self.line.command:
+            if given:
+                raise UsageError("--workload, --: only one of them")
+            return self.line.command
+        return given
+
+
+def words_of(text: str) -> list[str]:
+    """Split at blanks and tabs: no quotes, no patterns, no variables."""
+    return [word for word in re.split("[ \t]+", text) if word]
+
+
+def path_of(path: str) -> str:
+    """A path that no program takes for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def compile_regex(text: str) -> re.Pattern:
+    """A regular expression of the user's; raises re.error."""
+    if not text:
+        raise re.error("empty")
+    return re.compile(re.sub(r"\[:([a-z]+):\]", lambda match: _CLASSES.get(match[1], match[0]), text))
+
+
+def check_value(command: str, name: str, value: str) -> None:
+    """Raises UsageError."""
+    commands = ONLY_WITH.get(name, (command,))
+    if command not in commands:
+        raise UsageError(f"--{name}: only with {' or '.join(commands)}")
+    if name == "work":
+        try:
+            compile_regex(value)
+        except re.error:
+            raise UsageError(f"--work: not a regular expression: '{value}'") from None
+    form, what = FORMS.get(name, ("(?s:.*)", ""))
+    if not re.fullmatch(form, value):
+        raise UsageError(f"--{name}: not {what}: '{value}'")
+
+
+def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
+    """Runs one of the commands."""
+    command = arguments[0] if arguments else "--help"
+    if command in ("-V", "--version"):
+        print_version(NAME, tools)
+    if command in ("-h", "--help"):
+        print_help(NAME, USAGE, OPTIONS, CLOSING)
+    if command not in COMMANDS:
+        raise UsageError(f"not a command: {command}")
+    line = options.read(OPTIONS, arguments[1:], lambda name, value: check_value(command, name, value))
+    if line.has("help"):
+        print_help(NAME, USAGE, OPTIONS, CLOSING)
+    if line.has("version"):
+        print_version(NAME, tools)
+    if command == "trend":
+        if len(line.operands) != 1:
+            raise UsageError("trend: needs one function")
+    elif line.operands:
+        raise UsageError(f"{command}: what is '{line.operands[0]}'? A program goes behind --")
+    module = importlib.import_module(f"stackpipe.{COMMANDS[command][0]}")
+    return getattr(module, f"run_{command}")(Settings(command, line), tools)
+
+
+def run_list(settings: Settings, tools: pipeline.Tools) -> int:
+    """The runs that there are."""
+    from stackpipe import runs
+
+    print_out(runs.table_of(runs.read_runs(settings.output, with_broken=True)))
+    runs.say_drafts(settings.output)
+    return 0
+
+
+def need(tools: pipeline.Tools, tool: str, purpose: str) -> None:
+    """Raises Failure."""
+    try:
+        tools.find(tool)
+    except Failure:
+        raise Failure(f"{tool} is not installed, which {purpose} needs") from None

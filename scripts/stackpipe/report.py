@@ -1,0 +1,136 @@
+"""What a run of profile_run tells: its report, its hot spots, its picture."""
+import os
+import subprocess
+from typing import TYPE_CHECKING, Sequence
+
+from stackpipe import files, modes, pipeline
+from stackpipe.messages import Failure, print_out, printable, text_of
+from stackpipe.profile_run import Settings, need
+from stackpipe.runs import find_run
+
+if TYPE_CHECKING:
+    from stackpipe.capture import Making
+
+_COLUMNS = 120  # of a report's lines: names of C++ have hundreds; the folded text has them whole
+_FROM_THE_ROOT = ("--tree", "--total", "-n", "1", "--percent-limit", "2", "--max-depth", "30")
+
+
+class NotWritten(Exception):
+    """The run could not be written."""
+
+
+def list_functions(tools: pipeline.Tools, *arguments: str) -> str:
+    """A table by stacktop, which returns 2 for a profile without stacks; raises NotWritten."""
+    statuses, text = tools.read([["stacktop", "--columns", str(_COLUMNS), *arguments]], stderr=subprocess.DEVNULL)
+    if pipeline.outcome(statuses) == 1:
+        raise NotWritten
+    return text_of(text)
+
+
+def report_of(making: "Making", meta: dict) -> str:
+    """The report of a run that is being made; raises NotWritten, OSError."""
+    mode, tools, draft = making.mode, making.tools, making.draft
+    stacks = draft.path("stacks.folded")
+    if meta["unit"] != "samples":
+        with open(stacks, "rb") as file:
+            folded = modes.without_scheduler(file.read())
+        stacks = draft.path(".waits.folded")
+        files.write_new(stacks, folded)
+    text = head_of(making, meta)
+    text += "\nHOT SPOTS\n\n" + list_functions(tools, "-n", str(making.settings.top), "--", stacks)
+    text += "\nWHAT THEY CALL (lines of 1 % and more)\n\n"
+    text += list_functions(tools, "--tree", "--self", "-n", "5", "--percent-limit", "1", "--max-depth", "8", "--", stacks)
+    what = "BYTES ARE" if mode.name == "heap" else "TIME IS"
+    text += f"\nWHERE THE {what}, FROM THE ROOT (lines of 2 % and more)\n\n" + list_functions(tools, *_FROM_THE_ROOT, "--", stacks)
+    if mode.name == "heap":  # who held memory when there was most of it, and who holds it in the end
+        for title, part in (("HELD AT THE PEAK", "peak"), ("NOT FREED", "leaks")):
+            text += f"\n{title}, IN BYTES (lines of 2 % and more)\n\n"
+            text += list_functions(tools, *_FROM_THE_ROOT, "--", draft.path(f"{part}.folded"))
+    text += comparison_of(making)
+    others = [line for line in draft.messages() if not line.startswith(("pe-record: ", "offcpu: ", "malloctrace: ")) or
+              not line.partition(": ")[2][:1].isdigit()]
+    if others:
+        text += "\nMESSAGES\n\n" + "".join(f"{printable(line)}\n" for line in others)
+    return text
+
+
+def head_of(making: "Making", meta: dict) -> str:
+    """The lines that say what it is a report of."""
+    mode, stamp = making.mode, making.draft.stamp
+    asked = f"{meta['seconds_asked']} s" if mode.has_limit else "until it ends"
+    lines = {
+        "date": f"{stamp[:10]} {stamp[11:13]}:{stamp[14:16]}:{stamp[17:19]} UTC",
+        "duration": f"{meta['seconds']} s (asked for: {asked}){', interrupted' if meta['interrupted'] else ''}",
+        "mode": f"{mode.name}, {f'{mode.hz} Hz, ' if mode.hz else ''}{meta['event']}",
+        "samples": f"{meta['samples']}, {meta['lost']} lost",
+        "symbols": symbols_of(meta),
+    }
+    if making.target.workload:
+        lines["program"] = f"exit status {meta['exit_status']}"
+    if meta["work"] is not None:
+        lines["work"] = f"{meta['work']} units"
+    lines["machine"] = meta["machine"]
+    if mode.name in modes.COUNTS:
+        lines["counts"] = modes.COUNTS[mode.name]
+    return f"Profile of {printable(making.target.what)}\n\n" + "".join(f"{name:<12} {text}\n" for name, text in lines.items())
+
+
+def symbols_of(meta: dict) -> str:
+    """How many frames have a name."""
+    if meta["frames"]:
+        share = 100 * (meta["frames"] - meta["frames_without_name"]) / meta["frames"]
+        return f"{share:.1f} % of {meta['frames']} frames have a name"
+    return "every frame has a name" if meta["samples"] else "-"
+
+
+def comparison_of(making: "Making") -> str:
+    """What has changed since the baseline."""
+    text = "\nAGAINST THE BASELINE\n\n"
+    if not making.baseline:
+        return text + "There is no earlier run of this workload and mode, and none was named.\n"
+    name = printable(making.baseline.name)
+    try:
+        making.tools.find("flamediff")
+    except Failure:
+        return text + f"flamediff is not installed, which compares; the baseline would be {name}.\n"
+    counted = modes.counted_options(making.mode.name)
+    # Where noise is not known, all changes are told.
+    statuses, told = making.tools.read([["flamediff", "--text", *(counted or ["--only-significant"]), "--top", "10", "--",
+                                         making.baseline.stacks, making.draft.path("stacks.folded")]], stderr=subprocess.STDOUT)
+    return text + f"Baseline: {name}\n\n{text_of(told)}" + ("They could not be compared.\n" if any(statuses) else "")
+
+
+def run_analyze(settings: Settings, tools: pipeline.Tools) -> int:
+    """Hot spots of a run, and what is usually done about them."""
+    run = find_run(settings.output, settings.line.last("run", "latest"), "--run")
+    width = [] if os.isatty(1) else ["--columns", str(_COLUMNS)]  # a terminal has its own
+    show(tools, ["stacktop", *width, "-n", str(settings.top), "--hints", "--", run.stacks])
+    print_out("\n")
+    show(tools, ["stacktop", *width, "--tree", "--self", "-n", str(min(settings.top, 5)), "--percent-limit", "1", "--max-depth", "8",
+                 "--", run.stacks])
+    return 0
+
+
+def show(tools: pipeline.Tools, command: Sequence[str]) -> None:
+    """A tool's output on standard output; raises Failure as it has failed."""
+    status = tools.pipe([command])[0]
+    if status:
+        raise Failure("", status)
+
+
+def run_flamegraph(settings: Settings, tools: pipeline.Tools) -> int:
+    """Draws a run again.  The options that follow -- are flamesvg's, and come before ours."""
+    need(tools, "flamesvg", "flamegraph")
+    run = find_run(settings.output, settings.line.last("run", "latest"), "--run")
+    path, theirs = settings.svg or run.path("flame.svg"), settings.line.command or []
+    ours = [] if is_given(theirs, "--colors") else modes.look_options(run.text("mode"))
+    ours += [] if is_given(theirs, "--title") else ["--title", printable(run.text("workload"))]
+    if pipeline.draw(tools, path, [["flamesvg", *ours, *theirs, run.stacks]]) != 0:
+        raise Failure(f"{path}: not drawn")
+    print_out(f"{path}\n")
+    return 0
+
+
+def is_given(options: Sequence[str], name: str) -> bool:
+    """Is this option among others?"""
+    return any(option == name or option.startswith(f"{name}=") for option in options)

@@ -1,0 +1,174 @@
+"""The folder of runs: names, what is in a run, finding one.
+
+A run is OUTPUT/YYYY-MM-DDTHH-MM-SSZ[-N], and holds
+  named.pe.gz     the sample stream with names, pe-stream(5); of two recorders oncpu.pe.gz and offcpu.pe.gz
+  stacks.folded   folded(5)
+  flame.svg       the picture
+  report.txt      for people
+  meta.json       for programs
+  messages.txt    what the tools said
+It is made under a name that begins with a dot, and renamed when it is whole.  All of it may have been changed by hand.
+"""
+import json
+import math
+import os
+import re
+from typing import NamedTuple
+
+from stackpipe.messages import Failure, count_of, printable, say
+
+NAME = "profile_run"
+FORMAT = 1
+_RUN = re.compile(r"([0-9]{4}-.*T.*)Z(?:-([0-9]{1,9}))?.*", re.DOTALL)
+#: What a mode counts where that is no samples; of a time, no comparison knows its noise.
+_UNITS = {"offcpu": "us", "hotcold": "us", "heap": "bytes"}
+
+
+def unit_of(mode: str) -> str:
+    """What a mode counts."""
+    return _UNITS.get(mode, "samples")
+
+
+def text_of_number(number: int | float) -> str:
+    """A figure, as short as it can be written without an exponent."""
+    return str(number) if isinstance(number, int) else f"{number:.9f}".rstrip("0").rstrip(".")
+
+
+class Run(NamedTuple):
+    """A folder that is a run, or is called like one."""
+
+    folder: str
+
+    @property
+    def name(self) -> str:
+        """Its name in messages and tables."""
+        return os.path.basename(self.folder)
+
+    def path(self, file: str) -> str:
+        """Of one of its files."""
+        return os.path.join(self.folder, file)
+
+    @property
+    def stacks(self) -> str:
+        """The path of its folded text."""
+        return self.path("stacks.folded")
+
+    def meta(self) -> dict:
+        """Its meta.json; empty if that cannot be read."""
+        try:
+            with open(self.path("meta.json"), encoding="utf-8", errors="surrogateescape") as file:
+                meta = json.loads(file.read(), strict=False)
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return meta if isinstance(meta, dict) else {}
+
+    def text(self, key: str) -> str:
+        """A text of its meta.json; empty if there is none."""
+        value = self.meta().get(key)
+        return value if isinstance(value, str) else ""
+
+    def number(self, key: str) -> int | float | None:
+        """A number of its meta.json that is not below 0."""
+        value = self.meta().get(key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+            return None
+        return value
+
+    def figure(self, key: str) -> str:
+        """The same as text, or "-"."""
+        number = self.number(key)
+        return "-" if number is None else text_of_number(number)
+
+    @property
+    def unit(self) -> str:
+        """What it counts."""
+        return unit_of(self.text("mode"))
+
+    def why_broken(self) -> str:
+        """Why the folder is not a whole run; empty if it is one."""
+        for file in ("meta.json", "stacks.folded"):
+            if not os.path.isfile(self.path(file)):
+                return f"no {file}"
+        return "" if self.meta().get("format") == FORMAT else "meta.json cannot be read"
+
+
+def program_of(workload: str) -> str:
+    """What a workload ran, whatever the number of its process was: "process 12 (nginx)" and "process 13 (nginx)" are
+    the same."""
+    return re.sub(r"^process [0-9]* ", "", workload)
+
+
+def read_runs(output: str, with_broken: bool = False) -> list[Run]:
+    """The runs, oldest first; those of one second are in the order of their numbers."""
+    found = []
+    try:
+        names = os.listdir(output)
+    except OSError:
+        names = []
+    for name in names:
+        match = _RUN.fullmatch(name)
+        run = Run(os.path.join(output, name))
+        if match and os.path.isdir(run.folder) and (with_broken or os.path.isfile(run.path("meta.json"))):
+            found.append((re.sub(r"[^0-9T-]", "", match[1]), int(match[2] or 1), run))
+    return [run for _, _, run in sorted(found)]
+
+
+def find_run(output: str, name: str, option: str) -> Run:
+    """The run of that name in `output`, a folder, latest or previous; raises Failure, which names the option."""
+    if name in ("latest", "previous"):
+        with_samples = [run for run in read_runs(output) if os.path.isfile(run.stacks) and os.path.getsize(run.stacks) > 0]
+        back = 1 if name == "latest" else 2
+        if len(with_samples) < back:
+            raise Failure(f"{option}: no {name} run with samples in '{output}'")
+        return with_samples[-back]
+    run = Run(name.rstrip("/") or name)
+    if "/" not in name and os.path.isfile(os.path.join(output, name, "stacks.folded")):
+        run = Run(os.path.join(output, name))
+    if not os.path.isfile(run.stacks):
+        raise Failure(f"{option}: not a run: '{name}'")
+    return Run(os.path.join(".", run.folder)) if run.folder.startswith("-") else run
+
+
+def must_count_alike(option: str, run: Run, unit: str) -> None:
+    """Shares of bytes are not to be set beside those of samples."""
+    if run.unit != unit:
+        raise Failure(f"{option}: {run.name} counts {run.unit}, not {unit}")
+
+
+def keep_run(draft: str, output: str, stamp: str) -> Run:
+    """Makes a draft a run of its own."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(draft, 0o777 & ~mask)
+    for number in range(1, 1001):
+        made = os.path.join(output, stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            os.rename(draft, made)  # which refuses to replace a folder that is not empty
+            return Run(made)
+        except OSError:
+            continue
+    raise Failure(f"{os.path.join(output, stamp)}: cannot be made")
+
+
+def table_of(runs: list[Run]) -> str:
+    """A line for each."""
+    form = "{:<22} {:<9} {:>9} {:>6} {:>8}  {}\n"
+    text = form.format("run", "mode", "samples", "lost", "seconds", "workload")
+    for run in runs:
+        problem = run.why_broken()
+        if problem:
+            text += f"{printable(run.name):<22} broken: {problem}\n"
+        else:
+            text += form.format(printable(run.name), printable(run.text("mode")), run.figure("samples"), run.figure("lost"),
+                                run.figure("seconds"), printable(run.text("workload")))
+    return text
+
+
+def say_drafts(output: str) -> None:
+    """What is not finished, if there is something."""
+    try:
+        drafts = [entry for entry in os.scandir(output) if entry.name.startswith(".capture-") and entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    if drafts:
+        say(NAME, f"not finished: {count_of(len(drafts), 'capture')}, {output}/.capture-*: going on, or ended before a run was written")

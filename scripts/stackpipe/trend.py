@@ -1,0 +1,195 @@
+"""profile_run trend: a function's share over time."""
+import html
+import os
+import re
+from typing import NamedTuple, Sequence
+
+from stackpipe import files, pipeline
+from stackpipe.messages import Failure, count_of, print_out, printable, say, text_of
+from stackpipe.profile_run import NAME, Settings
+from stackpipe.runs import Run, find_run, program_of, read_runs
+
+_CLONE = re.compile(r"(?: \[clone [^]]*\]|\.(?:isra|constprop|part|lto_priv|cold|llvm)(?:\.[0-9]+)?)+$")
+_MOST_NEAR = 5
+_MOST_NAME = 200
+
+
+class Share(NamedTuple):
+    """Of a function in a profile that has samples, in per cent."""
+
+    self_percent: float
+    total_percent: float
+    is_found: bool
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    name: str
+    samples: str
+    share: Share | None
+
+
+def plain(name: str) -> str:
+    """A function's name without its mark and what compilers add to those of clones."""
+    return _CLONE.sub("", re.sub(r"_\[[a-z]\]$", "", name))
+
+
+def stacks_of(path: str):
+    """Frames and count of each line of folded text; raises Failure."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                stack, _, count = text_of(line.rstrip(b"\n")).rpartition(" ")
+                try:
+                    yield stack.split(";"), float(count)
+                except ValueError:
+                    continue
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+
+
+def share_of(function: str, path: str) -> Share | None:
+    """A function's shares, whatever its mark and clone; None of a profile without samples.  A stack counts once,
+    however many of the clones are in it."""
+    meant: dict[str, bool] = {}
+    everything = alone = total = 0.0
+    is_found = False
+    for frames, count in stacks_of(path):
+        everything += count
+        for frame in frames:
+            if frame not in meant:
+                meant[frame] = function in (frame, plain(frame))
+        if meant[frames[-1]]:
+            alone += count
+        if any(meant[frame] for frame in frames):
+            total += count
+            is_found = True
+    return Share(100 * alone / everything, 100 * total / everything, is_found) if everything > 0 else None
+
+
+def near_names(function: str, path: str) -> list[str]:
+    """Functions whose names have the last part of this one in them, or begin as it does: a few, the hottest first."""
+    wanted = function.lower().rpartition("::")[2]
+    begin = wanted[:4]
+    sums: dict[str, float] = {}
+    for frames, count in stacks_of(path):
+        for frame in frames:
+            name = plain(frame)
+            last = re.sub(r"\(.*", "", name.lower()).rpartition("::")[2]
+            if wanted in name.lower() or (len(begin) > 2 and last.startswith(begin)):
+                sums[name] = sums.get(name, 0) + count
+    names = sorted(sums, key=lambda name: (-sums[name], name))[:_MOST_NEAR]
+    return [name if len(name) <= _MOST_NAME else name[:_MOST_NAME] + "..." for name in names]
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Blocks between 0 and the largest of them: noise is not to look like change."""
+    high = max(values, default=0)
+    return "".join("▁▂▃▄▅▆▇█"[int(7 * value / high + 0.5) if high > 0 else 0] for value in values)
+
+
+def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
+    """A line of blocks, a table and a picture, of the runs of the same program."""
+    function = settings.line.operands[0]
+    wanted = settings.line.last("run", "latest")
+    found = find_run(settings.output, wanted, "trend")
+    everything = read_runs(settings.output)
+    runs = [run for run in everything if is_alike(run, found)]
+    if not runs:
+        raise Failure(f"trend: no such run in '{settings.output}': '{wanted}'")
+    rows = [Row(printable("".join(run.name.split())), run.figure("samples"), share_of(function, run.stacks)) for run in runs]
+    if not any(row.share and row.share.is_found for row in rows):
+        near = ", ".join(near_names(function, runs[-1].stacks))
+        raise Failure(f"trend: no run of {found.text('workload')} has a function '{function}'"
+                      + (f"; the last has {near}" if near else ""))
+    print_out(table_of(function, rows))
+    path = settings.svg or os.path.join(settings.output, "trend.svg")
+    try:
+        files.write_file(path, picture_of(f"Share of {function}", [row for row in rows if row.share]))
+    except Failure as failure:
+        say(NAME, str(failure))
+        raise Failure(f"{path}: not drawn") from None
+    print_out(f"\n{path}\n")
+    if len(runs) < len(everything):
+        say(NAME, f"{count_of(len(everything) - len(runs), 'run')} of other programs, or that count something else, left out; "
+            "--run chooses")
+    return 0
+
+
+def is_alike(run: Run, other: Run) -> bool:
+    """Does it count the same in the same program?"""
+    return run.unit == other.unit and program_of(run.text("workload")) == program_of(other.text("workload"))
+
+
+def table_of(function: str, rows: Sequence[Row]) -> str:
+    """For people."""
+    totals = [row.share.total_percent for row in rows if row.share]  # runs without samples have no share
+    text = f"share of {printable(function)} in {count_of(len(rows), 'run')}\n\n"
+    text += f"total {min(totals):.2f} to {max(totals):.2f} %  {sparkline(totals)}\n"
+    text += f"\n{'run':<22} {'samples':>9} {'self %':>8} {'total %':>8}\n"
+    for row in rows:
+        alone, total = (f"{row.share.self_percent:.2f}", f"{row.share.total_percent:.2f}") if row.share else ("-", "-")
+        text += f"{row.name:<22} {row.samples:>9} {alone:>8} {total:>8}\n"
+    return text
+
+
+_STYLE = ("svg{background:#fff;color:#222}.g{stroke:#ddd}.t{stroke:#c2410c;fill:none;stroke-width:2}"
+          ".s{stroke:#1d4ed8;fill:none;stroke-width:2;stroke-dasharray:5 4}.p{fill:#c2410c}.q{fill:#1d4ed8}text{fill:#222}"
+          "@media(prefers-color-scheme:dark){svg{background:#1b1b1b}.g{stroke:#444}.t{stroke:#fb923c}.s{stroke:#93c5fd}"
+          ".p{fill:#fb923c}.q{fill:#93c5fd}text{fill:#ddd}}")
+_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 60, 90, 60, 300
+
+
+def xml_text(text: str) -> str:
+    """Text of an element.  XML cannot have U+FFFE and U+FFFF."""
+    return html.escape(re.sub("[\ufffe\uffff]", "?", printable(text)))
+
+
+def step_of(high: float) -> float:
+    """Between the lines of a scale that has few of them."""
+    return next((step for least, step in ((50, 20), (20, 10), (10, 5), (4, 2), (2, 1)) if high > least), 0.5)
+
+
+def picture_of(title: str, rows: Sequence[Row]) -> str:
+    """Both shares over time, as SVG.  Runs may have been renamed to anything by hand: what is no letter, digit, "-", "_",
+    ":" or "." is not in the picture."""
+    high = max(row.share.total_percent for row in rows)
+    step = step_of(high)
+    scale = min(step * (int(high / step) + 1), 100)
+    names = [re.sub(r"[^A-Za-z0-9._:-]", "?", row.name) for row in rows]
+    last = len(rows) - 1
+
+    def x_of(number: int) -> float:
+        return _LEFT + number * (_WIDTH - _LEFT - _RIGHT) / last if last else (_LEFT + _WIDTH - _RIGHT) / 2
+
+    def y_of(share: float) -> float:
+        return _BOTTOM - share * (_BOTTOM - _TOP) / scale
+
+    def points(shares: Sequence[float]) -> str:
+        return " ".join(f"{x_of(number):.1f},{y_of(share):.1f}" for number, share in enumerate(shares))
+
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} 360" width="{_WIDTH}" height="360" '
+             'font-family="sans-serif" font-size="12">', f"<style>{_STYLE}</style>",
+             f'<text x="{_LEFT}" y="28" font-size="16">{xml_text(title)}</text>']
+    for share in (number * step for number in range(int(scale / step) + 1)):
+        y = y_of(share)
+        lines.append(f'<line class="g" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{share:g} %</text>')
+    lines.append(f'<polyline class="t" points="{points([row.share.total_percent for row in rows])}"/>')
+    lines.append(f'<polyline class="s" points="{points([row.share.self_percent for row in rows])}"/>')
+    for number, row in enumerate(rows):
+        for what, style, share in (("self", "q", row.share.self_percent), ("total", "p", row.share.total_percent)):
+            lines.append(f'<circle class="{style}" cx="{x_of(number):.1f}" cy="{y_of(share):.1f}" r="4">'
+                         f"<title>{names[number]}: {what} {share:.2f} %, {row.samples} samples</title></circle>")
+    # Labels that would lie on each other are moved apart.
+    total, alone = y_of(rows[-1].share.total_percent), y_of(rows[-1].share.self_percent)
+    if alone - total < 14:
+        total = (alone + total) / 2 - 7
+        alone = total + 14
+    for what, y in (("total", total), ("self", alone)):
+        lines.append(f'<text x="{x_of(last) + 10:.1f}" y="{y + 4:.1f}">{what}</text>')
+    lines.append(f'<text x="{_LEFT}" y="{_BOTTOM + 24}">{names[0]}</text>')
+    if last:
+        lines.append(f'<text x="{_WIDTH - _RIGHT}" y="{_BOTTOM + 24}" text-anchor="end">{names[-1]}</text>')
+    return "\n".join([*lines, "</svg>\n"])

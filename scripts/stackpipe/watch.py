@@ -1,0 +1,320 @@
+"""profile_run watch: profiling without end: a folded file an hour, the oldest removed, alerts, and profiles for a server.
+
+profile-push sends from a folder, beside the recording, which never waits for it.
+"""
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import time
+from typing import Callable
+
+from stackpipe import files, pipeline
+from stackpipe.messages import Failure, UsageError, say, text_of
+from stackpipe.profile_run import NAME, Settings, need, path_of, words_of
+from stackpipe.runs import find_run, must_count_alike
+from stackpipe.trend import share_of
+
+_HOUR_FILE = re.compile(r"[0-9]{4}-.*Z\.folded", re.DOTALL)
+_PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-file", "spool-size", "insecure-http")
+
+
+class Once:
+    """What is true at every look is said at the first: messages that differ in numbers alone are the same."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def say(self, text: str) -> None:
+        """A message."""
+        key = re.sub("[0-9]", "", text)
+        if key not in self._said:
+            self._said.add(key)
+            say(NAME, text)
+
+    def forward(self, said: str) -> None:
+        """The lines of a tool."""
+        for line in said.splitlines():
+            self.say(line)
+
+
+class Push:
+    """The two sides of profile-push: one puts profiles into a spool, the other sends them."""
+
+    def __init__(self, settings: Settings, folder: str, tools: pipeline.Tools):
+        line = settings.line
+        need(tools, "profile-push", "--push")
+        spool = [f"--spool={folder}/spool"] + [f"--spool-size={line.last('spool-size')}"] * line.has("spool-size")
+        self._tools = tools
+        self._put = ["profile-push", *spool, f"--name={line.last('push-name') or name_of(settings.pid)}",
+                     f"--rate={line.last('rate', '1')}", *(f"--label={label}" for label in line.values.get("push-label", []))]
+        self._send = ["profile-push", *spool, f"--url={line.last('push')}", "--follow"]
+        self._send += [f"--{name}={path_of(line.last(name))}" for name in ("token-file", "ca-file") if line.has(name)]
+        self._send += [f"--tenant={line.last('push-tenant')}"] * line.has("push-tenant")
+        self._send += ["--insecure-http"] * line.has("insecure-http")
+        self._unspooled = 0
+        # What both are called with is checked before anything is recorded.
+        for command in (self._put, self._send):
+            status = tools.pipe([[*command, "--dry-run"]], stdin=subprocess.DEVNULL)[0]
+            if status:
+                raise Failure("", status)
+        self._start()
+
+    def _start(self) -> None:
+        """Ctrl-C is for the recorder; the sender goes on until the last profile is there, or its input ends: also when
+        we are killed."""
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in pipeline.STOP_SIGNALS}
+        try:
+            self._sender = self._tools.start(self._send, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def put(self, named: str, began: float, ended: float, once: Once) -> None:
+        """The profile of a stream with names, of its time."""
+        fold = self._tools.start(["stackfold", "--to", "pprof", "--", named], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        put = self._tools.start([*self._put, "--from", f"{began:.3f}", "--until", f"{ended:.3f}"], stdin=fold.stdout,
+                                stderr=subprocess.PIPE)
+        fold.stdout.close()
+        once.forward(text_of(put.communicate()[1]))
+        fold.wait()
+        self._unspooled += pipeline.wait_for(put) != 0
+        if self._sender.poll() is not None:
+            self._sender.stdin.close()
+            self._start()
+
+    def end(self) -> None:
+        """The sender tells what it has sent, and what not."""
+        self._sender.stdin.close()
+        status = pipeline.wait_for(self._sender)
+        if status:
+            say(NAME, f"--push: not everything was sent (profile-push: exit status {status})")
+        if self._unspooled:
+            say(NAME, f"--push: {self._unspooled} of the profiles could not be put into the spool")
+
+
+def name_of(pid: str) -> str:
+    """What Pyroscope calls the application, if the user does not say: the process's name."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            name = text_of(file.read()).rstrip("\n")
+    except OSError:
+        name = ""
+    return re.sub(r"[^A-Za-z0-9_./-]", "_", name) or "stackpipe"
+
+
+def hours_of(folder: str) -> list[str]:
+    """The files of hours, by their names."""
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if _HOUR_FILE.fullmatch(name))
+
+
+class Watch:
+    """The watching of a process, or of all."""
+
+    def __init__(self, settings: Settings, folder: str, scratch: str, tools: pipeline.Tools):
+        self._settings, self._folder, self._tools = settings, folder, tools
+        self._chunk = os.path.join(scratch, "chunk")
+        self._once = Once()
+        self._alerted: set[tuple[str, str]] = set()
+        self._baseline = ""
+        self.missing = 0  #: intervals that could not be folded
+        if baseline := settings.line.last("baseline"):
+            run = find_run(settings.output, baseline, "--baseline")
+            must_count_alike("--baseline", run, "samples")
+            self._baseline = run.stacks
+
+    def look(self, push: Push | None) -> None:
+        """Records for an interval, adds that to the file of the hour, and looks what is in it."""
+        hour = os.path.join(self._folder, time.strftime("%Y-%m-%dT%HZ.folded", time.gmtime()))
+        took = self._record()
+        ended = time.time()  # the clock may have been set meanwhile
+        if not self._fold():
+            self.missing += 1
+            return
+        if push and os.path.getsize(self._chunk):
+            push.put(f"{self._chunk}.named", ended - took, ended, self._once)
+        self._add_chunk(hour)
+        self._remove_oldest(hour)
+        self._check_limits(hour)
+        self._check_growth(hour)
+
+    def _record(self) -> float:
+        """Returns how long it took, by a clock that nobody sets."""
+        line, stream = self._settings.line, f"{self._chunk}.pe"
+        target = ["-p", self._settings.pid] if self._settings.pid else ["-a"]
+        began = time.clock_gettime(time.CLOCK_BOOTTIME)
+        process = self._tools.start(["pe-record", "-q", "-F", line.last("rate", "1"), "-d", line.last("interval", "60"), "-o", stream,
+                                     *target], stderr=subprocess.PIPE)
+        said = text_of(process.communicate()[1])
+        took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+        # An interval in which nothing ran is no failure.
+        others = [line for line in said.splitlines() if not line.startswith("pe-record: nothing was recorded: ")]
+        self._once.forward("\n".join(others))
+        status = pipeline.wait_for(process)
+        if status and len(others) == len(said.splitlines()):
+            why = "" if others else files.why_not_written(os.path.dirname(self._chunk))
+            raise Failure(f"pe-record: exit status {status}{why}")
+        return took
+
+    def _fold(self) -> bool:
+        """Names and folded text of the interval; False, and it is said, if they could not be made."""
+        named = f"{self._chunk}.named"
+        for command, path in ((["pe-symbolize", f"{self._chunk}.pe"], named), (["stackfold", "--annotate", "--", named], self._chunk)):
+            if os.path.lexists(path):
+                os.unlink(path)
+            with files.create(path) as out:
+                process = self._tools.start(command, stdout=out, stderr=subprocess.PIPE)
+                said = text_of(process.communicate()[1])
+            if pipeline.wait_for(process):
+                self._once.forward(said)
+                return False
+        return True
+
+    def _add_chunk(self, hour: str) -> None:
+        try:
+            if not os.path.isfile(hour):
+                os.rename(self._chunk, hour)
+                return
+            with files.Draft(hour) as draft:
+                if self._tools.pipe([["stackfold", "--", hour, self._chunk]], stdout=draft.file) == [0]:
+                    draft.keep()
+                    return
+        except OSError as error:
+            raise Failure(f"{hour}: {error.strerror}") from None
+        raise Failure(f"{hour}: cannot be written")
+
+    def _remove_oldest(self, hour: str) -> None:
+        """The oldest go, and never the file at hand.  Those of hours to come are from before the clock was set back, and
+        older."""
+        keep = int(self._settings.line.last("keep", "168"))
+        hours = hours_of(self._folder)
+        to_come = [file for file in hours if file > hour]
+        if to_come and keep:
+            self._once.say(f"watch: the clock was set back: files of hours to come, from {to_come[0]} on, are taken for the oldest")
+        ordered = to_come + [file for file in hours if file <= hour]
+        for file in ordered[:max(len(ordered) - keep, 0)] if keep else []:
+            os.unlink(file)
+
+    def _check_limits(self, hour: str) -> None:
+        for limit in self._settings.line.values.get("limit", []):
+            function, _, most = limit.removesuffix("%").rpartition("=")
+            share = share_of(function, hour)
+            if share and not share.is_found:
+                self._once.say(f"--limit {function}={most}%: no function of this name in what was recorded so far")
+            elif share and share.total_percent > float(most):
+                told = f"{share.total_percent:.2f}"
+                self._alert(function, told, most, hour, f"{told} % of the samples, the limit is {most} %")
+
+    def _check_growth(self, hour: str) -> None:
+        """What grew since the hour before, or beside a baseline, beyond noise."""
+        earlier = [file for file in hours_of(self._folder) if file < hour]
+        before = self._baseline or (earlier[-1] if earlier else "")
+        if not before:
+            return
+        try:
+            process = self._tools.start(["flamediff", "--text", "--top", "1", "--fail-over", self._settings.fail_over, "--", before, hour],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        except Failure:  # flamediff is not installed
+            return
+        said = text_of(process.communicate()[1])
+        if pipeline.wait_for(process) == 3:
+            grown = next((line for line in said.splitlines() if " grew from " in line), "")
+            grown = grown.removeprefix("flamediff: --fail-over: ")
+            self._alert("growth", grown, self._settings.fail_over, hour, grown)
+
+    def _alert(self, subject: str, told: str, limit: str, hour: str, why: str) -> None:
+        """Once for each file and function, on standard error, and by the user's program, which gets the function, its
+        share, the limit and the file as arguments: no shell sees them."""
+        if (hour, subject) in self._alerted:
+            return
+        self._alerted.add((hour, subject))
+        say(NAME, f"alert: {subject}: {why}, in {hour}")
+        program = words_of(self._settings.line.last("alert"))
+        if not program:
+            return
+        try:
+            path = self._tools.find(program[0]) if "/" not in program[0] else program[0]
+            status = pipeline.wait_for(self._tools.start([path, *program[1:], subject, told, limit, hour], as_user=True))
+        except Failure as failure:
+            say(NAME, str(failure))
+            status = 127
+        if status:
+            say(NAME, f"--alert: {program[0]}: exit status {status}")
+
+
+def lock(folder: str) -> int:
+    """Of two that watch in one folder each would write over what the other adds.  Raises Failure."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise Failure(f"{folder}: another profile_run watches here; give one of them another --output") from None
+    return descriptor
+
+
+def remove_left_chunks(folder: str) -> None:
+    """Of a watch that was killed: the lock is ours, so nobody writes there any more."""
+    for entry in list(os.scandir(folder)):
+        if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False):
+            files.remove_folder(entry.path)
+            say(NAME, "watch: a watch was killed here; what it had not yet added is lost")
+
+
+def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
+    """Until --duration is over, the process has ended, or a signal comes."""
+    line = settings.line
+    need(tools, "pe-record", "watch")
+    if line.has("workload") or line.command is not None:
+        raise UsageError("watch: takes --pid, or watches the whole system")
+    if line.last("mode", "system") != "system":
+        raise UsageError("watch: has no modes")
+    if not line.has("push") and any(line.has(name) for name in _PUSH_OPTIONS):
+        raise UsageError("watch: says how to send profiles, but not where: --push is missing")
+    folder = os.path.join(settings.output, "watch")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"{folder}: cannot be made: {error.strerror}") from None
+    lock(folder)
+    remove_left_chunks(folder)
+    scratch, push = "", None
+    stopped: list[int] = []
+    try:
+        scratch = files.temporary_folder(folder, ".chunk-")
+        watch = Watch(settings, folder, scratch, tools)
+        pipeline.on_stop(lambda number, frame: stopped.append(number))
+        push = Push(settings, folder, tools) if line.has("push") else None
+        watch_on(settings, lambda: watch.look(push), lambda: bool(stopped))
+        say(NAME, f"wrote to {folder}")
+    finally:
+        if push:
+            push.end()
+        if scratch:
+            files.remove_folder(scratch)
+    if watch.missing:
+        raise Failure(f"watch: intervals that could not be folded, and are missing: {watch.missing}")
+    return 0
+
+
+def watch_on(settings: Settings, look: Callable[[], None], is_stopped: Callable[[], bool]) -> None:
+    """Looks, until there is a reason not to."""
+    limit = settings.line.last("duration")
+    end = time.clock_gettime(time.CLOCK_BOOTTIME) + float(limit) if limit else None
+    while not is_stopped():
+        look()
+        if settings.pid and not is_there(settings.pid):
+            return
+        if end is not None and time.clock_gettime(time.CLOCK_BOOTTIME) >= end:
+            return
+
+
+def is_there(pid: str) -> bool:
+    """Is there such a process?"""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True

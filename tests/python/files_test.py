@@ -1,0 +1,141 @@
+"""Files are new, whole, and where they were to be."""
+import os
+import stat
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+from stackpipe import files
+from stackpipe.messages import Failure
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def names(self):
+        return sorted(os.listdir(self.folder))
+
+    def content(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+class Draft(InFolder):
+    def test_is_not_there_until_it_is_kept(self):
+        with files.Draft(self.path("a")) as draft:
+            draft.file.write(b"text")
+            self.assertFalse(os.path.exists(self.path("a")))
+            draft.keep()
+        self.assertEqual(self.names(), ["a"])
+        self.assertEqual(self.content("a"), "text")
+
+    def test_leaves_nothing_and_the_old_file_as_it_was_if_it_is_not_kept(self):
+        self.write("a", "old")
+        for error in (None, ValueError):
+            with self.subTest(error=error):
+                try:
+                    with files.Draft(self.path("a")) as draft:
+                        draft.file.write(b"half")
+                        if error:
+                            raise error
+                except ValueError:
+                    pass
+                self.assertEqual(self.names(), ["a"])
+                self.assertEqual(self.content("a"), "old")
+
+    def test_replaces_a_link_and_leaves_what_it_leads_to(self):
+        self.write("precious", "precious")
+        os.symlink("precious", self.path("a"))
+        files.write_file(self.path("a"), "new")
+        self.assertFalse(os.path.islink(self.path("a")))
+        self.assertEqual((self.content("a"), self.content("precious")), ("new", "precious"))
+
+    def test_is_of_the_mode_that_the_users_mask_says(self):
+        old = os.umask(0o027)
+        try:
+            files.write_file(self.path("a"), "text")
+        finally:
+            os.umask(old)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("a")).st_mode), 0o640)
+
+    def test_writes_a_pipe_of_ours_as_it_is(self):
+        os.mkfifo(self.path("pipe"))
+        seen = []
+
+        def take():
+            with open(self.path("pipe"), "rb") as file:
+                seen.append(file.read())
+
+        reader = threading.Thread(target=take)
+        reader.start()
+        files.write_file(self.path("pipe"), b"text")
+        reader.join()
+        self.assertEqual(seen, [b"text"])
+        self.assertEqual(self.names(), ["pipe"])
+
+    def test_writes_a_device_as_it_is(self):
+        files.write_file("/dev/null", "text")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        with self.assertRaisesRegex(Failure, "^/dev/full: No space left on device$"):
+            files.write_file("/dev/full", "text")
+
+    @unittest.skipUnless(os.geteuid() == 0, "gives a pipe to another user")
+    def test_refuses_a_pipe_of_another_user(self):
+        os.mkfifo(self.path("pipe"))
+        os.chown(self.path("pipe"), 12345, 12345)
+        for act in (files.check_writable, lambda path: files.write_file(path, "text")):
+            with self.assertRaisesRegex(Failure, "pipe: is another user's pipe$"):
+                act(self.path("pipe"))
+
+    def test_refuses_a_folder_and_a_folder_that_is_not_there(self):
+        for act in (files.check_writable, lambda path: files.write_file(path, "text")):
+            with self.assertRaisesRegex(Failure, "^" + self.folder + ": Is a directory$"):
+                act(self.folder)
+            with self.assertRaisesRegex(Failure, "none/a: No such file or directory$"):
+                act(self.path("none/a"))
+        self.assertEqual(self.names(), [])
+
+
+class Create(InFolder):
+    def test_refuses_what_is_there_be_it_a_link_that_leads_nowhere(self):
+        os.symlink("nowhere", self.path("a"))
+        with self.assertRaises(FileExistsError):
+            files.create(self.path("a"))
+        self.assertEqual(self.names(), ["a"])
+
+    def test_tries_another_name_where_one_is_taken(self):
+        self.write(".new-000000000000", "theirs")
+        names = [bytes(6), b"random"]
+        with unittest.mock.patch("os.urandom", side_effect=lambda count: names.pop(0)):
+            files.write_file(self.path("a"), "ours")
+        self.assertEqual(self.names(), [".new-000000000000", "a"])
+        self.assertEqual(self.content(".new-000000000000"), "theirs")
+
+    def test_names_are_not_foreseen(self):
+        self.assertNotEqual(files.temporary_folder(self.folder), files.temporary_folder(self.folder))
+
+    def test_a_temporary_folder_is_for_its_owner(self):
+        path = files.temporary_folder(self.folder)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o700)
+        with self.assertRaisesRegex(Failure, "none: No such file or directory$"):
+            files.temporary_folder(self.path("none"))
+
+
+class WhyNotWritten(InFolder):
+    def test_says_nothing_where_something_can_be_written(self):
+        self.assertEqual(files.why_not_written(self.folder), "")
+        self.assertEqual(self.names(), [])
+
+    def test_says_why(self):
+        self.assertIn("No such file or directory", files.why_not_written(self.path("none")))

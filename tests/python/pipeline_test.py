@@ -1,0 +1,84 @@
+"""Pipelines without a shell."""
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from stackpipe import pipeline
+from stackpipe.messages import Failure
+
+TOOLS = pipeline.Tools("/nowhere", {"PATH": os.environ["PATH"], "LC_ALL": "xx_YY"})
+
+
+class Pipe(unittest.TestCase):
+    def test_stages_read_what_the_one_before_prints(self):
+        self.assertEqual(TOOLS.read([["printf", "b\\na\\n"], ["sort"], ["tr", "a", "x"]]), ([0, 0, 0], b"x\nb\n"))
+
+    def test_every_stage_has_a_status(self):
+        self.assertEqual(TOOLS.pipe([["sh", "-c", "exit 3"], ["false"], ["true"]]), [3, 1, 0])
+
+    def test_a_signal_is_told_as_a_shell_tells_it(self):
+        self.assertEqual(TOOLS.pipe([["sh", "-c", "kill -KILL $$"], ["true"]]), [137, 0])
+
+    def test_a_stage_hears_of_a_reader_that_has_gone(self):
+        self.assertEqual(TOOLS.pipe([["yes"], ["true"]]), [128 + signal.SIGPIPE, 0])
+
+    def test_arguments_are_no_shells(self):
+        self.assertEqual(TOOLS.read([["printf", "%s", "$(touch x) `y` ; *"]])[1], b"$(touch x) `y` ; *")
+
+    def test_a_tool_that_is_not_there_ends_what_runs_already(self):
+        with self.assertRaisesRegex(Failure, "^no-such-tool is not installed$"):
+            TOOLS.pipe([["sleep", "1000"], ["no-such-tool"]])
+
+    def test_tools_get_the_c_locale_and_users_programs_what_the_user_has(self):
+        self.assertEqual(TOOLS.read([["printenv", "LC_ALL"]])[1], b"C\n")
+        process = TOOLS.start(["printenv", "LC_ALL"], as_user=True, stdout=subprocess.PIPE)
+        self.assertEqual(process.communicate()[0], b"xx_YY\n")
+
+
+class Outcome(unittest.TestCase):
+    def test_is_that_of_what_draws_if_all_before_it_succeeded(self):
+        for statuses, wanted in (([0, 0], 0), ([0, 2], 2), ([0, 1], 1), ([0, 137], 1), ([1, 0], 1), ([2, 2], 1), ([0], 0)):
+            self.assertEqual(pipeline.outcome(statuses), wanted, statuses)
+
+
+class Where(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def tool(self, place, name="stackfold"):
+        os.makedirs(os.path.join(self.folder, place), exist_ok=True)
+        path = os.path.join(self.folder, place, name)
+        os.symlink("/bin/true", path)
+        return path
+
+    def find(self, path):
+        return os.path.realpath(os.path.dirname(pipeline.Tools(os.path.join(self.folder, "bin"), {"PATH": path}).find("stackfold")))
+
+    def test_beside_the_command_first(self):
+        self.tool("bin")
+        self.tool("path")
+        self.assertEqual(self.find(os.path.join(self.folder, "path")), os.path.join(os.path.realpath(self.folder), "bin"))
+
+    def test_then_in_path_and_in_the_build_folder_of_a_checkout(self):
+        self.tool("build/tools")
+        os.makedirs(os.path.join(self.folder, "bin"))
+        self.assertEqual(self.find("/nowhere"), os.path.join(os.path.realpath(self.folder), "build/tools"))
+        self.tool("path")
+        self.assertEqual(self.find(os.path.join(self.folder, "path")), os.path.join(os.path.realpath(self.folder), "path"))
+
+
+class Draw(unittest.TestCase):
+    def test_keeps_the_old_picture_unless_every_stage_succeeded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.svg")
+            for stages, wanted, content in (([["printf", "one"]], 0, b"one"), ([["false"], ["printf", "two"]], 1, b"one"),
+                                            ([["sh", "-c", "printf three; exit 2"]], 2, b"one"),
+                                            ([["true"], ["printf", "four"]], 0, b"four")):
+                self.assertEqual(pipeline.draw(TOOLS, path, stages), wanted)
+                with open(path, "rb") as file:
+                    self.assertEqual(file.read(), content)
+                self.assertEqual(os.listdir(folder), ["a.svg"])

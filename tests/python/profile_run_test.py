@@ -1,0 +1,145 @@
+"""The command line of profile_run, and what its commands make of texts."""
+import re
+import unittest
+
+from stackpipe import capture, compare, modes, options, profile_run
+from stackpipe.messages import Failure, UsageError
+
+
+def read(command, *arguments):
+    return profile_run.Settings(command, options.read(
+        profile_run.OPTIONS, arguments, lambda name, value: profile_run.check_value(command, name, value)))
+
+
+class Settings(unittest.TestCase):
+    def test_what_is_not_given(self):
+        settings = read("capture")
+        self.assertEqual((settings.output, settings.svg, settings.fail_over, settings.top, settings.pid, settings.work),
+                         ("profiles", "", "5%", 20, "", None))
+
+    def test_no_program_takes_a_path_for_an_option(self):
+        self.assertEqual((read("list", "--output", "-x").output, read("diff", "--svg=-y").svg), ("./-x", "./-y"))
+
+    def test_a_workload_is_split_at_blanks_and_by_nothing_else(self):
+        self.assertEqual(read("capture", "--workload", " a\t'b c' $d ").workload(), ["a", "'b", "c'", "$d"])
+        self.assertEqual(read("capture", "--", "a b").workload(), ["a b"])
+        with self.assertRaisesRegex(UsageError, "^--workload, --: only one of them"):
+            read("capture", "--workload", "a", "--", "b").workload()
+
+    def test_values_that_are_wrong(self):
+        for command, name, value, wanted in (
+                ("capture", "pid", "x", "not a process: 'x'"), ("capture", "pid", "01", "not a process"),
+                ("capture", "duration", "-1", "not a number of seconds: '-1'"), ("capture", "duration", "1e3", "not a number"),
+                ("capture", "duration", "1.", "not a number of seconds"), ("capture", "mode", "fast", "not one of default, quick, "),
+                ("ci", "runs", "0", "not a number above 0: '0'"), ("ci", "fail-over", "x%", "not a percentage"),
+                ("ci", "work", "(", "not a regular expression: '('"), ("ci", "work", "", "not a regular expression"),
+                ("watch", "interval", "0.0", "not a number of seconds"), ("watch", "limit", "f", "not FUNCTION=PERCENT"),
+                ("watch", "limit", "=3", "not FUNCTION=PERCENT"), ("watch", "limit", "f=1234", "not FUNCTION=PERCENT"),
+                ("capture", "workload", " \t", "not a program"), ("list", "output", "", "not a folder"),
+                ("list", "work", "x", "only with capture or ci"), ("capture", "limit", "f=3%", "only with watch"),
+                ("watch", "runs", "1", "only with ci"), ("ci", "insecure-http", "", "only with watch")):
+            with self.subTest(name=name, value=value), self.assertRaises(UsageError) as caught:
+                read(command, f"--{name}={value}" if value or name != "insecure-http" else f"--{name}")
+            self.assertTrue(str(caught.exception).startswith(f"--{name}: {wanted}"), str(caught.exception))
+
+    def test_values_that_are_right(self):
+        read("watch", "--limit", "a=b=3.5%", "--limit", "f=20", "--interval", "0.5", "--keep=0", "--insecure-http", "--fail-over=7%")
+        read("capture", "--duration", "007", "--mode", "hotcold", "--work", "did ([[:digit:]]+) orders")
+
+    def test_every_command_has_a_module_with_its_function(self):
+        import importlib
+
+        for command, (module, _) in profile_run.COMMANDS.items():
+            self.assertTrue(callable(getattr(importlib.import_module(f"stackpipe.{module}"), f"run_{command}")))
+
+    def test_regular_expressions_know_the_classes_of_posix(self):
+        regex = profile_run.compile_regex("^[[:alpha:]_]+ ([[:digit:].]+)$")
+        self.assertEqual(regex.search("done_x 12.5")[1], "12.5")
+        self.assertIsNone(regex.search("done-x 12"))
+
+
+class Target(unittest.TestCase):
+    def test_what_can_be_recorded(self):
+        self.assertEqual(capture.read_target(read("capture"), "default", ["a b", "c"])[:2], (["--", "a b", "c"], "'a b' c"))
+        self.assertEqual(capture.read_target(read("capture"), "system", [])[:2], (["-a"], "the whole system"))
+        self.assertEqual(capture.read_target(read("capture", "--pid", "999999999"), "quick", [])[:2],
+                         (["-p", "999999999"], "process 999999999 ()"))
+
+    def test_what_cannot(self):
+        for arguments, mode, workload, wanted in (([], "default", [], "capture: --workload, --pid or a program behind -- is missing"),
+                                                  (["--pid=1"], "default", ["a"], "--workload, --pid: only one of them"),
+                                                  ([], "system", ["a"], "--mode system: records everything"),
+                                                  (["--pid=1"], "heap", [], "--mode heap: traces a program that it starts")):
+            with self.subTest(wanted=wanted), self.assertRaisesRegex(UsageError, "^" + re.escape(wanted)):
+                capture.read_target(read("capture", *arguments), mode, workload)
+
+
+class ClosingLines(unittest.TestCase):
+    def test_of_one_recorder(self):
+        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples, 5 lost, 0.1 % of 1.25 s; more"]), (70, 5, 1.25))
+
+    def test_of_two_are_added_up(self):
+        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples, 0.1 % of 2 s", "else", "offcpu: 1 wait, 3 lost, 0.1 % of 9 s"]),
+                         (71, 3, 2))
+
+    def test_what_is_none(self):
+        for line in ("pe-record: no samples, ", "x pe-record: 7 samples, y", "pe-record: 7 things, y", "hotcold: 7 samples, y"):
+            self.assertIsNone(capture.read_closing_lines([line]), line)
+        self.assertEqual(capture.read_closing_lines(["pe-record: 7 samples, 1 % of 1.2.3 s;"]), (7, 0, 0))
+
+
+class Modes(unittest.TestCase):
+    def test_the_time_that_is_asked_for_counts(self):
+        self.assertEqual(modes.mode_of("", "")[:4], ("default", "pe-record", 499, "10"))
+        self.assertEqual(modes.mode_of("heap", "").has_limit, False)
+        self.assertEqual(modes.mode_of("quick", "0.0").has_limit, False)
+        self.assertEqual(modes.mode_of("quick", "0.5").has_limit, True)
+        self.assertEqual(set(profile_run.MODES), {modes.mode_of(name, "").name for name in profile_run.MODES})
+
+    def test_the_scheduler_is_no_hot_spot(self):
+        self.assertEqual(modes.without_scheduler(b"a;b;do_wait_[k];schedule_[k];__schedule_[k] 5\na;schedule_b;c 7\n"),
+                         b"a;b;do_wait_[k] 5\na;schedule_b;c 7\n")
+
+
+class Summary(unittest.TestCase):
+    def test_a_cell_means_nothing_to_markdown_or_html(self):
+        self.assertEqual(compare.cell("a|b<c>`d`\x1b[x](y)"), r"a b c  d  x1b x  y ")
+
+    def test_no_line_ends_a_block(self):
+        self.assertEqual(compare.block("a\n```\n\x1b\n"), "    a\n    ```\n    \\x1b\n")
+
+    def test_verdicts(self):
+        unsure = "flamediff: b grew from 1% to 2%, which so few samples cannot tell from noise (2 and 2)\n"
+        for said, status, wanted in (("", 0, "no function grew"), (unsure, 0, "no function grew for sure"), ("", 3, "functions grew"),
+                                     ("", 1, "not compared"), ("", 139, "not compared")):
+            self.assertEqual(compare.verdict(said, status), wanted)
+
+
+class Sides(unittest.TestCase):
+    class Known:
+        """A run of which all that is asked is known."""
+
+        def __init__(self, work, rate="499"):
+            self.work, self.rate, self.stacks = work, rate, f"{work}.folded"
+
+        def number(self, key):
+            return self.work
+
+        def figure(self, key):
+            return self.rate if key == "rate_hz" else str(self.work)
+
+        def text(self, key):
+            return "default" if key == "mode" else "cycles"
+
+    def test_costs_of_a_unit_are_compared_where_all_know_their_work(self):
+        sides = compare.Sides([self.Known(1), self.Known(2)], [self.Known(3), self.Known(4)])
+        self.assertEqual(sides.options(read("ci")), ["--per", "1+2,3+4"])
+        self.assertEqual(sides.arguments(), ["--runs", "1.folded", "2.folded", "--", "3.folded", "4.folded"])
+
+    def test_and_not_where_they_do_not(self):
+        for other in (self.Known(None), self.Known(0), self.Known(3, "99")):
+            sides = compare.Sides([self.Known(1)], [other])
+            self.assertEqual(sides.options(read("ci")), [])
+            with self.assertRaisesRegex(Failure, "^--work: the runs do not all know"):
+                sides.options(read("ci", "--work", "x"))
+        self.assertEqual(compare.Sides([self.Known(1)], [self.Known(2)]).arguments(), ["--", "1.folded", "2.folded"])
