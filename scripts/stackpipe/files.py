@@ -1,7 +1,7 @@
 """The only way in which the commands create files: a new one, under a name that nobody can foresee, beside the one that
 it replaces.
 
-As in io/new_file.h: the file has a random name in the folder of the result, is made by O_EXCL and O_NOFOLLOW, and is
+As in base/io/new_file.h: the file has a random name in the folder of the result, is made by O_EXCL and O_NOFOLLOW, and is
 renamed when it is whole.  So a symbolic link is replaced, not followed, and a result is whole or not there.  Devices,
 pipes and open descriptors are written as they are.  Folders for what a command needs in between are for their owner.
 """
