@@ -13,6 +13,14 @@
 #include "stream/proc/thread_state.h"
 
 namespace pe::record {
+namespace {
+
+/// /proc counts in such ticks.
+std::uint64_t tick_ns() {
+  return kCpuSecondNs / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
 
 std::optional<std::uint64_t> thread_cpu_ns(pid_t tid) {
   constexpr std::size_t kMaxBytes = 256;
@@ -44,7 +52,7 @@ std::uint64_t children_cpu_ns(pid_t pid) {
   std::uint64_t user = 0, system = 0;
   if (!(fields >> user >> system))
     return 0;
-  return (user + system) * (kCpuSecondNs / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
+  return (user + system) * tick_ns();
 }
 
 std::uint64_t ended_children_cpu_ns() {
@@ -55,6 +63,19 @@ std::uint64_t ended_children_cpu_ns() {
   const auto microseconds = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
   return static_cast<std::uint64_t>(seconds) * kCpuSecondNs +
          static_cast<std::uint64_t>(microseconds) * kMicrosecondNs;
+}
+
+std::uint64_t stolen_cpu_ns() {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // all CPUs and interrupts
+  std::istringstream fields(read_small_file("/proc/stat", kMaxBytes).value_or(""));
+  std::string name;
+  fields >> name;
+  std::uint64_t ticks = 0;
+  constexpr int kSteal = 8;  // user, nice, system, idle, iowait, irq, softirq, steal
+  for (int i = 0; i < kSteal; ++i)
+    if (!(fields >> ticks))
+      return 0;
+  return ticks * tick_ns();
 }
 
 }  // namespace pe::record

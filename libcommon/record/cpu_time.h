@@ -24,4 +24,9 @@ std::uint64_t children_cpu_ns(pid_t pid);
 /// The same of this process's own, not rounded.
 std::uint64_t ended_children_cpu_ns();
 
+/// Time of all CPUs in which the host of this virtual machine ran something else, since the start
+/// of the machine, rounded down to 10 ms (steal in /proc/stat, proc(5)); 0 if the host does not
+/// report it.
+std::uint64_t stolen_cpu_ns();
+
 }  // namespace pe::record

@@ -47,7 +47,9 @@ if can_record --engine signal 2>/dev/null; then
   at_least 'signals: threads left out' 790 "$too_many"
   expect "signals: threads, and main's: $(cat err)" $(($(cat made) + 1)) $((seen + too_many))
   fold o.pe >folded
-  at_least 'signals: threads of which there are samples' 150 "$(cut -d';' -f1 folded | sort -u | wc -l)"
+  # Each of them has samples, unless some were lost.
+  [ "$(closing '[0-9]+ samples?, ([0-9]+) lost')" -gt 0 ] ||
+    at_least 'signals: threads of which there are samples' 150 "$(cut -d';' -f1 folded | sort -u | wc -l)"
 fi
 
 # Few at a time, but so many one after the other that the recorder does not come to free what they had.

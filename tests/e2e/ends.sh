@@ -9,7 +9,7 @@ whole() {  # LABEL STREAM
 }
 
 "$PE_WORKLOAD" shares 30 & target=$!
-(await "$dir/killed.pe"; sleep 0.5; kill -9 $target) &
+(await "$dir/killed.pe"; await_used 200 $target; kill -9 $target) &
 timeout 20 pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null; expect 'target killed' 0 $?
 whole 'target killed' "$dir/killed.pe"
 
@@ -33,7 +33,10 @@ kill $target
 # Killed for good: what is missing is noticed downstream.
 "$PE_WORKLOAD" shares 30 & target=$!
 pe-record -F 997 -p $target -o "$dir/dead.pe" 2>/dev/null & recorder=$!
-sleep 1.2; kill -9 $recorder; kill $target
+written() { fold "$dir/dead.pe" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }'; }
+await "$dir/dead.pe"
+until [ "$(written)" -ge 120 ]; do kill -0 $recorder || break; sleep 0.1; done
+kill -9 $recorder; kill $target
 size=$(stat -c %s "$dir/dead.pe")
 head -c $((size - 9)) "$dir/dead.pe" | pe-symbolize 2>"$dir/err" | stackfold >"$dir/dead.folded" 2>/dev/null
 grep -Eq 'truncated at byte|cut off' "$dir/err" || fail "a cut stream passes for whole: $(cat "$dir/err")"

@@ -8,7 +8,8 @@ cat >"$dir/spin.js" <<'JS'
 function hotLeaf(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
 class Item { constructor(n) { this.n = n; } toJSON() { return hotLeaf(this.n); } }
 function viaNative(n) { return JSON.stringify([new Item(n), new Item(n)]).length; }
-function hotOuter(ms) { const end = Date.now() + ms; let s = 0; while (Date.now() < end) s += viaNative(20000); return s; }
+const used = () => process.cpuUsage().user / 1000;
+function hotOuter(ms) { const end = used() + ms; let s = 0; while (used() < end) s += viaNative(20000); return s; }
 hotOuter(+process.argv[2]);
 JS
 pe-record -F 997 -o "$dir/j.pe" -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js" 1500 2>"$dir/err" ||

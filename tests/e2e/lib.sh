@@ -93,6 +93,13 @@ END
 # used_ms PID: its CPU time until now, of all threads (proc_pid_stat(5): in hundredths of a second)
 used_ms() { awk '{ sub(/.*\) /, ""); print 10 * ($12 + $13) }' "/proc/$1/stat"; }
 
+# await_used MS PID: until it has used so much more CPU time, or has ended
+await_used() {
+  local until_ms
+  until_ms=$(($(used_ms "$2") + $1))
+  while kill -0 "$2" 2>/dev/null && [ "$(used_ms "$2")" -lt $until_ms ]; do sleep 0.02; done
+}
+
 # until_used MS PID PROGRAM...: runs a recorder of the process until that has used so much more CPU time (a program, for a
 # function would be ended alone)
 until_used() {

@@ -301,7 +301,9 @@ BOOST_AUTO_TEST_CASE(a_jitdump_that_is_not_written_to_its_end_is_reported_with_i
   BOOST_TEST(r.err ==
              "pe-symbolize: '" + path +
                  "' is not written to its end: 25.0 % of the samples have functions without a "
-                 "name; record until the program ends, or start node with --perf-basic-prof\n"
+                 "name; record until the program ends, or have it write a perf map (node "
+                 "--perf-basic-prof, "
+                 "python3 -X perf)\n"
                  "pe-symbolize: stdin: 4 samples; 2 of 12 frames without a name (16.7 %): 2 not "
                  "yet written to the program's jitdump\n");
 }

@@ -65,15 +65,15 @@ KernelRecording::KernelRecording(const Options& options, Io& io)
 int KernelRecording::run() {
   write_head(*stream_, counters_->events());
   // From here on the kernel keeps everything that happens; what was before is read now.
-  cost_.begin_wall();
   const std::uint64_t read_ns = record::monotonic_ns();
-  if (counters_->sampled_clock())
-    time_.emplace(target_);
+  if (!engine_)
+    begin_time(read_ns);
   counters_->start();
-  ending_.begin_at(read_ns);
   unreadable_ = write_running(*stream_, counters_->layout(), target_);
-  if (engine_)
+  if (engine_) {  // which samples from now on: the tables of large programs take a second
     engine_->begin(*stream_, target_, read_ns);
+    begin_time(record::monotonic_ns());
+  }
   if (child_)
     child_->go();
   const Ended ended = watch();
@@ -81,6 +81,13 @@ int KernelRecording::run() {
     throw BrokenPipe("stdout");
   finish();
   return end(ended);
+}
+
+void KernelRecording::begin_time(std::uint64_t now_ns) {
+  cost_.begin_wall();
+  if (counters_->sampled_clock())
+    time_.emplace(target_);
+  ending_.begin_at(now_ns);
 }
 
 int KernelRecording::end(Ended ended) {
@@ -126,9 +133,11 @@ void KernelRecording::finish() {
   lost_ = passed.lost.count();
   std::string unsampled;
   if (const auto clock = counters_->sampled_clock(); clock && time_)
-    unsampled = record::describe_unsampled(
-        {.clock = *clock, .ns = (passed.samples + passed.lost.count()) * clock->period_ns},
-        time_->used_ns());
+    unsampled =
+        record::describe_unsampled({.clock = *clock,
+                                    .ns = (passed.samples + passed.lost.count()) * clock->period_ns,
+                                    .stolen_ns = time_->stolen_ns()},
+                                   time_->used_ns());
   if (const std::uint64_t missing = counters_->not_followed(); missing > 0)
     unsampled += fmt::format("{}{} not followed", unsampled.empty() ? "" : "; ",
                              plural(missing, "forked process"));

@@ -34,6 +34,8 @@ class KernelRecording {
   int run();
 
  private:
+  /// Samples start: the duration, the target's CPU time and our own count from `now_ns`.
+  void begin_time(std::uint64_t now_ns);
   record::Ended watch();
   void finish();
   int end(record::Ended ended);

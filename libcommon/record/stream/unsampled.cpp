@@ -16,7 +16,8 @@ void TargetTime::add(pid_t id, Kind kind) {
   tasks_.push_back(task);
 }
 
-TargetTime::TargetTime(const Target& target) : is_command_(target.is_command) {
+TargetTime::TargetTime(const Target& target)
+    : stolen_before_ns_(stolen_cpu_ns()), is_command_(target.is_command) {
   // Children of before are not recorded, but counted once a process waits for them.
   for (const pid_t pid : target.processes)
     add(pid, stream::children_of(pid).empty() ? Kind::kWithChildren : Kind::kProcess);
@@ -40,6 +41,7 @@ void TargetTime::look() {
 
 void TargetTime::look_last() {
   look();
+  stolen_ns_ = stolen_cpu_ns() - stolen_before_ns_;
   if (!is_command_ || tasks_.empty())
     return;
   // In the order of their numbers, parents come first: who ends meanwhile is counted once at most.
@@ -73,8 +75,10 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
     return "";
   const std::string times = fmt::format("{:.2f} of {:.2f} s CPU time without samples",
                                         unsampled / kNsPerSecond, all / kNsPerSecond);
-  if (is_of_cpus)
+  if (is_of_cpus && static_cast<double>(sampled.stolen_ns) >= unsampled / 2)
     return times + ": a host held this machine's CPU";
+  if (is_of_cpus)
+    return times + ": the timers of its CPUs fired late";
   if (clock.kind == SampledClock::Kind::kOfTicks)
     return times +
            fmt::format(
@@ -88,7 +92,9 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   return times +
          fmt::format(
              ": threads that run for less than one period ({:.3g} ms), switches between threads, "
-             "or a host that held this machine's CPU; CAP_BPF and CAP_PERFMON sample the first two",
+             "or a host that held this machine's CPU; with --pid, CAP_BPF and CAP_PERFMON, the "
+             "first "
+             "two are sampled",
              period / kNsPerMs);
 }
 

@@ -37,6 +37,7 @@ struct SampledTime {
   SampledClock clock;
   std::uint64_t ns = 0;
   std::uint64_t programs_without = 0;  ///< programs and forked processes without samples, if known
+  std::uint64_t stolen_ns = 0;         ///< TargetTime::stolen_ns()
 };
 
 /// The CPU time of threads, of processes, and of the children that these have waited for, as the
@@ -52,6 +53,8 @@ class TargetTime {
   void look_last();
   /// Up to the last call of these; of a command that has ended and been waited for, all.
   [[nodiscard]] std::uint64_t used_ns() const;
+  /// stolen_cpu_ns() of the time from the constructor to look_last().
+  [[nodiscard]] std::uint64_t stolen_ns() const { return stolen_ns_; }
 
  private:
   enum class Kind : std::uint8_t {
@@ -69,6 +72,7 @@ class TargetTime {
 
   std::vector<Task> tasks_;
   std::uint64_t descendants_ns_ = 0;
+  std::uint64_t stolen_before_ns_ = 0, stolen_ns_ = 0;
   bool is_command_;
 };
 

@@ -69,7 +69,16 @@ BOOST_AUTO_TEST_CASE(time_without_samples_is_reported_with_all_and_its_cause) {
 BOOST_AUTO_TEST_CASE(the_chance_of_samples_of_whole_cpus_is_not_reported) {
   BOOST_TEST(describe_unsampled({kOfCpus, 130 * kPeriodNs}, 2 * kSecondNs) == "");
   BOOST_TEST(describe_unsampled({kOfCpus, 129 * kPeriodNs}, 2 * kSecondNs) ==
-             "0.71 of 2.00 s CPU time without samples: a host held this machine's CPU");
+             "0.71 of 2.00 s CPU time without samples: the timers of its CPUs fired late");
+}
+
+BOOST_AUTO_TEST_CASE(a_host_is_the_cause_only_if_the_kernel_counts_that) {
+  const auto cause = [](std::uint64_t stolen_ns) {
+    return describe_unsampled({.clock = kOfCpus, .ns = kSecondNs, .stolen_ns = stolen_ns},
+                              2 * kSecondNs);
+  };
+  BOOST_TEST(cause(kSecondNs / 2).ends_with(": a host held this machine's CPU"));
+  BOOST_TEST(cause(kSecondNs / 2 - 1).ends_with(": the timers of its CPUs fired late"));
 }
 
 BOOST_AUTO_TEST_CASE(what_timers_of_ticks_miss_is_reported_with_the_programs) {
