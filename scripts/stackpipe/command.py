@@ -67,6 +67,9 @@ def run(name: str, here: str) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         status = 130
+    except MemoryError:
+        messages.say(name, "out of memory")
+        status = getattr(module, "OWN_FAILURE", 1)
     except OSError as error:
         messages.say(name, f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}")
         status = getattr(module, "OWN_FAILURE", 1)

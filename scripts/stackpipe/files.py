@@ -17,8 +17,12 @@ _OPEN_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/self/fd/.*", re
 _MOST_TRIES = 100
 
 
-def _random_name(folder: str, prefix: str) -> str:
-    return os.path.join(folder, prefix + os.urandom(6).hex())
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_MOST_NAME_BYTES = 255
+
+
+def _random_letters(count: int) -> str:
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(count))
 
 
 def create(path: str, mode: int = 0o666) -> BinaryIO:
@@ -27,9 +31,11 @@ def create(path: str, mode: int = 0o666) -> BinaryIO:
     return open(os.open(path, flags, mode), "w+b")
 
 
-def _create_beside(path: str, prefix: str = ".new-") -> tuple[str, BinaryIO]:
+def _create_beside(path: str) -> tuple[str, BinaryIO]:
+    folder, stem = os.path.split(path)
+    stem = os.fsdecode(os.fsencode(stem)[:_MOST_NAME_BYTES - 7])
     for _ in range(_MOST_TRIES):
-        name = _random_name(os.path.dirname(path), prefix)
+        name = os.path.join(folder, f"{stem}.{_random_letters(6)}")
         try:
             return name, create(name)
         except FileExistsError:
@@ -39,11 +45,17 @@ def _create_beside(path: str, prefix: str = ".new-") -> tuple[str, BinaryIO]:
     raise Failure(f"{path}: no free name for a new file")
 
 
+def replaced_by(name: str) -> str:
+    """The name of the file that a draft of this name was to become; empty if it is not the name of one."""
+    match = re.fullmatch(r"(.+)\.[0-9A-Za-z]{6}", name, re.DOTALL)
+    return match[1] if match else ""
+
+
 def temporary_folder(parent: str = "", prefix: str = "stackpipe-") -> str:
     """A new folder for its owner alone; in TMPDIR unless a parent is named."""
     parent = parent or os.environ.get("TMPDIR") or "/tmp"
     for _ in range(_MOST_TRIES):
-        name = _random_name(parent, prefix)
+        name = os.path.join(parent, prefix + _random_letters(8))
         try:
             os.mkdir(name, 0o700)
             return name
@@ -84,6 +96,15 @@ def check_writable(path: str) -> None:
         os.unlink(name)
 
 
+def _sync_folder(folder: str) -> None:
+    """A name is safe when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class Draft:
     """What becomes the file `path` by keep(), and else leaves nothing.
 
@@ -92,10 +113,12 @@ class Draft:
         draft.keep()
     """
 
-    def __init__(self, path: str):
-        _check_usable(path)
+    def __init__(self, path: str, is_new: bool = False):
+        """`is_new`: whatever is there is replaced, not written as it is."""
+        if not is_new:
+            _check_usable(path)
         self.path = path
-        self._in_place = _is_written_in_place(path)
+        self._in_place = not is_new and _is_written_in_place(path)
         self._folder = temporary_folder() if self._in_place else ""
         try:
             self._name, self.file = _create_beside(os.path.join(self._folder, "draft") if self._in_place else path)
@@ -107,11 +130,15 @@ class Draft:
     def __enter__(self) -> "Draft":
         return self
 
-    def keep(self) -> None:
-        """From now on it is there; raises OSError."""
+    def keep(self, on_disk: bool = False) -> None:
+        """From now on it is there, on_disk: also if the machine fails; raises OSError."""
         self.file.flush()
+        if on_disk:
+            os.fsync(self.file.fileno())
         if not self._in_place:
             os.rename(self._name, self.path)
+            if on_disk:
+                _sync_folder(os.path.dirname(self.path) or ".")
             return
         self.file.seek(0)
         with open(os.open(self.path, os.O_WRONLY | os.O_CLOEXEC), "wb") as target:

@@ -20,6 +20,8 @@ class Option(NamedTuple):
     letter: str
     value: str  #: what its value is called; empty: it has none
     text: str
+    repeats: bool = False  #: it may be given several times
+    choices: tuple[str, ...] = ()  #: what its value may be; empty: see its name
 
 
 HELP = Option("help", "h", "", "print this help and exit")

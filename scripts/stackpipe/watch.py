@@ -44,12 +44,12 @@ class Push:
 
     def __init__(self, settings: Settings, folder: str, tools: pipeline.Tools):
         line = settings.line
-        need(tools, "profile-push", "--push")
+        program = os.path.join(tools.here, "profile-push")
         spool = [f"--spool={folder}/spool"] + [f"--spool-size={line.last('spool-size')}"] * line.has("spool-size")
         self._tools = tools
-        self._put = ["profile-push", *spool, f"--name={line.last('push-name') or name_of(settings.pid)}",
+        self._put = [program, *spool, f"--name={line.last('push-name') or name_of(settings.pid)}",
                      f"--rate={line.last('rate', '1')}", *(f"--label={label}" for label in line.values.get("push-label", []))]
-        self._send = ["profile-push", *spool, f"--url={line.last('push')}", "--follow"]
+        self._send = [program, *spool, f"--url={line.last('push')}", "--follow"]
         self._send += [f"--{name}={path_of(line.last(name))}" for name in ("token-file", "ca-file") if line.has(name)]
         self._send += [f"--tenant={line.last('push-tenant')}"] * line.has("push-tenant")
         self._send += ["--insecure-http"] * line.has("insecure-http")

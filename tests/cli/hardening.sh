@@ -12,7 +12,7 @@ DESTDIR=$dir/root meson install -C "$build" --no-rebuild --quiet >"$dir/log" 2>&
 find "$dir/root" -type f | while read -r file; do
   [ "$(head -c 4 "$file" | tr -d '\0')" != "$(printf '\177ELF')" ] || printf '%s\n' "$file"
 done >"$dir/files"
-for name in flamediff flamesvg malloctrace offcpu pe-record pe-symbolize profile-push stackfold stacktop libmalloctrace_preload.so libsampler_preload.so libstackpipe-sigprof.so.0.1.0; do
+for name in flamediff flamesvg malloctrace offcpu pe-record pe-symbolize stackfold stacktop libmalloctrace_preload.so libsampler_preload.so libstackpipe-sigprof.so.0.1.0; do
   grep -q "/$name\$" "$dir/files" || fail "$name is not installed"
 done
 xargs -d '\n' "$source/scripts/check-hardening" --no-stack-protector libmalloctrace_preload.so <"$dir/files" || fail 'not hardened'

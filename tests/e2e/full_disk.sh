@@ -151,7 +151,7 @@ if [ -n "$disk" ]; then
   fails 125 "$message" "$scripts/profile_run" capture --output disk -- "$PE_WORKLOAD" shares 0.1
   expect 'capture: runs' '' "$("$scripts/profile_run" list --output disk 2>/dev/null | grep default)"
   fails 1 "$message" "$scripts/profile_run" watch --output disk --pid $target --interval 0.1 --duration 0.1
-  fails 1 "$message" profile-push --spool disk/spool n.pb.gz
+  fails 1 "$message" "$scripts/profile-push" --spool disk/spool n.pb.gz
   expect 'profiles in the spool' '' "$(find disk/spool -name '*.gz')"
   for number in {1..40}; do cp n.folded host"$number".folded; done
   fails 1 "$message"': nothing is written' "$scripts/merge_fleet" --temp disk host*.folded

@@ -90,8 +90,8 @@ gone() {  # LABEL PID...
   done
 }
 PATH=$dir/fake:$PATH "$PE_SCRIPTS/hotcold" "$dir/k.svg" -- touch "$dir/began" 2>/dev/null & script=$!
-until [ "$(pgrep -c -P $script -x 'hotcold|sleep|offcpu')" -ge 3 ]; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
-mapfile -t children < <(pgrep -P $script -x 'hotcold|sleep|offcpu')
+until [ "$(pgrep -c -P $script)" -ge 3 ]; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
+mapfile -t children < <(pgrep -P $script)
 kill -9 $script; wait $script 2>/dev/null
 gone 'killed before the command began' "${children[@]}"
 [ ! -e "$dir/began" ] || fail 'a command that was held has begun'

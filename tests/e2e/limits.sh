@@ -59,7 +59,18 @@ with_little stackfold --to pprof n.folded
 with_little flamesvg --title t n.folded
 with_little flamediff --folded n.folded n.folded
 with_little stacktop n.folded
-with_little profile-push --spool spool n.pb.gz
+
+# A command in Python: before its first line it cannot say what it is short of, but it never leaves half a profile.
+put() { timeout 60 "$PE_SCRIPTS/profile-push" --spool spool n.pb.gz >out 2>err; status=$?; }
+for ((kib = 8000; kib < 400000; kib += kib / 3)); do
+  (ulimit -v $kib; put; [ -s err ] || expect "$kib KiB: profile-push, in silence" 0 $status; finish) || failed=1
+done
+for files in 4 5 6 8; do
+  (ulimit -n $files; put; [ -s err ] || expect "$files descriptors: profile-push, in silence" 0 $status; finish) || failed=1
+done
+for files in 12 16 24 64; do (ulimit -n $files; put; expect "$files descriptors: profile-push, $(cat err)" 0 $status; finish) || failed=1; done
+at_least 'profiles in the spool' 5 "$(find spool -name '*.pprof.gz' | wc -l)"
+for file in spool/*.pprof.gz; do gzip -t "$file" || fail "half a profile: $file"; done
 
 # malloctrace reserves 24 GiB of addresses in the program: it says so.
 (ulimit -v 4000000; malloctrace -q -o o.pe -- true 2>err); expect 'malloctrace, 4 GB: status' 125 $?

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 here=$(dirname "$(readlink -f "$0")")
 cd "$dir" || exit 1
+PATH=$PE_SCRIPTS:$PATH
 has() { grep -qF -e "$2" "$3" || fail "$1: no '$2' in $(cat "$3")"; }  # LABEL TEXT FILE
 hasnt() { ! grep -qF -e "$2" "$3" || fail "$1: '$2' in $(cat "$3")"; }
 
@@ -192,7 +193,7 @@ expect 'the newest arrive' '103 104 105' "$(arrived a | cut -d ' ' -f 19-)"
 head -c 5000 /dev/urandom | gzip >random.gz
 (ulimit -f 2; profile-push --spool s7 random.gz 2>err); expect 'a full disk' 1 $?
 has 'a full disk' 'File too large' err
-expect 'after a full disk' '' "$(ls s7 2>/dev/null)"
+expect 'after a full disk' '' "$(find s7 -type f)"
 
 # Killed in the middle of writing: what is half-written is no profile, goes, and is counted.
 head -c 50000000 /dev/urandom | gzip -1 >large

@@ -76,7 +76,7 @@ ln -sf "$dir/precious" r/trend.svg.new
 pr trend --output r $'x\xef\xbf\xbf\xef\xbf\xbe' >out || fail "trend: $(cat out)"
 xmllint --noout r/trend.svg || fail 'trend: not well-formed'
 expect 'a file beside the picture' precious "$(cat precious)"
-expect 'temporary files' '' "$(find r -name '.new*')"
+expect 'temporary files' '' "$(find r -regex '.*\.[0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z]' ! -name '*.folded')"
 
 # Pictures into links, descriptors and devices.
 echo precious >linked.svg

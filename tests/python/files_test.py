@@ -115,12 +115,29 @@ class Create(InFolder):
         self.assertEqual(self.names(), ["a"])
 
     def test_tries_another_name_where_one_is_taken(self):
-        self.write(".new-000000000000", "theirs")
+        self.write("a.000000", "theirs")
         names = [bytes(6), b"random"]
         with unittest.mock.patch("os.urandom", side_effect=lambda count: names.pop(0)):
             files.write_file(self.path("a"), "ours")
-        self.assertEqual(self.names(), [".new-000000000000", "a"])
-        self.assertEqual(self.content(".new-000000000000"), "theirs")
+        self.assertEqual(self.names(), ["a", "a.000000"])
+        self.assertEqual(self.content("a.000000"), "theirs")
+
+    def test_a_draft_is_known_by_its_name_which_may_be_as_long_as_names_may_be(self):
+        for name in ("a.svg", "n" * 255):
+            with files.Draft(self.path(name)) as draft:
+                [draft_name] = self.names()
+                self.assertEqual(files.replaced_by(draft_name), name[:248])
+                draft.keep(on_disk=True)
+            self.assertEqual(self.names(), [name])
+            os.unlink(self.path(name))
+        for name in ("a.svg", "a.12345", "a.1234567", ".AbC123", "a.AbC12_"):
+            self.assertEqual(files.replaced_by(name), "")
+
+    def test_a_new_one_takes_the_place_of_a_pipe(self):
+        os.mkfifo(self.path("a"))
+        with files.Draft(self.path("a"), is_new=True) as draft:
+            draft.keep()
+        self.assertTrue(os.path.isfile(self.path("a")))
 
     def test_names_are_not_foreseen(self):
         self.assertNotEqual(files.temporary_folder(self.folder), files.temporary_folder(self.folder))

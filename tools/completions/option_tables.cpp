@@ -10,7 +10,6 @@
 #include "offcpu/offcpu.h"
 #include "pe-record/pe_record.h"
 #include "pe-symbolize/pe_symbolize.h"
-#include "profile-push/profile_push.h"
 #include "stackfold/stackfold.h"
 #include "stacktop/stacktop.h"
 
@@ -18,7 +17,7 @@ int main() {
   std::string tables;
   for (const pe::Tool* tool :
        {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu, &pe::kPeRecord,
-        &pe::kPeSymbolize, &pe::kProfilePush, &pe::kStackfold, &pe::kStacktop})
+        &pe::kPeSymbolize, &pe::kStackfold, &pe::kStacktop})
     tables += (tables.empty() ? "[" : ",\n") + pe::option_table(*tool);
   tables += "]\n";
   const bool is_written = std::fputs(tables.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;

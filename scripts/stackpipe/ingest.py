@@ -1,0 +1,298 @@
+"""Sending a profile to a server that takes profiles as Pyroscope does, by POST /ingest.
+
+The profile is the body, and the query has
+  name=SERIES        name{key=value,...}
+  from=, until=      seconds of Unix time
+  sampleRate=HZ      left out where it is not known
+  format=pprof
+Sources: grafana.com/docs/pyroscope, "Server HTTP API"; github.com/grafana/pyroscope,
+pkg/ingester/pyroscope/ingest_handler.go.  Tenants are told apart by X-Scope-OrgID.
+
+Redirections are not followed, so a token goes nowhere but to the server that was named; certificates are verified; of an
+answer, a little is read.
+"""
+import os
+import re
+import socket
+import stat
+import threading
+import time
+import urllib.parse
+from typing import Callable, Iterator, NamedTuple
+
+from stackpipe.messages import Failure, UsageError, printable, text_of
+from stackpipe.spool import Profile, SpoolName
+
+_MOST_TOKEN_BYTES = 8192
+_MOST_ANSWER_BYTES = 64 * 1024  # more of an answer is not waited for
+_MOST_TEXT = 200  # more of it is not shown
+_PIECE = 64 * 1024
+_TIMEOUTS_IN_ALL = 20  # of a server that answers, but a byte at a time
+_TICK_S = 0.1  # how long a transfer may go on before somebody asks whether to give up
+
+
+def ingest_url(address: str, allows_http: bool) -> str:
+    """The address of POST /ingest at a server: "host", "https://host:4040/prefix", ".../ingest".  It is https unless it
+    says http, which has to be allowed for any host but this machine.  Raises UsageError, which does not repeat an address
+    that may hold a password."""
+    if re.search(r"[\s\x00-\x20\x7f\\]", address):
+        raise UsageError("--url: not an address: it has blanks or control characters")
+    if "://" not in address:
+        address = f"https://{address}"
+    try:
+        parts = urllib.parse.urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise UsageError(f"--url: not an address: {'a port' if 'ort' in str(error) else 'a host'} is wrong") from None
+    if parts.scheme not in ("https", "http"):
+        raise UsageError("--url: neither https nor http")
+    if parts.username or parts.password:
+        raise UsageError("--url: a password in an address can be seen by everybody: put USER:PASSWORD into a --token-file")
+    if "?" in address or "#" in address:
+        raise UsageError("--url: only the server's address, without ? and #")
+    if not re.fullmatch(r"[^/@%<>^{}|\[\]\"']+", host) or (":" in host and not parts.netloc.rpartition("@")[2].startswith("[")):
+        raise UsageError("--url: not an address: a host is missing or wrong")
+    if parts.scheme == "http" and not allows_http and not is_this_machine(host):
+        raise UsageError("--url: http shows profiles and token to everybody on the way: use https, or --insecure-http")
+    path = parts.path.rstrip("/")
+    path = path if path.endswith("/ingest") else f"{path}/ingest"
+    netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
+    return f"{parts.scheme}://{netloc}{urllib.parse.quote(path, safe='/%:@!$&()*+,;=~')}"
+
+
+def is_this_machine(host: str) -> bool:
+    """A name or a number, in any of the forms that connect(2)'s callers accept."""
+    if host.lower() == "localhost" or host == "::1":
+        return True
+    try:
+        return socket.inet_aton(host)[0] == 127
+    except OSError:
+        return False
+
+
+def check_is_here(url: str) -> None:
+    """Raises OSError if the host of an address, such as "localhost", is not this machine: a name server may say so."""
+    import ipaddress
+
+    parts = urllib.parse.urlsplit(url)
+    for *_, address in socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM):
+        if not ipaddress.ip_address(address[0]).is_loopback:
+            raise OSError(f"{parts.hostname} is {address[0]}, which is not this machine: nothing is sent by http")
+
+
+class Token(NamedTuple):
+    """The secret by which a server knows us.  It is never on a command line, nor in a message."""
+
+    user: str = ""  #: of HTTP's Basic (RFC 7617); empty: Bearer (RFC 6750)
+    secret: str = ""  #: empty: there is none
+
+    def header(self) -> str:
+        """What follows "Authorization: "."""
+        if not self.user:
+            return f"Bearer {self.secret}"
+        import base64
+
+        return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
+
+    def is_in(self, answer: str) -> bool:
+        """Does a server's answer hold the token, the beginning of it, or the header that it came in?"""
+        return bool(self.secret) and (self.secret[:8] in answer or "Basic " in answer)
+
+
+def read_token(path: str) -> Token:
+    """The first line of a file, "TOKEN" or "USER:PASSWORD"; a bearer token has no colon.  Raises Failure, which says
+    nothing of what is in it, also if others than its owner and group can read or write the file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise Failure(f"{path}: not a regular file")
+            text = text_of(os.read(descriptor, _MOST_TOKEN_BYTES))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+    if status.st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise Failure(f"{path}: a token that everybody can read or change: chmod o= this file")
+    line = text.partition("\n")[0].removesuffix("\r")
+    if len(text) == _MOST_TOKEN_BYTES or not re.fullmatch("[!-~]+", line):
+        raise Failure(f"{path}: holds no token: one line of letters, digits and signs is needed")
+    user, colon, secret = line.partition(":")
+    if not colon:
+        return Token("", line)
+    if not user:
+        raise Failure(f"{path}: no user before the colon")
+    return Token(user, secret)
+
+
+class Answer(NamedTuple):
+    """What a server has answered."""
+
+    status: int  #: of HTTP; 0: none came, or not all of what was to be sent went
+    text: str  #: the beginning of the body, or why there is none: neither long nor safe to print
+    retry_after_s: float = 0
+
+    def message(self) -> str:
+        """ "503: 'out of memory'", or what was in its way."""
+        if self.status == 0:
+            return printable(self.text[:_MOST_TEXT])
+        return f"{self.status}: '{printable(self.text[:_MOST_TEXT])}'" if self.text else str(self.status)
+
+
+def judge(status: int) -> str:
+    """What a status means for the profile (RFC 9110, 15): "sent"; "refused", if it is at fault (400, 413, 415, 422, ...);
+    or "again".  One that was not let in, because of the token (401, 403, 407) or the address (404, 405, redirections), is
+    not at fault: once that is mended, it can be sent."""
+    if 200 <= status < 300:
+        return "sent"
+    if 400 <= status < 500 and status not in (401, 403, 404, 405, 407, 408, 421, 425, 426, 429):
+        return "refused"
+    return "again"
+
+
+class Backoff:
+    """How long to wait before a server that did not take a profile is asked again: twice as long after each failure, up
+    to a limit, and by chance between half of that and all of it, so that many who lost the same server do not come back
+    at once.  A server's own wish (Retry-After, RFC 9110, 10.2.3) counts where it is longer, within reason."""
+
+    FIRST_S, MOST_S, MOST_ASKED_S = 1.0, 300.0, 3600.0
+
+    def __init__(self) -> None:
+        import random
+
+        self._chance = random.SystemRandom()
+        self.reset()
+
+    def reset(self) -> None:
+        """After a success."""
+        self._step_s = self.FIRST_S
+
+    def next(self, asked_s: float) -> float:
+        """After one more failure in a row; `asked_s` is what the server wishes."""
+        own = self._chance.uniform(self._step_s / 2, self._step_s)
+        self._step_s = min(self._step_s * 2, self.MOST_S)
+        if asked_s <= 0:
+            return own
+        return max(own, min(asked_s, self.MOST_ASKED_S) + self._chance.uniform(self.FIRST_S / 2, self.FIRST_S))
+
+
+def query_of(profile: Profile, name: SpoolName) -> str:
+    """Whole seconds that hold the profile."""
+    fields = {"name": profile.series, "from": name.from_ms // 1000, "until": -(-name.until_ms // 1000)}
+    if profile.rate_hz:
+        fields["sampleRate"] = profile.rate_hz
+    fields |= {"format": "pprof", "spyName": "stackpipe"}
+    return urllib.parse.urlencode(fields, quote_via=urllib.parse.quote, safe="", errors="surrogateescape")
+
+
+def retry_after_of(text: str | None) -> float:
+    """Seconds that a server wishes, as a number or a date; 0 if it does not say."""
+    if not text:
+        return 0
+    if re.fullmatch("[0-9]{1,9}", text):
+        return float(text)
+    import email.utils
+
+    try:
+        return max(email.utils.parsedate_to_datetime(text).timestamp() - time.time(), 0)
+    except (ValueError, TypeError, OverflowError):
+        return 0
+
+
+class Server:
+    """Where profiles are sent.  Raises Failure."""
+
+    def __init__(self, url: str, ca_file: str = "", tenant: str = "", allows_http: bool = False, timeout_s: int = 30):
+        import ssl
+        import urllib.request
+
+        class NotFollowed(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *arguments: object) -> None:
+                return None
+
+        try:
+            trust = ssl.create_default_context(cafile=ca_file or None)
+        except (OSError, ssl.SSLError):
+            raise Failure(f"{ca_file}: holds no certificates") from None
+        trust.minimum_version = ssl.TLSVersion.TLSv1_2
+        # http to this machine does not go by way of another.
+        self._must_be_here = url.startswith("http:") and not allows_http
+        proxies = {} if self._must_be_here else None
+        self._open = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=trust),
+                                                 NotFollowed).open
+        self.url, self._tenant, self._timeout_s = url, tenant, timeout_s
+
+    def send(self, profile: Profile, name: SpoolName, token: Token, gives_up: Callable[[], bool]) -> Answer:
+        """Waits for the answer, or until `gives_up`, asked several times a second, says true.  The transfer is a thread,
+        for no name server can be asked with a timeout; one that is given up ends with the process."""
+        answers: list[Answer] = []
+        deadline = time.monotonic() + _TIMEOUTS_IN_ALL * self._timeout_s
+        thread = threading.Thread(target=lambda: answers.append(self._transfer(profile, name, token, deadline)), daemon=True)
+        thread.start()
+        while thread.is_alive() and not gives_up() and time.monotonic() < deadline:
+            thread.join(_TICK_S)
+        return answers[0] if answers else Answer(0, "no time left")
+
+    def _transfer(self, profile: Profile, name: SpoolName, token: Token, deadline: float) -> Answer:
+        import http.client
+        import ssl
+        import urllib.error
+        import urllib.request
+
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(len(profile.pprof)),
+                   "User-Agent": "stackpipe profile-push"}
+        if self._tenant:
+            headers["X-Scope-OrgID"] = self._tenant
+        request = urllib.request.Request(f"{self.url}?{query_of(profile, name)}", pieces(profile.pprof, deadline), headers, method="POST")
+        if token.secret:
+            request.add_unredirected_header("Authorization", token.header())
+        try:
+            if self._must_be_here:
+                check_is_here(self.url)
+            try:
+                response = self._open(request, timeout=self._timeout_s)
+            except urllib.error.HTTPError as error:
+                response = error
+            with response:
+                return Answer(response.status, read_a_little(response, deadline), retry_after_of(response.headers["Retry-After"]))
+        except urllib.error.URLError as error:
+            return Answer(0, reason_of(error.reason))
+        except (OSError, ssl.SSLError, http.client.HTTPException, ValueError) as error:
+            return Answer(0, reason_of(error))
+
+
+def pieces(data: bytes, deadline: float) -> Iterator[bytes]:
+    """Each piece has the whole timeout, and all of them the deadline."""
+    for begin in range(0, len(data), _PIECE):
+        if time.monotonic() > deadline:
+            raise TimeoutError("timed out")
+        yield data[begin:begin + _PIECE]
+
+
+def read_a_little(response, deadline: float) -> str:
+    """The beginning of a body."""
+    text, count = b"", 0
+    while count <= _MOST_ANSWER_BYTES and time.monotonic() < deadline:
+        piece = response.read1(_PIECE)
+        if not piece:
+            break
+        count += len(piece)
+        text += piece[:512 - len(text)] if len(text) < 512 else b""
+    return text_of(text)
+
+
+def reason_of(error: object) -> str:
+    """Why there is no answer."""
+    import ssl
+
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"SSL: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
+            return f"no https is spoken there (http://..., if it is this machine): SSL: {reason}"
+        return f"SSL: {reason}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

@@ -1,0 +1,402 @@
+"""profile-push(1): keeps profiles on disk until a server has taken them."""
+import math
+import os
+import re
+import select
+import signal
+import sys
+import time
+from typing import NamedTuple, Sequence
+
+from stackpipe import pipeline
+from stackpipe.command import read_options
+from stackpipe.ingest import Answer, Backoff, Server, Token, ingest_url, judge, read_token
+from stackpipe.messages import Failure, UsageError, count_of, say
+from stackpipe.options import HELP, VERSION, CommandLine, Option
+from stackpipe.spool import LAST_TIME_MS, MOST_PROFILE_BYTES, Counts, Outbox, Profile, Spool, SpoolName
+
+NAME = "profile-push"
+USAGE = """Usage: profile-push [OPTION]... [FILE]
+Keep profiles on disk until a server has taken them.
+"""
+OPTIONS = (
+    Option("spool", "", "DIR", "where profiles wait (default profiles/watch/spool)"),
+    Option("spool-size", "", "SIZE", "drop the oldest beyond so many bytes (default 256M)"),
+    Option("name", "", "APP", "what the profile is of (default stackpipe)"),
+    Option("label", "", "KEY=VALUE", "more of it; hostname is there by itself", repeats=True),
+    Option("from", "", "S", "Unix time at which it begins (default --until)"),
+    Option("until", "", "S", "Unix time at which it ends (default now)"),
+    Option("rate", "", "HZ", "samples a second"),
+    Option("url", "", "URL", "send what waits to this server; https unless it says http"),
+    Option("follow", "", "", "go on, also after failures, until standard input ends"),
+    Option("patience", "", "S", "seconds to send what is left then (default 5)"),
+    Option("timeout", "", "S", "seconds without a byte that are a failure (default 30)"),
+    Option("token-file", "", "FILE", "holds the bearer token, or USER:PASSWORD"),
+    Option("ca-file", "", "FILE", "trust the certificates in FILE, not the system's"),
+    Option("tenant", "", "ID", "the tenant, of a server that has several"),
+    Option("insecure-http", "", "", "allow http, which everybody on the way can read"),
+    Option("dry-run", "", "", "only check the options"),
+    HELP,
+    VERSION,
+)
+_OF_PUTTING = ("name", "label", "from", "until", "rate")
+_OF_SENDING = ("follow", "patience", "timeout", "token-file", "ca-file", "tenant", "insecure-http")
+# What Pyroscope takes (github.com/grafana/pyroscope, api/model/labelset/{labelset,validate}.go, its limits
+# validation.max-length-label-name and -value) and, for the first character of a key, Prometheus, which it keeps.
+_APP = re.compile(r"[A-Za-z0-9_./-]+")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,1023}")
+_TENANT = re.compile(r"[A-Za-z0-9_!.*'()-]{1,150}")
+_MOST_VALUE_BYTES = 2048
+_MOST_SERIES_BYTES = 4096  # more cannot be in the first line of a request everywhere
+_MOST_UNPACKED = 4 << 30
+_LOOK_S = 1.0  # how long a profile that has come may lie there
+
+
+class Put(NamedTuple):
+    """A profile that is put into the spool."""
+
+    series: str
+    rate_hz: int
+    from_ms: int
+    until_ms: int
+
+
+class Send(NamedTuple):
+    """How what is there is sent."""
+
+    url: str
+    allows_http: bool
+    ca_file: str
+    tenant: str
+    timeout_s: int
+    patience_s: float
+    follows: bool
+    token_file: str
+
+
+def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
+    """0: all is done; 1: something is lost or waits on."""
+    line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
+    folder = line.last("spool", "profiles/watch/spool")
+    if not folder:
+        raise UsageError("--spool: not a folder: ''")
+    limit_bytes = read_bytes("spool-size", line.last("spool-size", "256M"))
+    operands = line.operands + (line.command or []) or ["-"]
+    others, when = (_OF_PUTTING, "not with --url") if line.has("url") else (_OF_SENDING, "only with --url")
+    for name in others:
+        if line.has(name):
+            raise UsageError(f"--{name}: {when}")
+    if line.has("url"):
+        request = read_send(line)
+        if operands != ["-"]:
+            raise UsageError("--url: sends what is in the spool, and takes no file")
+    else:
+        request = read_put(line)
+        if len(operands) != 1:
+            raise UsageError("one profile at a time")
+    if line.has("dry-run"):
+        return 0
+    os.umask(0o077)  # profiles tell what a machine does
+    if isinstance(request, Send):
+        return send(folder, limit_bytes, request)
+    return put(folder, limit_bytes, request, operands[0])
+
+
+def read_bytes(name: str, text: str) -> int:
+    """A number of bytes; K, M and G are 1024 and its powers.  Raises UsageError."""
+    match = re.fullmatch(r"([0-9]{1,15})([KMG]?)", text, re.ASCII | re.IGNORECASE)
+    count = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
+    if not 0 < count <= 1 << 40:
+        raise UsageError(f"--{name}: not a number of bytes up to 1024G, such as 256M: '{text}'")
+    return count
+
+
+def read_ms(line: CommandLine, name: str, most_ms: int, otherwise_ms: int) -> int:
+    """Seconds of an option, as milliseconds; raises UsageError."""
+    if not line.has(name):
+        return otherwise_ms
+    text = line.last(name)
+    if not re.fullmatch(r"[0-9]{1,15}(\.[0-9]{0,15})?|\.[0-9]{1,15}", text, re.ASCII) or float(text) * 1000 > most_ms:
+        raise UsageError(f"--{name}: not a number of seconds up to {most_ms // 1000}: '{text}'")
+    return math.floor(float(text) * 1000 + 0.5)
+
+
+def parse_label(text: str) -> tuple[str, str] | None:
+    """ "KEY=VALUE"; None if Pyroscope would not take it: its grammar has no quotes, a value ends at "," and "}"."""
+    key, _, value = text.partition("=")
+    if not _KEY.fullmatch(key) or key == "__name__":
+        return None
+    is_good = re.fullmatch("[^\x00-\x1f\x7f,}\ud800-\udfff]+", value) and len(value.encode()) <= _MOST_VALUE_BYTES
+    return (key, value) if is_good else None
+
+
+def series_text(app: str, labels: dict[str, str]) -> str:
+    """What a profile is of, as Pyroscope has it: name{key=value,...}; the same labels are the same text.  Raises
+    UsageError."""
+    text = app + "{" + ",".join(f"{key}={value}" for key, value in sorted(labels.items())) + "}"
+    if len(text.encode()) > _MOST_SERIES_BYTES:
+        raise UsageError(f"--label: name and labels are longer than {_MOST_SERIES_BYTES} bytes")
+    return text
+
+
+def read_put(line: CommandLine) -> Put:
+    """Raises UsageError."""
+    app = line.last("name", "stackpipe")
+    if not _APP.fullmatch(app):
+        raise UsageError(f"--name: not a name of letters, digits, '-', '.', '/' and '_': '{app}'")
+    labels: dict[str, str] = {}
+    for text in line.values.get("label", []):
+        label = parse_label(text)
+        if not label:
+            raise UsageError("--label: not KEY=VALUE with a KEY of letters, digits, '.' and '_', and a VALUE without ',' "
+                             f"and '}}': '{text}'")
+        if label[0] in labels:
+            raise UsageError(f"--label: a label is given twice: '{label[0]}'")
+        labels[label[0]] = label[1]
+    if host := re.sub(r"[^A-Za-z0-9_./-]", "_", os.uname().nodename):
+        labels.setdefault("hostname", host)
+    series = series_text(app, labels)
+    until_ms = read_ms(line, "until", LAST_TIME_MS, int(time.time() * 1000))
+    from_ms = read_ms(line, "from", LAST_TIME_MS, until_ms)
+    if from_ms > until_ms:
+        raise UsageError("--from: later than --until")
+    rate = line.last("rate")
+    if line.has("rate") and not (re.fullmatch("[0-9]{1,9}", rate, re.ASCII) and int(rate) > 0):
+        raise UsageError(f"--rate: not a number of samples a second: '{rate}'")
+    return Put(series, int(rate or 0), from_ms, until_ms)
+
+
+def read_send(line: CommandLine) -> Send:
+    """Raises UsageError, and Failure if a file that is named cannot be read."""
+    allows_http = line.has("insecure-http")
+    url = ingest_url(line.last("url"), allows_http)
+    ca_file, tenant, token_file = line.last("ca-file"), line.last("tenant"), line.last("token-file")
+    if line.has("ca-file"):  # one that is not there would look like a server that cannot be reached
+        try:
+            os.close(os.open(ca_file, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            raise Failure(f"{ca_file}: {error.strerror}") from None
+    if line.has("tenant") and not _TENANT.fullmatch(tenant):
+        raise UsageError(f"--tenant: not a name of letters, digits and !-_.*'(): '{tenant}'")
+    timeout_ms = read_ms(line, "timeout", 3_600_000, 30_000)
+    if timeout_ms < 1000 or timeout_ms % 1000:
+        raise UsageError(f"--timeout: not whole seconds from 1: '{line.last('timeout')}'")
+    patience_s = read_ms(line, "patience", 3_600_000, 5000) / 1000
+    if token_file:
+        read_token(token_file)  # now, for whoever types it
+    return Send(url, allows_http, ca_file, tenant, timeout_ms // 1000, patience_s, line.has("follow"), token_file)
+
+
+def check_is_whole(data: bytes, name: str) -> None:
+    """Raises Failure if the gzip data ends early or is damaged: no server should get half a profile."""
+    import gzip
+    import io
+    import zlib
+
+    count = 0
+    try:
+        with gzip.open(io.BytesIO(data), "rb") as file:
+            while piece := file.read(1 << 20):
+                count += len(piece)
+                if count > _MOST_UNPACKED:
+                    raise Failure(f"{name}: more than {_MOST_UNPACKED} bytes when unpacked")
+    except EOFError:
+        raise Failure(f"{name}: not a whole profile: the gzip data is cut off") from None
+    except (OSError, zlib.error):
+        raise Failure(f"{name}: not a whole profile: the gzip data is damaged") from None
+
+
+def read_profile(path: str, limit_bytes: int) -> bytes:
+    """The whole input, or its first `limit_bytes` and one more.  Raises Failure."""
+    name = "stdin" if path == "-" else path
+    try:
+        with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
+            data = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise Failure(f"{name}: {error.strerror}") from None
+    if data[:2] != b"\x1f\x8b":
+        raise Failure(f"{name}: not a compressed pprof profile: stackfold --to pprof writes one")
+    if len(data) <= limit_bytes:  # and else it is refused for its size
+        check_is_whole(data, name)
+    return data
+
+
+def put(folder: str, limit_bytes: int, request: Put, path: str) -> int:
+    """A profile into the spool."""
+    data = read_profile(path, min(limit_bytes, MOST_PROFILE_BYTES))
+    spool = Spool(folder, limit_bytes)
+    try:
+        dropped = spool.put(request.from_ms, request.until_ms, Profile(request.series, request.rate_hz, data).content())
+    except OSError as error:
+        raise Failure(f"{folder}: {error.strerror}") from None
+    if dropped:
+        say(NAME, f"{folder}: {count_of(dropped, 'profile')} dropped: the spool is full")
+    return 0
+
+
+class Ending:
+    """When to come to an end: standard input has ended, or a signal came; and how long there is then.  A second signal
+    leaves no time."""
+
+    def __init__(self, follows: bool, patience_s: float):
+        self._patience_s, self._follows = patience_s, follows
+        self._over_at: float | None = None
+        self._waking, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker)
+        pipeline.on_stop(lambda number, frame: self._begin())
+
+    def _begin(self) -> None:
+        now = time.monotonic()
+        self._over_at = now + self._patience_s if self._over_at is None else now
+
+    def _look(self, time_s: float) -> None:
+        """Waits at most so long for something to happen, and takes it in."""
+        ready = select.select([self._waking] + [0] * self._follows, [], [], time_s)[0]
+        if self._waking in ready:
+            os.read(self._waking, 4096)
+        if 0 in ready and not os.read(0, 4096):
+            self._follows = False
+            if self._over_at is None:
+                self._begin()
+
+    def has_begun(self) -> bool:
+        """Nothing more is waited for."""
+        self._look(0)
+        return self._over_at is not None
+
+    def is_over(self) -> bool:
+        """There is no time left."""
+        return self.has_begun() and time.monotonic() >= self._over_at
+
+    def wait(self, time_s: float) -> None:
+        """Until so much time has passed, or the end begins."""
+        until = time.monotonic() + time_s
+        while self._over_at is None and (left := until - time.monotonic()) > 0:
+            self._look(left)
+
+
+class Sender:
+    """Works a spool off, oldest first, as long as it is told to."""
+
+    def __init__(self, outbox: Outbox, server: Server, ending: Ending, request: Send):
+        self._outbox, self._server, self._ending, self._request = outbox, server, ending, request
+        self._failures: set[tuple[int, str]] = set()  # kinds of them since the last success
+        self._refusals: set[int] = set()  # status of those that were said
+        self._unreadable: set[str] = set()
+
+    def run(self) -> None:
+        """Until the spool is empty and the end has begun, or the time is over.  Once it has begun, one failure ends
+        it."""
+        backoff = Backoff()
+        wished_until = 0.0
+        while not self._ending.is_over():
+            # Asked for first, so that what came before the end is not left.
+            goes_on = self._request.follows and not self._ending.has_begun()
+            if not goes_on and time.monotonic() < wished_until:
+                return
+            outgoing = self._outbox.take()
+            self._say_unreadable()
+            if not outgoing:
+                if not goes_on:
+                    return
+                self._ending.wait(_LOOK_S)
+                continue
+            answer = self._try_to_send(*outgoing)
+            if self._deal_with(outgoing[0], answer):
+                backoff.reset()
+                continue
+            if not self._request.follows or self._ending.has_begun():
+                return
+            pause = backoff.next(answer.retry_after_s)
+            if answer.retry_after_s:
+                wished_until = time.monotonic() + pause
+            self._ending.wait(pause)
+
+    def _try_to_send(self, name: SpoolName, profile: Profile) -> Answer:
+        try:  # for each profile, so it may change, and may be there again in a moment
+            token = read_token(self._request.token_file) if self._request.token_file else Token()
+        except Failure as failure:
+            return Answer(0, str(failure))
+        answer = self._server.send(profile, name, token, self._ending.is_over)
+        if token.is_in(answer.text):
+            return answer._replace(text="(the answer repeats the token, and is not shown)")
+        return answer
+
+    def _deal_with(self, name: SpoolName, answer: Answer) -> bool:
+        """False if the server has to be left alone for a while."""
+        verdict = judge(answer.status)
+        if verdict == "again":
+            self._outbox.give_back(name)
+            # Some differ in nothing but how many milliseconds they took.
+            kind = answer.status, re.sub("[0-9]", "", answer.message()) if answer.status == 0 else ""
+            if kind not in self._failures:
+                self._failures.add(kind)
+                say(NAME, f"{self._server.url}: {answer.message()}; what is not sent waits")
+            return False
+        self._outbox.remove(name, verdict)
+        if verdict == "refused" and answer.status not in self._refusals:
+            self._refusals.add(answer.status)
+            say(NAME, f"{self._server.url}: a profile is refused: {answer.message()}")
+        if self._failures:
+            say(NAME, f"{self._server.url}: takes profiles again")
+        self._failures.clear()
+        return True
+
+    def _say_unreadable(self) -> None:
+        for name in sorted(self._outbox.unreadable - self._unreadable):
+            say(NAME, f"{name}: cannot be read, and is left there")
+        self._unreadable |= self._outbox.unreadable
+
+
+def open_outbox(spool: Spool, waits: bool, ending: Ending) -> Outbox | None:
+    """Another process may be about to end.  Raises Failure."""
+    outbox = Outbox.open(spool)
+    taken = f"{spool.folder}: another profile-push sends from here"
+    if not outbox and not waits:
+        raise Failure(taken)
+    if not outbox:
+        say(NAME, f"{taken}: waiting for its end")
+    while not outbox and not ending.has_begun():
+        ending.wait(_LOOK_S)
+        outbox = Outbox.open(spool)
+    return outbox
+
+
+def report_before(spool: Spool, before: Counts) -> None:
+    """What an earlier run has left."""
+    waiting = spool.waiting()
+    parts = [f"{count_of(waiting, 'profile')} from before"] * bool(waiting)
+    parts += [f"so far {before.losses()}"] * bool(before.losses())
+    if parts:
+        say(NAME, f"{spool.folder}: {'; '.join(parts)}")
+
+
+def report_after(spool: Spool, before: Counts) -> bool:
+    """Returns whether all is well."""
+    everything = spool.counts()
+    now = everything.since(before)
+    losses, ever, waiting = now.losses(), everything.losses(), spool.waiting()
+    text = f"{count_of(now['sent'], 'profile')} sent" + (f", {losses}" if losses else "")
+    if ever != losses:
+        text += f" (in all runs: {ever})"
+    if waiting:
+        text += (f"; {count_of(waiting, 'profile')} not sent yet, in {spool.folder}: "
+                 f"the next run sends {'it' if waiting == 1 else 'them'}")
+    say(NAME, text)
+    return not losses and not waiting
+
+
+def send(folder: str, limit_bytes: int, request: Send) -> int:
+    """What is in the spool, to the server."""
+    ending = Ending(request.follows, request.patience_s)
+    server = Server(request.url, request.ca_file, request.tenant, request.allows_http, request.timeout_s)
+    spool = Spool(folder, limit_bytes)
+    before = spool.counts()
+    report_before(spool, before)
+    if outbox := open_outbox(spool, request.follows, ending):
+        try:
+            Sender(outbox, server, ending, request).run()
+        finally:
+            outbox.close()
+    return 0 if report_after(spool, before) else 1

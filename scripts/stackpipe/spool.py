@@ -1,0 +1,314 @@
+"""The folder in which profiles wait to be sent: bounded, and whole whenever a process is killed.
+
+  FROM-UNTIL-N.pprof.gz   profiles
+  sending/                the one that is being sent, if there is one
+  counts                  what became of all profiles, since the spool was made: a line "NAME COUNT" each
+
+A profile's name has two times in milliseconds of Unix time, of 13 digits so that names sort by age, when the profile
+begins and ends, and a number that tells profiles of the same times apart.  The file is gzip data (RFC 1952) of two
+members: one that is empty but for its comment, "stackpipe-push 1 RATE_HZ SERIES", and the profile as it came.  So
+whatever reads pprof profiles reads a spooled one.
+
+Whoever changes something holds a lock (flock(2)) on the folder for that moment, so what is unfinished under the lock was
+left by a killed process.  Whoever sends holds one on sending/ as long as it runs.  A profile moves by rename(2) alone; if
+it is lost, it is counted before it goes.
+"""
+import contextlib
+import fcntl
+import os
+import re
+import stat
+from typing import Iterator, NamedTuple
+
+from stackpipe import files
+from stackpipe.messages import Failure, bytes_of, text_of
+
+#: A larger one is none: it has to be in memory to be sent.
+MOST_PROFILE_BYTES = 1 << 30
+#: The last time that 13 digits hold, in the year 2286.
+LAST_TIME_MS = 9_999_999_999_999
+_MOST_COUNTS_BYTES = 4096
+_NAME = re.compile(r"([0-9]{13})-([0-9]{13})-(0|[1-9][0-9]{0,9})\.pprof\.gz", re.ASCII)
+# ID1 ID2 CM FLG MTIME XFL OS (RFC 1952, 2.3): deflate, FCOMMENT, no time, OS unknown.
+_MEMBER = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff"
+# The end of the comment, an empty block of deflate, CRC32 and ISIZE of nothing.
+_MEMBER_END = b"\0\x03\0\0\0\0\0\0\0\0\0"
+_CONTENT = re.compile(re.escape(_MEMBER) + rb"stackpipe-push 1 ([0-9]{1,9}) ([^\0]+)" + re.escape(_MEMBER_END) + rb"(.*)", re.DOTALL)
+#: What is counted, and how messages call it; empty: it is no loss.
+_COUNTED = {"sent": "", "dropped": "dropped as the spool was full", "refused": "refused by the server", "damaged": "half-written"}
+
+
+class SpoolName(NamedTuple):
+    """The name of a profile; in order, the oldest is the first."""
+
+    from_ms: int
+    until_ms: int
+    number: int
+
+    @property
+    def text(self) -> str:
+        """As the file is called."""
+        return f"{self.from_ms:013}-{self.until_ms:013}-{self.number}.pprof.gz"
+
+
+def parse_name(text: str) -> SpoolName | None:
+    """None unless it is exactly the text of one."""
+    match = _NAME.fullmatch(text)
+    if not match or int(match[2]) < int(match[1]) or int(match[3]) >= 1 << 32:
+        return None
+    return SpoolName(int(match[1]), int(match[2]), int(match[3]))
+
+
+class Profile(NamedTuple):
+    """What of a profile is not in its file's name."""
+
+    series: str
+    rate_hz: int  #: 0: not known
+    pprof: bytes  #: gzip data
+
+    def content(self) -> bytes:
+        """Of the file."""
+        return _MEMBER + b"stackpipe-push 1 %d " % self.rate_hz + bytes_of(self.series) + _MEMBER_END + self.pprof
+
+
+def parse_content(content: bytes) -> Profile | None:
+    """None if it was not written by Profile.content()."""
+    match = _CONTENT.fullmatch(content)
+    return Profile(text_of(match[2]), int(match[1]), match[3]) if match else None
+
+
+class Counts(dict):
+    """What became of the profiles, by the names in _COUNTED."""
+
+    def __init__(self, **counts: int):
+        super().__init__({name: counts.get(name, 0) for name in _COUNTED})
+
+    def text(self) -> str:
+        """As the file has it."""
+        return "".join(f"{name} {count}\n" for name, count in self.items())
+
+    def plus(self, other: "Counts") -> "Counts":
+        """The sum."""
+        return Counts(**{name: count + other[name] for name, count in self.items()})
+
+    def since(self, before: "Counts") -> "Counts":
+        """What has been added; somebody may have emptied the file."""
+        return Counts(**{name: max(count - before[name], 0) for name, count in self.items()})
+
+    def losses(self) -> str:
+        """ "2 dropped as the spool was full, 1 refused by the server"; empty if nothing is lost."""
+        return ", ".join(f"{self[name]} {loss}" for name, loss in _COUNTED.items() if loss and self[name])
+
+
+def parse_counts(text: str) -> Counts:
+    """What the text does not have, or not as a count, is 0."""
+    found = re.findall(r"^([a-z]+) ([0-9]{1,20})$", text, re.MULTILINE | re.ASCII)
+    return Counts(**{name: int(count) for name, count in found if name in _COUNTED and int(count) < 1 << 64})
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _profiles_in(folder: str) -> list[SpoolName]:
+    """Oldest first.  A folder that is called like a profile is left alone."""
+    with os.scandir(folder) as entries:
+        return sorted(name for entry in entries if (name := parse_name(entry.name)) and not entry.is_dir(follow_symlinks=False))
+
+
+def _size_of(path: str) -> int:
+    """0 if there is no such file."""
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _read_regular(path: str, most: int) -> bytes | None:
+    """None if it cannot be read; empty if it is no regular file, or larger."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b"" if os.path.islink(path) else None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+        os.close(descriptor)
+        return b""
+    try:
+        with open(descriptor, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _make_folder(folder: str) -> None:
+    """For its owner alone: profiles tell what a machine does."""
+    parent = os.path.dirname(folder)
+    if parent:
+        os.makedirs(parent, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+
+
+class Spool:
+    """Makes the folder if there is none.  What was left half-written is removed and counted.  All of it raises Failure or
+    OSError."""
+
+    def __init__(self, folder: str, limit_bytes: int):
+        self.folder, self._limit_bytes = folder, limit_bytes
+        self._unwritten = Counts()  # what the disk had no room for
+        _make_folder(folder)
+        _make_folder(self.path("sending"))
+        with _locked(folder):
+            self._remove_unfinished()
+
+    def path(self, name: str) -> str:
+        """Of something in it."""
+        return os.path.join(self.folder, name)
+
+    def _remove_unfinished(self) -> None:
+        damaged = 0
+        for name in os.listdir(self.folder):
+            whole = files.replaced_by(name)
+            if whole == "counts" or (whole and parse_name(whole)):
+                os.unlink(self.path(name))
+                damaged += whole != "counts"
+        self.count("damaged", damaged)
+
+    def put(self, from_ms: int, until_ms: int, content: bytes) -> int:
+        """Adds a profile, and drops the oldest ones until all fit into the limit; returns how many.  A profile that
+        alone is larger counts as dropped, and raises Failure."""
+        with _locked(self.folder):
+            most = min(self._limit_bytes, MOST_PROFILE_BYTES)
+            if len(content) > most:
+                self.count("dropped")
+                raise Failure(f"{self.folder}: a profile of {len(content)} bytes is dropped: there is room for {most}")
+            dropped = self._make_room(len(content))
+            with files.Draft(self.path(self._free_name(from_ms, until_ms)), is_new=True) as draft:
+                draft.file.write(content)
+                draft.keep(on_disk=True)
+            return dropped
+
+    def _free_name(self, from_ms: int, until_ms: int) -> str:
+        name = SpoolName(from_ms, until_ms, 0)
+        while os.path.lexists(self.path(name.text)) or os.path.lexists(self.path(f"sending/{name.text}")):
+            name = name._replace(number=name.number + 1)
+        return name.text
+
+    def _make_room(self, wanted: int) -> int:
+        waiting = _profiles_in(self.folder)
+        total = wanted + sum(_size_of(self.path(name.text)) for name in waiting)
+        total += sum(_size_of(self.path(f"sending/{name.text}")) for name in _profiles_in(self.path("sending")))
+        dropped = 0
+        for name in waiting:
+            if total <= self._limit_bytes:
+                break
+            total -= _size_of(self.path(name.text))
+            self.count("dropped")
+            os.unlink(self.path(name.text))
+            dropped += 1
+        return dropped
+
+    def counts(self) -> Counts:
+        """Since the spool was made."""
+        return parse_counts(text_of(_read_regular(self.path("counts"), _MOST_COUNTS_BYTES) or b"")).plus(self._unwritten)
+
+    def waiting(self) -> int:
+        """How many profiles there are, the one that is being sent among them."""
+        return len(_profiles_in(self.folder)) + len(_profiles_in(self.path("sending")))
+
+    def count(self, what: str, more: int = 1) -> None:
+        """Under the lock.  A full disk must not keep profiles from being removed: it is written with the next, and told
+        at the end."""
+        if not more:
+            return
+        self._unwritten[what] += more
+        with contextlib.suppress(OSError, Failure), files.Draft(self.path("counts"), is_new=True) as draft:
+            draft.file.write(self.counts().text().encode())
+            draft.keep()
+            self._unwritten = Counts()
+
+
+class Outbox:
+    """The side of a spool from which profiles are sent: one process at a time.  What a killed one left in sending/ waits
+    again."""
+
+    def __init__(self, spool: Spool, lock: int):
+        self._spool, self._lock = spool, lock
+        self._known: list[SpoolName] = []  # may have been dropped since
+        self.unreadable: set[str] = set()  #: names of those that could not be read, and are left where they are
+        with _locked(spool.folder):
+            for name in _profiles_in(spool.path("sending")):
+                self._move(name, is_claimed=False)
+
+    @classmethod
+    def open(cls, spool: Spool) -> "Outbox | None":
+        """None if another process has it."""
+        lock = os.open(spool.path("sending"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        return cls(spool, lock)
+
+    def close(self) -> None:
+        """Another process may have it."""
+        os.close(self._lock)
+
+    def _sending(self, name: SpoolName) -> str:
+        return self._spool.path(f"sending/{name.text}")
+
+    def _move(self, name: SpoolName, is_claimed: bool) -> bool:
+        """To sending/, or back; False if it is gone."""
+        places = [self._spool.path(name.text), self._sending(name)]
+        try:
+            os.rename(*places if is_claimed else reversed(places))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _claim_oldest(self) -> SpoolName | None:
+        while True:
+            if not self._known:
+                self._known = [name for name in _profiles_in(self._spool.folder) if name.text not in self.unreadable]
+            if not self._known:
+                return None
+            name = self._known.pop(0)
+            with _locked(self._spool.folder):
+                if self._move(name, is_claimed=True):
+                    return name  # and else it has been dropped
+
+    def take(self) -> tuple[SpoolName, Profile] | None:
+        """The oldest profile, which nobody drops until it has been dealt with.  One of which nothing can be made is
+        removed and counted."""
+        while name := self._claim_oldest():
+            content = _read_regular(self._sending(name), MOST_PROFILE_BYTES)
+            profile = parse_content(content) if content is not None else None
+            if profile:
+                return name, profile
+            if content is None:
+                self.unreadable.add(name.text)
+                self.give_back(name, is_next=False)
+            else:
+                self.remove(name, "damaged")
+        return None
+
+    def remove(self, name: SpoolName, count: str) -> None:
+        """It was sent, refused, or is damaged."""
+        with _locked(self._spool.folder):
+            os.unlink(self._sending(name))  # first: what has arrived is not to be sent again
+            self._spool.count(count)
+
+    def give_back(self, name: SpoolName, is_next: bool = True) -> None:
+        """It waits on, in its place."""
+        with _locked(self._spool.folder):
+            self._move(name, is_claimed=False)
+        if is_next:
+            self._known.insert(0, name)
