@@ -15,9 +15,8 @@
 
 int main() {
   std::string tables;
-  for (const pe::Tool* tool :
-       {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu, &pe::kPeRecord,
-        &pe::kPeSymbolize, &pe::kStackfold, &pe::kStacktop})
+  for (const pe::Tool* tool : {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu,
+                               &pe::kPeRecord, &pe::kPeSymbolize, &pe::kStackfold, &pe::kStacktop})
     tables += (tables.empty() ? "[" : ",\n") + pe::option_table(*tool);
   tables += "]\n";
   const bool is_written = std::fputs(tables.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
