@@ -57,8 +57,8 @@ bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) noex
 std::size_t HistoryRecorder::try_match(std::size_t number) noexcept {
   const std::size_t match = candidates_ - 1;
   const std::size_t total = number + 1 + match;
-  if (total >
-      out_.size()) {  // and so is each later match: looking for them costs the square of the depth
+  if (total > out_.size()) {
+    // Later matches would have as many frames: looking for them costs the square of the depth.
     candidates_ = 0;
     return 0;
   }
