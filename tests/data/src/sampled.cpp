@@ -46,6 +46,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <latch>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -116,10 +117,12 @@ void eight() {
   void (*const spinners[])(std::uint64_t) = {spin_1, spin_2, spin_3, spin_4,
                                              spin_5, spin_6, spin_7, spin_8};
   std::vector<std::thread> threads;
+  std::latch all{8};  // a reader needs time for their names
   for (unsigned n = 1; n <= 8; ++n)
-    threads.emplace_back([n, &spinners] {
+    threads.emplace_back([n, &spinners, &all] {
       pthread_setname_np(pthread_self(), ("t" + std::to_string(n)).c_str());
       spinners[n - 1](n * 40000);
+      all.arrive_and_wait();
     });
   for (std::thread& thread : threads)
     thread.join();
