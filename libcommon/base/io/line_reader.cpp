@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "base/io/line_reader.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
+
+#include "base/error.h"
 
 namespace pe {
 namespace {
 constexpr std::size_t kBlockBytes = 256 * 1024;  // larger ones leave the L2 cache
 }
 
-LineReader::LineReader(Input& input) : input_(input), buffer_(kBlockBytes) {}
+LineReader::LineReader(Input& input, std::size_t longest_bytes)
+    : input_(input), longest_bytes_(longest_bytes), buffer_(kBlockBytes) {}
 
 std::optional<std::string_view> LineReader::next() {
   std::size_t scanned = 0;  // bytes after begin_ known to hold no newline
@@ -43,6 +48,9 @@ bool LineReader::fill() {
     end_ -= begin_;
     begin_ = 0;
   }
+  if (end_ > longest_bytes_)
+    throw Error(fmt::format("{}: line {} has more than {} bytes", input_.name(), line_number_ + 1,
+                            longest_bytes_));
   if (end_ == buffer_.size())
     buffer_.resize(2 * buffer_.size());
   const std::size_t n = input_.read(std::as_writable_bytes(std::span(buffer_).subspan(end_)));

@@ -1,4 +1,6 @@
-// Lines of any length, without a copy of those that fit the buffer.
+// Lines of an input, without a copy of those that fit the buffer.
+//
+// A line has a greatest length: 100 KB of compressed text can be one line of gigabytes.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,11 +17,13 @@ namespace pe {
 /// lacks one still counts.  Memory: one block, or the longest line.
 class LineReader {
  public:
+  static constexpr std::size_t kLongestBytes = std::size_t{256} << 20;  ///< a stack of 4M frames
+
   /// `input` must outlive the reader.
-  explicit LineReader(Input& input);
+  explicit LineReader(Input& input, std::size_t longest_bytes = kLongestBytes);
 
   /// The next line, or nullopt at the end.  The view dies with the next call.
-  /// Throws Error if the input cannot be read.
+  /// Throws Error if the input cannot be read, or a line is longer than `longest_bytes`.
   std::optional<std::string_view> next();
 
   /// Of the line that next() returned last, counted from 1.
@@ -32,6 +36,7 @@ class LineReader {
   bool fill();
 
   Input& input_;
+  std::size_t longest_bytes_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
   bool at_end_ = false;

@@ -42,6 +42,16 @@ BOOST_AUTO_TEST_CASE(lines_longer_than_any_buffer_come_whole) {
              (std::vector<std::string>{"a", longest, "b" + longest}));
 }
 
+BOOST_AUTO_TEST_CASE(refuses_a_line_that_is_too_long) {
+  const pe::testing::TempDir dir;
+  auto input = pe::Input::open(dir.file("lines", "a\n" + std::string(1'000'000, 'x')), -1);
+  pe::LineReader reader(input, 500'000);
+  BOOST_TEST(reader.next().value() == "a");
+  BOOST_CHECK_EXCEPTION(reader.next(), pe::Error, [](const pe::Error& e) {
+    return std::string_view(e.what()).ends_with("/lines: line 2 has more than 500000 bytes");
+  });
+}
+
 BOOST_AUTO_TEST_CASE(names_the_file_that_is_missing_or_a_folder) {
   const auto is = [](const char* text) {
     return [text](const pe::Error& e) { return std::string_view(e.what()) == text; };
