@@ -12,12 +12,17 @@ namespace std {
 // In the form of libstdc++'s own declarations, which clang wants the first one to have.
 __attribute__((noreturn)) void __throw_length_error(const char* /*what*/);
 __attribute__((noreturn)) void __throw_out_of_range_fmt(const char* /*format*/, ...);
+__attribute__((noreturn)) void __throw_bad_alloc();
+__attribute__((noreturn)) void __throw_bad_array_new_length();
 __attribute__((noreturn)) void __glibcxx_assert_fail(const char* /*file*/, int /*line*/,
                                                      const char* /*caller*/,
                                                      const char* /*condition*/) noexcept;
 
 void __throw_length_error(const char* /*what*/) { __builtin_trap(); }
 void __throw_out_of_range_fmt(const char* /*format*/, ...) { __builtin_trap(); }
+// clang 19 keeps the growing of a vector that never grows.
+void __throw_bad_alloc() { __builtin_trap(); }
+void __throw_bad_array_new_length() { __builtin_trap(); }
 
 // Headers call it where _GLIBCXX_ASSERTIONS is defined, as distributions and newer mesons do.
 void __glibcxx_assert_fail(const char* /*file*/, int /*line*/, const char* /*caller*/,
