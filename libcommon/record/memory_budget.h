@@ -3,7 +3,9 @@
 // A stack that its copy cuts is continued from the process, and code without tables is read there.
 // What that costs depends on the program: stacks of a megabyte, goroutines, a thousand samples a
 // second.  Beyond the budget nothing is read, and that is counted.  Reading 1 MiB takes some 0.1
-// ms, so all of it is 6 % of a CPU. SPDX-License-Identifier: MIT
+// ms; keeping it for its sample costs more.  All of the budget is half of a CPU (measured: stacks
+// of 5 MiB at 997 Hz, Linux 6.18).
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>

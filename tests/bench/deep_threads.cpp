@@ -3,7 +3,8 @@
 // Usage: deep_threads THREADS SECONDS
 //
 // Each thread calls and returns at random between 100 and 300 frames of some 300 bytes, up to 90
-// KB, without frame pointers. SPDX-License-Identifier: MIT
+// KB, without frame pointers.
+// SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
 #include <chrono>

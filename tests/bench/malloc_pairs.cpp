@@ -5,7 +5,8 @@
 // Each thread goes down through functions that are chosen at random (VARIETY of 1 to 8 in each
 // level, 8 by default) and does some pairs there: frees one of 256 blocks, and allocates 16 to 512
 // bytes instead.  Prints nanoseconds of processor time a pair.  To be run alone and with the
-// library of malloctrace. SPDX-License-Identifier: MIT
+// library of malloctrace.
+// SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
 #include <array>

@@ -7,7 +7,8 @@
 // each way of profiling, a row: the median over the rounds of how much more CPU time the thread
 // took than in the work without before it, with the interval in which the true median is with 95 %
 // (order statistics), the CPU time of the library's thread, and the samples.  The stream goes to
-// /dev/null. SPDX-License-Identifier: MIT
+// /dev/null.
+// SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stackpipe/sigprof.h>

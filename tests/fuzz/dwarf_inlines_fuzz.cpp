@@ -1,5 +1,6 @@
 // Any bytes as an image with debug information: a look-up ends, soon, with frames that are bounded,
-// and says the same whatever was looked up before it. SPDX-License-Identifier: MIT
+// and says the same whatever was looked up before it.
+// SPDX-License-Identifier: MIT
 #include <array>
 #include <cstdlib>
 #include <string>

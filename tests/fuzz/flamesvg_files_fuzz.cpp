@@ -1,5 +1,6 @@
 // The small files that flamesvg takes: what they add to a page is what was checked, and each line
-// is known or counted. SPDX-License-Identifier: MIT
+// is known or counted.
+// SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
 #include <string>

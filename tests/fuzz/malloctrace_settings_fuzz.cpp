@@ -1,5 +1,6 @@
 // Any text as settings: what comes out is within its bounds, and written down again it reads the
-// same. SPDX-License-Identifier: MIT
+// same.
+// SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>
 

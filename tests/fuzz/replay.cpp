@@ -2,7 +2,8 @@
 //
 // Usage: replay FOLDER   (FOLDER/fuzz/TARGET/, which tests/fuzz/seeds.py unpacks, and
 // FOLDER/stackfold/TARGET/).  A seed that breaks a property ends the program; its name is the last
-// line.  Exit 1: a target has no seeds, or seeds no target. SPDX-License-Identifier: MIT
+// line.  Exit 1: a target has no seeds, or seeds no target.
+// SPDX-License-Identifier: MIT
 #include "fuzz/replay.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Hints out of a user's file: what is taken is a rule, and what is shown of it and of a hostile
-// name is harmless to a terminal. SPDX-License-Identifier: MIT
+// name is harmless to a terminal.
+// SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>
 #include <string_view>

@@ -8,7 +8,8 @@
 //     site ALLOCATED_BYTES COUNT LIVE_BYTES LIVE_COUNT PEAK_BYTES TEMPORARY FRAME;FRAME...
 // with the outermost frame first, as file+offset; and at last "command", its processor time and
 // memory. To standard error, or to the file that HEAP_DUMP names; without sites if HEAP_DUMP_BRIEF
-// is set.  The status is the command's. SPDX-License-Identifier: MIT
+// is set.  The status is the command's.
+// SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>

@@ -6,7 +6,8 @@
 // Settings: hz, clock, stack, ring, follow (inprocess/sampler/settings.h); name, tid: the threads
 // that are wanted.  A sample's weight is its time in nanoseconds.  To standard error: "name number"
 // lines of the collector's counts, and a line "thread PID TID NAME SAMPLES WEIGHT" for each thread.
-// The status is the command's. SPDX-License-Identifier: MIT
+// The status is the command's.
+// SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
 // Profiles that are a call tree in lines, or refer to parts of it: GHC, VTune, Visual Studio,
-// xctrace. SPDX-License-Identifier: MIT
+// xctrace.
+// SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 #include <string>
 

@@ -6,7 +6,8 @@
 //
 // Processes are untrusted.  What they have written is copied and checked, what contradicts itself
 // is counted as damaged; of what they say, only that the samples of a process are its own is
-// certain. SPDX-License-Identifier: MIT
+// certain.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>

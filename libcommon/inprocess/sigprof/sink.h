@@ -4,7 +4,8 @@
 // No more is written at once than a pipe with room takes without waiting (PIPE_BUF), so that a
 // reader that stands still is noticed.  A program that closes all descriptors, as daemons do,
 // closes this one, too, and its number may be another file's then: that is noticed, and left alone.
-// SIGPIPE and SIGXFSZ must be blocked in the calling thread. SPDX-License-Identifier: MIT
+// SIGPIPE and SIGXFSZ must be blocked in the calling thread.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,8 @@
 // Functions of one file only (static, or in an anonymous namespace) have no linkage name, which
 // would tell, so that the namespaces, classes and functions around their declaration must.  libdw
 // does not say what an entry stands in; where scopes begin and end is noted when the functions of a
-// unit are listed. SPDX-License-Identifier: MIT
+// unit are listed.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <elfutils/libdw.h>

@@ -6,7 +6,8 @@
 // like any other: with the part of .debug_addr that is its own, and (DWARF 4) that of
 // .debug_ranges.  What its ranges are relative to, the skeleton's DW_AT_low_pc, is not in it;
 // instead addresses in the copy are less by that: `bias`. Source: DWARF 5, 3.1.2 "Skeleton
-// Compilation Unit Entries", 7.3.2 "Split DWARF Object Files". SPDX-License-Identifier: MIT
+// Compilation Unit Entries", 7.3.2 "Split DWARF Object Files".
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

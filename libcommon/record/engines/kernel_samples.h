@@ -1,6 +1,7 @@
 // The samples of the kernel's unwinder as PERF_RECORD_SAMPLEs, as the kernel would have written
 // them (perf_event_open(2)): with a call chain where it has walked the stack, else with the
-// registers and the piece of the stack that it passed on. SPDX-License-Identifier: MIT
+// registers and the piece of the stack that it passed on.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

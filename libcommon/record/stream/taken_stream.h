@@ -5,7 +5,8 @@
 // What a process has mapped, if whoever took the samples did not know, is read again when the size
 // of it all has changed (which loading a library does), when it becomes another program, when a
 // sample's instruction lies outside of everything known, and else every kRereadNs.  That takes a
-// twentieth of the time at most. SPDX-License-Identifier: MIT
+// twentieth of the time at most.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>

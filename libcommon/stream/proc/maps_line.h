@@ -1,5 +1,6 @@
 // A line of /proc/PID/maps (proc(5)).  Nothing is allocated: a process may read its own lines where
-// it must not. SPDX-License-Identifier: MIT
+// it must not.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,8 @@
 //
 // Source: Go's src/runtime/symtab.go and runtime2.go (pcHeader, _func, step), versions 1.18
 // and 1.20 of the layout.  Programs of older compilers have none of this.  Everything may be
-// hostile. SPDX-License-Identifier: MIT
+// hostile.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 //
 // Two numberings meet here: a walk counts frames from the innermost (0), a history from the
 // outermost.  A walk's frame i that is the history's frame `match` has i - k inside it at match +
-// k. SPDX-License-Identifier: MIT
+// k.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>

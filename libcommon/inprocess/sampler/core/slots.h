@@ -1,5 +1,6 @@
 // Slots of the table of threads (see inprocess/sampler/layout.h): taken, timed, given back.  For
-// handlers. SPDX-License-Identifier: MIT
+// handlers.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>

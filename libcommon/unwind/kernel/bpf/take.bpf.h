@@ -1,5 +1,6 @@
 // Takes the current thread's user stacks: from its last ones, if their words still stand, or by
-// walking. SPDX-License-Identifier: MIT
+// walking.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include "unwind/kernel/bpf/compare.bpf.h"

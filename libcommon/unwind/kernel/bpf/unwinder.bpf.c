@@ -1,5 +1,6 @@
 // The programs: on a counter's samples, on switches of tasks, and on processes' beginnings and
-// ends. SPDX-License-Identifier: MIT
+// ends.
+// SPDX-License-Identifier: MIT
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
 #include "unwind/kernel/bpf/wakers.bpf.h"
