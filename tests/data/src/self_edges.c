@@ -81,20 +81,23 @@ static int run_plugin(char** files) {
   return 0;
 }
 
-NOINLINE void descend(int levels) {
+/* Samples where the stack is deep: a tick may also meet the start and the stop. */
+NOINLINE sp_sigprof_counts descend(int levels, const char* file) {
   volatile char frame[1000];
+  sp_sigprof_counts counts;
   frame[0] = 1;
-  if (levels > 0)
-    descend(levels - 1);
-  else
+  if (levels > 0) {
+    counts = descend(levels - 1, file);
+  } else {
+    start(file, 8192);
     spin_deep();
+    counts = stop();
+  }
   sink = (unsigned long)frame[0];
+  return counts;
 }
 static int run_deep(char** files) {
-  sp_sigprof_counts counts;
-  start(files[0], 8192);
-  descend(50);
-  counts = stop();
+  const sp_sigprof_counts counts = descend(50, files[0]);
   require(counts.samples > 3, "no samples");
   require(counts.cut_samples == counts.samples, "not all of them are cut");
   return 0;
