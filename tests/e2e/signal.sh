@@ -118,8 +118,8 @@ echo wait >>"$dir/many/run"
 grep -Eq 'descriptors|too many open files|could not load' "$dir/err" && fail "few descriptors: $(cat "$dir/err")"
 fold "$dir/many.pe" >"$dir/folded"
 at_least 'whole stacks with few descriptors, %' 90 "$(share '^w[0-9]*;_start;.*;main;work;' "$dir/folded")"
-expect 'programs seen with few descriptors' 40 "$(grep -o '^w[0-9]*;' "$dir/folded" | sort -u | wc -l)"
-
+# The shell, its 40 children and what they become: all were taken in, though a tick may not have met each of them.
+said '; 81 programs and forked processes(;|$)'
 # A program that would not start behind another library is begun without ours.
 printf 'int main(void) { return 5; }\n' >"$dir/main.c"
 fake_sanitizer sampler_preload "$dir/main.c" "$dir/sanitized"
@@ -167,7 +167,7 @@ for what in '' tsc; do
   for clock in cpu wall; do
     # shellcheck disable=SC2086 # no argument at all
     record -F 499 --clock $clock -o "$dir/strict.pe" -- "$dir/strict" $what; expect "strict, clock $clock: status" 3 $?
-    fold "$dir/strict.pe" >"$dir/folded"
+    fold "$dir/strict.pe" | grep -v '_clockjoin_ex;' >"$dir/folded"  # one of the threads may end long before the other
     at_least "strict, clock $clock: in spin, %" 80 "$(share '^strict;.*;spin' "$dir/folded")"
   done
 done
