@@ -1,6 +1,6 @@
 #!/bin/sh
 # In a bare Debian with our packages in /packages: installs them, uses what was installed as users do, and removes it.
-# scripts/check-deb runs it there, as root.
+# scripts/dev/check-deb runs it there, as root.
 set -u
 failed=0
 fail() { echo "FAILED: $*"; failed=1; }

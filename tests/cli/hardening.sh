@@ -6,7 +6,7 @@ build=$1 source=$2 is_fortified=$3 failed=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
 # That of malloctrace has no stack protector: see tools/meson.build.
-check() { "$source/scripts/check-hardening" --no-stack-protector libmalloctrace_preload.so "$@"; }
+check() { "$source/scripts/dev/check-hardening" --no-stack-protector libmalloctrace_preload.so "$@"; }
 
 DESTDIR=$dir/root meson install -C "$build" --no-rebuild --quiet >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
 find "$dir/root" -type f | while read -r file; do
@@ -15,7 +15,7 @@ done >"$dir/files"
 for name in flamediff flamesvg malloctrace offcpu pe-record pe-symbolize stackfold stacktop libmalloctrace_preload.so libsampler_preload.so libstackpipe-sigprof.so.0.1.0; do
   grep -q "/$name\$" "$dir/files" || fail "$name is not installed"
 done
-xargs -d '\n' "$source/scripts/check-hardening" --no-stack-protector libmalloctrace_preload.so <"$dir/files" || fail 'not hardened'
+xargs -d '\n' "$source/scripts/dev/check-hardening" --no-stack-protector libmalloctrace_preload.so <"$dir/files" || fail 'not hardened'
 
 # Which of our files are compiled with _FORTIFY_SOURCE: all but those of the libraries for other programs.
 python3 - "$build/compile_commands.json" "$is_fortified" <<'END' || fail 'not fortified'

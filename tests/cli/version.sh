@@ -21,15 +21,15 @@ done
 # Trees with the script: of a repository, of its archive, unpacked somewhere, and within another repository.
 git() { command git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main "$@"; }
 expect() {  # WHAT TREE COMMIT
-  said=$("$2/scripts/source-commit") || fail "$1: exit $?"
+  said=$("$2/scripts/dev/source-commit") || fail "$1: exit $?"
   [ "$said" = "$3" ] || fail "$1: '$said', not '$3'"
 }
 tree=$dir/tree
-mkdir -p "$tree/scripts" "$dir/unpacked"
+mkdir -p "$tree/scripts/dev" "$dir/unpacked"
 # Our own tree may be an unpacked archive, in which the commit stands.
 # shellcheck disable=SC2016 # git-archive(1) finds it
-sed "s/^archived=.*/archived='\$Format:%H\$'/" "$source/scripts/source-commit" >"$tree/scripts/source-commit"
-chmod +x "$tree/scripts/source-commit"
+sed "s/^archived=.*/archived='\$Format:%H\$'/" "$source/scripts/dev/source-commit" >"$tree/scripts/dev/source-commit"
+chmod +x "$tree/scripts/dev/source-commit"
 cp "$source/.gitattributes" "$tree/"
 git init -q "$tree"
 git -C "$tree" add .

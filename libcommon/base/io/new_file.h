@@ -2,7 +2,7 @@
 //
 // Anybody may have put a symbolic link, a FIFO or a file of their own at a name that they could
 // guess.  So a new file starts with a random name in the folder of the result, by O_EXCL, and
-// rename(2) then replaces what has the result's name, without opening it.  scripts/check-files
+// rename(2) then replaces what has the result's name, without opening it.  scripts/dev/check-files
 // finds every other way in the sources.
 // SPDX-License-Identifier: MIT
 #pragma once

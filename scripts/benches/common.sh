@@ -1,6 +1,6 @@
-# Sourced by scripts/bench-*, in sh or bash: the release build, and figures that scripts/bench puts into its table.
+# Sourced by the benches, in sh or bash: the release build, and figures that scripts/bench puts into its table.
 # shellcheck shell=sh
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$root/build-bench
 # shellcheck disable=SC2034 # of those that source this
 tools=$folder/tools
