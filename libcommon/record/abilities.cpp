@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/io/input.h"
 #include "inprocess/sampler/layout.h"
@@ -114,15 +115,14 @@ void add_ptrace(Abilities& found) {
 }
 
 void add_signals(Abilities& found) {
-  constexpr std::uint64_t kSecondNs = 1'000'000'000;
   const std::string why_not = why_no_signals();
   found.has_signals = why_not.empty();
-  found.lines.push_back({"signals: commands sample themselves", found.has_signals ? kYes : kNo,
-                         found.has_signals
-                             ? fmt::format("--engine signal; CPU time up to {} Hz",
-                                           std::min<std::uint64_t>(kSecondNs / inprocess::tick_ns(),
-                                                                   inprocess::kMostHz))
-                             : why_not});
+  found.lines.push_back(
+      {"signals: commands sample themselves", found.has_signals ? kYes : kNo,
+       found.has_signals ? fmt::format("--engine signal; CPU time up to {} Hz",
+                                       std::min<std::uint64_t>(kNsPerSecond / inprocess::tick_ns(),
+                                                               inprocess::kMostHz))
+                         : why_not});
 }
 
 void add_limits(Abilities& found) {

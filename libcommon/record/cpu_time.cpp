@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/clock.h"
 #include "base/io/input.h"
 #include "stream/proc/thread_state.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 /// /proc counts in such ticks.
 std::uint64_t tick_ns() {
-  return kCpuSecondNs / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  return kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace
@@ -34,8 +35,7 @@ std::optional<std::uint64_t> process_cpu_ns(pid_t pid) {
   timespec time{};
   if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
     return std::nullopt;
-  return static_cast<std::uint64_t>(time.tv_sec) * kCpuSecondNs +
-         static_cast<std::uint64_t>(time.tv_nsec);
+  return ns_of(time);
 }
 
 std::uint64_t children_cpu_ns(pid_t pid) {
@@ -61,7 +61,7 @@ std::uint64_t ended_children_cpu_ns() {
   constexpr std::uint64_t kMicrosecondNs = 1000;
   const auto seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec;
   const auto microseconds = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-  return static_cast<std::uint64_t>(seconds) * kCpuSecondNs +
+  return static_cast<std::uint64_t>(seconds) * kNsPerSecond +
          static_cast<std::uint64_t>(microseconds) * kMicrosecondNs;
 }
 

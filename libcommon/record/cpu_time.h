@@ -9,8 +9,6 @@
 
 namespace pe::record {
 
-inline constexpr std::uint64_t kCpuSecondNs = 1'000'000'000;  ///< a second of CPU time
-
 /// Of a thread (/proc/TID/schedstat); nullopt if it is gone.
 std::optional<std::uint64_t> thread_cpu_ns(pid_t tid);
 

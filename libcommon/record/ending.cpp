@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "record/stream/drain.h"
+#include "base/clock.h"
 
 namespace pe::record {
 namespace {
@@ -69,13 +69,13 @@ void Ending::look_while_waiting() {
 
 /// For poll(2).
 int Ending::patience_ms() const {
-  constexpr std::uint64_t kMillisecondNs = 1'000'000, kLongestMs = 3'600'000;
+  constexpr std::uint64_t kLongestMs = 3'600'000;
   std::optional<std::uint64_t> wait_ns = stopped_ns_ == 0 ? left_ns() : std::nullopt;
   if (stopped_ns_ != 0 && tell_stall_)
     wait_ns = kStallNs - std::min(kStallNs, monotonic_ns() - stopped_ns_);
   if (!wait_ns)
     return -1;
-  return static_cast<int>(std::min(*wait_ns / kMillisecondNs + 1, kLongestMs));
+  return static_cast<int>(std::min(*wait_ns / kNsPerMs + 1, kLongestMs));
 }
 
 bool Ending::wait_for_room(int fd) {

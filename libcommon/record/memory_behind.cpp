@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "record/stream/drain.h"
+#include "base/clock.h"
 #include "stream/proc/memory.h"
 
 namespace pe::record {

@@ -11,18 +11,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clock.h"
+
 namespace pe::record {
 
 class MemoryBudget {
  public:
   /// Whether something may be read now; counts if not.
   bool allows(std::uint64_t now_ns) noexcept {
-    constexpr std::uint64_t kSecond = 1'000'000'000;
     const std::uint64_t passed_ns = now_ns > last_ns_ ? now_ns - last_ns_ : 0;
     last_ns_ += passed_ns;
-    const std::uint64_t regained = passed_ns >= kSecond
-                                       ? kBytesPerSecond
-                                       : passed_ns * (kBytesPerSecond >> 10U) / (kSecond >> 10U);
+    const std::uint64_t regained =
+        passed_ns >= kNsPerSecond ? kBytesPerSecond
+                                  : passed_ns * (kBytesPerSecond >> 10U) / (kNsPerSecond >> 10U);
     spent_bytes_ -= regained < spent_bytes_ ? regained : spent_bytes_;
     const bool may_read = spent_bytes_ < kBytesPerSecond;
     refused_ += may_read ? 0 : 1;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "record/stream/drain.h"
+#include "base/clock.h"
 
 namespace pe::record {
 

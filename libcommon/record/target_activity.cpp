@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/cli/run.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
@@ -27,8 +28,7 @@ std::uint64_t since(std::optional<std::uint64_t> now_ns, std::uint64_t before_ns
 
 /// "12.3 ms", "1.23 s".
 std::string duration_text(std::uint64_t ns) {
-  constexpr double kNsPerMs = 1e6, kNsPerSecond = 1e9;
-  return ns < kCpuSecondNs ? fmt::format("{:.3g} ms", static_cast<double>(ns) / kNsPerMs)
+  return ns < kNsPerSecond ? fmt::format("{:.3g} ms", static_cast<double>(ns) / kNsPerMs)
                            : fmt::format("{:.2f} s", static_cast<double>(ns) / kNsPerSecond);
 }
 
@@ -125,7 +125,7 @@ std::uint64_t period_ns_of(const perf_event_attr& attr) {
       attr.type == PERF_TYPE_HARDWARE && attr.config == PERF_COUNT_HW_CPU_CYCLES;
   if (!is_clock && !is_cycles)
     return 0;
-  return attr.freq != 0 ? kCpuSecondNs / std::max<std::uint64_t>(attr.sample_freq, 1)
+  return attr.freq != 0 ? kNsPerSecond / std::max<std::uint64_t>(attr.sample_freq, 1)
                         : attr.sample_period;
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/quote.h"
@@ -150,11 +151,10 @@ std::optional<std::uint64_t> read_duration(const CommandLine& line) {
       refuse_value("--duration", "not a number of seconds", value);
     nanoseconds = *parsed;
   }
-  constexpr std::uint64_t kSecond = 1'000'000'000;
   constexpr std::uint64_t kMaxSeconds = 10ULL * 365 * 24 * 3600;
-  if (!whole || *whole > kMaxSeconds || *whole * kSecond + nanoseconds == 0)
+  if (!whole || *whole > kMaxSeconds || *whole * kNsPerSecond + nanoseconds == 0)
     refuse_value("--duration", "not a number of seconds", value);
-  return *whole * kSecond + nanoseconds;
+  return *whole * kNsPerSecond + nanoseconds;
 }
 
 std::optional<std::size_t> read_ring_pages(const CommandLine& line) {

@@ -9,13 +9,13 @@
 #include <span>
 
 #include "base/cli/run.h"
+#include "base/clock.h"
 #include "stream/proc/maps.h"
 
 namespace pe::record {
 namespace {
 
 constexpr std::uint64_t kWakeNs = 250'000'000;
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 bool has_ended(pid_t tid, const Fd& pidfd) {
   if (pidfd) {
@@ -90,8 +90,7 @@ Ended watch(const WatchRequest& request,
     std::uint64_t wait_ns = wanted_ns.value_or(kWakeNs);
     if (const auto left_ns = request.ending.left_ns())
       wait_ns = std::min(wait_ns, *left_ns);
-    const timespec wait{static_cast<time_t>(wait_ns / kSecondNs),
-                        static_cast<long>(wait_ns % kSecondNs)};
+    const timespec wait = timespec_of(wait_ns);
     ::ppoll(polled.data(), polled.size(), &wait, nullptr);
     wanted_ns = on_wake();
     // The counter that owns a ring hangs up for good when its thread has ended, though

@@ -210,7 +210,7 @@ class LiveCheck {
       see(next->record);
   }
   [[nodiscard]] std::optional<std::uint64_t> wait_ns() const {
-    return pace_.wait_ns(record::monotonic_ns());
+    return pace_.wait_ns(monotonic_ns());
   }
   [[nodiscard]] const Check& check() const noexcept { return check_; }
 
@@ -268,7 +268,7 @@ void check_command(const std::vector<std::string>& command, std::size_t cut_byte
                                      .ring_fds = counters.ring_fds(),
                                      .reader_fd = -1};
   record::watch(request, [&] {
-    const std::uint64_t now_ns = record::monotonic_ns();
+    const std::uint64_t now_ns = monotonic_ns();
     live.pass(counters.rings(), last_pass_ns);
     last_pass_ns = now_ns;
     return live.wait_ns();

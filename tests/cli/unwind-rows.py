@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Every row of the machine's libraries is what readelf says, and so are the rules made of them.
 
-Usage: unwind-rows.py DUMP_ROWS FILE...   (a FILE may be a pattern: the last file that matches)
+Usage: unwind-rows.py DUMP_ROWS FILE... [--all FILE...]
+
+A FILE may be a pattern: the last file that matches.  Those after --all are looked at with PE_ALL in the environment.
 """
 import glob
+import os
 import re
 import subprocess
 import sys
@@ -113,6 +116,9 @@ def compare(dump_rows, file):
 
 
 dump, *files = sys.argv[1:]
+if "--all" in files:
+    at = files.index("--all")
+    files[at:] = files[at + 1:] if "PE_ALL" in os.environ else []
 found = [sorted(glob.glob(file))[-1:] for file in files]
 if not all(found):
     sys.exit(f"not installed: {[file for file, match in zip(files, found) if not match]}")

@@ -10,7 +10,7 @@ set_clock $day
 now=$(date +%s)
 at_least 'the library: seconds ahead' $day $(($(wall date +%s) - now))
 set_clock 0
-"$PE_WORKLOAD" shares 600 & target=$!
+"$PE_WORKLOAD" lazy 600 & target=$!
 while :; do sleep 0.01; done & waiter=$!
 
 # while_running SHIFT FILE COMMAND...: the clock is set when the file is there

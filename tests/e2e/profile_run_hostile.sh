@@ -90,7 +90,7 @@ xmllint --noout picture || fail 'in place of a link: no picture'
 expect 'the file that the link led to' precious "$(cat linked.svg)"
 
 # Two that watch in one folder.
-"$PE_WORKLOAD" shares 20 &
+"$PE_WORKLOAD" lazy 20 &
 target=$!
 pr watch --output w --pid $target --interval 1 --duration 4 2>first &
 until compgen -G 'w/watch/.chunk-*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.05; done

@@ -32,7 +32,7 @@ mkdir taken
 server=$!
 await '[ -e taken/port ]'
 url=http://127.0.0.1:$(cat taken/port)
-"$PE_WORKLOAD" shares 100 &
+"$PE_WORKLOAD" lazy 100 &
 target=$!
 
 begin_watch w --push-label env=e2e

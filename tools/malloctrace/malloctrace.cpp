@@ -12,6 +12,7 @@
 #include "base/cli/child.h"
 #include "base/cli/progress.h"
 #include "base/cli/stop_signals.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
@@ -23,7 +24,6 @@
 #include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
 #include "record/own_cost.h"
-#include "record/stream/drain.h"
 #include "record/watch.h"
 
 namespace pe {
@@ -119,19 +119,18 @@ Ended Trace::watch() {
   const std::vector<int> fds{processes_.fd(), snapshots_.fd()};
   record::Ending ending(signals_, std::nullopt);
   malloctrace::Interrupts interrupts(child_);
-  ending.bear_signals_by([&](const StopSignal& signal) {
-    return interrupts.goes_on_after(signal, record::monotonic_ns());
-  });
+  ending.bear_signals_by(
+      [&](const StopSignal& signal) { return interrupts.goes_on_after(signal, monotonic_ns()); });
   const record::WatchRequest request{.ending = ending,
                                      .child = &child_,
                                      .targets = nothing_else,
                                      .ring_fds = fds,
                                      .reader_fd = options_.report ? -1 : out_->fd()};
-  const std::uint64_t began_ns = record::monotonic_ns();
+  const std::uint64_t began_ns = monotonic_ns();
   std::uint64_t tick = 0;
   const Ended ended = record::watch(request, [&] {
     processes_.pass();
-    const std::uint64_t now_ns = record::monotonic_ns();
+    const std::uint64_t now_ns = monotonic_ns();
     if (const std::uint64_t now = (now_ns - began_ns) / kTickNs; now != tick)
       processes_.tick(static_cast<std::uint32_t>(tick = now));
     snapshots_.write_due(now_ns);
@@ -141,7 +140,7 @@ Ended Trace::watch() {
       return fmt::format("malloctrace: {} running, {} ended", processes_.running(),
                          sink_->summary().processes);
     });
-    return std::optional(kTickNs - (record::monotonic_ns() - began_ns) % kTickNs);
+    return std::optional(kTickNs - (monotonic_ns() - began_ns) % kTickNs);
   });
   progress.clear();
   return ended;

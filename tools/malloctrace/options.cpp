@@ -6,6 +6,7 @@
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_bytes.h"
 #include "base/parse_decimal.h"
@@ -34,7 +35,6 @@ std::optional<std::uint64_t> read_seconds(const CommandLine& line, const char* o
     return std::nullopt;
   const auto seconds = parse_decimal(*typed);
   constexpr double kMostSeconds = 10.0 * 365 * 24 * 3600;
-  constexpr double kNsPerSecond = 1e9;
   if (!seconds || *seconds > kMostSeconds)
     throw UsageError(fmt::format("--{}: not a number of seconds: '{}'", option, *typed));
   return static_cast<std::uint64_t>(*seconds * kNsPerSecond);

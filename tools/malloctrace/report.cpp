@@ -8,12 +8,11 @@
 #include <iterator>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/quote.h"
 
 namespace pe::malloctrace {
 namespace {
-
-constexpr std::uint64_t kNsPerMs = 1'000'000;
 
 /// "1,234,567".
 std::string grouped(std::uint64_t number) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/plural.h"
@@ -143,7 +144,7 @@ void BpfEngine::begin(Output& out) {
   recording_->tables.publish();
   object_->attach_to_switches();
   record::keep_rights_to_record(true);
-  next_reading_ns_ = record::monotonic_ns() + kReadEveryNs;
+  next_reading_ns_ = monotonic_ns() + kReadEveryNs;
 }
 
 /// Told already: of what runs the kernel has to know the code first.
@@ -165,7 +166,7 @@ void BpfEngine::write_head() {
 
 /// Before their mappings are read.
 void BpfEngine::add_targets() {
-  const std::uint64_t now_ns = record::monotonic_ns();
+  const std::uint64_t now_ns = monotonic_ns();
   if (!target_.is_everything)
     for (const pid_t pid : target_.processes)
       if (!object_->add_target(static_cast<std::uint32_t>(pid), unwind::kTargetStarted))
@@ -199,7 +200,7 @@ void BpfEngine::take_in() {
 std::optional<std::uint64_t> BpfEngine::pass() {
   recording_->out.release();
   take_in();
-  const std::uint64_t now_ns = record::monotonic_ns();
+  const std::uint64_t now_ns = monotonic_ns();
   constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
   if (now_ns < next_reading_ns_ && records_.bytes() < kMaxHeldBytes)
     return std::nullopt;
@@ -208,7 +209,7 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   write_until(now_ns);
   // Reading very many sums must not become all that we do.
   constexpr std::uint64_t kRest = 20;
-  const std::uint64_t read_ns = record::monotonic_ns();
+  const std::uint64_t read_ns = monotonic_ns();
   next_reading_ns_ = read_ns + std::max(kReadEveryNs, kRest * (read_ns - now_ns));
   return std::nullopt;
 }
@@ -221,7 +222,7 @@ void BpfEngine::read_ring() {
 }
 
 void BpfEngine::stop() {
-  stopped_ns_ = record::monotonic_ns();
+  stopped_ns_ = monotonic_ns();
   object_->detach();
   counters_.stop();
 }

@@ -11,6 +11,7 @@
 #include "base/cli/child.h"
 #include "base/cli/progress.h"
 #include "base/cli/stop_signals.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
@@ -18,7 +19,6 @@
 #include "offcpu/options.h"
 #include "record/ending.h"
 #include "record/own_cost.h"
-#include "record/stream/drain.h"
 #include "record/target_activity.h"
 #include "record/target_options.h"
 #include "record/watch.h"
@@ -101,7 +101,7 @@ int Recording::run() {
     note(what);
   engine_->begin(*out_);
   cost_.begin_wall();
-  ending_.begin_at(record::monotonic_ns());
+  ending_.begin_at(monotonic_ns());
   engine_->tell_running();
   if (child_)
     child_->go();

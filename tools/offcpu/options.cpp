@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/cli/choice.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "record/target_options.h"
@@ -25,7 +26,6 @@ std::optional<std::uint64_t> microseconds(const CommandLine& line, const char* o
   const auto* value = line.text(option);
   if (value == nullptr)
     return std::nullopt;
-  constexpr std::uint64_t kNsPerUs = 1000;
   const auto number = parse_number<std::uint64_t>(*value);
   if (!number || *number > std::numeric_limits<std::uint64_t>::max() / kNsPerUs)
     throw UsageError(fmt::format("--{}: not a number of microseconds: '{}'", option, *value));

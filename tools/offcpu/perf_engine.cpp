@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/byte_reader.h"
+#include "base/clock.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
 #include "record/own_rights.h"
@@ -76,7 +77,7 @@ std::optional<std::uint64_t> PerfEngine::pass() {
 
 void PerfEngine::stop() {
   counters_.stop();
-  stopped_ns_ = record::monotonic_ns();
+  stopped_ns_ = monotonic_ns();
 }
 
 void PerfEngine::finish() {

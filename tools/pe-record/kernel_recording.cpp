@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cli/progress.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "record/own_rights.h"
@@ -65,14 +66,14 @@ KernelRecording::KernelRecording(const Options& options, Io& io)
 int KernelRecording::run() {
   write_head(*stream_, counters_->events());
   // From here on the kernel keeps everything that happens; what was before is read now.
-  const std::uint64_t read_ns = record::monotonic_ns();
+  const std::uint64_t read_ns = monotonic_ns();
   if (!engine_)
     begin_time(read_ns);
   counters_->start();
   unreadable_ = write_running(*stream_, counters_->layout(), target_);
   if (engine_) {  // which samples from now on: the tables of large programs take a second
     engine_->begin(*stream_, target_, read_ns);
-    begin_time(record::monotonic_ns());
+    begin_time(monotonic_ns());
   }
   if (child_)
     child_->go();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/cli/progress.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "record/engines/ptrace_engine.h"
@@ -80,7 +81,7 @@ int TakenRecording::run() {
   if (source_->sampled_time())
     time_.emplace(target_);
   source_->start();
-  ending_.begin_at(record::monotonic_ns());
+  ending_.begin_at(monotonic_ns());
   if (child_)
     child_->go();
   const Ended ended = watch();
@@ -106,11 +107,11 @@ int TakenRecording::end(Ended ended) {
 /// Every sample asks for us; a few at once are cheaper.
 void TakenRecording::take() {
   constexpr std::uint64_t kLeastNs = 4'000'000;
-  const std::uint64_t passed_ns = record::monotonic_ns() - last_pass_ns_;
+  const std::uint64_t passed_ns = monotonic_ns() - last_pass_ns_;
   const timespec rest{0, static_cast<long>(kLeastNs - std::min(passed_ns, kLeastNs))};
   ::nanosleep(&rest, nullptr);
   taken_->pass();
-  last_pass_ns_ = record::monotonic_ns();
+  last_pass_ns_ = monotonic_ns();
 }
 
 Ended TakenRecording::watch() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
@@ -16,7 +17,6 @@ StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedC
 
 StreamReport StreamFolder::fold() {
   StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); });
-  constexpr std::uint64_t kNsPerUs = 1000;
   counts_.add_divided(in_ns_, kNsPerUs);
   return report;
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "stackfold/options.h"
 #include "stackfold/sample_choice.h"
 #include "stream/records/callchain.h"
@@ -167,7 +168,6 @@ class StreamStacks {
   bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
     if (report_.folded_event.empty())  // the first declared, not the first that happened
       report_.folded_event = options_.event.value_or(first_event());
-    constexpr std::uint64_t kNsPerUs = 1000;
     const auto time_us =
         sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
     const bool takes_all = options_.to != nullptr && !options_.event;  // each is kept apart

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "folded/count.h"
 
 namespace pe::fold {
 
 std::optional<std::uint64_t> parse_seconds_us(std::string_view text) {
-  constexpr std::uint64_t kUsPerSecond = 1'000'000;
   constexpr std::uint32_t kBillionthsPerUs = 1000;
   const auto seconds = folded::parse_count(text);
   std::uint64_t us = 0;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/parse_number.h"
 #include "inprocess/atomics.h"
@@ -36,12 +37,7 @@ bool has_process_ended(pid_t pid, const Fd& pidfd) {
   return ::poll(&polled, 1, 0) == 1;
 }
 
-std::uint64_t now_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
-}
+std::uint64_t now_ms() { return clock_ns(CLOCK_MONOTONIC_COARSE) / kNsPerMs; }
 
 /// Whether SIGPROF waits for a thread that blocks it.
 bool has_blocked_signal(pid_t pid, pid_t tid) {
@@ -99,9 +95,8 @@ bool Collector::pass_once() {
 
 /// How long until a ring is three quarters full if every stack is as deep as it may be.
 int Collector::safe_wait_ms(const Header& header) {
-  constexpr std::uint64_t kSecondMs = 1000;
   const std::uint64_t records = header.ring_bytes / record_bytes(header.stack_bytes);
-  const std::uint64_t ms = records * kSecondMs / header.hz * 3 / 4;
+  const std::uint64_t ms = records * kMsPerSecond / header.hz * 3 / 4;
   return static_cast<int>(std::clamp<std::uint64_t>(ms, kShortestWaitMs, kLongestWaitMs));
 }
 

@@ -9,6 +9,7 @@
 
 #include <ctime>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/sampler/core/timers.h"
@@ -69,7 +70,7 @@ std::uint64_t next_cookie() noexcept {
   std::uint64_t cookie = load_relaxed(state.cookie);
   if (cookie == 0) {
     constexpr std::uint64_t kFamilies = 0xffff;
-    const std::uint64_t seed = now_ns() ^ static_cast<std::uint64_t>(::getpid());
+    const std::uint64_t seed = monotonic_ns() ^ static_cast<std::uint64_t>(::getpid());
     cookie = (scattered(seed, kFamilies) + 1) << 48;
   }
   constexpr std::uint64_t kOne = std::uint64_t{1} << 32;

@@ -7,25 +7,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <tuple>
 
+#include "base/clock.h"
 #include "inprocess/sampler/core/timers.h"
 #include "inprocess/sigprof/proc_self.h"
 
 namespace pe::inprocess {
 namespace {
 
-constexpr std::uint64_t kRereadNs = 1'000'000'000;
+constexpr std::uint64_t kRereadNs = kNsPerSecond;
 constexpr std::uint64_t kReadShare = 20, kMostDebtNs = 100'000'000;
-
-/// What this thread has used; how long it had to wait for a processor says nothing of its cost.
-std::uint64_t cpu_ns() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 auto place_of(const Mapping& mapping) noexcept { return std::tie(mapping.start, mapping.end); }
 
@@ -50,7 +42,7 @@ bool Mappings::may_read(std::uint64_t now_ns) noexcept {
 
 void Mappings::follow(RecordBuffer& buffer, std::uint32_t pid,
                       pthread_mutex_t& fork_lock) noexcept {
-  const std::uint64_t now_ns = inprocess::now_ns();
+  const std::uint64_t now_ns = monotonic_ns();
   if (!may_read(now_ns))
     return;
   std::array<char, 128> text;
@@ -66,12 +58,13 @@ void Mappings::follow(RecordBuffer& buffer, std::uint32_t pid,
 
 void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t pid,
                          pthread_mutex_t& fork_lock) noexcept {
-  if (!has(ip) && may_read(now_ns()))
+  if (!has(ip) && may_read(monotonic_ns()))
     read(buffer, pid, fork_lock);
 }
 
 void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept {
-  const std::uint64_t before_ns = cpu_ns(), tick_ns = last_tick_ns();
+  // Of CPU time: how long it waits for a processor says nothing of its cost.
+  const std::uint64_t before_ns = own_cpu_ns(), tick_ns = last_tick_ns();
   const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return;
@@ -98,9 +91,9 @@ void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fo
   }
   ::close(fd);
   current_ = 1 - current_;
-  read_ns_ = now_ns();
+  read_ns_ = monotonic_ns();
   since_ns_ = tick_ns;
-  debt_ns_ += cpu_ns() - before_ns;
+  debt_ns_ += own_cpu_ns() - before_ns;
 }
 
 /// Both lists are in order of addresses, so that one walk along them finds what is new.

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/sampler/core/timers.h"
@@ -18,15 +19,6 @@
 
 namespace pe::inprocess {
 namespace {
-
-constexpr std::uint64_t kSecondNs = 1'000'000'000, kMillisecondNs = 1'000'000;
-
-std::uint64_t clock_ns(clockid_t clock) noexcept {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * kSecondNs +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 pid_t own_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
@@ -63,7 +55,7 @@ int Run::begin(const Options& options, int fd, Run*& run) noexcept {
 void Run::open(const Options& options, int fd) noexcept {
   options_ = options;
   pid_ = static_cast<std::uint32_t>(::getpid());
-  period_ns_ = kSecondNs / options.hz;
+  period_ns_ = kNsPerSecond / options.hz;
   start_cpu_ns_ = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   threads_.open(options, next_cookie());
   sink_.open(fd, deadline_ns_);
@@ -113,7 +105,7 @@ void Run::end_sampling() noexcept {
 }
 
 void Run::end_writer() noexcept {
-  publish(deadline_ns_, now_ns() + options_.stop_ms * kMillisecondNs);
+  publish(deadline_ns_, monotonic_ns() + options_.stop_ms * kNsPerMs);
   publish(is_stopping_, 1U);
   ::syscall(SYS_futex, &is_stopping_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   ::pthread_join(writer_, nullptr);

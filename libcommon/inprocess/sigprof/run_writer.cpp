@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/sampler/core/timers.h"
 #include "inprocess/sampler/tick.h"
@@ -45,11 +46,7 @@ void Run::write_stream() noexcept {
     finish();
   else
     threads_.close();  // samples would go nowhere
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  constexpr std::uint64_t kSecondNs = 1'000'000'000;
-  writer_cpu_ns_ = static_cast<std::uint64_t>(time.tv_sec) * kSecondNs +
-                   static_cast<std::uint64_t>(time.tv_nsec);
+  writer_cpu_ns_ = own_cpu_ns();
 }
 
 /// Until rings would be three quarters full if every stack were as deep as it may be, or it is to
@@ -72,7 +69,7 @@ When Run::since_last_pass(std::uint32_t tid) const noexcept {
 void Run::pass() noexcept {
   previous_pass_ns_ = pass_tick_ns_;
   pass_tick_ns_ = last_tick_ns();
-  pass_ns_ = now_ns();
+  pass_ns_ = monotonic_ns();
   buffer_.begin_round();
   look_at_threads();
   mappings_.follow(buffer_, pid_, threads_.lock());
@@ -91,7 +88,7 @@ void Run::look_at_threads() noexcept {
     threads_.close();
   }
   threads_.scan(static_cast<pid_t>(writer_tid_), !options_.only_chosen_threads);
-  const std::uint64_t took_ns = now_ns() - pass_ns_;
+  const std::uint64_t took_ns = monotonic_ns() - pass_ns_;
   next_scan_ns_ = pass_ns_ + std::max(kScanNs, took_ns * kScanShare);
 }
 

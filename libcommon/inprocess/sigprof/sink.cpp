@@ -11,6 +11,7 @@
 #include <climits>
 #include <ctime>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/sampler/core/timers.h"
 
@@ -43,7 +44,7 @@ bool Sink::is_still_the_same() const noexcept {
 
 bool Sink::is_late() const noexcept {
   const std::uint64_t deadline_ns = load_published(*deadline_ns_);
-  return deadline_ns != 0 && now_ns() >= deadline_ns;
+  return deadline_ns != 0 && monotonic_ns() >= deadline_ns;
 }
 
 /// For room.  False if it is too late to wait, or polling fails.

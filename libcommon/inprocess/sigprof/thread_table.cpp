@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/sampler/core/timers.h"
 #include "inprocess/sigprof/pages.h"
@@ -93,7 +94,7 @@ Added ThreadTable::begin(Slot& slot, pid_t tid) noexcept {
     return errno == EINVAL ? Added::kEnded : Added::kRefused;
   slot.timer = *timer;
   slot.has_timer = true;
-  slot.shared.start_ns = now_ns();
+  slot.shared.start_ns = monotonic_ns();
   slot.shared.tid = static_cast<std::uint32_t>(tid);
   slot.taken_before = slot.shared.samples + slot.shared.lost_samples;
   slot.seen_scan = scans_;

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <unordered_set>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/io/input.h"
@@ -439,9 +439,8 @@ std::optional<SampledClock> Counters::sampled_clock() const {
   if (!is_clock(attr) || events_.size() != 1 || target_.is_wide() || !target_.cpus.empty() ||
       attr.exclude_user != 0 || attr.exclude_kernel != 0)
     return std::nullopt;
-  constexpr std::uint64_t kSecondNs = 1'000'000'000;
   return SampledClock{
-      .period_ns = attr.freq != 0 ? kSecondNs / attr.sample_freq : attr.sample_period,
+      .period_ns = attr.freq != 0 ? kNsPerSecond / attr.sample_freq : attr.sample_period,
       .kind = events_.front().is_of_cpus ? SampledClock::Kind::kOfCpus
                                          : SampledClock::Kind::kOfThreads};
 }

@@ -9,16 +9,15 @@
 #include <future>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "record/engines/ptrace_refusal.h"
 #include "record/own_thread.h"
-#include "record/stream/drain.h"
 
 namespace pe::record {
 namespace {
 
-constexpr double kNsOfSecond = 1e9;
 constexpr double kMicrosecondNs = 1e3;
 
 /// Neither this thread nor the new one may lose the word that a traced thread has stopped.
@@ -90,7 +89,7 @@ void PtraceEngine::stop() {
 std::optional<std::string> PtraceEngine::news() {
   const std::uint64_t interval_ns = orders_.interval_ns;
   constexpr double kNoticeable = 1.1;
-  const double hz = kNsOfSecond / static_cast<double>(interval_ns);
+  const double hz = kNsPerSecond / static_cast<double>(interval_ns);
   const bool is_slow =
       hz * kNoticeable < static_cast<double>(std::min(request_.frequency_hz, kMostHz));
   const std::uint64_t now_ns = monotonic_ns();
@@ -118,7 +117,7 @@ std::string PtraceEngine::describe() const {
     return "; no thread was stopped" + left;
   return left + fmt::format("; {}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest",
                             plural(times.stops(), "stop"),
-                            static_cast<double>(times.total_ns()) / kNsOfSecond,
+                            static_cast<double>(times.total_ns()) / kNsPerSecond,
                             static_cast<double>(times.total_ns()) / kMicrosecondNs /
                                 static_cast<double>(times.stops()),
                             static_cast<double>(times.longest_ns()) / kMicrosecondNs);

@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/plural.h"
@@ -23,7 +24,6 @@
 #include "inprocess/command.h"
 #include "inprocess/sampler/tick.h"
 #include "record/own_thread.h"
-#include "record/stream/drain.h"
 
 namespace pe::record {
 namespace {

@@ -13,18 +13,17 @@
 #include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "record/engines/ptrace_refusal.h"
 #include "record/engines/sample_source.h"
-#include "record/stream/drain.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
 
 namespace pe::record {
 namespace {
 
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 /// Deeper stacks are cut.
 constexpr std::uint64_t kMostStackBytes = 8UL * 1024 * 1024;
 
@@ -35,14 +34,6 @@ void* number(unsigned long value) {
 
 bool is_group_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-}
-
-/// CPU time of the calling thread.
-std::uint64_t own_cpu_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * kNsPerSecond +
-         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 /// false if the thread has been killed meanwhile.
@@ -176,8 +167,7 @@ std::uint64_t Tracer::next_interval_ns() {
 void Tracer::wait_until(std::uint64_t time_ns) {
   const std::uint64_t now_ns = monotonic_ns();
   const std::uint64_t left_ns = time_ns > now_ns ? time_ns - now_ns : 0;
-  const timespec left{static_cast<time_t>(left_ns / kNsPerSecond),
-                      static_cast<long>(left_ns % kNsPerSecond)};
+  const timespec left = timespec_of(left_ns);
   sigset_t ended;
   ::sigemptyset(&ended);
   ::sigaddset(&ended, SIGCHLD);

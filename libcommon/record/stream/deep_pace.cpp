@@ -3,16 +3,17 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace pe::record {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kLeastPeriodNs = 1'000'000;
 
 }  // namespace
 
 DeepPace::DeepPace(const perf_event_attr& attr)
-    : period_ns_(attr.freq != 0 && attr.sample_freq != 0 ? kSecond / attr.sample_freq
+    : period_ns_(attr.freq != 0 && attr.sample_freq != 0 ? kNsPerSecond / attr.sample_freq
                                                          : kLeastPeriodNs) {}
 
 void DeepPace::see(const stream::Sample& sample, std::size_t used_bytes) noexcept {

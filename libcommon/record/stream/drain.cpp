@@ -6,16 +6,10 @@
 #include <limits>
 #include <utility>
 
+#include "base/clock.h"
 #include "stream/user_copy.h"
 
 namespace pe::record {
-
-std::uint64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  constexpr std::uint64_t kSecond = 1'000'000'000;
-  return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 /// Between passes at least this much, where rings wake us with every record.
 void Drain::pause() const {

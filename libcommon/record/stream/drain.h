@@ -86,7 +86,4 @@ class Drain {
   Passed passed_;
 };
 
-/// CLOCK_MONOTONIC, the clock of the samples.
-std::uint64_t monotonic_ns();
-
 }  // namespace pe::record

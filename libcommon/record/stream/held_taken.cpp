@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "record/stream/drain.h"
+#include "base/clock.h"
 
 namespace pe::record {
 namespace {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/clock.h"
 #include "record/engines/attributes.h"
 #include "stream/proc/thread_state.h"
 #include "stream/user_copy.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clock.h"
 #include "record/cpu_time.h"
 #include "stream/proc/maps.h"
 
@@ -65,7 +66,6 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   constexpr double kUsualShare = 0.05, kUsualPeriods = 10;
   // The number of samples of whole CPUs spreads by the root of itself at most: five times that.
   constexpr double kSigmas = 5;
-  constexpr double kNsPerSecond = 1e9, kNsPerMs = 1e6;
   const auto all = static_cast<double>(used_ns);
   const auto period = static_cast<double>(clock.period_ns);
   const double unsampled = all - static_cast<double>(sampled.ns);

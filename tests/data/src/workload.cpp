@@ -1,8 +1,9 @@
 // A program whose profile is known before it is taken.
 //
-// usage: workload shares|recursion|threads|fork|plugin=FILE SECONDS
+// usage: workload shares|lazy|recursion|threads|fork|plugin=FILE SECONDS
 //
 //   shares     50, 30 and 20 % of CPU time in fifty(), thirty(), twenty(), below work()
+//   lazy       the same, asleep for four fifths of the time
 //   recursion  dive() twenty deep, then spin
 //   threads    a thread "left" below go_left() and one "right" below go_right(), 50 % each
 //   fork       a child that runs this program again (shares) while the parent waits
@@ -69,6 +70,16 @@ NOINLINE void work(double seconds) {
   sink = 4;
 }
 
+NOINLINE void work_lazily(double seconds) {
+  constexpr timespec kNap{0, 80'000'000};
+  for (const std::uint64_t until = cpu_us() + static_cast<std::uint64_t>(seconds * 1e6);
+       cpu_us() < until;) {
+    work(0.02);
+    nanosleep(&kNap, nullptr);
+  }
+  sink = 8;
+}
+
 NOINLINE void dive(int levels, double seconds) {
   if (levels > 1)
     dive(levels - 1, seconds);
@@ -127,13 +138,16 @@ NOINLINE int use_plugin(const char* file, double seconds) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: workload shares|recursion|threads|fork|plugin=FILE SECONDS\n");
+    std::fprintf(stderr,
+                 "usage: workload shares|lazy|recursion|threads|fork|plugin=FILE SECONDS\n");
     return 2;
   }
   const std::string mode = argv[1];
   const double seconds = std::atof(argv[2]);
   if (mode == "shares")
     work(seconds);
+  else if (mode == "lazy")
+    work_lazily(seconds);
   else if (mode == "recursion")
     dive(20, seconds);
   else if (mode == "threads")

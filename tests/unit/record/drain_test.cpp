@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/io/output.h"
 #include "support/made_ring.h"
 
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_pass_writes_in_order_of_time_what_was_there_before_the_la
   d.drain.pass(d.rings);
   BOOST_TEST(d.take() == "10 20 25 30");
   // Later than the last pass's beginning.
-  d.made[0].write(sample_at(record::monotonic_ns() + 1'000'000'000'000));
+  d.made[0].write(sample_at(pe::monotonic_ns() + 1'000'000'000'000));
   d.drain.pass(d.rings);
   d.drain.pass(d.rings);
   BOOST_TEST(d.take() == "");
@@ -106,9 +107,9 @@ BOOST_AUTO_TEST_CASE(a_pass_writes_in_order_of_time_what_was_there_before_the_la
 
 BOOST_AUTO_TEST_CASE(all_that_is_older_than_the_time_told_has_been_handed_on) {
   Drained d;
-  const std::uint64_t before_ns = record::monotonic_ns();
+  const std::uint64_t before_ns = pe::monotonic_ns();
   d.drain.pass(d.rings);
-  const std::uint64_t between_ns = record::monotonic_ns();
+  const std::uint64_t between_ns = pe::monotonic_ns();
   d.drain.pass(d.rings);
   BOOST_TEST(d.drain.written_until_ns() >= before_ns);
   BOOST_TEST(d.drain.written_until_ns() <= between_ns);

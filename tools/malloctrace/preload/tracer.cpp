@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <ctime>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/messages.h"
 #include "inprocess/shared_file.h"
@@ -113,18 +113,11 @@ bool read_settings(const char* const* environment) noexcept {
   return true;
 }
 
-std::uint64_t now_ns() noexcept {
-  constexpr std::uint64_t kSecond = 1000000000;
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * kSecond + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 void fill_header(const Tracer& tracer) noexcept {
   heap::Header& header = tracer.shared.header();
   header.pid = current_pid();
   header.parent_pid = static_cast<std::uint32_t>(::getppid());
-  header.start_ns = now_ns();
+  header.start_ns = monotonic_ns();
   ::prctl(PR_GET_NAME, header.command);
   header.sample_bytes = tracer.settings.sample_bytes;
   header.max_depth = tracer.settings.depth;
@@ -291,7 +284,7 @@ Thread* make_thread(Tracer& tracer) noexcept {
   const auto slot = static_cast<std::uint32_t>(thread->sums - tracer.shared.threads());
   thread->account.open(tracer.shared, slot, tracer.ledger);
   find_own_stack(*thread);
-  thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ now_ns());
+  thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ monotonic_ns());
   // A forked child goes on where its parent was: it has come here by the end of a distance.
   if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
     thread_state.sample_left = thread->distance.next(tracer.settings.sample_bytes);

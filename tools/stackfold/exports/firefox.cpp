@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file_name.h"
 #include "base/json_text.h"
 #include "folded/frame_table.h"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr int kFormatVersion = 60;
 constexpr int kGeckoVersion = 30;
-constexpr double kNsInMs = 1e6;
 
 /// Numbers of kCategories.
 enum Category : std::uint8_t { kOther, kUser, kLibrary, kKernel, kJit };
@@ -247,7 +247,7 @@ class FirefoxWriter {
     double interval_ms = 1;
     for (const Event& event : profile_.events())
       if (event.name == first_event && event.unit == "nanoseconds" && event.period > 0)
-        interval_ms = static_cast<double>(event.period) / kNsInMs;
+        interval_ms = static_cast<double>(event.period) / kNsPerMs;
     return fmt::format(
         R"({{"interval":{},"startTime":0,"processType":0,"product":"stackpipe","stackwalk":1,)"
         R"("debug":false,"version":{},"preprocessedProfileVersion":{},"symbolicated":true,)"
@@ -296,10 +296,10 @@ class FirefoxWriter {
       const std::uint64_t since =
           sample->time_ns - std::min(sample->time_ns, profile_.first_time_ns);
       fmt::format_to(std::back_inserter(times), "{}{}", comma,
-                     static_cast<double>(since) / kNsInMs);
+                     static_cast<double>(since) / kNsPerMs);
       if (event.by_period && event.unit == "nanoseconds")
         fmt::format_to(std::back_inserter(weights), "{}{}", comma,
-                       static_cast<double>(sample->period) / kNsInMs);
+                       static_cast<double>(sample->period) / kNsPerMs);
       else if (event.by_period)
         fmt::format_to(std::back_inserter(weights), "{}{}", comma, sample->period);
     }

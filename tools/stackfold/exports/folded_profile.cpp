@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/clock.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold::exports {
@@ -61,7 +62,6 @@ FractionUnit add_folded(const folded::FoldedCounts& counts, bool with_times, Pro
       profile.event({.name = "samples", .unit = std::string(unit.name), .by_period = true});
   const Index thread = profile.thread(0, 0, {});
   std::vector<Index> place_of(counts.frames().size(), kNone);
-  constexpr std::uint64_t kNsInMs = 1'000'000;
   std::size_t order = 0;
   counts.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
     Index stack = kNone;
@@ -75,7 +75,7 @@ FractionUnit add_folded(const folded::FoldedCounts& counts, bool with_times, Pro
         Sum{.stack = stack, .thread = thread, .event = event, .samples = units, .period = units});
     if (!with_times)
       return;
-    profile.add(TimedSample{.time_ns = profile.first_time_ns + kNsInMs * order++,
+    profile.add(TimedSample{.time_ns = profile.first_time_ns + kNsPerMs * order++,
                             .period = units,
                             .stack = stack,
                             .thread = thread,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "stackfold/exports/places.h"
 #include "stream/records/event.h"
 
@@ -23,7 +24,6 @@ std::string unit_of(const stream::Event& event) {
 }
 
 Event describe(const stream::Event& event) {
-  constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
   std::uint64_t period = 0;
   if (!is_weighed_by_period(event)) {
     if (event.attr.freq == 0)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "base/take_until.h"
@@ -103,8 +104,7 @@ class Folder {
   }
 
   bool is_chosen() {
-    constexpr std::uint64_t kNsInUs = 1000;
-    const auto time_us = time_ns_ ? std::optional(*time_ns_ / kNsInUs) : std::nullopt;
+    const auto time_us = time_ns_ ? std::optional(*time_ns_ / kNsPerUs) : std::nullopt;
     return report_.takes_event(options_, event_) && report_.takes_time(options_, time_us);
   }
 

@@ -12,11 +12,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/parse_number.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
@@ -49,7 +49,6 @@ constinit thread_local std::uint64_t* refused_in __attribute__((tls_model("initi
     nullptr;
 
 constexpr std::string_view kTool = "pe-record";
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
 pid_t current_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
@@ -245,7 +244,7 @@ bool begin_timers(StackBounds stack) noexcept {
   process.timer_kind = TimerKind::kProcess;
   process.header().timer_kind = static_cast<std::uint32_t>(TimerKind::kProcess);
   process.own[slot].is_armed = true;
-  return set_process_timer(kSecondNs / process.settings.hz);
+  return set_process_timer(kNsPerSecond / process.settings.hz);
 }
 
 /// `stack` is that of the calling thread.

@@ -9,24 +9,14 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/clock.h"
 #include "inprocess/sampler/tick.h"
 
 namespace pe::inprocess {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
-
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
 constinit ClockFunction real_clock = nullptr;
-
-timespec timespec_of(std::uint64_t ns) noexcept {
-  return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
-}
-
-std::uint64_t ns_of(const timespec& time) noexcept {
-  return static_cast<std::uint64_t>(time.tv_sec) * kSecond +
-         static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 /// The kernel's MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED), linux/posix-timers_types.h.
 clockid_t cpu_clock_of(pid_t tid) noexcept {
@@ -57,7 +47,7 @@ std::optional<int> start_timer(const TimerRequest& request) noexcept {
 }
 
 std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept {
-  const std::uint64_t period_ns = kSecond / request.hz;
+  const std::uint64_t period_ns = kNsPerSecond / request.hz;
   const std::uint64_t interval_ns =
       request.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
   const std::uint64_t seed = last_tick_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
@@ -70,9 +60,8 @@ std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) no
 void stop_timer(int timer) noexcept { ::syscall(SYS_timer_delete, timer); }
 
 bool set_process_timer(std::uint64_t period_ns) noexcept {
-  constexpr std::uint64_t kNsPerUs = 1000;
-  const timeval period{static_cast<time_t>(period_ns / kSecond),
-                       static_cast<suseconds_t>(period_ns % kSecond / kNsPerUs)};
+  const timeval period{static_cast<time_t>(period_ns / kNsPerSecond),
+                       static_cast<suseconds_t>(period_ns % kNsPerSecond / kNsPerUs)};
   const itimerval when{period, period};
   return ::syscall(SYS_setitimer, ITIMER_PROF, &when, nullptr) == 0;
 }
@@ -83,12 +72,6 @@ std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept {
   seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9;
   seed = (seed ^ (seed >> 27)) * 0x94d049bb133111eb;
   return (seed ^ (seed >> 31)) % limit;
-}
-
-std::uint64_t now_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return ns_of(now);
 }
 
 std::uint64_t last_tick_ns() noexcept {

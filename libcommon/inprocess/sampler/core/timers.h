@@ -42,12 +42,10 @@ bool set_process_timer(std::uint64_t period_ns) noexcept;
 /// what a program does.  Not secret.
 std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept;
 
-/// CLOCK_MONOTONIC.
-std::uint64_t now_ns() noexcept;
-/// The same when the kernel's clock last ticked.  For handlers: it needs neither a system call nor
-/// the processor's time stamp counter, both of which a thread may have forbidden itself
-/// (seccomp(2), SECCOMP_SET_MODE_STRICT; PR_SET_TSC): clock_gettime(2) with CLOCK_MONOTONIC ends it
-/// by SIGSEGV.
+/// CLOCK_MONOTONIC as of the last tick of the kernel's clock.  For handlers: it needs neither a
+/// system call nor the processor's time stamp counter, both of which a thread may have forbidden
+/// itself (seccomp(2), SECCOMP_SET_MODE_STRICT; PR_SET_TSC): clock_gettime(2) with CLOCK_MONOTONIC
+/// ends it by SIGSEGV.
 std::uint64_t last_tick_ns() noexcept;
 
 using ClockFunction = int (*)(clockid_t, timespec*);

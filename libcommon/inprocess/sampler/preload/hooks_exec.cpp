@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstdint>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/exec_hooks.h"
 #include "inprocess/sampler/core/process.h"
@@ -26,9 +27,8 @@ bool begin_exec() noexcept {
 }
 
 void fail_exec(bool what_began) noexcept {
-  constexpr std::uint64_t kSecondNs = 1'000'000'000;
   if (what_began)
-    set_process_timer(kSecondNs / process.settings.hz);
+    set_process_timer(kNsPerSecond / process.settings.hz);
 }
 
 void leave_out() noexcept {

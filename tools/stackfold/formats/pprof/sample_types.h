@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "folded/folded_counts.h"
 #include "stackfold/options.h"
 
@@ -38,7 +39,7 @@ class SampleTypes {
   void add(std::span<const folded::FrameId> stack, std::size_t type, std::uint64_t value);
 
   /// To be called after the last stack.
-  void finish() { counts_.add_divided(in_ns_, kNsInUs); }
+  void finish() { counts_.add_divided(in_ns_, kNsPerUs); }
 
  private:
   struct Column {
@@ -46,7 +47,6 @@ class SampleTypes {
     bool is_ns;
     std::optional<folded::FrameId> root;
   };
-  static constexpr std::uint64_t kNsInUs = 1000;
 
   folded::FoldedCounts& counts_;
   const Options& options_;
