@@ -69,13 +69,14 @@ void Ending::look_while_waiting() {
 
 /// For poll(2).
 int Ending::patience_ms() const {
-  constexpr std::uint64_t kLongestMs = 3'600'000;
-  std::optional<std::uint64_t> wait_ns = stopped_ns_ == 0 ? left_ns() : std::nullopt;
+  static constexpr std::uint64_t kLongestMs = 3'600'000;
+  const auto rounded_up_ms = [](std::uint64_t ns) {
+    return static_cast<int>(std::min(ns / kNsPerMs + 1, kLongestMs));
+  };
   if (stopped_ns_ != 0 && tell_stall_)
-    wait_ns = kStallNs - std::min(kStallNs, monotonic_ns() - stopped_ns_);
-  if (!wait_ns)
-    return -1;
-  return static_cast<int>(std::min(*wait_ns / kNsPerMs + 1, kLongestMs));
+    return rounded_up_ms(kStallNs - std::min(kStallNs, monotonic_ns() - stopped_ns_));
+  const auto left = stopped_ns_ == 0 ? left_ns() : std::nullopt;
+  return left ? rounded_up_ms(*left) : -1;
 }
 
 bool Ending::wait_for_room(int fd) {
