@@ -1,6 +1,6 @@
 #!/bin/bash
 # merge_fleet, and the stages of a cluster by hand: the bytes are those of folding all at once, or it says why not.
-. "$(dirname "$0")/../e2e/lib.sh"
+. "$(dirname "$0")/../live/lib.sh"
 command -v zstd >/dev/null || skip "no zstd here"
 export LC_ALL=C
 tool=$PE_SCRIPTS/merge_fleet

@@ -1,7 +1,0 @@
-#!/bin/bash
-# A library loaded while recording has its names, and counts as a library.
-. "$(dirname "$0")/lib.sh"
-load_while "$dir/p.pe" pe-record -F 997 2>/dev/null
-fold "$dir/p.pe" --annotate >"$dir/p.folded"
-at_least 'in the plugin, %' 80 "$(share 'plugin_spin_\[l\]' "$dir/p.folded")"
-finish

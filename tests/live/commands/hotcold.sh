@@ -1,0 +1,111 @@
+#!/bin/bash
+# Running and waiting of one program in one picture, and as runs that are kept.
+. "$(dirname "$0")/../lib.sh"
+cat >"$dir/mixed" <<'PY'
+import os, sys, time
+def work(ms):
+    end = time.process_time() + ms / 1000
+    while time.process_time() < end: pass
+def rest(ms):
+    time.sleep(ms / 1000)
+for _ in range(4):
+    work(100)
+    rest(150)
+sys.exit(int(sys.argv[1]))
+PY
+command -v python3 >/dev/null || skip 'python3 is not installed'
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')  # no script that finds it
+# The sum in milliseconds of the stacks that match, or do not.
+waiting() { awk '/nanosleep[^;]*_\[o\]/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
+running() { awk '!/_\[o\] / { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
+# Who is interrupted on the way to sleep is no waiter until then: that is up to what else runs.
+check() {  # LABEL FOLDED
+  at_least "$1: ms waiting, of 600" 500 "$(waiting "$2")"
+  at_least "$1: ms running" 350 "$(running "$2")"  # samples at 499 Hz of 400 ms and the start
+}
+
+mkdir "$dir/kept"
+"$PE_SCRIPTS/hotcold" -F 499 --keep "$dir/kept" "$dir/a.svg" -- "$python" "$dir/mixed" 3 2>"$dir/err"
+expect 'status of the command' 3 $?
+check command "$dir/kept/stacks.folded"
+xmllint --noout "$dir/a.svg" || fail 'not well-formed'
+for text in 'on CPU' 'waiting' ' us, '; do grep -q "$text" "$dir/a.svg" || fail "not in the picture: $text"; done
+expect 'what is kept' 'off.pe on.pe stacks.folded' "$(cd "$dir/kept" && echo *)"
+[ "$failed" = 0 ] || cat "$dir/err"
+
+"$python" "$dir/mixed" 0 &
+"$PE_SCRIPTS/hotcold" -d 2 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?
+xmllint --noout "$dir/b.svg" || fail 'a process: not well-formed'
+wait
+mkdir "$dir/interrupted"
+setsid env --default-signal=INT,QUIT "$PE_SCRIPTS/hotcold" --keep "$dir/interrupted" "$dir/c.svg" -- "$PE_WORKLOAD" shares 60 2>"$dir/err" & group=$!
+until compgen -G "$dir/interrupted/.*/on.pe" >/dev/null && compgen -G "$dir/interrupted/.*/off.pe" >/dev/null; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
+until pe-symbolize -q "$dir"/interrupted/.*/on.pe 2>/dev/null | stackfold 2>/dev/null | grep -q .; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
+kill -INT -- -$group
+wait $group
+xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
+"$PE_SCRIPTS/hotcold" "$dir/d.svg" -- "$dir/none" 2>/dev/null; expect 'a command that is not there' 127 $?
+# The very first wait: the command begins when both recorders record.
+for _ in 1 2 3; do
+  "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sleep 0.3 2>"$dir/err"; expect 'sleep' 0 $?
+  at_least 'seconds of the first wait' 0.3 "$(sed -n 's/^offcpu: .* waits*, \([0-9.]*\) s in all.*/\1/p' "$dir/err")"
+done
+# What a signal ends is told as offcpu does, and not by the shell.
+"$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sh -c 'kill -SEGV $$' 2>"$dir/err"; expect 'a crash' 139 $?
+expect 'lines that no tool has written' '' "$(grep -vE '^[a-z-]+: ' "$dir/err")"
+"$PE_SCRIPTS/hotcold" -d 2 "$dir/first.svg" -- "$PE_WORKLOAD" shares 60 2>"$dir/err"; expect 'a command that outlives the time' 0 $?
+for wrong in 0 0.0 x -1 1e3; do
+  "$PE_SCRIPTS/hotcold" -d "$wrong" "$dir/d.svg" -- true 2>/dev/null; expect "duration $wrong" 2 $?
+done
+"$PE_SCRIPTS/hotcold" "$dir/d.svg" 2>/dev/null; expect 'no command' 2 $?
+for script in hotcold flamegraph merge_fleet; do
+  "$PE_SCRIPTS/$script" $'--\e]0;x\a\u202ea' 2>"$dir/err"; expect "$script: an odd option" 2 $?
+  ! LC_ALL=C grep -q $'[\e\a\xe2]' "$dir/err" || fail "$script prints what steers terminals: $(cat -v "$dir/err")"
+done
+"$PE_SCRIPTS/hotcold" "$dir/e.svg" -p 999999999 2>/dev/null; expect 'no such process' 125 $?
+[ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'
+
+# Kept: one run a mode, whose report names what waits, not the scheduler.
+for mode in offcpu hotcold; do
+  run=$("$PE_SCRIPTS/profile_run" capture --mode $mode --output "$dir/runs" -- "$python" "$dir/mixed" 0 2>"$dir/err") || fail "$mode: $(cat "$dir/err")"
+  at_least "$mode: ms waiting, of 600" 500 "$(awk '/nanosleep/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$run/stacks.folded")"
+  grep -q '^counts  *microseconds' "$run/report.txt" || fail "$mode: no unit in the report"
+  grep -qE '^ *[0-9.]+% .* schedule' "$run/report.txt" && fail "$mode: the scheduler is a hot spot"
+  grep -q '"unit": "us"' "$run/meta.json" || fail "$mode: no unit in $run/meta.json"
+  xmllint --noout "$run/flame.svg" || fail "$mode: not well-formed"
+done
+# Of a program that does nothing but wait, that was sampled.
+idle=$("$PE_SCRIPTS/profile_run" capture --mode hotcold --output "$dir/idle" -- sleep 0.3 2>"$dir/err") || fail "sleep: $(cat "$dir/err")"
+grep -qE '"samples": [1-9]' "$idle/meta.json" || fail "nothing counted in $(cat "$idle/meta.json")"
+
+# Killed: neither recorders nor what was held go on.
+mkdir "$dir/fake"
+printf '#!/bin/sh\nexec sleep 100\n' >"$dir/fake/pe-record"  # never begins
+chmod +x "$dir/fake/pe-record"
+gone() {  # LABEL PID...
+  for pid in "${@:2}"; do
+    for _ in {1..200}; do kill -0 "$pid" 2>/dev/null || continue 2; sleep 0.05; done
+    fail "$1: still there: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+    kill -9 "$pid"
+  done
+}
+PATH=$dir/fake:$PATH "$PE_SCRIPTS/hotcold" "$dir/k.svg" -- touch "$dir/began" 2>/dev/null & script=$!
+until [ "$(pgrep -c -P $script)" -ge 3 ]; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
+mapfile -t children < <(pgrep -P $script)
+kill -9 $script; wait $script 2>/dev/null
+gone 'killed before the command began' "${children[@]}"
+[ ! -e "$dir/began" ] || fail 'a command that was held has begun'
+sleep 100 & target=$!
+mkdir "$dir/killed"
+"$PE_SCRIPTS/hotcold" --keep "$dir/killed" "$dir/k.svg" -p $target 2>/dev/null & script=$!
+until compgen -G "$dir/killed/.*/on.pe" >/dev/null && compgen -G "$dir/killed/.*/off.pe" >/dev/null; do kill -0 $script 2>/dev/null || break; sleep 0.05; done
+mapfile -t children < <(pgrep -P $script -x 'pe-record|offcpu')
+kill -9 $script; wait $script 2>/dev/null
+expect 'recorders' 2 ${#children[@]}
+gone 'killed while it recorded' "${children[@]}"
+kill -0 $target || fail 'the target was ended'
+kill $target
+
+expect 'streams of hotcold' 'offcpu.pe.gz oncpu.pe.gz' "$(cd "$run" && echo o*.gz)"
+"$PE_SCRIPTS/profile_run" diff --output "$dir/runs" --before "$run" --after "$run" >"$dir/out" 2>&1 || fail "diff of times: $(cat "$dir/out")"
+finish

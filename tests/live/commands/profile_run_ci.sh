@@ -1,0 +1,73 @@
+#!/bin/bash
+# profile_run ci: growth by ten points in four seconds, runs of both sides in turn, and the cost of a unit of work.
+. "$(dirname "$0")/../lib.sh"
+cd "$dir" || exit 1
+pr() { "$PE_SCRIPTS/profile_run" "$@"; }
+has() { grep -qF -e "$2" "$3" || fail "$1: no '$2' in $(cat "$3")"; }  # LABEL TEXT FILE
+hasnt() { ! grep -qF -e "$2" "$3" || fail "$1: '$2' in $(cat "$3")"; }
+member() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1/meta.json" "$2"; }
+
+# What 4 seconds at 99 Hz have shown: one of some twenty functions grew from 59.4 % to 69.7 %.
+pr capture --output runs -- "$PE_WORKLOAD" shares 0.1 >out 2>err || fail "$(cat err)"
+made=$(cat out)
+profile() {  # NAME GROWN REST
+  mkdir "$1"
+  cp "$made/meta.json" "$1"
+  { for number in {1..20}; do echo "main;run;small$number 2"; done; echo "main;run;work;grown $2"; echo "main;run;work;rest $3"; } >"$1/stacks.folded"
+}
+profile before 235 121
+profile after 276 80
+pr ci --baseline ./before --run ./after >out 2>err; expect 'ten points more' 3 $?
+has 'ten points more' 'grown grew from 59.34% to 69.70%' err
+pr ci --baseline ./after --run ./before --fail-over 11% >out 2>err; expect 'less' 0 $?
+
+# Three runs of each side in turn; the program notes who it is.
+cat >program <<'END'
+#!/bin/bash
+echo "$1" >>order
+[ "$1" = before ] && rounds=40000 || rounds=20000
+for ((i = 0; i < 60000; i++)); do ((i % 3)) || : "$((i * i))"; done
+echo "warm-up: 7 orders"
+echo "did $rounds orders in all" >&2
+END
+chmod +x program
+pr ci --output turns --runs 3 --baseline-workload './program before' --work 'did ([0-9]+) orders' --fail-over 30% -- ./program after >out 2>err
+status=$?
+expect 'order' 'before after before after before after' "$(xargs <order)"
+expect 'runs' 7 "$(pr list --output turns | wc -l)"
+for run in turns/*Z*; do
+  case $(member "$run" workload) in *before) expect 'work' 40000 "$(member "$run" work)" ;; *) expect 'work' 20000 "$(member "$run" work)" ;; esac
+done
+# Twice the cost for each order, though no share is another.
+expect "cost of an order, '$(cat err)'" 3 $status
+has 'cost of an order' 'worse: a unit of work costs more' out
+has 'cost of an order' '| baseline |' out
+expect 'rows of the table' 6 "$(grep -cE '^\| (baseline|now) ' out)"
+has 'verdict' '## Profile: functions grew' out
+has 'the program is heard' 'did 40000 orders in all' err
+
+# The same two by hand.
+first=$(pr list --output turns | awk 'NR == 2 { print $1 }') second=$(pr list --output turns | awk 'NR == 3 { print $1 }')
+pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2>err || fail "diff: $(cat err)"
+has diff 'cost of a unit of work: before ' out
+xmllint --noout diff.svg || fail 'diff: not well-formed'
+sed -i 's/^  "work": .*/  "work": null,/' "turns/$first/meta.json"
+pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2>err || fail "diff: $(cat err)"
+has diff 'larger share' out
+hasnt diff 'worse' out
+
+# What is wrong.
+usage() {  # MESSAGE ARGUMENT...
+  "$PE_SCRIPTS/profile_run" "${@:2}" >out 2>err; expect "status of ${*:2}" 2 $?
+  has "${*:2}" "$1" err
+}
+usage '--baseline-workload is missing' ci --runs 2 -- true
+usage '--runs, --baseline: only one of them' ci --runs 2 --baseline latest -- true
+usage "--runs: not a number above 0: '0'" ci --runs 0 -- true
+usage '--baseline-workload: only with --runs' ci --baseline-workload true --baseline latest -- true
+usage "--work: not a regular expression: '('" ci --work '('
+usage '--work: only with capture or ci' list --work x
+pr capture --output none --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'no work told' 0 $?
+has 'no work told' "--work: no amount of work above 0 in the program's output" err
+pr ci --output none --baseline latest --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'ci without work' 1 $?
+finish

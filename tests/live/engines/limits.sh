@@ -1,0 +1,88 @@
+#!/bin/bash
+# Few descriptors (ulimit -n), little memory (ulimit -v): every tool does its work, or says which of them it is short of.
+# libdw, which finds inlined functions, ends a program itself where it gets no memory: pe-symbolize runs without it here.
+. "$(dirname "$0")/../lib.sh"
+cd "$dir" || exit 1
+engines=
+for engine in perf bpf signal ptrace; do
+  can_record --engine $engine 2>/dev/null && engines+=" $engine"
+done
+pe-record -q -F 997 -o r.pe -- "$PE_WORKLOAD" shares 0.2 2>err || fail "$(cat err)"
+pe-symbolize -q r.pe >n.pe
+stackfold n.pe >n.folded 2>/dev/null
+stackfold --to pprof n.pe >n.pb.gz
+sleep 600 & target=$!
+# What a message must say of it, so that the reader knows what to change.
+short_of='out of memory|Cannot allocate memory|ulimit -[nu]|Too many open files|BTF .* could not be read|failed to map segment'
+
+# limited LABEL COMMAND...: what came of it, in `status` and err
+limited() {
+  # The target sleeps, and the command has ended before a sample is due.
+  if grep -q ': nothing was recorded: ' err; then status=0; fi
+  case $status in
+    0) ;;
+    # Before a program begins, its loader may find no room for libraries: that is 127.
+    1 | 125 | 127)
+      expect "$1: lines" 1 "$(grep -c . err)"
+      grep -qE "^${*:2:1}: .*($short_of)" err || fail "$1: status $status, does not say what it is short of: $(cat err)"
+      ;;
+    *) fail "$1: status $status: $(cat err)" ;;
+  esac
+}
+with_little() {
+  local kib files
+  for ((kib = 8000; kib < 400000; kib += kib / 3)); do
+    (ulimit -v $kib; exec timeout 60 "$@") >out 2>err </dev/null; status=$?
+    # timeout itself, too, has to begin
+    [ "$status" != 127 ] || grep -q '^timeout: ' err && continue
+    limited "$kib KiB: $*" "$@"
+  done
+  for files in 5 8 12 16 24; do
+    (ulimit -n $files; exec timeout 60 "$@") >out 2>err </dev/null; status=$?
+    limited "$files descriptors: $*" "$@"
+  done
+  (ulimit -n 64; exec timeout 60 "$@") >out 2>err </dev/null; status=$?
+  if grep -q ': nothing was recorded: ' err; then status=0; fi
+  expect "64 descriptors: $*: status, $(cat err)" 0 $status
+}
+for engine in $engines; do
+  if [ "$engine" = signal ]; then
+    with_little pe-record -q --engine signal -o o.pe -- true
+  else
+    with_little pe-record -q -e cpu-clock --engine "$engine" -o o.pe -p $target -d 0.01
+  fi
+  case $engine in perf | bpf) with_little offcpu -q --engine "$engine" -o o.pe -p $target -d 0.01 ;; esac
+done
+with_little pe-symbolize -q --no-inline r.pe
+with_little stackfold n.folded
+with_little stackfold --to pprof n.folded
+with_little flamesvg --title t n.folded
+with_little flamediff --folded n.folded n.folded
+with_little stacktop n.folded
+
+# A command in Python: before its first line it cannot say what it is short of, but it never leaves half a profile.
+put() { timeout 60 "$PE_SCRIPTS/profile-push" --spool spool n.pb.gz >out 2>err; status=$?; }
+for ((kib = 8000; kib < 400000; kib += kib / 3)); do
+  (ulimit -v $kib; put; [ -s err ] || expect "$kib KiB: profile-push, in silence" 0 $status; finish) || failed=1
+done
+for files in 4 5 6 8; do
+  (ulimit -n $files; put; [ -s err ] || expect "$files descriptors: profile-push, in silence" 0 $status; finish) || failed=1
+done
+for files in 12 16 24 64; do (ulimit -n $files; put; expect "$files descriptors: profile-push, $(cat err)" 0 $status; finish) || failed=1; done
+at_least 'profiles in the spool' 5 "$(find spool -name '*.pprof.gz' | wc -l)"
+for file in spool/*.pprof.gz; do gzip -t "$file" || fail "half a profile: $file"; done
+
+# malloctrace reserves 24 GiB of addresses in the program: it says so.
+(ulimit -v 4000000; malloctrace -q -o o.pe -- true 2>err); expect 'malloctrace, 4 GB: status' 125 $?
+grep -q '^malloctrace: addresses are limited to 4000000 KiB (ulimit -v)' err || fail "malloctrace, 4 GB: $(cat err)"
+for files in 5 8 12 64; do
+  (ulimit -n $files; exec malloctrace -q -o o.pe -- true) 2>err; status=$?
+  limited "$files descriptors: malloctrace" malloctrace
+done
+expect '64 descriptors: malloctrace: status' 0 "$status"
+
+# Names that cannot be found for want of descriptors: that is said, and nothing else is blamed.
+(ulimit -n 4; exec pe-symbolize -q r.pe) >out 2>err; expect '4 descriptors: pe-symbolize: status' 0 $?
+! grep -q kptr_restrict err || fail "4 descriptors: pe-symbolize: $(cat err)"
+kill $target
+finish

@@ -1,0 +1,28 @@
+#!/bin/bash
+# Without rights: own processes still work, and what is missing is named.
+. "$(dirname "$0")/../lib.sh"
+[ "$(id -u)" = 0 ] || skip 'setting perf_event_paranoid and dropping rights needs root'
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+chmod 755 "$dir"; mkdir -m 777 "$dir/w"
+nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }
+cp "$PE_WORKLOAD" "$(command -v pe-record)" "$(command -v pe-symbolize)" "$(command -v stackfold)" "$dir/"
+
+echo 2 >/proc/sys/kernel/perf_event_paranoid
+nobody "$dir/pe-record" -F 997 -o "$dir/w/own.pe" -- "$dir/workload" shares 0.5 2>"$dir/err"; expect 'own process at 2' 0 $?
+grep -q '^pe-record: perf_event_paranoid is 2; need 1 or CAP_PERFMON for kernel stacks; recording user stacks only$' "$dir/err" ||
+  fail "message at 2: $(cat "$dir/err")"
+nobody "$dir/pe-symbolize" "$dir/w/own.pe" 2>/dev/null | nobody "$dir/stackfold" --annotate >"$dir/own.folded"
+within 'fifty, as nobody' 50 "$(share ';work;fifty' "$dir/own.folded")" 8
+expect 'kernel frames, %' 0.0 "$(share '_\[k\]' "$dir/own.folded")"
+
+nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
+expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
+nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
+expect 'its message' 'pe-record: the target belongs to another user: need CAP_PERFMON, or root' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
+
+# A recording with kernel frames, symbolized by someone who may not see the kernel's symbols.
+pe-record -F 997 -o "$dir/k.pe" -- dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null
+nobody "$dir/pe-symbolize" "$dir/k.pe" 2>"$dir/err" | nobody "$dir/stackfold" --annotate >"$dir/k.folded"
+expect 'said once' 1 "$(grep -c 'kernel symbols are hidden' "$dir/err")"
+at_least 'frames that say kernel, %' 50 "$(share '\[kernel\]_\[k\]' "$dir/k.folded")"
+finish

@@ -1,0 +1,58 @@
+#!/bin/bash
+# Where names are missing, pe-symbolize says of which file or runtime, and how to get them.
+. "$(dirname "$0")/../lib.sh"
+cd "$dir" || exit 1
+unset DEBUGINFOD_URLS
+# told COMMAND...: what pe-symbolize says of a recording of it
+told() {
+  pe-record -q -e cpu-clock -F 997 --no-cache -o r.pe -- "$@" >/dev/null 2>err || fail "$*: $(cat err)"
+  { pe-symbolize r.pe >/dev/null; } 2>&1
+}
+
+# A program linked with -s, and one stripped afterwards.
+cat >spin.c <<'END'
+#include <time.h>
+static __attribute__((noinline)) void spin(void) {
+  while (clock() < CLOCKS_PER_SEC / 4) {}
+}
+int main(void) { spin(); return 0; }
+END
+cc -O1 -o whole spin.c
+cc -O1 -s -o linked spin.c
+cp whole stripped
+strip stripped
+cure='install its -dbgsym package, set DEBUGINFOD_URLS, or link it without -s'
+for name in linked stripped; do
+  told ./$name | grep -qE "^pe-symbolize: '$dir/$name' is stripped: [0-9.]+ % of the samples have frames of it without a name; $cure\$" ||
+    fail "$name: $(told ./$name)"
+done
+told ./whole | grep -q "whole' is stripped" && fail 'a program that is not stripped'
+
+# A program of a JVM's shape: its library is mapped, and code that it has made runs.
+cat >jvm.c <<'END'
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+void library(void);
+int main(void) {
+  static const unsigned char loop[] = {0xb9, 0x00, 0x00, 0x10, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};  // mov, dec, jnz, ret
+  void* code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(code, loop, sizeof loop);
+  library();
+  while (clock() < CLOCKS_PER_SEC / 4) ((void (*)(void))code)();
+  return 0;
+}
+END
+echo 'void library(void) {}' | cc -shared -fPIC -x c -o libjvm.so -
+cc -O1 -o jvm jvm.c -L. -ljvm "-Wl,-rpath,$dir"
+told ./jvm >said
+grep -qE '^pe-symbolize: names of functions are missing: Java: run .jcmd [0-9]+ Compiler.perfmap. .* -XX:\+PreserveFramePointer ' said || fail "java: $(cat said)"
+expect 'lines about other runtimes' 0 "$(grep -c 'node\|Python\|PHP\|Ruby' said)"
+
+# Real ones.
+echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } while (Date.now() < end) work(1e5)' >loop.js
+told node loop.js >said
+grep -q 'names of functions are missing: node: start it with --perf-basic-prof$' said || fail "node: $(cat said)"
+told node --perf-basic-prof loop.js >said
+! grep -q 'names of functions are missing' said || fail "node with names: $(cat said)"
+finish

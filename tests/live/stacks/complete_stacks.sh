@@ -1,0 +1,34 @@
+#!/bin/bash
+# Stacks reach the thread's root whatever the compiler and its flags were, whatever the program does.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/../stacks_lib.sh"
+ms=250
+
+check_build() {  # BUILD CASE...
+  local build=$1
+  program_of "$build" || return
+  pe-record -F 997 -o "$dir/$build.pe" -- "$program" $ms "${@:2}" 2>"$dir/err" || fail "$build: $(cat "$dir/err")"
+  [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
+  check_cases "$build" "$dir/$build.pe" $((ms * 6 / 10)) "${@:2}"
+}
+
+check_build o2 alloca realigned signal altstack exception plt lazy thread=1 recursion recursion=1000 memcpy qsort vdso syscall tail noreturn
+check_build o0 alloca realigned signal exception plt thread=1 qsort tail noreturn
+check_build o3 realigned signal exception plt thread=1 memcpy qsort tail
+check_build fp alloca realigned signal exception plt memcpy qsort vdso syscall
+check_build clang alloca realigned signal exception plt thread=1 qsort noreturn
+check_build lld realigned exception thread=1 qsort
+check_build nopie realigned signal exception plt memcpy qsort
+check_build static signal exception thread=1 memcpy qsort vdso syscall
+check_exceptions
+
+# Both halves of the signals: amid a function, and where one less than the address is another function.
+grep '^signal;' "$dir/o2.folded" >"$dir/signal.folded"
+for part in interrupted_within interrupted_first; do
+  within "o2: signals in $part, %" 50 "$(share ";signal_case;$part;" "$dir/signal.folded")" 10
+done
+
+# The vdso is an image without a file.
+grep '^vdso;' "$dir/o2.folded" >"$dir/vdso.folded"
+at_least 'o2: in the vdso, below libc, %' 80 "$(share ';read_clocks;[^;]*clock_gettime[^;]*;__vdso_clock_gettime' "$dir/vdso.folded")"
+finish

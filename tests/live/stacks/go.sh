@@ -1,0 +1,30 @@
+#!/bin/bash
+# Go's stacks are complete, with symbols and without, over changes of stacks; nothing is read from the goroutines' heap.
+. "$(dirname "$0")/../lib.sh"
+
+# samples_in STREAM: how many there are
+samples_in() { stackfold "$1" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }'; }
+
+engines=perf
+can_record --engine bpf 2>/dev/null && engines='perf bpf'
+for engine in $engines; do
+  for program in "$PE_GO" "${PE_GO}_stripped"; do
+    label="${program##*/}, $engine"
+    pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$program" 700 2>"$dir/err"; expect "$label: status" 0 $?
+    [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
+    complete=$(grep -oE '[0-9.]+ % of stacks complete' "$dir/err" | cut -d' ' -f1)
+    # But for a few samples of the program's start.
+    at_least "$label: complete, %" 97 "${complete:-0}"
+    grep -q 'continued in' "$dir/err" && fail "$label: read from the heap: $(cat "$dir/err")"
+    expect "$label: samples in the stream" "$(grep -oE '[0-9]+ samples?,' "$dir/err" | cut -d' ' -f1)" "$(samples_in "$dir/a.pe")"
+  done
+  pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_GO" 700 2>"$dir/err"; expect "$engine: status" 0 $?
+  fold "$dir/a.pe" >"$dir/a.folded"
+  grep ';main\.splitter' "$dir/a.folded" >"$dir/split.folded" || fail "$engine: no sample of splitter"
+  at_least "$engine: splitter from the goroutine's first function on, %" 99 \
+    "$(share '^goroutines;runtime\.goexit[^;]*(;main\.main\.[^;]*)+;main\.splitter' "$dir/split.folded")"
+  grep ';runtime\.systemstack' "$dir/a.folded" >"$dir/system.folded" || fail "$engine: no sample on the system's stack"
+  # Not where a function without a frame pointer runs: the engine perf takes the frames that the kernel found by those.
+  at_least "$engine: over the change to the system's stack, %" 50 "$(share '^goroutines;runtime\.goexit[^;]*;.*;runtime\.systemstack' "$dir/system.folded")"
+done
+finish

@@ -1,0 +1,61 @@
+#!/bin/bash
+# A stage of a running pipeline is killed at some moment: the others end by themselves, without a crash, and who reads what
+# is not whole says so.
+# Usage: killed_stages.sh [ROUNDS]
+. "$(dirname "$0")/../lib.sh"
+rounds=${1:-12}
+stages=(pe-record pe-symbolize stackfold flamesvg)
+RANDOM=1  # the same moments each time
+
+# stage NUMBER COMMAND...: its pid and status in files, its messages too
+stage() {
+  # shellcheck disable=SC2016 # for the shell that runs it
+  bash -c 'echo $$ >"$0"; exec "$@"' "$dir/pid.$1" "${@:2}" 2>"$dir/err.$1"
+  echo $? >"$dir/status.$1"
+}
+status() { cat "$dir/status.$1" 2>/dev/null; }
+
+"$PE_WORKLOAD" threads 600 &
+target=$!
+for ((round = 0; round < rounds; round++)); do
+  victim=$((round % 4)) when=$((RANDOM % 15))
+  rm -f "$dir"/{pid,status,err}.*
+  {
+    stage 0 pe-record -F 997 -p $target -d 30 | stage 1 pe-symbolize | stage 2 stackfold | stage 3 flamesvg >"$dir/out.svg"
+    : >"$dir/done"
+  } 2>/dev/null &
+  for _ in $(seq 200); do [ -s "$dir/pid.3" ] && [ -s "$dir/pid.0" ] && break; sleep 0.05; done
+  sleep "0.$(printf %02d $((20 + 5 * when)))"
+  label="round $round: ${stages[victim]} killed"
+  kill -KILL "$(cat "$dir/pid.$victim")"
+  # What stands in front notices when it writes next; who has been asked to record for longer is asked to stop.
+  [ "$victim" = 0 ] || { sleep 0.5; kill -INT "$(cat "$dir/pid.0")" 2>/dev/null; }
+  for _ in $(seq 600); do [ -e "$dir/done" ] && break; sleep 0.05; done
+  [ -e "$dir/done" ] || { fail "$label: the others do not end: $(pgrep -P $$ -a)"; pkill -KILL -f "$dir/pid"; }
+  rm -f "$dir/done"
+  expect "$label: its status" 137 "$(status "$victim")"
+  for number in 0 1 2 3; do
+    [ $number != $victim ] || continue
+    case $(status $number) in
+      0) ;;
+      1 | 2) [ -s "$dir/err.$number" ] || fail "$label: ${stages[number]} fails without a word" ;;
+      141) [ $number -lt $victim ] || fail "$label: ${stages[number]} behind it: 141" ;;
+      *) fail "$label: ${stages[number]}: $(status $number), $(cat "$dir/err.$number")" ;;
+    esac
+  done
+  # A recording that was not ended is read as far as it goes, and that is said.
+  if [ $victim = 0 ]; then
+    grep -qE 'end|cut|truncated' "$dir/err.1" || fail "$label: pe-symbolize does not say that its input is not whole: $(cat "$dir/err.1")"
+  fi
+  if [ $victim = 1 ] && [ "$(status 3)" != 2 ]; then  # 2: before its first byte
+    grep -qE 'end|cut|truncated' "$dir/err.2" || fail "$label: stackfold does not say that its input is not whole: $(cat "$dir/err.2")"
+  fi
+  # No picture that looks whole of what is not there.
+  if [ $victim = 2 ]; then
+    expect "$label: flamesvg without stacks" 2 "$(status 3)"
+  elif [ $victim != 3 ] && [ "$(status 3)" = 0 ]; then
+    xmllint --noout "$dir/out.svg" || fail "$label: the picture"
+  fi
+done
+kill $target
+finish

@@ -1,0 +1,50 @@
+#!/bin/bash
+# Every way in which a recording can end leaves a whole stream.
+. "$(dirname "$0")/../lib.sh"
+
+whole() {  # LABEL STREAM
+  pe-symbolize "$2" >/dev/null 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
+  grep -q 'cut off\|truncated' "$dir/err" && fail "$1: $(cat "$dir/err")"
+  at_least "$1: samples" 10 "$(fold "$2" | awk '{ n += $NF } END { print n + 0 }')"
+}
+
+"$PE_WORKLOAD" shares 30 & target=$!
+(await "$dir/killed.pe"; await_used 200 $target; kill -9 $target) &
+timeout 20 pe-record -F 997 -p $target -o "$dir/killed.pe" 2>/dev/null; expect 'target killed' 0 $?
+whole 'target killed' "$dir/killed.pe"
+
+"$PE_WORKLOAD" shares 30 & target=$!
+timeout -s INT 1 pe-record -F 997 -p $target -o "$dir/int.pe" 2>/dev/null; expect 'SIGINT' 124 $?
+whole SIGINT "$dir/int.pe"
+timeout -s TERM --preserve-status 1 pe-record -F 997 -p $target -o "$dir/term.pe" 2>/dev/null; expect 'SIGTERM, own status' 0 $?
+whole SIGTERM "$dir/term.pe"
+
+# Ctrl-C reaches the whole pipeline; the picture is drawn all the same.
+timeout -s INT 1 bash -c "trap : INT; pe-record -F 997 -p $target | pe-symbolize | stackfold | flamesvg" >"$dir/ctrl-c.svg" 2>/dev/null
+grep -q '</svg>' "$dir/ctrl-c.svg" || fail 'Ctrl-C at the pipeline leaves no picture'
+grep -q 'work' "$dir/ctrl-c.svg" || fail 'Ctrl-C at the pipeline leaves an empty picture'
+
+# The reader goes away: the recorder stops, without a word.
+pe-record -F 997 -p $target 2>"$dir/err" | head -c 1000 >/dev/null
+expect 'closed pipe' 141 "${PIPESTATUS[0]}"
+grep -v 'no hardware counters' "$dir/err" && fail 'a message about a closed pipe'
+kill $target
+
+# Killed for good: what is missing is noticed downstream.
+"$PE_WORKLOAD" shares 30 & target=$!
+pe-record -F 997 -p $target -o "$dir/dead.pe" 2>/dev/null & recorder=$!
+written() { fold "$dir/dead.pe" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }'; }
+await "$dir/dead.pe"
+until [ "$(written)" -ge 120 ]; do kill -0 $recorder || break; sleep 0.1; done
+kill -9 $recorder; kill $target
+size=$(stat -c %s "$dir/dead.pe")
+head -c $((size - 9)) "$dir/dead.pe" | pe-symbolize 2>"$dir/err" | stackfold >"$dir/dead.folded" 2>/dev/null
+grep -Eq 'truncated at byte|cut off' "$dir/err" || fail "a cut stream passes for whole: $(cat "$dir/err")"
+at_least 'samples before the cut' 100 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/dead.folded")"
+
+# -d ends a command too, and the recording is a success.
+cp "$PE_WORKLOAD" "$dir/workload"
+timeout 20 pe-record -F 997 -d 0.5 -o "$dir/d.pe" -- "$dir/workload" shares 60 2>/dev/null; expect 'duration' 0 $?
+whole duration "$dir/d.pe"
+pgrep -f "^$dir/workload" >/dev/null && fail 'the command was left running'
+finish

@@ -1,0 +1,142 @@
+#!/bin/bash
+# Waits that do not end, or end with their process; too many; and without rights.
+. "$(dirname "$0")/../lib.sh"
+[ "$(id -u)" = 0 ] || skip 'setting perf_event_paranoid and dropping rights needs root'
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+
+# waited PATTERN FILE: microseconds of the stacks that match
+waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
+# count WHAT FILE: "12 WHAT" in a closing line, or 0
+count() { grep -oE "[0-9]+ $1" "$2" | cut -d' ' -f1 | grep . || echo 0; }
+
+# Without rights to eBPF, or without its compiler, there is one engine.
+offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null && engines='perf bpf' || engines=perf
+
+run_engine() {  # with $engine
+  local failed_before=$failed
+  engine_offcpu() { offcpu --engine "$engine" "$@"; }
+  # A wait that a signal ends lasts until then, and is no longer going on.
+  engine_offcpu -o "$dir/k.pe" -- "$PE_WAITS" killed >/dev/null 2>"$dir/err"; expect 'killed: status' 0 $?
+  fold "$dir/k.pe" >"$dir/k.folded"
+  at_least 'killed while it waited' 390000 "$(waited ';main;[^;]*killed_case;wait_in_read;' "$dir/k.folded")"
+  expect 'killed, and still waiting' 0 "$(waited 'still waiting' "$dir/k.folded")"
+
+  # One that goes on counts up to the end, with a mark.
+  sleep 100 & sleeper=$!
+  sleep 0.2
+  engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
+  grep -q '^offcpu: nothing was recorded: the target was asleep all the time$' "$dir/err" || fail "why: $(cat "$dir/err")"
+  expect 'waits that nothing is known of' 0 "$(count waits "$dir/err")"
+  grep -q '; 1 thread of which no wait ended (it ran, or waits still)' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  kill -STOP $sleeper
+  rm -f "$dir/p.pe"
+  engine_offcpu -p $sleeper -d 3 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!
+  await_text . "$dir/p.pe"
+  sleep 1
+  kill -CONT $sleeper
+  wait $recorder; expect 'still waiting: status' 0 $?
+  kill $sleeper
+  fold "$dir/p.pe" >"$dir/p.folded"
+  grep -q ';\[still waiting\] [0-9]*$' "$dir/p.folded" || fail "no mark: $(cat "$dir/p.folded" "$dir/err")"
+  grep -q '; 1 still waiting' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  [ "$engine" != perf ] || grep -q '; 1 that had begun before left out' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+
+  # Another program, begun by a thread that is not the first, which it becomes.
+  engine_offcpu -o "$dir/e.pe" -- "$PE_WAITS" exec >"$dir/said" 2>"$dir/err"; expect 'exec: status' 0 $?
+  fold "$dir/e.pe" >"$dir/e.folded"
+  at_least 'after exec' 400000 "$(waited '^exe;.*;main;[^;]*nanosleep_case;wait_in_nanosleep;' "$dir/e.folded")"
+  expect 'exec, records dropped' 0 "$(count 'dropped where' "$dir/err")"
+
+  # A wait for ever, begun before anything is known of the program: its copy of the stack is too short, or ends at a page
+  # that was never touched.
+  for case in deep hole; do
+    engine_offcpu -d 1 -o "$dir/early.pe" -- "$PE_WAITS" $case >/dev/null 2>"$dir/err"; expect "$case: status" 0 $?
+    fold "$dir/early.pe" >"$dir/early.folded"
+    grep -qE ';main;[^;]*'$case'_case;.*;wait_deep;wait_in_read;.*;\[still waiting\] [0-9]+$' "$dir/early.folded" ||
+      fail "$case: $(cat "$dir/err" "$dir/early.folded")"
+  done
+
+  # As fast as it goes: every stack that is missing is counted, and the times stay right.
+  engine_offcpu --preempted -o "$dir/f.pe" -- "$PE_WAITS" pingpong >"$dir/said" 2>"$dir/err"; expect 'pingpong: status' 0 $?
+  fold "$dir/f.pe" >"$dir/f.folded" 2>"$dir/err.fold"
+  said=$(awk '$1 == "pingpong" { print $2 }' "$dir/said") switches=$(awk '$1 == "switches" { print $2 }' "$dir/said")
+  within 'pingpong: waits, as the kernel counts them' "$switches" \
+    $(($(count waits "$dir/err") + $(count 'dropped where' "$dir/err"))) $((switches / 100 + 10))
+  at_least 'pingpong: microseconds, both processes wait no longer than they live' \
+    "$(waited '^waits[; ]' "$dir/f.folded")" $((2 * said + 100000))
+  stackless=$(count 'without a stack' "$dir/err")
+  [ "$stackless" = 0 ] || at_least "samples lost; $(cat "$dir/err")" "$stackless" "$(count lost "$dir/err")"
+  [ "$(count lost "$dir/err")" = 0 ] || grep -q 'samples lost while recording' <(fold "$dir/f.pe" 2>&1 >/dev/null) || fail 'losses are not in the stream'
+
+  # Programs that end as soon as they have begun: what is read of their last waits may come after their ends.
+  engine_offcpu --preempted -o "$dir/b.pe" -- "$PE_WAITS" brief 2>"$dir/err"; expect 'brief: status' 0 $?
+  at_least 'brief: waits' 1000 "$(count waits "$dir/err")"
+  stackless=$(count 'without a stack' "$dir/err")
+  [ "$stackless" = 0 ] || at_least "brief: samples lost; $(cat "$dir/err")" "$stackless" "$(count lost "$dir/err")"
+
+  # The whole system, among it a thread that waits; making the tables of all programs may take long.
+  while :; do "$PE_WAITS" nanosleep nanosleep nanosleep; done >/dev/null & program=$!
+  engine_offcpu -a --min-us 20000 -d 1.5 -o "$dir/a.pe" 2>"$dir/err"; expect 'whole system: status' 0 $?
+  kill $program; wait $program 2>/dev/null
+  fold "$dir/a.pe" >"$dir/a.folded"
+  at_least 'a program in the whole system' 100000 "$(waited '^waits;.*;main;.*;wait_in_nanosleep;' "$dir/a.folded")"
+  expect 'idle threads' 0 "$(waited '^swapper' "$dir/a.folded")"
+  [ "$failed" = "$failed_before" ] || echo "that was the $engine engine"
+}
+for engine in $engines; do run_engine; done
+
+# One thread of several: none of the others'.
+for engine in $engines; do
+  "$PE_WAITS" read read read read read read read read >/dev/null & program=$!
+  sleep 0.2
+  offcpu --engine "$engine" -t $program -d 0.4 -o "$dir/t.pe" 2>"$dir/err"; expect "$engine: one thread: status" 0 $?
+  kill $program; wait $program 2>/dev/null
+  expect "$engine: waits of another thread" 0 "$(waited ';[^;]*write_slowly;' <(fold "$dir/t.pe"))"
+  at_least "$engine: one thread waits" 100000 "$(waited ';main;' <(fold "$dir/t.pe"))"
+done
+
+# What an engine cannot record it leaves to the other, or says so.
+offcpu --engine bpf --cgroup / -d 0.1 -o "$dir/c.pe" 2>"$dir/err"; expect 'control group by eBPF: status' 1 $?
+expect 'control group by eBPF' 'offcpu: --engine bpf: control groups are for the perf engine' "$(cat "$dir/err")"
+
+# What cannot be recorded is told in one line.
+bash -c 'sleep 0.01 & exec sleep 100' & parent=$!
+until zombie=$(pgrep -P $parent -r Z); do sleep 0.05; done
+for tool in offcpu pe-record; do
+  "$tool" -p "$zombie" -d 0.1 -o "$dir/z.pe" 2>"$dir/err"; expect "$tool, a zombie: status" 1 $?
+  expect "$tool, a zombie" "$tool: --pid: $zombie: has ended (a zombie)" "$(cat "$dir/err")"
+  (ulimit -n 10; exec "$tool" -p $parent -d 0.1 -o "$dir/z.pe") 2>"$dir/err"; expect "$tool, few files: status" 1 $?
+  expect "$tool, few files: lines" 1 "$(grep -c '(ulimit -n)$' "$dir/err")"
+  expect "$tool, few files: other lines" '' "$(grep -vE '\(ulimit -n\)$' "$dir/err")"
+done
+kill $parent
+
+# Stopped for so long that rings overflow: what is missing is counted, and said to be missing.
+"$PE_WAITS" pingpong pingpong pingpong pingpong pingpong pingpong >/dev/null & program=$!
+offcpu --engine perf --mmap-pages 1 -p $program -o "$dir/l.pe" 2>"$dir/err" & recorder=$!
+until [ -s "$dir/l.pe" ]; do kill -0 $recorder 2>/dev/null || break; sleep 0.05; done
+kill -STOP $recorder; sleep 1; kill -CONT $recorder
+sleep 0.2; kill -TERM $recorder
+wait $recorder; expect 'stopped for a while: status' 0 $?
+pkill -P $program; kill $program
+grep -qE '; [0-9]+ records of switches and processes lost: waits are missing' "$dir/err" || fail "stopped for a while: $(cat "$dir/err")"
+
+# Without rights: own processes' times, no stacks, and that is said.
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+chmod 755 "$dir"; mkdir -m 777 "$dir/w"
+nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }
+cp "$PE_WAITS" "$(command -v offcpu)" "$dir/"
+echo 2 >/proc/sys/kernel/perf_event_paranoid
+nobody "$dir/offcpu" -o "$dir/w/n.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'as nobody: status' 0 $?
+grep -q '^offcpu: perf_event_paranoid is 2; need 1 or CAP_PERFMON for stacks; times of each thread only$' "$dir/err" ||
+  fail "message at 2: $(cat "$dir/err")"
+fold "$dir/w/n.pe" >"$dir/n.folded"
+expect 'threads without stacks' 'waits' "$(grep -v ';' "$dir/n.folded" | sed 's/ [0-9]*$//')"
+at_least 'time, as nobody' 400000 "$(waited '^waits ' "$dir/n.folded")"
+nobody "$dir/offcpu" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system as nobody' 1 $?
+expect 'its message' 'offcpu: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
+nobody "$dir/offcpu" --state S -o "$dir/w/s.pe" -- true 2>"$dir/err"; expect 'states as nobody' 125 $?
+expect 'its message' 'offcpu: sched:sched_switch: /sys/kernel/tracing/events may not be read: need root, or its group' "$(cat "$dir/err")"
+nobody "$dir/offcpu" --engine bpf -o "$dir/w/b.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'eBPF as nobody' 125 $?
+grep -q '^offcpu: --engine bpf: eBPF: ' "$dir/err" || fail "eBPF as nobody: $(cat "$dir/err")"
+finish
