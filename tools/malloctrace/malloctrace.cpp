@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "base/cli/child.h"
-#include "base/cli/progress.h"
-#include "base/cli/stop_signals.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "base/quote.h"
 #include "inprocess/command.h"
 #include "malloctrace/command.h"
 #include "malloctrace/interrupts.h"
@@ -23,8 +20,7 @@
 #include "malloctrace/processes.h"
 #include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
-#include "record/own_cost.h"
-#include "record/watch.h"
+#include "record/session.h"
 
 namespace pe {
 namespace {
@@ -33,11 +29,6 @@ using malloctrace::HeapOfProcess;
 using malloctrace::Options;
 using malloctrace::Processes;
 using record::Ended;
-
-void say(Io& io, const std::string& what) {
-  io.err.write("malloctrace: " + printable(what) + "\n");
-  io.err.flush();
-}
 
 /// A traced process takes two descriptors while it runs.
 void allow_many_descriptors() {
@@ -48,31 +39,34 @@ void allow_many_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// What takes part, in the order in which it is set up.
-class Trace {
+/// The heaps of the traced processes, for a session.  The members are in the order in which they
+/// are set up.
+class HeapSource final : public record::Source {
  public:
-  Trace(const Options& options, Io& io);
+  /// Starts the session's command and opens its output.  Throws Error.
+  HeapSource(const Options& options, record::Session& session);
 
-  /// Until something ends it; returns the status.
-  int run();
+  void start() override;
+  [[nodiscard]] std::vector<int> fds() const override { return {processes_.fd(), snapshots_.fd()}; }
+  std::optional<std::uint64_t> pass() override;
+  [[nodiscard]] std::string progress() const override;
+  void stop() override {}  // the processes go on; what they have allocated is read in the end
+  std::string finish(Ended ended) override;
+  /// A program that allocates nothing is no failure.
+  [[nodiscard]] std::optional<std::string> why_empty() override { return std::nullopt; }
 
  private:
-  Ended watch();
-  void finish(Ended ended);
   [[nodiscard]] malloctrace::Summary summary() const;
   [[nodiscard]] std::string describe_tracing(const malloctrace::Summary& all) const;
-  void tell_end(const malloctrace::Summary& all, Ended ended);
+  [[nodiscard]] std::string closing_line(const malloctrace::Summary& all, Ended ended) const;
 
-  record::OwnCost cost_;
   const Options& options_;
-  Io& io_;
-  StopSignals signals_;
+  record::Session& session_;
   Processes processes_;
   malloctrace::Snapshots snapshots_;
-  Child child_;
-  std::optional<FileOutput> file_;
-  Output* out_ = nullptr;
   std::optional<malloctrace::Sink> sink_;
+  std::optional<malloctrace::Interrupts> interrupts_;
+  std::uint64_t began_ns_ = 0, tick_ = 0;
 };
 
 Child start_traced(const Options& options, const Processes& processes, const SignalState& signals) {
@@ -85,87 +79,71 @@ Child start_traced(const Options& options, const Processes& processes, const Sig
                       malloctrace::tracing_environment(options, library, processes.listener()));
 }
 
-Trace::Trace(const Options& options, Io& io)
+HeapSource::HeapSource(const Options& options, record::Session& session)
     : options_(options),
-      io_(io),
+      session_(session),
       processes_([this](const HeapOfProcess& process) { sink_->add(process); }),
-      snapshots_(options, processes_, [this](const std::string& what) { say(io_, what); }),
-      child_(start_traced(options, processes_, signals_.before())) {
+      snapshots_(options, processes_, [&session](const std::string& what) { session.say(what); }) {
+  session.adopt_child(start_traced(options, processes_, session.signals_before()));
+  session.watch_targets();
   allow_many_descriptors();  // the command has its own limit already
-  // Only now: a run that cannot be made must not cost an older one its file.
-  if (options.writes_file())
-    file_.emplace(options.output, Named::kAtOnce);
-  out_ = file_ ? &*file_ : &io.out;
-  sink_.emplace(options, *out_);
-}
-
-int Trace::run() {
-  if (!options_.follow)
-    processes_.take_only(child_.pid());
-  cost_.begin_wall();
-  child_.go();
-  const Ended ended = watch();
-  if (ended == Ended::kReaderGone)
-    throw BrokenPipe("stdout");
-  cost_.end_wall();
-  finish(ended);
-  return record::end_status(&child_, ended, [this](const std::string& what) { say(io_, what); });
-}
-
-Ended Trace::watch() {
-  constexpr std::uint64_t kTickNs = std::uint64_t{Processes::kTickMs} * 1'000'000;
-  Progress progress(io_.err, options_.quiet);
-  record::TargetWatch nothing_else({}, {});
-  const std::vector<int> fds{processes_.fd(), snapshots_.fd()};
-  record::Ending ending(signals_, std::nullopt);
-  malloctrace::Interrupts interrupts(child_);
-  ending.bear_signals_by(
-      [&](const StopSignal& signal) { return interrupts.goes_on_after(signal, monotonic_ns()); });
-  const record::WatchRequest request{.ending = ending,
-                                     .child = &child_,
-                                     .targets = nothing_else,
-                                     .ring_fds = fds,
-                                     .reader_fd = options_.report ? -1 : out_->fd()};
-  const std::uint64_t began_ns = monotonic_ns();
-  std::uint64_t tick = 0;
-  const Ended ended = record::watch(request, [&] {
-    processes_.pass();
-    const std::uint64_t now_ns = monotonic_ns();
-    if (const std::uint64_t now = (now_ns - began_ns) / kTickNs; now != tick)
-      processes_.tick(static_cast<std::uint32_t>(tick = now));
-    snapshots_.write_due(now_ns);
-    if (interrupts.is_time_to_tell(now_ns) && !options_.quiet)
-      say(io_, "waiting for the command to end; another interrupt ends the trace");
-    progress.show([&] {
-      return fmt::format("malloctrace: {} running, {} ended", processes_.running(),
-                         sink_->summary().processes);
-    });
-    return std::optional(kTickNs - (monotonic_ns() - began_ns) % kTickNs);
+  sink_.emplace(options, session.open_plain_output());
+  if (options.report)
+    session.ignore_reader();
+  interrupts_.emplace(*session.child());
+  session.ending().bear_signals_by([this](const StopSignal& signal) {
+    return interrupts_->goes_on_after(signal, monotonic_ns());
   });
-  progress.clear();
-  return ended;
 }
 
-void Trace::finish(Ended ended) {
+void HeapSource::start() {
+  if (!options_.follow)
+    processes_.take_only(session_.child()->pid());
+  began_ns_ = monotonic_ns();
+  session_.start_clock(began_ns_);
+}
+
+std::optional<std::uint64_t> HeapSource::pass() {
+  constexpr std::uint64_t kTickNs = Processes::kTickMs * kNsPerMs;
+  processes_.pass();
+  const std::uint64_t now_ns = monotonic_ns();
+  if (const std::uint64_t now = (now_ns - began_ns_) / kTickNs; now != tick_)
+    processes_.tick(static_cast<std::uint32_t>(tick_ = now));
+  snapshots_.write_due(now_ns);
+  if (interrupts_->is_time_to_tell(now_ns))
+    session_.note("waiting for the command to end; another interrupt ends the trace");
+  return kTickNs - (monotonic_ns() - began_ns_) % kTickNs;
+}
+
+std::string HeapSource::progress() const {
+  return fmt::format("{} running, {} ended", processes_.running(), sink_->summary().processes);
+}
+
+std::string HeapSource::finish(Ended ended) {
   processes_.leave([this](const HeapOfProcess& process) { sink_->add(process); });
   const malloctrace::Summary all = summary();
   sink_->finish(options_.report ? describe_tracing(all) : "");
-  tell_end(all, ended);
+  if (all.processes == 0)
+    session_.say(
+        fmt::format("{}: no process of it was traced: of one that could not be, a line "
+                    "above says why; others are static or setuid, or lost LD_PRELOAD",
+                    options_.command.front()));
+  return closing_line(all, ended);
 }
 
 /// The end of the report.
-std::string Trace::describe_tracing(const malloctrace::Summary& all) const {
+std::string HeapSource::describe_tracing(const malloctrace::Summary& all) const {
   std::string text = fmt::format(
       "\nTracing itself\n\n  {}, finding names included\n  {}\n"
       "  {} walked: {} found, {} known from the walk before\n",
-      cost_.describe(), malloctrace::describe_memory(all), plural(all.walks, "stack"),
+      session_.cost().describe(), malloctrace::describe_memory(all), plural(all.walks, "stack"),
       plural(all.frames_walked, "frame"), all.frames_reused);
   if (const std::string losses = malloctrace::describe_losses(all); !losses.empty())
     text += fmt::format("  {}\n", losses);
   return text;
 }
 
-malloctrace::Summary Trace::summary() const {
+malloctrace::Summary HeapSource::summary() const {
   malloctrace::Summary all = sink_->summary();
   all.refused = processes_.refused();
   all.vanished = processes_.vanished();
@@ -173,15 +151,9 @@ malloctrace::Summary Trace::summary() const {
   return all;
 }
 
-void Trace::tell_end(const malloctrace::Summary& all, Ended ended) {
-  if (all.processes == 0)
-    say(io_, fmt::format("{}: no process of it was traced: of one that could not be, a line "
-                         "above says why; others are static or setuid, or lost LD_PRELOAD",
-                         options_.command.front()));
-  if (options_.quiet)
-    return;
-  std::string line = fmt::format("{}; {}; {}", malloctrace::describe_use(all), cost_.describe(),
-                                 malloctrace::describe_memory(all));
+std::string HeapSource::closing_line(const malloctrace::Summary& all, Ended ended) const {
+  std::string line = fmt::format("{}; {}; {}", malloctrace::describe_use(all),
+                                 session_.cost().describe(), malloctrace::describe_memory(all));
   if (const std::string losses = malloctrace::describe_losses(all); !losses.empty())
     line += "; " + losses;
   if (const std::string resident = malloctrace::describe_resident(all); !resident.empty())
@@ -189,7 +161,7 @@ void Trace::tell_end(const malloctrace::Summary& all, Ended ended) {
   if (ended == Ended::kTarget && all.running > 0)
     line += fmt::format("; {} as {} then, still running", plural(all.running, "process"),
                         all.running == 1 ? "it was" : "they were");
-  say(io_, line);
+  return line;
 }
 
 int work(const CommandLine& line, Io& io) {
@@ -198,7 +170,9 @@ int work(const CommandLine& line, Io& io) {
     throw UsageError(
         "the stream is binary: pipe it into pe-symbolize, name a file with --output, or ask for "
         "--report");
-  return Trace(options, io).run();
+  record::Session session("malloctrace", options, io);
+  HeapSource source(options, session);
+  return session.run(source);
 }
 
 }  // namespace

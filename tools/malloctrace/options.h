@@ -4,15 +4,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "base/cli/run.h"
+#include "record/session.h"
 
 namespace pe::malloctrace {
 
-struct Options {
-  std::vector<std::string> command;
+struct Options : record::SessionRequest {
   std::uint64_t sample_bytes = 0;  ///< 0: every allocation
   std::uint32_t max_depth = 0;     ///< frames; 0: all
   bool with_mmap = false;
@@ -22,10 +20,6 @@ struct Options {
   std::size_t top = 10;                      ///< sites in each table of the report
   bool lines = false;                        ///< source lines in the report
   std::optional<std::uint64_t> leak_age_ns;  ///< leaks are shown that grew within this time
-  std::string output;                        ///< empty: standard output
-  bool quiet = false;
-
-  [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
 };
 
 void add_options(boost::program_options::options_description& options);

@@ -4,12 +4,10 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/cli/run.h"
-#include "record/request.h"
+#include "record/session.h"
 
 namespace pe::offcpu {
 
@@ -24,15 +22,10 @@ struct WaitChoice {
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
 
-struct Options {
-  record::Target target;
+struct Options : record::SessionRequest {
   record::Request request;
   WaitChoice choice;
   EngineChoice engine = EngineChoice::kAuto;
-  std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
-  std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
-  std::string output;                        ///< empty: standard output
-  bool quiet = false;
 };
 
 void add_options(boost::program_options::options_description& options);

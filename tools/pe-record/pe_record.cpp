@@ -5,75 +5,64 @@
 
 #include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "pe-record/check.h"
-#include "pe-record/kernel_recording.h"
+#include "pe-record/counter_source.h"
 #include "pe-record/options.h"
-#include "pe-record/output.h"
-#include "pe-record/taken_recording.h"
+#include "pe-record/queue_source.h"
+#include "record/engines/refused.h"
+#include "record/session.h"
 #include "record/target_options.h"
 
 namespace pe {
 namespace {
 
 using record::Engine;
-using recorder::KernelRecording;
 using recorder::Options;
-using recorder::TakenRecording;
 
-/// What is said of an engine that is taken in place of counters.
 constexpr const char* kBySignal = "engine signal, by which the command samples itself";
 constexpr const char* kByPtrace = "engine ptrace, which stops the target's threads";
 
-std::unique_ptr<TakenRecording> take_by(Engine engine, Options& options, Io& io,
-                                        std::string& why_not) {
-  const std::string& problem =
-      engine == Engine::kSignal ? options.not_by_signal : options.not_by_ptrace;
-  if (!problem.empty())
-    return nullptr;
-  options.request.engine = engine;
-  try {
-    return std::make_unique<TakenRecording>(options, io);
-  } catch (const record::SourceRefused& refused) {
-    why_not += fmt::format("; nor by {}", refused.what());
-  }
-  return nullptr;
+bool has_counters(Engine engine) { return engine != Engine::kSignal && engine != Engine::kPtrace; }
+
+/// The engines to try, in this order.  Without counters a command samples itself: that disturbs it
+/// least, leaves the programs that it starts their privileges and debuggers, and shows every CPU's
+/// time as it is, also in virtual machines (CAVEATS in the manual page).  All else is stopped from
+/// outside.
+std::vector<Engine> engines_for(const Options& options) {
+  if (options.request.engine != Engine::kAuto)
+    return {options.request.engine};
+  std::vector<Engine> engines;
+  if (options.request.clock != record::Clock::kWall)
+    engines.push_back(Engine::kAuto);
+  if (options.not_by_signal.empty())
+    engines.push_back(Engine::kSignal);
+  if (options.not_by_ptrace.empty())
+    engines.push_back(Engine::kPtrace);
+  return engines;
 }
 
-/// Without counters.  A command samples itself: that disturbs it least, leaves the programs that it
-/// starts their rights and debuggers, and shows every CPU's time as it is, also in virtual machines
-/// (CAVEATS in the manual page).  All else is stopped from outside.
-std::unique_ptr<TakenRecording> record_without_counters(Options& options, Io& io,
-                                                        std::string why_not) {
-  for (const Engine engine : {Engine::kSignal, Engine::kPtrace}) {
-    auto taken = take_by(engine, options, io, why_not);
-    if (taken && !options.quiet)
-      recorder::say(
-          io, fmt::format("{}: {}", engine == Engine::kSignal ? kBySignal : kByPtrace, why_not));
-    if (taken)
-      return taken;
-  }
-  throw Error(why_not);
-}
-
-/// By counters, or where these are refused and the choice is ours, by the next engine.
-int record_somehow(Options& options, Io& io) {
-  if (options.request.clock == record::Clock::kWall)
-    return record_without_counters(options, io, "counters do not count the time of --clock wall")
-        ->run();
-  std::unique_ptr<KernelRecording> by_counters;
+/// A session and its source, or why the engine cannot work here.
+struct Opened {
+  std::unique_ptr<record::Session> session;
+  std::unique_ptr<record::Source> source;
   std::string why_not;
+};
+
+Opened open_engine(const Options& options, Io& io) {
+  Opened opened;
+  opened.session = std::make_unique<record::Session>("pe-record", options, io);
   try {
-    by_counters = std::make_unique<KernelRecording>(options, io);
-  } catch (const record::PerfRefused& refused) {
-    if (options.request.engine != Engine::kAuto)
-      throw;
-    why_not = refused.what();
+    if (has_counters(options.request.engine))
+      opened.source = std::make_unique<recorder::CounterSource>(options, *opened.session);
+    else
+      opened.source = std::make_unique<recorder::QueueSource>(options, *opened.session);
+  } catch (const record::Refused& refused) {
+    opened.why_not = refused.what();
   }
-  return by_counters ? by_counters->run()
-                     : record_without_counters(options, io, std::move(why_not))->run();
+  return opened;
 }
 
 int work(const CommandLine& line, Io& io) {
@@ -81,12 +70,22 @@ int work(const CommandLine& line, Io& io) {
     return recorder::check(line, io);
   Options options = recorder::read_options(line);
   record::tidy(options.target);
-  if (!writes_file(options) && io.out.is_terminal())
-    throw UsageError(
-        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
-  if (options.request.engine == Engine::kPtrace || options.request.engine == Engine::kSignal)
-    return TakenRecording(options, io).run();
-  return record_somehow(options, io);
+  record::check_output(options, io);
+  const bool needs_other =
+      options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
+  std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";
+  for (const Engine engine : engines_for(options)) {
+    options.request.engine = engine;
+    const Opened opened = open_engine(options, io);
+    if (opened.source) {
+      if (!why_not.empty())
+        opened.session->note(
+            fmt::format("{}: {}", engine == Engine::kSignal ? kBySignal : kByPtrace, why_not));
+      return opened.session->run(*opened.source);
+    }
+    why_not += (why_not.empty() ? "" : "; nor by ") + opened.why_not;
+  }
+  throw Error(why_not);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "record/engines/attributes.h"
+#include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "record/target_options.h"
 #include "stream/proc/maps.h"
@@ -386,18 +387,17 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
   const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
                           has_capability(Capability::kSysAdmin);
   if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
-    throw PerfRefused(fmt::format(
+    throw Refused(fmt::format(
         "perf_event_open(2) is denied to every process here ({}): a seccomp filter, as containers "
         "have, or a kernel without it",
         errno_text(own)));
   if (target_.is_wide())
-    throw PerfRefused(missing_right(0, "to record other processes"));
+    throw Refused(missing_right(0, "to record other processes"));
   if (stream::is_tracepoint(event.attr))
-    throw PerfRefused(missing_right(-1, "for tracepoints"));
+    throw Refused(missing_right(-1, "for tracepoints"));
   if (error != ENOSYS && !request_.kernel_only && perf_event_paranoid() <= 2)
-    throw PerfRefused("the target belongs to another user: need CAP_PERFMON, or root");
-  throw PerfRefused(
-      missing_right(request_.kernel_only ? 1 : 2, "to record a process of one's own"));
+    throw Refused("the target belongs to another user: need CAP_PERFMON, or root");
+  throw Refused(missing_right(request_.kernel_only ? 1 : 2, "to record a process of one's own"));
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {

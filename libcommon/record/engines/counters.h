@@ -20,11 +20,6 @@
 
 namespace pe::record {
 
-/// perf_event_open(2) is not for us: forbidden, or not there.
-class PerfRefused : public Error {
-  using Error::Error;
-};
-
 /// One event as it was really opened.
 struct OpenedEvent {
   /// Of its samples, whoever walks their stacks.
@@ -40,7 +35,7 @@ struct OpenedEvent {
 
 class Counters {
  public:
-  /// Opens everything.  Throws Error, PerfRefused where a right is missing, naming the cure.  Of an
+  /// Opens everything.  Throws Error, Refused where a right is missing, naming the cure.  Of an
   /// `engine`, if it is not null, the counters' samples become; it must outlive this.
   Counters(Request request, Target target, BpfEngine* engine = nullptr);
 

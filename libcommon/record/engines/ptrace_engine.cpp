@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "record/engines/ptrace_refusal.h"
+#include "record/engines/refused.h"
 #include "record/own_thread.h"
 
 namespace pe::record {
@@ -35,7 +36,7 @@ void block_signals(bool all) {
 
 PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std::move(request)) {
   if (const std::string why = why_no_ptrace(); !why.empty())
-    throw SourceRefused("ptrace: " + why);
+    throw Refused("ptrace: " + why);
   block_signals(false);
   std::promise<void> attached;
   auto outcome = attached.get_future();

@@ -17,7 +17,7 @@ namespace pe::record {
 class PtraceEngine final : public SampleSource {
  public:
   /// Traces the target from here on, a command from before its exec.  Blocks SIGCHLD in the calling
-  /// thread, for good: to be made before other threads are.  Throws Error, SourceRefused where
+  /// thread, for good: to be made before other threads are.  Throws Error, Refused where
   /// that is not allowed.
   PtraceEngine(Request request, const Target& target);
   PtraceEngine(const PtraceEngine&) = delete;

@@ -16,6 +16,7 @@
 #include "base/parse_number.h"
 #include "inprocess/command.h"
 #include "objects/image.h"
+#include "record/engines/refused.h"
 #include "record/engines/sample_source.h"
 #include "record/own_rights.h"
 #include "stream/proc/maps.h"
@@ -26,7 +27,7 @@ namespace {
 constexpr std::string_view kNoLeaks = "detect_leaks=0";
 
 [[noreturn]] void refuse_process(pid_t tid, const std::string& why) {
-  throw SourceRefused(fmt::format("ptrace: {}: {}", tid, why));
+  throw Refused(fmt::format("ptrace: {}: {}", tid, why));
 }
 
 /// `tracer`: a thread of whoever does.
@@ -105,7 +106,7 @@ void check_command_is_traceable(const std::string& name) {
       return;
   }
   if (looks_for_leaks(path))
-    throw SourceRefused(fmt::format(
+    throw Refused(fmt::format(
         "ptrace: {}: LeakSanitizer in it does not work while it is traced, and would change its "
         "status; set ASAN_OPTIONS={} (LSAN_OPTIONS for -fsanitize=leak), or take another engine",
         path, kNoLeaks));

@@ -8,11 +8,11 @@
 
 namespace pe::record {
 
-/// Throws SourceRefused if it can be told beforehand that `tid`, a process or thread, cannot be
+/// Throws Refused if it can be told beforehand that `tid`, a process or thread, cannot be
 /// traced: ourselves, a thread of the kernel, one that is traced already.
 void check_traceable(pid_t tid);
 
-/// Throws SourceRefused if a command would fail because it is traced; `name` as for execvp(3).  One
+/// Throws Refused if a command would fail because it is traced; `name` as for execvp(3).  One
 /// that cannot be found is not refused here.
 void check_command_is_traceable(const std::string& name);
 

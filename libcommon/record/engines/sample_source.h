@@ -9,16 +9,10 @@
 #include <optional>
 #include <string>
 
-#include "base/error.h"
 #include "record/stream/taken_queue.h"
 #include "record/stream/unsampled.h"
 
 namespace pe::record {
-
-/// The target may not be recorded so; the message begins with the engine's name.
-class SourceRefused : public Error {
-  using Error::Error;
-};
 
 class SampleSource {
  public:

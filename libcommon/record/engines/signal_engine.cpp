@@ -23,6 +23,7 @@
 #include "base/quote.h"
 #include "inprocess/command.h"
 #include "inprocess/sampler/tick.h"
+#include "record/engines/refused.h"
 #include "record/own_thread.h"
 
 namespace pe::record {
@@ -59,12 +60,12 @@ inprocess::ThreadChoice chosen_threads(const Request& request) {
 /// The library, where it can be loaded into the command.
 std::string library_for(const std::vector<std::string>& command) {
   if (const std::string why = why_no_signals(); !why.empty())
-    throw SourceRefused("signal: " + why);
+    throw Refused("signal: " + why);
   const std::string program = inprocess::find_program(command.front());
   try {
     inprocess::check_takes_library(program);
   } catch (const Error& error) {
-    throw SourceRefused(fmt::format("signal: {}", error.what()));
+    throw Refused(fmt::format("signal: {}", error.what()));
   }
   return inprocess::find_library(kSamplerLibrary);
 }

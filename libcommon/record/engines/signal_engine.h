@@ -32,7 +32,7 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
 
 class SignalEngine final : public SampleSource, private inprocess::Events {
  public:
-  /// Begins to listen for the command and what it starts.  Throws Error; SourceRefused where the
+  /// Begins to listen for the command and what it starts.  Throws Error; Refused where the
   /// library cannot be loaded into the command, CommandError where there is no such command.
   SignalEngine(const Request& request, const std::vector<std::string>& command);
   SignalEngine(const SignalEngine&) = delete;

@@ -17,6 +17,7 @@
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "record/engines/ptrace_refusal.h"
+#include "record/engines/refused.h"
 #include "record/engines/sample_source.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
@@ -100,7 +101,7 @@ bool Tracer::seize(pid_t pid, pid_t tid, bool follows) {
   const auto status = stream::status_of(tid);
   if (error == ESRCH || !status || status->state == 'Z' || status->state == 'X')
     return false;
-  throw SourceRefused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)));
+  throw Refused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)));
 }
 
 /// All threads, and those that appear while we do so: what a traced thread makes is traced.

@@ -64,7 +64,7 @@ class Tracer {
   /// All of these must outlive it.
   Tracer(const Request& request, TakenQueue& queue, TracerOrders& orders);
 
-  /// Throws Error, SourceRefused where any of the target may not be traced.
+  /// Throws Error, Refused where any of the target may not be traced.
   void attach(const Target& target);
   /// Until the orders are to end; SIGCHLD, blocked, wakes it.
   void run();

@@ -5,20 +5,33 @@
 # samples_in STREAM: how many there are
 samples_in() { stackfold "$1" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }'; }
 
+# record ENGINE PROGRAM: while it uses 700 ms of CPU time, from when the recorder has its tables and samples
+record() {
+  local target recorder
+  "$2" 60000 & target=$!
+  rm -f "$dir/a.pe"
+  pe-record --engine "$1" -F 997 -p $target -o "$dir/a.pe" 2>"$dir/err" & recorder=$!
+  until [ -s "$dir/a.pe" ] || ! kill -0 $recorder 2>/dev/null; do sleep 0.02; done
+  await_used 700 $target
+  kill -TERM $recorder
+  wait $recorder; expect "$1: status; $(cat "$dir/err")" 0 $?
+  kill $target
+  wait $target 2>/dev/null
+}
+
 engines=perf
 can_record --engine bpf 2>/dev/null && engines='perf bpf'
 for engine in $engines; do
   for program in "$PE_GO" "${PE_GO}_stripped"; do
     label="${program##*/}, $engine"
-    pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$program" 700 2>"$dir/err"; expect "$label: status" 0 $?
+    record "$engine" "$program"
     [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
     complete=$(grep -oE '[0-9.]+ % of stacks complete' "$dir/err" | cut -d' ' -f1)
-    # But for a few samples of the program's start.
     at_least "$label: complete, %" 97 "${complete:-0}"
     grep -q 'continued in' "$dir/err" && fail "$label: read from the heap: $(cat "$dir/err")"
     expect "$label: samples in the stream" "$(grep -oE '[0-9]+ samples?,' "$dir/err" | cut -d' ' -f1)" "$(samples_in "$dir/a.pe")"
   done
-  pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_GO" 700 2>"$dir/err"; expect "$engine: status" 0 $?
+  record "$engine" "$PE_GO"
   fold "$dir/a.pe" >"$dir/a.folded"
   grep ';main\.splitter' "$dir/a.folded" >"$dir/split.folded" || fail "$engine: no sample of splitter"
   at_least "$engine: splitter from the goroutine's first function on, %" 99 \

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "record/session.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/cli/progress.h"
+#include "base/clock.h"
+#include "base/quote.h"
+
+namespace pe::record {
+
+Session::Session(const char* tool, const SessionRequest& request, Io& io)
+    : tool_(tool),
+      request_(request),
+      io_(io),
+      ending_(signals_, request.duration_ns),
+      target_(request.target) {}
+
+void Session::start_child(const std::vector<std::string>& environment) {
+  if (!request_.command.empty())
+    adopt_child(Child::start(request_.command, request_.writes_file() ? -1 : STDERR_FILENO,
+                             signals_.before(), environment));
+}
+
+void Session::adopt_child(Child child) {
+  child_.emplace(std::move(child));
+  if (target_.is_command)
+    target_.processes = {child_->pid()};
+}
+
+void Session::watch_targets() {
+  watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
+  activity_.emplace(target_);
+}
+
+Output& Session::open_output() {
+  Output& out = open_plain_output();
+  out.wait_by([this](int fd) { return ending_.wait_for_room(fd); });
+  ending_.on_stall([this] { note(kReaderStalls); });
+  return out;
+}
+
+Output& Session::open_plain_output() {
+  if (request_.writes_file())
+    file_.emplace(request_.output, Named::kAtOnce);
+  Output& out = file_ ? *file_ : io_.out;
+  reader_fd_ = out.fd();
+  return out;
+}
+
+int Session::run(Source& source) {
+  ending_.on_stop([this, &source] {
+    source.stop();
+    cost_.end_wall();
+  });
+  source.start();
+  if (child_)
+    child_->go();
+  const Ended ended = watch(source);
+  if (ended == Ended::kReaderGone)
+    throw BrokenPipe("stdout");
+  const std::string closing = source.finish(ended);
+  note(closing + (ending_.was_cut_off() ? kCutOff : ""));
+  return end(source, ended);
+}
+
+void Session::start_clock(std::uint64_t now_ns) {
+  cost_.begin_wall();
+  ending_.begin_at(now_ns);
+}
+
+Ended Session::watch(Source& source) {
+  Progress progress(io_.err, request_.quiet);
+  const std::vector<int> fds = source.fds();
+  const WatchRequest request{.ending = ending_,
+                             .child = child(),
+                             .targets = watched_.value(),
+                             .ring_fds = fds,
+                             .reader_fd = reader_fd_};
+  const Ended ended = record::watch(request, [&] {
+    const auto within_ns = source.pass();
+    progress.show([&] { return std::string(tool_) + ": " + source.progress(); });
+    return within_ns;
+  });
+  progress.clear();
+  return ended;
+}
+
+int Session::end(Source& source, Ended ended) {
+  const int status = end_status(child(), ended, [this](const std::string& what) { say(what); });
+  if (ending_.was_cut_off())
+    return cut_off_status(child());
+  const auto why_empty = source.why_empty();
+  if (!why_empty)
+    return status;
+  say(*why_empty);
+  return empty_status(child(), status);
+}
+
+void Session::say(const std::string& what) {
+  io_.err.write(std::string(tool_) + ": " + printable(what) + "\n");
+  io_.err.flush();
+}
+
+void Session::note(const std::string& what) {
+  if (!request_.quiet)
+    say(what);
+}
+
+void check_output(const SessionRequest& request, const Io& io) {
+  if (!request.writes_file() && io.out.is_terminal())
+    throw UsageError(
+        "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
+}
+
+}  // namespace pe::record

@@ -1,0 +1,126 @@
+// One recording session: a command or other targets, a source of records, an end, an output and a
+// closing line.  pe-record, offcpu and malloctrace each supply the source.
+//
+//     Session session("pe-record", request, io);
+//     session.start_child();      the command waits before its exec
+//     session.watch_targets();
+//     SomeSource source(session); opens counters or an engine; a refusal costs nothing yet
+//     session.open_output();
+//     return session.run(source);
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cli/child.h"
+#include "base/cli/run.h"
+#include "base/cli/stop_signals.h"
+#include "record/ending.h"
+#include "record/own_cost.h"
+#include "record/request.h"
+#include "record/target_activity.h"
+#include "record/watch.h"
+
+namespace pe::record {
+
+/// The options that all recorders share.
+struct SessionRequest {
+  Target target;
+  std::vector<std::string> command;          ///< recorded, or the target's time, while it runs
+  std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
+  std::string output;                        ///< empty or "-": standard output
+  bool quiet = false;
+
+  [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
+};
+
+/// What a session records from.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  Source(Source&&) = delete;
+  Source& operator=(Source&&) = delete;
+  virtual ~Source() = default;
+
+  /// Writes the head of the stream and starts recording.  Calls Session::start_clock() when the
+  /// time of the recording starts.  A command does not run its program yet.
+  virtual void start() = 0;
+  /// The descriptors to poll(2) for new records.
+  [[nodiscard]] virtual std::vector<int> fds() const = 0;
+  /// Writes the new records.  Returns within how many nanoseconds it must be called again, if that
+  /// matters.
+  virtual std::optional<std::uint64_t> pass() = 0;
+  /// "12 samples": shown while the session records.
+  [[nodiscard]] virtual std::string progress() const = 0;
+  /// Stops recording.  The session calls it once, also while the reader of the stream blocks.
+  virtual void stop() = 0;
+  /// Writes the rest.  Returns the closing line.
+  virtual std::string finish(Ended ended) = 0;
+  /// Why the recording is empty; nullopt if it is not.
+  [[nodiscard]] virtual std::optional<std::string> why_empty() = 0;
+};
+
+class Session {
+ public:
+  /// `tool` precedes every message.  All arguments must outlive the session.
+  Session(const char* tool, const SessionRequest& request, Io& io);
+
+  /// Forks the command, if there is one, which waits for run(); it becomes the target unless the
+  /// request names another.  Throws Error.
+  void start_child(const std::vector<std::string>& environment = {});
+  /// The same, with a command that the caller has started.
+  void adopt_child(Child child);
+  /// Starts to watch for the end of the targets, and to measure their CPU time.
+  void watch_targets();
+  /// Opens the output late: a recording that fails must not replace an older file.  Throws Error.
+  Output& open_output();
+  /// The same without waiting for a slow reader.
+  Output& open_plain_output();
+  /// Nobody reads a stream while the session records.
+  void ignore_reader() { reader_fd_ = -1; }
+
+  /// Records until something ends it.  Returns the exit status.  Throws Error, BrokenPipe.
+  int run(Source& source);
+
+  /// The recording's time starts (CLOCK_MONOTONIC): the duration, and the recorder's own cost.
+  void start_clock(std::uint64_t now_ns);
+
+  /// Prints a line on standard error; note() prints it only without --quiet.
+  void say(const std::string& what);
+  void note(const std::string& what);
+
+  [[nodiscard]] const SessionRequest& request() const noexcept { return request_; }
+  [[nodiscard]] const SignalState& signals_before() const noexcept { return signals_.before(); }
+  [[nodiscard]] Child* child() noexcept { return child_ ? &*child_ : nullptr; }
+  [[nodiscard]] const Target& target() const noexcept { return target_; }
+  [[nodiscard]] const TargetActivity& activity() const { return activity_.value(); }
+  [[nodiscard]] const OwnCost& cost() const noexcept { return cost_; }
+  [[nodiscard]] Ending& ending() noexcept { return ending_; }
+
+ private:
+  Ended watch(Source& source);
+  int end(Source& source, Ended ended);
+
+  OwnCost cost_;
+  const char* tool_;
+  const SessionRequest& request_;
+  Io& io_;
+  StopSignals signals_;
+  Ending ending_;
+  std::optional<Child> child_;
+  Target target_;
+  std::optional<TargetWatch> watched_;
+  std::optional<TargetActivity> activity_;
+  std::optional<FileOutput> file_;
+  int reader_fd_ = -1;
+};
+
+/// Throws UsageError where the stream, which is binary, would go to a terminal.
+void check_output(const SessionRequest& request, const Io& io);
+
+}  // namespace pe::record

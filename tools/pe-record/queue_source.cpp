@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/queue_source.h"
+
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "pe-record/closing_line.h"
+#include "record/engines/ptrace_engine.h"
+#include "record/engines/ptrace_refusal.h"
+#include "record/engines/signal_engine.h"
+#include "record/stream/whole_stream.h"
+
+namespace pe::recorder {
+
+QueueSource::QueueSource(const Options& options, record::Session& session)
+    : request_(options.request), session_(session) {
+  if (request_.engine == record::Engine::kSignal)
+    open_signal();
+  else
+    session.start_child();
+  session.watch_targets();
+  if (!engine_)
+    open_ptrace();
+  std::vector<std::string> notes;
+  event_ = record::taken_event(request_, notes);
+  writer_.emplace(session.open_output());
+  for (const std::string& note : notes)
+    session.note(note);
+  stream_.emplace(*writer_, event_.attr, request_);
+  taken_.emplace(*stream_, event_, engine_->queue());
+}
+
+/// Starts the command, too, which has to find the engine.
+void QueueSource::open_signal() {
+  auto engine = std::make_unique<record::SignalEngine>(request_, session_.request().command);
+  session_.start_child(engine->environment());
+  request_.stack_bytes = engine->stack_bytes();
+  engine_ = std::move(engine);
+}
+
+void QueueSource::open_ptrace() {
+  if (session_.target().is_command)
+    record::check_command_is_traceable(session_.request().command.front());
+  auto engine = std::make_unique<record::PtraceEngine>(request_, session_.target());
+  if (session_.target().is_command)
+    session_.child()->is_waited_for(engine->child());
+  engine_ = std::move(engine);
+}
+
+void QueueSource::start() {
+  write_head(*stream_, {&event_, 1});
+  unreadable_ = write_running(*stream_, event_.attr, session_.target());
+  if (engine_->sampled_time())
+    time_.emplace(session_.target());
+  engine_->start();
+  session_.start_clock(monotonic_ns());
+}
+
+std::vector<int> QueueSource::fds() const { return {engine_->queue().fd()}; }
+
+/// Every sample wakes us; a few at once are cheaper.
+std::optional<std::uint64_t> QueueSource::pass() {
+  constexpr std::uint64_t kLeastNs = 4'000'000;
+  const std::uint64_t passed_ns = monotonic_ns() - last_pass_ns_;
+  const timespec rest = timespec_of(kLeastNs - std::min(passed_ns, kLeastNs));
+  ::nanosleep(&rest, nullptr);
+  taken_->pass();
+  last_pass_ns_ = monotonic_ns();
+  if (time_)
+    time_->look();
+  if (const auto news = engine_->news())
+    session_.note(*news);
+  return std::nullopt;
+}
+
+std::string QueueSource::progress() const { return plural(taken_->passed().samples, "sample"); }
+
+void QueueSource::stop() {
+  if (time_)
+    time_->look_last();
+  engine_->stop();
+}
+
+std::string QueueSource::finish(record::Ended /*ended*/) {
+  taken_->pass();
+  record::Passed passed = taken_->passed();
+  const std::uint64_t lost = engine_->lost();
+  passed.lost.add_counted(lost);
+  write_tail(*stream_, event_, lost);
+  std::string unsampled;
+  if (const auto sampled = engine_->sampled_time(); sampled && time_)
+    unsampled = describe_unsampled(*sampled, time_->used_ns());
+  const std::string kept = record::finish_keeping(*stream_);
+  if (!unreadable_.empty())
+    session_.say(record::describe_unreadable(unreadable_));
+  return closing_line(passed, *stream_, session_.cost()) +
+         (unsampled.empty() ? "" : "; " + unsampled) + engine_->describe() + kept;
+}
+
+std::optional<std::string> QueueSource::why_empty() {
+  if (taken_->passed().samples > 0)
+    return std::nullopt;
+  return record::why_empty(session_.activity(), {.request = request_,
+                                                 .period_ns = record::period_ns_of(event_.attr),
+                                                 .lost = engine_->lost()});
+}
+
+}  // namespace pe::recorder
