@@ -127,5 +127,16 @@ load_while() {
 # can_record OPTION...: whether pe-record can with them
 can_record() { pe-record -q -e cpu-clock -F 997 "$@" -o "$dir/can_record.pe" -- "$PE_WORKLOAD" shares 0.1; }
 
+# record_by_perf OPTION...: perf record with -o FILE.  perf 6.1 now and then ends by SIGABRT when it has recorded ("assertion
+# failed at util/build-id.c", "stack smashing detected"): it has another try.
+record_by_perf() {
+  local status
+  for _ in 1 2 3; do
+    perf record -q "$@"; status=$?
+    [ $status = 134 ] || break
+  done
+  return $status
+}
+
 # fold STREAM...: the middle of the pipeline
 fold() { pe-symbolize -q "$1" | stackfold "${@:2}"; }

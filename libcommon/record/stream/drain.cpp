@@ -10,6 +10,13 @@
 #include "stream/user_copy.h"
 
 namespace pe::record {
+namespace {
+
+/// A thread that ends has lost its number by its last samples (perf_event_tid(),
+/// kernel/events/core.c).
+constexpr std::uint32_t kNoTid = 0xffffffff;
+
+}  // namespace
 
 /// Between passes at least this much, where rings wake us with every record.
 void Drain::pause() const {
@@ -73,7 +80,8 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
     case PERF_RECORD_SAMPLE:
       ++passed_.samples;
       if (const auto sample = stream::parse_sample(record, attr_)) {
-        passed_.threads.insert(sample->tid);
+        if (sample->tid != kNoTid)
+          passed_.threads.insert(sample->tid);
         return hold_sample(record, *sample, may_stay);
       }
       break;

@@ -31,7 +31,7 @@ dump_names 'jitdump of a running process'
 if command -v perf >/dev/null; then
   for clock in '' '-k mono'; do
     # shellcheck disable=SC2086 # an option and its value, or nothing
-    perf record -q -e cpu-clock -F 997 -g $clock -o "$dir/perf.data" -- "${spin[@]}" 1000 2>/dev/null
+    record_by_perf -e cpu-clock -F 997 -g $clock -o "$dir/perf.data" -- "${spin[@]}" 1000 2>/dev/null
     pe-symbolize -q "$dir/perf.data" | stackfold --annotate >"$dir/j.folded"
     dump_names "jitdump beside perf record $clock"
   done

@@ -25,7 +25,7 @@ for word in code data; do
   if command -v perf >/dev/null && [ $word = code ]; then
     for clock in '' '-k mono' '-k raw'; do
       # shellcheck disable=SC2086 # an option and its value, or nothing
-      perf record -q -e cpu-clock -F 499 -g $clock -p $target -o "$dir/perf.data" -- sleep 0.5 2>"$dir/err" || fail "perf record $clock: $(cat "$dir/err")"
+      record_by_perf -e cpu-clock -F 499 -g $clock -p $target -o "$dir/perf.data" -- sleep 0.5 2>"$dir/err" || fail "perf record $clock: $(cat "$dir/err")"
       names "perf record $clock" "$dir/perf.data"
     done
   fi
@@ -47,7 +47,7 @@ for word in '' unwind; do
   start $word
   record --keep-stacks; cp "$dir/j.pe" "$dir/kept-$word"
   if command -v perf >/dev/null; then
-    perf record -q -e cpu-clock -F 499 -k mono --call-graph dwarf,8192 -p $target -o "$dir/perf-$word" -- sleep 0.5 2>"$dir/err" || fail "perf record: $(cat "$dir/err")"
+    record_by_perf -e cpu-clock -F 499 -k mono --call-graph dwarf,8192 -p $target -o "$dir/perf-$word" -- sleep 0.5 2>"$dir/err" || fail "perf record: $(cat "$dir/err")"
   fi
   stop
 done

@@ -6,7 +6,7 @@ command -v perf >/dev/null || skip 'perf is not installed'
 cases=(alloca realigned signal altstack exception plt thread=1 recursion=1000 qsort vdso syscall noreturn)
 ms=150
 program_of o2 || finish
-perf_record() { perf record -q -m 8M --call-graph dwarf,65528 -F 997 -e cpu-clock "$@" "$program" $ms "${cases[@]}" 2>"$dir/err"; }
+perf_record() { record_by_perf -m 8M --call-graph dwarf,65528 -F 997 -e cpu-clock "$@" "$program" $ms "${cases[@]}" 2>"$dir/err"; }
 
 pe-record --keep-stacks -F 997 -o "$dir/kept.pe" -- "$program" $ms "${cases[@]}" 2>"$dir/err" || fail "kept: $(cat "$dir/err")"
 check_cases kept "$dir/kept.pe" $((ms * 6 / 10)) "${cases[@]}"

@@ -32,7 +32,7 @@ check 'pe-record --keep-stacks'
 pe-symbolize "$dir/a.pe" 2>"$dir/err" >/dev/null
 grep -q 'guessed from the top of the stack' "$dir/err" || fail "nothing was guessed: $(cat "$dir/err")"
 if command -v perf >/dev/null; then
-  perf record -q -e cpu-clock -F 997 --call-graph dwarf -o "$dir/a.pe" -- "$PE_ODD" stub 200 2>/dev/null
+  record_by_perf -e cpu-clock -F 997 --call-graph dwarf -o "$dir/a.pe" -- "$PE_ODD" stub 200 2>/dev/null
   check 'perf record --call-graph dwarf'
 fi
 finish

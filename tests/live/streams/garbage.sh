@@ -23,8 +23,8 @@ for tool in pe-symbolize stackfold flamesvg; do
 done
 # Recordings of perf with some bytes changed, in the header, the records, the build ids.
 if command -v perf >/dev/null; then
-  perf record -q -F 499 -e cpu-clock --call-graph dwarf,4096 -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 0.2 2>/dev/null
-  perf record -q -F 499 -e cpu-clock -g -z -o "$dir/packed.data" -- "$PE_WORKLOAD" shares 0.2 2>/dev/null
+  record_by_perf -F 499 -e cpu-clock --call-graph dwarf,4096 -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 0.2 2>/dev/null
+  record_by_perf -F 499 -e cpu-clock -g -z -o "$dir/packed.data" -- "$PE_WORKLOAD" shares 0.2 2>/dev/null
   python3 - "$dir" <<'PY'
 import random, sys
 random.seed(7)

@@ -16,7 +16,7 @@ perf script -i "$dir/small.pe" 2>"$dir/err" >/dev/null
 grep -q "Processed $lost samples and lost 100.00%" "$dir/err" || fail "perf counts otherwise: $(cat "$dir/err")"
 
 # perf tells each loss twice: as it happens, and added up at the end.
-perf record -q -F 2999 -m 8 --call-graph dwarf,32768 -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 1 2>/dev/null >&2
+record_by_perf -F 2999 -m 8 --call-graph dwarf,32768 -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 1 2>/dev/null >&2
 by_perf=$(perf report -D -i "$dir/perf.data" 2>/dev/null | grep -a 'PERF_RECORD_LOST_SAMPLES' | awk '{ sum += substr($NF, 2) } END { print sum }')
 at_least "perf's losses" 1 "${by_perf:-0}"
 expect "perf's losses, downstream" "${by_perf:-}" "$(lost_downstream "$dir/perf.data")"

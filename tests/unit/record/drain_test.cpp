@@ -216,4 +216,14 @@ BOOST_AUTO_TEST_CASE(what_passed_is_counted) {
   BOOST_TEST(!d.drain.urgency_ns().has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_sample_without_a_thread_is_none_of_another_thread) {
+  Drained d;
+  d.made[0].write(sample_at(10, 7));
+  d.made[0].write(sample_at(20, 0xffffffff));
+  d.drain.pass(d.rings);
+  d.drain.finish(d.rings);
+  BOOST_TEST(d.drain.passed().samples == 2U);
+  BOOST_TEST(d.drain.passed().threads.size() == 1U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
