@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "objects/plt.h"
 #include "objects/symbol_table.h"
 #include "support/test_binary.h"
 
@@ -161,6 +162,27 @@ BOOST_AUTO_TEST_CASE(giant_tables_are_damage_not_memory) {
   const SymbolTable table(*image);
   BOOST_TEST(table.empty());
   BOOST_TEST(table.is_damaged());
+}
+
+BOOST_AUTO_TEST_CASE(symbols_of_a_plt_without_a_string_section_name_no_stub) {
+  const auto bytes = bytes_of_file(test_binary("libfunctions.so"));
+  const auto header = read_at<Elf64_Ehdr>(bytes, 0);
+  const auto stubs_named_by = [&](std::uint32_t strings) {
+    auto changed = bytes;
+    for (std::size_t i = 0; i < header.e_shnum; ++i) {
+      const std::size_t at = header.e_shoff + i * sizeof(Elf64_Shdr);
+      auto section = read_at<Elf64_Shdr>(changed, at);
+      if (section.sh_type == SHT_DYNSYM && strings != 0)
+        section.sh_link = strings;
+      write_at(changed, at, section);
+    }
+    auto opened = Image::from_memory(std::move(changed));
+    BOOST_REQUIRE(std::holds_alternative<Image>(opened));
+    return named_plt_stubs(std::get<Image>(opened)).size();
+  };
+  BOOST_TEST(stubs_named_by(0) > 0U);
+  BOOST_TEST(stubs_named_by(header.e_shnum) == 0U);  // one beyond the last
+  BOOST_TEST(stubs_named_by(~std::uint32_t{0}) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(segments_that_wrap_around_are_left_out) {
