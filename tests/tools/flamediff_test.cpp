@@ -429,21 +429,6 @@ BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_without_samples) {
                  .status == 3);
 }
 
-BOOST_AUTO_TEST_CASE(one_small_count_in_twenty_is_a_tail_of_samples) {
-  // Stacks of both sides, of large counts without a common divisor, and one that was seen three
-  // times.
-  const auto text_of = [](int stacks, bool has_small) {
-    std::string text = has_small ? "main;small 3\n" : "";
-    for (int i = has_small ? 1 : 0; i < stacks; ++i)
-      text += fmt::format("main;f{} {}\n", i, 1'000'003 + i * 7919);
-    return text;
-  };
-  BOOST_TEST(contains(flamediff({"--text"}, text_of(10, true), text_of(10, false)).out,
-                      "noise: of drawing"));
-  BOOST_TEST(contains(flamediff({"--text"}, text_of(10, true), text_of(11, false)).out,
-                      "noise: not known"));
-}
-
 BOOST_AUTO_TEST_CASE(weights_that_are_no_samples_are_not_taken_for_them) {
   std::string before;
   std::string after;
