@@ -1,10 +1,13 @@
-// Which of several names of one address to show.
+// Chooses which of several symbols of one address to show.
 //
-// A symbol with a size, then a name without glibc's internal prefix __GI_ (hidden aliases, which
-// only debug files list), then a global one before a weak one and a weak one before a local one,
-// then the one with fewer leading underscores (kernels put marks such as __irqentry_text_end where
-// functions start), then the shortest.  Names of equal length go by the alphabet, so that the
-// choice never depends on the order of a table.
+// The following preferences decide, in this order:
+//  - a symbol with a size,
+//  - a name without glibc's internal prefix __GI_ (hidden aliases, which only debug files list),
+//  - a global symbol before a weak one, and a weak one before a local one,
+//  - the fewest leading underscores (kernels put marks such as __irqentry_text_end where functions
+//    start),
+//  - the shortest name,
+//  - alphabetical order, so that the choice never depends on the order of a table.
 //
 // perf prefers the longest name (symbol.c, choose_best_symbol(), Linux 6.12): it shows open64 where
 // a program calls open.
@@ -18,7 +21,7 @@
 
 namespace pe {
 
-enum class Binding : std::uint8_t { kLocal, kWeak, kGlobal };  ///< the better, the higher
+enum class Binding : std::uint8_t { kLocal, kWeak, kGlobal };  ///< a higher value is preferred
 
 struct Alias {
   bool has_size;
@@ -26,7 +29,7 @@ struct Alias {
   std::string_view name;
 };
 
-/// Whether `a` is to be shown rather than `b`.
+/// Returns whether `a` is preferred to `b`.
 inline bool is_better_alias(const Alias& a, const Alias& b) noexcept {
   const auto rank = [](const Alias& alias) {
     const std::size_t underscores = std::min(alias.name.find_first_not_of('_'), alias.name.size());

@@ -1,7 +1,7 @@
 // Bounds-checked reading of binary input.
 //
-// Every byte of a stream, an ELF file or a section passes through here: a size
-// is compared with what is left before anything is touched.
+// ByteReader reads every byte of a stream, an ELF file or a section.  It compares each size with
+// the bytes that are left before it reads any.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -24,7 +24,8 @@ class ByteReader {
  public:
   explicit ByteReader(Bytes bytes) noexcept : left_(bytes) {}
 
-  /// The next T in host order, or nullopt (and no movement) if too few bytes are left.
+  /// Returns the next T in host order.  Returns nullopt and does not advance if too few bytes are
+  /// left.
   template <TriviallyCopyable T>
   std::optional<T> take() noexcept {
     if (left_.size() < sizeof(T))
@@ -35,7 +36,7 @@ class ByteReader {
     return value;
   }
 
-  /// The next `size` bytes, or nullopt (and no movement) if there are fewer.
+  /// Returns the next `size` bytes.  Returns nullopt and does not advance if fewer are left.
   std::optional<Bytes> take_bytes(std::uint64_t size) noexcept {
     if (size > left_.size())
       return std::nullopt;
@@ -44,8 +45,8 @@ class ByteReader {
     return taken;
   }
 
-  /// Moves over `count` elements of `size` bytes each; false (and no movement)
-  /// if they do not fit, whatever the product.
+  /// Skips `count` elements of `size` bytes each.  Returns false and does not advance if they do
+  /// not fit, also if their product would overflow.
   bool skip(std::uint64_t count, std::uint64_t size = 1) noexcept {
     if (size != 0 && count > left_.size() / size)
       return false;
@@ -53,7 +54,8 @@ class ByteReader {
     return true;
   }
 
-  /// A NUL-terminated string, without its NUL; nullopt (and no movement) if no NUL is left.
+  /// Returns the next NUL-terminated string, without its NUL.  Returns nullopt and does not advance
+  /// if no NUL is left.
   std::optional<std::string_view> take_string() noexcept {
     const void* nul = left_.empty() ? nullptr : std::memchr(left_.data(), 0, left_.size());
     if (nul == nullptr)
@@ -72,7 +74,7 @@ class ByteReader {
   Bytes left_;
 };
 
-/// The bytes of a trivially copyable value, for writing.
+/// Returns the bytes of a trivially copyable value, for writing.
 template <TriviallyCopyable T>
 std::string_view bytes_of(const T& value) noexcept {
   return {reinterpret_cast<const char*>(&value), sizeof value};

@@ -19,17 +19,17 @@ constexpr timespec timespec_of(std::uint64_t ns) noexcept {
   return {static_cast<time_t>(ns / kNsPerSecond), static_cast<long>(ns % kNsPerSecond)};
 }
 
-/// What the clock shows; 0 if there is none of that number.
+/// Returns the clock's time; 0 if there is no such clock.
 inline std::uint64_t clock_ns(clockid_t clock) noexcept {
   timespec time{};
   ::clock_gettime(clock, &time);
   return ns_of(time);
 }
 
-/// The clock of sample streams, which all recorders use.
+/// Reads the clock of sample streams, which all recorders use.
 inline std::uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread.
 inline std::uint64_t own_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace pe

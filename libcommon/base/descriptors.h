@@ -1,4 +1,4 @@
-// How many descriptors there are, for those who hold files open.
+// Counts file descriptors, for code that holds files open.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace pe {
 
-/// `most`, or the part of the process's limit (ulimit -n) that is 1/`divisor`, if that is less.
+/// Returns the lesser of `most` and 1/`divisor` of the process's limit (ulimit -n).
 inline std::size_t share_of_descriptors(std::size_t most, std::size_t divisor) noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -22,8 +22,8 @@ inline std::size_t share_of_descriptors(std::size_t most, std::size_t divisor) n
   return static_cast<std::size_t>(std::min<rlim_t>(most, limit.rlim_cur / divisor));
 }
 
-/// Are so many free?  Counted from the lowest free one on, and never taken: other threads open
-/// files meanwhile.
+/// Returns whether `count` descriptors are free.  Counts from the lowest free one on and does not
+/// occupy the others, because other threads open files meanwhile.
 inline bool has_free_descriptors(std::size_t count) {
   rlimit limit{};
   const Fd lowest(::open("/", O_PATH | O_CLOEXEC));
@@ -36,15 +36,17 @@ inline bool has_free_descriptors(std::size_t count) {
   return free >= count;
 }
 
-/// Why something was not found in /proc: `problem`, or that nothing more can be opened to look.
+/// Returns why something was not found in /proc: `problem`, or that no descriptor is free.
 inline std::string why_not_found(std::string problem) {
   return has_free_descriptors(1) ? std::move(problem) : "too many open files (ulimit -n)";
 }
 
-/// What a file takes that is opened by its path in another's root, checked, and opened again.
+/// Descriptors needed to open a file by its path in another process's root, check it, and open it
+/// again.
 inline constexpr std::size_t kDescriptorsToOpen = 3;
 
-/// How many are to be left by those who hold files open for long, for who opens one now and then.
+/// Returns how many descriptors a long-term holder of files must leave free, for code that
+/// occasionally opens a file.
 inline std::size_t spare_descriptors() noexcept {
   constexpr std::size_t kMost = 16, kPart = 4;
   return share_of_descriptors(kMost, kPart);

@@ -1,8 +1,8 @@
 // Errors that end the run.
 //
-// A library function throws Error when the tool cannot go on; run() is
-// the only place that catches it.  Bad input that a tool can step over is not
-// an Error: parsers return std::optional or an enum, and the caller counts.
+// A library function throws Error when the tool cannot continue.  Only run() catches it.  Bad input
+// that a tool can skip is not an Error: parsers return std::optional or an enum, and the caller
+// counts it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,18 +17,18 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The command line itself is wrong; the tool exits 2 and points at --help.
+/// The command line is wrong; the tool exits with status 2 and refers to --help.
 class UsageError : public Error {
   using Error::Error;
 };
 
-/// The reader of our output went away (EPIPE).  Not worth a message.
+/// The reader of our output closed the pipe (EPIPE).  The tool prints no message.
 class BrokenPipe : public Error {
   using Error::Error;
 };
 
-/// A command that we were to run could not be started; ends with the status
-/// that env(1) and timeout(1) use: 126 cannot execute, 127 not found.
+/// The tool could not start the user's command.  It exits with the status that env(1) and
+/// timeout(1) use: 126 cannot execute, 127 not found.
 class CommandError : public Error {
  public:
   CommandError(const std::string& what, int status) : Error(what), status_(status) {}
@@ -38,11 +38,11 @@ class CommandError : public Error {
   int status_;
 };
 
-/// Throws Error("<subject>: <strerror(code)>").  Pass errno explicitly, read
-/// right after the failing call, so that nothing in between can change it.
+/// Throws Error("<subject>: <strerror(code)>").  Callers read errno right after the failing call
+/// and pass it, so that no call in between can change it.
 [[noreturn]] void throw_errno(std::string_view subject, int code);
 
-/// strerror(code), as a value.
+/// Returns strerror(code) as a value.
 std::string errno_text(int code);
 
 }  // namespace pe

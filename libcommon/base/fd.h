@@ -11,7 +11,7 @@ namespace pe {
 class Fd {
  public:
   Fd() noexcept = default;
-  /// Takes what open(2) and its kin return; negative means none.
+  /// Owns the result of open(2) or a similar call; negative means none.
   explicit Fd(int fd) noexcept : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd& operator=(Fd&& other) noexcept {

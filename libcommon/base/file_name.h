@@ -6,8 +6,8 @@
 
 namespace pe {
 
-/// What follows the last '/'; all of it if nothing does.  At most 255 bytes (NAME_MAX) of it:
-/// whoever writes a longer one means harm.
+/// Returns the part after the last '/', or the whole path if nothing follows the '/'.  Returns at
+/// most 255 bytes (NAME_MAX), because only malicious input has a longer name.
 inline std::string_view file_name(std::string_view path) {
   const auto slash = path.rfind('/');
   constexpr std::size_t kMaxBytes = 255;

@@ -1,9 +1,9 @@
 // A fast hash of short texts, for tables in memory only.
 //
-// Eight bytes a step by one widening multiplication, the mixing step of wyhash
-// (https://github.com/wangyi-fudan/wyhash, public domain): 5 ns for 50 bytes, where
-// libstdc++'s murmur needs 15.  Not for hostile collisions: a profile made to
-// collide slows its reader down, it breaks nothing.
+// Each step hashes eight bytes by one widening multiplication, the mixing step of wyhash
+// (https://github.com/wangyi-fudan/wyhash, public domain).  It needs 5 ns for 50 bytes, where
+// libstdc++'s murmur needs 15.  The hash does not resist deliberate collisions: a malicious profile
+// slows its reader down, but breaks nothing.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -24,7 +24,7 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
 
 }  // namespace detail
 
-/// The same for equal texts and seeds, in this process.
+/// Returns the same hash for equal texts and seeds within this process.
 inline std::uint64_t hash_bytes(std::string_view text, std::uint64_t seed = 0) noexcept {
   constexpr std::uint64_t kOne = 0xa0761d6478bd642f;
   constexpr std::uint64_t kTwo = 0xe7037ed1a0b428db;

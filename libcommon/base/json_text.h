@@ -1,4 +1,4 @@
-// Text as JSON has it.
+// Encodes text for JSON.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace pe {
 
-/// A JSON string with its quotes (RFC 8259); bytes that are no UTF-8 become U+FFFD.
+/// Returns a JSON string with its quotes (RFC 8259).  Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text);
 
 }  // namespace pe

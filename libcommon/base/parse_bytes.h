@@ -1,4 +1,4 @@
-// Strict parsing of numbers of bytes: "4096", "512K", "1g"; K, M and G are 1024 and its powers.
+// Strict parsing of byte counts: "4096", "512K", "1g".  K, M and G are 1024 and its powers.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace pe {
 
-/// nullopt if `text` is not exactly one such number, or more than 1024G.
+/// Returns nullopt if `text` is not exactly one such number, or exceeds 1024G.
 inline std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr std::string_view kUnits = "KkMmGg";
   constexpr unsigned kShiftOfUnit = 10;

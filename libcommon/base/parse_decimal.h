@@ -8,9 +8,9 @@
 
 namespace pe {
 
-/// nullopt if `text` is not exactly one unsigned decimal number that a double can hold.
+/// Returns nullopt if `text` is not exactly one unsigned decimal number that a double can hold.
 inline std::optional<double> parse_decimal(std::string_view text) {
-  // from_chars would take "-1", "inf" and "nan" too.
+  // from_chars would also accept "-1", "inf" and "nan".
   if (text.empty() || text.find_first_not_of("0123456789.") != std::string_view::npos ||
       text == ".")
     return std::nullopt;

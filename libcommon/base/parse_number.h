@@ -9,7 +9,7 @@
 
 namespace pe {
 
-/// std::from_chars without its laxities; nullopt if `text` is not exactly one
+/// Parses like std::from_chars, but strictly.  Returns nullopt if `text` is not exactly one
 /// unsigned number in `base` (no "0x") that fits in T.
 template <std::unsigned_integral T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {

@@ -1,4 +1,4 @@
-// "1 sample", "2 samples": the counts in every closing line.
+// Formats the counts in every closing line: "1 sample", "2 samples".
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace pe {
 
-/// `count` and the noun, with an "s" ("es" behind another) unless there is exactly one.
+/// Returns `count` and the noun, with an "s" ("es" after an "s") unless `count` is 1.
 inline std::string plural(std::uint64_t count, std::string_view noun) {
   const std::string_view ending = noun.ends_with('s') ? "es" : "s";
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);

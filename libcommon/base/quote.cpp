@@ -9,7 +9,7 @@ namespace {
 bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
 
 /// U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 change the direction of text
-/// (Unicode Standard Annex 9, table of explicit formatting characters); U+2028 and U+2029 end
+/// (Unicode Standard Annex 9, table of explicit formatting characters).  U+2028 and U+2029 end
 /// lines.
 bool is_deceiving(char32_t c) {
   return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||

@@ -1,4 +1,4 @@
-// Input text in a message: short, and harmless to a terminal.
+// Makes input text in a message short, and harmless to a terminal.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace pe {
 
-/// `text` without what a terminal or a reader could be deceived by: control characters and bytes
-/// that are no UTF-8 become \xNN; line separators and characters that change the direction of text
-/// \uNNNN.
+/// Returns `text` without characters that could deceive a terminal or a reader.  Control characters
+/// and bytes that are not UTF-8 become \xNN.  Line separators and characters that change the
+/// direction of text become \uNNNN.
 std::string printable(std::string_view text);
 
-/// `text` between single quotes; every byte that is not printable ASCII becomes
-/// \xNN, and what goes past `limit` bytes becomes "...".
+/// Returns `text` between single quotes.  Every byte that is not printable ASCII becomes \xNN.  All
+/// bytes beyond `limit` become one "...".
 inline std::string quoted(std::string_view text, std::size_t limit = 60) {
   std::string out = "'";
   for (const char c : text.substr(0, limit)) {

@@ -1,4 +1,5 @@
-// Text that is kept as long as its owner: no allocation a string, no move ever.
+// Stores text as long as its owner lives.  It does not allocate for each string, and never moves
+// one.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,8 +12,8 @@
 
 namespace pe {
 
-/// Copies texts into large blocks.  The views that store() returns live as long
-/// as the arena, also when it is moved.
+/// Copies texts into large blocks.  The views that store() returns are valid as long as the arena
+/// lives, also when it is moved.
 class StringArena {
  public:
   std::string_view store(std::string_view text) {
@@ -30,7 +31,7 @@ class StringArena {
   void add_block(std::size_t needed) {
     constexpr std::size_t kBlockBytes = 256 * 1024;
     left_ = std::max(needed, kBlockBytes);
-    // Not make_unique, which would write zeros over every block first.
+    // make_unique would first fill every block with zeros.
     next_ = blocks_.emplace_back(new char[left_]).get();
   }
 

@@ -1,4 +1,4 @@
-// Taking a line apart, field by field.
+// Splits a line, field by field.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace pe {
 
-/// Cuts off what stands before the first `separator`, and the separator; nullopt
-/// (and `text` as it was) if it is not there.
+/// Removes the first `separator` and the bytes before it from `text`, and returns these bytes.
+/// Returns nullopt and leaves `text` unchanged if there is no `separator`.
 inline std::optional<std::string_view> take_until(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   if (end == std::string_view::npos)

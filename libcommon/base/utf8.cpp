@@ -17,7 +17,7 @@ constexpr Form kForms[] = {
     {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
 };
 
-/// `text` read as `form`, whose first byte fits already.
+/// Decodes `text` as `form`.  The caller has checked the first byte.
 CodePoint read_form(const Form& form, std::string_view text) {
   constexpr CodePoint kInvalid{.value = kReplacement, .size = 1};
   if (text.size() < form.size)

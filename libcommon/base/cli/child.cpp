@@ -31,11 +31,12 @@ std::array<Fd, 2> make_pipe() {
 struct Program {
   char* const* argv;
   char* const* environment;
-  int stdout_fd;  ///< negative: ours
+  int stdout_fd;  ///< negative: that of this process
   const SignalState& signals;
 };
 
-/// The child's side: nothing here allocates, for other threads may have held a lock at the fork.
+/// Runs in the child.  It allocates nothing, because other threads may have held a lock at the
+/// fork.
 [[noreturn]] void become(const Program& program, int go_fd, int error_fd) {
   char go = 0;
   ssize_t n;
@@ -53,7 +54,7 @@ struct Program {
   ::_exit(code == ENOENT ? kCommandNotFound : kCannotExecute);
 }
 
-/// The words as exec(2) wants them; they live as long as `words`.
+/// Returns the words in the form that exec(2) needs.  The pointers are valid as long as `words`.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -63,7 +64,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-/// Ours, with `changes` in place of what has their names.
+/// Returns our environment, in which `changes` replace the entries with the same names.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -94,7 +95,7 @@ Child Child::start(const std::vector<std::string>& command, int stdout_fd,
                    const SignalState& signals, const std::vector<std::string>& environment) {
   auto [go_read, go_write] = make_pipe();
   auto [error_read, error_write] = make_pipe();
-  std::vector<std::string> words = command;  // execvp(3) wants them writable
+  std::vector<std::string> words = command;  // execvp(3) needs writable words
   std::vector<char*> argv = pointers_to(words);
   std::vector<std::string> settings = environment_with(environment);
   std::vector<char*> envp = pointers_to(settings);
@@ -121,7 +122,7 @@ Child::~Child() {
   if (pid_ <= 0 || status_)
     return;
   if (go_pipe_)
-    go_pipe_.close();  // never begun: ends by itself
+    go_pipe_.close();  // the program never started: the child ends by itself
   else
     ::kill(pid_, SIGTERM);
   constexpr int kPatienceMs = 2000;
@@ -135,16 +136,16 @@ void Child::go() {
   go_pipe_.close();
   int code = 0;
   if (::read(error_pipe_.get(), &code, sizeof code) != static_cast<ssize_t>(sizeof code))
-    return;  // closed by a successful exec
+    return;  // a successful exec has closed the pipe
   throw CommandError(name_ + ": " + errno_text(code),
                      code == ENOENT ? kCommandNotFound : kCannotExecute);
 }
 
-/// What wait(2) says, with these options, or whoever waits in our place; nullopt if it has not
-/// ended.
+/// Returns the status from wait(2) with these options, or from the thread that waits in our place.
+/// Returns nullopt if the child has not ended.
 std::optional<int> Child::wait_status(int options) {
   if (elsewhere_) {
-    // In this order: what it saw last counts.
+    // Read in this order: the thread may store a status just before it stops waiting.
     const bool is_waiting = elsewhere_->is_waiting;
     if (const int seen = elsewhere_->wait_status; seen != WaitedElsewhere::kNone)
       return seen;

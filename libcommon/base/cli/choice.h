@@ -1,4 +1,5 @@
-// Options that take one of a few words: one table of them for reading, messages and completions.
+// Options that accept one of a few words.  One table of the words serves parsing, messages and
+// completions.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,18 +14,18 @@
 
 namespace pe {
 
-/// A word, and what it stands for.
+/// A word and its value.
 template <typename Value>
 struct Choice {
   std::string_view name;
   Value value;
 };
 
-/// Text of which words are known, for option_table().  It may be another word: that is told where
-/// it is read.
+/// An option value with a list of its known words, for option_table().  The parser also accepts
+/// other words; the code that reads the value reports them.
 class OneOf : public boost::program_options::typed_value<std::string> {
  public:
-  /// `names` as in "auto, perf, bpf".
+  /// `names` has the form "auto, perf, bpf".
   OneOf(const char* value_name, std::string names)
       : typed_value(nullptr), names_(std::move(names)) {
     this->value_name(value_name);
@@ -35,12 +36,12 @@ class OneOf : public boost::program_options::typed_value<std::string> {
   std::string names_;
 };
 
-/// As boost::program_options::value() makes one, for add_options(), which then owns it.
+/// Creates a value for add_options(), which then owns it, like boost::program_options::value().
 inline OneOf* one_of(const char* value_name, std::string names) {
   return new OneOf(value_name, std::move(names));
 }
 
-/// "auto, perf, bpf".
+/// Returns "auto, perf, bpf".
 template <typename Value, std::size_t kCount>
 std::string names_of(const Choice<Value> (&choices)[kCount]) {
   std::string names;
@@ -54,7 +55,7 @@ OneOf* one_of(const char* value_name, const Choice<Value> (&choices)[kCount]) {
   return one_of(value_name, names_of(choices));
 }
 
-/// What was chosen; `otherwise` if the option was not given.  Throws UsageError.
+/// Returns the chosen value, or `otherwise` if the option was not given.  Throws UsageError.
 template <typename Value, std::size_t kCount>
 Value choose(const CommandLine& line, const char* option, const Choice<Value> (&choices)[kCount],
              Value otherwise) {

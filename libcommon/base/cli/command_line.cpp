@@ -15,7 +15,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// Does the option in `arg` ("-F", "--freq") take the next argument as its value?
+/// Returns whether the option in `arg` ("-F", "--freq") takes the next argument as its value.
 bool takes_next(const po::options_description& options, const std::string& arg) {
   const auto has_value = [&](const std::string& name) {
     const auto* option = options.find_nothrow(name, false);
@@ -23,14 +23,15 @@ bool takes_next(const po::options_description& options, const std::string& arg) 
   };
   if (arg.starts_with("--"))
     return arg.find('=') == std::string::npos && has_value(arg.substr(2));
-  // "-qp 12", "-p12": the first with a value takes what is left, or the next argument.
+  // In "-qp 12" and "-p12", the first letter that has a value takes the rest of the argument, or
+  // the next argument.
   for (std::size_t i = 1; i < arg.size(); ++i)
     if (has_value(std::string("-") + arg[i]))
       return i + 1 == arg.size();
   return false;
 }
 
-/// Index of the first argument of the command; args.size() if there is none.
+/// Returns the index of the first argument of the command; args.size() if there is none.
 std::size_t find_command(const po::options_description& options,
                          std::span<const std::string> args) {
   std::size_t i = 0;
@@ -48,7 +49,7 @@ std::string option_names(const po::option_description& option) {
   return names;
 }
 
-/// Appends `text` broken between words, every line but the first indented.
+/// Appends `text`, broken between words.  Every line but the first is indented.
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
   constexpr std::size_t kColumns = 80;
   std::size_t column = indent;
@@ -68,7 +69,7 @@ void append_wrapped(std::string& out, std::string_view text, std::size_t indent)
   out += '\n';
 }
 
-/// Two columns.
+/// Appends an option in two columns: names and description.
 void append_option(std::string& out, std::string names, std::string_view description) {
   constexpr std::size_t kTextColumn = 28;
   if (description.empty()) {
@@ -83,7 +84,7 @@ void append_option(std::string& out, std::string names, std::string_view descrip
   append_wrapped(out, description, kTextColumn);
 }
 
-/// An option has one text, or several, or takes none.
+/// Returns the texts of an option: one, several, or none.
 std::vector<std::string> texts_of(const po::variable_value& value) {
   if (const auto* one = boost::any_cast<std::string>(&value.value()))
     return {*one};
@@ -137,7 +138,7 @@ CommandLine parse_command_line(const Tool& tool, const po::options_description& 
   all.add(options).add_options()("operand", po::value(&line.operands));
   po::positional_options_description positional;
   positional.add("operand", -1);
-  // Guessing would make every new option break scripts that abbreviate.
+  // With guessing, every new option could break scripts that abbreviate.
   constexpr int kStyle =
       po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
   po::variables_map parsed;

@@ -1,7 +1,7 @@
-// Taking a command line apart, and the help text that describes it.
+// Parses a command line, and prints the help text that describes it.
 //
-// boost::program_options does the grammar; what it does not do is here: no
-// abbreviations, and a command whose own options are not ours.
+// boost::program_options implements the grammar.  This module adds two rules: abbreviations are
+// refused, and the options of a command to run are not parsed.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace pe {
 
-/// Those of the tool, --help and --version.
+/// Returns the tool's own options, --help and --version.
 boost::program_options::options_description all_options(const Tool& tool);
 
-/// "F" of "-F"; empty if the option has a long name only.
+/// Returns "F" for "-F"; empty if the option has only a long name.
 std::string option_letter(const boost::program_options::option_description& option);
 
 /// Throws UsageError.
@@ -24,11 +24,11 @@ CommandLine parse_command_line(const Tool& tool,
                                const boost::program_options::options_description& options,
                                std::span<const std::string> args);
 
-/// The usage under the name of a script: the options that it has.
+/// Returns the usage text under the name of a script, with the options of the script.
 std::string perl_usage_text(const Tool& tool, const PerlName& script,
                             const boost::program_options::options_description& options);
 
-/// What --help prints; no line is wider than 80 columns.
+/// Returns the text that --help prints; no line is wider than 80 columns.
 std::string help_text(const Tool& tool, const boost::program_options::options_description& options);
 
 }  // namespace pe

@@ -20,7 +20,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// What stands behind "--", "-" or "+"; nullopt if `arg` is a file.
+/// Returns the text after "--", "-" or "+"; nullopt if `arg` is a file.
 std::optional<std::string_view> option_body(std::string_view arg) {
   for (const std::string_view start : {"--", "-", "+"})
     if (arg.starts_with(start))
@@ -28,7 +28,8 @@ std::optional<std::string_view> option_body(std::string_view arg) {
   return std::nullopt;
 }
 
-/// Takes digits and what perl allows among them from the front; false if there was no digit.
+/// Removes digits, and the '_' that perl allows among them, from the front.  Returns false if there
+/// was no digit.
 bool skip_digits(std::string_view& text) {
   const auto end =
       std::find_if_not(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '_'; });
@@ -61,7 +62,7 @@ bool is_number(std::string_view text, bool with_fraction) {
   return text.empty();
 }
 
-/// A number as everyone else writes it: "1_000" and "+5" are perl's.
+/// Rewrites numbers in perl's form, "1_000" and "+5", as "1000" and "5".
 std::string plain_number(std::string_view text) {
   if (text.starts_with('+'))
     text.remove_prefix(1);
@@ -156,7 +157,7 @@ class Rewriter {
 
   void take_value(const Spelling& spelling, std::optional<std::string_view> value) {
     if (!value && !left_.empty())
-      value = take_arg();  // whatever it looks like
+      value = take_arg();  // even if it looks like an option
     else if (!value || value->empty())
       return complain(spelling.name, "needs a value");
     const PerlOption& option = script_.options[spelling.option];
@@ -178,7 +179,7 @@ class Rewriter {
     return std::nullopt;
   }
 
-  /// program_options takes no empty value behind "=", and no next argument that looks like one of
+  /// program_options accepts no empty value after "=", and no next argument that looks like one of
   /// its options.
   static std::vector<std::string> as_words(std::string_view name, const std::string& value) {
     if (value.empty())
@@ -186,7 +187,7 @@ class Rewriter {
     return {fmt::format("--{}={}", name, value)};
   }
 
-  /// null after a complaint.
+  /// Returns null after it has recorded a problem.
   const Spelling* find(std::string_view typed) {
     const std::string name = lower(typed);
     std::vector<const Spelling*> found;
@@ -220,13 +221,13 @@ class Rewriter {
 
   const PerlName& script_;
   std::vector<Spelling> spellings_;
-  std::span<const std::string> left_;            ///< arguments not yet looked at
-  std::vector<std::vector<std::string>> given_;  ///< of each option: how we write it, if given
+  std::span<const std::string> left_;            ///< arguments not yet parsed
+  std::vector<std::vector<std::string>> given_;  ///< per option: its strict form, if it was given
   StrictArgs result_;
 };
 
-/// "-ns FILE...": letters of options, none of which takes a value; nothing behind the first file
-/// is an option.
+/// Rewrites "-ns FILE...": each letter is an option without a value.  No argument after the first
+/// file is an option.
 StrictArgs letters_to_strict(const PerlName& script, std::span<const std::string> args) {
   StrictArgs strict;
   strict.args.assign(script.extra_args.begin(), script.extra_args.end());

@@ -1,9 +1,12 @@
-// A perl script's command line, rewritten to the strict form that our own parser takes.
+// Rewrites a perl script's command line to the strict form that our own parser accepts.
 //
-// A tool that is called by the name of the script it stands in for takes options as
-// Getopt::Long does: in either case, abbreviated as long as only one option is meant,
-// behind "--", "-" or "+", with the value behind "=" or as the next argument, before
-// and after files, the last one winning.  Observed with perl 5.36, Getopt::Long 2.52.
+// A tool that is called by the name of a script it replaces accepts options as Getopt::Long does:
+//  - in upper and lower case,
+//  - abbreviated, if only one option matches,
+//  - after "--", "-" or "+",
+//  - with the value after "=" or as the next argument,
+//  - before and after files.
+// The last of several wins.  Observed with perl 5.36, Getopt::Long 2.52.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +17,7 @@
 
 namespace pe {
 
-/// What may follow an option.
+/// The kind of value that an option takes.
 enum class Takes {
   kNothing,
   kNegation,  ///< nothing, but "--no-NAME" and "--noNAME" exist
@@ -28,29 +31,29 @@ enum class Takes {
 struct PerlOption {
   std::string_view name;
   Takes takes = Takes::kNothing;
-  /// Our option for it, without dashes; nothing if ours has the script's name.
+  /// Our option for it, without dashes; empty if ours has the same name.
   std::string_view as = {};
-  /// The script takes an empty text for none, as of a variable that is not set.
+  /// The script treats an empty value as no value, like that of an unset variable.
   bool empty_is_none = false;
 };
 
-/// How a script takes its command line.
+/// How a script parses its command line.
 enum class PerlGrammar {
   kWords,    ///< Getopt::Long
-  kLetters,  ///< Getopt::Std: letters behind one dash, all before the files
+  kLetters,  ///< Getopt::Std: letters after one dash, all before the files
 };
 
-/// A script that a tool stands in for.
+/// A script that a tool replaces.
 struct PerlName {
   std::string_view name;                         ///< "flamegraph.pl"
-  std::span<const std::string_view> extra_args;  ///< of ours, that make the tool what the script is
-  /// None: the script knows no options, and every argument is a file.
+  std::span<const std::string_view> extra_args;  ///< our options for the script's behaviour
+  /// If empty, the script has no options, and every argument is a file.
   std::span<const PerlOption> options;
   PerlGrammar grammar = PerlGrammar::kWords;
-  int usage_status = 255;  ///< of a wrong command line
+  int usage_status = 255;  ///< exit status after a wrong command line
 };
 
-/// Our option for it.
+/// Returns the name of our option for it.
 std::string_view our_name(const PerlOption& option);
 
 struct StrictArgs {
@@ -60,8 +63,8 @@ struct StrictArgs {
   bool wants_usage = false;  ///< an option that takes kUsage was given
 };
 
-/// Options that the script does not know are problems; of one given twice, the last counts.
-/// A negated option becomes "--no-NAME".
+/// Reports options that the script does not know as problems.  If an option is given twice, the
+/// last one counts.  A negated option becomes "--no-NAME".
 StrictArgs to_strict(const PerlName& script, std::span<const std::string> args);
 
 }  // namespace pe

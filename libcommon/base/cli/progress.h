@@ -1,4 +1,4 @@
-// One line on a terminal that changes once a second.
+// Shows one line on a terminal that changes once a second.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@ class Progress {
   /// Shows nothing unless `err` is a terminal, and nothing if `quiet`.
   Progress(Output& err, bool quiet) : err_(err), is_shown_(!quiet && err.is_terminal()) {}
 
-  /// Asks `text()` for the line, at most once a second.
+  /// Calls `text()` for the line, at most once a second.
   template <typename Text>
   void show(Text&& text) {
     if (!is_shown_)
@@ -26,7 +26,7 @@ class Progress {
     write(text());
   }
 
-  /// Takes the line away, so that the next message stands alone.
+  /// Erases the line, so that the next message has a line of its own.
   void clear() {
     if (is_shown_)
       write({});

@@ -56,8 +56,9 @@ int show_usage(const Tool& tool, const PerlName& script, const std::vector<std::
   return script.usage_status;
 }
 
-/// A caller may have closed any of the three; the next file that we open must not
-/// become one of them, or messages end up in it.  What was closed cannot be written to.
+/// Opens the standard descriptors that the caller closed.  Otherwise the next file that we open
+/// would become one of them, and messages would be written to it.  Reads of such a standard input
+/// and writes to such an output fail.
 bool open_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const int wrong_way = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -71,12 +72,12 @@ constexpr std::string_view kOutOfMemory = ": out of memory\n";
 
 void ignore_signal(int /*signal*/) {}
 
-/// So that what hits the limit of a file's size (setrlimit(2)) fails as on a full disk, with a
-/// message.  Not ignored, which commands that we run would inherit.
+/// Makes writes beyond the limit of a file's size (setrlimit(2)) fail with a message, as on a full
+/// disk.  The signal is not ignored, because commands that we run would inherit that.
 void let_writes_fail() {
   struct sigaction now = {};
   if (::sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler == SIG_IGN)
-    return;  // fails already, and so it shall for commands that we run
+    return;  // writes fail already; commands that we run inherit that
   struct sigaction fail = {};
   fail.sa_handler = ignore_signal;
   fail.sa_flags = SA_RESTART;
@@ -127,7 +128,7 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
   } catch (const CommandError& e) {
     complain(tool, io, e.what());
     return e.status();
-  } catch (const std::bad_alloc&) {  // there may be none for the message either
+  } catch (const std::bad_alloc&) {  // there may be no memory for the message either
     for (const std::string_view part : {tool.name, kOutOfMemory})
       io.err.write(part);
     io.err.flush();
@@ -149,7 +150,7 @@ int run_main(const Tool& tool, int argc, char** argv) try {
   Io io{STDIN_FILENO, out, err};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return run_as(tool, argc > 0 ? argv[0] : tool.name, args, io);
-} catch (const std::bad_alloc&) {  // not even for what stands above
+} catch (const std::bad_alloc&) {  // there is no memory even for the code above
   for (const std::string_view part : {tool.name, kOutOfMemory})
     (void)!::write(STDERR_FILENO, part.data(), part.size());
   return tool.runs_command ? kOwnFailure : kFailure;

@@ -17,9 +17,9 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// What the caller ignores (nohup) stays ignored, but not SIGINT: a script's background jobs ignore
-/// it, and yet whoever sends it by kill(1) wants them to end.  The kernel queues a blocked signal
-/// also where it is ignored (sig_ignored(), kernel/signal.c).
+/// Signals that the caller ignores (nohup) stay ignored, except SIGINT.  A script's background jobs
+/// ignore SIGINT, but a user who sends it by kill(1) wants them to end.  The kernel queues a
+/// blocked signal even if it is ignored (sig_ignored(), kernel/signal.c).
 sigset_t stop_set() {
   sigset_t set;
   ::sigemptyset(&set);

@@ -1,4 +1,4 @@
-// Ctrl-C and its kin as something to poll, for tools that must end in good order.
+// Makes Ctrl-C and similar signals pollable, for tools that must end in good order.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,25 +9,25 @@
 
 namespace pe {
 
-/// Of what a process hands on to the programs that it begins, what StopSignals changes.
+/// The inherited signal settings that StopSignals changes.
 struct SignalState {
   sigset_t blocked;
   bool ignores_pipe;  ///< SIGPIPE
 
-  /// As it is now.
+  /// Returns the current state of the process.
   static SignalState now();
-  /// Makes it so; async-signal-safe.
+  /// Sets the process to this state; async-signal-safe.
   void apply() const noexcept;
 };
 
 struct StopSignal {
   int number;
-  bool is_from_terminal;  ///< a key: everybody in the terminal's process group has got it
+  bool is_from_terminal;  ///< a key: the terminal's whole process group has received it
 };
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP do not end the process but make
-/// fd() readable, and SIGPIPE is an error of write(2).  One at a time.  A process that was started
-/// with SIGINT ignored hears of it only from kill(2), not from Ctrl-C.
+/// While an object lives, SIGINT, SIGTERM and SIGHUP do not end the process but make fd() readable.
+/// SIGPIPE becomes an error of write(2).  Only one object may exist at a time.  If the process was
+/// started with SIGINT ignored, take() reports SIGINT only from kill(2), not from Ctrl-C.
 class StopSignals {
  public:
   /// Throws Error.
@@ -36,14 +36,14 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   StopSignals(StopSignals&&) = delete;
   StopSignals& operator=(StopSignals&&) = delete;
-  /// Puts things back as they were; signals that came meanwhile are forgotten.
+  /// Restores the previous state, and drops pending signals.
   ~StopSignals();
 
-  /// What they were before; for a command that is to begin as if it had been called directly.
+  /// Returns the previous state, for a command that must start as if it had been called directly.
   [[nodiscard]] const SignalState& before() const noexcept { return before_; }
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  /// Takes one signal if there is one.
+  /// Removes and returns one pending signal, if there is one.
   std::optional<StopSignal> take();
 
  private:

@@ -1,4 +1,4 @@
-// In a file of its own: of each commit, this is compiled anew.
+// This is a separate file because every new commit recompiles it.
 // SPDX-License-Identifier: MIT
 #include "base/cli/version.h"
 

@@ -1,4 +1,4 @@
-// Which stackpipe this is.
+// The version of stackpipe.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace pe {
 
-/// "0.1.0 (1d4815c7e2aa)": the version, and the commit that it was built of where that is known.
+/// Returns "0.1.0 (1d4815c7e2aa)": the version, and the commit of the build if that is known.
 std::string version_text();
 
 }  // namespace pe

@@ -46,7 +46,7 @@ bool GzipReader::fill() {
   return n > 0;
 }
 
-/// Behind the end of one: false if nothing, or nothing of gzip, follows.
+/// Starts the next gzip member after the end of one; false if no gzip data follows.
 bool GzipReader::begin_next_member() {
   return fill() && *state_->zlib.next_in == 0x1f && ::inflateReset(&state_->zlib) == Z_OK;
 }
@@ -57,7 +57,7 @@ std::size_t GzipReader::read(std::span<std::byte> into) {
   zlib.next_out = as_zlib(into.data());
   zlib.avail_out = static_cast<uInt>(wanted);
   while (!at_end_ && zlib.avail_out > 0) {
-    fill();  // at the end of the input zlib may still hold what did not fit the buffer before
+    fill();  // at the end of the input zlib may still hold output that did not fit the buffer
     const int status = ::inflate(&zlib, Z_NO_FLUSH);
     if (status == Z_STREAM_END) {
       at_end_ = !begin_next_member();

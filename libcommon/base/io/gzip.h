@@ -1,8 +1,8 @@
-// Reading gzip data (RFC 1952) as it comes, a buffer at a time: however much a few
-// bytes blow up to, memory is what the caller asks for and zlib's window.
+// Reads gzip data (RFC 1952) as it comes, one buffer at a time.  However large the expanded data
+// is, memory is limited to the caller's buffer and zlib's window.
 //
-// By zlib, which hands data out as it comes; libdeflate (base/io/deflate.h) wants all of it
-// at once.
+// It uses zlib, which returns data as it comes; libdeflate (base/io/deflate.h) needs all of it at
+// once.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace pe {
 
-/// Do these first bytes of an input begin gzip data?
+/// Returns whether these first bytes of an input start gzip data.
 [[nodiscard]] bool is_gzip(Bytes head) noexcept;
 
 class GzipReader {
@@ -29,10 +29,10 @@ class GzipReader {
   ~GzipReader();
 
   /// Decompresses at most `into.size()` bytes; 0 only at the end, or where the data is damaged.
-  /// Several gzip files one behind the other are one.  Throws Error if the input cannot be read.
+  /// Concatenated gzip files are read as one.  Throws Error if the input cannot be read.
   std::size_t read(std::span<std::byte> into);
 
-  /// Why reading stopped early; empty if it did not.
+  /// Returns why reading stopped early; empty if it did not.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
  private:

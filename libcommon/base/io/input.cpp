@@ -90,7 +90,7 @@ std::size_t Input::read_full(std::span<std::byte> into) {
 }
 
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // a FIFO waits
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // a FIFO blocks
   if (!fd)
     return std::nullopt;
   std::string text;

@@ -1,4 +1,4 @@
-// Reading a file, or stdin when the name is "-".
+// Reads a file, or stdin when the name is "-".
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,18 +23,18 @@ class Input {
   /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
   std::size_t read(std::span<std::byte> into);
 
-  /// Reads at `offset` of a file, from where it was when opened, without moving; fewer bytes than
-  /// `into` has at its end, none of what is no file.
+  /// Reads at `offset` from the file's position when it was opened, and does not advance.  Reads
+  /// fewer bytes than `into` holds at the end of the file, and none if the input is not a file.
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const;
 
-  /// The first `bytes` bytes (fewer if the input is shorter), which read() will still return.
-  /// The view dies with the next call.
+  /// Returns the next `bytes` bytes (fewer if the input is shorter), which read() will still
+  /// return. The view is valid until the next call.
   Bytes peek(std::size_t bytes);
 
-  /// Reads until `into` is full or the input ends; returns how many bytes that were.
+  /// Reads until `into` is full or the input ends; returns the number of bytes.
   std::size_t read_full(std::span<std::byte> into);
 
-  /// As messages call it: the path, or "stdin".
+  /// Returns the name for messages: the path, or "stdin".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
@@ -42,12 +42,12 @@ class Input {
 
   Fd fd_;
   std::string name_;
-  std::uint64_t start_ = 0;        ///< where it was when opened
-  std::vector<std::byte> peeked_;  ///< to be read before anything else
+  std::uint64_t start_ = 0;        ///< the file's position when it was opened
+  std::vector<std::byte> peeked_;  ///< read() returns these before anything else
 };
 
-/// The whole of a small file such as those in /proc; nullopt if it cannot be
-/// opened or read, or is longer than `limit_bytes`.
+/// Returns all of a small file, such as those in /proc.  Returns nullopt if it cannot be opened or
+/// read, or is longer than `limit_bytes`.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes);
 
 }  // namespace pe

@@ -9,7 +9,7 @@
 
 namespace pe {
 namespace {
-constexpr std::size_t kBlockBytes = 256 * 1024;  // larger ones leave the L2 cache
+constexpr std::size_t kBlockBytes = 256 * 1024;  // larger blocks do not fit the L2 cache
 }
 
 LineReader::LineReader(Input& input, std::size_t longest_bytes)
@@ -39,7 +39,7 @@ std::optional<std::string_view> LineReader::next() {
   }
 }
 
-/// Reads more behind the unread bytes; false at the end of the input.
+/// Reads more bytes after the unread ones; false at the end of the input.
 bool LineReader::fill() {
   if (at_end_)
     return false;

@@ -1,6 +1,6 @@
-// Lines of an input, without a copy of those that fit the buffer.
+// Reads the lines of an input, without copying those that fit the buffer.
 //
-// A line has a greatest length: 100 KB of compressed text can be one line of gigabytes.
+// The length of a line is limited, because 100 KB of compressed text can be one line of gigabytes.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace pe {
 
-/// Hands out the lines of an Input, each without its newline; a last line that
-/// lacks one still counts.  Memory: one block, or the longest line.
+/// Returns the lines of an Input, each without its newline.  A last line that lacks one still
+/// counts.  Memory: one block, or the longest line.
 class LineReader {
  public:
   static constexpr std::size_t kLongestBytes = std::size_t{256} << 20;  ///< a stack of 4M frames
@@ -22,14 +22,15 @@ class LineReader {
   /// `input` must outlive the reader.
   explicit LineReader(Input& input, std::size_t longest_bytes = kLongestBytes);
 
-  /// The next line, or nullopt at the end.  The view dies with the next call.
+  /// Returns the next line, or nullopt at the end.  The view is valid until the next call.
   /// Throws Error if the input cannot be read, or a line is longer than `longest_bytes`.
   std::optional<std::string_view> next();
 
-  /// Of the line that next() returned last, counted from 1.
+  /// Returns the number of the line that next() returned last, counted from 1.
   [[nodiscard]] std::uint64_t line_number() const noexcept { return line_number_; }
 
-  /// Had the line that next() returned last no newline?  Only that at the end of the input can.
+  /// Returns whether the line that next() returned last had no newline.  Only the last line of the
+  /// input can lack it.
   [[nodiscard]] bool lacks_newline() const noexcept { return lacks_newline_; }
 
  private:

@@ -34,7 +34,8 @@ std::string random_suffix() {
   return suffix;
 }
 
-/// A name in the folder of `path` that `create` found free.  `create` returns false and sets errno.
+/// Returns a name in the folder of `path` that `create` found free.  If `create` fails, it returns
+/// false and sets errno.
 std::string create_beside(const std::string& path, const std::function<bool(const char*)>& create) {
   const auto slash = path.rfind('/');
   const std::size_t folder = slash == std::string::npos ? 0 : slash + 1;

@@ -1,9 +1,9 @@
-// The one way in which the tools create files.
+// The only way in which the tools create files.
 //
-// Anybody may have put a symbolic link, a FIFO or a file of their own at a name that they could
-// guess.  So a new file starts with a random name in the folder of the result, by O_EXCL, and
-// rename(2) then replaces what has the result's name, without opening it.  scripts/dev/check-files
-// finds every other way in the sources.
+// Another user may have put a symbolic link, a FIFO or a file at a name that they could guess.  So
+// O_EXCL creates a new file under a random name in the folder of the result.  rename(2) then
+// replaces the entry that has the result's name, without opening it.  scripts/dev/check-files finds
+// code that creates files in any other way.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,10 +26,10 @@ class NewFile {
   /// Removes the file unless keep() gave it its name.
   ~NewFile();
 
-  /// To read and to write; it stays this object's.
+  /// Returns the descriptor, to read and to write; this object still owns it.
   [[nodiscard]] const Fd& fd() const noexcept { return fd_; }
-  /// Gives the file its name, in place of what had it: a symbolic link is replaced, not followed.
-  /// Throws Error.
+  /// Gives the file its name, and replaces any entry of that name: a symbolic link is replaced, not
+  /// followed.  Throws Error.
   void keep();
 
  private:
@@ -38,11 +38,11 @@ class NewFile {
   Fd fd_;
 };
 
-/// Makes `path` a symbolic link to `target`, in place of what had the name.  Throws Error.
+/// Makes `path` a symbolic link to `target`, and replaces any entry of that name.  Throws Error.
 void replace_link(const std::string& path, const std::string& target);
 
-/// The last part of `path`, if `name` is the random name of a NewFile: one that is left is of a
-/// process that was killed.  Dies with `name`.
+/// Returns the last part of `path`, if `name` is the random name of a NewFile.  A file that is left
+/// under such a name is from a killed process.  The view is valid as long as `name`.
 std::optional<std::string_view> replaced_by(std::string_view name);
 
 }  // namespace pe

@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t kFlushAt = 64 * 1024;  // bytes; a pipe's default size
 
-/// A name of a descriptor that is open already, which no new file can replace.
+/// Returns whether `path` names an open descriptor, which no new file can replace.
 bool is_descriptor(std::string_view path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
          path.starts_with("/proc/");
 }
 
-/// A device or a pipe of that name, opened; none if a new file is to be made.  A link that leads to
-/// one is followed: nothing is created or replaced there.  Throws Error.
+/// Opens the device, pipe or descriptor of that name; none if a new file must be created.  Follows
+/// a link to one, because nothing is created or replaced there.  Throws Error.
 Fd open_in_place(const std::string& path) {
   const Fd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status = {};
@@ -33,7 +33,7 @@ Fd open_in_place(const std::string& path) {
     throw_errno(path, EISDIR);
   if (S_ISREG(status.st_mode) && !is_descriptor(path))
     return {};
-  // Somebody could have put it there to hold us up, or to read what is not theirs.
+  // Another user could have put it there to block us, or to read data that is not theirs.
   if (S_ISFIFO(status.st_mode) && status.st_uid != ::geteuid() && status.st_uid != 0)
     throw Error(path + ": is another user's pipe");
   const std::string same = "/proc/self/fd/" + std::to_string(found.get());
@@ -47,7 +47,7 @@ Fd open_in_place(const std::string& path) {
 
 void FdOutput::write(std::string_view bytes) {
   if (buffer_.empty() && bytes.size() >= kFlushAt)
-    return write_through(bytes);  // a block already: no copy
+    return write_through(bytes);  // a whole block needs no copy
   buffer_ += bytes;
   if (buffer_.size() >= kFlushAt)
     flush();
@@ -61,12 +61,12 @@ void FdOutput::wait_by(const WaitForRoom& wait) {
     wait_ = wait;
 }
 
-/// Writes all of `left`, which is the buffer or comes in its place; empties the buffer.
+/// Writes all of `left`, which is the buffer or replaces an empty one; empties the buffer.
 void FdOutput::write_through(std::string_view left) {
   while (!left.empty()) {
     if (wait_ && !wait_(fd_))
       break;
-    // What poll(2) calls room in a pipe is room for a page (fs/pipe.c); more may block.
+    // poll(2) reports a pipe writable when it has room for a page (fs/pipe.c); more may block.
     const std::size_t bytes = wait_ ? std::min<std::size_t>(left.size(), PIPE_BUF) : left.size();
     const ssize_t n = ::write(fd_, left.data(), bytes);
     if (n < 0 && errno == EINTR)

@@ -1,7 +1,7 @@
 // Buffered output that remembers why a write failed.
 //
-// std::ostream forgets errno, so a full disk and a closed pipe look the same;
-// the tools need to tell them apart (exit 1 with a message, or die quietly).
+// std::ostream forgets errno, so a full disk and a closed pipe look the same.  The tools must
+// distinguish them: exit with status 1 and a message, or end quietly.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,14 +26,14 @@ class Output {
   virtual ~Output() = default;
 
   virtual void write(std::string_view bytes) = 0;
-  /// Hands every buffered byte to the system.  Throws BrokenPipe or Error.
+  /// Writes every buffered byte to the system.  Throws BrokenPipe or Error.
   virtual void flush() = 0;
   [[nodiscard]] virtual bool is_terminal() const noexcept { return false; }
-  /// Its descriptor, to poll; -1 if it has none.
+  /// Returns the descriptor, to poll; -1 if there is none.
   [[nodiscard]] virtual int fd() const noexcept { return -1; }
-  /// Waits until a write to the descriptor does not block; false: the rest is not to be written.
+  /// Waits until a write to the descriptor does not block; false if the rest must not be written.
   using WaitForRoom = std::function<bool(int fd)>;
-  /// From now on, where a reader can make us wait, that is done by `wait`, and not in write(2).
+  /// From now on, if a reader can block us, `wait` waits for it in place of write(2).
   virtual void wait_by(const WaitForRoom& /*wait*/) {}
 };
 
@@ -53,10 +53,10 @@ class FdOutput final : public Output {
   int fd_;
   std::string name_;
   std::string buffer_;
-  WaitForRoom wait_;  ///< null: as long as write(2) wants
+  WaitForRoom wait_;  ///< null: write(2) waits
 };
 
-/// For messages: one that cannot be written is lost, and nothing else is.
+/// Output for messages.  A message that cannot be written is lost, without an error.
 class MessageOutput final : public Output {
  public:
   explicit MessageOutput(int fd) : fd_(fd) { buffer_.reserve(kRoom); }
@@ -74,11 +74,11 @@ class MessageOutput final : public Output {
 /// When a new file gets its name.
 enum class Named {
   kAtOnce,    ///< a stream, which others may read while it grows, and after we were killed
-  kWhenWhole  ///< at keep(); without it the old file stays
+  kWhenWhole  ///< at keep(); without keep() the old file stays
 };
 
-/// A file that the user named (-o FILE).  A device or a pipe is written as it is; anything else is
-/// replaced by a new file (NewFile).
+/// A file that the user named (-o FILE).  A device or a pipe is written in place; a new file
+/// (NewFile) replaces anything else.
 class FileOutput final : public Output {
  public:
   /// Throws Error if the file cannot be created.
@@ -86,17 +86,17 @@ class FileOutput final : public Output {
   void write(std::string_view bytes) override { out_.write(bytes); }
   void flush() override { out_.flush(); }
   void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
-  /// Nothing more comes: flushes, and gives the file its name.  Throws Error.
+  /// Flushes, and gives the file its name; call it after the last write.  Throws Error.
   void keep();
 
  private:
-  Fd in_place_;  ///< none: a new file
+  Fd in_place_;  ///< none if the output is a new file
   std::optional<NewFile> file_;
   FdOutput out_;
 };
 
-/// Passes on, but nothing before release(): for a stream whose head tells its reader that
-/// something is ready.
+/// Forwards bytes to another output, but none before release().  It is for a stream whose head
+/// signals to its reader that something is ready.
 class HeldOutput final : public Output {
  public:
   /// `out` must outlive this.
@@ -106,7 +106,7 @@ class HeldOutput final : public Output {
   [[nodiscard]] bool is_terminal() const noexcept override { return out_.is_terminal(); }
   [[nodiscard]] int fd() const noexcept override { return out_.fd(); }
   void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
-  /// Writes what has been held, and flushes; the first time.
+  /// Writes the held bytes and flushes; later calls do nothing.
   void release();
 
  private:

@@ -40,7 +40,7 @@ Fd find(const std::string& path, Links links) {
   return Fd(::open(path.c_str(), O_PATH | O_CLOEXEC | (links == Links::kRefuse ? O_NOFOLLOW : 0)));
 }
 
-/// File systems whose files the kernel makes up (linux/magic.h).
+/// Returns whether the kernel generates the files of this file system (linux/magic.h).
 bool is_of_kernel(std::uint64_t magic) {
   constexpr std::array<std::uint32_t, 12> kMagics = {
       PROC_SUPER_MAGIC, SYSFS_MAGIC,        TRACEFS_MAGIC,       DEBUGFS_MAGIC,
@@ -75,7 +75,8 @@ std::variant<RegularFile, FileFailure> open_regular(const Fd& path) {
     return failure_of(errno);
   if (!S_ISREG(status.st_mode))
     return FileFailure::kNotRegular;
-  // The very file that was looked at, whatever its path means by now (proc(5), /proc/PID/fd).
+  // This opens the very file that was checked, whatever its path names by now (proc(5),
+  // /proc/PID/fd).
   const std::string again = "/proc/self/fd/" + std::to_string(path.get());
   Fd fd(::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd)

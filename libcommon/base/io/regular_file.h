@@ -1,8 +1,8 @@
-// Opening files that someone else owns, without being hung or surprised by them.
+// Opens files that someone else owns, without blocking and without side effects.
 //
-// A path taken from a recording may name a FIFO, a device or a symbolic link
-// by the time it is opened, and its owner may truncate the file while it is
-// read.  So: never block, only regular files, and reads instead of a mapping.
+// A path from a recording may name a FIFO, a device or a symbolic link by the time it is opened.
+// Its owner may truncate the file while it is read.  So these functions never block, open only
+// regular files, and read instead of mapping.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace pe {
 
-/// Why a file could not be had.
+/// Why a file could not be opened.
 enum class FileFailure {
-  kMissing,     ///< there is nothing of that name
-  kPermission,  ///< it exists, and is not for us
+  kMissing,     ///< nothing has that name
+  kPermission,  ///< it exists, but we may not read it
   kNotRegular,  ///< a folder, FIFO, device, socket, or a link where none is allowed
   kUnreadable,  ///< anything else: an I/O error, no descriptors left
 };
@@ -34,26 +34,26 @@ struct RegularFile {
   uid_t owner;
 };
 
-/// Opens `path` for reading; `links` says whether its last component may be a
-/// symbolic link.  Never blocks, and what is no regular file is not even opened: that can
-/// have effects (a FIFO's writer goes on, a device starts).
+/// Opens `path` for reading; `links` selects whether its last component may be a symbolic link.
+/// Never blocks, and never opens anything but a regular file, because that can have effects (a
+/// FIFO's writer continues, a device starts).
 std::variant<RegularFile, FileFailure> open_regular(const std::string& path,
                                                     Links links = Links::kFollow);
 
-/// The same for what an O_PATH descriptor stands for (open(2)).
+/// Does the same for the file of an O_PATH descriptor (open(2)).
 std::variant<RegularFile, FileFailure> open_regular(const Fd& path);
 
-/// The same, but for files that somebody has stored: those of /proc and /sys are the kernel's, and
-/// to open them can have effects, too.  Links of /proc that lead to stored files are fine.
+/// Does the same, but only for stored files.  The kernel generates the files of /proc and /sys, and
+/// opening them can also have effects.  Links in /proc that lead to stored files are accepted.
 std::variant<RegularFile, FileFailure> open_stored(const std::string& path,
                                                    Links links = Links::kFollow);
 std::variant<RegularFile, FileFailure> open_stored(const Fd& path);
 
-/// The same checks for what is open already.
+/// Makes the same checks on a file that is open already.
 std::variant<RegularFile, FileFailure> check_regular(Fd fd);
 
-/// Reads at `offset` without moving until `into` is full; how many bytes that
-/// were, fewer at the end of the file and after an error.
+/// Reads at `offset`, without moving the file's position, until `into` is full.  Returns the number
+/// of bytes: fewer at the end of the file and after an error.
 std::size_t read_at(const Fd& fd, std::uint64_t offset, std::span<std::byte> into);
 
 }  // namespace pe

@@ -14,7 +14,7 @@
 namespace pe {
 namespace {
 
-/// A name is safe when its folder is.
+/// Syncs the folder, because only that makes the name of a file durable.
 void sync_folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -7,14 +7,14 @@
 
 namespace pe {
 
-/// What a new file outlives.
+/// The failure that a new file survives.
 enum class Outlives {
-  kProcess,  ///< our own end, however it comes
-  kMachine,  ///< the machine's, too: it is on the disk
+  kProcess,  ///< any end of our process
+  kMachine,  ///< also a crash of the machine: the file is on the disk
 };
 
-/// Writes `content` to a new file beside `path` and gives it that name, in place of what
-/// was there; a symbolic link is replaced, not followed.  Throws Error.
+/// Writes `content` to a new file beside `path`, and renames it to `path`.  A symbolic link of that
+/// name is replaced, not followed.  Throws Error.
 void replace_file(const std::string& path, std::string_view content,
                   Outlives outlives = Outlives::kProcess);
 

@@ -8,7 +8,7 @@
 namespace pe {
 namespace {
 
-/// liblzma's own: `xz -9` asks for 65 MiB when decompressing.
+/// Limit of liblzma's own memory: data of `xz -9` needs 65 MiB to decompress.
 constexpr std::uint64_t kMaxDecoderBytes = std::uint64_t{68} << 20;
 
 struct Decoder {

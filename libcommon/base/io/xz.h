@@ -1,7 +1,6 @@
-// Bytes made large again that were compressed by xz, as mini debug information is.
+// Decompresses xz data, such as mini debug information.
 //
-// The format says nothing that can be believed about the size: 1 MB can become 7 GB.  So the caller
-// says what it bears.
+// The format has no reliable expanded size: 1 MB can become 7 GB.  So the caller sets a limit.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,9 +13,9 @@
 
 namespace pe {
 
-/// What the .xz stream that `bytes` begin with holds.  nullopt if it is damaged or cut off, holds
-/// more than `limit_bytes`, or was made with a dictionary larger than `xz -9` has (64 MiB).
-/// Memory: the result, up to twice while it grows, and the dictionary.
+/// Returns the content of the .xz stream at the start of `bytes`.  Returns nullopt if the stream is
+/// damaged or cut off, holds more than `limit_bytes`, or needs a dictionary larger than that of
+/// `xz -9` (64 MiB).  Memory: the result, up to twice while it grows, and the dictionary.
 std::optional<std::vector<std::byte>> unxz(Bytes bytes, std::uint64_t limit_bytes);
 
 }  // namespace pe

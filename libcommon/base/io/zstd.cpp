@@ -8,7 +8,7 @@
 namespace pe {
 
 bool unzstd(Bytes bytes, std::span<std::byte> out) {
-  // An error is a number larger than any size.
+  // ZSTD_decompress() returns an error as a number larger than any size.
   return ::ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size()) == out.size();
 }
 
@@ -36,7 +36,7 @@ std::optional<std::size_t> ZstdExpander::expand(Bytes& compressed, std::span<std
     const std::size_t before = in.pos + out.pos;
     is_damaged_ = ::ZSTD_isError(::ZSTD_decompressStream(state_->stream, &out, &in)) != 0;
     if (in.pos + out.pos == before)
-      break;  // nothing is left, in the input or in zstd
+      break;  // neither the input nor zstd has bytes left
   }
   compressed = compressed.subspan(in.pos);
   return is_damaged_ ? std::nullopt : std::optional(out.pos);

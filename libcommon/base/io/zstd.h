@@ -1,8 +1,8 @@
-// Zstandard (RFC 8878): whole buffers, as sections of ELF files are, and streams.
+// Expands Zstandard data (RFC 8878): whole buffers, such as sections of ELF files, and streams.
 //
-// A stream is expanded as it comes, a buffer at a time: however much a few
-// bytes blow up to, memory is what the caller asks for and zstd's window, at most 128 MiB
-// (zstd.h, ZSTD_WINDOWLOG_LIMIT_DEFAULT).
+// ZstdExpander expands a stream as it comes, one buffer at a time.  However large the expanded data
+// is, memory is limited to the caller's buffer and zstd's window of at most 128 MiB (zstd.h,
+// ZSTD_WINDOWLOG_LIMIT_DEFAULT).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace pe {
 
-/// Fills `out`, whose size must be that of the data, from the zstd frames that are all of
-/// `bytes`; false if they are damaged or the size is another.
+/// Fills `out` from the zstd frames that `bytes` consists of.  Returns false if they are damaged or
+/// their expanded size is not that of `out`.
 bool unzstd(Bytes bytes, std::span<std::byte> out);
 
 class ZstdExpander {
@@ -29,9 +29,10 @@ class ZstdExpander {
   ZstdExpander& operator=(ZstdExpander&&) = delete;
   ~ZstdExpander();
 
-  /// Takes in bytes from the front of `compressed`, the stream's next ones, and writes what they
-  /// expand to: how much that is, less than `into` holds only if all were taken in; nullopt if the
-  /// data is damaged, and then for good.  The stream may go on in the next call's bytes.
+  /// Consumes bytes from the front of `compressed`, the next ones of the stream, and writes the
+  /// expanded bytes to `into`.  Returns their number, which is less than `into` holds only if all
+  /// input was consumed.  Returns nullopt if the data is damaged, and in every later call.  The
+  /// stream may continue in the next call's bytes.
   std::optional<std::size_t> expand(Bytes& compressed, std::span<std::byte> into);
 
  private:
