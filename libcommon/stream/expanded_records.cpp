@@ -7,7 +7,7 @@ namespace pe::stream {
 namespace {
 
 constexpr std::size_t kMostBytesOfARecord = std::numeric_limits<std::uint16_t>::max();
-// Room for what is left of one record and a good deal more.
+// Holds the unread part of one record and much more.
 constexpr std::size_t kBufferBytes = 256 * 1024;
 
 std::optional<Bytes> data_of(const Record& compressed) {
@@ -43,7 +43,7 @@ std::optional<Record> ExpandedRecords::next() {
   return std::nullopt;
 }
 
-/// The record that is whole at begin_, if there is one.
+/// Returns the record at begin_, if all of it has arrived.
 std::optional<Record> ExpandedRecords::take_record() {
   const Bytes bytes = Bytes(buffer_).subspan(begin_, end_ - begin_);
   ByteReader reader(bytes);
@@ -57,10 +57,9 @@ std::optional<Record> ExpandedRecords::take_record() {
   return view_record(bytes.first(header->size));
 }
 
-/// Fills the buffer behind what is left in it; false if nothing came.
+/// Fills the buffer after the bytes left in it; false if no bytes came.
 bool ExpandedRecords::expand_more() {
-  static_assert(kBufferBytes >
-                kMostBytesOfARecord);  // so there is room behind an unfinished record
+  static_assert(kBufferBytes > kMostBytesOfARecord);  // so there is room after an unfinished record
   if (!zstd_)
     return false;
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

@@ -1,15 +1,16 @@
-// The records inside compressed ones, as `perf record -z` writes them.
+// Expands the compressed records that `perf record -z` writes.
 //
 //   COMPRESSED   {header, data up to the record's end}
 //   COMPRESSED2  {header, u64 size, data of that size, padding to 8}
 //
-// The data of all these records, one behind the other, is one Zstandard stream of the records that
-// came out of the kernel's rings; a record may begin in one and end in the next.  Only the kernel's
-// own types are compressed (below 64): anything else there, or a record of less than 8 bytes, means
-// that the place is lost.  What is damaged stays so: everything in the stream depends on what came
-// before it.
+// The concatenated data of all these records is one Zstandard stream.  It contains the records from
+// the kernel's rings; a record may start in one compressed record and end in the next.  perf
+// compresses only the kernel's own types (below 64).  Another type, or a record of less than 8
+// bytes, means that the record boundary is lost.  Damage is permanent, because all data in the
+// stream depends on the data before it.
 //
-// Expanded bit by bit: 64 KiB can stand for gigabytes, memory is a block and zstd's window.
+// The data is expanded gradually: 64 KiB can expand to gigabytes, but memory is limited to a block
+// and zstd's window.
 // Source: tools/perf/util/zstd.c, tools/perf/util/session.c, linux/perf/event.h.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -27,20 +28,20 @@ namespace pe::stream {
 
 class ExpandedRecords {
  public:
-  /// What one compressed record may expand to.  perf compresses what lies in a ring at a time, of
-  /// 512 KiB unless asked for more, so only damage exceeds this.
+  /// The most bytes that one compressed record may expand to.  perf compresses the content of one
+  /// ring at a time, by default 512 KiB, so only damaged data exceeds this.
   static constexpr std::size_t kMaxBytesOfOne = 256UL * 1024 * 1024;
 
-  /// Goes on with a COMPRESSED or COMPRESSED2 record, once next() has returned nullopt; its bytes
-  /// must stay until it does so again.
+  /// Continues with a COMPRESSED or COMPRESSED2 record, after next() has returned nullopt.  Its
+  /// bytes must stay valid until next() returns nullopt again.
   void begin(const Record& compressed);
 
-  /// The next record; the view dies with the next call.  nullopt: more compressed records are
-  /// needed, or is_damaged().
+  /// Returns the next record; the view is valid until the next call.  Returns nullopt if more
+  /// compressed records are needed, or if is_damaged().
   std::optional<Record> next();
 
   [[nodiscard]] bool is_damaged() const noexcept { return is_damaged_; }
-  /// Is a record waiting for its other part?
+  /// Returns whether only a part of a record has arrived.
   [[nodiscard]] bool has_part() const noexcept { return begin_ < end_; }
 
  private:
@@ -48,10 +49,10 @@ class ExpandedRecords {
   bool expand_more();
 
   std::unique_ptr<ZstdExpander> zstd_;  ///< null until the first compressed record
-  Bytes compressed_;                    ///< of the record at hand, what was not expanded yet
+  Bytes compressed_;                    ///< data of the current record that is not expanded yet
   std::size_t expanded_of_this_ = 0;    ///< bytes
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  ///< bytes of buffer_ that were not handed out
+  std::size_t begin_ = 0, end_ = 0;  ///< bytes of buffer_ that next() has not returned
   bool is_damaged_ = false;
 };
 

@@ -18,7 +18,7 @@ void HeldRecords::hold(std::uint64_t time_ns, std::initializer_list<Bytes> piece
     chunk.bytes.insert(chunk.bytes.end(), piece.begin(), piece.end());
   ++chunk.held;
   held_bytes_ += size;
-  // It stays there: a chunk grows beyond its room only while it is empty.
+  // The record stays in place: a chunk is reallocated only while it is empty.
   held_.push_back({time_ns, places_++, &chunk, Bytes(chunk.bytes).subspan(offset)});
 }
 
@@ -58,7 +58,7 @@ std::optional<HeldRecords::Next> HeldRecords::next() {
   return Next{held.time_ns, view_record(held.bytes)};
 }
 
-/// The record handed out last is no longer looked at; its chunk may go.
+/// Releases the record returned last, which is no longer in use.  Its chunk may be freed.
 void HeldRecords::release_last() {
   in_place_ -= last_is_in_place_ ? 1 : 0;
   last_is_in_place_ = false;
@@ -69,7 +69,7 @@ void HeldRecords::release_last() {
   if (--chunk.held > 0)
     return;
   chunk.bytes.clear();
-  // As many as are in use, and two, are kept for reuse: rings come in bursts.
+  // Keep as many free chunks as are in use, and two more, for reuse: records come in bursts.
   const auto is_free = [](const auto& other) { return other->bytes.empty(); };
   const auto free =
       static_cast<std::size_t>(std::count_if(chunks_.begin(), chunks_.end(), is_free));

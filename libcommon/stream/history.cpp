@@ -67,7 +67,7 @@ bool History::apply_mmap(const Record& record) {
   return true;
 }
 
-/// Holds for mappings that come after it.
+/// Stores a build id for mappings that come after the record.
 bool History::apply_build_id(const Record& record) {
   const auto known = parse_build_id(record);
   if (!known)
@@ -77,7 +77,7 @@ bool History::apply_build_id(const Record& record) {
   const std::string build_id = id_text(known->build_id);
   const auto [item, is_new] = build_ids_.try_emplace(std::string(known->path), build_id);
   if (!is_new && item->second != build_id)
-    item->second.clear();  // two containers, say: the path does not tell which
+    item->second.clear();  // e.g. two containers: the path is ambiguous
   return true;
 }
 

@@ -1,7 +1,7 @@
-// What the records of a stream, in order of time, do to processes.
+// Applies the records of a stream, in order of time, to processes.
 //
-// Joins perf (what a record says) and proc (what that means for a process), so that whoever reads
-// samples, from a file or from the kernel's rings, sees the same history.
+// It joins records/ (parsing of a record) and proc/ (its effect on a process).  So all code that
+// reads samples, from a file or from the kernel's rings, sees the same history.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,28 +15,29 @@
 
 namespace pe::stream {
 
-/// A change to a process's mappings: what was found out about addresses in [start, end) of `pid`
-/// holds no longer.
+/// A change to a process's mappings: earlier results for addresses in [start, end) of `pid` are no
+/// longer valid.
 struct MappingChange {
   std::uint32_t pid = 0;
   std::uint64_t start = 0, end = 0;    ///< avma
   const MappedFile* mapped = nullptr;  ///< null: another program (exec), or a new process
-  std::uint32_t forked_from = 0;       ///< of a new process: its parent's pid
+  std::uint32_t forked_from = 0;       ///< the parent's pid if the process is new
 };
 
 class History {
  public:
-  /// Takes in a record's effect; those of other types have none.  false if it is malformed.
+  /// Applies a record; records of other types have no effect.  Returns false if it is malformed.
   bool apply(const Record& record);
 
   [[nodiscard]] const ProcessTable& processes() const noexcept { return processes_; }
-  /// What the last record changed.
+  /// Returns the change that the last record made.
   [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {
     return change_;
   }
-  /// The thread that the last record said has ended.
+  /// Returns the thread whose end the last record reported.
   [[nodiscard]] const std::optional<TaskRecord>& ended_thread() const noexcept { return ended_; }
-  /// The kernel's mapping as recorded ("[kernel.kallsyms]_text"): its first address, 0 if none was.
+  /// Returns the first address of the recorded kernel mapping ("[kernel.kallsyms]_text"); 0 if
+  /// there was none.
   [[nodiscard]] std::uint64_t kernel_start() const noexcept { return kernel_start_; }
 
  private:
@@ -47,7 +48,7 @@ class History {
 
   ProcessTable processes_;
   std::unordered_map<std::string, std::string>
-      build_ids_;  ///< by path; empty: of several files of that path
+      build_ids_;  ///< by path; empty if several files have that path
   std::optional<MappingChange> change_;
   std::optional<TaskRecord> ended_;
   std::uint64_t kernel_start_ = 0;

@@ -8,7 +8,8 @@ namespace pe::stream {
 namespace {
 constexpr std::uint64_t kEverything = std::numeric_limits<std::uint64_t>::max();
 
-/// perf adds up what each counter lost at the very end.
+/// Returns whether `record` may follow the last round: perf writes each counter's losses at the
+/// very end.
 bool may_follow_last_round(const Record& record) {
   return record.type == PERF_RECORD_LOST_SAMPLES ||
          (record.type >= kRecordFirstOfPerf && !record.is_ours());
@@ -47,7 +48,7 @@ std::optional<Record> OrderedReader::next_ready() {
   return std::nullopt;
 }
 
-/// Hands the record on if it need not wait.
+/// Returns the record if it need not wait, and holds it otherwise.
 std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   if (record.type == kRecordHeaderAttr || record.type == kRecordEventUpdate) {
     const bool understood =
@@ -69,7 +70,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   const bool has_time = time_ns != 0 && time_ns != kEverything;
   if (!has_time) {
     const bool keeps_its_place = record.is_ours() || record.is_sample();
-    if (!keeps_its_place || !held_.has_waiting())  // nothing is held back that it could overtake
+    if (!keeps_its_place || !held_.has_waiting())  // it cannot overtake a held record
       return record;
     held_.hold(newest_ns_, {record.bytes});
     return std::nullopt;

@@ -1,14 +1,13 @@
-// The records of a stream in the order of their times.
+// Reads the records of a stream in the order of their times.
 //
-// A recorder drains one ring per CPU after the other, so a stream is ordered
-// only within what came from one ring.  FINISHED_ROUND marks the end of one pass
-// over all rings: after it no record can come that is older than the newest one
-// of the pass before (tools/perf/util/ordered-events.h, "finished round").
-// Records are held back accordingly; those without a time (HEADER_ATTR, or made
-// up from /proc before recording) pass at once, and ours, which belong to a place in the
-// stream, keep it.
+// A recorder drains the rings of the CPUs one after the other, so only the records of one ring are
+// in order.  FINISHED_ROUND marks the end of one pass over all rings.  After it no record can come
+// that is older than the newest one of the pass before (tools/perf/util/ordered-events.h, "finished
+// round").  The reader holds records back until then.  Records without a time (HEADER_ATTR, or
+// synthesized from /proc before recording) pass at once.  Our own records, and samples without a
+// time, keep their place in the stream.
 //
-// Without such marks up to kMaxHeldBytes are held, then the older half is let go.
+// Without such marks the reader holds up to kMaxHeldBytes and then releases the older half.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -32,22 +31,22 @@ class OrderedReader {
   explicit OrderedReader(Input& input, std::size_t max_held_bytes = kMaxHeldBytes)
       : reader_(input), max_held_bytes_(max_held_bytes) {}
 
-  /// The next record; the view dies with the next call.
+  /// Returns the next record; the view is valid until the next call.
   std::optional<Record> next();
 
-  /// The events met so far; their records are also handed out.
+  /// Returns the events read so far; next() also returns their records.
   [[nodiscard]] const EventTable& events() const noexcept { return events_; }
 
-  /// How the input ended, once next() has returned nullopt: empty, or what is wrong with it.  Every
-  /// recorder ends a pipe with FINISHED_ROUND, and ours mark those that are not the last
-  /// (kMiscMoreRounds): a pipe without such an end was cut off, even between records.
+  /// Returns how the input ended, after next() has returned nullopt: empty, or the damage found.
+  /// Every recorder ends a pipe with FINISHED_ROUND, and ours mark each one that is not the last
+  /// (kMiscMoreRounds).  A pipe without such an end was cut off, even between records.
   [[nodiscard]] std::string damage() const;
 
-  /// Records handed out after younger ones (a stream that breaks the promise above).
+  /// Returns how many records were returned after younger ones: the stream broke the rule above.
   [[nodiscard]] std::uint64_t late_records() const noexcept { return late_; }
-  /// HEADER_ATTR and EVENT_UPDATE records that could not be understood.
+  /// Returns the number of malformed HEADER_ATTR and EVENT_UPDATE records.
   [[nodiscard]] std::uint64_t malformed_events() const noexcept { return malformed_events_; }
-  /// As StreamReader counts them.
+  /// Returns the number of bytes that StreamReader skipped.
   [[nodiscard]] std::uint64_t skipped_aux_bytes() const noexcept {
     return reader_.skipped_aux_bytes();
   }
@@ -67,7 +66,7 @@ class OrderedReader {
   std::uint64_t malformed_events_ = 0;
   bool at_end_ = false;
   bool may_end_ = false;  ///< no record of the kernel since a FINISHED_ROUND that may be the last
-  std::vector<std::byte> round_;  ///< the FINISHED_ROUND to hand out behind its records
+  std::vector<std::byte> round_;  ///< the FINISHED_ROUND to return after its records
   bool round_is_due_ = false;
 };
 

@@ -14,7 +14,7 @@ std::optional<Record> Session::next() {
   return record;
 }
 
-/// false if the record is malformed.
+/// Returns false if the record is malformed.
 bool Session::apply(const Record& record) {
   const bool is_understood = history_.apply(record);
   switch (record.type) {

@@ -1,5 +1,5 @@
-// A sample stream as it is read: its records in time order, and the state of
-// every process at the moment of the record at hand.
+// Reads a sample stream: its records in time order, and the state of every process at the time of
+// the current record.
 //
 // pe-symbolize and stackfold read through it, and so see the same history.
 // SPDX-License-Identifier: MIT
@@ -16,29 +16,28 @@
 
 namespace pe::stream {
 
-/// What was read, and what was missing from it.
+/// Counts of the samples read, and of the data that was missing.
 struct Counts {
-  std::uint64_t samples = 0;  ///< samples read
-  std::uint64_t lost = 0;     ///< samples that the recorder says it lost
-  std::uint64_t malformed_records =
-      0;                              ///< records, samples among them, that could not be understood
-  std::uint64_t skipped_records = 0;  ///< compressed records that could not be expanded
+  std::uint64_t samples = 0;            ///< samples read
+  std::uint64_t lost = 0;               ///< samples that the recorder reported as lost
+  std::uint64_t malformed_records = 0;  ///< records, including samples, that could not be parsed
+  std::uint64_t skipped_records = 0;    ///< compressed records that could not be expanded
   std::uint64_t skipped_aux_bytes = 0;  ///< a processor's own trace, which we cannot read
-  std::uint64_t out_of_order = 0;       ///< records older than one handed out before them
+  std::uint64_t out_of_order = 0;       ///< records older than one returned before them
 };
 
 class Session {
  public:
-  /// `input` must outlive the session.  Throws Error if it is no sample stream.
+  /// `input` must outlive the session.  Throws Error if it is not a sample stream.
   explicit Session(Input& input) : reader_(input) {}
 
-  /// The next record in time order, after its effect on processes(); the view dies with the next
-  /// call.
+  /// Returns the next record in time order, after it has been applied to processes().  The view is
+  /// valid until the next call.
   std::optional<Record> next();
 
-  /// The sample at hand; nullopt if the record is none, or is malformed (counted).
+  /// Returns the current sample; nullopt if the record is not a sample, or is malformed (counted).
   [[nodiscard]] const std::optional<Sample>& sample() const noexcept { return sample_; }
-  /// The event of the sample at hand.
+  /// Returns the event of the current sample.
   [[nodiscard]] const Event* event() const noexcept { return event_; }
   [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {
     return history_.mapping_change();
@@ -49,10 +48,11 @@ class Session {
   [[nodiscard]] const EventTable& events() const noexcept { return reader_.events(); }
   [[nodiscard]] Counts counts() const;
 
-  /// The kernel's mapping as recorded ("[kernel.kallsyms]_text"): its first address, 0 if none was.
+  /// Returns the first address of the recorded kernel mapping ("[kernel.kallsyms]_text"); 0 if
+  /// there was none.
   [[nodiscard]] std::uint64_t kernel_start() const noexcept { return history_.kernel_start(); }
 
-  /// Empty after a good end of the input, else what is wrong and where.
+  /// Returns an empty text after a good end of the input, else the damage and its place.
   [[nodiscard]] std::string damage() const { return reader_.damage(); }
 
  private:
@@ -66,8 +66,8 @@ class Session {
   Counts counts_;
 };
 
-/// The counts for a closing line: "3 samples lost, 1 malformed record"; empty if nothing is
-/// missing.
+/// Returns the losses for a closing line: "3 samples lost, 1 malformed record skipped"; empty if
+/// nothing is missing.
 std::string describe_losses(const Counts& counts);
 
 }  // namespace pe::stream

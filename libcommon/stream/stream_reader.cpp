@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 256 * 1024;
 constexpr std::size_t kMaxBeforeData = 256UL * 1024 * 1024;  // attrs and ids of a perf.data file
-constexpr std::size_t kMaxTrailing = 1024UL * 1024 * 1024;   // what follows a TRACING_DATA record
+constexpr std::size_t kMaxTrailing = 1024UL * 1024 * 1024;   // data after a TRACING_DATA record
 constexpr std::uint64_t kFileHeaderBytes = 104;
 
 struct FileSection {
@@ -27,7 +27,7 @@ struct FileSection {
 struct FileHeader {  // after magic and size
   std::uint64_t attr_size;
   FileSection attrs, data, event_types;
-  std::uint64_t features[4];  // a bit for each section that stands behind the records
+  std::uint64_t features[4];  // a bit for each section after the records
 };
 static_assert(kPipeHeaderBytes + sizeof(FileHeader) == kFileHeaderBytes);
 
@@ -75,17 +75,18 @@ void StreamReader::read_file_header() {
                    header.attrs.size);
   begin_ += header.data.offset;
   position_ = header.data.offset;
-  // perf writes the size last: 0 is what a recording that was killed leaves.
+  // perf writes the size last; it is 0 if the recording was killed.
   if (header.data.size != 0) {
     data_end_ = header.data.offset + header.data.size;
     add_build_id_records(*data_end_, header.features[0]);
   }
 }
 
-/// At `features_at` there is a list of places, one for each bit of `features`.
+/// Adds the build ids of the file.  At `features_at` there is a list of sections, one for each bit
+/// of `features`.
 void StreamReader::add_build_id_records(std::uint64_t features_at, std::uint64_t features) {
   constexpr std::uint64_t kBuildIds = 1U << 2;            // tools/perf: HEADER_BUILD_ID
-  constexpr std::uint64_t kMaxBytes = 4UL * 1024 * 1024;  // of some 40,000 files
+  constexpr std::uint64_t kMaxBytes = 4UL * 1024 * 1024;  // enough for some 40,000 files
   const auto place = static_cast<std::uint64_t>(std::popcount(features & (kBuildIds - 1)));
   FileSection section{};
   const std::uint64_t at = features_at + place * sizeof section;
@@ -125,8 +126,8 @@ void StreamReader::add_attr_records(Bytes before_data, std::uint64_t attr_size,
   }
 }
 
-/// Makes the HEADER_ATTR records of an event: a second and third if one cannot hold all its ids,
-/// which perf writes one of for each thread and processor.
+/// Makes the HEADER_ATTR records of an event: several if one cannot hold all its ids.  perf writes
+/// one id for each thread and processor.
 void StreamReader::add_event(perf_event_attr attr, Bytes ids) {
   attr.size = sizeof attr;
   constexpr std::size_t kFixed = sizeof(perf_event_header) + sizeof attr;
@@ -157,7 +158,7 @@ bool StreamReader::ensure(std::size_t bytes) {
     begin_ = 0;
   }
   while (end_ < bytes) {
-    if (end_ == buffer_.size())  // grows with what has arrived, not with what a record promises
+    if (end_ == buffer_.size())  // grows with received data, not with a record's stated size
       buffer_.resize(2 * buffer_.size());
     const std::size_t n = input_.read(std::span(buffer_).subspan(end_));
     if (n == 0)
@@ -201,7 +202,7 @@ std::optional<Record> StreamReader::next() {
   }
 }
 
-/// The compressed record at hand, if its end could not be expanded.
+/// Returns the current compressed record, if its end could not be expanded.
 std::optional<Record> StreamReader::note_if_not_expanded() {
   const auto compressed = std::exchange(compressed_, std::nullopt);
   if (!compressed || !expanded_.is_damaged())
@@ -212,7 +213,7 @@ std::optional<Record> StreamReader::note_if_not_expanded() {
   return compressed;
 }
 
-/// The next record as it stands in the input, behind all AUXTRACE data.
+/// Returns the next record of the input, still compressed, after all AUXTRACE data.
 std::optional<Record> StreamReader::next_in_input() {
   for (;;) {
     const auto record = whole_record();
@@ -251,7 +252,8 @@ std::optional<Record> StreamReader::whole_record() {
   return view_record(bytes);
 }
 
-/// Moves over what follows an AUXTRACE record; false, and damage noted, if the input ends before.
+/// Skips the data after an AUXTRACE record.  Returns false and notes damage if the input ends
+/// early.
 bool StreamReader::skip_aux(std::uint64_t bytes) {
   while (bytes > 0) {
     if (!ensure_or_note(1, "AUX data is cut"))
@@ -265,7 +267,8 @@ bool StreamReader::skip_aux(std::uint64_t bytes) {
   return true;
 }
 
-/// Size of the record at hand with what follows it; nullopt, and damage noted, if it is impossible.
+/// Returns the size of the current record with the data after it.  Returns nullopt and notes damage
+/// if the size is impossible.
 std::optional<std::size_t> StreamReader::full_size(const perf_event_header& header) {
   if (header.size < sizeof header) {
     note_damage(fmt::format("damaged at byte {}: a record of {} bytes", position_, header.size));

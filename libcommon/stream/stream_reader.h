@@ -1,14 +1,14 @@
-// Reading a sample stream: perf's pipe format, or a perf.data file.
+// Reads a sample stream: perf's pipe format, or a perf.data file.
 //
 //   pipe       {magic "PERFILE2", u64 size = 16}, then records
-//   perf.data  a header of 104 bytes that says where the attrs and the records
-//              are, both read front to back, so that it may come through a pipe too;
-//              behind the records "features", one of them build ids of files
+//   perf.data  a header of 104 bytes with the places of the attrs and the records.  Both are read
+//              front to back, so the file may also come through a pipe.  After the records there
+//              are "features"; one of them holds the build ids of files.
 //
-// A record is {u32 type, u16 misc, u16 size} and size - 8 bytes.  A size below 8
-// leaves no way to find the next record: reading ends there, with the place.
-// Compressed records are handed out as what they hold, expanded_records.h.  AUXTRACE records, a
-// processor's own trace, are stepped over with the data behind them, which nobody here can read.
+// A record is {u32 type, u16 misc, u16 size} and size - 8 bytes.  After a size below 8 the next
+// record cannot be found: the reader stops and reports the place.  It returns the content of
+// compressed records in their place (expanded_records.h).  It skips AUXTRACE records, a processor's
+// own trace, with the data after them, because our tools cannot read that.
 // Source: tools/perf/Documentation/perf.data-file-format.txt.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -27,24 +27,24 @@ namespace pe::stream {
 
 class StreamReader {
  public:
-  /// Reads the header.  `input` must outlive the reader.  Throws Error if this
-  /// is no sample stream, or one of a machine with the other byte order.
+  /// Reads the header.  `input` must outlive the reader.  Throws Error if the input is not a sample
+  /// stream, or is from a machine with the other byte order.
   explicit StreamReader(Input& input);
 
-  /// The next record; a perf.data file's attrs come first, as HEADER_ATTR
-  /// records, several if there are very many ids (kMiscMoreIds), then its build ids, as
-  /// HEADER_BUILD_ID records, if it is a file in which they can be reached: they stand at its end.
-  /// A compressed record comes itself only if it could not be expanded.  nullopt at the end:
-  /// damage() then says whether it was a good one. The view dies with the next call.
+  /// Returns the next record.  The attrs of a perf.data file come first, as HEADER_ATTR records; an
+  /// event with very many ids has several (kMiscMoreIds).  Its build ids follow as HEADER_BUILD_ID
+  /// records, if the input can seek, because they are at the end of the file.  A compressed record
+  /// itself is returned only if it could not be expanded.  Returns nullopt at the end, after which
+  /// damage() reports whether the end was good.  The view is valid until the next call.
   std::optional<Record> next();
 
-  /// Pipe format, rather than a perf.data file, whose header tells where it ends.
+  /// Returns true for the pipe format, false for a perf.data file, whose header contains its end.
   [[nodiscard]] bool is_pipe_format() const noexcept { return is_pipe_format_; }
 
-  /// Empty after a good end; else "truncated at byte 1234: …".
+  /// Returns an empty text after a good end; else "truncated at byte 1234: …".
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
-  /// The data behind AUXTRACE records that were stepped over.
+  /// Returns the number of skipped bytes after AUXTRACE records.
   [[nodiscard]] std::uint64_t skipped_aux_bytes() const noexcept { return aux_bytes_; }
 
  private:
@@ -68,15 +68,15 @@ class StreamReader {
   Input& input_;
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
-  std::uint64_t position_ = 0;       ///< of begin_, in the input
+  std::uint64_t position_ = 0;       ///< place of begin_ in the input
   bool is_pipe_format_ = false;
-  std::optional<std::uint64_t> data_end_;    ///< of the records; nullopt: the input's end
+  std::optional<std::uint64_t> data_end_;    ///< end of the records; nullopt: the input's end
   std::deque<std::vector<std::byte>> made_;  ///< records made from a file's header
   std::vector<std::byte> current_made_;
   ExpandedRecords expanded_;
-  std::optional<Record> compressed_;  ///< what expanded_ is at
-  std::uint64_t compressed_at_ = 0;   ///< in the input
-  std::string expansion_damage_;      ///< what is not compressed is read on behind it
+  std::optional<Record> compressed_;  ///< the record that expanded_ expands
+  std::uint64_t compressed_at_ = 0;   ///< its place in the input
+  std::string expansion_damage_;      ///< after it, the reader continues with uncompressed records
   std::uint64_t aux_bytes_ = 0;
   std::string damage_;
 };

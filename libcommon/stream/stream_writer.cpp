@@ -96,7 +96,7 @@ void StreamWriter::write_location(std::uint32_t pid, std::uint64_t address,
 void StreamWriter::write_lost_samples(const perf_event_attr& attr, std::uint64_t id,
                                       std::uint64_t lost) {
   builder_.begin(PERF_RECORD_LOST_SAMPLES).add(lost);
-  // struct sample_id of perf_event_open(2): of no thread, time or CPU.
+  // struct sample_id of perf_event_open(2), without a thread, time or CPU.
   for (const std::uint64_t field : {PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
                                     PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER})
     if (attr.sample_id_all != 0 && (attr.sample_type & field) != 0)

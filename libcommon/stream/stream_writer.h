@@ -1,4 +1,4 @@
-// Writing a sample stream, in perf's pipe format.
+// Writes a sample stream in perf's pipe format.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace pe::stream {
 
-/// Builds one record at a time.  Numbers in host order; strings with their NUL.
+/// Builds one record at a time.  Numbers are in host order; strings include their NUL.
 class RecordBuilder {
  public:
-  /// Begins a record, forgetting the one before.
+  /// Starts a record and discards the previous one.
   RecordBuilder& begin(std::uint32_t type, std::uint16_t misc = 0);
   template <typename T>
   RecordBuilder& add(const T& value) {
@@ -26,11 +26,12 @@ class RecordBuilder {
     bytes_ += bytes;
     return *this;
   }
-  /// `text` and a NUL; what lies behind a NUL inside the text is dropped.
+  /// Adds `text` and a NUL.  If the text contains a NUL, the bytes after it are dropped.
   RecordBuilder& add_string(std::string_view text);
-  /// Fills up to a multiple of eight, as every record of the kernel is.
+  /// Pads the record to a multiple of eight bytes, like every record of the kernel.
   RecordBuilder& pad();
-  /// The finished record.  Throws Error if it is over 65,535 bytes, the most its size can say.
+  /// Returns the finished record.  Throws Error if it exceeds 65,535 bytes, the limit of its size
+  /// field.
   std::string_view finish();
 
  private:
@@ -44,22 +45,23 @@ class StreamWriter {
 
   void write_header();
   void write_attr(const perf_event_attr& attr, std::span<const std::uint64_t> ids);
-  /// EVENT_UPDATE, name: how perf and stackfold call the event.
+  /// Writes an EVENT_UPDATE with the event's name in perf and stackfold.
   void write_event_name(std::uint64_t id, std::string_view name);
-  /// EVENT_UPDATE, unit: "ns", "bytes" or "allocations" where the period of a sample is its weight.
+  /// Writes an EVENT_UPDATE with the unit of an event whose sample period is its weight: "ns",
+  /// "bytes" or "allocations".
   void write_event_unit(std::uint64_t id, std::string_view unit);
   void write_symbol(const SymbolRecord& symbol);
   void write_location(std::uint32_t pid, std::uint64_t address,
                       std::span<const std::uint64_t> symbol_ids);
-  /// LOST_SAMPLES: what a counter has lost in all, as perf tells it at the end.  `attr` says what
-  /// follows every record that is no sample, `id` is one of its event's.
+  /// Writes a LOST_SAMPLES record with a counter's total loss, as perf does at the end.  `attr`
+  /// defines the trailer of every record that is not a sample; `id` is one of its event's ids.
   void write_lost_samples(const perf_event_attr& attr, std::uint64_t id, std::uint64_t lost);
-  /// FINISHED_ROUND: everything older than the last round's newest record has been written, and
-  /// more is to come.
+  /// Writes a FINISHED_ROUND: all records older than the newest one of the last round have been
+  /// written, and more will follow.
   void write_finished_round();
-  /// The last record of a whole stream: a FINISHED_ROUND behind which nothing comes.
+  /// Writes the last record of a complete stream: a FINISHED_ROUND that nothing follows.
   void write_end();
-  /// A record as it came.
+  /// Writes a record unchanged.
   void write(Bytes record);
   void flush() { out_.flush(); }
 

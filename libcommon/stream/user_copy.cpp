@@ -113,8 +113,8 @@ std::string_view replace_user_copy(const Record& record, const Sample& sample,
   const Bytes behind = bytes.subspan(sample.user_part.end);
   const std::size_t others =
       sizeof(perf_event_header) + before.size() + kWordBytes + between.size() + behind.size();
-  // The rest is shorter than the record that it comes from, which had a count of its own where
-  // one is needed now, or 8 bytes of registers' ABI.
+  // The rest is shorter than the original record.  That record had a chain count of its own, or 8
+  // bytes of the registers' ABI, in place of the new count.
   const std::size_t most = others < kMaxRecordBytes ? (kMaxRecordBytes - others) / kWordBytes : 0;
   const std::size_t count = std::min(chain.size(), most);
   left_out = chain.size() - count;
@@ -128,7 +128,7 @@ std::string_view replace_user_copy(const Record& record, const Sample& sample,
 }
 
 void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held) {
-  // A word more than was copied: it stays visible that the stack ended there.
+  // Up to two words more than were copied show that the stack ended there.
   const std::size_t kept = std::min<std::size_t>(
       (sample.user_stack.size() / kWordBytes + 2) * kWordBytes, sample.user_stack_limit);
   if (sample.has_full_copy())
@@ -140,7 +140,8 @@ void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held)
   perf_event_header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   header.size = static_cast<std::uint16_t>(header.size - (sample.user_stack_limit - kept));
-  // What lies behind the stack's end is whatever was in the ring before: not for others to see.
+  // The bytes after the stack's end are old data of the ring, which others must not see: write
+  // zeros.
   constexpr std::array<std::byte, 2 * kWordBytes> kZeros{};
   const std::array<std::uint64_t, 1> size{kept}, copied{sample.user_stack.size()};
   held.hold(sample.time_ns,

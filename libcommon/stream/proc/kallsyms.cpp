@@ -33,7 +33,7 @@ std::variant<std::string, KallsymsFailure> read_file(const std::string& path) {
     return *failure == FileFailure::kPermission ? KallsymsFailure::kPermission
                                                 : KallsymsFailure::kUnreadable;
   }
-  // The size of a file in /proc is 0; a page comes with each read.
+  // The size of a file in /proc is 0, and each read returns one page.
   const Fd& fd = std::get<RegularFile>(opened).fd;
   std::string text(1U << 20, '\0');
   for (std::size_t size = 0;;) {
@@ -130,7 +130,7 @@ void Kallsyms::add_symbol(const Line& line) {
   names_.push_back('\0');
 }
 
-/// Of a module that may be new; the lines of one stand together.
+/// Returns the index of a module, which may be new.  The lines of one module are adjacent.
 std::optional<std::uint16_t> Kallsyms::module_index(std::string_view name) {
   if (name.empty())
     return std::uint16_t{0};
@@ -183,7 +183,7 @@ std::optional<KernelSymbol> Kallsyms::find(std::uint64_t address) const noexcept
     return std::nullopt;
   const Entry& entry = *std::prev(next);
   const bool is_last = next == entries_.end() || next->module != entry.module;
-  // As perf guesses: up to the end of the page after the one that it starts in.
+  // Like perf, assume that it ends with the page after the one that it starts in.
   if (is_last && address / kPageBytes - entry.start / kPageBytes > 1)
     return std::nullopt;
   if (text_end_ && entry.module == 0 && entry.start < *text_end_ && address >= *text_end_)

@@ -13,7 +13,7 @@ std::uint64_t kernel_start() {
   const auto* file = std::get_if<RegularFile>(&opened);
   if (file == nullptr)
     return 0;
-  // _text is among the first symbols: reading all 100,000 would cost a recorder 50 ms.
+  // _text is among the first symbols; reading all 100,000 would cost a recorder 50 ms.
   constexpr std::size_t kHeadBytes = 64UL * 1024;
   std::string head(kHeadBytes, '\0');
   head.resize(read_at(file->fd, 0, std::as_writable_bytes(std::span(head))));

@@ -1,4 +1,4 @@
-// Where the running kernel's text begins: tells one boot's addresses from another's.
+// Finds the start of the running kernel's text, which distinguishes the addresses of two boots.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace pe::stream {
 
-/// The address of _text in /proc/kallsyms; 0 where it is hidden (kptr_restrict) or missing.
+/// Returns the address of _text in /proc/kallsyms; 0 if it is hidden (kptr_restrict) or missing.
 std::uint64_t kernel_start();
 
 }  // namespace pe::stream

@@ -20,7 +20,7 @@
 namespace pe::stream {
 namespace {
 
-// 50,000 mappings of 100 bytes are 5 MB; a hostile process cannot make us hold more than this.
+// 50,000 mappings of 100 bytes are 5 MB; a malicious process cannot make us hold more than this.
 constexpr std::size_t kMaxMapsBytes = 64UL * 1024 * 1024;
 constexpr std::size_t kMaxStatusBytes = 64UL * 1024;
 
@@ -41,7 +41,7 @@ std::uint64_t set_or_empty(std::string_view digits) {
   return parse_number<std::uint64_t>(digits, kHexadecimal).value_or(0);
 }
 
-/// The text behind "<key>:" in /proc/TID/status, without blanks around it.
+/// Returns the text after "<key>:" in /proc/TID/status, without leading blanks.
 std::string_view status_field(std::string_view status, std::string_view key) {
   const std::string start = fmt::format("\n{}:", key);
   const auto at = status.find(start);
@@ -71,7 +71,8 @@ std::string unescape_path(std::string_view path) {
 
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
   auto text = read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
-  // The file of a first thread that has ended is empty; the others still say what is mapped.
+  // If the first thread has ended, its file is empty, but the files of the others still list the
+  // mappings.
   for (const pid_t tid : text && text->empty() ? threads_of(pid) : std::vector<pid_t>{})
     if (text && text->empty())
       text = read_small_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxMapsBytes);
@@ -112,7 +113,7 @@ std::vector<pid_t> descendants_of(const std::vector<pid_t>& processes) {
   };
   for (const pid_t pid : processes)
     add_children(pid);
-  for (std::size_t next = 0; next < found.size();)  // it grows
+  for (std::size_t next = 0; next < found.size();)  // add_children() extends it
     add_children(found[next++]);
   std::sort(found.begin(), found.end());
   return found;

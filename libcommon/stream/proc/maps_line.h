@@ -1,5 +1,5 @@
-// A line of /proc/PID/maps (proc(5)).  Nothing is allocated: a process may read its own lines where
-// it must not.
+// Parses a line of /proc/PID/maps (proc(5)).  It allocates nothing, because a process may read its
+// own lines where it must not allocate.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,7 +19,7 @@ struct MapsLine {
   std::string_view path;  ///< as written: "\012" for a newline; empty for anonymous memory
 };
 
-/// nullopt if the line is not of the form that proc(5) gives.
+/// Returns nullopt if the line does not have the form that proc(5) describes.
 std::optional<MapsLine> parse_maps_line(std::string_view line) noexcept;
 
 }  // namespace pe::stream

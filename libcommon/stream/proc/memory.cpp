@@ -16,7 +16,7 @@
 namespace pe::stream {
 namespace {
 
-/// The same from /proc/PID/mem, where a filter of system calls denies the other way.
+/// Reads the bytes from /proc/PID/mem, for when a system call filter denies process_vm_readv(2).
 std::size_t read_file(pid_t pid, std::uint64_t avma, std::span<std::byte> into) {
   const std::string path = fmt::format("/proc/{}/mem", pid);
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -38,7 +38,7 @@ std::size_t read_memory(pid_t pid, std::uint64_t avma, std::span<std::byte> into
   constexpr std::size_t kPieces = 256;
   std::size_t done = 0;
   while (done < into.size()) {
-    // The call copies whole pieces or nothing of them: a piece a page.
+    // The call copies each piece completely or not at all, so each piece is within one page.
     std::array<iovec, kPieces> pieces;
     std::size_t count = 0;
     std::size_t wanted = 0;

@@ -1,4 +1,4 @@
-// Reading the memory of another process.
+// Reads the memory of another process.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace pe::stream {
 
-/// Copies what the process has at `avma` (process_vm_readv(2), or /proc/PID/mem) until `into` is
-/// full; how many bytes that were: fewer where nothing is mapped, 0 if the process is gone or not
-/// ours to read.
+/// Copies the process's memory at `avma` (process_vm_readv(2), or /proc/PID/mem) until `into` is
+/// full.  Returns the number of bytes: fewer if a part is not mapped, 0 if the process is gone or
+/// we may not read it.
 std::size_t read_memory(pid_t pid, std::uint64_t avma, std::span<std::byte> into);
 
 }  // namespace pe::stream

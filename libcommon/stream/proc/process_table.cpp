@@ -24,7 +24,7 @@ bool is_jit_dump_name(std::string_view path) {
 bool MappedFile::is_anonymous() const noexcept {
   // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
   // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
-  // A memfd that carries a build id is a program run from memory, no JIT's.
+  // A memfd with a build id is a program that runs from memory, not JIT code.
   if (!build_id.empty())
     return false;
   const std::string_view name = path;
@@ -42,7 +42,7 @@ void AddressSpace::map(const Mapping& mapping) {
     forget_older_half();
 }
 
-/// Cuts [start, end) out of what is mapped.
+/// Removes [start, end) from the mappings.
 void AddressSpace::make_room(std::uint64_t start, std::uint64_t end) {
   auto at = mappings_.lower_bound(start);
   if (at != mappings_.begin() && std::prev(at)->second.end > start)
@@ -96,7 +96,7 @@ void ProcessTable::fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std:
     if (parent != spaces_.end())
       spaces_[pid] = std::shared_ptr(parent->second);
     else
-      spaces_.erase(pid);  // what an earlier process of this number had
+      spaces_.erase(pid);  // the mappings of an earlier process of this pid
   }
   const auto parent = comms_.find(parent_tid);
   if (parent != comms_.end())
@@ -131,7 +131,7 @@ std::string ProcessTable::comm(std::uint32_t pid, std::uint32_t tid) const {
   return tid == 0 ? "swapper" : ":" + std::to_string(tid);
 }
 
-/// The process's own copy of its mappings.
+/// Returns the process's own mappings, and copies them first if they are shared.
 AddressSpace& ProcessTable::writable_space(std::uint32_t pid) {
   auto& space = spaces_[pid];
   if (!space)

@@ -1,6 +1,7 @@
-// Processes over time: which file was mapped where, and what each thread was called.
+// Tracks processes over time: the mappings of files, and the name of each thread.
 //
-// Fed with events in the order in which they happened; asked about the moment it has reached.
+// The caller applies events in the order in which they happened.  Queries refer to the time of the
+// last event.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,42 +16,42 @@
 
 namespace pe::stream {
 
-/// What is mapped, as far as it was recorded.
+/// The recorded identity of a mapped file or memory.
 struct MappedFile {
   std::string path;           ///< "/usr/bin/ls", "[vdso]", "//anon"; as its process sees it
-  std::uint64_t device = 0;   ///< as the kernel numbers it, stat(2) at times otherwise; 0 likewise
+  std::uint64_t device = 0;   ///< the kernel's number; stat(2) may differ; 0: not recorded
   std::uint64_t inode = 0;    ///< 0: not recorded
   std::string build_id = {};  ///< its bytes; empty: not recorded
 
-  /// Is there no file behind it, only memory?  JIT compilers write their code there.
+  /// Returns whether it is memory without a file.  JIT compilers write their code to such memory.
   [[nodiscard]] bool is_anonymous() const noexcept;
   bool operator==(const MappedFile&) const = default;
 };
 
-/// Whether a mapped file is called as a jitdump is: "/tmp/jit-123.dump".
+/// Returns whether a mapped file has the name of a jitdump: "/tmp/jit-123.dump".
 bool is_jit_dump_name(std::string_view path);
 
 /// An executable mapping, or that of a jitdump.
 struct Mapping {
   std::uint64_t start = 0, end = 0;  ///< avma
   std::uint64_t file_offset = 0;     ///< of `start`
-  /// Lives as long as the table; one object a file, in whatever processes and places it is mapped.
+  /// Valid as long as the table.  All mappings of a file, in all processes, share one object.
   const MappedFile* file = nullptr;
-  std::uint64_t place = 0;  ///< in the order in which an address space has seen them
+  std::uint64_t place = 0;  ///< in the order in which the address space received its mappings
 };
 
 /// The executable mappings of one process at one moment, without overlap.
 ///
-/// That something was unmapped is not recorded (perf_event_open(2)), so of a process that maps
-/// and unmaps at ever new addresses all would be kept: the oldest go where there are more than
-/// Linux allows a process by default (vm.max_map_count).
+/// The kernel does not record that memory is unmapped (perf_event_open(2)).  So all mappings would
+/// stay if a process maps and unmaps memory at ever new addresses.  The older half is dropped when
+/// there are more than twice as many as Linux allows a process by default (vm.max_map_count).
 class AddressSpace {
  public:
   using ByStart = std::map<std::uint64_t, Mapping>;
 
-  /// What was mapped there before gives way, in part or whole.
+  /// Adds a mapping, which replaces older mappings of the same addresses, in part or whole.
   void map(const Mapping& mapping);
-  /// Null if nothing is mapped at `avma`.
+  /// Returns null if nothing is mapped at `avma`.
   [[nodiscard]] const Mapping* find(std::uint64_t avma) const noexcept;
   [[nodiscard]] const ByStart& all() const noexcept { return mappings_; }
 
@@ -61,26 +62,26 @@ class AddressSpace {
   void forget_older_half();
 
   ByStart mappings_;
-  std::uint64_t mapped_ = 0;  ///< how many there were, ever
+  std::uint64_t mapped_ = 0;  ///< number of all mappings so far
 };
 
 class ProcessTable {
  public:
   void map(std::uint32_t pid, std::uint64_t start, std::uint64_t size, std::uint64_t file_offset,
            const MappedFile& file);
-  /// A new process shares its parent's mappings until either changes its own;
-  /// a new thread is called as its parent until it is renamed.
+  /// A new process shares its parent's mappings until either changes its own.  A new thread has its
+  /// parent's name until it is renamed.
   void fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std::uint32_t pid,
             std::uint32_t tid);
-  /// The process has begun another program: its mappings are gone.
+  /// Removes the mappings of a process that has started another program.
   void exec(std::uint32_t pid);
   void set_comm(std::uint32_t pid, std::uint32_t tid, std::string_view comm);
 
-  /// The process's mappings; null if none are known.
+  /// Returns the process's mappings; null if none are known.
   [[nodiscard]] const AddressSpace* space(std::uint32_t pid) const;
-  /// Null if nothing is known to be mapped there.
+  /// Returns null if no mapping is known at `avma`.
   [[nodiscard]] const Mapping* find(std::uint32_t pid, std::uint64_t avma) const;
-  /// The thread's name, or its process's; ":TID" if neither was recorded, as perf writes it.
+  /// Returns the thread's name, or its process's; ":TID", as in perf, if neither was recorded.
   [[nodiscard]] std::string comm(std::uint32_t pid, std::uint32_t tid) const;
 
  private:

@@ -1,4 +1,4 @@
-// Opening a file as a process sees it, which may be in a container.
+// Opens a file as a process sees it, which may be in a container.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace pe::stream {
 
-/// Opens `path`, which begins with '/', below the root of `pid` (/proc/PID/root, proc(5)).
-/// Symbolic links on the way are the process's own: they lead to what it would find, and nowhere
-/// out of its root (openat2(2), RESOLVE_IN_ROOT).
+/// Opens `path`, which starts with '/', below the root of `pid` (/proc/PID/root, proc(5)).  The
+/// kernel resolves symbolic links as it does for the process, and never leaves its root
+/// (openat2(2), RESOLVE_IN_ROOT).
 std::variant<RegularFile, FileFailure> open_in_root(pid_t pid, const std::string& path,
                                                     Links links = Links::kFollow);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxLineBytes = 4096;
 
-/// The next word; empty at the end.
+/// Removes and returns the next word; empty at the end.
 std::string_view take_word(std::string_view& text) {
   constexpr std::string_view kBlanks = " \n";
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -44,7 +44,7 @@ Fd open_file(pid_t pid, pid_t tid, const char* name) {
   return file;
 }
 
-/// What the file says now; empty if the thread is gone.
+/// Returns the file's current text; empty if the thread is gone.
 std::string_view read_again(const Fd& file, std::array<char, kMaxLineBytes>& buffer) {
   const ssize_t n = file ? ::pread(file.get(), buffer.data(), buffer.size(), 0) : 0;
   return {buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
@@ -77,7 +77,7 @@ std::optional<ThreadState> parse_thread_stat(std::string_view text) {
 }
 
 std::optional<BlockedAt> parse_blocked_at(std::string_view text) {
-  // "running", or the call's number, six arguments, sp and ip; or "-1", sp and ip.
+  // The line is "running"; or the call's number, six arguments, sp and ip; or "-1", sp and ip.
   constexpr int kArguments = 6;
   const std::string_view number = take_word(text);
   if (number.empty() || number == "running")

@@ -1,6 +1,6 @@
-// What /proc says of a thread at this moment: whether it runs, how long it has run, and where it
-// waits in the kernel (proc(5): /proc/PID/task/TID/stat, schedstat, syscall; schedstat's three
-// numbers: Documentation/scheduler/sched-stats.rst).
+// Reads the current state of a thread from /proc: whether it runs, how long it has run, and where
+// it waits in the kernel.  Source: proc(5) for /proc/PID/task/TID/stat, schedstat and syscall;
+// Documentation/scheduler/sched-stats.rst for schedstat's three numbers.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,45 +14,45 @@
 
 namespace pe::stream {
 
-/// Of schedstat.  While the thread runs, the kernel brings the first up to date with its timer
-/// interrupt, every 1 to 10 ms; once it does not, all are exact.
+/// The numbers in schedstat.  While the thread runs, the kernel updates the first one in its timer
+/// interrupt, every 1 to 10 ms.  While it does not run, all are exact.
 struct ThreadTimes {
   std::uint64_t on_cpu_ns = 0;
-  std::uint64_t waited_ns = 0;  ///< ready to run, and without a CPU
-  std::uint64_t times_run = 0;  ///< how often it was given a CPU
+  std::uint64_t waited_ns = 0;  ///< time in which it was ready to run, but had no CPU
+  std::uint64_t times_run = 0;  ///< how often it received a CPU
 };
-/// nullopt if the text is not three numbers.
+/// Returns nullopt if the text is not three numbers.
 std::optional<ThreadTimes> parse_schedstat(std::string_view text);
 
-/// Of stat.
+/// The fields of stat that we use.
 struct ThreadState {
   char state = '?';       ///< R: runs, or waits for a CPU; S, D: sleeps; T, t: stopped …
   std::uint32_t cpu = 0;  ///< where it last ran
 };
-/// nullopt if the text is too short.  A thread's name may hold anything, also ") R".
+/// Returns nullopt if the text is too short.  A thread's name may contain any text, even ") R".
 std::optional<ThreadState> parse_thread_stat(std::string_view text);
 
-/// Of syscall: the registers of a thread that is blocked in the kernel.
+/// The registers in syscall, of a thread that is blocked in the kernel.
 struct BlockedAt {
   std::uint64_t sp = 0, ip = 0;  ///< avma
 };
-/// nullopt if the thread runs, or the text is no such line.
+/// Returns nullopt if the thread runs, or the text is malformed.
 std::optional<BlockedAt> parse_blocked_at(std::string_view text);
 
-/// Where a thread is blocked now; nullopt if it is not, or may not be seen.
+/// Returns where a thread is blocked now; nullopt if it is not blocked, or we may not read that.
 std::optional<BlockedAt> blocked_at(pid_t pid, pid_t tid);
 
-/// How much a process has mapped, in pages (statm): it changes with nearly every change of what is
-/// mapped.  nullopt if the process is gone.
+/// Returns how much memory a process has mapped, in pages (statm).  The number changes with nearly
+/// every change of the mappings.  Returns nullopt if the process is gone.
 std::optional<std::uint64_t> mapped_pages(pid_t pid);
 
-/// The two files that are read often, kept open.
+/// Keeps open the two files that are read often.
 class ThreadFiles {
  public:
-  /// Throws Error if there are too many open files; a thread that is gone has no files.
+  /// Throws Error if too many files are open.  If the thread is gone, it opens no files.
   ThreadFiles(pid_t pid, pid_t tid);
 
-  /// nullopt once the thread is gone.
+  /// These return nullopt after the thread is gone.
   [[nodiscard]] std::optional<ThreadTimes> times() const;
   [[nodiscard]] std::optional<ThreadState> state() const;
 

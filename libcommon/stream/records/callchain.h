@@ -1,8 +1,8 @@
-// Walking the call chain of a sample, frame by frame, leaf first.
+// Walks the call chain of a sample, frame by frame, leaf first.
 //
-// The kernel writes a list of addresses with marks between them that say whose
-// they are (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER; perf_event_open(2)).  A second mark of the
-// same kind changes nothing here; pe-stream(5) tells what it means.
+// The kernel writes a list of addresses with marks between them that show the owner of the
+// following addresses (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER; perf_event_open(2)).  A second mark
+// of the same kind changes nothing here; pe-stream(5) explains its meaning.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,17 +13,16 @@
 namespace pe::stream {
 
 struct CallChainEntry {
-  /// Where to look for names: the instruction pointer itself for the first
-  /// frame of the kernel's and of the user's part, one byte before the return
-  /// address for the others, so that a call at the very end of a function is not
-  /// taken for the function that follows it.
+  /// The address to look up symbols for.  For the first frame of the kernel's and of the user's
+  /// part, it is the instruction pointer.  For the others, it is one byte before the return
+  /// address: otherwise a call at the very end of a function would belong to the next function.
   std::uint64_t lookup_address = 0;
   bool is_kernel = false;
 };
 
 namespace detail {
 
-/// What a mark says of the addresses behind it.
+/// The owner of the addresses after a mark.
 enum class ChainPart { kUser, kKernel, kOther };
 
 inline ChainPart part_of_mark(std::uint64_t mark) {
@@ -33,14 +32,14 @@ inline ChainPart part_of_mark(std::uint64_t mark) {
     case static_cast<std::int64_t>(PERF_CONTEXT_KERNEL):
       return ChainPart::kKernel;
     default:
-      return ChainPart::kOther;  // a guest's or a hypervisor's: no names to be had
+      return ChainPart::kOther;  // a guest's or a hypervisor's: no symbols available
   }
 }
 
 }  // namespace detail
 
-/// Calls `on_frame(CallChainEntry)` for every frame.  A sample without a chain
-/// has one frame, its instruction pointer, unless a chain was asked for and is empty.
+/// Calls `on_frame(CallChainEntry)` for every frame.  A sample of an event without call chains has
+/// one frame, its instruction pointer; a sample with an empty chain has none.
 template <typename OnFrame>
 void for_each_frame(const Sample& sample, std::uint16_t misc, OnFrame&& on_frame) {
   const bool in_kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;

@@ -82,7 +82,7 @@ Ring::~Ring() {
 
 std::uint64_t Ring::read_head() const noexcept {
   auto* page = static_cast<perf_event_mmap_page*>(map_);
-  // What the kernel wrote before it moved data_head is visible after this read.
+  // After this read, all data that the kernel wrote before it moved data_head is visible.
   return std::atomic_ref(page->data_head).load(std::memory_order_acquire);
 }
 
@@ -101,7 +101,7 @@ bool Ring::is_roomy() const noexcept {
   return seen_ - tail() < (map_bytes_ - data_offset_) / kShare;
 }
 
-/// The record at `tail`; empty if it is not one that the kernel can have written.
+/// Returns the record at `tail`; empty if the kernel cannot have written it.
 Bytes Ring::record_at(std::uint64_t tail, std::uint64_t head) {
   const auto* data = static_cast<const std::byte*>(map_) + data_offset_;
   const std::size_t ring_bytes = map_bytes_ - data_offset_;

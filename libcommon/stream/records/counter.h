@@ -1,4 +1,4 @@
-// Opening kernel counters, and the rings that their records arrive in.
+// Opens kernel counters, and reads the rings that receive their records.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,31 +15,33 @@
 
 namespace pe::stream {
 
-/// Whom a counter watches.
+/// The threads and the CPU that a counter watches.
 struct CounterPlace {
-  pid_t pid = -1;  ///< a thread; -1: every one; or the descriptor of a cgroup
+  pid_t pid = -1;  ///< a thread, or the descriptor of a cgroup; -1: every thread
   int cpu = -1;    ///< -1: any
   bool is_cgroup = false;
 };
 
-/// perf_event_open(2).  Returns the counter, or none and errno in `error`.
+/// Calls perf_event_open(2).  Returns the counter, or none and errno in `error`.
 Fd open_counter(const perf_event_attr& attr, const CounterPlace& place, int& error);
 
-/// Can the kernel put build ids into MMAP2 records (perf_event_attr.build_id; Linux 5.12)?
+/// Returns whether the kernel can write build ids into MMAP2 records (perf_event_attr.build_id;
+/// Linux 5.12).
 bool has_build_ids();
 
-/// The kernel's id of a counter, as its records carry it.
+/// Returns the kernel's id of a counter, which its records contain.
 std::optional<std::uint64_t> id_of(const Fd& counter);
 
-/// How many records of a counter that was opened with read_format PERF_FORMAT_LOST (Linux 6.0)
-/// found no room in its ring, those of what it was inherited by among them.
+/// Returns how many records of a counter found no room in its ring, including those of threads that
+/// inherited it.  The counter must have been opened with read_format PERF_FORMAT_LOST (Linux 6.0).
 std::optional<std::uint64_t> lost_of(const Fd& counter);
 
-/// The ring buffer of one CPU: the kernel writes, we read (perf_event_open(2), "MMAP layout").
+/// The ring buffer of one CPU, which the kernel writes and we read (perf_event_open(2), "MMAP
+/// layout").
 class Ring {
  public:
-  /// Maps `pages` (a power of two) of data for `counter`; nullopt and errno in `error` if it is
-  /// refused.
+  /// Maps `pages` (a power of two) of data for `counter`.  Returns nullopt and errno in `error` if
+  /// the kernel refuses.
   static std::optional<Ring> map(const Fd& counter, std::size_t pages, int& error);
   Ring(Ring&& other) noexcept;
   Ring& operator=(Ring&& other) noexcept;
@@ -48,9 +50,9 @@ class Ring {
   ~Ring();
 
   /// Calls `on_record(Record, bool stays)` for every record that has come since the last call.
-  /// Their room is not yet given back to the kernel.  Those that stay are where they are until
-  /// give_back() has passed them; the view of others (they lie across the ring's end) dies when the
-  /// call returns.
+  /// Does not give their room back to the kernel.  If `stays`, the view is valid until give_back()
+  /// has passed the record.  The other records wrap around the ring's end: their view is valid only
+  /// until on_record() returns.
   template <typename OnRecord>
   void look(OnRecord&& on_record) {
     const std::uint64_t head = read_head();
@@ -64,15 +66,15 @@ class Ring {
       on_record(view_record(bytes), bytes.data() != wrapped_.data());
     }
   }
-  /// How far look() has come.
+  /// Returns the position that look() has reached.
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
-  /// Gives the room of what was seen before `seen` back to the kernel, unless it has been.
+  /// Gives the room of all records before position `seen` back to the kernel.
   void give_back(std::uint64_t seen) noexcept;
-  /// Is less than an eighth of the ring taken by records that have been seen?
+  /// Returns whether records that look() has seen occupy less than an eighth of the ring.
   [[nodiscard]] bool is_roomy() const noexcept;
 
-  /// Looks, calling `on_record(Record)`, and gives everything back.  All views die when the call
-  /// returns.
+  /// Calls `on_record(Record)` for every new record, and gives all room back to the kernel.  No
+  /// view is valid after the call.
   template <typename OnRecord>
   void drain(OnRecord&& on_record) {
     look([&](const Record& record, bool /*stays*/) { on_record(record); });
@@ -89,15 +91,16 @@ class Ring {
   void* map_ = nullptr;
   std::size_t map_bytes_ = 0;
   std::size_t data_offset_ = 0;
-  std::uint64_t seen_ = 0;          ///< like the kernel's head: counted on over the ring's end
-  std::vector<std::byte> wrapped_;  ///< a record that lies across the ring's end
+  std::uint64_t seen_ = 0;          ///< like the kernel's head, it never wraps
+  std::vector<std::byte> wrapped_;  ///< a copy of a record that wraps around the ring's end
 };
 
-/// Makes `counter` write into the ring that was mapped for `owner`; false and errno in `error` if
-/// it cannot.
+/// Makes `counter` write into the ring that was mapped for `owner`.  Returns false and errno in
+/// `error` if the kernel refuses.
 bool share_ring(const Fd& counter, const Fd& owner, int& error);
 
-/// Starts (or stops) counting, in those that inherited it too; false if the kernel refuses.
+/// Starts (or stops) the counter, also in threads that inherited it.  Returns false if the kernel
+/// refuses.
 bool enable(const Fd& counter);
 bool disable(const Fd& counter);
 

@@ -17,7 +17,7 @@ struct NamedEvent {
   std::uint64_t config;
 };
 
-// perf list's names; where one event has two, the first is the one that is printed.
+// The names of perf list.  If one event has two names, name_of() returns the first.
 constexpr std::array kNamedEvents{
     NamedEvent{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
     NamedEvent{"cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
@@ -47,8 +47,9 @@ constexpr std::array kNamedEvents{
     NamedEvent{"dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
 };
 
-/// Where a record keeps the id of its event, counted in u64 from the start of a
-/// sample's body, or (for all others) back from the end; nullopt: it has none.
+/// Returns the position of the event's id in a record, in units of u64.  It counts from the start
+/// of a sample's body, and back from the end of any other record.  Returns nullopt if there is no
+/// id.
 std::optional<std::size_t> id_position(const perf_event_attr& attr, bool is_sample) {
   const std::uint64_t type = attr.sample_type;
   if ((type & PERF_SAMPLE_IDENTIFIER) != 0)
@@ -153,7 +154,7 @@ const Event* EventTable::find(const Record& record) const {
   const auto found = index_by_id_.find(id);
   if (found != index_by_id_.end())
     return &events_[found->second];
-  return id == 0 ? &first : nullptr;  // records that a recorder made up carry no id
+  return id == 0 ? &first : nullptr;  // records that a recorder synthesized have no id
 }
 
 }  // namespace pe::stream

@@ -12,7 +12,7 @@ bool LostSamples::add(const Record& record, std::uint64_t time_ns) {
   const auto lost = reader.take<std::uint64_t>();
   if (!lost)
     return false;
-  // perf (tools/lib/perf/include/perf/event.h): left out by a filter that its user asked for.
+  // perf (tools/lib/perf/include/perf/event.h): a filter that the user asked for dropped them.
   constexpr std::uint16_t kLeftOutByFilter = 1U << 15;
   const bool is_counted = record.type == PERF_RECORD_LOST_SAMPLES && time_ns == 0;
   if (is_counted && (record.misc & kLeftOutByFilter) != 0)

@@ -1,4 +1,4 @@
-// Adding up the samples that a recording has lost.
+// Adds up the samples that a recording has lost.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,15 +11,15 @@ namespace pe::stream {
 
 class LostSamples {
  public:
-  /// Takes a LOST or LOST_SAMPLES record; false if it is malformed.  `time_ns`: when it was
-  /// written, 0 if the record does not say.
+  /// Adds a LOST or LOST_SAMPLES record; false if it is malformed.  `time_ns` is the time of the
+  /// record, 0 if it has none.
   ///
-  /// The kernel tells each loss with the next record that finds room (perf_event_open(2),
-  /// PERF_RECORD_LOST), and counts it for its counter as well (PERF_FORMAT_LOST).  What has been
-  /// counted is written by the recorder, at its end, as LOST_SAMPLES without a time.  So each loss
-  /// may be told twice, and those that no record followed only once.
+  /// The kernel reports each loss with the next record that finds room (perf_event_open(2),
+  /// PERF_RECORD_LOST).  It also counts the loss for its counter (PERF_FORMAT_LOST).  At its end
+  /// the recorder writes these counts as LOST_SAMPLES without a time.  So a loss may be reported
+  /// twice; a loss that no record followed is reported only once.
   bool add(const Record& record, std::uint64_t time_ns);
-  /// Takes what a counter says that it has lost in all.
+  /// Adds the total loss that a counter reports.
   void add_counted(std::uint64_t lost) noexcept { counted_ += lost; }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return std::max(told_, counted_); }

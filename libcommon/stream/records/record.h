@@ -1,9 +1,8 @@
-// Records of the sample stream, and the numbers that name them.
+// Records of the sample stream, and their type numbers.
 //
-// The stream is perf's own pipe format; pe-stream(5) describes it.  Types below
-// 64 come from the kernel (perf_event_open(2), linux/perf_event.h), those from
-// 64 on from perf (tools/perf/Documentation/perf.data-file-format.txt), and the
-// two from 0x50450001 on are ours.
+// The stream is perf's own pipe format; pe-stream(5) describes it.  The kernel writes the types
+// below 64 (perf_event_open(2), linux/perf_event.h).  perf writes the types from 64 on
+// (tools/perf/Documentation/perf.data-file-format.txt).  The two from 0x50450001 on are ours.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -32,34 +31,34 @@ enum RecordType : std::uint32_t {
   kRecordLocation = 0x50450002,
 };
 
-/// In the misc field of a HEADER_ATTR of ours: its ids are more of those of the one before.
+/// In the misc field of a HEADER_ATTR of ours: its ids continue those of the previous one.
 inline constexpr std::uint16_t kMiscMoreIds = 1;
 
-/// In the misc field of a FINISHED_ROUND of ours: more is to come, and a stream that ends with it
-/// was cut off.  (perf's own have 0 there, the last one as the others.)
+/// In the misc field of a FINISHED_ROUND of ours: more rounds follow, and a stream that ends with
+/// it was cut off.  (perf always writes 0, also in the last one.)
 inline constexpr std::uint16_t kMiscMoreRounds = 1;
 
-/// The name of the event whose samples tell who ended the wait of the next sample, if that has the
-/// same time; pid and tid 0: an interrupt.
+/// The name of the event whose samples report which thread ended the wait of the next sample, if
+/// that has the same time.  Pid and tid 0 represent an interrupt.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";
 
 /// In the misc field of a sample whose event is in nanoseconds: the wait had not ended when the
-/// recording did.
+/// recording ended.
 inline constexpr std::uint16_t kMiscUnfinished = 1U << 13;
 
-/// What an EVENT_UPDATE record tells; tools/perf: enum event_update_type.
+/// The kind of data in an EVENT_UPDATE record; tools/perf: enum event_update_type.
 enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
 
-/// "PERFILE2" as a number of this machine's byte order.
+/// "PERFILE2" as a number in this machine's byte order.
 inline constexpr std::uint64_t kMagic = 0x32454c4946524550;
 inline constexpr std::uint64_t kMagicOtherByteOrder = 0x50455246494c4532;
 inline constexpr std::uint64_t kPipeHeaderBytes = 16;
 
-/// One record, as a view into somebody's buffer.
+/// One record, as a view into a buffer that it does not own.
 struct Record {
   std::uint32_t type = 0;
   std::uint16_t misc = 0;
-  Bytes bytes;  ///< header, body, and what follows the record where its type says so
+  Bytes bytes;  ///< header, body, and the data after the record if its type has such data
 
   [[nodiscard]] Bytes body() const noexcept { return bytes.subspan(sizeof(perf_event_header)); }
   [[nodiscard]] bool is_sample() const noexcept { return type == PERF_RECORD_SAMPLE; }
@@ -78,7 +77,7 @@ inline Record view_record(Bytes bytes) noexcept {
   return {header.type, header.misc, bytes};
 }
 
-/// Numbers that may stand at any address, as those of a damaged stream do.
+/// A view of numbers that may be at unaligned addresses, as in a damaged stream.
 class U64View {
  public:
   U64View() noexcept = default;

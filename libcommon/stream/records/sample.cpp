@@ -7,7 +7,7 @@
 namespace pe::stream {
 namespace {
 
-/// Steps over PERF_SAMPLE_READ (perf_event_open(2), read_format).
+/// Skips PERF_SAMPLE_READ (perf_event_open(2), read_format).
 bool skip_read(ByteReader& reader, std::uint64_t format) {
   const bool has_id = (format & PERF_FORMAT_ID) != 0;
   const bool has_lost = (format & PERF_FORMAT_LOST) != 0;
@@ -67,14 +67,14 @@ bool take_user_stack(ByteReader& reader, Sample& sample) {
   if (*size == 0)
     return true;
   const auto copied = reader.take_bytes(*size);
-  const auto dyn_size = reader.take<std::uint64_t>();  // how much of it is stack
+  const auto dyn_size = reader.take<std::uint64_t>();  // bytes of it that are stack
   if (!copied || !dyn_size || *dyn_size > *size)
     return false;
   sample.user_stack = copied->first(static_cast<std::size_t>(*dyn_size));
   return true;
 }
 
-/// The fields of fixed size that open a sample.
+/// Reads the fields of fixed size at the start of a sample.
 bool take_fixed_part(ByteReader& reader, std::uint64_t type, Sample& sample) {
   const auto take = [&](std::uint64_t bit, auto& into) {
     if ((type & bit) == 0)
@@ -94,7 +94,7 @@ bool take_fixed_part(ByteReader& reader, std::uint64_t type, Sample& sample) {
          take(PERF_SAMPLE_PERIOD, sample.period);
 }
 
-/// false if a field reaches over the record's end.
+/// Returns false if a field exceeds the record's end.
 bool take_fields(const Record& record, const perf_event_attr& attr, Sample& sample) {
   ByteReader reader(record.body());
   const std::uint64_t type = attr.sample_type;
@@ -115,15 +115,15 @@ bool take_fields(const Record& record, const perf_event_attr& attr, Sample& samp
       (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
     return false;
   sample.user_part.end = position();
-  // What may follow (weight, data source, transaction, registers of the interrupt, physical
-  // address, cgroup, page sizes, AUX) is of no use here.
+  // This code does not use the fields that may follow (weight, data source, transaction, registers
+  // of the interrupt, physical address, cgroup, page sizes, AUX).
   return true;
 }
 
-/// What stands in an MMAP2 record that says to have a build id: its size, three zeros, and the id,
-/// padded with zeros.  Empty if it is something else: where several record at once, one with build
-/// ids and one without, the kernel says so of both's records (perf_event_mmap_output), though one
-/// has device and inode.
+/// Returns the build id in an MMAP2 record that is marked as having one: a size, three zeros, and
+/// the id, padded with zeros.  Returns empty if the bytes have another form.  If several recorders
+/// run, one with build ids and one without, the kernel marks the records of both
+/// (perf_event_mmap_output), although one has device and inode.
 Bytes build_id_in(Bytes identity) {
   constexpr std::size_t kIdAt = 4;
   const auto size = std::to_integer<std::size_t>(identity.front());
@@ -138,7 +138,7 @@ Bytes build_id_in(Bytes identity) {
 }  // namespace
 
 std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr) {
-  // Filled where it is returned: a copy, right behind the writes, waits for them (7 of 25 ns).
+  // The sample is filled in place: a copy right after the writes would wait for them (7 of 25 ns).
   std::optional<Sample> sample(std::in_place);
   if (!take_fields(record, attr, *sample))
     sample.reset();
@@ -203,8 +203,8 @@ std::optional<MmapRecord> parse_mmap(const Record& record) {
 }
 
 std::optional<BuildIdRecord> parse_build_id(const Record& record) {
-  // tools/lib/perf: struct perf_record_header_build_id.  The size is stated from Linux 5.11 on;
-  // before that shorter ids are filled up with zeros.
+  // tools/lib/perf: struct perf_record_header_build_id.  Since Linux 5.11 the record contains the
+  // size; before that, zeros fill up shorter ids.
   constexpr std::size_t kFieldBytes = 24;
   constexpr std::size_t kMaxBuildId = 20;
   constexpr std::uint16_t kMiscHasSize = 1U << 15;  // PERF_RECORD_MISC_BUILD_ID_SIZE

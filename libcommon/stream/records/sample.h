@@ -1,4 +1,4 @@
-// What a record says, once its bytes are checked.
+// Checks the bytes of records and returns their contents.
 //
 // Layouts: perf_event_open(2), "MMAP layout"; linux/perf_event.h, enum perf_event_type.
 // SPDX-License-Identifier: MIT
@@ -13,12 +13,12 @@
 
 namespace pe::stream {
 
-/// Bytes of a record, counted from its header on.
+/// A range of a record's bytes, counted from the start of its header.
 struct RecordPart {
   std::size_t begin = 0, end = 0;
 };
 
-/// A PERF_RECORD_SAMPLE.  Views die with the record's bytes.
+/// A PERF_RECORD_SAMPLE.  The views are valid as long as the record's bytes.
 struct Sample {
   std::uint64_t ip = 0;  ///< avma, in the sampled process or the kernel
   std::uint32_t pid = 0;
@@ -28,46 +28,46 @@ struct Sample {
   std::uint64_t period = 1;
   bool has_callchain = false;
   U64View callchain;                   ///< leaf first, with PERF_CONTEXT_* marks
-  Bytes raw;                           ///< what a tracepoint tells; tracefs has its layout
+  Bytes raw;                           ///< a tracepoint's data; tracefs describes its layout
   std::uint64_t user_regs_abi = 0;     ///< PERF_SAMPLE_REGS_ABI_*; 0: no registers
   U64View user_regs;                   ///< those in attr.sample_regs_user, by rising number
-  Bytes user_stack;                    ///< from the stack pointer up; only what was copied
-  std::uint64_t user_stack_limit = 0;  ///< how much would have been copied, had it been there
-  RecordPart callchain_part;           ///< its count and addresses; empty where they would stand
-  RecordPart user_part;                ///< registers and stack of the program; empty likewise
+  Bytes user_stack;                    ///< from the stack pointer up; only the copied bytes
+  std::uint64_t user_stack_limit = 0;  ///< bytes reserved for the copy of the stack
+  RecordPart callchain_part;           ///< count and addresses; without any, empty at their place
+  RecordPart user_part;                ///< the program's registers and stack; empty likewise
 
-  /// Could its stack be walked?
+  /// Returns whether the stack can be walked.
   [[nodiscard]] bool has_user_copy() const noexcept { return user_regs.size() > 0; }
-  /// Was as much copied as was asked for, so that the stack may go on behind it?
+  /// Returns whether the copy is as large as its limit, so that the stack may continue after it.
   [[nodiscard]] bool has_full_copy() const noexcept {
     return user_stack.size() == user_stack_limit;
   }
 };
 
-/// nullopt if a field reaches over the record's end.
+/// Returns nullopt if a field exceeds the record's end.
 std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr);
 
-/// Time of any record of an event: a sample's own, or that of the trailer that
-/// sample_id_all adds to the others.  0: it has none, or is too short.
+/// Returns the time of any record of an event: a sample's own, or that of the trailer that
+/// sample_id_all adds to other records.  Returns 0 if the record has none, or is too short.
 std::uint64_t time_of(const Record& record, const perf_event_attr& attr);
 
-/// MMAP and MMAP2.
+/// An MMAP or MMAP2 record.
 struct MmapRecord {
   std::uint32_t pid = 0, tid = 0;
   std::uint64_t start = 0;        ///< avma
   std::uint64_t size = 0;         ///< bytes
   std::uint64_t file_offset = 0;  ///< bytes
   bool executable = false;
-  Bytes build_id;            ///< empty unless the record carries one
-  std::uint64_t device = 0;  ///< major and minor number; 0 where not recorded
+  Bytes build_id;            ///< empty unless the record contains one
+  std::uint64_t device = 0;  ///< major and minor number; 0 if not recorded
   std::uint64_t inode = 0;   ///< likewise
   std::string_view path;
 };
 std::optional<MmapRecord> parse_mmap(const Record& record);
 
-/// HEADER_BUILD_ID: perf has looked at the file, at the end of the recording.
+/// A HEADER_BUILD_ID record.  perf reads the build id from the file at the end of the recording.
 struct BuildIdRecord {
-  bool is_of_program = false;  ///< else of the kernel, its modules, or a guest
+  bool is_of_program = false;  ///< false: of the kernel, its modules, or a guest
   Bytes build_id;
   std::string_view path;  ///< as in MMAP records
 };
@@ -80,21 +80,21 @@ struct CommRecord {
 };
 std::optional<CommRecord> parse_comm(const Record& record);
 
-/// FORK and EXIT.
+/// A FORK or EXIT record.
 struct TaskRecord {
   std::uint32_t pid = 0, parent_pid = 0;
   std::uint32_t tid = 0, parent_tid = 0;
 };
 std::optional<TaskRecord> parse_task(const Record& record);
 
-/// SWITCH and SWITCH_CPU_WIDE: a thread begins to run, or ceases.
+/// A SWITCH or SWITCH_CPU_WIDE record: a thread starts or stops running.
 struct SwitchRecord {
   std::uint32_t pid = 0, tid = 0;
   std::uint64_t time_ns = 0;
   bool is_out = false;
-  bool is_preempted = false;  ///< out, and ready to run on
+  bool is_preempted = false;  ///< switched out, but still ready to run
 };
-/// `attr` says what follows every record: TID and TIME are needed.
+/// `attr` defines the trailer of every record, which must contain TID and TIME.
 std::optional<SwitchRecord> parse_switch(const Record& record, const perf_event_attr& attr);
 
 /// Flags of a SYMBOL record.
@@ -103,10 +103,10 @@ enum SymbolFlags : std::uint32_t {
   kSymbolJit = 2,
   kSymbolInlined = 4,
   kSymbolUnresolved = 8,
-  kSymbolLibrary = 16,  ///< of a shared library, not of the program itself
+  kSymbolLibrary = 16,  ///< in a shared library, not in the program itself
 };
 
-/// Ours: a name, to be used by LOCATION records after it.
+/// A record of ours: a symbol that later LOCATION records refer to.
 struct SymbolRecord {
   std::uint64_t id = 0;
   std::uint32_t flags = 0;
@@ -115,10 +115,10 @@ struct SymbolRecord {
 };
 std::optional<SymbolRecord> parse_symbol(const Record& record);
 
-/// Ours: what stands at an address, innermost inlined function first.
+/// A record of ours: the functions at an address, innermost inlined function first.
 struct LocationRecord {
   std::uint32_t pid = 0;      ///< kKernelPid: in the kernel, so in every process
-  std::uint64_t address = 0;  ///< as CallChainEntry::lookup_address
+  std::uint64_t address = 0;  ///< like CallChainEntry::lookup_address
   U64View symbol_ids;
 };
 inline constexpr std::uint32_t kKernelPid = 0xffffffff;

@@ -15,7 +15,7 @@
 namespace pe::stream {
 namespace {
 
-/// A file of the tracepoint's folder in tracefs.  Throws Error.
+/// Reads a file in the tracepoint's folder in tracefs.  Throws Error.
 std::string read_tracepoint_file(const std::string& name, std::string_view file) {
   const auto colon = name.find(':');
   const std::string path =
