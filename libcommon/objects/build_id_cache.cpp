@@ -30,7 +30,8 @@ constexpr mode_t kOwnerOnly = 0700;
 constexpr mode_t kOwnerFile = 0600;
 constexpr const char* kLinks = ".build-id";
 
-/// The path's parts that can be names of folders: none leads up or out, or among the links.
+/// Returns the parts of the path that are safe as names of folders: none is "..", and none leads
+/// into the folder of links.
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
@@ -43,7 +44,7 @@ std::vector<std::string> parts_of(std::string_view path) {
   return parts;
 }
 
-/// The folder if it is ours, and none of the `forbidden` bits are in its mode.
+/// Returns the folder if we own it and its mode has none of the `forbidden` bits.
 Fd check_owner(Fd folder, mode_t forbidden = 0) {
   struct stat status = {};
   const bool is_ours = folder && ::fstat(folder.get(), &status) == 0 &&
@@ -51,17 +52,17 @@ Fd check_owner(Fd folder, mode_t forbidden = 0) {
   return is_ours ? std::move(folder) : Fd();
 }
 
-/// A folder that is ours alone to write.
+/// Returns the folder if we own it and nobody else may write to it.
 Fd check_ours(Fd folder) { return check_owner(std::move(folder), S_IWGRP | S_IWOTH); }
 
-/// Enters a folder, made if need be; none if it is a link or of another user.
+/// Enters a folder, and makes it if need be; empty if it is a link or belongs to another user.
 Fd enter(const Fd& parent, const std::string& name) {
   ::mkdirat(parent.get(), name.c_str(), kOwnerOnly);
   return check_ours(
       Fd(::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
 }
 
-/// A name in an open folder.
+/// Returns the path of a name in an open folder.
 std::string in_folder(const Fd& folder, const std::string& name) {
   return fmt::format("/proc/self/fd/{}/{}", folder.get(), name);
 }
@@ -93,7 +94,7 @@ Kept copy(const Fd& from, std::uint64_t size, const Fd& to) {
   return Kept::kYes;
 }
 
-/// Is the file now what it was taken for?
+/// Is the copied file an image with this build id?
 bool is_right(const Fd& file, std::string_view build_id) {
   const auto opened = Image::open(Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)));
   const auto* image = std::get_if<Image>(&opened);
@@ -151,7 +152,7 @@ Kept BuildIdCache::keep(const std::string& path, std::string_view build_id, int 
   if (open(build_id))
     return Kept::kYes;
   const std::string id = hex(build_id);
-  // With another user's HOME (sudo -E) nothing is left there.
+  // If HOME belongs to another user (sudo -E), nothing is written to it.
   if (!check_owner(Fd(::open(folder_.substr(0, folder_.rfind('/') + 1).c_str(),
                              O_RDONLY | O_DIRECTORY | O_CLOEXEC))))
     return Kept::kNotOurs;
@@ -179,7 +180,7 @@ Kept BuildIdCache::keep(const std::string& path, std::string_view build_id, int 
     const Fd links = ids ? enter(ids, id.substr(0, kDigitsOfFolder)) : Fd();
     if (!links)
       return Kept::kNotOurs;
-    // `.build-id/5e/0a…` may lead elsewhere.
+    // An old `.build-id/5e/0a…` may lead elsewhere.
     replace_link(in_folder(links, id.substr(kDigitsOfFolder)), target);
     return Kept::kYes;
   } catch (const Error&) {

@@ -31,10 +31,10 @@ std::optional<Compression> compression_of(const Image& image, const Section& sec
                            : read_header<Elf32_Chdr>(image, section);
 }
 
-/// What a byte can become at most; 0 for a compression that we do not know.
+/// Returns the largest number of bytes that one byte can expand to; 0 for an unknown compression.
 std::uint64_t max_ratio(std::uint64_t type) {
   constexpr std::uint64_t kOfDeflate = 1032;  // 258 bytes for two bits
-  // A block of 4 bytes can stand for 128 KiB of one byte; headers come on top.
+  // A block of 4 bytes can represent 128 KiB of one byte; headers come on top.
   constexpr std::uint64_t kOfZstd = 32 * 1024;
   constexpr std::uint64_t kZstdType = 2;  // ELFCOMPRESS_ZSTD, which older elf.h lack
   return type == ELFCOMPRESS_ZLIB ? kOfDeflate : type == kZstdType ? kOfZstd : 0;
@@ -72,7 +72,7 @@ std::optional<std::vector<std::byte>> read_uncompressed(const Image& image, cons
   if (!content || !is_compressed(section))
     return content;
   const auto compression = compression_of(image, section);
-  if (!compression || compression->bytes != *size)  // changed while we look
+  if (!compression || compression->bytes != *size)  // the file changed meanwhile
     return std::nullopt;
   const Bytes stream = std::span(*content).subspan(compression->header_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(*size));

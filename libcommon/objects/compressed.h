@@ -1,7 +1,7 @@
-// Sections whose content is compressed (SHF_COMPRESSED), as debug sections often are.
+// Reads sections with compressed content (SHF_COMPRESSED), as debug sections often have.
 //
 // Layout: Elf64_Chdr or Elf32_Chdr {type, size, alignment}, then a zlib or zstd stream that
-// makes exactly `size` bytes.  Source: gABI chapter 4, "Section Compression".
+// expands to exactly `size` bytes.  Source: gABI chapter 4, "Section Compression".
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,12 +16,12 @@ namespace pe::objects {
 
 bool is_compressed(const Section& section) noexcept;
 
-/// How many bytes the content takes once uncompressed, as the section says; nullopt if it has
-/// none, does not lie in the file, or claims more than its compression can make.
+/// Returns the uncompressed size that the section announces.  nullopt if the section has no
+/// content, is not inside the file, or announces more than its compression can produce.
 std::optional<std::uint64_t> uncompressed_bytes(const Image& image, const Section& section);
 
-/// The content, uncompressed if need be.  nullopt as above, if it exceeds `limit_bytes`, is
-/// damaged, or compressed in another way.
+/// Returns the content, and uncompresses it if need be.  nullopt as above, and if the content
+/// exceeds `limit_bytes`, is damaged, or has an unknown compression.
 std::optional<std::vector<std::byte>> read_uncompressed(const Image& image, const Section& section,
                                                         std::uint64_t limit_bytes);
 

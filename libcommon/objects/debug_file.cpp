@@ -16,10 +16,10 @@
 namespace pe::objects {
 namespace {
 
-constexpr std::uint64_t kMaxLinkBytes = 8192;  ///< a path, a build id
+constexpr std::uint64_t kMaxLinkBytes = 8192;  ///< enough for a path and a build id
 constexpr std::uint64_t kMaxMiniPackedBytes = std::uint64_t{64} << 20;
 
-/// With its '/' at the end; "" for a name alone, which is in the current folder.
+/// Returns the folder with its '/' at the end; "" for a bare name, which is in the current folder.
 std::string folder_of(std::string_view path) {
   return std::string(path.substr(0, path.rfind('/') + 1));
 }
@@ -47,12 +47,12 @@ std::optional<std::uint32_t> crc_of(const Image& image) {
   return crc;
 }
 
-/// The content of a section of a link; nullopt if there is none of that name.
+/// Returns the content of a section with a link; nullopt if no section has that name.
 std::optional<std::vector<std::byte>> link_section(const Image& image, std::string_view name) {
   const Section* section = image.section(name);
   if (section == nullptr)
     return std::nullopt;
-  // One that cannot be read is as bad as one that makes no sense: empty.
+  // An unreadable section becomes empty content, which the parsers reject as invalid.
   return image.read(*section, kMaxLinkBytes).value_or(std::vector<std::byte>{});
 }
 
@@ -176,11 +176,11 @@ std::optional<DebugFile> DebugFinder::by_link(const Image& image, const std::str
   return std::nullopt;
 }
 
-/// Each with its '/' at the end.
+/// Returns folders with a '/' at the end.
 std::vector<std::string> DebugFinder::folders_of_link(const std::string& path) const {
   std::vector<std::string> own{folder_of(path)};
   if (search_.sysroot.empty()) {
-    // A link to a program; /lib, which is a link to /usr/lib.
+    // The path may be a link to a program, or lead through /lib, a link to /usr/lib.
     std::error_code failure;
     const auto real = std::filesystem::canonical(path, failure);
     if (!failure && folder_of(real.native()) != own.front())
@@ -203,7 +203,7 @@ std::vector<std::string> DebugFinder::folders_of_link(const std::string& path) c
 std::optional<DebugFile> DebugFinder::take_if_same(const std::string& path, Bytes build_id,
                                                    std::optional<std::uint32_t> crc) {
   auto image = open(path);
-  // Links may lead from a stripped file to itself.
+  // A link may lead from a stripped file to itself.
   if (!image || (!has_symtab(*image) && !has_debug_info(*image)))
     return std::nullopt;
   std::optional<DebugRefusal> why;

@@ -1,13 +1,14 @@
-// Where the rest of an image's symbols and debug information is: the file that strip(1) or the
-// distributor put them into, the file that several of those share, the copy within the image.
+// Finds the rest of an image's symbols and debug information.  It may be in the file that strip(1)
+// or the distributor made, in a file that several of those share, or in the image itself.
 //
-// Looked for where gdb looks, in its order: by build id, then by the name in .gnu_debuglink
-// beside the image, in .debug/ there, and below each root; at last it is fetched, if the caller
-// can. A file is taken if its build id is the one sought; where one of the two lacks a build id,
-// its CRC-32 must be that of the link.  Anything else that lies there is refused, and told.
+// The finder searches where gdb does, in the same order.  It searches by build id, then by the name
+// in .gnu_debuglink: beside the image, in .debug/ there, and below each root.  At last it fetches
+// the file, if the caller can.  It accepts a file with the build id of the image.  If one of the
+// two lacks a build id, the CRC-32 of the file must be that of the link.  Any other file is refused
+// and reported, except an ELF file with neither symbols nor debug information.
 //
-// The image may be hostile: links of links are not followed, only regular files are opened,
-// nothing blocks, and what is uncompressed is bounded.
+// The image is untrusted: each function follows one link only, opens only regular files, never
+// blocks, and bounds the size of uncompressed data.
 // Source: gdb manual, "Debugging Information in Separate Files" and "Debugging information in a
 // special section" (.gnu_debugdata).
 // SPDX-License-Identifier: MIT
@@ -27,26 +28,28 @@
 namespace pe::objects {
 
 struct DebugSearch {
-  /// Folders that hold .build-id/xx/yyyy.debug, and files by the image's own folder.
+  /// Folders that hold .build-id/xx/yyyy.debug, and debug files below the path of the image's
+  /// folder.
   std::vector<std::string> roots{"/usr/lib/debug"};
-  /// What stands before the paths of another mount namespace: "/proc/PID/root".  Images' paths
-  /// begin with it.  The roots are looked through below it first, then, by build id only, here.
+  /// The prefix of paths in another mount namespace: "/proc/PID/root".  The paths of images start
+  /// with it.  The finder searches the roots below it first, and then, by build id only, our own.
   std::string sysroot;
-  /// The path of the debug file of a build id, from wherever else; nullopt if there is none.
+  /// Returns the path of the debug file of a build id, from another source; nullopt if there is
+  /// none.
   std::function<std::optional<std::string>(Bytes build_id)> fetch;
 };
 
 /// Why a file, or a section, was not used.
 enum class DebugRefusal : std::uint8_t {
-  kBadLink,       ///< the section that names it makes no sense, or names something outside
-  kUnusable,      ///< not ELF, not a regular file, not for us, damaged
-  kOtherBuildId,  ///< made from another build
-  kOtherCrc,      ///< not the file that the link was made for
-  kTooLarge,      ///< too large to check or to uncompress, or damaged there
+  kBadLink,       ///< the section with the link is invalid, or names a file outside the folder
+  kUnusable,      ///< not ELF, not a regular file, not readable for us, damaged
+  kOtherBuildId,  ///< the file belongs to another build
+  kOtherCrc,      ///< the link was made for another file
+  kTooLarge,      ///< too large to check or to uncompress, or the compressed data is damaged
 };
 inline constexpr std::size_t kDebugRefusals = 5;
 
-/// "build id differs", to be put behind a path.
+/// Returns a text such as "build id differs", which messages print after a path.
 const char* describe(DebugRefusal refusal);
 
 struct DebugFile {
@@ -58,31 +61,32 @@ class DebugFinder {
  public:
   explicit DebugFinder(DebugSearch search = {}) : search_(std::move(search)) {}
 
-  /// The separate debug file of `image`, which was opened as `path`.
+  /// Finds the separate debug file of `image`, which was opened as `path`.
   std::optional<DebugFile> separate(const Image& image, const std::string& path);
 
-  /// What the .gnu_debugaltlink of `holder`, opened as `path`, names.
+  /// Finds the file that .gnu_debugaltlink of `holder`, opened as `path`, names.
   std::optional<DebugFile> alternate(const Image& holder, const std::string& path);
 
-  /// The image with more symbols in the image's own .gnu_debugdata ("mini debug information").
+  /// Returns the image with more symbols that .gnu_debugdata of `image` contains ("mini debug
+  /// information").
   std::optional<Image> mini(const Image& image, const std::string& path);
 
-  /// Opens `path`; missing is nothing to tell of, but anything else that is no ELF is.
+  /// Opens `path`.  Refuses a file that is not a usable ELF file; a missing file is no refusal.
   std::optional<Image> open(const std::string& path);
   void refuse(const std::string& path, DebugRefusal why);
 
   [[nodiscard]] const DebugSearch& search() const noexcept { return search_; }
 
-  /// What was there and not taken, by path, since the start.
+  /// Returns all files refused since the start, by path.
   [[nodiscard]] const std::map<std::string, DebugRefusal>& refused() const noexcept {
     return refused_;
   }
-  /// How often anything was, the same file counted each time.
+  /// Returns the number of refusals; the same file counts each time.
   [[nodiscard]] std::uint64_t refusals() const noexcept { return refusals_; }
 
-  /// Of the image in .gnu_debugdata: Fedora's largest take some 10 MB.
+  /// Limit of the image in .gnu_debugdata: Fedora's largest take some 10 MB.
   static constexpr std::uint64_t kMaxMiniBytes = std::uint64_t{128} << 20;
-  /// Of a file whose CRC must be computed; one with a build id may have any size.
+  /// Limit of a file whose CRC must be computed; a file with a build id may have any size.
   static constexpr std::uint64_t kMaxCrcBytes = std::uint64_t{4} << 30;
 
  private:
@@ -97,9 +101,9 @@ class DebugFinder {
   std::uint64_t refusals_ = 0;
 };
 
-/// Has it a .symtab, more than what dynamic linking needs?
+/// Does it have a .symtab, with more symbols than dynamic linking needs?
 bool has_symtab(const Image& image) noexcept;
-/// Has it a .debug_info of its own?  Costs nothing.
+/// Does it have a .debug_info of its own?  The check only searches the section headers.
 bool has_debug_info(const Image& image) noexcept;
 
 }  // namespace pe::objects

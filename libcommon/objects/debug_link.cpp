@@ -6,7 +6,7 @@
 namespace pe::objects {
 namespace {
 
-constexpr std::size_t kMinBuildIdBytes = 2;  // one for the folder, one for the file
+constexpr std::size_t kMinBuildIdBytes = 2;  // one byte for the folder, one for the file
 constexpr std::size_t kMaxLinkedIdBytes = 64;
 
 }  // namespace

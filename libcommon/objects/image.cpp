@@ -16,8 +16,8 @@
 namespace pe::objects {
 namespace {
 
-// Far above what linkers write (libLLVM has 31 sections, vmlinux about 80), and
-// low enough for libelf's 150 bytes a section, which it allocates unasked.
+// The limit is far above the output of linkers (libLLVM has 31 sections, vmlinux about 80).  It is
+// low enough for libelf, which always allocates 150 bytes a section.
 constexpr std::uint64_t kMaxSections = 1U << 17;
 constexpr std::uint64_t kMaxSegments = 1U << 16;
 constexpr std::uint64_t kMaxSectionNameBytes = 4U << 20;
@@ -48,7 +48,7 @@ class HeaderReader {
  public:
   explicit HeaderReader(Image& image) : image_(image) {}
 
-  /// nullopt if all went well.
+  /// Returns nullopt on success.
   std::optional<OpenFailure> run() {
     if (const auto failure = check_identity())
       return failure;
@@ -68,7 +68,7 @@ class HeaderReader {
   }
 
  private:
-  /// What must hold before libelf may see the file.
+  /// Checks the conditions under which libelf may read the file.
   std::optional<OpenFailure> check_identity() {
     std::array<std::byte, EI_NIDENT> raw{};
     if (!image_.read_at(0, raw) || std::memcmp(raw.data(), ELFMAG, SELFMAG) != 0)
@@ -84,7 +84,7 @@ class HeaderReader {
     return OpenFailure::kUnsupported;
   }
 
-  /// The numbers of headers, which libelf allocates for; large ones stand in section 0.
+  /// Checks the numbers of headers, for which libelf allocates.  Section 0 holds large numbers.
   template <typename Ehdr, typename Shdr>
   std::optional<OpenFailure> check_counts() {
     Ehdr header;
@@ -99,7 +99,7 @@ class HeaderReader {
       sections = sections == 0 ? first.sh_size : sections;
       segments = segments == PN_XNUM ? first.sh_info : segments;
     }
-    // Where the table of sections is cut off, libelf would say that there are none.
+    // If the section table is cut off, libelf would report that there are no sections.
     if (sections > kMaxSections || segments > kMaxSegments ||
         !is_in_file(header.e_shoff, sections * sizeof(Shdr)))
       return OpenFailure::kDamaged;
@@ -166,7 +166,7 @@ class HeaderReader {
     return true;
   }
 
-  /// Sections whose names cannot be read stay nameless.
+  /// Names the sections.  A section with an unreadable name stays nameless.
   void name_sections(const Section& table, const std::vector<std::uint32_t>& offsets) {
     const auto bytes = image_.read(table, kMaxSectionNameBytes);
     if (!bytes)
@@ -210,7 +210,8 @@ OpenResult Image::from_memory(std::vector<std::byte> bytes) {
 }
 
 OpenResult Image::load(Image image) {
-  if (image.size_bytes() == 0)  // as many files of /proc, which to read can have effects
+  if (image.size_bytes() ==
+      0)  // many files of /proc have size 0, and reading them can have effects
     return OpenFailure::kNotElf;
   if (const auto failure = HeaderReader(image).run())
     return *failure;
@@ -230,7 +231,7 @@ std::optional<std::uint64_t> svma_of_code_mapping(std::span<const Segment> segme
     if (segment.executable && file_offset >= (segment.file_offset & ~kPageMask) &&
         (file_offset < segment.file_offset ||
          file_offset - segment.file_offset < segment.file_bytes))
-      return segment.svma - (segment.file_offset - file_offset);  // may wrap on the way
+      return segment.svma - (segment.file_offset - file_offset);  // the difference may wrap around
   return svma_of_file_offset(segments, file_offset);
 }
 
@@ -241,7 +242,7 @@ std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segmen
     if (file_offset < segment.file_offset ||
         file_offset - segment.file_offset >= segment.file_bytes)
       continue;
-    // A page at the border of two segments is in the file once and mapped twice.
+    // A page at the border of two segments is in the file once but is mapped twice.
     if (!svma || segment.executable)
       svma = segment.svma + (file_offset - segment.file_offset);
     if (segment.executable)

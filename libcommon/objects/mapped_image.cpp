@@ -33,12 +33,12 @@ Opened open_mapping(pid_t pid, const stream::Mapping& mapping) {
 
 Opened open_program(pid_t pid) { return open_stored(fmt::format("/proc/{}/exe", pid)); }
 
-/// Looks at one file after the other for the build id that was recorded.
+/// Checks one file after the other for the recorded build id.
 class BuildIdSearch {
  public:
   explicit BuildIdSearch(std::string_view wanted) : wanted_(wanted) {}
 
-  /// True once it is found.
+  /// Returns true if `opened` has the build id.
   bool look_at(OpenResult opened) {
     if (auto* image = std::get_if<Image>(&opened)) {
       if (image->has_build_id(wanted_)) {
@@ -57,7 +57,7 @@ class BuildIdSearch {
 
  private:
   std::string_view wanted_;
-  OpenResult result_ = OpenFailure::kMissing;  ///< the most telling failure until then
+  OpenResult result_ = OpenFailure::kMissing;  ///< until found: the most specific failure so far
 };
 
 OpenResult open_by_build_id(pid_t pid, const stream::Mapping& mapping, const BuildIdCache* cache) {
@@ -79,7 +79,7 @@ OpenResult open_by_inode(pid_t pid, const stream::Mapping& mapping, FileMatch ma
   const std::string path = without_deleted(mapping.file->path);
   Opened in_root = FileFailure::kMissing;
   if (pid != 0) {
-    // What is mapped there now: of the same process, or of one that has its number.
+    // The current mapping may belong to the same process, or to another that reuses its PID.
     if (Opened mapped = open_mapping(pid, mapping); has_inode(mapped, inode))
       return Image::open(std::move(mapped));
     if (Opened program = open_program(pid); has_inode(program, inode))
@@ -92,12 +92,12 @@ OpenResult open_by_inode(pid_t pid, const stream::Mapping& mapping, FileMatch ma
   if (has_inode(here, inode))
     return Image::open(std::move(here));
   if (inode != 0 && match == FileMatch::kSameInode && std::holds_alternative<RegularFile>(here))
-    return OpenFailure::kMissing;  // another one has its name
+    return OpenFailure::kMissing;  // another file has this path now
   return Image::open(inode == 0 && std::holds_alternative<RegularFile>(in_root) ? std::move(in_root)
                                                                                 : std::move(here));
 }
 
-/// What /proc says is mapped there; 0 if nothing is.
+/// Returns the inode that /proc reports for the mapping at `avma`; 0 if nothing is mapped.
 std::uint64_t mapped_inode(pid_t pid, std::uint64_t avma) {
   std::uint64_t inode = 0;
   stream::for_each_mapping(pid, [&](const stream::MapsLine& map) {
@@ -132,7 +132,7 @@ OpenResult open_mapped_image(pid_t pid, const stream::Mapping& mapping, FileMatc
 
 OpenResult open_from_process(pid_t pid, const stream::Mapping& mapping) {
   BuildIdSearch search(mapping.file->build_id);
-  // The links of /proc lead to the file itself; its path may lead elsewhere by now.
+  // The links of /proc lead to the file itself; its path may lead to another file by now.
   if (search.look_at(open_mapping(pid, mapping)) || search.look_at(open_program(pid)))
     return search.take();
   Opened in_root = stream::open_in_root(pid, without_deleted(mapping.file->path));

@@ -1,8 +1,8 @@
-// Opening the file that a process has mapped: the very one, where it can still be had.
+// Opens the file that a process has mapped: exactly that file, if it still exists.
 //
-// The path of a mapping is what the process sees: it may mean another file here, in a container's
-// mount namespace, or none any more, after an upgrade.  A recorded build id tells which one is
-// right, wherever it is found; without one the recorded inode does.
+// The path of a mapping is the path that the process sees.  Here it may name another file, if the
+// process is in a container's mount namespace, or none, after an upgrade.  The recorded build id
+// identifies the right file in any place; without a build id the recorded inode does.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,32 +17,32 @@ namespace pe::objects {
 
 class BuildIdCache;
 
-/// What to take where no build id was recorded.
+/// The files to accept if no build id was recorded.
 enum class FileMatch {
-  kSameInode,  ///< the recorded inode, or none: the process is running
-  kAny,        ///< that if there is one, else whatever bears the name: recorded elsewhere
+  kSameInode,  ///< only the file with the recorded inode: the process is running
+  kAny,        ///< preferably that, else any file with the path: recorded elsewhere
 };
 
-/// Tried in this order: the mapping itself (/proc/PID/map_files, which needs CAP_SYS_ADMIN or
+/// Tries in this order: the mapping itself (/proc/PID/map_files, which needs CAP_SYS_ADMIN or
 /// CAP_CHECKPOINT_RESTORE), the process's program (/proc/PID/exe), the path in the process's root,
-/// the path here, and `cache`, which may be null.  `pid` 0: none of the process's.  Never blocks;
-/// what is opened is a regular file, or this process's own vdso for "[vdso]".  kOtherBuildId if
-/// there are only files with another build id than the recorded one.
+/// the path here, and `cache`, which may be null.  If `pid` is 0, it skips the files of the
+/// process.  Never blocks.  Opens only regular files, and for "[vdso]" this process's own vdso.
+/// kOtherBuildId if all files found have another build id than the recorded one.
 OpenResult open_mapped_image(pid_t pid, const stream::Mapping& mapping, FileMatch match,
                              const BuildIdCache* cache);
 
-/// The file of recorded build id from the process itself: nothing but what it really has mapped
-/// there, however the process may rename and replace files meanwhile.
+/// Opens the file with the recorded build id through the process itself.  Accepts only a file that
+/// the process has really mapped, even if the process renames or replaces files meanwhile.
 OpenResult open_from_process(pid_t pid, const stream::Mapping& mapping);
 
-/// The file at the mapping's path here; nullopt if that is not of the recorded build id.
+/// Opens the file at the mapping's path here; nullopt if it lacks the recorded build id.
 std::optional<Image> open_here(const stream::Mapping& mapping);
 
-/// Was another file recorded, as far as inodes tell?  False where there is a build id to tell it,
-/// or no inode.
+/// Does the image have another inode than the recorded file?  False if a build id or no inode was
+/// recorded.
 bool has_other_inode(const Image& image, const stream::MappedFile& recorded);
 
-/// Without " (deleted)", which the kernel adds to the path of a file that has lost its name.
+/// Removes " (deleted)", which the kernel appends to the path of a deleted file.
 std::string without_deleted(const std::string& path);
 
 }  // namespace pe::objects

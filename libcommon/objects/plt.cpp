@@ -17,8 +17,8 @@ constexpr std::uint64_t kMaxRelocationBytes = 256U << 20;  // libLLVM's .rela.dy
 constexpr std::size_t kMaxStubNameBytes = 8 * 1024;
 constexpr std::size_t kMaxAllNamesBytes = 64U << 20;
 
-/// The displacement of the `jmp *disp(%rip)` that `code` begins with, and where
-/// the instruction ends; an endbr64 and a bnd prefix may stand before it.
+/// The displacement of the `jmp *disp(%rip)` at the start of a stub, and the end of
+/// the instruction.  An endbr64 and a bnd prefix may precede it.
 struct Jump {
   std::int32_t displacement;
   std::uint64_t end;
@@ -49,7 +49,7 @@ void add_stubs(const Image& image, std::string_view section_name, std::vector<Pl
   const auto code = image.read(*section, kMaxPltBytes);
   if (!code)
     return;
-  // lld leaves the entry size 0; only .plt.got without IBT has entries of 8 bytes.
+  // lld leaves the entry size at 0; only .plt.got without IBT has entries of 8 bytes.
   const bool says_size = section->entry_bytes == 8 || section->entry_bytes == 16;
   const std::uint32_t step = says_size ? static_cast<std::uint32_t>(section->entry_bytes) : 16;
   for (std::size_t at = 0; at < code->size(); at += step)
@@ -74,7 +74,7 @@ class Namer {
               [](const PltStub& a, const PltStub& b) { return a.slot_svma < b.slot_svma; });
   }
 
-  /// .rela.plt has them all but those of .plt.got, whose slots .rela.dyn fills.
+  /// .rela.plt has the relocations of all stubs except those in .plt.got, which are in .rela.dyn.
   void run() {
     for (const bool plt : {true, false})
       for (const Section& section : image_.sections())
@@ -133,8 +133,8 @@ class Namer {
     }
   }
 
-  /// As objdump words it; a slot without a symbol is filled by calling the
-  /// ifunc resolver at the addend.  "@plt" alone where the symbol cannot be read.
+  /// Formats the name as objdump does.  The loader fills a slot without a symbol by calling
+  /// the ifunc resolver at the addend.  Returns "@plt" alone if the symbol is unreadable.
   [[nodiscard]] std::string name_of(const Elf64_Rela& relocation) const {
     const auto addend = static_cast<std::uint64_t>(relocation.r_addend);
     const std::uint64_t index = ELF64_R_SYM(relocation.r_info);

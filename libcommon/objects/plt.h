@@ -1,8 +1,8 @@
-// The stubs through which an x86-64 image calls other images.  Private to elf/.
+// Finds the stubs through which an x86-64 image calls other images.  Private to objects/.
 //
-// They have no symbols.  Like objdump -d, we name each after the function whose
-// address the slot that it jumps through will hold: "puts@plt".  The jumps are
-// decoded, because the order of stubs and relocations differs between linkers.
+// Stubs have no symbols.  Each jumps through a slot that holds the address of a function.  Like
+// objdump -d, we name the stub after that function: "puts@plt".  The jumps are
+// decoded because the order of stubs and relocations differs between linkers.
 //
 // Source: System V ABI, AMD64 supplement, 5.2 "Procedure Linkage Table" and 13.2 (IBT).
 // SPDX-License-Identifier: MIT
@@ -19,11 +19,12 @@ namespace pe::objects {
 struct PltStub {
   std::uint64_t svma;
   std::uint32_t bytes;
-  std::uint64_t slot_svma;  ///< where it reads its destination
+  std::uint64_t slot_svma;  ///< the slot that holds its destination
   std::string name;         ///< with "@plt"
 };
 
-/// The stubs in .plt, .plt.sec and .plt.got that a relocation names, without any order.
+/// Returns the stubs in .plt, .plt.sec and .plt.got that a relocation names, in no particular
+/// order.
 std::vector<PltStub> named_plt_stubs(const Image& image);
 
 }  // namespace pe::objects

@@ -8,7 +8,7 @@
 
 namespace pe::objects {
 namespace {
-// libstdc++'s own tests reach 64 KiB; what is longer is cut, not searched for its end.
+// Names in libstdc++'s own tests reach 64 KiB.  Longer names are cut; their end is not searched.
 constexpr std::size_t kMaxNameBytes = 64 * 1024;
 }  // namespace
 
@@ -28,7 +28,7 @@ SymbolTable::SymbolTable(const Image& image, const Image& debug) {
 std::optional<Symbol> SymbolTable::find(std::uint64_t svma) const noexcept {
   if (entries_.empty() || svma < entries_.front().svma)
     return std::nullopt;
-  // std::upper_bound mispredicts every other step; without branches it takes half the time.
+  // std::upper_bound mispredicts every other step; a search without branches takes half the time.
   const Entry* last = entries_.data();
   for (std::size_t left = entries_.size(); left > 1;) {
     const std::size_t half = left / 2;

@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint64_t kMaxNamesBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxSymbolsBytes = std::uint64_t{1} << 29;
 constexpr std::size_t kChunkSymbols = 16 * 1024;
-// Of two names, this much is compared: hostile tables let a million symbols share a huge one.
+// Only a prefix of two names is compared: in a malicious table a million symbols may share a huge
+// name.
 constexpr std::size_t kComparedBytes = 1024;
 
 std::uint32_t clamp_to_u32(std::uint64_t value) {
@@ -38,7 +39,7 @@ Binding binding_of(unsigned char info) {
   }
 }
 
-/// Marks between code and data that Arm and RISC-V put into symbol tables: "$x".
+/// Is it a mapping symbol such as "$x", by which Arm and RISC-V mark code and data?
 bool is_mapping_symbol(std::uint16_t machine, char first_of_name) {
   return (machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV) &&
          first_of_name == '$';
@@ -47,7 +48,7 @@ bool is_mapping_symbol(std::uint16_t machine, char first_of_name) {
 }  // namespace
 
 void SymbolTableBuilder::add(const Image& image) {
-  // Symbols of a relocatable file count from their section: there is no address to find.
+  // Symbols of a relocatable file have offsets in their section, not addresses.
   if (image.type() == ET_REL)
     return;
   code_.clear();
@@ -90,7 +91,7 @@ void SymbolTableBuilder::add_table(const Image& image, const Section& symbols) {
     add_symbols<Elf32_Sym>(image, symbols, *names);
 }
 
-/// Appends a string table to the names, and a NUL in case it lacks its last.
+/// Appends a string table to the names, and a NUL in case the table does not end in one.
 std::optional<SymbolTableBuilder::Names> SymbolTableBuilder::add_names(const Image& image,
                                                                        std::uint32_t section) {
   if (section >= image.sections().size())
@@ -140,7 +141,7 @@ void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol,
     return;
   RawSymbol placed = symbol;
   if (image.machine() == EM_ARM)
-    placed.value &= ~std::uint64_t{1};  // the lowest bit says that the code is Thumb
+    placed.value &= ~std::uint64_t{1};  // the lowest bit marks Thumb code
   const Section* section = code_section_of(image, placed);
   if (section == nullptr)
     return;
@@ -150,8 +151,8 @@ void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol,
                          binding_of(symbol.info), placed.bytes != 0});
 }
 
-/// The code section a symbol says it is in, if its address agrees; or the one its address is in,
-/// for an absolute symbol.
+/// Returns the code section that the symbol names, if that covers its address.  For an absolute
+/// symbol, returns the code section that covers its address.
 const Section* SymbolTableBuilder::code_section_of(const Image& image,
                                                    const RawSymbol& symbol) const {
   if (symbol.section < SHN_LORESERVE) {
@@ -163,7 +164,7 @@ const Section* SymbolTableBuilder::code_section_of(const Image& image,
   if (symbol.section != SHN_XINDEX && symbol.section != SHN_ABS)
     return nullptr;
   if (symbol.section == SHN_ABS && ELF64_ST_TYPE(symbol.info) == STT_NOTYPE)
-    return nullptr;  // a number that somebody named
+    return nullptr;  // a named number, not an address
   const auto next = std::upper_bound(
       code_.begin(), code_.end(), symbol.value,
       [](std::uint64_t svma, const Section* section) { return svma < section->svma; });
@@ -194,7 +195,7 @@ bool SymbolTableBuilder::is_better(const Candidate& a, const Candidate& b) const
   const Alias alias_b = alias_of(b);
   if (is_better_alias(alias_a, alias_b))
     return true;
-  // The same symbol in both tables, with contradicting sizes: the larger.
+  // If both tables have the symbol with different sizes, the larger size wins.
   return !is_better_alias(alias_b, alias_a) && a.extent > b.extent;
 }
 
@@ -213,11 +214,11 @@ void SymbolTableBuilder::keep_one_per_address() {
   candidates_.resize(kept);
 }
 
-/// Candidates to entries; one without a size ends before the next, and with the innermost symbol
-/// with a size that it lies in.
+/// Turns candidates into entries.  A candidate without a size ends at the start of the next one.
+/// It ends earlier if the innermost sized symbol around it does.
 void SymbolTableBuilder::make_entries() {
   table_.entries_.reserve(candidates_.size());
-  std::vector<std::uint64_t> open_ends;  // of symbols with a size, decreasing
+  std::vector<std::uint64_t> open_ends;  // ends of symbols with a size, decreasing
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& candidate = candidates_[i];
     while (!open_ends.empty() && open_ends.back() <= candidate.svma)
@@ -238,7 +239,8 @@ void SymbolTableBuilder::make_entries() {
   }
 }
 
-/// Between the end of one entry and the start of the next, the innermost of those around both.
+/// Assigns each gap between the end of one entry and the start of the next to the innermost entry
+/// around it.
 void SymbolTableBuilder::make_rests() {
   const auto& entries = table_.entries_;
   const auto end_of = [&](std::uint32_t i) { return entries[i].svma + entries[i].bytes; };
@@ -257,7 +259,7 @@ void SymbolTableBuilder::make_rests() {
       if (end_of(open.back()) <= at)
         open.pop_back();
     }
-    // What ended before the next entry is of no use to it.
+    // An entry that ends before the next one starts cannot enclose it.
     if (end_of(i) > next)
       open.push_back(i);
   }

@@ -1,5 +1,5 @@
-// Builds a SymbolTable: collect candidates, one per address, then their extents.
-// Private to elf/.
+// Builds a SymbolTable: collects candidates, keeps one per address, then sets their extents.
+// Private to objects/.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,19 +16,19 @@ class SymbolTableBuilder {
  public:
   explicit SymbolTableBuilder(SymbolTable& table) : table_(table) {}
 
-  /// Adds what `image` says; call finish() after the last.
+  /// Adds the symbols of `image`; call finish() after the last image.
   void add(const Image& image);
   void finish();
 
  private:
   struct Candidate {
     std::uint64_t svma;
-    std::uint32_t extent;  ///< its size if it has one, or what is left of its section
+    std::uint32_t extent;  ///< its size if it has one, else the rest of its section
     std::uint32_t name;    ///< offset in table_.names_
     Binding binding;
     bool has_size;
   };
-  /// The part of Elf64_Sym and Elf32_Sym that counts here.
+  /// The fields of Elf64_Sym and Elf32_Sym that the builder needs.
   struct RawSymbol {
     std::uint64_t value, bytes;
     std::uint32_t name;

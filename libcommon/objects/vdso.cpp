@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxMapsBytes = 64U << 20;
 constexpr std::uint64_t kMaxVdsoBytes = 1U << 20;  // x86-64 has two pages
 
-/// Where the mapping that starts at `start` ends: "start-end perms ...", proc(5).
+/// Returns the end of the mapping that starts at `start`: "start-end perms ...", proc(5).
 std::optional<std::uint64_t> end_of_mapping(std::string_view maps, std::uint64_t start) {
   while (!maps.empty()) {
     const std::string_view line = maps.substr(0, maps.find('\n'));

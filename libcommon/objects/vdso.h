@@ -6,8 +6,8 @@
 
 namespace pe::objects {
 
-/// A copy of this process's own vdso.  It serves for every process of this boot
-/// and this bitness: the kernel has one, at a different address in each.
+/// Returns a copy of this process's own vdso.  It serves for every process of this boot
+/// and this bitness: the kernel maps the same vdso, at a different address in each.
 /// kMissing if the process has none.
 OpenResult own_vdso();
 
