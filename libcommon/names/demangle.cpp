@@ -1,19 +1,19 @@
-// Against hostile names (libiberty of binutils 2.40):
+// Protects against malicious names (libiberty of binutils 2.40):
 //
-// * C++: a name's parse tree shares subtrees ("substitutions"), so that 100 bytes
-//   stand for 2^30 nodes.  Printing visits them all, some without output.  So the tree is built
-//   first, measured without following shared parts twice, and printed only if it is small.
-//   Printing also takes stack by the product of two counts; that is bounded too.
-// * Output is collected by callback; when it gets too long, longjmp(3) leaves
-//   libiberty.  It holds no memory at that point (its buffers are on the stack).
-// * Rust v0: `for<'a, 'b, ...>` is given as a number, and counted up to 2^64
-//   even where nothing is printed.
-// * D: function types are parsed twice where they are not followed by a name, so nested ones cost
-//   2^n; back references double the output.  Both are estimated from the text.
+// * C++: a name's parse tree shares subtrees ("substitutions"), so 100 bytes can
+//   represent 2^30 nodes.  Printing visits them all, some without output.  So we build the tree
+//   first, measure it without following shared parts twice, and print it only if it is small.
+//   Printing also takes stack in proportion to the product of two counts, which we bound.
+// * A callback collects the output.  When it gets too long, longjmp(3) leaves
+//   libiberty, which holds no memory at that point (its buffers are on the stack).
+// * Rust v0: `for<'a, 'b, ...>` is encoded as a number.  libiberty counts up to it, up to 2^64,
+//   even if it prints nothing.
+// * D: libiberty parses function types twice if no name follows them, so nested ones cost
+//   2^n; back references double the output.  Both costs are estimated from the text.
 // SPDX-License-Identifier: MIT
 #include "names/demangle.h"
 
-// libiberty.h declares basename(3) in its own way otherwise.
+// Without this, libiberty.h declares basename(3) in its own way.
 #define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
 #include <malloc.h>
@@ -37,7 +37,7 @@ struct Free {
   void operator()(void* memory) const noexcept { std::free(memory); }
 };
 
-/// Where libiberty's callback leaves its output.
+/// The buffer for the output of libiberty's callback.
 struct Sink {
   std::array<char, kMaxDemangledBytes> text;
   std::size_t size = 0;
@@ -47,8 +47,8 @@ struct Sink {
 extern "C" void append_to_sink(const char* text, std::size_t size, void* opaque) {
   auto* sink = static_cast<Sink*>(opaque);
   if (size > sink->text.size() - sink->size)
-    std::longjmp(sink->overflow, 1);  // over C frames and this one: nothing to destroy
-  if (size > 0)                       // of nothing, `text` may be null
+    std::longjmp(sink->overflow, 1);  // skips C frames and this one: nothing to destroy
+  if (size > 0)                       // if `size` is 0, `text` may be null
     std::memcpy(sink->text.data() + sink->size, text, size);
   sink->size += size;
 }
@@ -89,8 +89,8 @@ std::optional<std::string> demangle_rust(const std::string& mangled) {
   return sunk_text(sink, print_rust(mangled.c_str(), sink));
 }
 
-/// libiberty prints a function's parameters whatever it is asked for; template
-/// arguments follow a '!'.
+/// libiberty prints a function's parameters with every option; this removes them.
+/// Template arguments follow a '!' and stay.
 void drop_d_parameters(std::string& name) {
   if (!name.ends_with(')'))
     return;
@@ -119,9 +119,9 @@ std::optional<std::string> demangle_d(const std::string& mangled) {
   return name;
 }
 
-/// Where a mangled name ends and what compilers and linkers append begins.
+/// Returns the end of the mangled name: the start of the suffix from compilers and linkers.
 std::size_t suffix_of(std::string_view name) {
-  // Legacy Rust has dots of its own, and ends in a hash: "17h", 16 digits, 'E'.
+  // A legacy Rust name may contain dots, and ends in a hash: "17h", 16 digits, 'E'.
   constexpr std::size_t kHashDigits = 16;
   const std::size_t hash = name.starts_with("_ZN") ? name.rfind("17h") : std::string_view::npos;
   if (hash != std::string_view::npos) {

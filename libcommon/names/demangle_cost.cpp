@@ -19,18 +19,18 @@
 namespace pe::names {
 namespace {
 
-// A demangled name of 16 KiB has some 10,000 nodes.  Pack expansions search
-// their subtree, so the time is up to the square of this: 0.1 s at the very worst.
+// A demangled name of 16 KiB has some 10,000 nodes.  Pack expansions search their
+// subtree, so the time may grow with the square of this limit: 0.1 s in the worst case.
 constexpr std::uint64_t kMaxNodes = 32 * 1024;
 // cplus_demangle_print_callback takes 16 bytes of stack for each pair of a
 // template and a reference to a template parameter, each counted up to twice.
 constexpr std::uint64_t kMaxScopePairs = 16 * 1024;
-// Printing gives up at 1,024 (MAX_RECURSION_COUNT of libiberty/cp-demangle.c).
+// libiberty stops printing at depth 1,024 (MAX_RECURSION_COUNT of libiberty/cp-demangle.c).
 constexpr std::uint64_t kMaxDepth = 2 * 1024;
 
 using Node = const demangle_component;
 
-/// The subtrees of a node: demangle.h says which member of the union holds them.
+/// Returns the subtrees of a node; demangle.h documents which member of the union holds them.
 std::pair<Node*, Node*> children_of(Node& node) {
   switch (node.type) {
     case DEMANGLE_COMPONENT_NAME:
@@ -61,7 +61,7 @@ std::pair<Node*, Node*> children_of(Node& node) {
   }
 }
 
-/// Counts a tree's nodes as often as printing meets them, visiting each once.
+/// Counts each node of a tree as often as printing visits it, but visits each only once.
 class Measure {
  public:
   Measure(const void* memory, std::size_t bytes)
@@ -73,7 +73,7 @@ class Measure {
 
  private:
   std::uint64_t nodes_below(Node& node) {
-    // While a node's own entry says "too many", a cycle through it is refused.
+    // Until a node is counted its entry means "too many", so a cycle through it is refused.
     const auto [known, is_new] = nodes_.try_emplace(&node, kMaxNodes + 1);
     if (!is_new)
       return known->second;
@@ -90,8 +90,9 @@ class Measure {
     return nodes;
   }
 
-  /// All nodes lie in one block.  Later libiberties have kinds of nodes that children_of() does not
-  /// know: what it takes for a subtree may be a number (binutils 2.47, unnamed enums).
+  /// All nodes are in one block.  Later versions of libiberty have kinds of nodes that
+  /// children_of() does not know.  It may return a number as a subtree (binutils 2.47, unnamed
+  /// enums).
   [[nodiscard]] bool is_node(Node* child) const {
     const std::less<> before;
     const auto* at = reinterpret_cast<const std::byte*>(child);
@@ -112,14 +113,14 @@ class Measure {
   std::uint64_t templates_ = 0, scopes_ = 0, depth_ = 0;
 };
 
-/// What reading D's text up to some place costs: its length with back references
-/// written out, and how often one function type in another may be read twice.
+/// The cost of parsing D's text up to some place: its length with back references
+/// expanded, and how often one function type in another may be parsed twice.
 struct DCost {
   std::uint64_t bytes = 0, doublings = 0;
 };
 
-/// Where the text that starts at `at` may go on with a function type: behind a
-/// name with its length, or a back reference.  `at` itself if with neither.
+/// Returns the place after the length and the name that start at `at`; a function type
+/// may follow there.  Returns `at` itself if no length starts there.
 std::size_t after_name(std::string_view text, std::size_t at) {
   std::size_t end = at;
   std::size_t number = 0;
@@ -135,8 +136,8 @@ bool is_cheap_to_print(const demangle_component& tree, const void* memory, std::
 }
 
 bool is_cheap_rust(std::string_view mangled) {
-  // <binder> = "G" <base-62-number>, behind the F of a function type or the D of
-  // a trait object.  Three digits, 3,844 lifetimes and more, are nobody's code.
+  // <binder> = "G" <base-62-number> follows the F of a function type or the D of
+  // a trait object.  No real code has a number of three digits: 3,844 lifetimes or more.
   for (std::size_t at = 0; at + 4 < mangled.size(); ++at) {
     if ((mangled[at] != 'F' && mangled[at] != 'D') || mangled[at + 1] != 'G')
       continue;
@@ -150,9 +151,9 @@ bool is_cheap_rust(std::string_view mangled) {
   return true;
 }
 
-// A back reference is 'Q' and a base-26 number, whose last digit is in lower
-// case: so many bytes before the 'Q' (D's ABI specification, "Name Mangling").
-// What it stands for ends before it, so all of the text between is an upper bound.
+// A back reference is 'Q' and a base-26 number N, whose last digit is in lower
+// case.  It refers to the text N bytes before the 'Q' (D's ABI specification, "Name Mangling").
+// The referenced text ends before the 'Q', so all of the text between is an upper bound.
 bool is_cheap_d(std::string_view mangled) {
   constexpr std::size_t kMaxBytes = 1024;
   constexpr DCost kMaxCost{.bytes = 8 * 1024, .doublings = 10};

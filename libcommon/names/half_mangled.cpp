@@ -26,7 +26,7 @@ std::string_view without_llvm_suffix(std::string_view name) {
   return name.substr(0, suffix);
 }
 
-/// The character of "$u20$" at the start of `text`; only printable ones of ASCII are escaped so.
+/// Decodes "$u20$" at the start of `text`; only printable ASCII characters have this escape.
 std::optional<char> coded_character(std::string_view text) {
   const auto end = text.find('$', 1);
   if (!text.starts_with("$u") || end == kNone)
@@ -36,7 +36,7 @@ std::optional<char> coded_character(std::string_view text) {
                                               : std::nullopt;
 }
 
-/// Moves what stands for one character at the start of `text` to `out`, as what it means.
+/// Decodes one character or escape at the start of `text` and moves it to `out`.
 void take_character(std::string_view& text, std::string& out) {
   for (const auto& [code, meaning] : kEscapes) {
     if (text.starts_with(code)) {
@@ -71,7 +71,7 @@ std::string demangle_half_mangled(std::string_view name) {
   while (!left.empty()) {
     const bool begins_element = out.empty() || out.ends_with("::") || out.ends_with('`');
     if (begins_element && left.starts_with("_$"))
-      left.remove_prefix(1);  // an element must begin like an identifier
+      left.remove_prefix(1);  // the '_' only makes the element start like an identifier
     take_character(left, out);
   }
   return out;

@@ -1,8 +1,10 @@
-// Rust names that a C++ demangler took apart, as old perf, DTrace and macOS sample print them:
+// Decodes Rust names that a C++ demangler has processed, as old perf, DTrace and macOS sample print
+// them:
 //
 //   _$LT$std..fs..ReadDir$u20$as$u20$core..iter..Iterator$GT$::next::h0123456789abcdef
 //
-// A path's elements were separated, but the escapes within them and the hash at the end are left.
+// The demangler has separated the path's elements.  It has left the escapes in them and the hash at
+// the end.
 // Source: the Rust compiler's legacy mangling (rustc_symbol_mangling::legacy).
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -13,11 +15,11 @@
 namespace pe::names {
 
 /// Does the name end in the hash of a Rust function, "::h" and 16 hexadecimal digits?  A C++
-/// demangler may have put " (.llvm.123)" behind it.
+/// demangler may have appended " (.llvm.123)".
 bool is_half_mangled(std::string_view name);
 
-/// The name as demangle() writes that of a whole symbol: "<std::fs::ReadDir as
-/// core::iter::Iterator>::next".  A name that is not half mangled comes back as it is; an unknown
+/// Returns the name as demangle() writes that of a whole symbol: "<std::fs::ReadDir as
+/// core::iter::Iterator>::next".  Returns a name that is not half mangled unchanged.  An unknown
 /// escape stays.
 std::string demangle_half_mangled(std::string_view name);
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t kOtherClock = 1;  // JITDUMP_FLAGS_ARCH_TIMESTAMP
 
 enum RecordType : std::uint32_t { kLoad = 0, kMove = 1, kDebugInfo = 2, kUnwinding = 4 };
 
-// What is read of a record: all but code, which a load ends in.
+// Limits of the bytes read of a record.  The code at the end of a load is not read.
 constexpr std::size_t kMaxJitNameBytes = 16UL * 1024;
 constexpr std::size_t kMaxLoadBytes = 64 + kMaxJitNameBytes;
 constexpr std::size_t kMaxDebugInfoBytes = 16UL * 1024 * 1024;
@@ -53,7 +53,7 @@ std::variant<JitDump, JitMapFailure> JitDump::check(RegularFile file) {
   return dump;
 }
 
-/// Nothing as long as its end is not written.
+/// Reads the header, once the program has written all of it.
 void JitDump::read_header() {
   const auto header = ByteReader(bytes_at(0, sizeof(Header))).take<Header>();
   if (!header)
@@ -64,7 +64,7 @@ void JitDump::read_header() {
   position_ = header->size;
 }
 
-/// Whether there is more of the file than size_, which then is set to that.
+/// Whether the file has grown beyond size_.  Updates size_.
 bool JitDump::has_grown() {
   struct stat status = {};
   if (::fstat(fd_.get(), &status) != 0)
@@ -74,7 +74,7 @@ bool JitDump::has_grown() {
   return std::exchange(size_, std::max(size_, std::min(size, kMaxFileBytes))) < size_;
 }
 
-/// At most `size` bytes of the file, fewer at its end.  Valid until the next call.
+/// Returns at most `size` bytes of the file, fewer at its end.  They are valid until the next call.
 Bytes JitDump::bytes_at(std::uint64_t offset, std::size_t size) {
   const std::uint64_t window_end = window_at_ + window_.size();
   size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - std::min(size_, offset)));
@@ -89,7 +89,7 @@ Bytes JitDump::bytes_at(std::uint64_t offset, std::size_t size) {
   return from_here.first(std::min(size, from_here.size()));
 }
 
-/// The start of the record at position_; nullopt as long as its end is not written.
+/// Returns the prefix of the record at position_; nullopt until the file has the whole record.
 std::optional<JitDump::Prefix> JitDump::next_prefix() {
   const auto prefix = ByteReader(bytes_at(position_, sizeof(Prefix))).take<Prefix>();
   if (!prefix)
@@ -158,8 +158,8 @@ bool JitDump::load(ByteReader record, const OnCodeChange& on_change) {
   return true;
 }
 
-/// The code keeps its name, lines and frames, elsewhere.  Its old place keeps the name until it is
-/// used again: whatever was sampled there since was not this.
+/// Moves the lines and frames of the code to its new place, and copies its name.  The old place
+/// keeps the name until other code uses it: the moved code is no longer sampled there.
 bool JitDump::move(ByteReader record, const OnCodeChange& on_change) {
   const auto place = record.take<CodePlace>();
   const auto from = record.take<std::uint64_t>();
@@ -177,7 +177,7 @@ bool JitDump::move(ByteReader record, const OnCodeChange& on_change) {
   }
   forget_lines(*to, *size);
   for (Line& line : lines)
-    line.avma += *to - *from;  // may wrap around, as unsigned numbers do
+    line.avma += *to - *from;  // unsigned, so it may wrap around
   if (!lines.empty()) {
     line_count_ += lines.size();
     lines_[*to] = std::move(lines);
@@ -206,7 +206,7 @@ bool JitDump::take_frames(ByteReader record) {
   return true;
 }
 
-/// In place of those of other code; none if `eh_frame` is empty.
+/// Replaces the frames of other code in this place; adds none if `eh_frame` is empty.
 void JitDump::keep_frames(std::uint64_t start, std::uint64_t code_bytes,
                           std::vector<std::byte> eh_frame) {
   const auto begin = frames_.lower_bound(start);
@@ -262,7 +262,7 @@ std::optional<std::uint32_t> JitDump::file_number(std::string_view name) {
   const auto known = file_numbers_.find(std::string(name));
   if (known != file_numbers_.end())
     return known->second;
-  constexpr std::size_t kEntryBytes = 64;  // beside the name itself, about
+  constexpr std::size_t kEntryBytes = 64;  // approximate overhead of a name
   if (name.size() + kEntryBytes > kMaxFilesBytes - files_bytes_)
     return std::nullopt;
   files_bytes_ += name.size() + kEntryBytes;
@@ -271,7 +271,7 @@ std::optional<std::uint32_t> JitDump::file_number(std::string_view name) {
   return number;
 }
 
-/// Other code is there now.
+/// Removes the lines of code that other code has replaced.
 void JitDump::forget_lines(std::uint64_t start, std::uint64_t size_bytes) {
   const auto begin = lines_.lower_bound(start);
   auto end = begin;

@@ -1,22 +1,23 @@
-// Names of compiled-at-run-time code, from a jitdump: jit-PID.dump.
+// Reads symbols of code compiled at run time from a jitdump: jit-PID.dump.
 //
-// The program that compiles appends a record for each function: where its code is, its name, its
-// source lines, the code itself.  Addresses are used again, and each record has a time: so an
-// address is asked about after advance() to that moment.  The program maps a page of the file,
-// which is how a recording tells where it is.
+// The compiling program appends a record for each function: the address of its code, its name, its
+// source lines, the code itself.  The program may reuse addresses, and each record has a time.  So
+// call advance() to the time of a sample before you look up its addresses.  The program maps a page
+// of the file, and so a recording shows the path of the file.
 //
-//   header  {u32 magic "JiTD", u32 version, u32 size, u32 machine, u32 0, u32 pid, u64 time, u64
-//   flags} record  {u32 type, u32 size, u64 time}, then by type
+//   header          {u32 magic "JiTD", u32 version, u32 size, u32 machine, u32 0, u32 pid,
+//                    u64 time, u64 flags}
+//   record          {u32 type, u32 size, u64 time}, then by type
 //     0 load        {u32 pid, u32 tid, u64 vma, u64 code, u64 code_bytes, u64 index, name\0, code}
 //     1 move        {u32 pid, u32 tid, u64 vma, u64 old, u64 new, u64 code_bytes, u64 index}
-//     2 debug info  {u64 code, u64 n, n of {u64 avma, u32 line, u32 column, file\0}}, before its
-//     load
-//     4 unwinding    {u64 bytes, u64 header_bytes, u64 mapped_bytes, .eh_frame, .eh_frame_hdr}, the
-//     same
-//     others         (3 close) are stepped over
+//     2 debug info  {u64 code, u64 n, n of {u64 avma, u32 line, u32 column, file\0}};
+//                   precedes its load
+//     4 unwinding   {u64 bytes, u64 header_bytes, u64 mapped_bytes, .eh_frame, .eh_frame_hdr};
+//                   precedes its load
+//     others        (3 close) are skipped
 //
-// The file is the program's, as a perf map is (jit_map.h): the same rules of ownership, and limits.
-// It is read as time goes on, front to back; code is not read at all.
+// The file belongs to the program, as a perf map does (jit_map.h), with the same rules of ownership
+// and similar limits.  It is read gradually, front to back; the code is not read at all.
 // Source: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -40,14 +41,14 @@
 namespace pe::names {
 
 struct JitLine {
-  std::string_view file;  ///< as in the dump; dies with it
+  std::string_view file;  ///< as in the dump; valid as long as the dump
   std::uint32_t line;
 };
 
 /// Call frame information of a function.
 struct JitFrames {
-  std::uint64_t start, code_bytes;  ///< the code's, avma
-  Bytes eh_frame;                   ///< without its header, wherever it is; dies with the dump
+  std::uint64_t start, code_bytes;  ///< start (avma) and size of the code
+  Bytes eh_frame;                   ///< .eh_frame without its header; valid as long as the dump
 };
 
 class JitDump {
@@ -57,34 +58,34 @@ class JitDump {
   static constexpr std::size_t kMaxFilesBytes = 64U << 20;
   static constexpr std::size_t kMaxFramesBytes = 64U << 20;
 
-  /// Opens `path`, which must belong to `owner`; nothing is read but its header.  A file that is no
-  /// jitdump, or one of the other byte order, is kUnreadable.  One that ends within its header may
-  /// become one: a program maps its dump before it writes what it has buffered.
+  /// Opens `path`, which must belong to `owner`; reads only its header.  A file that is no jitdump,
+  /// or has the other byte order, is kUnreadable.  A file that ends within its header may become a
+  /// jitdump: a program maps its dump before it writes its buffer.
   static std::variant<JitDump, JitMapFailure> open(const std::string& path, uid_t owner,
                                                    pid_t root_of = 0);
-  /// The same of what is open already.
+  /// Does the same for a file that is already open.
   static std::variant<JitDump, JitMapFailure> check(RegularFile file);
 
-  /// Takes in what was written up to `time_ns`, CLOCK_MONOTONIC; all there is, if the file's times
-  /// are of another clock.  Costs a comparison where nothing is due, one fstat(2) at its end.
+  /// Reads the records up to `time_ns`, CLOCK_MONOTONIC; all records, if the file has the times of
+  /// another clock.  Costs a comparison if no record is due, and one fstat(2) at the file's end.
   void advance(std::uint64_t time_ns, const OnCodeChange& on_change);
 
-  /// What stands at `avma` at the moment reached.
+  /// Finds the symbol at `avma` at the time reached.
   [[nodiscard]] std::optional<JitSymbol> find(std::uint64_t avma) const { return map_.find(avma); }
-  /// The source line, if the dump tells.
+  /// Returns the source line, if the dump has it.
   [[nodiscard]] std::optional<JitLine> line_of(std::uint64_t avma) const;
 
-  /// How its frames are left, if the dump tells.
+  /// Returns the unwind information of the function at `avma`, if the dump has it.
   [[nodiscard]] std::optional<JitFrames> frames_of(std::uint64_t avma) const;
 
-  /// Records that were not understood, or were one too many.
+  /// Returns the number of records that were malformed or exceeded a limit.
   [[nodiscard]] std::uint64_t bad_records() const noexcept { return bad_records_; }
-  /// Whether the program has not written all that it has to tell up to the moment reached: the file
-  /// ends within a record, as a buffer's end does, or within the header.
+  /// Whether the program has not yet written all records up to the time reached.  The file then
+  /// ends within a record, as the end of a buffer does, or within the header.
   [[nodiscard]] bool is_unfinished() const noexcept {
     return !next_ && !is_damaged_ && !is_cut_ && (size_ > position_ || position_ == 0);
   }
-  /// Whether the file exceeds kMaxFileBytes and was read so far.
+  /// Whether the file exceeds kMaxFileBytes, so that only its start is read.
   [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
 
  private:
@@ -113,13 +114,13 @@ class JitDump {
   void forget_lines(std::uint64_t start, std::uint64_t size_bytes);
 
   Fd fd_;
-  std::vector<std::byte> window_;  ///< of the file
+  std::vector<std::byte> window_;  ///< buffered part of the file
   std::uint64_t window_at_ = 0;    ///< its place in the file
-  std::uint64_t size_ = 0;         ///< of the file, when last looked at, within the limit
+  std::uint64_t size_ = 0;         ///< of the file when last checked, at most the limit
   std::uint64_t position_ = 0;     ///< of the next record; 0: the header has not been read yet
-  std::optional<Prefix> next_;     ///< that record's, once it is whole
+  std::optional<Prefix> next_;     ///< prefix of that record, once the record is whole
   bool has_other_clock_ = false;
-  bool is_damaged_ = false;  ///< no way to find the next record
+  bool is_damaged_ = false;  ///< the next record cannot be found
   bool is_cut_ = false;
   std::uint64_t bad_records_ = 0;
 

@@ -14,7 +14,7 @@
 namespace pe::names {
 namespace {
 
-/// The number in hexadecimal that `text` begins with, and the blank behind it.
+/// Cuts a hexadecimal number and the blank after it off the start of `text`.
 std::optional<std::uint64_t> take_hex(std::string_view& text) {
   if (text.starts_with("0x"))
     text.remove_prefix(2);
@@ -81,8 +81,8 @@ bool JitMap::add(std::uint64_t start, std::uint64_t size_bytes, std::string_view
   return true;
 }
 
-/// Makes `entry` the newest in [begin, end).  Each call leaves at most two ranges
-/// more than there were, and removes the ones that it hides for good.
+/// Makes `entry` the newest in [begin, end).  Each call adds at most two ranges, and
+/// removes those that `entry` hides completely.
 void JitMap::cover(std::uint64_t begin, std::uint64_t end, std::uint32_t entry) {
   auto at = ranges_.lower_bound(begin);
   if (at != ranges_.begin()) {
@@ -142,8 +142,8 @@ bool JitMapFile::refresh(const OnCodeChange& on_change) {
   return true;
 }
 
-/// A last line without a newline is an entry as it stands; once more of it
-/// comes, the whole replaces it, being newer.
+/// A last line without a newline becomes an entry at once.  When the program
+/// appends the rest, the whole line becomes a newer entry and replaces it.
 void JitMapFile::read_to(std::uint64_t size_bytes, const OnCodeChange& on_change) {
   std::string buffer;
   while (read_bytes_ < size_bytes) {

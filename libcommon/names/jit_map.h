@@ -1,12 +1,12 @@
-// Names of compiled-at-run-time code, from a perf map: /tmp/perf-PID.map.
+// Reads symbols of code compiled at run time from a perf map: /tmp/perf-PID.map.
 //
-// A line is `start size name`, both numbers in hexadecimal, the name up to the
-// end of the line.  The program appends while it runs; addresses are used
-// again, so of two entries that overlap the later one counts.
+// A line is `start size name`.  Both numbers are hexadecimal, and the name ends
+// with the line.  The program appends lines while it runs and may reuse
+// addresses, so the later of two overlapping entries counts.
 //
 // The file is in a folder that everyone may write to, and its content is
-// whatever the program likes: only a regular file of the expected owner is
-// read, never through a symbolic link, and sizes are limited.
+// untrusted.  Only a regular file of the expected owner is read, never through a
+// symbolic link, and sizes are limited.
 //
 // Source: tools/perf/Documentation/jit-interface.txt.
 // Cost: 1,000,000 entries 0.6 s in the order of their addresses, 2.4 s at random ones.
@@ -32,39 +32,40 @@
 namespace pe::names {
 
 struct JitSymbol {
-  std::string_view name;  ///< as in the file; dies when the map is added to
+  std::string_view name;  ///< as in the file; valid until the map gets another entry
   std::uint64_t start;    ///< avma
   std::uint64_t offset;   ///< of the address looked up
 };
 
-/// Hears of addresses [start, end) that are called something else from now on.
+/// Receives a range of addresses [start, end) whose symbols have just changed.
 using OnCodeChange = std::function<void(std::uint64_t, std::uint64_t)>;
 
-/// The entries of a perf map, whatever they were read from.
+/// The entries of a perf map or a jitdump.
 class JitMap {
  public:
-  /// Adds the entry in `line` (without newline); false and counted if there is none.
+  /// Adds the entry in `line` (without newline).  If there is none, counts the line and returns
+  /// false.
   bool add_line(std::string_view line);
-  /// The same for a line that may not be complete yet: nothing is counted.
+  /// Does the same for a line that may be incomplete, but does not count it.
   bool add_unfinished_line(std::string_view line);
-  /// Adds an entry; false if it makes no sense or is one too many.
+  /// Adds an entry; false if it is invalid or exceeds a limit.
   bool add(std::uint64_t start, std::uint64_t size_bytes, std::string_view name);
-  /// The addresses [start, end) of the entry added last; there must be one.
+  /// Returns the addresses [start, end) of the last added entry, which must exist.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> newest() const noexcept {
     return {entries_.back().start, newest_end_};
   }
-  /// The newest entry that covers `avma`.
+  /// Returns the newest entry that covers `avma`.
   [[nodiscard]] std::optional<JitSymbol> find(std::uint64_t avma) const;
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-  /// Lines that were no entry, or were one too many.
+  /// Returns the number of lines that were no entry or exceeded a limit.
   [[nodiscard]] std::uint64_t bad_lines() const noexcept { return bad_lines_; }
   void clear();
 
   static constexpr std::size_t kMaxLineBytes = 16 * 1024;
   static constexpr std::size_t kMaxEntries = 4U << 20;
   static constexpr std::size_t kMaxNamesBytes = 512U << 20;
-  /// One function's code: larger ones are taken for nonsense that would hide the others.
+  /// Limit of one function's code: a larger entry is treated as invalid, for it would hide others.
   static constexpr std::uint64_t kMaxEntryBytes = 1U << 30;
 
  private:
@@ -80,13 +81,13 @@ class JitMap {
   void cover(std::uint64_t begin, std::uint64_t end, std::uint32_t entry);
 
   std::vector<Entry> entries_;             ///< in the order of their lines
-  std::map<std::uint64_t, Range> ranges_;  ///< by begin, disjoint: what is newest where
+  std::map<std::uint64_t, Range> ranges_;  ///< the newest entry of each range; by begin, disjoint
   std::string names_;
   std::uint64_t newest_end_ = 0;  ///< of the last entry
   std::uint64_t bad_lines_ = 0;
 };
 
-/// Why a perf map could not be had.
+/// Why a perf map or a jitdump could not be opened.
 enum class JitMapFailure {
   kMissing,
   kPermission,
@@ -95,8 +96,8 @@ enum class JitMapFailure {
   kUnreadable,
 };
 
-/// Opens what a JIT compiler has written, which must be a file of `owner`'s, and no link; below the
-/// root of the process `root_of`, unless that is 0.
+/// Opens a file that a JIT compiler has written.  It must belong to `owner` and must not be a link.
+/// The path is below the root of the process `root_of`, unless that is 0.
 std::variant<RegularFile, JitMapFailure> open_jit_file(const std::string& path, uid_t owner,
                                                        pid_t root_of);
 
@@ -107,8 +108,8 @@ class JitMapFile {
   static std::variant<JitMapFile, JitMapFailure> open(const std::string& path, uid_t owner,
                                                       pid_t root_of = 0);
 
-  /// Reads what was appended since; all of it, if the file has become shorter.
-  /// True if there was anything.  Costs one fstat(2) if not.
+  /// Reads the lines appended since the last call; the whole file, if it has become shorter.
+  /// Returns false if nothing changed, at the cost of one fstat(2).
   bool refresh(const OnCodeChange& on_change = [](std::uint64_t, std::uint64_t) {});
 
   [[nodiscard]] const JitMap& map() const noexcept { return map_; }
@@ -125,8 +126,8 @@ class JitMapFile {
 
   Fd fd_;
   JitMap map_;
-  std::uint64_t read_bytes_ = 0;  ///< so much of the file has been looked at
-  std::string line_;              ///< the last line, as long as it has no newline
+  std::uint64_t read_bytes_ = 0;  ///< number of bytes read from the file
+  std::string line_;              ///< the last line, until its newline is read
   bool line_is_too_long_ = false;
   bool is_cut_ = false;
 };

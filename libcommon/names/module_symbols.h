@@ -1,4 +1,4 @@
-// The functions of one module (an executable or a shared library), with readable names.
+// Finds the functions of one module (an executable or a shared library), with readable names.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,16 +18,16 @@ namespace pe::names {
 /// Why an address has no name.
 enum class NoName {
   kMissing,         ///< no such file
-  kOtherBuildId,    ///< there is a file, but not the one that was recorded
-  kPermission,      ///< the file is not for us
+  kOtherBuildId,    ///< the file is not the recorded one
+  kPermission,      ///< we may not read the file
   kNotRegular,      ///< a folder, a FIFO, a device
   kUnreadable,      ///< an I/O error, or no descriptors left
   kNotElf,          ///< something else
-  kUnsupported,     ///< ELF of a kind that we do not read
-  kDamaged,         ///< ELF headers or symbol tables that make no sense
-  kNoSymbols,       ///< stripped but for what it exports, and no debug file has the rest
-  kOtherDebugFile,  ///< stripped, and a debug file that lies there is of another build or damaged
-  kNotCovered,      ///< there are symbols, but none here
+  kUnsupported,     ///< ELF of an unsupported kind
+  kDamaged,         ///< invalid ELF headers or symbol tables
+  kNoSymbols,       ///< stripped except for exported symbols, and no debug file has the rest
+  kOtherDebugFile,  ///< stripped, and its debug file belongs to another build or is damaged
+  kNotCovered,      ///< there are symbols, but none covers the address
 };
 
 struct FoundSymbol {
@@ -36,38 +36,39 @@ struct FoundSymbol {
   std::uint64_t offset;      ///< into the function, bytes
 };
 
-/// One module, opened once.  Its symbols are read at the first look-up, and a
-/// name is demangled at its first.
+/// One module, opened once.  The first look-up reads its symbols.  A symbol is
+/// demangled when it is first found.
 class ModuleSymbols {
  public:
-  /// Never throws: a file that cannot be used has no names, and why_unnamed() says why.
+  /// Never throws: an unusable file has no symbols, and why_unnamed() returns the reason.
   explicit ModuleSymbols(const std::string& path);
-  /// What objects::Image's functions made of a descriptor or of memory.
+  /// Accepts an image that objects::Image opened from a descriptor or from memory.
   explicit ModuleSymbols(objects::OpenResult opened);
-  /// The same, of the file `path`.  Where it is stripped, symbols come from its separate debug file
-  /// or its .gnu_debugdata as well.  `finder` must outlive it.
+  /// Does the same for the file `path`.  If it is stripped, symbols also come from its separate
+  /// debug file or its .gnu_debugdata.  `finder` must outlive the module.
   ModuleSymbols(objects::OpenResult opened, std::string path, objects::DebugFinder& finder);
 
-  /// The function that the byte at `file_offset` is in.
+  /// Finds the function that contains the byte at `file_offset`.
   std::optional<FoundSymbol> find(std::uint64_t file_offset);
-  /// The function at an address as linked.
+  /// Finds the function at a linked address.
   std::optional<FoundSymbol> find_svma(std::uint64_t svma);
 
-  /// Where that byte was linked to; nullopt if it is not loaded, or the file could not be opened.
+  /// Returns the linked address of that byte; nullopt if it is not loaded, or the file could not be
+  /// opened.
   [[nodiscard]] std::optional<std::uint64_t> svma_of(std::uint64_t file_offset) const noexcept;
-  /// Empty if there is none.
+  /// Returns the build id; empty if there is none.
   [[nodiscard]] Bytes build_id() const noexcept;
 
-  /// What it means if a look-up found nothing: the same for every address of
+  /// Returns why a look-up found nothing: the same for every address of
   /// this module, and normally kNotCovered if there are symbols at all.
   NoName why_unnamed();
 
   /// For unwinding and DWARF; nullptr if the file could not be opened.
   [[nodiscard]] const objects::Image* image() const noexcept { return image_ ? &*image_ : nullptr; }
 
-  /// Reads the symbols, then gives the file descriptor back: a system-wide
-  /// recording has more modules than a process may have open.  Names, addresses
-  /// and the build id stay; image() can no longer read contents.
+  /// Reads the symbols, then closes the file: a system-wide recording has more
+  /// modules than a process may have open files.  Symbols, addresses and the
+  /// build id stay; image() can no longer read contents.
   void release_file();
 
  private:
@@ -76,7 +77,7 @@ class ModuleSymbols {
 
   std::optional<objects::Image> image_;
   std::string path_;
-  objects::DebugFinder* finder_ = nullptr;  ///< none: the image alone
+  objects::DebugFinder* finder_ = nullptr;  ///< null: search only the image
   bool is_debug_file_refused_ = false;
   bool is_stripped_ = false;  ///< no full symbol table anywhere
   NoName open_failure_ = NoName::kNotCovered;

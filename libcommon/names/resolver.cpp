@@ -83,7 +83,7 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
   for (Function& function : functions)
     if (function.name.empty() && &function != &functions.back())
       function.name = "[unknown]";
-  Function& outermost = functions.back();  // its name in the symbol table is what all tools show
+  Function& outermost = functions.back();  // all tools show its name from the symbol table
   outermost.flags = flags;
   if (const auto found = module.symbols->find(file_offset))
     outermost.name = found->name;
@@ -94,8 +94,8 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
   return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
 }
 
-/// "libc.so.6+0x27210".  One frame a function, not one an instruction, where its beginning is
-/// known.
+/// Returns "libc.so.6+0x27210".  The offset is the start of the function, if that is known, so a
+/// function has one frame and not one for each instruction.
 std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
                                  std::uint64_t file_offset) const {
   const auto svma = module.symbols->svma_of(file_offset);
@@ -110,7 +110,7 @@ std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream
                      start.value_or(svma.value_or(file_offset)));
 }
 
-/// As debug information has them; empty if it does not say.
+/// Returns the functions from debug information; empty if it has none for `svma`.
 std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma) const {
   std::vector<Function> functions;
   if (!module.inlines)
@@ -132,7 +132,7 @@ std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma)
   return functions;
 }
 
-/// A file that was not found is looked for again where another process has it: the first may have
+/// Searches a missing file again through another process that maps it: the first process may have
 /// ended already.
 Resolver::Module& Resolver::module_of(std::uint32_t pid, const stream::Mapping& mapping) {
   auto& module = modules_[mapping.file];
@@ -196,7 +196,7 @@ void Resolver::expect_jit(std::uint32_t pid) {
     jit.root_of = static_cast<pid_t>(pid);
     jit.owner = status->effective_uid;
   } else {
-    // Nobody can tell any more whose the process was: only our own files are trusted.
+    // The owner of the ended process is unknown, so only our own files are trusted.
     jit.path = fmt::format("/tmp/perf-{}.map", pid);
     jit.owner = ::geteuid();
   }
@@ -239,8 +239,9 @@ void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
     jit.file->refresh(forget);
 }
 
-/// A record has the function's entry, and at most those of others; where the section would lie is
-/// not recorded, so it is put where the function's entry is about the function.
+/// A record has the function's entry, and perhaps entries of other functions.  The record lacks the
+/// address of its section.  So the section gets the address at which the function's entry covers
+/// the function.
 std::unique_ptr<unwind::UnwindTable> Resolver::table_of(const JitFrames& frames) {
   using unwind::CfiSection;
   const auto section_at = [&](std::uint64_t svma) {
@@ -305,7 +306,7 @@ Resolved Resolver::from_perf_map(Jit& jit, std::uint32_t pid, std::uint64_t avma
     auto opened = JitMapFile::open(jit.path, jit.owner, jit.root_of);
     if (std::holds_alternative<JitMapFailure>(opened) && jit.root_of != 0)
       opened =
-          JitMapFile::open(module, jit.owner);  // the process has ended, its file is still there
+          JitMapFile::open(module, jit.owner);  // the process has ended, but its file still exists
     if (auto* file = std::get_if<JitMapFile>(&opened))
       jit.file = std::make_unique<JitMapFile>(std::move(*file));
     else

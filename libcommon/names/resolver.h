@@ -1,8 +1,8 @@
-// From an address in a process, or in the kernel, to a name.
+// Resolves an address in a process, or in the kernel, to a symbol.
 //
-// Each module is opened once and its symbols are read when the first address
-// falls into it.  What cannot be read costs names, never the run.  A module is
-// a file, not a path: two containers may have different files of one path.
+// Each module is opened once, and its symbols are read for the first address in
+// it.  An unreadable file costs symbols, but never stops the run.  A module is
+// a file, not a path: two containers may have different files with one path.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -33,9 +33,9 @@
 
 namespace pe::names {
 
-/// What is told of each frame.
+/// The details that are reported for each frame.
 struct Detail {
-  bool inlined = true;  ///< functions inlined at its address, where debug information tells
+  bool inlined = true;  ///< functions inlined at its address, if debug information has them
   bool lines = false;   ///< source file and line
 };
 
@@ -43,39 +43,38 @@ struct Detail {
 struct Function {
   std::string name;         ///< "main", "libc.so.6+0x2a1b0", "[unknown]"
   std::uint32_t flags = 0;  ///< stream::SymbolFlags
-  std::string file = {};    ///< of its source; empty where not asked for, or not known
-  std::uint32_t line = 0;   ///< where control is in it; 0 likewise
+  std::string file = {};    ///< its source file; empty if not requested or not known
+  std::uint32_t line = 0;   ///< current line in it; 0 if not requested or not known
 };
 
-/// What stands at an address.  There is always something to show; `unnamed` tells when it is only a
-/// place.
+/// The functions at an address.  There is always at least one; `unnamed` shows whether its name is
+/// only a place.
 struct Resolved {
   std::vector<Function>
-      functions;  ///< the innermost inlined one first; the one that has a frame last
-  std::string
-      module;  ///< path of the file, "[kernel.kallsyms]", "[vdso]", or the perf map's or jitdump's
+      functions;       ///< the innermost inlined function first; the function with the frame last
+  std::string module;  ///< "[kernel.kallsyms]", "[vdso]", or path of the file, perf map or jitdump
   Unnamed unnamed;
 };
 
-/// Lines of symbol files that were not understood, or too many.
+/// The number of lines in symbol files that were malformed or exceeded a limit.
 struct SkippedLines {
   std::uint64_t perf_maps = 0;
   std::uint64_t kallsyms = 0;
-  std::uint64_t cut_perf_maps = 0;  ///< files that are too large: their end was not read
+  std::uint64_t cut_perf_maps = 0;  ///< files that are too large: their ends were not read
   std::uint64_t jit_dumps = 0;      ///< records
   std::uint64_t cut_jit_dumps = 0;
 };
 
-/// "3 lines of perf maps not understood", "1 perf map too large, the end not read", for the closing
-/// line; empty if there are none.
+/// Returns a text for the closing line such as "3 lines of perf maps not understood" or "1 perf map
+/// too large, the end not read"; empty if there are none.
 std::string describe(const SkippedLines& skipped);
 
 class Resolver {
  public:
   using Say = std::function<void(const std::string&)>;
 
-  /// `say` hears, once each, of what is missing for a whole class of frames.
-  /// `search`: where separate debug files are.
+  /// `say` receives a message, once for each reason, when a whole class of frames has no symbols.
+  /// `search` describes the places of separate debug files.
   explicit Resolver(Say say, Detail detail = {}, std::string kallsyms = "/proc/kallsyms",
                     objects::DebugSearch search = {})
       : say_(std::move(say)),
@@ -83,59 +82,60 @@ class Resolver {
         kallsyms_(std::move(kallsyms)),
         debug_files_(std::move(search)) {}
 
-  /// `mapping` is what was mapped at `avma`; null if nothing was.
+  /// `mapping` is the mapping at `avma`; null if nothing was mapped.
   Resolved user(std::uint32_t pid, std::uint64_t avma, const stream::Mapping* mapping);
 
-  /// `recorded_start` is where the recording's kernel begins; 0 if it does not say.
+  /// `recorded_start` is the start of the kernel in the recording; 0 if it is not recorded.
   Resolved kernel(std::uint64_t address, std::uint64_t recorded_start);
 
-  /// Code without a file was mapped into the process: whom its perf map must
-  /// belong to, and what it is called, is asked while the process is there.
+  /// Call this when code without a file was mapped into the process.  It finds the
+  /// owner and the path of the process's perf map while the process still exists.
   void expect_jit(std::uint32_t pid);
-  /// The process has mapped `path`: if that is a jitdump, its names count from now on.
+  /// Call this when the process has mapped `path`.  If that is a jitdump, its symbols are used from
+  /// now on.
   void expect_jit_dump(std::uint32_t pid, const std::string& path);
-  /// Brings the names of the process's jitdump to a moment, in CLOCK_MONOTONIC, and those of its
-  /// perf map to this one.  `on_change` hears of ranges that were asked about and are called
-  /// something else now.
+  /// Advances the symbols of the process's jitdump to `time_ns`, CLOCK_MONOTONIC, and those of its
+  /// perf map to the present.  `on_change` receives ranges with looked-up addresses whose symbols
+  /// have changed.
   void advance_jit(std::uint32_t pid, std::uint64_t time_ns, const OnCodeChange& on_change);
-  /// The unwind table of code made at run time, by avma, as the process's jitdump has it at the
-  /// moment reached; null if it has none.  Lives until the next call of this or advance_jit().
+  /// Returns the unwind table of the run-time code at `avma`, from the process's jitdump at the
+  /// time reached; null if it has none.  Valid until the next call of this or advance_jit().
   unwind::UnwindTable* jit_table(std::uint32_t pid, std::uint64_t avma);
-  /// Whether tables have changed since this was last asked.
+  /// Whether unwind tables have changed since the last call.
   bool has_other_jit_tables(std::uint32_t pid);
-  /// The number belongs to another program now.
+  /// Call this when another program has reused the PID.
   void forget_jit(std::uint32_t pid);
 
-  /// Files that were taken by their name alone: without a build id, and of another inode than the
-  /// one that was recorded.
+  /// Returns the number of files accepted by their path alone: no build id was recorded, and their
+  /// inode differs from the recorded one.
   [[nodiscard]] unsigned doubtful_files() const noexcept { return doubtful_files_; }
 
-  /// Has Go built the file of that path, as far as it was opened?
+  /// Did Go build the file with that path?  False if the file was not opened.
   [[nodiscard]] bool is_go(std::string_view path) const { return go_files_.contains(path); }
 
-  /// Of all that was read so far.
+  /// Returns the skipped lines of all files read so far.
   [[nodiscard]] SkippedLines skipped_lines() const;
 
  private:
   struct Module {
     std::unique_ptr<ModuleSymbols> symbols;
     std::unique_ptr<Inlines> inlines;              ///< null: not wanted, or no debug information
-    bool is_stripped = false;                      ///< but for what it exports
-    std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once it was asked for
+    bool is_stripped = false;                      ///< except for exported symbols
+    std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once needed
     bool is_library = false;
-    std::uint32_t tried_pid = 0;  ///< where it was last looked for
+    std::uint32_t tried_pid = 0;  ///< the process of the last attempt
     unsigned attempts = 0;
   };
   struct Jit {
     std::string path;   ///< of the perf map
-    pid_t root_of = 0;  ///< below whose root it is; 0: ours, for the process has ended
+    pid_t root_of = 0;  ///< process whose root it is below; 0: our root, the process has ended
     uid_t owner = 0;
     bool is_opened = false;
-    std::unique_ptr<JitMapFile> file;  ///< null: there is none that we may read
-    std::unique_ptr<JitDump> dump;     ///< the same
-    std::string dump_path;             ///< as the process calls it
+    std::unique_ptr<JitMapFile> file;  ///< null: there is no readable perf map
+    std::unique_ptr<JitDump> dump;     ///< null: there is no readable jitdump
+    std::string dump_path;             ///< path that the process uses
     std::set<std::uint64_t> asked;     ///< addresses looked up
-    /// By start of the function; null: the dump has none that can be read.
+    /// By start of the function; null: the dump has no readable table.
     std::map<std::uint64_t, std::unique_ptr<unwind::UnwindTable>> tables = {};
     bool has_other_tables = false;
   };
@@ -158,15 +158,14 @@ class Resolver {
   objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
   objects::DebugFinder debug_files_;  ///< must outlive modules_
   std::unordered_map<const stream::MappedFile*, std::shared_ptr<Module>> modules_;
-  std::unordered_map<std::string, std::shared_ptr<Module>> by_build_id_;  ///< those opened
-  unsigned refused_ = 0;  ///< files told of whose build id differs
+  std::unordered_map<std::string, std::shared_ptr<Module>> by_build_id_;  ///< opened modules
+  unsigned refused_ = 0;  ///< files refused because their build id differs
   unsigned doubtful_files_ = 0;
   std::set<std::string, std::less<>> go_files_;
   std::unordered_map<std::uint32_t, Jit> jits_;
-  SkippedLines skipped_of_forgotten_;  ///< of perf maps that are no longer in jits_
+  SkippedLines skipped_of_forgotten_;  ///< of perf maps and jitdumps that are no longer in jits_
   std::optional<stream::Kallsyms> kernel_;
-  std::optional<Unnamed>
-      kernel_missing_;  ///< why there is no kernel_, once load_kernel() was called
+  std::optional<Unnamed> kernel_missing_;  ///< why kernel_ is empty, once load_kernel() was called
 };
 
 }  // namespace pe::names

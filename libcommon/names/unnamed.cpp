@@ -124,7 +124,7 @@ namespace {
 
 constexpr double kLeastHiddenPercent = 1;
 
-/// Of the samples.
+/// Returns the percentage of all samples.
 double hidden_percent(std::uint64_t samples, const FrameCounts& counts) {
   constexpr double kPercent = 100;
   return kPercent * static_cast<double>(samples) /

@@ -1,4 +1,4 @@
-// Why a frame has no name: a value, to be counted and told.
+// Counts and reports why frames have no names.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,11 +15,11 @@
 namespace pe::names {
 
 enum class Unnamed : std::uint8_t {
-  kNone,          ///< it has one
+  kNone,          ///< the frame has a name
   kNotMapped,     ///< nothing was mapped at the address
-  kNoMap,         ///< code made at run time, and no perf map or jitdump that we may read
-  kNotInMap,      ///< one of these, but no entry
-  kNotWritten,    ///< a jitdump that is not written to its end
+  kNoMap,         ///< code made at run time, without a readable perf map or jitdump
+  kNotInMap,      ///< the perf map or jitdump has no entry
+  kNotWritten,    ///< the program has not written its jitdump to the end
   kKernelHidden,  ///< /proc/kallsyms is restricted or missing
   kOtherKernel,   ///< recorded under a kernel that is not running here
   kNotInKernel,   ///< no kernel symbol covers it
@@ -27,22 +27,22 @@ enum class Unnamed : std::uint8_t {
   kBuildIdDiffers,  ///< the file has been replaced since the recording
   kFileDenied,
   kFileUnusable,  ///< not ELF, damaged, not a regular file
-  kStripped,      ///< no symbols, or only those that it exports
-  kNotCovered,    ///< symbols, but none here
+  kStripped,      ///< the file has no symbols, or only exported ones
+  kNotCovered,    ///< the file has symbols, but none covers the address
 };
 inline constexpr std::size_t kUnnamedReasons = 14;
 
-/// "stripped of symbols", for the closing line.
+/// Returns a text such as "in files stripped of symbols", for the closing line.
 const char* describe(Unnamed reason);
 
 Unnamed reason_of(NoName why);
 
 using ByReason = std::array<std::uint64_t, kUnnamedReasons>;
 
-/// Frames, and those without a name by reason and by module.
+/// Counts all frames, and frames without a name by reason and by module.
 class FrameCounts {
  public:
-  /// The number under which frames of a module are counted.
+  /// Returns the number under which frames of a module are counted.
   std::uint32_t module_number(const std::string& module) {
     const auto [item, is_new] =
         numbers_.try_emplace(module, static_cast<std::uint32_t>(modules_.size()));
@@ -50,7 +50,7 @@ class FrameCounts {
       modules_.push_back({.name = &item->first});
     return item->second;
   }
-  /// The frames that are counted from now on are of another sample.
+  /// Starts a new sample: it has the frames counted from now on.
   void begin_sample() { ++samples_; }
   void count(Unnamed reason, std::uint32_t module) {
     ++frames_;
@@ -65,21 +65,21 @@ class FrameCounts {
     }
   }
 
-  /// How many frames of a module have no name for one reason.
+  /// The number of frames of a module that have no name for one reason.
   struct Row {
     std::string_view module;
     Unnamed reason;
     std::uint64_t frames;
   };
-  /// The largest first.
+  /// Returns the rows, the largest first.
   [[nodiscard]] std::vector<Row> rows() const;
 
-  /// A module, and how many samples have frames of it without a name.
+  /// A module, and the number of samples with frames of it without a name.
   struct Hiding {
     std::string_view module;
     std::uint64_t samples;
   };
-  /// The stripped files, or the jitdumps not written to their end, the largest first.
+  /// Returns the stripped files, or the jitdumps not written to their end, the largest first.
   [[nodiscard]] std::vector<Hiding> hiding(Unnamed reason) const;
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
 
@@ -91,8 +91,8 @@ class FrameCounts {
   struct Module {
     const std::string* name;  ///< in numbers_, whose nodes do not move
     ByReason by_reason = {};
-    std::uint64_t hidden_samples = 0;  ///< with a frame that has no name for one of hiding()
-    std::uint64_t last_hidden = 0;     ///< the last of them
+    std::uint64_t hidden_samples = 0;  ///< samples with a frame that hiding() would report
+    std::uint64_t last_hidden = 0;     ///< the number of the last of these samples
   };
   std::uint64_t frames_ = 0, samples_ = 0;
   ByReason by_reason_{};
@@ -100,19 +100,21 @@ class FrameCounts {
   std::vector<Module> modules_;
 };
 
-/// "120 of 4000 frames without a name (3.0 %): 100 stripped of symbols, 20 not mapped"; empty if
-/// all have one.
+/// Returns a line such as "120 of 4000 frames without a name (3.0 %): 100 in files stripped of
+/// symbols, 20 in files that are gone"; empty if all frames have a name.
 std::string describe(const FrameCounts& counts);
 
-/// A line for each of the stripped files that hide most names: its share of the samples, and how to
-/// get them.  `has_servers`: debuginfod servers have been asked.  `is_go`: whether Go has built it.
+/// Returns a line for each of the stripped files that hide most names: its share of the samples,
+/// and how to get its symbols.  `has_servers`: debuginfod servers were queried.  `is_go` returns
+/// whether Go built a file.
 std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
                                            const std::function<bool(std::string_view)>& is_go);
 
-/// A line for the jitdumps that are not written to their end; empty if that hides few names.
+/// Returns a line for the jitdumps that are not written to their end; empty if that hides few
+/// names.
 std::string describe_unwritten(const FrameCounts& counts);
 
-/// The lines of a table: frames, their share of all, module, reason.
+/// Returns the lines of a table: frames, their share of all frames, module, reason.
 std::vector<std::string> table(const FrameCounts& counts);
 
 }  // namespace pe::names

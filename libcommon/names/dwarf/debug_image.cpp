@@ -13,7 +13,7 @@
 namespace pe::names {
 namespace {
 
-/// Those that functions, inlined functions and lines are described by.
+/// The sections that describe functions, inlined functions and lines.
 constexpr std::string_view kWanted[] = {
     ".debug_abbrev", ".debug_addr", ".debug_info",     ".debug_line",        ".debug_line_str",
     ".debug_ranges", ".debug_str",  ".debug_rnglists", ".debug_str_offsets",
@@ -24,7 +24,7 @@ struct Wanted {
   std::uint64_t bytes = 0;  ///< together, uncompressed
 };
 
-/// nullopt if they do not fit the limit, or there is nothing to begin with.
+/// Returns nullopt if the sections do not fit the limit, or the image has none of them.
 std::optional<Wanted> find_wanted(const objects::Image& image, std::uint64_t limit_bytes) {
   Wanted wanted;
   for (const std::string_view name : kWanted) {
@@ -76,7 +76,7 @@ void DebugImageBuilder::align(std::size_t alignment) {
 
 DebugImage DebugImageBuilder::finish() {
   std::string names(1, '\0');
-  std::vector<Elf64_Shdr> headers(1);  // none has number 0
+  std::vector<Elf64_Shdr> headers(1);  // no section has number 0
   headers.reserve(image_.sections.size() + 2);
   const auto add_header = [&](std::string_view name, std::uint64_t offset, std::uint64_t bytes) {
     Elf64_Shdr header{};

@@ -1,9 +1,10 @@
-// The debug sections of an image, alone in a small ELF image of our own for libdw.
+// Copies the debug sections of an image into a small ELF image of our own for libdw.
 //
-// libdw trusts a file in ways that a hostile one can use: it maps it, reads strings to their
-// NUL wherever that is (elfutils 0.188 does, found by fuzzing), follows links to other files and
-// uncompresses whatever is announced.  Here every section is read and uncompressed with a limit,
-// what links elsewhere is left out, and zeros end it all.
+// libdw trusts a file in ways that a malicious file can exploit.  It maps the file and reads
+// strings to their NUL even beyond the end (elfutils 0.188 does, found by fuzzing).  It follows
+// links to other files and uncompresses sections of any announced size.  Here every section is read
+// and uncompressed with a limit, sections that link to other files are left out, and zeros end the
+// image.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace pe::names {
 
-/// Zeros that follow the image in memory, so that no string or number reaches over the end.
+/// Zeros that follow the image in memory, so that no string or number extends beyond the end.
 inline constexpr std::size_t kPaddingBytes = 64;
 
 struct DebugImage {
@@ -34,17 +35,17 @@ struct DebugImage {
   std::vector<Place> sections;
   std::uint16_t machine = 0;  ///< EM_...
 
-  /// The content of a section; empty if there is none of that name.
+  /// Returns the content of a section; empty if no section has that name.
   [[nodiscard]] Bytes section(std::string_view name) const noexcept;
 };
 
 class DebugImageBuilder {
  public:
-  /// `content_bytes` of sections will be added, about.
+  /// `content_bytes` is the approximate size of the sections that will be added.
   DebugImageBuilder(std::uint16_t machine, std::uint64_t content_bytes);
 
   void add(std::string_view name, Bytes content);
-  /// Call it once, after the last section.
+  /// Returns the image.  Call it once, after the last section.
   DebugImage finish();
 
  private:
@@ -53,14 +54,14 @@ class DebugImageBuilder {
   DebugImage image_;
 };
 
-/// Without bytes if there is no debug section, or if they exceed `limit_bytes` together.
-/// A section that cannot be read is left out.
+/// Returns an image without bytes if there is no debug section, or if all of them together exceed
+/// `limit_bytes`.  Leaves unreadable sections out.
 DebugImage make_debug_image(const objects::Image& image, std::uint64_t limit_bytes);
 
 /// libdw's handle on an image, and the image.
 class DwarfHandle {
  public:
-  /// An image without bytes, or that libdw refuses, makes an empty handle.
+  /// Makes an empty handle if the image has no bytes or libdw refuses it.
   explicit DwarfHandle(DebugImage image);
   DwarfHandle(const DwarfHandle&) = delete;
   DwarfHandle& operator=(const DwarfHandle&) = delete;

@@ -4,7 +4,7 @@
 namespace pe::names {
 namespace {
 
-/// `next` if it lies behind `die`, which is paid for.
+/// Returns `next` if it is after `die` and the budget covers the distance; spends that.
 std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next, Budget& budget) {
   const Dwarf_Off from = dwarf_dieoffset(&die);
   const Dwarf_Off to = dwarf_dieoffset(&next);

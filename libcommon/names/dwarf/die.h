@@ -1,4 +1,4 @@
-// Stepping through the tree of debugging information entries, forward only.
+// Walks the tree of debugging information entries, forward only.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace pe::names {
 
-/// What may still be spent: bytes of entries stepped over, and ranges looked at.
+/// The remaining cost that a walk may have: bytes of entries skipped, and ranges checked.
 class Budget {
  public:
   explicit Budget(std::uint64_t units) : left_(units) {}
-  /// false once it is used up.
+  /// Spends `units`; returns false once the budget is used up.
   bool spend(std::uint64_t units) {
     left_ = units < left_ ? left_ - units : 0;
     return left_ > 0;
@@ -26,21 +26,21 @@ class Budget {
   std::uint64_t left_;
 };
 
-/// The entry's first child; nullopt if there is none.
+/// Returns the entry's first child; nullopt if there is none.
 std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Budget& budget);
-/// The next entry with the same parent.  An entry can claim that its sibling lies
-/// before it: that ends the list.
+/// Returns the next entry with the same parent.  An invalid entry may claim that its sibling
+/// precedes it; this ends the list.
 std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Budget& budget);
 
-/// Calls `visit(low, high)` for each range of code of the entry that is not empty, until it
-/// returns false.
+/// Calls `visit(low, high)` for each non-empty code range of the entry, until `visit` returns
+/// false.
 template <typename Visit>
 void for_each_range(Dwarf_Die& die, Budget& budget, Visit&& visit) {
   Dwarf_Addr base = 0;
   Dwarf_Addr low = 0;
   Dwarf_Addr high = 0;
   std::ptrdiff_t at = 0;
-  // dwarf_ranges(3): a positive number to be passed on, 0 at the end, -1 for an error.
+  // dwarf_ranges(3) returns a positive number for the next call, 0 at the end, -1 for an error.
   while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0 && budget.spend(1))
     if (low < high && !visit(low, high))
       return;
@@ -49,9 +49,10 @@ void for_each_range(Dwarf_Die& die, Budget& budget, Visit&& visit) {
 /// Does the entry's code cover `address` (svma)?
 bool covers(Dwarf_Die& die, Dwarf_Addr address, Budget& budget);
 
-/// A string attribute, of the entry or the one that it is an instance of; empty if there is none.
+/// Returns a string attribute of the entry, or of its abstract origin or declaration; empty if
+/// there is none.
 std::string_view text_of(Dwarf_Die& die, unsigned attribute);
-/// A number of the entry itself; 0 if there is none.
+/// Returns a number attribute of the entry itself; 0 if there is none.
 std::uint64_t number_of(Dwarf_Die& die, unsigned attribute);
 
 }  // namespace pe::names

@@ -19,7 +19,7 @@ struct Range {
   Dwarf_Off entry;
 };
 
-/// Sorted, so that find() may search.
+/// A list of ranges; call sort() before find().
 class Ranges {
  public:
   void add(Range range) { ranges_.push_back(range); }
@@ -29,7 +29,7 @@ class Ranges {
     });
   }
   [[nodiscard]] bool is_empty() const { return ranges_.empty(); }
-  /// Of ranges that overlap, the one that begins last.
+  /// Returns the last range that starts at or before `address`, if it covers `address`.
   [[nodiscard]] const Range* find(Dwarf_Addr address) const {
     const auto behind =
         std::upper_bound(ranges_.begin(), ranges_.end(), address,
@@ -43,7 +43,7 @@ class Ranges {
   std::vector<Range> ranges_;
 };
 
-/// In relocatable files addresses are not final.
+/// Addresses in relocatable files are not final.
 bool is_linked(const objects::Image& image) { return image.type() != ET_REL; }
 
 bool may_hold_inlined(int tag) {
@@ -53,15 +53,15 @@ bool may_hold_inlined(int tag) {
 
 }  // namespace
 
-/// Which unit and function have code where.
+/// Maps addresses to units and functions.
 class Inlines::Units {
  public:
-  /// `alt`: what several images share (dwz(1)), may be without bytes.
+  /// `alt` is the file that several images share (dwz(1)); it may have no bytes.
   Units(DebugImage main, DebugImage alt, std::unique_ptr<SplitUnits> split)
       : main_(std::move(main)), alt_(std::move(alt)), split_units_(std::move(split)) {
     if (main_.get() == nullptr)
       return;
-    // Without it libdw would look for one, had the image a link.
+    // Otherwise libdw would search for an alternate file, if the image had a link to one.
     if (alt_.get() != nullptr)
       dwarf_setalt(main_.get(), alt_.get());
     list_units();
@@ -81,7 +81,7 @@ class Inlines::Units {
     Dwarf_Die function;
     if (function_range == nullptr ||
         dwarf_offdie(tree.dwarf, function_range->entry, &function) == nullptr) {
-      SourceFrame nameless;  // a thunk, which the compiler made up
+      SourceFrame nameless;  // a thunk that the compiler has generated
       set_line(unit, svma, nameless);
       return nameless.line > 0 ? std::vector{nameless} : std::vector<SourceFrame>{};
     }
@@ -92,11 +92,11 @@ class Inlines::Units {
   }
 
  private:
-  /// A unit's entries: where its skeleton is, or in a file of their own.
+  /// The entries of a unit: they are in the main image, or in a split file of their own.
   struct Tree {
     std::unique_ptr<DwarfHandle> split;
-    Dwarf* dwarf = nullptr;  ///< that has the entries
-    Dwarf_Addr bias = 0;     ///< addresses in it are less by that
+    Dwarf* dwarf = nullptr;  ///< handle of the image with the entries
+    Dwarf_Addr bias = 0;     ///< subtracted from all addresses in that image
     Dwarf_Addr address_mask = ~Dwarf_Addr{0};
     Ranges functions;
   };
@@ -162,7 +162,7 @@ class Inlines::Units {
     functions.sort();
   }
 
-  /// Outermost first, the last one without line.
+  /// Returns the outermost function first.  The last frame has no line yet.
   std::vector<SourceFrame> frames_at(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr svma) {
     std::vector<SourceFrame> frames{named(function)};
     Budget budget(kMaxStepsOfLookup);
@@ -204,7 +204,7 @@ class Inlines::Units {
     return frame;
   }
 
-  /// Control is in the caller where it called what was inlined.
+  /// Sets the caller's line to that of the inlined call.
   static void set_call_site(Dwarf_Die& unit, Dwarf_Die& inlined, SourceFrame& caller) {
     constexpr std::uint64_t kMaxLine = std::numeric_limits<std::uint32_t>::max();
     caller.line =
@@ -223,7 +223,7 @@ class Inlines::Units {
 
   DwarfHandle main_;
   DwarfHandle alt_;
-  std::unique_ptr<SplitUnits> split_units_;  ///< none: units of other files are not looked for
+  std::unique_ptr<SplitUnits> split_units_;  ///< null: do not search units in other files
   SkeletonParts skeleton_parts_;
   std::size_t missing_split_units_ = 0;
   Budget budget_{kMaxSteps};

@@ -30,7 +30,8 @@ bool is_cplusplus(Dwarf_Die& unit) {
   }
 }
 
-/// From code to what it is an instance of, and from a definition to its declaration.
+/// Follows the links from an instance to its abstract origin, and from a definition to its
+/// declaration.
 Dwarf_Die declaration_of(Dwarf_Die entry) {
   constexpr int kMaxSteps = 16;
   for (int step = 0; step < kMaxSteps; ++step) {
@@ -45,7 +46,7 @@ Dwarf_Die declaration_of(Dwarf_Die entry) {
   return entry;
 }
 
-/// As demanglers call it, around `inner`; empty for a block.
+/// Returns the name that demanglers give to the scope around `inner`; empty for a block.
 std::string_view name_of(Dwarf_Die& scope, std::string_view inner) {
   const std::string_view name = text_of(scope, DW_AT_name);
   if (!name.empty() || dwarf_tag(&scope) == DW_TAG_lexical_block)
@@ -78,11 +79,11 @@ std::optional<Dwarf_Off> Scopes::around(Dwarf_Off entry) const {
 void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction& on_function) {
   struct Step {
     Dwarf_Die entry;
-    std::uint32_t scope;  // that it is; kNone: it is none, or was not entered
+    std::uint32_t scope;  // its number; kNone: not a scope, or not entered
   };
   Scopes& scopes = scopes_[unit.addr];
   scopes = {};
-  std::vector<Step> path;  // where the walk is on each level
+  std::vector<Step> path;  // the current entry of each level
   std::optional<Dwarf_Die> at = first_child(unit, budget);
   while (at || !path.empty()) {
     if (!at) {

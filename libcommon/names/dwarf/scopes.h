@@ -1,9 +1,9 @@
-// What a function is called in full: "pe::(anonymous namespace)::helper".
+// Builds the full name of a function: "pe::(anonymous namespace)::helper".
 //
-// Functions of one file only (static, or in an anonymous namespace) have no linkage name, which
-// would tell, so that the namespaces, classes and functions around their declaration must.  libdw
-// does not say what an entry stands in; where scopes begin and end is noted when the functions of a
-// unit are listed.
+// Functions that are local to a file (static, or in an anonymous namespace) have no linkage name
+// with their full name.  So the full name comes from the namespaces, classes and functions around
+// their declaration.  libdw does not report the scope of an entry.  So we record the start and end
+// of each scope when we list the functions of a unit.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,11 +26,11 @@ class Scopes {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  /// Begins one in `parent`, or kNone; returns its number.
+  /// Starts a scope in `parent`, which may be kNone; returns its number.
   std::uint32_t open(Dwarf_Off entry, std::uint32_t parent);
-  /// The next entry that is not in it; a scope that is not closed ends with its parent.
+  /// Ends a scope at `end`, the next entry outside of it.  An unclosed scope ends with its parent.
   void close(std::uint32_t scope, Dwarf_Off end) { scopes_[scope].end = end; }
-  /// The entry of the innermost scope that `entry` stands in; nullopt: in none.
+  /// Returns the entry of the innermost scope around `entry`; nullopt if there is none.
   [[nodiscard]] std::optional<Dwarf_Off> around(Dwarf_Off entry) const;
 
  private:
@@ -45,11 +45,12 @@ class FullNames {
  public:
   using OnFunction = std::function<void(Dwarf_Die&)>;
 
-  /// Calls `on_function` for each function of a unit: they may stand in namespaces, classes and
-  /// each other.
+  /// Calls `on_function` for each function of a unit, also for those in namespaces, classes and
+  /// other functions.
   void list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction& on_function);
 
-  /// With what it stands in, where the unit is of C++; the view lives as long as this.
+  /// Returns the name of a function, with its scopes if the unit is C++.  The view lives as long as
+  /// this object.
   std::string_view of(Dwarf_Die& function, Budget& budget);
 
  private:
@@ -57,7 +58,7 @@ class FullNames {
   std::string full_name(Dwarf_Die declaration, Budget& budget);
   std::optional<Dwarf_Die> around(Dwarf_Die& entry, Budget& budget);
 
-  // By where the unit's, the function's entry is in memory: they may be of several files.
+  // The key is the place of the entry in memory, because units may be in several files.
   std::unordered_map<const void*, Scopes> scopes_;
   std::unordered_map<const void*, std::string> names_;
 };

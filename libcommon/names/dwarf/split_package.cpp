@@ -56,7 +56,7 @@ SplitPackage::SplitPackage(objects::Image image, std::uint64_t limit_bytes)
 void SplitPackage::read_header() {
   if (index_.size() < kHeaderBytes)
     return;
-  constexpr std::uint32_t kVersionMask = 0xffff;  // behind it is padding in version 5
+  constexpr std::uint32_t kVersionMask = 0xffff;  // padding follows it in version 5
   version_ = u32_at(index_, 0) & kVersionMask;
   columns_ = u32_at(index_, 4);
   units_ = u32_at(index_, 8);
@@ -137,7 +137,7 @@ std::optional<SplitSections> SplitPackage::find(std::uint64_t unit_id,
     into = std::move(*bytes);
     return true;
   };
-  // Column 8 is something else in version 2, which has no range lists.
+  // Column 8 has another meaning in version 2, which has no range lists.
   const bool is_complete = fill(unit.info, kNames[0], kInfo) &&
                            fill(unit.abbrev, kNames[1], kAbbrev) &&
                            fill(unit.str_offsets, kNames[2], kStrOffsets) &&
@@ -148,7 +148,8 @@ std::optional<SplitSections> SplitPackage::find(std::uint64_t unit_id,
 
 bool compact_strings(SplitSections& sections, Bytes strings, unsigned version,
                      std::uint64_t limit_bytes) {
-  constexpr std::uint32_t kIs64Bit = 0xffffffff;  // as a length: 64-bit DWARF, which is not made
+  constexpr std::uint32_t kIs64Bit =
+      0xffffffff;  // this length marks 64-bit DWARF, which is unsupported
   std::size_t at = 0;
   if (version >= 5) {  // u32 length, u16 version, u16 padding
     constexpr std::size_t kOffsetsHeaderBytes = 8;
@@ -159,7 +160,7 @@ bool compact_strings(SplitSections& sections, Bytes strings, unsigned version,
     at = kOffsetsHeaderBytes;
   }
   sections.str.assign(1, std::byte{0});
-  std::unordered_map<std::uint32_t, std::uint32_t> places;  // where a string was, and is
+  std::unordered_map<std::uint32_t, std::uint32_t> places;  // old offset -> new offset
   for (; at + sizeof(std::uint32_t) <= sections.str_offsets.size(); at += sizeof(std::uint32_t)) {
     const std::uint32_t old = u32_at(sections.str_offsets, at);
     const auto [place, is_new] = places.try_emplace(old, 0);

@@ -1,9 +1,11 @@
-// A DWARF package (.dwp): the split units of a program, joined in one file.  Private to dwarf/.
+// Reads a DWARF package (.dwp): the split units of a program, joined in one file.  Private to
+// dwarf/.
 //
-// .debug_cu_index: {u32 version, u32 columns, u32 units, u32 slots}, a hash table of `slots` u64
-// unit ids and as many u32 rows (0: free), a u32 section kind for each column, then `units` rows of
-// u32 offsets and as many of u32 sizes.  Version 5 has a u16 and padding where 2, the
-// extension to DWARF 4, has a u32; they number the sections alike as far as we need them.
+// .debug_cu_index starts with {u32 version, u32 columns, u32 units, u32 slots}.  A hash table
+// follows: `slots` u64 unit ids and `slots` u32 rows (0: free).  Then come a u32 section kind for
+// each column, `units` rows of u32 offsets and `units` rows of u32 sizes.  Version 2 is the
+// extension to DWARF 4.  Its version is a u32; version 5 has a u16 and padding instead.  Both
+// number the sections that we need alike.
 // Source: DWARF 5, 7.3.5 "DWARF Package Files"; the GNU wiki's DebugFissionDWP for version 2.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -30,11 +32,11 @@ struct SplitSections {
 
 class SplitPackage {
  public:
-  /// Reads the index and the strings; the rest is read unit by unit.  Sections that do not fit
-  /// `limit_bytes` are taken for missing.
+  /// Reads the index, the strings and compressed sections; the rest is read unit by unit.  Sections
+  /// that do not fit `limit_bytes` are treated as missing.
   SplitPackage(objects::Image image, std::uint64_t limit_bytes);
 
-  /// nullopt if the unit is not there, or the package damaged, or it exceeds `limit_bytes`.
+  /// Returns nullopt if the unit is missing or exceeds `limit_bytes`, or the package is damaged.
   std::optional<SplitSections> find(std::uint64_t unit_id, std::uint64_t limit_bytes) const;
 
  private:
@@ -50,13 +52,14 @@ class SplitPackage {
 
   objects::Image image_;
   std::vector<std::byte> index_, strings_;
-  /// Sections that are compressed, which have no parts before they are read as a whole.
+  /// Compressed sections: they must be uncompressed as a whole before parts of them can be read.
   std::map<std::string_view, std::vector<std::byte>> uncompressed_;
   std::uint32_t version_ = 0, columns_ = 0, units_ = 0, slots_ = 0;
 };
 
-/// Makes `sections.str` hold only what `sections.str_offsets` names among `strings`, and corrects
-/// the offsets.  `version` is that of the unit; false if that takes more than `limit_bytes`.
+/// Copies the strings to which `sections.str_offsets` refers from `strings` to `sections.str`, and
+/// corrects the offsets.  `version` is that of the unit.  False if the strings take more than
+/// `limit_bytes`, or `sections.str_offsets` is malformed.
 bool compact_strings(SplitSections& sections, Bytes strings, unsigned version,
                      std::uint64_t limit_bytes);
 

@@ -14,7 +14,7 @@
 namespace pe::names {
 namespace {
 
-/// Of sections of that name, which may be several: units of types have their own.
+/// Joins all sections of that name.  There may be several, because type units have their own.
 std::vector<std::byte> sections_of(const objects::Image& image, std::string_view name,
                                    std::uint64_t& left_bytes) {
   std::vector<std::byte> all;
@@ -37,7 +37,7 @@ Bytes between(Bytes bytes, std::uint64_t begin, std::uint64_t end) {
              : Bytes();
 }
 
-/// Addresses, each less by `bias`.
+/// Copies addresses and subtracts `bias` from each.
 template <typename Address>
 std::vector<std::byte> rebased_addresses(Bytes bytes, std::uint64_t bias) {
   std::vector<std::byte> rebased(bytes.begin(), bytes.end());
@@ -50,8 +50,8 @@ std::vector<std::byte> rebased_addresses(Bytes bytes, std::uint64_t bias) {
   return rebased;
 }
 
-/// Pairs relative to the unit stay; where one says what the next are relative to (its first number
-/// is the largest there is), that is less by `bias`.
+/// Copies range pairs.  Pairs relative to the unit stay.  A pair whose first number is the largest
+/// possible sets the base of the pairs after it: `bias` is subtracted from that base.
 template <typename Address>
 std::vector<std::byte> rebased_ranges(Bytes bytes, std::uint64_t bias) {
   std::vector<std::byte> rebased(bytes.begin(), bytes.end());
@@ -101,7 +101,7 @@ std::optional<Skeleton> skeleton_of(Dwarf_Die& unit) {
   skeleton.folder = text_of_unit(unit, DW_AT_comp_dir, 0);
   Dwarf_Half version = 0;
   std::uint8_t address_bytes = 0;
-  // Whoever asks for the split unit (the fifth argument) makes libdw open files.
+  // A request for the split unit (the fifth argument) would make libdw open files.
   if (dwarf_cu_info(unit.cu, &version, nullptr, nullptr, nullptr, &skeleton.unit_id, &address_bytes,
                     nullptr) != 0)
     return std::nullopt;
