@@ -10,7 +10,7 @@
 namespace pe::folded {
 namespace {
 
-/// Digits after the point, as billionths; nullopt if one is not a digit.
+/// Converts the digits after the point to billionths; nullopt if one is not a digit.
 std::optional<std::uint32_t> parse_fraction(std::string_view digits) {
   std::uint32_t value = 0;
   std::uint32_t place = Count::kOne;

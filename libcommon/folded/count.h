@@ -14,7 +14,7 @@
 
 namespace pe::folded {
 
-/// In the unit that the producer chose: samples, bytes, microseconds.
+/// A count in the unit that the producer chose: samples, bytes, microseconds.
 struct Count {
   static constexpr std::uint32_t kOne = 1'000'000'000;  ///< billionths in 1
 
@@ -32,7 +32,7 @@ struct Count {
     return {std::numeric_limits<std::uint64_t>::max(), kOne - 1};
   }
 
-  /// How far this is above `other`, or, negative, below it.
+  /// Returns the difference *this - `other`; negative if `other` is larger.
   [[nodiscard]] double minus(Count other) const noexcept {
     const bool is_less = *this < other;
     const Count& high = is_less ? other : *this;
@@ -43,7 +43,7 @@ struct Count {
     return is_less ? -distance : distance;
   }
 
-  /// Adds `other`; false, and *this is max(), if the sum does not fit.
+  /// Adds `other`.  If the sum does not fit, returns false and sets *this to max().
   [[nodiscard]] bool add(Count other) noexcept {
     const std::uint32_t fraction = billionths + other.billionths;
     const bool carry = fraction >= kOne;
@@ -59,14 +59,14 @@ struct Count {
   }
 };
 
-/// "12", "12." or "12.5"; decimals after the ninth are dropped.  nullopt for
-/// anything else, also for what does not fit 64 bits.
+/// Parses "12", "12." or "12.5"; drops decimals after the ninth.  nullopt for
+/// anything else, and for numbers that do not fit 64 bits.
 std::optional<Count> parse_count(std::string_view text);
 
 /// `count` multiplied by `factor`; nullopt if that does not fit.
 std::optional<Count> times(Count count, std::uint64_t factor);
 
-/// The shortest text that parse_count() turns back into `count`.
+/// Appends the shortest text that parse_count() turns back into `count`.
 void append_count(std::string& out, Count count);
 inline std::string to_text(Count count) {
   std::string text;

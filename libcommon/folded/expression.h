@@ -1,7 +1,7 @@
-// One regular expression, searched for in names.
+// One regular expression that is searched for in frame names.
 //
-// The syntax is RE2's (https://github.com/google/re2/wiki/Syntax): matching takes time in
-// proportion to the text and no stack, whatever the expression and however hostile the name.
+// The syntax is RE2's (https://github.com/google/re2/wiki/Syntax).  RE2 matches in time
+// proportional to the text and without recursion, even for malicious expressions and names.
 // std::regex recurses over the text, and backtracking engines take exponential time.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -20,7 +20,7 @@ namespace pe::folded {
 
 class Expression {
  public:
-  /// nullopt, and the reason in `why`, if `text` is not a regular expression.
+  /// If `text` is not a regular expression, returns nullopt and sets `why` to the reason.
   static std::optional<Expression> parse(std::string_view text, std::string& why);
   Expression(const Expression&) = delete;
   Expression& operator=(const Expression&) = delete;
@@ -28,9 +28,10 @@ class Expression {
   Expression& operator=(Expression&&) noexcept;
   ~Expression();
 
-  /// How large its program is, in instructions: what it takes to keep, and in memory to match.
+  /// Returns the size of the compiled program in instructions: a measure of the memory that it
+  /// takes, stored and while matching.
   [[nodiscard]] std::size_t size() const;
-  /// Anywhere in `text`?
+  /// Does the expression match anywhere in `text`?
   [[nodiscard]] bool matches(std::string_view text) const;
 
  private:

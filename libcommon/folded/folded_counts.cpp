@@ -8,7 +8,7 @@
 namespace pe::folded {
 namespace {
 
-/// One multiplication for two frames, folded to 64 bits (the mixing step of wyhash).
+/// Hashes two frames with each multiplication, folded to 64 bits (the mixing step of wyhash).
 std::size_t hash_of(std::span<const FrameId> frames) {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
   std::uint64_t hash = frames.size() * kOdd;
@@ -21,13 +21,13 @@ std::size_t hash_of(std::span<const FrameId> frames) {
   return hash;
 }
 
-/// How many frames from the root on two stacks have in common.
+/// Counts the frames that two stacks have in common, from the root on.
 std::size_t common_frames(std::span<const FrameId> a, std::span<const FrameId> b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
                                   a.begin());
 }
 
-/// The lines of a text that is sorted, each made from the one before it.
+/// Writes sorted lines.  Builds the text of each stack from that of the line before.
 class LineWriter {
  public:
   LineWriter(const FrameTable& table, Output& out) : table_(table), out_(out) {}
@@ -52,7 +52,7 @@ class LineWriter {
   }
 
  private:
-  /// Cuts the stack at hand down to its first `count` frames.
+  /// Cuts the current stack down to its first `count` frames.
   void keep(std::size_t count) {
     last_.resize(count);
     ends_.resize(count);
@@ -62,15 +62,15 @@ class LineWriter {
   const FrameTable& table_;
   Output& out_;
   std::vector<FrameId> last_;      ///< frames of stack_
-  std::vector<std::size_t> ends_;  ///< where each of them ends in it
+  std::vector<std::size_t> ends_;  ///< the end of each frame in stack_
   std::string stack_;
   std::string block_;
 };
 
-/// Orders frames as they stand in a line: followed by a ';', or at its end.
+/// Orders frames as they appear in a line: followed by a ';', or at the end.
 ///
-/// No frame's text holds a ';', so none of those pieces is the beginning of
-/// another, and stacks compare like their texts if they are compared piece by piece.
+/// No frame's text holds a ';', so no frame with its terminator is a prefix of
+/// another.  Comparing stacks frame by frame thus gives the order of their texts.
 class TokenRanks {
  public:
   explicit TokenRanks(const FrameTable& table) : ranks_(2 * table.size()) {
@@ -83,7 +83,8 @@ class TokenRanks {
     for (std::uint32_t rank = 0; rank < tokens.size(); ++rank)
       ranks_[tokens[rank]] = rank;
   }
-  /// Two different stacks differ at a depth that both have.
+  /// Returns the rank of the frame at `depth`.  Two different stacks differ at a depth that both
+  /// have.
   [[nodiscard]] std::uint32_t at(std::span<const FrameId> frames, std::size_t depth) const {
     return ranks_[2 * std::size_t{frames[depth]} + (depth + 1 == frames.size() ? 1 : 0)];
   }
@@ -110,11 +111,11 @@ class TokenRanks {
 };
 
 struct Item {
-  std::uint32_t rank;   ///< at the depth at hand
-  std::uint32_t stack;  ///< its index
+  std::uint32_t rank;   ///< of the frame at the current depth
+  std::uint32_t stack;  ///< index of the stack
 };
 
-/// Items that agree in everything above `depth`.
+/// Items whose frames above `depth` are all equal.
 struct Range {
   std::size_t begin, end;
   std::size_t depth;
@@ -157,16 +158,15 @@ void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor)
     const std::uint64_t all = stack.count.whole;
     const std::uint64_t rest = all % divisor;
     Count count{.whole = all / divisor + (rest >= divisor - rest ? 1 : 0)};
-    if (count.whole == 0)  // what there was is not to vanish, nor to become many times more
+    if (count.whole == 0)  // a small count must neither vanish nor grow to 1
       count.billionths = static_cast<std::uint32_t>(rest * Count::kOne / divisor);
     add(other.frames_of(stack), count);
   }
   saturated_ = saturated_ || other.saturated_;
 }
 
-/// What stands at one depth of each stack is looked at once; stacks that agree there
-/// are sorted by what lies deeper.  A list of ranges stands in for recursion, which
-/// could go as deep as a stack of the input.
+/// Sorts by the frame at one depth, then sorts each range of equal frames by the next depth.
+/// A list of ranges replaces recursion, which could go as deep as a stack of the input.
 std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
   const TokenRanks ranks(frame_table_);
   std::vector<Item> items;
@@ -180,7 +180,7 @@ std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
     const auto part = std::span(items).subspan(range.begin, range.end - range.begin);
     for (Item& item : part)
       item.rank = ranks.at(frames_of(stacks_[item.stack]), range.depth);
-    if (!std::ranges::is_sorted(part, {}, &Item::rank))  // most have the same frame there
+    if (!std::ranges::is_sorted(part, {}, &Item::rank))  // most stacks have the same frame here
       std::ranges::sort(part, {}, &Item::rank);
     for (std::size_t begin = 0, end = 0; begin < part.size(); begin = end) {
       while (end < part.size() && part[end].rank == part[begin].rank)

@@ -1,9 +1,9 @@
-// Folded stacks added up: equal stacks become one line.
+// Adds up folded stacks: equal stacks become one line.
 //
-// A stack is kept as a list of frame numbers.  Its text is made when it is
-// written: a recording has a few thousand frames but a hundred megabytes of
-// stacks, and hashing and comparing those took most of stackfold's time.
-// Cost: 120 ns to add a stack of 23 frames that is one of 10,000 seen before.
+// A stack is stored as a list of frame numbers and becomes text when it is
+// written.  A recording has a few thousand frames but a hundred megabytes of
+// stacks; hashing and comparing their texts took most of stackfold's time.
+// Cost: 120 ns to add a stack of 23 frames that is one of 10,000 known stacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace pe::folded {
 
-/// Stack -> sum of its counts.
+/// Maps each stack to the sum of its counts.
 class FoldedCounts {
  public:
   /// `frames` numbers the frames and must outlive this; several FoldedCounts may share it.
@@ -34,16 +34,16 @@ class FoldedCounts {
 
   /// Adds to the stack `frames`, root first.  A sum that does not fit stays at Count::max().
   void add(std::span<const FrameId> frames, Count count);
-  /// The same for frames joined by ';', of which it keeps a copy.
+  /// Does the same for frames joined by ';'.  Keeps a copy of each new frame.
   void add(std::string_view stack, Count count);
-  /// Adds every stack of `other`, which shares the frame table, its count divided by
-  /// `divisor` and rounded to a whole number.
+  /// Adds every stack of `other`, which shares the frame table, with its count divided by
+  /// `divisor`.  The quotient is rounded to a whole number unless it is below 1/2.
   void add_divided(const FoldedCounts& other, std::uint64_t divisor);
 
   [[nodiscard]] FrameTable& frames() const noexcept { return frame_table_; }
   [[nodiscard]] std::size_t size() const noexcept { return stacks_.size(); }
   [[nodiscard]] bool empty() const noexcept { return stacks_.empty(); }
-  /// Did some sum not fit?
+  /// Did a sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
   /// Calls `visit(frames, count)` for every stack, root first, in the order of their first add().
@@ -88,10 +88,10 @@ class FoldedCounts {
   [[nodiscard]] std::vector<Index> sorted() const;
 
   FrameTable& frame_table_;
-  std::vector<FrameId> frames_;  ///< of all stacks, one behind the other
+  std::vector<FrameId> frames_;  ///< of all stacks, one after the other
   std::vector<Stack> stacks_;
   boost::unordered_flat_set<Index, Hash, Equal> index_;
-  std::vector<FrameId> split_;  ///< the frames of the text at hand
+  std::vector<FrameId> split_;  ///< the frames of the text being added
   bool saturated_ = false;
 };
 

@@ -9,12 +9,12 @@
 namespace pe::folded {
 namespace {
 
-/// What \s is in a perl regular expression, within a line.
+/// Matches \s of a perl regular expression, within a line.
 constexpr bool is_perl_blank(char c) { return is_blank(c) || (c >= '\v' && c <= '\r'); }
 
-/// The number at the end of `line` and the blanks around it are cut off.
+/// Cuts the number at the end of `line`, and the blanks around it, off.
 std::optional<Count> cut_count(std::string_view& line) {
-  // By hand from the end: a stack has hundreds of bytes, the count a few, and
+  // The loops scan from the end because a stack has hundreds of bytes and the count a few;
   // find_last_of() is several times slower.
   std::size_t end = line.size();
   while (end > 0 && (is_blank(line[end - 1]) || line[end - 1] == '\r'))
@@ -37,7 +37,7 @@ std::optional<Count> cut_count(std::string_view& line) {
   return count;
 }
 
-/// The same for a number at the very end with one blank before it.
+/// Does the same for a number at the very end with one blank before it.
 std::optional<Count> cut_perl_count(std::string_view& line) {
   std::size_t digits = line.size();
   while (digits > 0 && !is_perl_blank(line[digits - 1]))
@@ -78,7 +78,7 @@ bool has_two_columns(std::string_view text) {
 }
 
 bool looks_folded(std::string_view text) {
-  constexpr std::size_t kMostOthers = 10;  // one line in so many
+  constexpr std::size_t kMostOthers = 10;  // at most one line in 10 may be something else
   std::size_t lines = 0;
   std::size_t others = 0;
   while (!text.empty()) {

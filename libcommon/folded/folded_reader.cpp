@@ -9,7 +9,7 @@
 namespace pe::folded {
 namespace {
 
-// What decides about the columns: some hundred lines.
+// The start of the first file, some hundred lines, decides the number of columns.
 constexpr std::size_t kLookBytes = 64UL * 1024;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Folded lines out of files, read in order.
+// Reads folded lines from files, in order.
 //
-// A line that is not "stack count" is stepped over and counted; the first one
-// is kept for the closing message.
+// The reader skips and counts each line that is not "stack count".  It keeps the
+// first one for the closing message.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,27 +15,27 @@
 
 namespace pe::folded {
 
-/// The lines that were stepped over.
+/// The lines that were skipped.
 struct MalformedLines {
   std::uint64_t count = 0;
   std::string first;  ///< "FILE:LINE: 'text'", shortened and safe to print; of the first one
 
-  bool is_two_columns = false;  ///< the others have two counts
-  bool has_blank = false;       ///< was there a line of nothing but blanks?  Not counted.
+  bool is_two_columns = false;  ///< well-formed lines have two counts
+  bool has_blank = false;       ///< was there a line of only blanks?  Such lines are not counted.
 
-  /// "ignored 2 lines that are not \"stack count\"; first: FILE:LINE: 'text'".
+  /// Returns "ignored 2 lines that are not \"stack count\"; first: FILE:LINE: 'text'".
   [[nodiscard]] std::string describe() const;
 };
 
 class FoldedReader {
  public:
   /// `files` must outlive the reader; "-" is `stdin_fd`.  Without `columns`, the
-  /// beginning of the first file decides whether lines have one count or two.
+  /// start of the first file decides whether lines have one count or two.
   FoldedReader(std::span<const std::string> files, int stdin_fd,
                std::optional<Columns> columns = Columns::kOne)
       : files_(files), stdin_fd_(stdin_fd), columns_(columns) {}
 
-  /// Reads one input that is open already.
+  /// Reads one input that is already open.
   explicit FoldedReader(Input input) : stdin_fd_(-1), input_(std::move(input)) {
     lines_.emplace(*input_);
   }
@@ -45,25 +45,25 @@ class FoldedReader {
   FoldedReader& operator=(FoldedReader&&) = delete;
   ~FoldedReader() = default;
 
-  /// The next well-formed line of all files, or nullopt after the last.  The
-  /// view dies with the next call.  Throws Error if a file cannot be read.
+  /// Returns the next well-formed line of all files, or nullopt after the last.  The
+  /// view is valid until the next call.  Throws Error if a file cannot be read.
   std::optional<FoldedLine> next();
 
-  /// "FILE:LINE" of the line at hand.
+  /// Returns "FILE:LINE" of the current line.
   [[nodiscard]] std::string place() const;
 
-  /// What was stepped over so far.  Lines of nothing but blanks do not count.
+  /// Returns the lines skipped so far.  Lines of only blanks are not counted.
   [[nodiscard]] const MalformedLines& malformed() const noexcept { return malformed_; }
 
-  /// "FILE:LINE" of a last line that had no newline; empty if there was none so far.  What our
-  /// tools write ends in one, so that it was cut, perhaps within the count.
+  /// Returns "FILE:LINE" of the first last line without a newline; empty if there was none so far.
+  /// Our tools end each line with a newline, so that line was cut, perhaps within the count.
   [[nodiscard]] const std::string& cut_line() const noexcept { return cut_line_; }
 
  private:
   bool open_next_file();
   void note_malformed(std::string_view line);
 
-  std::span<const std::string> files_;  ///< those not yet opened
+  std::span<const std::string> files_;  ///< files not yet opened
   int stdin_fd_;
   std::optional<Columns> columns_ = Columns::kOne;
   std::optional<Input> input_;

@@ -1,6 +1,6 @@
-// Frames whose text matches one of several regular expressions.
+// Finds frames whose text matches one of several regular expressions.
 //
-// Each frame is matched once, however many stacks it is in.
+// Each frame is matched only once, even if it is in many stacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,12 +16,12 @@ namespace pe::folded {
 
 class FramePattern {
  public:
-  /// Matches where any of `expressions` does, anywhere in the text; none of them: never.
-  /// Throws UsageError("--include: ...") for option "include".
+  /// Matches a frame if any of `expressions` matches anywhere in its text; without expressions,
+  /// never.  Throws UsageError("--include: ...") for option "include".
   FramePattern(const std::string& option, std::span<const std::string> expressions);
 
   [[nodiscard]] bool is_empty() const noexcept { return expressions_.empty(); }
-  /// Does the text of `frame` match?  Always ask with the same table.
+  /// Does the text of `frame` match?  All calls must use the same table.
   bool matches(FrameId frame, const FrameTable& table);
   bool matches_any(std::span<const FrameId> frames, const FrameTable& table);
 

@@ -20,7 +20,7 @@ constexpr bool is_name_character(char c) {
   return is_word(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// "_[k]" and its like at the end.
+/// Returns a mark such as "_[k]" at the end of `name`; empty if there is none.
 std::string_view mark_of(std::string_view name) {
   constexpr std::size_t kSize = 4;
   if (name.size() <= kSize)
@@ -36,7 +36,7 @@ bool cut_end(std::string_view& name, std::string_view end) {
   return true;
 }
 
-/// Cuts ".cold" or ".isra.0": a word that compilers use, perhaps with a number.
+/// Cuts ".cold" or ".isra.0" off: a word that compilers use, perhaps with a number.
 bool cut_suffix(std::string_view& name) {
   constexpr std::array<std::string_view, 9> kWords = {".cold",   ".isra",     ".constprop",
                                                       ".part",   ".lto_priv", ".llvm",
@@ -57,7 +57,7 @@ bool cut_suffix(std::string_view& name) {
   return false;
 }
 
-/// " [clone .isra.0]".
+/// Cuts " [clone .isra.0]" off.
 bool cut_clone(std::string_view& name) {
   constexpr std::string_view kStart = " [clone .";
   if (!name.ends_with(']'))
@@ -69,7 +69,7 @@ bool cut_clone(std::string_view& name) {
   return true;
 }
 
-/// "::h0123456789abcdef".
+/// Cuts "::h0123456789abcdef" off.
 bool cut_rust_hash(std::string_view& name) {
   constexpr std::size_t kDigits = 16;
   constexpr std::string_view kStart = "::h";
@@ -83,7 +83,7 @@ bool cut_rust_hash(std::string_view& name) {
   return true;
 }
 
-/// Behind the bracket that closes the one at `open`; npos if none does.
+/// Returns the position after the bracket that closes the one at `open`; npos if none does.
 std::size_t end_of_arguments(std::string_view text, std::size_t open) {
   std::size_t depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -111,7 +111,7 @@ std::string without_template_arguments(std::string_view text) {
       continue;
     }
     const std::size_t end = end_of_arguments(text, at);
-    if (end == std::string_view::npos)  // nor does any behind it, and looking again takes time
+    if (end == std::string_view::npos)  // another scan for each bracket would take quadratic time
       return out.append(text.substr(at));
     out += "<...>";
     at = end;

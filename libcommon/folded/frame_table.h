@@ -1,4 +1,4 @@
-// Frame texts, each kept once and numbered.
+// Stores each frame text once and numbers it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,10 +14,10 @@ namespace pe::folded {
 
 using FrameId = std::uint32_t;
 
-/// Numbers count up from 0 as texts come.
+/// Numbers new texts in the order in which they arrive, from 0.
 class FrameTable {
  public:
-  /// The number of `text`, which must hold no ';'.  Copies it if it is new.
+  /// Returns the number of `text`, which must hold no ';'.  Copies the text if it is new.
   FrameId intern(std::string_view text) {
     const auto found = ids_.find(text);
     if (found != ids_.end())
@@ -28,7 +28,7 @@ class FrameTable {
     ids_.emplace(kept, id);
     return id;
   }
-  /// Lives as long as the table.
+  /// Returns a view that lives as long as the table.
   [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
   [[nodiscard]] std::size_t size() const noexcept { return texts_.size(); }
 

@@ -11,7 +11,7 @@
 namespace pe::folded {
 namespace {
 
-/// The counts as they stand in a line.
+/// Formats the counts as they appear in a line.
 std::string counts_text(const FoldedLine& line) {
   std::string text;
   append_folded_line(text, {.stack = {}, .count = line.count, .before = line.before});
@@ -22,7 +22,7 @@ std::string line_text(const FoldedLine& line) {
   return fmt::format("{}{}", line.stack, counts_text(line));
 }
 
-/// Lines are compared whole: a blank follows the stack.
+/// Compares whole lines: a blank follows the stack.
 bool is_line_before(const FoldedLine& a, const FoldedLine& b) {
   const std::size_t common = common_prefix(a.stack, b.stack);
   if (common < std::max(a.stack.size(), b.stack.size())) {
@@ -31,7 +31,7 @@ bool is_line_before(const FoldedLine& a, const FoldedLine& b) {
     };
     if (next(a.stack) != next(b.stack))
       return next(a.stack) < next(b.stack);
-    return line_text(a) < line_text(b);  // a frame that goes on with a blank
+    return line_text(a) < line_text(b);  // a frame continues with a blank
   }
   return counts_text(a) < counts_text(b);
 }

@@ -1,7 +1,7 @@
-// Stacks in order: by their bytes, a stack before those that go on from it.
+// Stacks in bytewise order: a stack comes before those that extend it.
 //
-// Input that is in order already, as all our own is, costs what lines do not share
-// with the one before, and 56 bytes a line.
+// All our own output is already in order.  Such input takes 64 bytes a line, and
+// the bytes of each stack that differ from the line before.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,8 +17,8 @@
 namespace pe::folded {
 
 enum class StackOrder {
-  kLines,   ///< whole lines, counts included, as flamegraph.pl orders them
-  kStacks,  ///< stacks alone
+  kLines,   ///< by whole lines, counts included, as flamegraph.pl orders them
+  kStacks,  ///< by stacks alone
 };
 
 class OrderedStacks {
@@ -27,15 +27,15 @@ class OrderedStacks {
 
   void add(const FoldedLine& line);
 
-  /// Hands out the lines in order, once.
+  /// Returns the lines in order, once.
   class Reader {
    public:
-    /// No line may be added to `stacks` meanwhile.
+    /// No line may be added to `stacks` while the reader exists.
     explicit Reader(OrderedStacks& stacks) : stacks_(stacks) {
       if (!stacks.is_ordered_)
         stacks.put_in_order();
     }
-    /// nullopt after the last.  The view dies with the next call.
+    /// Returns nullopt after the last line.  The view is valid until the next call.
     std::optional<FoldedLine> next() {
       if (next_ == stacks_.entries_.size())
         return std::nullopt;
@@ -54,7 +54,7 @@ class OrderedStacks {
  private:
   struct Entry {
     std::size_t common;     ///< bytes shared with the stack before
-    std::string_view rest;  ///< what follows them, in texts_
+    std::string_view rest;  ///< the bytes after the shared ones, in texts_
     Count count;
     std::optional<Count> before;
   };

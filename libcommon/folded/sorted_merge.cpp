@@ -7,7 +7,7 @@
 namespace pe::folded {
 namespace {
 
-/// For the heap functions, whose first is the greatest.
+/// Orders the heap: the heap functions put the greatest element first.
 constexpr auto kIsLater = [](const auto* a, const auto* b) {
   return a->line.stack > b->line.stack;
 };
