@@ -10,7 +10,7 @@
 namespace pe::unwind {
 namespace {
 
-/// nullptr if no code is mapped there.
+/// Returns nullptr if no code is mapped at `avma`.
 template <typename Ranges>
 auto range_at(Ranges& ranges, std::uint64_t avma) noexcept -> decltype(&ranges.begin()->second) {
   const auto after = ranges.upper_bound(avma);
@@ -37,11 +37,11 @@ void AddressSpace::unmap(std::uint64_t start_avma, std::uint64_t end_avma) {
       behind.file_offset += end_avma - old.start_avma;
       behind.start_avma = end_avma;
     }
-    stamp_ = {};  // rules that a cache or a history holds may be wrong now
+    stamp_ = {};  // rules in a cache or a history may be wrong now
   }
 }
 
-/// Where nothing was mapped before, nothing is withdrawn: caches keep no rules of such places.
+/// Mapping a free range withdraws no rule: caches keep no rules of such places.
 void AddressSpace::map(const CodeMapping& mapping) {
   if (mapping.start_avma >= mapping.end_avma)
     return;

@@ -1,7 +1,7 @@
-// Where code is mapped in one process, and the rule for each address of it.
+// Maps the executable memory of one process, and finds the rule for each address of it.
 //
-// Knows no pids and opens no files: the caller says what is mapped, and gives the tables of
-// images when they are first needed.
+// An AddressSpace knows no pids and opens no files.  The caller supplies the mappings, and the
+// tables of images when they are first needed.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,58 +18,62 @@
 
 namespace pe::unwind {
 
-/// An executable mapping.  Others need not be told, except that they unmap what was there.
+/// An executable mapping.  Other mappings need not be reported, but they unmap the code they
+/// replace.
 struct CodeMapping {
   std::uint64_t start_avma;
   std::uint64_t end_avma;
-  std::uint64_t file_offset;           ///< of the first byte; of an image in memory: from its start
-  std::optional<std::uint32_t> image;  ///< the caller's number; none: code that no file describes
+  std::uint64_t file_offset;  ///< of the first byte; for an image in memory, counted from its start
+  std::optional<std::uint32_t> image;  ///< the caller's number; none if no file describes the code
 };
 
-/// The table of an image, or nullptr if it cannot be had.  Asked once a mapping; the table must
-/// outlive the address spaces, which share it.
+/// Returns the table of an image, or nullptr if it is unavailable.  Called once per mapping.  The
+/// table must outlive the address spaces, which share it.
 using ImageSource = std::function<UnwindTable*(std::uint32_t image)>;
 
-/// Copies code at `avma` into `into`; how many bytes that were, 0 if it cannot be read.
+/// Copies code at `avma` into `into`.  Returns the number of bytes copied, 0 if it is unreadable.
 using CodeSource = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
 
-/// The table of code that no file describes, by avma, or nullptr; it may change with the next call.
+/// Returns the table of code that no file describes, by avma, or nullptr.  The next call may
+/// invalidate it.
 using TableOfCode = std::function<UnwindTable*(std::uint64_t avma)>;
 
 class RuleCache;
 
 class AddressSpace {
  public:
-  /// `code` is asked for the bytes of code that no table describes; it may be empty, as `tables`.
+  /// `code` reads the bytes of code that no table describes.  `code` and `tables` may be empty.
   explicit AddressSpace(ImageSource images, CodeSource code = nullptr, TableOfCode tables = nullptr)
       : images_(std::move(images)), code_(std::move(code)), tables_(std::move(tables)) {}
 
-  /// Maps code, replacing what was there.  Ignored if it ends before it starts.
+  /// Maps code and replaces earlier mappings of its addresses.  Ignores mappings that end before
+  /// they start.
   void map(const CodeMapping& mapping);
-  /// Takes away what is mapped in [start, end): unmapped, or replaced by data.
+  /// Removes all mappings in [start, end): they were unmapped or replaced by data.
   void unmap(std::uint64_t start_avma, std::uint64_t end_avma);
-  /// How many mappings there are.
+  /// The number of mappings.
   [[nodiscard]] std::size_t size() const noexcept { return ranges_.size(); }
-  /// Code that no file describes has other tables from now on.
+  /// Invalidates known rules, because code that no file describes has new tables.
   void withdraw_rules() noexcept { stamp_ = {}; }
-  /// Forgets everything, as execve(2) does.
+  /// Removes all mappings, as execve(2) does.
   void clear();
 
-  /// Where an address is mapped; nullptr if no code is.  Valid until the next change.
+  /// Returns the mapping of an address; nullptr if no code is mapped there.  Valid until the next
+  /// change.
   [[nodiscard]] const CodeMapping* find(std::uint64_t avma) const noexcept;
 
-  /// The rule for the instruction at `avma`: kNotExecutable if no code is mapped there, kNone if
-  /// no table describes it.  Such code has the rule of the stub that it is, if it can be read.
+  /// Returns the rule for the instruction at `avma`; kNotExecutable if no code is mapped there.
+  /// Code without a table gets the rule of the stub that its bytes match, otherwise kNone.
   Rule rule(std::uint64_t avma);
-  /// Whether code is mapped at `avma` that no file describes and that could not be read.
+  /// Whether `avma` is in code that no file describes and that could not be read.
   [[nodiscard]] bool is_unread(std::uint64_t avma) const noexcept;
 
-  /// An image's table, and an address as that knows it.
+  /// The table of an image, and the svma of an address in it.
   struct Place {
     UnwindTable* table;
     std::uint64_t svma;
   };
-  /// nullopt where no image with a table is mapped.
+  /// Returns nullopt if `avma` is in no mapping with a table.
   std::optional<Place> place(std::uint64_t avma);
 
  private:
@@ -77,7 +81,7 @@ class AddressSpace {
 
   struct Range : CodeMapping {
     bool is_resolved = false;
-    bool is_unread = true;  ///< of its code nothing could be read, the last time
+    bool is_unread = true;  ///< nothing of its code could be read at the last attempt
     UnwindTable* table = nullptr;
     std::uint64_t bias = 0;  ///< svma = avma - bias
   };
@@ -91,7 +95,7 @@ class AddressSpace {
   TableOfCode tables_;
   std::map<std::uint64_t, Range> ranges_;  ///< by start, disjoint
 
-  /// By what a RuleCache knows this space's rules; none after one was withdrawn.
+  /// Identifies this space's rules in a RuleCache.  Empty after a rule was withdrawn.
   struct Stamp {
     const RuleCache* cache = nullptr;
     std::uint64_t generation = 0;

@@ -1,5 +1,5 @@
-// The architecture whose stacks are walked.  All that depends on it stands in one pair of files;
-// another architecture is another pair with the same names.
+// The architecture whose stacks are walked.  One pair of files holds everything that depends on it.
+// Another architecture needs another pair with the same identifiers.
 // SPDX-License-Identifier: MIT
 #pragma once
 

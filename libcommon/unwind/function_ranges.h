@@ -1,7 +1,7 @@
-// Where an image's functions begin, by its unwind information: what is left to tell them apart once
-// the symbols have been stripped.
+// Finds where an image's functions start, from its unwind information.  This still separates the
+// functions of an image whose symbols have been stripped.
 //
-// A part that the compiler has put elsewhere (".cold") is a function of its own here.
+// A part that the compiler has placed elsewhere (".cold") counts as a separate function.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,16 +1,16 @@
-// How to get from a frame to its caller, as a value of 32 bits.
+// A Rule describes in 32 bits how to get from a frame to its caller.
 //
 // *Finding* a rule (unwind_table.h, address_space.h) is separate from *following* it
-// (architecture.h, execute()), so that a rule can be cached, compared, printed, exported to
-// another unwinder, and tested on a stack of sixteen words.
+// (architecture.h, execute()).  So a rule can be cached, compared, printed, exported to another
+// unwinder, and tested on a stack of sixteen words.
 //
 //     bits 27-30  kind
-//     bits 16-26  where the frame pointer was saved, in words below the CFA; 0: nowhere, keep it
+//     bits 16-26  where the frame pointer was saved, in words below the CFA; 0: not saved, keep it
 //     bits  0-15  the CFA's distance from its register, in words (kPlt: see there)
 //
 // The CFA (canonical frame address) is the stack pointer's value in the caller after the return.
-// These fit every row of libc, libstdc++, libLLVM and libclang-cpp but a few in a million; the
-// rest is kGeneral, and its row is interpreted again when it is needed.
+// These fields fit all but a few in a million rows of libc, libstdc++, libLLVM and libclang-cpp.
+// The other rows are kGeneral, and are interpreted again each time they are needed.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,8 +20,8 @@ namespace pe::unwind {
 
 enum class RuleKind : std::uint8_t {
   kStackPointer,   ///< CFA = stack pointer + words; return address right below the CFA
-  kFramePointer,   ///< CFA = frame pointer + words; likewise
-  kPlt,            ///< a lazy PLT entry: one word is pushed from byte cfa_words() of 16 on
+  kFramePointer,   ///< CFA = frame pointer + words; return address likewise
+  kPlt,            ///< a lazy PLT entry of 16 bytes: from byte cfa_words() on, one word is pushed
   kRealigned,      ///< CFA = *(frame pointer - words), the caller's frame pointer = *frame pointer
   kEnd,            ///< the outermost frame: its return address is undefined
   kGeneral,        ///< anything else that the table describes
@@ -56,7 +56,8 @@ class Rule {
   std::uint32_t bits_;
 };
 
-/// From `offset` on, until the next row: 8 bytes, the unit of tables and of what is exported.
+/// A rule that holds from `offset` to the next row.  Tables and exported data consist of these
+/// 8-byte rows.
 struct RuleRow {
   std::uint32_t offset;  ///< bytes from the start of the function, or of the whole table
   Rule rule;

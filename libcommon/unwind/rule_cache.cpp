@@ -7,7 +7,7 @@ static_assert(static_cast<unsigned>(RuleKind::kNotExecutable) < 8, "three bits i
 
 RuleCache::RuleCache() : tables_(std::make_unique<Tables>()) { clear(); }
 
-/// The salt 0xffff is never given out, so that no key of user space finds an empty place.
+/// No generation has the salt 0xffff, so no key of user space matches an empty place.
 void RuleCache::clear() { tables_->tags.fill(kEmpty); }
 
 std::uint64_t RuleCache::generation(AddressSpace& space) {

@@ -22,15 +22,15 @@ std::uint8_t byte_at(Bytes bytes, std::size_t index) noexcept {
   return std::to_integer<std::uint8_t>(bytes[index]);
 }
 
-/// How many words below the CFA an offset points; nullopt if it is not a whole number of 1..limit.
+/// Converts an offset to words below the CFA; nullopt if that is not a whole number of 1..limit.
 std::optional<std::uint32_t> words_below(std::int64_t offset, std::uint32_t limit) noexcept {
   if (offset >= 0 || offset % kWord != 0 || offset < -kWord * std::int64_t{limit})
     return std::nullopt;
   return static_cast<std::uint32_t>(-offset / kWord);
 }
 
-/// The slot of the caller's frame pointer: 0 if it is where it was.  "Undefined" counts as that:
-/// nobody needs it then, and the register is no worse than any other value.
+/// Returns the slot of the caller's frame pointer; 0 if the register still holds it.  "Undefined"
+/// also gives 0: nothing needs the value, and the register is as good as any other.
 std::optional<std::uint32_t> frame_pointer_slot(const CfiRow& row) noexcept {
   const RegisterRule& rule = row.registers[kFramePointer];
   if (rule.kind == Kind::kSameValue || rule.kind == Kind::kUndefined)
@@ -38,7 +38,9 @@ std::optional<std::uint32_t> frame_pointer_slot(const CfiRow& row) noexcept {
   return rule.kind == Kind::kOffset ? words_below(rule.offset, Rule::kMaxSlot) : std::nullopt;
 }
 
-/// The linker's expression for .plt, in all of whose entries one word is pushed from some byte on:
+/// Matches the linker's expression for .plt.  Every entry of .plt pushes one word, and the
+/// expression gives the byte from which on it is pushed:
+///
 /// breg7 (rsp) 8, breg16 (rip) 0, lit15, and, litN, ge, lit3, shl, plus.
 std::optional<Rule> plt_rule(const CfiRow& row) noexcept {
   constexpr std::array<std::uint8_t, 11> kPattern = {DW_OP_breg7, 8,         DW_OP_breg16, 0,
@@ -55,8 +57,8 @@ std::optional<Rule> plt_rule(const CfiRow& row) noexcept {
   return from < 32 ? std::optional(Rule(RuleKind::kPlt, from)) : std::nullopt;
 }
 
-/// gcc's realigned stacks: the CFA was saved near the frame pointer, and the caller's frame
-/// pointer is what the frame pointer points at: breg6 (rbp) -8n, deref; breg6 0.
+/// Matches gcc's realigned stacks.  The CFA was saved near the frame pointer (breg6 (rbp) -8n,
+/// deref).  The frame pointer points at the caller's frame pointer (breg6 0).
 std::optional<Rule> realigned_rule(const CfiRow& row) noexcept {
   const RegisterRule& saved = row.registers[kFramePointer];
   const auto cfa = simple_expression(row.cfa.expression);
@@ -94,7 +96,7 @@ Step follow_realigned(Rule rule, FrameState& state, const StackView& stack) noex
     return Step::kNotCaptured;
   const FrameState before = state;
   const Step step = enter_caller(state, stack, *cfa, 0, 0);
-  // A frame pointer that points out of the frame has been restored: see row_step.cpp.
+  // A frame pointer that points out of the frame has already been restored: see row_step.cpp.
   if (step == Step::kDone && before.fp >= before.sp && before.fp < *cfa)
     state.fp = stack.read(before.fp).value_or(0);
   return step;
@@ -123,7 +125,7 @@ static_assert(kStubBytesBefore == kMaxStubOffset && kStubBytesFrom == kStubBytes
 
 std::optional<Rule> rule_of_stub(Bytes code, std::size_t at) noexcept {
   for (const StubPoint& point : kStubs) {
-    // One more, for what begins behind the instruction.
+    // Adding one keeps this from being negative for bytes after the instruction (offset -1).
     const std::size_t end = at + 1;
     const auto distance = static_cast<std::size_t>(point.offset + 1);
     if (end < distance || code.size() < end - distance + kStubBytes)

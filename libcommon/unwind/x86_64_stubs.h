@@ -1,17 +1,17 @@
-// Code without call frame information that is known by its bytes.  C and C++, for the kernel's
-// unwinder uses the same table.
+// Code without call frame information that is identified by its bytes.  This header is C and C++,
+// because the kernel's unwinder uses the same table.
 //
 //     sub $8,%rsp; call *%rcx; add $8,%rsp; ret          python -X perf, 3.12 and 3.13
 //     push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret         ... later versions
 //     mov %rbx,%rsp; mov (%rsp),%rdi; ...                glibc's __start_context
-//     push %rbp; jmp *%rbx; xor %rdi,%rdi; call _exit    what Boost's make_fcontext begins with
+//     push %rbp; jmp *%rbx; xor %rdi,%rdi; call _exit    the start of Boost's make_fcontext
 //
-// Python runs each of its functions through a copy of such a stub, in memory that no file
-// describes (CPython, Python/asm_trampoline.S).  The first functions of a ucontext and of a Boost
-// context return to the others, so there a fiber's stack ends (glibc,
+// Python runs each of its functions through a copy of such a stub, in memory that no file describes
+// (CPython, Python/asm_trampoline.S).  The first functions of a ucontext and of a Boost context
+// return to the other two, so a fiber's stack ends in these (glibc,
 // sysdeps/unix/sysv/linux/x86_64/__start_context.S; Boost, make_x86_64_sysv_elf_gas.S).
 //
-// Eight bytes are compared, but for those of a call's distance.
+// The comparison covers eight bytes, except the bytes of a call's distance.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -25,19 +25,20 @@ using std::uint8_t;
 #include <stdint.h>
 #endif
 
-/// A place at which a frame can be, and its rule, as unwind::Rule has it.
+/// A point in a stub where a frame can be, and its rule as in unwind::Rule.
 struct StubPoint {
-  uint64_t bytes;              ///< as they are in memory
-  uint64_t mask;               ///< of those that are compared
-  int8_t offset;               ///< from those to the instruction; of callers, to what precedes it
-  uint8_t is_caller;           ///< whether it is a return address
-  uint8_t cfa_words;           ///< CFA = sp + 8 * cfa_words; 0: the stack ends there
-  uint8_t frame_pointer_slot;  ///< where that was saved, in words below the CFA; 0: nowhere
+  uint64_t bytes;     ///< as they are in memory
+  uint64_t mask;      ///< selects the bytes that are compared
+  int8_t offset;      ///< from these bytes to the instruction; for a caller, to the byte before it
+  uint8_t is_caller;  ///< whether the point is a return address
+  uint8_t cfa_words;  ///< CFA = sp + 8 * cfa_words; 0: the stack ends here
+  uint8_t frame_pointer_slot;  ///< where the frame pointer was saved, in words below the CFA; 0:
+                               ///< not saved
 };
 
-/// From the lowest to the highest byte that is looked at, counted from the instruction.
+/// The number of points, the bytes of each, and the range of StubPoint::offset.
 enum { kStubPoints = 13, kStubBytes = 8, kMaxStubOffset = 10, kMinStubOffset = -1 };
-/// The same of return addresses: the callers come first.
+/// The same for the return addresses, which come first.
 enum { kStubCallers = 4, kMaxStubCallerOffset = 5 };
 
 #define PE_STUB_MAKES_ROOM 0x8348d1ff08ec8348, ~0ULL

@@ -11,10 +11,10 @@ namespace pe::unwind {
 namespace {
 
 constexpr std::uint32_t kDwarf64Escape = 0xffffffff;
-constexpr std::size_t kMaxCieProgramBytes = 4096;  // common ones have 2 to 6
+constexpr std::size_t kMaxCieProgramBytes = 4096;  // common programs have 2 to 6
 constexpr std::size_t kMaxAugmentationBytes = 16;
 
-/// The string at the start, if its NUL comes soon enough.
+/// Reads the string at the start; nullopt if it is too long.
 std::optional<std::string_view> take_augmentation(ByteReader& in) noexcept {
   const Bytes left = in.left();
   ByteReader window(left.first(std::min(left.size(), kMaxAugmentationBytes + 1)));
@@ -24,7 +24,7 @@ std::optional<std::string_view> take_augmentation(ByteReader& in) noexcept {
   return text;
 }
 
-/// The register of the return address.
+/// Reads the number of the return address's register.
 std::optional<std::uint64_t> take_register(ByteReader& in, std::uint8_t version) noexcept {
   if (version != 1)
     return read_uleb128(in);
@@ -32,12 +32,12 @@ std::optional<std::uint64_t> take_register(ByteReader& in, std::uint8_t version)
   return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
 }
 
-/// What 'z' and the letters behind it announce.  False if it cannot be understood.
+/// Reads the data that 'z' and the letters after it announce.  False if they are not understood.
 bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) noexcept {
   if (letters.empty())
     return true;
   if (letters.front() != 'z')
-    return false;  // "eh" of g++ 2, and nothing since
+    return false;  // "eh" of g++ 2; no newer compiler writes it
   const auto size = read_uleb128(in);
   auto data = size ? in.take_part(*size) : std::nullopt;
   if (!data)
@@ -56,7 +56,7 @@ bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) 
     else if (letter == 'S')
       cie.is_signal_frame = true;
     else if (std::string_view("LPB").find(letter) == std::string_view::npos)
-      break;  // unknown: what follows cannot be told apart, but 'z' has said where it ends
+      break;  // unknown: the rest cannot be parsed, but 'z' has given its end
   }
   return true;
 }
@@ -80,7 +80,7 @@ std::optional<CfiEntries::Entry> CfiEntries::entry_at(std::uint64_t offset) cons
   if (!body)
     return std::nullopt;
   const std::uint64_t id_offset = body->here() - svma_;
-  // In .eh_frame the id has four bytes whatever the length has (LSB 10.6.1.1).
+  // In .eh_frame the id has four bytes, whatever the size of the length (LSB 10.6.1.1).
   std::optional<std::uint64_t> id;
   if (is_dwarf64 && format_ == CfiFormat::kDebugFrame)
     id = body->take<std::uint64_t>();
@@ -98,7 +98,7 @@ bool CfiEntries::is_cie(const Entry& entry) const noexcept {
 }
 
 std::uint64_t CfiEntries::cie_offset(const Entry& fde) const noexcept {
-  // May wrap, and then lies outside the section.
+  // The difference may wrap, and is then outside the section.
   return format_ == CfiFormat::kEhFrame ? fde.id_offset - fde.id : fde.id;
 }
 

@@ -1,13 +1,14 @@
-// The entries of an .eh_frame or .debug_frame section, read where they stand: a view that neither
-// owns nor allocates, for sections that were read from files and for those of loaded code.
+// Reads the entries of an .eh_frame or .debug_frame section in place.  The view neither owns nor
+// allocates memory.  It serves sections that were read from files and sections of loaded code.
 //
-// Such a section is a row of entries {length, id, ...}.  A CIE holds what many functions share: the
-// version, an augmentation string (z R P L S B are understood, others only behind a z, whose size
-// lets us step over them), alignment factors, the program's beginning.  An FDE names its CIE, a
-// range of code, and the rest of the program.
+// Such a section is a sequence of entries {length, id, ...}.  A CIE holds the parts that many
+// functions share: the version, an augmentation string, alignment factors, and the start of the
+// program.  The reader understands the letters z R P L S B.  It accepts others only after a z,
+// whose size lets it skip them.  An FDE refers to its CIE, and holds a range of code and the rest
+// of the program.
 //
-// Everything may be hostile: each length is compared with what is left, and an entry that cannot
-// be read is as if it were not there.  Programs are at most kMaxProgramBytes.
+// All input is untrusted: each length is compared with the bytes that are left, and an unreadable
+// entry is ignored.  Programs are at most kMaxProgramBytes.
 //
 // Sources: DWARF 5, 6.4 "Call Frame Information"; LSB 5.0 Core, 10.6 "Exception Frames".
 // SPDX-License-Identifier: MIT
@@ -28,17 +29,17 @@ struct Cie {
   std::uint64_t code_alignment;
   std::int64_t data_alignment;
   std::uint64_t return_address_register;
-  std::uint8_t pointer_encoding;  ///< of the addresses in its FDEs: 'R'
+  std::uint8_t pointer_encoding;  ///< encoding of the addresses in its FDEs: 'R'
   bool has_augmentation_data;     ///< 'z'
-  bool is_signal_frame;           ///< 'S': the caller was interrupted, not calling
+  bool is_signal_frame;           ///< 'S': a signal interrupted the caller, which did not call
   Bytes instructions;
 };
 
-/// Borrows from its section.
+/// Borrows memory from its section.
 struct Fde {
   Cie cie;
   std::uint64_t start_svma;
-  std::uint64_t bytes;  ///< of code; neither 0 nor past the end of the address space
+  std::uint64_t bytes;  ///< of code; not 0, and the code ends within the address space
   AddressedReader instructions;
 
   [[nodiscard]] bool covers(std::uint64_t svma) const noexcept { return svma - start_svma < bytes; }
@@ -46,31 +47,30 @@ struct Fde {
 
 class CfiEntries {
  public:
-  /// `section` was linked to `svma`; it is borrowed.  `data_svma` is what DW_EH_PE_datarel counts
-  /// from.
+  /// `section` was linked to `svma`, and is borrowed.  DW_EH_PE_datarel counts from `data_svma`.
   CfiEntries(CfiFormat format, Bytes section, std::uint64_t svma, std::uint64_t data_svma) noexcept
       : format_(format), section_(section), svma_(svma), data_svma_(data_svma) {}
 
-  struct Entry {  ///< an entry of either sort, cut to its length
+  struct Entry {  ///< a CIE or an FDE, cut to its length
     std::uint64_t offset;
-    std::uint64_t id_offset;  ///< of the field that tells CIE from FDE
+    std::uint64_t id_offset;  ///< of the field that distinguishes a CIE from an FDE
     std::uint64_t id;
     bool is_dwarf64;
     AddressedReader body;
   };
 
-  /// What stands at `offset` of the section, which may lie outside; nullopt if that is no entry.
+  /// Returns the entry at `offset` of the section, or nullopt.  The offset may be outside.
   [[nodiscard]] std::optional<Entry> entry_at(std::uint64_t offset) const noexcept;
   [[nodiscard]] bool is_cie(const Entry& entry) const noexcept;
-  /// Where an FDE's CIE is; may lie outside the section.
+  /// Returns the offset of an FDE's CIE, which may be outside the section.
   [[nodiscard]] std::uint64_t cie_offset(const Entry& fde) const noexcept;
   [[nodiscard]] std::optional<Cie> cie_at(std::uint64_t offset) const noexcept;
   [[nodiscard]] std::optional<Fde> parse_fde(const Entry& entry, const Cie& cie) const noexcept;
-  /// The FDE at `offset` of the section, with its CIE; nullopt if either cannot be read.
+  /// Returns the FDE at `offset` of the section, with its CIE; nullopt if either is unreadable.
   [[nodiscard]] std::optional<Fde> fde_at(std::uint64_t offset) const noexcept;
 
-  /// Programs that are longer are refused.  The longest of libLLVM is 20 KB; this bounds what a
-  /// hostile table of overlapping entries can make us do for one address.
+  /// Longer programs are refused.  The longest program of libLLVM is 20 KB.  The limit bounds the
+  /// work that a malicious table of overlapping entries can cause for one address.
   static constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 20;
 
  private:

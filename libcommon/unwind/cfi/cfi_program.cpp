@@ -13,7 +13,7 @@ using Kind = RegisterRule::Kind;
 constexpr std::uint8_t kPrimaryMask = 0xc0;
 constexpr std::uint8_t kOperandMask = 0x3f;
 
-/// A factored offset times its factor, as the machine multiplies: wrapping.
+/// Multiplies a factored offset by its factor, and wraps as the machine does.
 std::int64_t scaled(std::uint64_t factored, std::int64_t factor) noexcept {
   return static_cast<std::int64_t>(factored * static_cast<std::uint64_t>(factor));
 }
@@ -43,7 +43,7 @@ CfiProgram::CfiProgram(const Fde& fde, std::uint64_t data_svma, std::span<CfiRow
   initial_ = current_;
 }
 
-/// A CIE's program cannot move on: it makes the row that every function of it begins with.
+/// Makes the row with which every function of the CIE starts.  A CIE's program cannot advance.
 bool CfiProgram::run_initial_instructions() {
   AddressedReader in(fde_.cie.instructions, 0);
   while (!in.empty())
@@ -64,7 +64,7 @@ bool CfiProgram::next() {
     if (!is_damaged_ && from_ < to_)
       return true;
   }
-  // What the instructions before the end made holds for the rest of the function.
+  // The row of the last instructions holds for the rest of the function.
   if (is_finished_)
     return false;
   is_finished_ = true;
@@ -113,7 +113,7 @@ CfiProgram::After CfiProgram::run_extended(std::uint8_t opcode, AddressedReader&
       return restore_state();
     case DW_CFA_restore_extended:
       return restore(read_uleb128(in));
-    case DW_CFA_GNU_args_size:  // how much an exception handler would pop: not our business
+    case DW_CFA_GNU_args_size:  // bytes that an exception handler would pop: not needed here
       return read_uleb128(in) ? After::kGoOn : After::kBad;
     case DW_CFA_def_cfa:
     case DW_CFA_def_cfa_sf:
@@ -226,7 +226,7 @@ CfiProgram::After CfiProgram::move_to(std::uint64_t location) {
   return After::kMoved;
 }
 
-/// Vector registers and others that no CFA depends on are read over.
+/// Ignores vector registers, and others that no CFA depends on.
 CfiProgram::After CfiProgram::set_rule(std::uint64_t number, const RegisterRule& rule) {
   if (number < current_.registers.size())
     current_.registers[number] = rule;

@@ -1,7 +1,7 @@
-// Runs the program of one FDE: the rows of its virtual table, one after the other.
+// Runs the program of one FDE, and returns the rows of its virtual table one after the other.
 //
-// A row says, for a range of code, how to compute the CFA and where the caller's registers are.
-// An instruction that is unknown or makes no sense ends the table there: rows before it hold.
+// A row describes, for a range of code, how to compute the CFA and where the caller's registers
+// are.  An unknown or invalid instruction ends the table; the rows before it are valid.
 //
 // Source: DWARF 5, 6.4.1 to 6.4.3; DW_CFA_GNU_* from binutils' and gcc's use.
 // SPDX-License-Identifier: MIT
@@ -22,13 +22,13 @@ namespace pe::unwind {
 /// Where the caller's value of a register is.
 struct RegisterRule {
   enum class Kind : std::uint8_t {
-    kSameValue,    ///< in the register still; also what is not mentioned
-    kUndefined,    ///< lost; of the return address: there is no caller
+    kSameValue,    ///< still in the register; also for registers that are not mentioned
+    kUndefined,    ///< lost; for the return address: there is no caller
     kOffset,       ///< at CFA + offset
-    kValueOffset,  ///< it is CFA + offset
+    kValueOffset,  ///< the value is CFA + offset
     kRegister,     ///< in register number `offset`
     kExpression,   ///< at the address that the expression gives
-    kValue,        ///< it is what the expression gives
+    kValue,        ///< the value is the result of the expression
   };
   Kind kind = Kind::kSameValue;
   std::int64_t offset = 0;
@@ -49,19 +49,20 @@ struct CfiRow {
 
 class CfiProgram {
  public:
-  /// `data_svma` is what DW_EH_PE_datarel counts from.  Borrows from the FDE's section.
-  /// Remembered states are kept in `room`, if there is one, and then nothing is ever allocated.
+  /// DW_EH_PE_datarel counts from `data_svma`.  Borrows from the FDE's section.  If `room` is not
+  /// empty, remembered states go to it and nothing is allocated.
   explicit CfiProgram(const Fde& fde, std::uint64_t data_svma = 0, std::span<CfiRow> room = {});
 
-  /// Goes to the next row; false at the end of the table.  Rows without code are left out.
+  /// Advances to the next row; false at the end of the table.  Skips rows without code.
   bool next();
 
-  /// The row and the code it is for: [from, to), counted from the start of the function.
+  /// The row, and the range of code that it describes: [from, to), counted from the function's
+  /// start.
   [[nodiscard]] const CfiRow& row() const noexcept { return current_; }
   [[nodiscard]] std::uint64_t from() const noexcept { return from_; }
   [[nodiscard]] std::uint64_t to() const noexcept { return to_; }
 
-  /// Whether an instruction could not be run, so that the table ended there.
+  /// Whether the table ended early, because an instruction could not be run.
   [[nodiscard]] bool is_damaged() const noexcept { return is_damaged_; }
 
   /// How deep DW_CFA_remember_state may nest; compilers use one level.
@@ -86,10 +87,10 @@ class CfiProgram {
   std::uint64_t data_svma_;
   AddressedReader in_;
   CfiRow current_, initial_;
-  std::span<CfiRow> room_;  ///< given, or own_room_ when it is needed
+  std::span<CfiRow> room_;  ///< the caller's, or own_room_ once it is needed
   std::vector<CfiRow> own_room_;
-  std::size_t remembered_ = 0;  ///< of the rows of room_
-  std::uint64_t location_ = 0;  ///< where the code begins that the next instructions are about
+  std::size_t remembered_ = 0;  ///< number of used rows of room_
+  std::uint64_t location_ = 0;  ///< start of the code that the next instructions describe
   std::uint64_t from_ = 0, to_ = 0;
   bool is_damaged_, is_finished_;
 };

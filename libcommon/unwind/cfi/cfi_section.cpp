@@ -16,7 +16,7 @@ std::optional<objects::SectionBytes> header_by_segment(const objects::Image& ima
   return segment ? image.loaded_bytes(segment->svma, segment->file_bytes) : std::nullopt;
 }
 
-/// Up to the end of its segment: the entries themselves say where they end.
+/// Reads up to the end of the segment: the entries themselves mark where they end.
 std::optional<objects::SectionBytes> frames_by_header(
     const objects::Image& image, const std::optional<objects::SectionBytes>& header) {
   const auto start = header ? read_eh_frame_header(header->bytes, header->svma) : std::nullopt;
@@ -60,8 +60,8 @@ void CfiSection::find_search_table(const objects::SectionBytes& header) {
     search_table_.assign(read->table.pairs().begin(), read->table.pairs().end());
 }
 
-/// A linker that drops a function may leave its FDE at 0 or with no bytes; those never cover an
-/// address that a program runs at.
+/// A linker that drops a function may leave its FDE at 0 or with no bytes.  Such an FDE never
+/// covers an address at which a program runs.
 void CfiSection::scan() {
   const CfiEntries all = entries();
   std::optional<Cie> cie;

@@ -15,7 +15,8 @@ namespace {
 using Value = std::uint64_t;
 using SignedValue = std::int64_t;
 
-/// The stack of values; reading too deep or pushing too much spoils it, and is noticed once.
+/// The stack of values.  Reading too deep or pushing too many spoils it; one later check finds
+/// this.
 class Values {
  public:
   void push(Value value) noexcept {
@@ -254,7 +255,7 @@ class Evaluator {
       case DW_OP_mod:
       case DW_OP_div:
         return divided(op, left, right);
-      default:  // neg, not and plus_uconst lie between these and have been taken
+      default:  // neg, not and plus_uconst are between these and were handled before
         fail(Step::kUnusable);
         return 0;
     }
@@ -267,7 +268,7 @@ class Evaluator {
     }
     if (op == DW_OP_mod)
       return left % right;
-    if (right == ~Value{0})  // -1: the one quotient that could overflow
+    if (right == ~Value{0})  // -1: only this division can overflow
       return -left;
     return static_cast<Value>(static_cast<SignedValue>(left) / static_cast<SignedValue>(right));
   }
@@ -304,7 +305,7 @@ class Evaluator {
     }
   }
 
-  /// Narrow reads take the lower part of a whole word: the copied stack ends at a word.
+  /// Narrow reads use the lower part of a whole word: the copied stack ends at a word.
   void dereference(unsigned bytes) {
     if (bytes == 0 || bytes > sizeof(Value))
       return fail(Step::kUnusable);

@@ -6,7 +6,7 @@
 namespace pe::unwind {
 namespace {
 
-/// From `avma` to the end of the image.
+/// Returns the bytes from `avma` to the end of the image.
 Bytes bytes_from(const LoadedImage& image, std::uint64_t avma) noexcept {
   const auto* first =
       reinterpret_cast<const std::byte*>(avma);  // NOLINT(performance-no-int-to-ptr)

@@ -1,5 +1,5 @@
-// Call frame information of images that the dynamic linker has loaded into this process, read
-// where it stands: for walking our own stack.  Never allocates, never throws.
+// Reads call frame information in place, from images that the dynamic linker has loaded into this
+// process.  It serves to walk our own stack.  It never allocates and never throws.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,19 +10,19 @@
 
 namespace pe::unwind {
 
-/// An image in memory.  Addresses are avma, which stand for svma here.
+/// An image in memory.  Its addresses are avma, which are used here as svma.
 struct LoadedImage {
-  std::uint64_t start, end;    ///< all of it; what lies between need not be mapped
-  std::uint64_t frame_header;  ///< its .eh_frame_hdr, which lies inside
+  std::uint64_t start, end;    ///< bounds of the whole image, parts of which may be unmapped
+  std::uint64_t frame_header;  ///< its .eh_frame_hdr, which is inside the image
 };
 
 struct LoadedFde {
   Fde fde;
-  std::uint64_t data_avma;  ///< what DW_EH_PE_datarel counts from
+  std::uint64_t data_avma;  ///< DW_EH_PE_datarel counts from here
 };
 
-/// The entry that covers `avma`; nullopt if there is none, or the image has no search table.
-/// Trusts that the sections are mapped as their headers say.
+/// Returns the entry that covers `avma`; nullopt if there is none, or the image has no search
+/// table.  Trusts that the sections are mapped as their headers describe.
 std::optional<LoadedFde> find_loaded_fde(const LoadedImage& image, std::uint64_t avma) noexcept;
 
 }  // namespace pe::unwind

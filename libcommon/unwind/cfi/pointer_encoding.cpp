@@ -12,8 +12,8 @@ constexpr std::uint64_t kPointerBytes = 8;
 
 struct Leb {
   std::uint64_t value;
-  unsigned bits;     ///< how many the bytes held
-  bool is_negative;  ///< as a signed number
+  unsigned bits;     ///< number of bits in the bytes
+  bool is_negative;  ///< if read as a signed number
 };
 
 std::optional<Leb> read_leb(ByteReader& in) noexcept {
@@ -38,7 +38,7 @@ std::optional<std::uint64_t> take_as_address(ByteReader& in) noexcept {
   return value ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
 }
 
-/// The number itself, sign-extended where the format is signed.
+/// Reads the number itself, sign-extended if the format is signed.
 std::optional<std::uint64_t> read_number(ByteReader& in, std::uint8_t format) noexcept {
   switch (format) {
     case DW_EH_PE_absptr:

@@ -32,8 +32,9 @@ struct ForeignCoder {
 Rule code_in(const RuleRow& row) { return row.rule; }
 std::uint32_t code_in(const CodedRow& row) { return row.code; }
 
-/// Appends the rows of `fde`, offsets counted from its start, until there are `max_rows`.  False
-/// if it could not be run to its end; what was appended holds, up to a last row of kNone.
+/// Appends the rows of `fde`, with offsets from its start, until there are `max_rows`.  False if
+/// the program could not run to its end.  The appended rows are valid, and a row of kNone follows
+/// them.
 template <typename Coder>
 bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows, const Coder& coder,
                  std::vector<typename Coder::Row>& rows) {
@@ -82,7 +83,7 @@ std::size_t UnwindTable::fde_count() const noexcept {
 
 std::uint32_t UnwindTable::compile(const CfiSection& section, std::size_t fde_number) {
   const auto fde = section.fde(fde_number);
-  Function function{};  // of no bytes: covers nothing
+  Function function{};  // has no bytes: covers nothing
   if (fde) {
     function = {fde->start_svma,
                 static_cast<std::uint32_t>(std::min(fde->bytes, kMaxFunctionBytes)), 0,
@@ -127,7 +128,7 @@ Rule UnwindTable::rule(std::uint64_t svma) {
 
 namespace {
 
-/// Expressions may loop, so each counts as a hundred instructions and more.
+/// An expression may loop, so each counts as more than a hundred instructions.
 std::size_t cost_of(const CfiRow& row, std::size_t instruction_bytes) {
   constexpr std::size_t kRow = 256;
   constexpr std::size_t kExpression = 4096;
@@ -155,7 +156,8 @@ std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) co
   return std::nullopt;
 }
 
-/// Those that can be read, by start; of equal ones, the one that is asked first.
+/// Lists the readable FDEs by start.  Of equal starts, the section that is searched first comes
+/// first.
 std::vector<UnwindTable::Listed> UnwindTable::list_fdes() const {
   std::vector<Listed> fdes;
   fdes.reserve(fde_count());
@@ -175,8 +177,8 @@ FlatRows<typename Coder::Row> UnwindTable::flatten(const Coder& coder, std::size
   const std::vector<Listed> fdes = list_fdes();
   flat.left_out = fde_count();
   std::vector<Row> rows;
-  std::uint64_t end = 0;  // of the code that has rules, from the base
-  // Honest entries do not overlap; each interprets its CIE's instructions too.
+  std::uint64_t end = 0;  // end of the code that has rules, from the base
+  // Valid entries do not overlap.  Each one also interprets its CIE's instructions.
   std::size_t left_bytes = 8 * section_bytes_;
   const auto append = [&flat](std::uint64_t offset, auto code) {
     if (flat.rows.empty() || code_in(flat.rows.back()) != code)
@@ -189,7 +191,7 @@ FlatRows<typename Coder::Row> UnwindTable::flatten(const Coder& coder, std::size
       flat.base_svma = listed.start_svma;
     const std::uint64_t start = listed.start_svma - flat.base_svma;
     const auto fde = listed.section->fde(listed.number);
-    // An overlap belongs to the function that came first.
+    // Overlapping code belongs to the function that came first.
     if (start < end || start > kMaxFunctionBytes || fde->bytes > kMaxFunctionBytes - start)
       continue;
     left_bytes -=

@@ -1,11 +1,11 @@
-// The rules of one ELF image: svma -> Rule.
+// The rules of one ELF image: maps svma to Rule.
 //
-// Functions are compiled when they are first asked for: a row is 8 bytes, a function 24, and each
-// entry of the index 4.  Rows that say the same as the one before are merged.  A function whose
-// FDE cannot be read has no rules.
+// A function is compiled when an address in it is first looked up.  A row takes 8 bytes, a function
+// 24, and each entry of the index 4.  A row that equals the one before is merged with it.  A
+// function whose FDE is unreadable has no rules.
 //
-// What a hostile image can make us keep is bounded by its size: an honest row takes at least one
-// byte of the section, so beyond that many rows functions are refused.
+// The size of a malicious image bounds the memory that it can use.  A valid row takes at least one
+// byte of the section.  Functions beyond that many rows are refused.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -24,21 +24,21 @@
 
 namespace pe::unwind {
 
-/// All rows of an image in one sorted array; a row holds until the next one, the last for ever.
+/// All rows of an image in one sorted array.  A row holds until the next one; the last has no end.
 template <typename Row>
 struct FlatRows {
-  std::uint64_t base_svma = 0;  ///< what the rows' offsets count from
+  std::uint64_t base_svma = 0;  ///< the rows' offsets count from here
   std::vector<Row> rows = {};
   std::size_t functions = 0;
   /// Functions 4 GiB or more after the first, those that overlap another, unreadable ones, and
-  /// those that a hostile section has beyond what its size allows.
+  /// those beyond the limit that the section's size sets.
   std::size_t left_out = 0;
 };
 
 /// Code that no FDE covers has rows of kNone.
 using FlatRules = FlatRows<RuleRow>;
 
-/// As RuleRow, of what somebody else makes of rows.
+/// Like RuleRow, but with a code that the caller chooses.
 struct CodedRow {
   std::uint32_t offset;
   std::uint32_t code;
@@ -47,43 +47,44 @@ struct CodedRow {
 };
 using FlatCodes = FlatRows<CodedRow>;
 
-/// For a row, and whether its CIE is of signal frames.
+/// Returns the code for a row; `is_signal_frame` comes from the row's CIE.
 using RowCoder = std::function<std::uint32_t(const CfiRow& row, bool is_signal_frame)>;
 
 class UnwindTable {
  public:
-  /// Reads the sections that it needs; the image is not needed afterwards.  An image without
+  /// Reads the sections that it needs, and does not need the image afterwards.  An image without
   /// unwind information, or of another architecture, gives a table without rules.
   explicit UnwindTable(const objects::Image& image);
-  /// Of a section that is had by itself, and the segments of its image.
+  /// Uses a single section, and the segments of its image.
   explicit UnwindTable(CfiSection section, std::vector<objects::Segment> segments = {});
 
-  /// The rule for the instruction at `svma`; kNone if no function covers it.
-  /// For a caller that is the last byte of its call: the return address less one.
+  /// Returns the rule for the instruction at `svma`; kNone if no function covers it.  For a caller,
+  /// this is the last byte of its call: the return address less one.
   Rule rule(std::uint64_t svma);
 
-  /// Everything that the section says there, for what no rule can express; nullopt if no
-  /// function covers it.  Interprets the whole function each time: about a microsecond.
+  /// Returns everything that the section describes at `svma`, for rows that no rule can express;
+  /// nullopt if no function covers it.  Interprets the whole function each time: about a
+  /// microsecond.
   struct FullRow {
     CfiRow row;  ///< expressions live as long as the table
     bool is_signal_frame;
-    std::size_t cost;  ///< about as many bytes were interpreted, or will be by who follows it
+    std::size_t cost;  ///< about the number of bytes interpreted here, and later to follow the row
   };
   [[nodiscard]] std::optional<FullRow> full_row(std::uint64_t svma) const;
 
-  /// Compiles every function, which the table itself does not keep.
+  /// Compiles every function.  The table itself does not keep the result.
   [[nodiscard]] FlatRules flat_rules() const;
-  /// The same with another's codes, `none` where no FDE says anything: for unwinders that know
-  /// other rules.  Rows that follow each other and have one code are merged.  Stops soon after
+  /// Does the same with the caller's codes, for unwinders that know other rules.  `none` is the
+  /// code where no FDE applies.  Consecutive rows with the same code are merged.  Stops soon after
   /// `max_rows`.
   [[nodiscard]] FlatCodes flat_codes(const RowCoder& code_of, std::uint32_t none,
                                      std::size_t max_rows) const;
 
-  /// Of the sections that it has read.
+  /// The size of the sections that it has read.
   [[nodiscard]] std::size_t section_bytes() const noexcept { return section_bytes_; }
   /// Whether there is any unwind information.
   [[nodiscard]] bool has_rules() const noexcept { return fde_count() != 0; }
-  /// Where a mapping of code from `file_offset` on was linked to; see
+  /// Returns the svma of a mapping of code that starts at `file_offset`; see
   /// objects::svma_of_code_mapping().
   [[nodiscard]] std::optional<std::uint64_t> svma_of_mapping(
       std::uint64_t file_offset) const noexcept;
@@ -110,7 +111,7 @@ class UnwindTable {
     CfiSection section;
     std::vector<std::uint32_t> compiled;  ///< by FDE: 0 not yet, or 1 + index of functions_
   };
-  /// An FDE by its place.
+  /// The place of an FDE.
   struct Listed {
     std::uint64_t start_svma;
     const CfiSection* section;
@@ -126,11 +127,11 @@ class UnwindTable {
   [[nodiscard]] FlatRows<typename Coder::Row> flatten(const Coder& coder,
                                                       std::size_t max_rows) const;
 
-  std::vector<Part> parts_;  ///< the first that covers an address has its rule
+  std::vector<Part> parts_;  ///< the first part that covers an address supplies its rule
   std::vector<objects::Segment> segments_;
   std::vector<Function> functions_;
   std::vector<RuleRow> rows_;
-  std::size_t section_bytes_ = 0;  ///< and the most rows that they can say
+  std::size_t section_bytes_ = 0;  ///< also the largest number of rows that they can describe
   Statistics statistics_;
 };
 

@@ -42,7 +42,7 @@ struct RingDeleter {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 };
 
-/// libbpf does not always pass on that it was this which has failed.
+/// libbpf does not always report that a lack of open files has caused the failure.
 bool is_short_of_files() {
   const Fd another(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   constexpr int kSkeletonsFiles = 40;
@@ -128,7 +128,7 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] Counts counts() const override;
 
  private:
-  /// Of what is mapped somewhere, after it has been written.
+  /// Announces a change of mappings.  Must be called after the change has been written.
   void tell_change() { std::atomic_ref(skeleton_->bss->changes_told).fetch_add(1); }
   static Link attach(const bpf_program* program);
   [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
@@ -208,7 +208,7 @@ bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
   return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
 }
 
-/// Not by libbpf's own function, which would let the counter begin.
+/// Does not use libbpf's own function, which would start the counter.
 void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie) {
   bpf_link_create_opts options{};
   options.sz = sizeof options;
@@ -249,7 +249,7 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
   const std::span<const std::uint64_t> words(reinterpret_cast<const std::uint64_t*>(rest.data()),
                                              rest.size() / sizeof(std::uint64_t));
   Sample sample{*record, stack(record->user_stack), stack(record->kernel_stack)};
-  std::size_t end = 0;  // in words, of what came before the kernel's frames
+  std::size_t end = 0;  // in words, of the data before the kernel's frames
   if (record->kind == kRecordWholeStack) {
     end = std::min<std::size_t>(record->length, words.size());
     sample.stack = view_stack(words.first(end));
@@ -280,7 +280,7 @@ std::vector<BpfObject::KeyedSum> LoadedObject::read_sums() {
   std::vector<KeyedSum> all;
   KeyedSum next{};
   const SumKey* last = nullptr;
-  // Entries are never deleted, so the walk over the keys cannot begin anew.
+  // Entries are never deleted, so the walk over the keys cannot start again.
   while (bpf_map_get_next_key(map, last, &next.key) == 0) {
     if (bpf_map_lookup_elem(map, &next.key, &next.sum) == 0)
       all.push_back(next);
@@ -315,7 +315,7 @@ std::vector<Outstanding> LoadedObject::read_outstanding() {
   }
 }
 
-/// From its header on; empty for 0 and what is beyond the last block.
+/// Returns the words from the stack's header on; empty for 0 and for numbers beyond the last block.
 std::span<const std::uint64_t> LoadedObject::words_of(std::uint32_t number) const {
   const std::span<const std::uint64_t> words(static_cast<const std::uint64_t*>(stacks_.start()),
                                              stacks_.bytes() / sizeof(std::uint64_t));
@@ -355,7 +355,7 @@ Counts LoadedObject::counts() const {
 
 std::unique_ptr<BpfObject> load(const LoadOptions& options) {
   refuse_other_pid_namespaces();
-  libbpf_set_print(nullptr);  // what it has to say is in the log
+  libbpf_set_print(nullptr);  // its messages are in the log
   std::string log(kVerifierLogBytes, '\0');
   Skeleton skeleton = open(log);
   configure(*skeleton, options);
@@ -365,7 +365,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
       throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
     if (is_short_of_files())
       throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
-    if (error == -ESRCH)  // libbpf's, whatever the reason was
+    if (error == -ESRCH)  // libbpf returns this, whatever the reason was
       throw Error("eBPF: the kernel's BTF (/sys/kernel/btf/vmlinux) could not be read");
     throw Error(problem + told_by_verifier(log));
   }

@@ -1,7 +1,9 @@
-// The kernel's unwinder as an object: loads its programs, attaches them, reads what they found.
+// The kernel's unwinder as an object: it loads the eBPF programs, attaches them, and reads their
+// results.
 //
-// Needs Linux 6.1 (bpf_loop, task storage, maps that grow in any context), BTF, root or CAP_BPF and
-// CAP_PERFMON, and the first pid namespace, whose ids the kernel's programs see.
+// It needs Linux 6.1 (bpf_loop, task storage, maps that grow in any context), BTF, and root or
+// CAP_BPF and CAP_PERFMON.  It also needs the first pid namespace, because the kernel's programs
+// see its ids.
 //
 // Every limit is counted, see Counts.  Costs: tests/bench/figures.md.
 // SPDX-License-Identifier: MIT
@@ -22,33 +24,35 @@
 
 namespace pe::unwind {
 
-/// The machine does not let us: another engine is to be used.  What it says is why.
+/// The machine does not allow this unwinder, so the caller must use another engine.  The message
+/// gives the reason.
 class Unavailable : public Error {
   using Error::Error;
 };
 
 enum class Program : std::uint8_t {
-  kOnSample,  ///< on a counter's samples
-  kOnSwitch,  ///< on switches of tasks: sums of the time off the CPU
+  kOnSample,  ///< runs on a counter's samples
+  kOnSwitch,  ///< runs on task switches: sums the time off the CPU
 };
 
 struct LoadOptions {
   Program program = Program::kOnSample;
-  bool with_kernel_stacks = false;   ///< of switches, where not reused, 1.2 us more
-  bool with_kernel_threads = false;  ///< switches of them: they have no user stack
-  bool with_user_stacks = true;      ///< of switches, and wakers
-  bool with_wakers = false;          ///< of switches: who ended each wait
-  bool only_targets = false;         ///< only add_target()'s processes, and those they fork
-  PassOn pass_on = kPassNothing;     ///< samples, and switches, that come with a copy
-  bool with_reuse = true;            ///< of each thread's last stacks
-  bool check_reuse = false;          ///< walks anew nevertheless, and counts what differs
-  std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: times that are counted
-  /// Bit 0: preempted; otherwise TASK_... of include/linux/sched.h shifted left by one.
+  bool with_kernel_stacks = false;   ///< of switches: 1.2 us more for each one that is not reused
+  bool with_kernel_threads = false;  ///< counts their switches; they have no user stack
+  bool with_user_stacks = true;      ///< of switches, and of wakers
+  bool with_wakers = false;          ///< of switches: which thread ended each wait
+  bool only_targets = false;         ///< records only add_target()'s processes, and those they fork
+  PassOn pass_on = kPassNothing;     ///< which samples, and switches, come with a copy
+  bool with_reuse = true;            ///< reuses each thread's last stacks
+  bool check_reuse = false;          ///< walks anew even so, and counts differences
+  std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times
+  /// Bit 0: preempted; other bits: TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};
-  /// For all different stacks; 0: with samples, each comes with its own.
+  /// Room for all different stacks.  With kOnSample it may be 0: each sample then comes with its
+  /// own.
   std::size_t stack_bytes = std::size_t{64} << 20;
   std::size_t ring_bytes = std::size_t{8} << 20;  ///< a power of two
-  std::size_t wakeup_bytes = 0;                   ///< in the ring, that wake its reader; 0: any
+  std::size_t wakeup_bytes = 0;  ///< bytes in the ring that wake its reader; 0: any
   std::uint32_t max_sums = 1U << 18;
 };
 
@@ -59,17 +63,17 @@ struct StackOfKernel {
   bool is_kernel = false;
 };
 
-/// A record of the ring.  All views die when the call returns.
+/// A record of the ring.  All views become invalid when the callback returns.
 struct Sample {
   const SampleRecord& record;
-  StackOfKernel stack;              ///< the user's, wherever it stood; no frames if there is none
-  StackOfKernel kernel_stack = {};  ///< likewise
-  /// Of kRecordPassedOn: by DWARF number, and the memory from the stack pointer on.
+  StackOfKernel stack;  ///< the user's, wherever it was stored; no frames if there is none
+  StackOfKernel kernel_stack = {};  ///< the kernel's, likewise
+  /// For kRecordPassedOn: the registers by DWARF number, and the memory from the stack pointer on.
   std::span<const std::uint64_t> registers = {};
   std::span<const std::byte> memory = {};
 };
 
-/// Who ended a wait, or was interrupted by that.
+/// The thread that ended a wait, or that the real waker interrupted.
 struct Waker {
   std::uint32_t tgid = 0, tid = 0;  ///< 0: the idle task
   std::uint32_t user_stack = 0, kernel_stack = 0;
@@ -77,46 +81,46 @@ struct Waker {
 
 class BpfObject : public TableStore {
  public:
-  /// A counter opened by stream::open_counter(); what inherits it inherits the program.  It then
-  /// writes no samples to its own ring, only other records.  Whether it counts is not changed.
-  /// Throws Error.  `cookie`, not 0, comes with each record.
+  /// `counter` was opened by stream::open_counter().  Counters that inherit it also inherit the
+  /// program.  The counter then writes no samples to its own ring, only other records.  Whether it
+  /// counts is not changed.  Throws Error.  `cookie` is not 0, and comes with each record.
   virtual void attach_to_counter(int counter, std::uint64_t cookie) = 0;
-  /// Whether samples are ignored; at first they are not.
+  /// Sets whether samples are ignored.  Initially they are not.
   virtual void pause(bool is_paused) = 0;
-  /// From now on switches are counted.  Throws Error.
+  /// Starts counting switches.  Throws Error.
   virtual void attach_to_switches() = 0;
-  /// Ends all that attach_...() began.
+  /// Undoes all calls of attach_...().
   virtual void detach() = 0;
 
-  /// False if there are too many.
+  /// Returns false if there are too many targets.
   virtual bool add_target(std::uint32_t tgid, TargetStart start) = 0;
 
-  /// To poll(2) for samples.
+  /// The descriptor to poll(2) for samples.
   [[nodiscard]] virtual int ring_fd() const = 0;
-  /// Calls `on_sample` for all that have come, but no more than the ring holds at once: more may be
-  /// coming all the time.  Returns how many.
+  /// Calls `on_sample` for all samples in the ring, but for no more than the ring holds at once:
+  /// more may arrive all the time.  Returns their number.
   virtual std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) = 0;
 
   struct KeyedSum {
     SumKey key;
     Sum sum;
   };
-  /// Since attaching: of switches that have ended.  While switches go on, sums that are new
-  /// meanwhile may be missing.  Throws Error.
+  /// Returns the sums since attaching, of switches that have ended.  While switches continue, sums
+  /// that are added during the call may be missing.  Throws Error.
   virtual std::vector<KeyedSum> read_sums() = 0;
-  /// The threads that are off their CPUs now and were counted leaving.  Throws Error.
+  /// Returns the threads that are off their CPUs now, and whose leaving was counted.  Throws Error.
   virtual std::vector<Outstanding> read_outstanding() = 0;
-  /// A stack by its number; empty for 0, and for what is no stack's number.  The frames live as
-  /// long as this object.
+  /// Returns a stack by its number; empty for 0, and for a number that is not a stack's.  The
+  /// frames live as long as this object.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;
-  /// A waker by its number; nullopt for 0, and for what is no waker's number.
+  /// Returns a waker by its number; nullopt for 0, and for a number that is not a waker's.
   [[nodiscard]] virtual std::optional<Waker> waker(std::uint32_t number) const = 0;
-  /// All CPUs' together.
+  /// Returns the sums of the counts of all CPUs.
   [[nodiscard]] virtual Counts counts() const = 0;
 };
 
 /// Throws Unavailable (built without eBPF, no BTF, not permitted, another pid namespace), or Error
-/// with what the kernel's verifier said.
+/// with the message of the kernel's verifier.
 std::unique_ptr<BpfObject> load(const LoadOptions& options);
 
 }  // namespace pe::unwind

@@ -14,11 +14,11 @@
 namespace pe::unwind {
 namespace {
 
-/// Beside those that fit into the kernel's map, some that may take the place of others.
+/// Allows more processes than fit into the kernel's map, because some may replace others in it.
 constexpr std::size_t kMaxKnownProcesses = std::size_t{4} * kMaxProcesses;
 
-/// Whether none of a process's threads can run any more.  The first may end before the others, and
-/// when another one executes a program, it takes the first one's number.
+/// Whether none of a process's threads can run any more.  The first may end before the others.
+/// When another thread executes a program, it gets the first one's number.
 bool has_ended(std::uint32_t pid) {
   const auto process = static_cast<pid_t>(pid);
   const auto threads = stream::threads_of(process);
@@ -39,7 +39,7 @@ CodeTables::CodeTables(const stream::History& history, TableStore& store, object
 
 void CodeTables::add_target(std::uint32_t pid, std::uint64_t read_ns) { begin(pid, read_ns); }
 
-/// Whatever there was of that number before is another process's.
+/// An earlier entry with that number belongs to another process.
 void CodeTables::begin(std::uint32_t pid, std::uint64_t exec_ns) {
   if (processes_.size() >= kMaxKnownProcesses && !processes_.contains(pid)) {
     ++processes_left_out_;
@@ -70,7 +70,7 @@ void CodeTables::follow_fork(std::uint32_t parent, std::uint32_t child) {
   if (known != processes_.end())
     begin(child, known->second.exec_ns);
   else
-    forget(child);  // an earlier process's number
+    forget(child);  // the number of an earlier process
 }
 
 void CodeTables::follow_exec(std::uint32_t pid, std::uint64_t time_ns) {

@@ -3,7 +3,7 @@
 //     history.apply(record);  tables.follow(time of the record);     for each record
 //     tables.publish();                                              from time to time
 //
-// Only processes that were named, and those that they start, are told to the kernel.
+// The kernel learns only of the processes that were added, and of those that they start.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,26 +27,26 @@ class CodeTables {
   struct Statistics {
     PackedImages::Statistics files;
     std::size_t rules = 0;
-    std::size_t rows_without_rule = 0;  ///< for whose rules there was no room: left to user space
+    std::size_t rows_without_rule = 0;  ///< rows whose rules had no room: left to user space
     std::size_t table_bytes = 0;
     std::size_t processes_left_out = 0;   ///< times that one had no room in the kernel's map
-    std::size_t processes_with_gaps = 0;  ///< of whose mappings some had to be left out
+    std::size_t processes_with_gaps = 0;  ///< some of whose mappings had to be left out
   };
 
   /// `history` and `store` must outlive this.
   CodeTables(const stream::History& history, TableStore& store, objects::FileMatch match,
              const PackedImages::Limits& limits = {});
 
-  /// A process that is to be unwound.  `read_ns` (CLOCK_MONOTONIC) is from before its mappings were
-  /// read, which the history is told before the next publish().
+  /// Adds a process that is to be unwound.  `read_ns` (CLOCK_MONOTONIC) is a time before its
+  /// mappings were read.  The history must get these mappings before the next publish().
   void add_target(std::uint32_t pid, std::uint64_t read_ns);
 
-  /// Takes in what the history's last record has changed.  To be called after each; `time_ns` is
-  /// that record's.
+  /// Applies the change of the history's last record.  Must be called after each record; `time_ns`
+  /// is that record's time.
   void follow(std::uint64_t time_ns);
 
-  /// Tells the kernel.  Reads files that are new.  Of processes that have ended what the kernel
-  /// knew is forgotten, once none of their threads is left.
+  /// Sends the changes to the kernel.  Reads new files.  Removes the kernel's data about processes
+  /// that have ended, once none of their threads is left.
   void publish();
 
   [[nodiscard]] Statistics statistics() const;
@@ -71,14 +71,14 @@ class CodeTables {
   PackedImages images_;
   std::unordered_map<std::uint32_t, Process> processes_;
   std::set<std::uint32_t> changed_, ended_;
-  std::set<std::uint32_t> waiting_;  ///< for room
+  std::set<std::uint32_t> waiting_;  ///< processes that had no room
   std::uint64_t last_generation_ = 0;
   std::size_t processes_left_out_ = 0, processes_with_gaps_ = 0;
   std::unique_ptr<ProcessMappings> scratch_;  ///< 32 KiB
 };
 
-/// What did not fit, in words: "3 files without room in the kernel's tables; ..."; empty if
-/// everything did.
+/// Describes the losses: "3 files without room in the kernel's tables; ..."; empty if everything
+/// fitted.
 std::string describe_losses(const CodeTables::Statistics& statistics);
 
 }  // namespace pe::unwind

@@ -30,14 +30,14 @@ RuleEntry entry(RuleEntryKind kind, std::int64_t offset = 0, std::uint16_t slot 
           .offset = static_cast<std::int32_t>(offset)};
 }
 
-/// Is a register saved at `offset` from the stack pointer, by an expression?
+/// Whether an expression gives `offset` from the stack pointer as the place of a saved register.
 bool is_saved_at(const RegisterRule& rule, std::int64_t offset) noexcept {
   return rule.kind == RegisterRule::Kind::kExpression &&
          simple_expression(rule.expression) ==
              SimpleExpression{.register_number = kStackPointer, .offset = offset};
 }
 
-/// Of what rt_sigreturn(2) restores: only frames of the kernel's own layout.
+/// Converts the frame that rt_sigreturn(2) restores.  Accepts only the kernel's own layout.
 RuleEntry entry_of_signal_frame(const CfiRow& row) noexcept {
   const RegisterRule& sp = row.registers[kStackPointer];
   const bool has_cfa =
@@ -45,7 +45,7 @@ RuleEntry entry_of_signal_frame(const CfiRow& row) noexcept {
       simple_expression(row.cfa.expression) == SimpleExpression{.register_number = kStackPointer,
                                                                 .offset = kSignalStackPointer,
                                                                 .is_load = true};
-  const bool has_sp = sp.kind == RegisterRule::Kind::kSameValue ||  // that is the CFA then
+  const bool has_sp = sp.kind == RegisterRule::Kind::kSameValue ||  // this means the CFA
                       is_saved_at(sp, kSignalStackPointer);
   return has_cfa && has_sp &&
                  is_saved_at(row.registers[kInstructionPointer], kSignalInstructionPointer) &&
@@ -54,11 +54,11 @@ RuleEntry entry_of_signal_frame(const CfiRow& row) noexcept {
              : kUnsupported;
 }
 
-/// RuleEntry::frame_pointer_slot; nullopt if the caller's frame pointer is anywhere else.
+/// Returns RuleEntry::frame_pointer_slot; nullopt if the caller's frame pointer is anywhere else.
 std::optional<std::uint16_t> frame_pointer_place(const RegisterRule& rule) noexcept {
   switch (rule.kind) {
     case RegisterRule::Kind::kSameValue:
-    case RegisterRule::Kind::kUndefined:  // the register is no worse than any other value
+    case RegisterRule::Kind::kUndefined:  // the register is as good as any other value
       return std::uint16_t{kFramePointerKept};
     case RegisterRule::Kind::kOffset: {
       constexpr std::int64_t kWord = kWordBytes;
@@ -100,7 +100,7 @@ RuleEntry entry_of_load(const SimpleExpression& load, std::uint16_t slot) noexce
                slot, static_cast<unsigned>(load.addend / kWordBytes));
 }
 
-/// Is a register's rule, of that kind, the expression fp + offset?
+/// Whether a register's rule has this kind, and the expression fp + offset.
 bool is_by_frame_pointer(const RegisterRule& rule, RegisterRule::Kind kind,
                          std::int64_t offset) noexcept {
   return rule.kind == kind &&
@@ -108,7 +108,8 @@ bool is_by_frame_pointer(const RegisterRule& rule, RegisterRule::Kind kind,
              SimpleExpression{.register_number = kFramePointer, .offset = offset};
 }
 
-/// The caller is on another stack, that the frame pointer leads to (unwind/walk/go_frames.h).
+/// Whether the caller is on another stack, to which the frame pointer leads
+/// (unwind/walk/go_frames.h).
 bool switches_stacks(const CfiRow& row) noexcept {
   constexpr std::int64_t kWord = kWordBytes;
   using Kind = RegisterRule::Kind;

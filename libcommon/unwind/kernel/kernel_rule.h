@@ -1,14 +1,15 @@
-// From the rules and rows of call frame information to what the kernel's unwinder can follow.
+// Converts rules and rows of call frame information to entries that the kernel's unwinder can
+// follow.
 //
-// A rule of libcommon/unwind has the same meaning there.  Of the rows that no such rule describes
-// most have an entry all the same:
+// A rule of libcommon/unwind has the same meaning in the kernel.  Most of the rows that no such
+// rule describes also have an entry:
 //
-//     CFA = another register + n             what hand-written and realigning code begins with
+//     CFA = another register + n             the start of hand-written and realigning code
 //     CFA = *(rsp + n) [+ m]                 OpenSSL's assembly
 //     CFA = *(rbp + n) [+ m]                 the same, and gcc where it also moves other registers
 //     the frame that a signal handler returns to
 //
-// The rest is kRuleUnsupported, and such a stack is left to user space.
+// Other rows are kRuleUnsupported, and such a stack is left to user space.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,14 +21,14 @@
 
 namespace pe::unwind {
 
-/// What says the same as a rule; kRuleUnsupported for kGeneral, which needs its row, and for
-/// kNotExecutable, which no table holds.
+/// Returns the entry that is equivalent to a rule.  kGeneral gives kRuleUnsupported, because it
+/// needs its row.  So does kNotExecutable, which no table holds.
 RuleEntry entry_of(Rule rule) noexcept;
 
-/// What says the same as a row; `is_signal_frame` is its CIE's.
+/// Returns the entry that is equivalent to a row; `is_signal_frame` comes from its CIE.
 RuleEntry entry_of(const CfiRow& row, bool is_signal_frame) noexcept;
 
-/// In words, for tests and reports: "cfa=rsp+16 fp=cfa-16", "signal", ...
+/// Formats an entry for tests and reports: "cfa=rsp+16 fp=cfa-16", "signal", ...
 std::string to_string(const RuleEntry& entry);
 
 constexpr bool operator==(const RuleEntry& a, const RuleEntry& b) noexcept {

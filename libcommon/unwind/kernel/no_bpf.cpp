@@ -1,4 +1,4 @@
-// In place of bpf_object.cpp and target_filter.cpp where eBPF programs could not be compiled.
+// Replaces bpf_object.cpp and target_filter.cpp where eBPF programs could not be compiled.
 // SPDX-License-Identifier: MIT
 #include "unwind/kernel/bpf_object.h"
 #include "unwind/kernel/target_filter.h"

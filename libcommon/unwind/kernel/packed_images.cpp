@@ -12,8 +12,8 @@
 namespace pe::unwind {
 namespace {
 
-/// What the rows are about, and the rest of the pages of segments that they are in: of these, too,
-/// there is code that no row describes, and a mapping of all of them need not be taken apart.
+/// Returns the range that the rows describe, extended to whole pages of the segments that it is in.
+/// These pages also have code that no row describes.  A mapping of all of them need not be divided.
 CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> segments) {
   constexpr std::uint64_t kPageMask = 4095;
   const CodeRange described{codes.base_svma, codes.base_svma + codes.rows.back().offset};

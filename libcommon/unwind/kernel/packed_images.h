@@ -1,12 +1,13 @@
 // The tables of the files that processes have mapped, as words in the kernel's chunks.
 //
-// A file is read and packed when a process that has it mapped is first told to the kernel, once,
-// whatever processes share it, and stays.  All its functions are compiled then: clang with libLLVM
-// and all else that it maps, 2.5 million rows, takes 0.4 s of CPU time.
+// A file is read and packed once, when a process that has it mapped is first published to the
+// kernel.  All processes share the result, and it stays.  All functions of the file are compiled at
+// that time.  clang with libLLVM and all else that it maps, 2.5 million rows, takes 0.4 s of CPU
+// time.
 //
-// What hostile processes can make us do by mapping ever more files is bounded by Limits.  A file
-// beyond them is left out: its code is in no mapping that the kernel knows, so stacks that lead
-// there are left to user space.
+// Limits bounds the work that malicious processes can cause by mapping ever more files.  A file
+// beyond the limits is left out: its code is in no mapping that the kernel knows.  So stacks that
+// lead to its code are left to user space.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,39 +28,40 @@ namespace pe::unwind {
 
 struct PackedImage {
   enum class Kind : std::uint8_t {
-    kWithoutRules,  ///< no CFI in it, or it could not be had
+    kWithoutRules,  ///< the file has no CFI, or is unavailable
     kPacked,
     kLeftOut,
   };
   Kind kind = Kind::kWithoutRules;
-  // Of kPacked:
+  // For kPacked:
   std::vector<objects::Segment> segments = {};
-  CodeRange range = {};               ///< for which there is an index; begins with a block
-  std::uint32_t index = 0, rows = 0;  ///< words
+  CodeRange range = {};               ///< code that has an index; starts with a block
+  std::uint32_t index = 0, rows = 0;  ///< numbers of words
 };
 
 class PackedImages {
  public:
   struct Limits {
-    /// Of all files' unwind sections together: less than 50 MB where every compiler is installed.
+    /// For all files' unwind sections together: less than 50 MB where every compiler is installed.
     std::size_t section_bytes = std::size_t{1} << 29;
     std::uint32_t words = WordPool::kMaxWords / 4;  ///< 256 MiB
     std::uint32_t rules = kMaxRules;
   };
   struct Statistics {
-    std::size_t files = 0;          ///< with a table
-    std::size_t without_rules = 0;  ///< files that could not be had, or have no unwind information
+    std::size_t files = 0;          ///< files with a table
+    std::size_t without_rules = 0;  ///< files that are unavailable, or have no unwind information
     std::size_t left_out = 0;       ///< files beyond the limits
     std::size_t functions = 0;
     std::size_t functions_left_out = 0;  ///< as FlatRows::left_out
     std::size_t rows = 0;
-    std::size_t unsupported_rows = 0;  ///< that only user space can follow
+    std::size_t unsupported_rows = 0;  ///< rows that only user space can follow
   };
 
   /// `store` must outlive this.
   PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits);
 
-  /// Of a mapped file; `pid` is a process in which it may be found.  Lives until the next call.
+  /// Returns the table of a mapped file.  `pid` is a process in which the file may be found.  Valid
+  /// until the next call.
   const PackedImage& of(const stream::Mapping& mapping, std::uint32_t pid);
 
   [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
@@ -75,7 +77,7 @@ class PackedImages {
   RuleNumbers rules_;
   WordPool pool_;
   std::size_t left_section_bytes_;
-  /// By file as it was recorded, not by build id: whoever writes a file chooses that.
+  /// By file as it was recorded, not by build id: the author of a file chooses its build id.
   std::unordered_map<const stream::MappedFile*, PackedImage> images_;
   Statistics statistics_;
 };

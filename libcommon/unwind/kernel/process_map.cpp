@@ -33,7 +33,7 @@ class Builder {
   std::size_t left_out_ = 0;
 };
 
-/// One that is no more than continued becomes part of the one before.
+/// Merges a mapping with the one before if it only continues that.
 void Builder::add_plain(std::uint64_t start, std::uint64_t end, std::uint32_t index,
                         std::uint64_t place) {
   if (start >= end)
@@ -67,7 +67,7 @@ void Builder::add(const stream::Mapping& mapping) {
   }
 }
 
-/// What has an index, and what of the same file lies before and behind.
+/// Adds the part that has an index, and the parts of the same file before and after it.
 void Builder::add_packed(const stream::Mapping& mapping, const PackedImage& image) {
   const auto svma = objects::svma_of_code_mapping(image.segments, mapping.file_offset);
   if (!svma) {

@@ -1,4 +1,4 @@
-// The executable mappings of one process, as the kernel's unwinder is told of them.
+// The executable mappings of one process, in the form that the kernel's unwinder reads.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,14 +19,14 @@ constexpr bool operator==(const Mapping& a, const Mapping& b) noexcept {
 
 struct ProcessMap {
   std::vector<Mapping> mappings = {};  ///< at most kMaxMappings, as in ProcessMappings
-  std::size_t left_out = 0;  ///< mappings of files without room, and those beyond that number
+  std::size_t left_out = 0;  ///< mappings of files without room, and mappings beyond that number
 
   bool operator==(const ProcessMap&) const = default;
 };
 
-/// Packs files that have not been.  Where there are too many mappings, those of files with tables
-/// stay, and of the rest the newest: a process that compiles code at run time maps ever more of
-/// that, and what it unmaps is not recorded.
+/// Packs files that are not packed yet.  If there are too many mappings, those of files with tables
+/// stay, and the newest of the others.  A process that compiles code at run time maps ever more of
+/// it, and the kernel does not record what the process unmaps.
 ProcessMap map_of(const stream::AddressSpace& space, std::uint32_t pid, PackedImages& images);
 
 }  // namespace pe::unwind

@@ -1,18 +1,20 @@
-// What the kernel's unwinder writes and user space reads: stacks, samples, sums, counts.  C and
-// C++.
+// The data that the kernel's unwinder writes and user space reads: stacks, samples, sums, counts.
+// For C and C++.
 //
-// Stacks stand once each in an array of 64-byte blocks; a stack's number is that of its first.
+// Each different stack is stored once, in an array of 64-byte blocks.  A stack's number is that of
+// its first block.
 //
-//     word 0      bits 0-15 how many frames, 16-23 StackStop, bit 24 whether it is a kernel stack
+//     word 0      bits 0-15 number of frames, 16-23 StackStop, bit 24 whether it is a kernel stack
 //     words 1...  the frames, the innermost first: of user stacks as in Frame
 //
-// So do wakers: who ended a wait.  They have bit 25 of word 0, and two words for frames:
+// Wakers, which end waits, are stored in the same way.  They have bit 25 of word 0, and two words
+// in place of frames:
 //
-//     word 1      tgid << 32 | tid: of the current thread, which may have been interrupted by who
-//                 wakes; 0: the idle task was
+//     word 1      tgid << 32 | tid: of the current thread, which the real waker may have
+//                 interrupted; 0: the idle task
 //     word 2      number of the user stack << 32 | number of the kernel stack
 //
-// Two stacks never have the same number: a hash only finds the one to compare with.
+// Two different stacks never have the same number: a hash only finds the one to compare with.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,22 +29,22 @@ enum {
   kBlockWords = 8,
   kPassedStackBytes = 32768,
   kPassedRegisters = 17,
-  kMaxKernelFrames = 127,  ///< kernel.perf_event_max_stack's default
+  kMaxKernelFrames = 127,  ///< the default of kernel.perf_event_max_stack
 };
 
-/// Why a stack has no more frames.  The first six are Stop's, with its numbers.
+/// Why a stack has no more frames.  The first six have the numbers of Stop.
 enum StackStop {
   kStopEndOfStack,
   kStopNoUnwindInfo,
-  kStopNotReadable,  ///< the stack's memory is not there, or not in core
+  kStopNotReadable,  ///< the stack's memory is not mapped, or not in core
   kStopNoProgress,
   kStopBadReturnAddress,
   kStopTooDeep,
   kStopUnsupported,     ///< a row that only user space can follow
-  kStopUnknownProcess,  ///< no mappings of it are known (yet); one frame
-  kStopStaleMappings,   ///< those known are from before its last exec; one frame
+  kStopUnknownProcess,  ///< no mappings of the process are known (yet); one frame
+  kStopStaleMappings,   ///< the known mappings are older than its last exec; one frame
   kStopChanged,         ///< its mappings were changed while it was walked; one frame
-  kStopUnmapped,        ///< an address in no mapping that is known: perhaps too new, or left out
+  kStopUnmapped,        ///< an address in no known mapping: perhaps too new, or left out
   kStopNot64Bit,        ///< a 32-bit process; one frame
   kStackStopCount,
 };
@@ -59,24 +61,25 @@ struct StackBlock {
 };
 
 enum RecordKind {
-  kRecordSample,      ///< a SampleRecord alone
+  kRecordSample,      ///< only a SampleRecord
   kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
-  kRecordWaitEnded,   ///< alone: see SampleRecord::cookie
+  kRecordWaitEnded,   ///< only a SampleRecord: see SampleRecord::cookie
 };
 
-/// Which samples, and switches, come with registers and a piece of the stack.
+/// Selects the samples, and switches, that come with registers and a piece of the stack.
 enum PassOn {
   kPassNothing,
-  /// Those whose stack the kernel could not walk to its end, but for ends that are the same for
-  /// everybody: kStopTooDeep, kStopNotReadable; of switches, those only that user space may know
-  /// more of.
+  /// Those whose stack the kernel could not walk to its end.  Stops that are the same for every
+  /// unwinder do not count: kStopTooDeep, kStopNotReadable.  Of switches, only those that user
+  /// space may walk further.
   kPassUnfinished,
   kPassAll,
 };
 
-/// One sample of the counter, or a switch that is passed on, in the ring.  Such a switch is in no
-/// sum: a record tells that the thread runs again, unless that is not within the wanted time.
+/// One sample of the counter, or a switch that is forwarded, in the ring.  No sum contains such a
+/// switch.  A record reports that the thread runs again, unless its time is outside the wanted
+/// range.
 struct SampleRecord {
   uint32_t kind;  ///< RecordKind
   uint32_t cpu;
@@ -84,36 +87,37 @@ struct SampleRecord {
   uint32_t tgid, tid;
   uint32_t user_stack;    ///< 0: none, or it comes with the record
   uint32_t kernel_stack;  ///< 0: none, or no room
-  uint64_t ip;            ///< what was interrupted, in the kernel perhaps
+  uint64_t ip;            ///< the interrupted instruction, perhaps in the kernel
   uint64_t period;
-  /// Given when attaching.  Of kRecordWaitEnded: time_ns of the kRecordPassedOn of the same thread,
-  /// since when it was off its CPU, for `period` ns; `ip` is the number of the waker.
+  /// The value given when attaching.  For kRecordWaitEnded: time_ns of the same thread's
+  /// kRecordPassedOn.  From that time on, the thread was off its CPU for `period` ns.  `ip` is the
+  /// number of the waker.
   uint64_t cookie;
   uint32_t is_kernel_mode;
-  /// Of what follows: words of the stack, or bytes of the stack's piece, which begins at the stack
-  /// pointer.
+  /// Size of the data that follows: words of the stack, or bytes of the stack's piece, which starts
+  /// at the stack pointer.
   uint32_t length;
-  /// Of what follows that: frames of the kernel's stack, where they do not have a number.
+  /// Number of the kernel stack's frames after that data, if the kernel stack has no number.
   uint32_t kernel_frames;
   uint32_t stop;  ///< StackStop of the user's stack, if there is one
 };
 
-/// What is told apart by sums of switches.
+/// The key that separates the sums of switches.
 struct SumKey {
   uint32_t tgid, tid;
   uint32_t user_stack;  ///< 0: a kernel thread, or no room
   uint32_t kernel_stack;
   uint32_t waker;  ///< 0: none was seen, or no room
-  /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: was preempted, or
-  /// yielded.
+  /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: the thread was
+  /// preempted, or yielded.
   uint32_t state : 8;
-  uint32_t program : 24;  ///< another one with each program that the process executes
+  uint32_t program : 24;  ///< changes with each program that the process executes
 };
 
 struct Sum {
   uint64_t ns;
   uint64_t count;
-  uint64_t last_ns;  ///< CLOCK_MONOTONIC, when the last of them was over
+  uint64_t last_ns;  ///< CLOCK_MONOTONIC, end of the last of them
 };
 
 /// A thread that is off its CPU.
@@ -122,27 +126,27 @@ struct Outstanding {
   uint64_t since_ns;  ///< CLOCK_MONOTONIC
 };
 
-/// Of one CPU, since loading.
+/// The counts of one CPU, since loading.
 struct Counts {
-  uint64_t stacks;                  ///< user stacks asked for
-  uint64_t reused;                  ///< ... that were the thread's last ones still
+  uint64_t stacks;                  ///< user stacks that were requested
+  uint64_t reused;                  ///< ... that were still one of the thread's last ones
   uint64_t frames;                  ///< of the others
   uint64_t stops[kStackStopCount];  ///< of the others
   uint64_t no_storage;              ///< threads that could not be remembered
   uint64_t stacks_full;             ///< stacks that had no room
   uint64_t sums_full;               ///< switches that had no room
   uint64_t sums_full_ns;            ///< their time
-  /// Threads that left a CPU for the second time, without having been seen to come back to one
-  /// (tracing may be off there).  They are taken to have done so once, as long ago as they have run
-  /// since; how long they were off it by that.
+  /// Threads that left a CPU twice, and were not seen to return to one in between (tracing may be
+  /// off on that CPU).  They are assumed to have returned once, as long ago as they have run since.
+  /// missed_ns is the time off the CPU that results from this.
   uint64_t missed;
   uint64_t missed_ns;
-  uint64_t ring_full;       ///< samples that had no room, and switches that could not be passed on
-  uint64_t execs_full;      ///< execs that could not be remembered: mappings may be stale
-  uint64_t targets_full;    ///< forked processes that could not be followed
-  uint64_t wrong_reuse;     ///< with check_reuse only: reused, and walked anew another
+  uint64_t ring_full;     ///< samples that had no room, and switches that could not be forwarded
+  uint64_t execs_full;    ///< execs that could not be remembered: mappings may be stale
+  uint64_t targets_full;  ///< forked processes that could not be followed
+  uint64_t wrong_reuse;   ///< with check_reuse only: reused stacks that a new walk found to differ
   uint64_t kernel_unwound;  ///< kernel stacks of switches that the kernel unwound
-  uint64_t kernel_reused;   ///< ... that were the thread's last ones still
+  uint64_t kernel_reused;   ///< ... that were still one of the thread's last ones
 };
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// Numbers for rules: each rule stands in the kernel's array once, whatever files use it.
+// Numbers the rules: the kernel's array holds each rule once, whatever files use it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,17 +19,17 @@ class RuleNumbers {
   /// `store` must outlive this.  `max_rules` is at most kMaxRules.
   explicit RuleNumbers(TableStore& store, std::uint32_t max_rules = kMaxRules);
 
-  /// The next rules are another file's.
+  /// Starts the rules of another file.
   void begin_file() noexcept { new_in_file_ = 0; }
-  /// kNumberOfUnsupported, and counted, if there is no room for another rule.
+  /// Returns kNumberOfUnsupported, and counts that, if there is no room for another rule.
   std::uint32_t number_of(const RuleEntry& entry);
 
   [[nodiscard]] std::uint32_t size() const noexcept { return used_; }
-  /// How often a row did not get its rule.
+  /// How many rows did not get their rule.
   [[nodiscard]] std::size_t refused() const noexcept { return refused_; }
 
-  /// Of new rules in one file, so that a hostile one does not take all numbers: clang and
-  /// everything that it maps has 1,500.
+  /// The limit for new rules in one file, so that a malicious file cannot use up all numbers. clang
+  /// and everything that it maps has 1,500.
   static constexpr std::uint32_t kMaxNewInFile = kMaxRules / 8;
 
  private:

@@ -31,10 +31,10 @@ class Packer {
   const FlatCodes& codes_;
   std::uint32_t rows_at_, max_words_;
   PackedTable packed_;
-  std::size_t next_ = 0;                  ///< the first row that was not read
-  std::uint32_t active_ = kNumberOfNone;  ///< of the row before it
+  std::size_t next_ = 0;                  ///< the first row that has not been read
+  std::uint32_t active_ = kNumberOfNone;  ///< rule number of the row before it
   std::vector<std::uint32_t> block_;
-  std::unordered_map<std::uint32_t, std::uint32_t> first_rows_;  ///< where, by rule number
+  std::unordered_map<std::uint32_t, std::uint32_t> first_rows_;  ///< places, by rule number
 };
 
 void Packer::read_block(std::uint64_t start_svma) {
@@ -49,7 +49,7 @@ void Packer::read_block(std::uint64_t start_svma) {
   }
 }
 
-/// Its first row, counted from the first of all.
+/// Returns the place of the block's first row, counted from the first row of all.
 std::uint32_t Packer::place_block() {
   const auto known = first_rows_.find(block_.front());
   if (block_.size() == 1 && known != first_rows_.end())

@@ -1,4 +1,4 @@
-// Where the tables of layout.h are written: the kernel's maps, or a test's memory.
+// Holds the tables of layout.h: in the kernel's maps, or in a test's memory.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,14 +18,15 @@ class TableStore {
   TableStore& operator=(TableStore&&) = delete;
   virtual ~TableStore() = default;
 
-  /// kChunkWords words, zero at first, seen by the kernel; made when it is first asked for.
-  /// `number` < kMaxChunks.  Lives as long as the store.  Throws Error if there is no memory.
+  /// Returns kChunkWords words, initially zero, which the kernel sees.  The first call for a
+  /// `number` < kMaxChunks creates them.  They live as long as the store.  Throws Error if there is
+  /// no memory.
   virtual std::span<std::uint32_t> chunk(std::uint32_t number) = 0;
-  /// kMaxRules entries, likewise.
+  /// Returns kMaxRules entries, likewise.
   virtual std::span<RuleEntry> rules() = 0;
-  /// Replaces what the kernel knows of a process; false if there are kMaxProcesses already.
+  /// Replaces the kernel's data about a process; false if there are kMaxProcesses already.
   virtual bool set_process(std::uint32_t tgid, const ProcessMappings& mappings) = 0;
-  /// Nothing happens if it is not known.
+  /// Does nothing if the process is not known.
   virtual void forget_process(std::uint32_t tgid) = 0;
 };
 

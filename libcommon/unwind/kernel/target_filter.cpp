@@ -30,7 +30,7 @@ class LoadedFilter final : public TargetFilter {
     const auto value = static_cast<std::uint32_t>(start);
     return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
   }
-  /// Not by libbpf's own function, which would start the counter.
+  /// Does not use libbpf's own function, which would start the counter.
   void attach_to_counter(int counter) override {
     const int program = bpf_program__fd(skeleton_->progs.keep_targets);
     Fd link(bpf_link_create(program, counter, BPF_PERF_EVENT, nullptr));

@@ -1,4 +1,4 @@
-// From when on a process is recorded; for the kernel's programs and user space.
+// When the recording of a process starts; for the kernel's programs and user space.
 // SPDX-License-Identifier: MIT
 #pragma once
 

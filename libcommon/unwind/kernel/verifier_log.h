@@ -1,4 +1,4 @@
-// What the kernel's verifier had to say, as a part of a message.
+// Formats the output of the kernel's verifier as a part of a message.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace pe::unwind {
 
-/// "; the verifier: " and the last lines of its log, which is where it gave up, in one line with
-/// " | " between them; empty if it said nothing.  A log ends with its first NUL.
+/// Returns "; the verifier: " and the last lines of its log, which show where it gave up.  They
+/// form one line, with " | " between them.  Returns an empty text for an empty log.  A log ends
+/// with its first NUL.
 inline std::string told_by_verifier(std::string_view log) {
   constexpr std::size_t kLines = 30;
   log = log.substr(0, log.find('\0'));

@@ -23,7 +23,7 @@ UnwindTable* Images::table(std::uint32_t number) {
     if (const auto* elf = std::get_if<objects::Image>(&opened))
       image.table = std::make_unique<UnwindTable>(*elf);
     image.lacked_descriptors = image.table == nullptr && !has_free_descriptors(kDescriptorsToOpen);
-    image.is_opened = !image.lacked_descriptors;  // there may be some the next time
+    image.is_opened = !image.lacked_descriptors;  // descriptors may be free the next time
     if (image.table != nullptr)
       left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
   }

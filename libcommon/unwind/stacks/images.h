@@ -1,8 +1,8 @@
 // The unwind tables of the files that processes have mapped.
 //
-// A file is opened when a stack first leads into its code, read once, and closed again.  What a
-// hostile process can make us read by mapping ever more files is bounded: beyond kMaxTableBytes
-// files have no table, and stacks say that they ended there.
+// A file is opened when a stack first reaches its code, read once, and closed again.  A malicious
+// process may map ever more files, so the work is bounded.  Files beyond kMaxTableBytes have no
+// table, and stacks report that they ended in them.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -22,22 +22,22 @@ class Images {
   explicit Images(objects::FileMatch match, std::size_t max_table_bytes = kMaxTableBytes)
       : match_(match), left_bytes_(max_table_bytes) {}
 
-  /// The number of a mapped file; `pid` is a process in which it may be found.
+  /// Returns the number of a mapped file.  `pid` is a process in which the file may be found.
   std::uint32_t number_of(const stream::Mapping& mapping, std::uint32_t pid);
 
-  /// nullptr if the file cannot be had, or there is no room left for it.
+  /// Returns nullptr if the file is unavailable, or there is no room left for it.
   UnwindTable* table(std::uint32_t number);
 
-  /// Whether a file has no table for want of descriptors (ulimit -n) the last time it was asked
-  /// for.
+  /// Whether a file has no table because descriptors ran out (ulimit -n) at its last request.
   [[nodiscard]] bool lacked_descriptors(const stream::MappedFile& file) const;
 
-  /// Of sections of all files together, less than 50 MB on a machine with every compiler installed.
+  /// The limit for the sections of all files together.  They take less than 50 MB on a machine with
+  /// every compiler installed.
   static constexpr std::size_t kMaxTableBytes = std::size_t{1} << 30;
 
  private:
   struct Image {
-    stream::Mapping mapping;  ///< one of those that it has
+    stream::Mapping mapping;  ///< one of the file's mappings
     std::uint32_t pid;
     bool is_opened = false;
     bool lacked_descriptors = false;

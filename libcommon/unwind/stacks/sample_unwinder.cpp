@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t kMostProcesses = 4'096;
 constexpr std::size_t kMaxThreads = 16'384;
 
-/// What lies behind the first function of a thread's stack, or between the first functions of the
-/// dynamic linker and of the program, which begin at the same end.
+/// Covers the memory after the first function of a thread's stack.  Also covers the distance
+/// between the first functions of the dynamic linker and of the program, which start at the same
+/// end.
 constexpr std::uint64_t kRootFrame = 1024;
 
 bool is_near(std::uint64_t root_sp, std::uint64_t other) {
@@ -53,7 +54,7 @@ void SampleUnwinder::follow() {
   if (!change)
     return;
   if (change->mapped == nullptr)
-    threads_.erase(change->pid);  // the first thread's stack is another program's
+    threads_.erase(change->pid);  // the first thread now has another program's stack
   const auto space = spaces_.find(change->pid);
   if (space == spaces_.end())
     return;
@@ -103,7 +104,7 @@ void SampleUnwinder::withdraw_rules(std::uint32_t pid) {
     space->second.withdraw_rules();
 }
 
-/// Code as its file has it.
+/// Reads code from the mapped file.
 std::size_t SampleUnwinder::read_file(std::uint32_t pid, std::uint64_t avma,
                                       std::span<std::byte> into) const {
   const stream::Mapping* mapping = history_.processes().find(pid, avma);
@@ -129,7 +130,7 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const stream::Sample& 
   chain_.clear();
   for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
     if (sample.callchain[i] == PERF_CONTEXT_USER && sample.has_user_copy())
-      break;  // by frame pointers; ours replaces it
+      break;  // the kernel's walk by frame pointers, which ours replaces
     chain_.push_back(sample.callchain[i]);
   }
   if (!sample.has_user_copy())
@@ -167,15 +168,15 @@ SampleUnwinder::Walked SampleUnwinder::walk(const stream::Sample& sample, const 
     continue_as_kernel(sample, walked);
   if (stop != Stop::kStackNotCaptured || !walked.is_on_copy)
     return walked;
-  // What was read of the process is the stack itself; an earlier stack is a guess, and wrong where
-  // two callers reach the same recursion in turns.
+  // Memory that was read from the process is the stack itself.  An earlier stack is a guess.  It is
+  // wrong if two callers enter the same recursion alternately.
   if (!still_stood(thread, stack, behind) || !continue_behind(sample, start, behind.bytes, walked))
     continue_from_earlier(thread, walked, stack);
   return walked;
 }
 
-/// On another stack, that only the frame pointer leads to: as the kernel followed it, when it took
-/// the sample, from the last frame on that both found.
+/// Continues on another stack, to which only the frame pointer leads.  Follows the kernel's own
+/// walk at the time of the sample, from the last frame that both walks found.
 void SampleUnwinder::continue_as_kernel(const stream::Sample& sample, Walked& walked) {
   std::size_t count = walked.result.frames;
   const Frame last = frames_[count - 1];
@@ -198,7 +199,7 @@ void SampleUnwinder::continue_as_kernel(const stream::Sample& sample, Walked& wa
   walked.result.stop = Stop::kEndOfStack;
 }
 
-/// A thread whose copy was full may be cut the next time.
+/// Stores the stack: a thread whose copy was full may be cut the next time.
 void SampleUnwinder::learn(Thread& thread, const WalkResult& result, const StackView& stack) {
   const auto stack_pointers = walker_.stack_pointers(thread.history);
   if (stack_pointers.size() != result.frames || result.frames == 0)
@@ -211,7 +212,7 @@ void SampleUnwinder::learn(Thread& thread, const WalkResult& result, const Stack
 
 void SampleUnwinder::continue_from_earlier(Thread& thread, Walked& walked, const StackView& stack) {
   const std::size_t known = walked.result.frames;
-  const auto stack_pointers = walker_.stack_pointers(thread.history);  // perhaps of a longer walk
+  const auto stack_pointers = walker_.stack_pointers(thread.history);  // may be of a longer walk
   if (!thread.memory || stack_pointers.size() < known)
     return;
   const std::size_t callers =
@@ -234,8 +235,8 @@ MemoryRange SampleUnwinder::wanted_memory(const stream::Sample& sample,
   std::uint64_t reach = reach_behind(sample, *sp);
   if (reach == 0)
     return {};
-  // Of a program that has just begun nothing is known yet, and what is mapped around its stack may
-  // be a heap, as goroutines have theirs in.
+  // Nothing is known yet of a program that has just started.  The mapping around its stack may be a
+  // heap, as for goroutines, whose stacks are in one.
   if (space_of(sample.pid).size() == 0)
     reach = std::min(reach, kUnknownReach);
   else if (!is_cut_short(sample, start))
@@ -245,7 +246,7 @@ MemoryRange SampleUnwinder::wanted_memory(const stream::Sample& sample,
           .end = end + reach};
 }
 
-/// Whether the copy ends before its stack.
+/// Whether the copy ends before the stack does.
 bool SampleUnwinder::is_cut_short(const stream::Sample& sample, const WalkStart& start) {
   const StackView stack(*stack_pointer_of(start), sample.user_stack);
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_);
@@ -262,7 +263,7 @@ std::size_t SampleUnwinder::used_of_copy(const stream::Sample& sample,
   return thread.root_sp - *sp;
 }
 
-/// How far behind a copy the thread's first function may be.
+/// Returns how far beyond the copy the thread's first function may be.
 std::uint64_t SampleUnwinder::reach_behind(const stream::Sample& sample, std::uint64_t sp) {
   const std::uint64_t end = sp + sample.user_stack.size();
   Thread& thread = thread_of(sample.tid);
@@ -270,9 +271,10 @@ std::uint64_t SampleUnwinder::reach_behind(const stream::Sample& sample, std::ui
   if (root >= end && root - end <= kMostReach)
     return root - end + kRootFrame;
   // A copy can also end early, before a page of the stack that was never touched (the frame of a
-  // function that has just begun): that is told by where the stack ends, and where a thread's stack
-  // was complete before, that is only asked once one was cut.  A root below the copy is that of
-  // another stack: of the program before exec, whose records may not have been followed yet.
+  // function that has just started).  The end of the stack's mapping reveals this.  If a thread's
+  // copy holds the known root, the mapping is requested only after a copy was cut.  A root below
+  // the copy belongs to another stack: of the program before exec, whose records may not have been
+  // followed yet.
   const bool holds_root = root >= sp && root < end;
   if (!thread.is_cut && holds_root)
     return 0;
@@ -284,8 +286,8 @@ std::uint64_t SampleUnwinder::reach_behind(const stream::Sample& sample, std::ui
   return left > kMostReach ? kBlindReach : left;
 }
 
-/// Whether the outermost frame of the copy still stood when what is behind was read: its body, as
-/// far as it was captured, and inside of it the return address of what it had called.
+/// Whether the outermost frame of the copy still existed when the memory after it was read.  Its
+/// captured body must be unchanged, and so must the return address of the function that it called.
 bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
                                  const Behind& behind) {
   const auto stack_pointers = walker_.stack_pointers(thread.history);
@@ -297,7 +299,7 @@ bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
          std::clamp<std::uint64_t>(body, kLeastAgreementBytes, kMostAgreementBytes);
 }
 
-/// Walks again, on a longer stack; false if that leads nowhere.
+/// Walks again, on a longer stack; false if the result is rejected.
 bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkStart& start,
                                      Bytes behind, Walked& walked) {
   longer_.assign(sample.user_stack.begin(), sample.user_stack.end());
@@ -307,13 +309,13 @@ bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkSta
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
   if (result.stop == Stop::kStackNotCaptured)
     thread.root_sp = 0;
-  // A walk that leads nowhere, or not to where the thread began, says that the memory had changed.
-  // What the copy held is still right, and is what frames_ begins with.
+  // If the walk does not end where the thread started, the memory had changed.  The frames from the
+  // copy are still right, and frames_ starts with them.
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
     return false;
   const std::uint64_t root_sp = thread.history.root_stack_pointer();
   if (thread.root_sp != 0 && !is_near(thread.root_sp, root_sp) && thread.other_root_sp != root_sp) {
-    thread.other_root_sp = root_sp;  // twice the same is no accident: a coroutine's stack
+    thread.other_root_sp = root_sp;  // the same place twice is no accident: a coroutine's stack
     return false;
   }
   thread.root_sp = root_sp;
@@ -323,7 +325,7 @@ bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkSta
   return true;
 }
 
-/// By the module of the outermost frame.
+/// Counts by the module of the outermost frame.
 void SampleUnwinder::count_end(std::uint32_t pid, std::span<const Frame> frames, Stop stop) {
   const stream::Mapping* mapping =
       frames.empty() ? nullptr : history_.processes().find(pid, frames.back().address());
@@ -366,7 +368,7 @@ void SampleUnwinder::count(const stream::Sample& sample, const Walked& walked) {
   }
 }
 
-/// The marks and addresses of the program's part.
+/// Appends the marks and addresses of the program's part.
 void SampleUnwinder::add_frames(const Walked& walked) {
   chain_.push_back(PERF_CONTEXT_USER);
   for (std::size_t i = 0; i < walked.result.frames; ++i) {

@@ -1,11 +1,11 @@
-// From a sample with registers and a copy of the stack to its call chain.
+// Turns a sample with registers and a copy of the stack into its call chain.
 //
-// Follows a session's history: for each process, where code is mapped; for each thread, its last
-// stack, to walk only what has changed (unwind/walk/thread_history.h) and to continue stacks whose
-// copy was cut (stack_memory.h).
+// The unwinder follows a session's history.  It keeps, for each process, where code is mapped.  It
+// keeps, for each thread, its last stack.  So it walks only the part that has changed
+// (unwind/walk/thread_history.h), and continues stacks whose copy was cut (stack_memory.h).
 //
-// All of this is made again when it is missing, so that what a hostile stream makes us keep is
-// bounded by throwing it away.
+// All of this is rebuilt if it is missing.  So discarding it bounds the memory that a malicious
+// stream can use.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -30,33 +30,35 @@
 
 namespace pe::unwind {
 
-/// Addresses of memory, from `start` up to `end`.
+/// A range of addresses, from `start` up to `end`.
 struct MemoryRange {
   std::uint64_t start = 0, end = 0;  ///< avma
 };
 
 struct UnwindOptions {
   objects::FileMatch match = objects::FileMatch::kAny;
-  bool may_continue = true;  ///< stacks whose copy was cut
-  /// What is mapped around a thread's stack pointer; empty, or none, where that cannot be told.
+  bool may_continue = true;  ///< continues stacks whose copy was cut
+  /// Returns the mapped range around a thread's stack pointer.  It returns an empty range, or is
+  /// null, if that is unknown.
   std::function<MemoryRange(std::uint32_t pid, std::uint64_t sp)> stack_at = nullptr;
-  /// Copies code of a process, as CodeSource; none, where there is no process any more:
-  /// then from files.
+  /// Copies code of a process, like CodeSource.  Code is read from files if this is null, because
+  /// the process no longer exists, or if it copies nothing.
   std::function<std::size_t(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into)>
       code_at = nullptr;
-  /// The table of code made at run time, as CodeTables; none: it has frame pointers.
+  /// Returns the table of code made at run time, like TableOfCode.  If it is null, the frame
+  /// pointer is used.
   std::function<UnwindTable*(std::uint32_t pid, std::uint64_t avma)> table_at = nullptr;
 };
 
-/// What followed a sample's copy of the stack in the process.
+/// The process's memory that followed a sample's copy of the stack.
 struct Behind {
   Bytes bytes = {};
-  std::size_t agreed_bytes = 0;  ///< of the copy's end, that were the same when they were read
+  std::size_t agreed_bytes = 0;  ///< at the copy's end, unchanged when the memory was read
 };
 
-/// A frame as call chains have it: `is_first`, the innermost of its stack, as it is; others are
-/// return addresses, and of what a signal interrupted one more than the instruction's own, as who
-/// reads them takes one away.
+/// Returns a frame's address as call chains have it.  The innermost frame of a stack (`is_first`)
+/// keeps its address.  Others are return addresses.  A frame that a signal interrupted gets its
+/// instruction's address plus one, because readers subtract one.
 constexpr std::uint64_t chain_address(Frame frame, bool is_first) noexcept {
   return frame.address() + (!is_first && frame.is_exact() ? 1 : 0);
 }
@@ -66,59 +68,63 @@ class SampleUnwinder {
   /// `history` must outlive this.
   SampleUnwinder(const stream::History& history, UnwindOptions options);
 
-  /// Takes in what the history's last record has changed.  To be called after each.
+  /// Applies the change of the history's last record.  Must be called after each record.
   void follow();
 
-  /// What `table_at` gives for code of a process has changed.
+  /// Withdraws rules of a process, because the tables that `table_at` gives for it have changed.
   void withdraw_rules(std::uint32_t pid);
 
-  /// What of the process's memory would help to continue the sample's stack, should its copy turn
-  /// out to be cut: as far as the thread's stacks have reached up to now, or else to the end of
-  /// its stack.  Begins at most kMostAgreementBytes before the copy's end; empty if no memory would
-  /// help: also if the copy, walked by what is known of the process now, is enough, for threads
-  /// change between stacks, as those of goroutines do.
+  /// Returns the process memory that would help to continue the sample's stack, if its copy is cut.
+  /// The range ends where the thread's stacks have reached so far, or else at the end of its stack.
+  /// It starts at most kMostAgreementBytes before the copy's end.
+  ///
+  /// The range is empty if no memory would help.  It is also empty if the copy is enough.  To find
+  /// out, the copy is walked with the present knowledge of the process, because threads change
+  /// between stacks, as those of goroutines do.
   MemoryRange wanted_memory(const stream::Sample& sample, const perf_event_attr& attr);
-  /// How much of the sample's copy its thread's stack takes, in bytes, as its last complete one
-  /// tells; all, if that is not known.  The rest is of a mapping that lies behind the stack.
+  /// Returns how many bytes of the sample's copy belong to its thread's stack, according to the
+  /// last complete one; all of them, if that is unknown.  The rest is from a mapping after the
+  /// stack.
   std::size_t used_of_copy(const stream::Sample& sample, const perf_event_attr& attr);
-  /// How much of what the sample carries, too, has to be the same for the rest to be believed: the
-  /// captured part of the outermost frame's body, between these.
+  /// Bounds of the memory that must be the same in the sample and in the process; otherwise the
+  /// process's memory is rejected.  This is the captured part of the outermost frame's body.
   static constexpr std::size_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;
 
-  /// The call chain of a sample of an event with that attr, as pe-stream(5) has it: the kernel's
-  /// part as recorded, then the program's, if the sample carries registers.  Lives until the next
-  /// call.
+  /// Returns the call chain of a sample of an event with `attr`, in the form of pe-stream(5).  The
+  /// kernel's part is as recorded.  The program's part follows, if the sample carries registers.
+  /// Valid until the next call.
   std::span<const std::uint64_t> call_chain(const stream::Sample& sample,
                                             const perf_event_attr& attr, const Behind& behind = {});
 
-  /// Counts a stack that was walked elsewhere; `pid` is its process.
+  /// Counts a stack that was walked elsewhere.  `pid` is its process.
   void count_walked(std::uint32_t pid, std::span<const Frame> frames, Stop stop);
 
-  /// Counts a sample whose wanted_memory() could not be read for want of budget.
+  /// Counts a sample whose wanted_memory() was not read, because the budget was used up.
   void count_unread() noexcept { ++counts_.unread; }
 
   [[nodiscard]] const StackCounts& counts() const noexcept { return counts_; }
 
-  /// Deeper stacks are cut at the root.  A record holds twice as many.
+  /// Deeper stacks are cut at the root.  A record holds twice as many frames.
   static constexpr std::size_t kMaxFrames = 4096;
 
  private:
-  /// Deeper stacks are not looked for; and where it is not known how deep a stack may be.
+  /// Stacks are searched at most this far beyond the copy.  kBlindReach applies if the stack's
+  /// depth is unknown.
   static constexpr std::uint64_t kMostReach = 8 * 1024 * 1024, kBlindReach = 256 * 1024;
-  /// The same where no code of the process is known yet.
+  /// The limit while no code of the process is known.
   static constexpr std::uint64_t kUnknownReach = 512 * 1024;
   struct Thread {
     ThreadHistory history;
-    std::unique_ptr<StackMemory> memory;  ///< once a copy of its stack was full
-    std::uint64_t root_sp = 0;            ///< of its last complete stack; 0: not known
-    std::uint64_t other_root_sp = 0;      ///< where a walk ended that was not believed
-    MemoryRange stack;                    ///< asked for where that does not help
+    std::unique_ptr<StackMemory> memory;  ///< exists once a copy of its stack was full
+    std::uint64_t root_sp = 0;            ///< of its last complete stack; 0: unknown
+    std::uint64_t other_root_sp = 0;      ///< where a walk ended whose result was rejected
+    MemoryRange stack;                    ///< requested where root_sp does not help
     bool is_cut = false;                  ///< its last copy was too short
   };
   struct Walked {
     WalkResult result;
     std::size_t continued_from = 0;  ///< the first frame that is not from the copy; 0: none
-    bool is_on_copy = true;          ///< it ended on the stack that was copied, not on another
+    bool is_on_copy = true;          ///< the walk ended on the copied stack, not on another
   };
 
   AddressSpace& space_of(std::uint32_t pid);
@@ -147,7 +153,7 @@ class SampleUnwinder {
   std::unordered_map<std::uint32_t, AddressSpace> spaces_;  ///< by pid
   std::unordered_map<std::uint32_t, Thread> threads_;       ///< by tid
   std::vector<Frame> frames_;
-  std::vector<std::byte> longer_;  ///< a stack's copy and what follows it in the process
+  std::vector<std::byte> longer_;  ///< a stack's copy and the process's memory after it
   std::vector<std::uint64_t> chain_;
   StackCounts counts_;
 };

@@ -13,7 +13,7 @@
 namespace pe::unwind {
 namespace {
 
-/// The reasons with the most stacks, each with its module, then how many there are more.
+/// Lists the reasons with the most stacks, each with its module, and the number of other stacks.
 std::string describe_ends(const StackCounts& counts) {
   struct End {
     std::string module;
@@ -47,7 +47,7 @@ std::string describe_ends(const StackCounts& counts) {
 std::string describe(const StackCounts& counts) {
   if (counts.stacks == 0 && counts.foreign == 0)
     return {};
-  // Rounded down: 100 % means all.
+  // The share is rounded down: 100 % means all.
   constexpr double kPerMille = 1000;
   const double share = std::floor(kPerMille * static_cast<double>(counts.complete) /
                                   static_cast<double>(std::max<std::uint64_t>(1, counts.stacks)));

@@ -10,8 +10,9 @@ namespace {
 constexpr std::uint64_t kBytesOfWord = sizeof(std::uint64_t);
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
 
-/// Of the words in [start, end) as far as they are in `stack`; of large bodies the outer part,
-/// where the saved registers are.  In four lanes, as each multiplication waits for the one before.
+/// Hashes the words of [start, end) that are in `stack`.  Of a large body it hashes only the outer
+/// part, where the saved registers are.  It uses four lanes, as each multiplication waits for the
+/// one before.
 std::uint64_t hash_of_body(const StackView& stack, std::uint64_t start,
                            std::uint64_t end) noexcept {
   constexpr std::uint64_t kMaxBodyBytes = 1024;
@@ -54,7 +55,7 @@ void StackMemory::learn(const KnownStack& known, std::size_t fresh, const StackV
   if (callers_.size() > kMaxFrames)
     callers_.clear();
   const std::size_t count = known.frames.size();
-  // The first of the others, too: what lies inside of it has changed.
+  // The next frame outside is also new: the memory inside it has changed.
   const std::size_t new_ones = callers_.empty() ? count : std::min(fresh + 1, count);
   for (std::size_t i = 0; i < new_ones; ++i) {
     const Place place{known.frames[i], known.stack_pointers[i]};
@@ -74,7 +75,7 @@ std::size_t StackMemory::callers(const KnownStack& cut, const StackView& stack,
     return 0;
   std::size_t count = 0;
   for (Place next = edge->second.place; next.sp != 0;) {
-    // Stack pointers rise from caller to caller: no way to go round in a circle.
+    // Stack pointers rise from caller to caller, so this loop ends.
     const auto found = callers_.find(next);
     if (found == callers_.end() || count == out.size())
       return 0;

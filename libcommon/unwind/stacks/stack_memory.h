@@ -1,13 +1,14 @@
-// What is known of the outer part of a thread's stack, to continue a stack whose copy was cut.
+// Remembers the outer part of a thread's stack, to continue a stack whose copy was cut.
 //
-// Outer frames live long: while the inner part of a deep stack moves, its outer part stays for
-// many samples.  Each frame seen is kept with its caller, under its address and stack pointer, and
-// with a hash of the *body* between the frame inside and itself.  A cut stack is continued from its
-// outermost frame where address, stack pointer and body are those of the last time: then it is
-// taken to have the same caller, and so on outwards.
+// Outer frames live long: while the inner part of a deep stack changes, its outer part stays for
+// many samples.  Each frame is stored with its caller.  The key is the frame's address and stack
+// pointer.  The entry also has a hash of the *body* between the frame inside and the frame itself.
 //
-// That is a heuristic: it is wrong when a frame with the same body was entered again from
-// elsewhere since.  Measured on clang: tests/bench/figures.md.
+// A cut stack is continued from its outermost frame if address, stack pointer and body are the same
+// as the last time.  The frame is then assumed to have the same caller, and so on outwards.
+//
+// This is a heuristic.  It is wrong if a frame with the same body was since entered again from
+// elsewhere.  Measured on clang: tests/bench/figures.md.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,7 +22,7 @@
 
 namespace pe::unwind {
 
-/// A stack as far as it is known: frames and the stack pointer of each, the innermost first.
+/// The known part of a stack: its frames and their stack pointers, the innermost first.
 struct KnownStack {
   std::span<const Frame> frames;
   std::span<const std::uint64_t> stack_pointers;
@@ -29,12 +30,12 @@ struct KnownStack {
 
 class StackMemory {
  public:
-  /// Takes in the innermost `fresh` frames of a complete stack, and the one behind them; the
-  /// others are known from an earlier one.
+  /// Stores the innermost `fresh` frames of a complete stack, and the next frame outside.  The
+  /// others are known from an earlier stack.
   void learn(const KnownStack& known, std::size_t fresh, const StackView& stack);
 
-  /// Writes the callers of the outermost frame of a cut stack into `out`; how many there are up to
-  /// the root, or 0 if they are not known, or more than `out` can hold.
+  /// Writes the callers of the outermost frame of a cut stack into `out`.  Returns their number up
+  /// to the root; 0 if they are unknown, or more than `out` can hold.
   std::size_t callers(const KnownStack& cut, const StackView& stack, std::span<Frame> out) const;
 
  private:
@@ -47,11 +48,11 @@ class StackMemory {
     std::size_t operator()(const Place& place) const noexcept;
   };
   struct Caller {
-    Place place;         ///< sp 0: there is none, the frame is the root
-    std::uint64_t body;  ///< hash
+    Place place;         ///< sp 0: there is no caller, the frame is the root
+    std::uint64_t body;  ///< hash of the body
   };
 
-  /// 60 bytes each: a few hundred different stacks of a deep recursion.
+  /// An entry takes 60 bytes.  The limit allows a few hundred different stacks of a deep recursion.
   static constexpr std::size_t kMaxFrames = 32'768;
 
   boost::unordered_flat_map<Place, Caller, PlaceHash> callers_;

@@ -6,23 +6,24 @@
 namespace pe::unwind {
 namespace {
 
-/// A frame pointer this far above the copied stack is taken for one whose frame was cut off; one
-/// further away for some other value.  The usual limit of a stack, ulimit -s.
+/// A frame pointer up to this far above the copied stack is assumed to point at a frame that was
+/// cut off.  One further away is assumed to be another value.  This is the usual limit of a stack,
+/// ulimit -s.
 constexpr std::uint64_t kMaxStackBytes = std::uint64_t{8} << 20;
 
 bool returns_to_code(const AddressSpace& space, const FrameState& caller) {
   return space.find(caller.ip - 1) != nullptr;
 }
 
-/// Is it code of an image that has tables, only none for this code?
+/// Whether the frame is in an image that has tables, although none describes this code.
 bool is_of_described_image(AddressSpace& space, Frame frame) {
   const auto place = space.place(frame.address() - (frame.is_exact() ? 0 : 1));
   return place && place->table->has_rules();
 }
 
-/// Whether code that cannot be read is a stub, by the shape of its frame: one word, then a return
-/// address to code with rules, by which the next caller is code, too.  A word that a function has
-/// left behind may look like that; two in a row, each in its place, hardly do.
+/// Whether code that cannot be read is a stub, by the shape of its frame.  That is one word, and a
+/// return address to code with rules, by which the next caller is also code.  A single word that a
+/// function has left behind may look like that.  Two in a row, each in its place, are unlikely to.
 bool is_like_a_stub(AddressSpace& space, Frame frame, const FrameState& caller,
                     const StackView& stack) {
   if (frame.is_exact() || !space.is_unread(frame.address() - 1) || caller.ip == 0 ||

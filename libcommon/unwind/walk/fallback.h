@@ -1,4 +1,4 @@
-// Steps where no call frame information helps.  Internal.
+// Steps to the caller where no call frame information helps.  Internal.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,25 +10,25 @@
 
 namespace pe::unwind {
 
-/// From code that no table describes (`rule` kNone), or from no code at all (kNotExecutable: an
-/// exact address that was jumped to): how `state` became the caller's, or why not.  `frame` is
-/// the one that is stepped out of; only an exact one may be a leaf.
+/// Steps from code that no table describes (`rule` kNone), or from an address without code
+/// (kNotExecutable: an exact address that was jumped to).  Returns how `state` became the caller's,
+/// or why it did not.  `frame` is the frame that the step leaves; only an exact one may be a leaf.
 ///
-/// A frame pointer of 0 where there is no table means the outermost frame: the ABI asks for it at
-/// program start, and the dynamic loader's and many C libraries' first code has no CFI.  Where
-/// nothing is described, as of code made at run time, the register may be used for anything, so
-/// there it only means that after a step by it.
+/// Without a table for the code, a frame pointer of 0 means the outermost frame.  The ABI requires
+/// it at program start, and the first code of the dynamic loader and of many C libraries has no
+/// CFI.  Code made at run time is in no described image, and may use the register for anything.  In
+/// such code 0 means the outermost frame only after a step by the frame pointer.
 std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
                                                  FrameState& state, const StackView& stack,
                                                  Frame frame);
 
-/// Why a stack ends whose next return address, `state.ip`, is in no code.  0 is how threads of
-/// code without CFI begin.
+/// Returns why a stack ends whose next return address, `state.ip`, is in no code.  Threads of code
+/// without CFI start with 0.
 inline Stop stop_at_no_code(const FrameState& state) noexcept {
   return state.ip == 0 ? Stop::kEndOfStack : Stop::kBadReturnAddress;
 }
 
-/// What a step that failed means for the stack.
+/// Returns why a stack ends after a step that failed.
 Stop stop_of(Step step) noexcept;
 
 }  // namespace pe::unwind

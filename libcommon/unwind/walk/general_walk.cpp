@@ -15,7 +15,7 @@ class GeneralWalk {
   GeneralWalk(AddressSpace& space, const WalkStart& start, const StackView& stack)
       : space_(space), stack_(stack), registers_(start.registers), is_exact_(!start.is_caller) {}
 
-  /// Goes to the caller; or says why not.
+  /// Goes to the caller, or returns why it cannot.
   std::optional<Stop> step() {
     const std::uint64_t avma = state().ip - (is_exact_ ? 0 : 1);
     const Rule rule = space_.rule(avma);
@@ -29,7 +29,7 @@ class GeneralWalk {
       return Stop::kNoUnwindInfo;
     const Step step = step_row(full->row, registers_, stack_);
     if (needs_another_stack(step, full->row))
-      registers_.set(architecture::kStackPointer, 0);  // where that is, nobody can tell
+      registers_.set(architecture::kStackPointer, 0);  // the place of that stack is unknown
     if (!leads_to_a_frame(step, is_exact_, full->is_signal_frame))
       return stop_of(step);
     is_elsewhere_ = step == Step::kOtherStack;
@@ -41,17 +41,17 @@ class GeneralWalk {
   }
 
   [[nodiscard]] FrameState state() const { return registers_.state(); }
-  /// Whether this can be a frame: what is said to be exact is one wherever it is.
+  /// Whether this can be a frame.  An exact address is one wherever it is.
   [[nodiscard]] bool is_frame() const {
     return state().ip <= Frame::kMaxAddress &&
            (is_exact_ || space_.find(state().ip - 1) != nullptr);
   }
-  /// Whether its stack is one that was not copied.
+  /// Whether the frame's stack was not copied.
   [[nodiscard]] bool is_elsewhere() const { return is_elsewhere_; }
   [[nodiscard]] Frame frame() const { return {state().ip, source_, is_exact_}; }
 
  private:
-  /// A stub keeps the registers that functions keep.
+  /// A stub preserves the registers that functions preserve.
   std::optional<Stop> step_by_stub(Rule rule) {
     FrameState state = registers_.state();
     if (const Step step = architecture::execute(rule, state, stack_); step != Step::kDone)

@@ -1,4 +1,5 @@
-// Walks a stack with all registers and without a cache: slow, and never in need of more.  Internal.
+// Walks a stack with all registers and without a cache.  This is slow, but always enough.
+// Internal.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,14 +12,14 @@
 
 namespace pe::unwind {
 
-/// The same promises as Walker::walk(), and the same result where that does not need this.  `sps`,
-/// unless it is empty, is at least as long as `out` and is given each frame's stack pointer.
+/// Gives the same guarantees as Walker::walk(), and the same result where that does not need this.
+/// If `sps` is not empty, it receives each frame's stack pointer.  It is at least as long as `out`.
 WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
                                    const StackView& stack, std::span<Frame> out,
                                    std::span<std::uint64_t> sps = {});
 
-/// Writes the first frame into `out`, and into `sps` as above; false if there is nothing more to
-/// walk, `result` says why.
+/// Writes the first frame into `out`, and its stack pointer into `sps` as above.  Returns false if
+/// there is nothing more to walk; `result` gives the reason.
 bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame> out,
                 WalkResult& result, std::span<std::uint64_t> sps = {});
 

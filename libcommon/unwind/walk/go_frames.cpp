@@ -17,8 +17,8 @@ namespace pe::unwind {
 namespace {
 
 constexpr std::uint32_t kMagic118 = 0xfffffff0, kMagic120 = 0xfffffff1;
-constexpr std::uint64_t kTextStartOffset = 24;  ///< in the header
-constexpr std::size_t kEntryBytes = 8;          ///< of the list of functions
+constexpr std::uint64_t kTextStartOffset = 24;  ///< of the field in the header
+constexpr std::size_t kEntryBytes = 8;          ///< of an entry in the list of functions
 
 struct Header {
   std::uint32_t magic;
@@ -44,12 +44,12 @@ struct Function {
   Bytes pairs;
 };
 
-/// From `offset` on; empty if that lies outside.
+/// Returns the bytes from `offset` on; empty if that is outside.
 Bytes from(Bytes bytes, std::uint64_t offset) {
   return offset < bytes.size() ? bytes.subspan(static_cast<std::size_t>(offset)) : Bytes();
 }
 
-/// Go's varints, LEB128, of at most 32 bits.
+/// Reads one of Go's varints: LEB128 of at most 32 bits.
 std::optional<std::uint32_t> take_number(ByteReader& reader) {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 35; shift += 7) {
@@ -75,18 +75,18 @@ class Table {
     header_ = *header;
     if (header_.text_start != 0)
       text_svma_ = header_.text_start;
-    constexpr std::uint64_t kMostText = std::uint64_t{1} << 62;  // sums do not overflow
+    constexpr std::uint64_t kMostText = std::uint64_t{1} << 62;  // so that sums do not overflow
     if (text_svma_ > kMostText)
       return;
     list_ = from(bytes, header_.function_list);
-    // And one more word: the end of the last one.
+    // One more word follows the entries: the end of the last function.
     const std::uint64_t most = list_.size() / kEntryBytes;
     count_ = header_.functions < most ? static_cast<std::size_t>(header_.functions) : 0;
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
-  /// nullopt if it cannot be read.
+  /// Returns nullopt if the function is unreadable.
   [[nodiscard]] std::optional<Function> function(std::size_t number) const {
     const std::uint32_t start = word(number * kEntryBytes);
     const std::uint32_t end = word((number + 1) * kEntryBytes);
@@ -120,13 +120,13 @@ class Table {
   std::size_t count_ = 0;
 };
 
-/// Writes entries as DWARF 5, 6.4.1 has them, with the instructions that are needed here.
+/// Writes entries as in DWARF 5, 6.4.1, with the instructions that are needed here.
 class Writer {
  public:
   Writer() {
     constexpr std::uint32_t kIsCie = 0xffffffff;
     begin(kIsCie);
-    // Version 1, no augmentation; code counted in bytes, data in words downwards; rip is returned.
+    // Version 1, no augmentation; code counts in bytes, data in words downwards; rip is returned.
     put({1, 0, 1, 0x78, architecture::kInstructionPointer});
     put({DW_CFA_def_cfa, architecture::kStackPointer, architecture::kWordBytes});
     put({DW_CFA_offset | architecture::kInstructionPointer, 1});
@@ -147,8 +147,8 @@ class Writer {
     put({DW_CFA_advance_loc4});
     put_value(code_bytes);
   }
-  /// The stack pointer is so far below where the return address is.  Functions with a frame begin
-  /// it with the caller's frame pointer.
+  /// The stack pointer is `bytes` below the return address.  A function with a frame first stores
+  /// the caller's frame pointer in it.
   void frame(std::uint32_t bytes) {
     put({DW_CFA_def_cfa_offset});
     put_number(std::uint64_t{bytes} + architecture::kWordBytes);
@@ -195,13 +195,14 @@ class Writer {
   std::size_t start_ = 0;
 };
 
-/// The scheduler's own: the goroutine that called it has left the thread, and may run elsewhere.
-/// Also what a signal handler returns to, as its handler is the first of the signal's stack.
+/// Functions of the scheduler: the goroutine that called one has left the thread, and may run
+/// elsewhere.  Also the function that a signal handler returns to: the handler is the first of its
+/// stack.
 bool leaves_its_caller(std::string_view name) {
   return name == "runtime.mcall" || name == "runtime.gogo" || name.starts_with("runtime.sigreturn");
 }
 
-/// A frame of more than a GiB is none; Go's stacks are not larger.
+/// A frame of more than a GiB is invalid, because Go's stacks are not larger.
 void write_frames(const Function& function, Writer& writer) {
   constexpr std::uint32_t kMostBytes = std::uint32_t{1} << 30;
   ByteReader reader(function.pairs);
@@ -235,8 +236,7 @@ void write_function(const Function& function, Writer& writer) {
   writer.end();
 }
 
-/// Where the linker puts the code of a program that can be loaded anywhere is a relocation's
-/// addend.
+/// For a program that can be loaded anywhere, a relocation's addend gives the place of the code.
 std::optional<std::uint64_t> relocated_word(const objects::Image& image, std::uint64_t svma) {
   struct Relocation {
     std::uint64_t svma, info;

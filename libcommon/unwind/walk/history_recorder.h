@@ -1,8 +1,8 @@
-// The part of a walk that compares it with a ThreadHistory and then replaces that.  Internal.
+// Compares a walk with a ThreadHistory, and then replaces the history.  Internal.
 //
 // Two numberings meet here: a walk counts frames from the innermost (0), a history from the
-// outermost.  A walk's frame i that is the history's frame `match` has i - k inside it at match +
-// k.
+// outermost.  If a walk's frame i is the history's frame `match`, its frame i - k has the number
+// match + k.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace pe::unwind {
 
-/// For walks that nobody remembers: nothing at all.
+/// A recorder that does nothing, for walks without a history.
 struct NoRecorder {
   static void uses_frame_pointer(std::uint64_t /*value*/, std::size_t /*by*/) noexcept {}
   static void reads_frame_pointer(std::uint64_t /*slot_avma*/, std::size_t /*by*/) noexcept {}
@@ -31,7 +31,7 @@ struct NoRecorder {
 
 class HistoryRecorder {
  public:
-  /// `out` is where the walk writes its frames.
+  /// The walk writes its frames into `out`.
   HistoryRecorder(ThreadHistory& history, HistoryScratch& scratch, const StackView& stack,
                   std::span<Frame> out, std::uint64_t generation);
 
@@ -44,7 +44,7 @@ class HistoryRecorder {
     source_ = slot_avma;
     read_by_ = static_cast<std::uint32_t>(by);
   }
-  /// The step from frame `by` depends on more than is compared.
+  /// The step from frame `by` depends on data that is not compared.
   void passes_barrier(std::size_t by) noexcept {
     last_barrier_ = by;
     source_ = 0;
@@ -52,11 +52,11 @@ class HistoryRecorder {
   /// The stack ended because the word below `sp` was 0.
   void ends_at_zero(std::uint64_t sp) noexcept { zero_end_ = sp; }
 
-  /// Frame `number` has been written, the last one: its stack is not the one that is walked.
+  /// Frame `number`, the last one, has been written.  Its stack is not the one that is walked.
   void ends_elsewhere(std::size_t number, std::uint64_t sp) noexcept { scratch_.sps[number] = sp; }
 
-  /// Frame `number` has been written, and `state` is its.  How many frames the stack has if the
-  /// rest has been copied from the history; 0 if the walk must go on.
+  /// Frame `number` has been written, and `state` belongs to it.  Returns the stack's number of
+  /// frames if the rest has been copied from the history; 0 if the walk must continue.
   std::size_t enters(std::size_t number, const FrameState& state) noexcept {
     scratch_.sps[number] = state.sp;
     scratch_.fps[number] = state.fp;
@@ -69,10 +69,10 @@ class HistoryRecorder {
     return try_match(number);
   }
 
-  /// The walk has come to the end of the stack after `count` frames, without a match: this is the
-  /// history now.
+  /// The walk has reached the end of the stack after `count` frames, without a match.  Its frames
+  /// become the history.
   void keep_whole(std::size_t count);
-  /// The same after a match, when enters() gave a number.
+  /// Does the same after a match, when enters() returned a number.
   void keep_joined();
 
   [[nodiscard]] std::size_t reused() const noexcept { return match_; }
@@ -89,14 +89,14 @@ class HistoryRecorder {
   HistoryScratch& scratch_;
   const StackView& stack_;
   std::span<Frame> out_;
-  std::size_t candidates_;  ///< of the history's frames, those that may still match
+  std::size_t candidates_;  ///< number of the history's frames that may still match
   std::size_t use_count_ = 0;
-  std::uint64_t source_ = 0;  ///< where the frame pointer of now was read
+  std::uint64_t source_ = 0;  ///< where the current frame pointer was read
   std::uint32_t read_by_ = 0;
   std::size_t last_barrier_ = ThreadHistory::kNoBarrier;
   std::uint64_t zero_end_ = 0;
   std::size_t match_ = 0, walked_ = 0;
-  std::size_t kept_uses_ = 0;     ///< of the history's: by the matched frame and further outside
+  std::size_t kept_uses_ = 0;     ///< the history's uses by the matched frame and further outside
   std::size_t through_uses_ = 0;  ///< the last of those, whose frame pointer comes from inside
   std::size_t failed_matches_ = 0;
 };

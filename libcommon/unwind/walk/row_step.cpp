@@ -34,14 +34,14 @@ Found caller_value(const CfiRow& row, unsigned number, std::uint64_t cfa,
   const RegisterRule& rule = row.registers[number];
   switch (rule.kind) {
     case Kind::kSameValue:
-      // By definition of the CFA; no compiler says it.
+      // This is the definition of the CFA; no compiler writes a rule for it.
       return number == architecture::kStackPointer ? Found(cfa) : register_value(registers, number);
     case Kind::kUndefined:
-      // As in rules: the register is as good as any other value for the frame pointer.
+      // As in rules: for the frame pointer, the register is as good as any other value.
       return number == architecture::kFramePointer ? register_value(registers, number)
                                                    : Step::kUnknownRegister;
     case Kind::kOffset: {
-      // Below the stack pointer: popped already, in an epilogue.
+      // A place below the stack pointer was already popped, in an epilogue.
       const auto distance = static_cast<std::uint64_t>(rule.offset);
       const bool is_popped = rule.offset < 0 && -distance > cfa - registers.state().sp;
       return is_popped ? register_value(registers, number) : word_at(cfa + distance, stack);
@@ -59,9 +59,9 @@ Found caller_value(const CfiRow& row, unsigned number, std::uint64_t cfa,
   const auto* avma = std::get_if<std::uint64_t>(&place);
   if (avma == nullptr)
     return place;
-  // gcc says "at *rbp" of a realigned frame even after it has popped rbp.  A function saves
-  // registers in its own frame, so what points elsewhere has been popped; only a signal's frame,
-  // which has a place for the stack pointer too, lies elsewhere.
+  // gcc describes rbp of a realigned frame as "at *rbp" even after it has popped rbp.  A function
+  // saves registers in its own frame, so a place elsewhere means that the register was popped.
+  // Only a signal's frame is elsewhere, and it also has a place for the stack pointer.
   const bool is_in_frame = *avma >= registers.state().sp && *avma < cfa;
   const bool is_ordinary = row.registers[architecture::kStackPointer].kind == Kind::kSameValue;
   if (is_ordinary && !is_in_frame && number != architecture::kInstructionPointer)
@@ -79,7 +79,7 @@ Step step_row(const CfiRow& row, Registers& registers, const StackView& stack) {
     return *failure;
   const auto frame_start = std::get<std::uint64_t>(cfa);
   const std::uint64_t sp = registers.state().sp;
-  // Where the stack pointer has a place of its own (a signal's frame), that is looked at instead.
+  // If the stack pointer has its own place (a signal's frame), the value at that place is checked.
   const bool may_switch = row.registers[architecture::kStackPointer].kind != Kind::kSameValue;
   const bool is_on_stack = row.registers[architecture::kInstructionPointer].kind != Kind::kRegister;
   if (!may_switch && is_on_stack)
@@ -96,7 +96,7 @@ Step step_row(const CfiRow& row, Registers& registers, const StackView& stack) {
       return std::get<Step>(value);
   }
   const std::uint64_t caller_sp = caller.state().sp;
-  // What was interrupted may be on either side of an alternate stack.
+  // The interrupted frame may be on either side of an alternate stack.
   if (may_switch && (caller_sp < stack.start() || caller_sp > stack.end())) {
     registers = caller;
     return Step::kOtherStack;

@@ -1,6 +1,6 @@
-// A piece of a thread's stack that somebody copied: bytes and the address they were at.
+// A copied piece of a thread's stack: its bytes, and the address they were at.
 //
-// Where they come from does not matter here: a sample's dump, a file, our own stack, a test's
+// The source of the bytes does not matter here: a sample's dump, a file, our own stack, or a test's
 // sixteen words.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -16,9 +16,9 @@ namespace pe::unwind {
 
 class StackView {
  public:
-  /// `bytes` stood at [start_avma, start_avma + size); they are borrowed.  What would lie above
-  /// kEndOfUserSpace is left out, so that sums of an address in the view and a frame's size never
-  /// overflow.
+  /// `bytes` were at [start_avma, start_avma + size), and are borrowed.  Bytes above
+  /// kEndOfUserSpace are left out.  So the sum of an address in the view and a frame's size never
+  /// overflows.
   StackView(std::uint64_t start_avma, Bytes bytes) noexcept
       : start_(std::min(start_avma, kEndOfUserSpace)),
         end_(start_ + std::min<std::uint64_t>(bytes.size(), kEndOfUserSpace - start_)),
@@ -27,11 +27,11 @@ class StackView {
   [[nodiscard]] std::uint64_t start() const noexcept { return start_; }
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
 
-  /// Whether the 8 bytes at `avma` are all there.
+  /// Whether all 8 bytes at `avma` are in the view.
   [[nodiscard]] bool has_word(std::uint64_t avma) const noexcept {
     return avma >= start_ && avma <= end_ && end_ - avma >= sizeof(std::uint64_t);
   }
-  /// The 8 bytes at `avma`, which must be there; it need not be aligned.
+  /// Returns the 8 bytes at `avma`, which must be in the view.  `avma` need not be aligned.
   [[nodiscard]] std::uint64_t word(std::uint64_t avma) const noexcept {
     const auto* place =
         reinterpret_cast<const std::byte*>(avma + bias_);  // NOLINT(performance-no-int-to-ptr)
@@ -39,13 +39,13 @@ class StackView {
     std::memcpy(&value, place, sizeof value);
     return value;
   }
-  /// The same, or nullopt where there is nothing.
+  /// Returns the same, or nullopt if the view does not have these bytes.
   [[nodiscard]] std::optional<std::uint64_t> read(std::uint64_t avma) const noexcept {
     return has_word(avma) ? std::optional(word(avma)) : std::nullopt;
   }
 
-  /// The same stack as if it had been where its copy is, and what is added to an address then.
-  /// For inner loops: one addition less between a frame's size and its return address.
+  /// Returns the same stack as if it had been at the place of its copy: bias() is added to
+  /// addresses.  This saves inner loops one addition between a frame's size and its return address.
   [[nodiscard]] StackView in_place() const noexcept {
     StackView view = *this;
     view.start_ += bias_;
@@ -59,7 +59,7 @@ class StackView {
 
  private:
   std::uint64_t start_, end_;
-  std::uint64_t bias_;  ///< from an avma to the place of its copy; wraps
+  std::uint64_t bias_;  ///< distance from an avma to its copy; wraps
 };
 
 }  // namespace pe::unwind

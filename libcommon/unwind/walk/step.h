@@ -1,4 +1,4 @@
-// The state that walking carries from frame to frame, and what can become of a step.
+// The state that a walk carries from frame to frame, and the results of a step.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace pe::unwind {
 
-/// What the common rules need and give.  All are avma.
+/// The registers that common rules need and produce.  All are avma.
 struct FrameState {
   std::uint64_t ip;  ///< of the first frame: the instruction; of a caller: the return address
   std::uint64_t sp;
@@ -17,13 +17,13 @@ struct FrameState {
 
 enum class Step : std::uint8_t {
   kDone,             ///< the state is the caller's
-  kOtherStack,       ///< the same, but its stack is another, which was not copied
+  kOtherStack,       ///< the same, but the caller's stack is another one, which was not copied
   kStandsStill,      ///< the same, with the same stack pointer: the return address is in a register
   kEndOfStack,       ///< there is no caller
-  kNotCaptured,      ///< the stack that is needed was not copied
-  kNoProgress,       ///< the caller's frame would not lie above this one
-  kUnknownRegister,  ///< depends on a register that is not known
-  kUnusable,         ///< no rule, or one that makes no sense
+  kNotCaptured,      ///< the step needs stack memory that was not copied
+  kNoProgress,       ///< the caller's frame would not be above this one
+  kUnknownRegister,  ///< the step depends on an unknown register
+  kUnusable,         ///< no rule, or an invalid one
 };
 
 }  // namespace pe::unwind

@@ -26,9 +26,9 @@ HistoryRecorder::HistoryRecorder(ThreadHistory& history, HistoryScratch& scratch
   candidates_ = std::min(candidates_, history.barrier_);
 }
 
-/// All slots lie between the matched frame's stack pointer and needed_end_: they were captured.
-/// One loop that compares and copies: a second would cost another mispredicted exit, which is
-/// as much as ten frames.
+/// All slots are between the matched frame's stack pointer and needed_end_, so they were captured.
+/// One loop compares and copies: a second would cost another mispredicted exit, which is as much as
+/// ten frames.
 bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) noexcept {
   const std::uint64_t* sps = history_.sps_.data();
   const Frame* frames = history_.frames_.data();
@@ -38,7 +38,7 @@ bool HistoryRecorder::has_same_words(std::size_t match, std::size_t number) noex
   for (std::size_t i = 0; i < match; ++i) {
     const Frame frame = frames[i];
     difference |= stack.word(sps[i] - architecture::kWordBytes) ^ frame.address();
-    *out-- = frame;  // on trial: nothing counts it if the words differ
+    *out-- = frame;  // provisional: not counted if the words differ
   }
   const FramePointerUse* uses = history_.uses_.data();
   std::size_t kept = 0;
@@ -58,7 +58,8 @@ std::size_t HistoryRecorder::try_match(std::size_t number) noexcept {
   const std::size_t match = candidates_ - 1;
   const std::size_t total = number + 1 + match;
   if (total > out_.size()) {
-    // Later matches would have as many frames: looking for them costs the square of the depth.
+    // Later matches would have as many frames.  Searching for them would cost the square of the
+    // depth.
     candidates_ = 0;
     return 0;
   }
@@ -72,7 +73,7 @@ std::size_t HistoryRecorder::try_match(std::size_t number) noexcept {
   return 0;
 }
 
-/// The number of the outermost frame that cannot match, because a word outside of it differs.
+/// Returns the number of the outermost frame that cannot match, because a word outside it differs.
 /// So a walk fails to match once or twice, not once a frame.
 std::size_t HistoryRecorder::first_difference(std::size_t match) const noexcept {
   std::size_t first = 0;
@@ -90,7 +91,7 @@ void HistoryRecorder::splice_uses(std::size_t match, std::size_t walked) noexcep
   const auto number_of = [&](std::uint32_t walk_number) {
     return static_cast<std::uint32_t>(match + walked - 1 - walk_number);
   };
-  // A frame pointer that goes through the match has been read by the new walk, not by the old.
+  // The new walk has read a frame pointer that passes through the match, not the old one.
   for (std::size_t i = kept_uses_ - through_uses_; i < kept_uses_; ++i) {
     uses[i].slot_avma = source_;
     uses[i].read_by = source_ == 0 ? kNever : number_of(read_by_);

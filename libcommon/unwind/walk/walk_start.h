@@ -1,4 +1,4 @@
-// Where a walk begins.
+// The start of a walk.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,9 +7,9 @@
 namespace pe::unwind {
 
 struct WalkStart {
-  /// Those of the thread; at least rip, rsp and rbp.
+  /// The thread's registers; at least rip, rsp and rbp.
   architecture::Registers registers;
-  /// Whether the ip is a return address: going on from a WalkResult::last.
+  /// Whether the ip is a return address, because the walk continues from a WalkResult::last.
   bool is_caller = false;
 };
 

@@ -18,7 +18,7 @@ namespace {
 using architecture::kWordBytes;
 using architecture::Registers;
 
-/// One stack, walked with the cache.  `Recorder` is told what a ThreadHistory must know.
+/// Walks one stack with the cache.  `Recorder` receives the data that a ThreadHistory needs.
 template <typename Recorder>
 class Walk {
  public:
@@ -32,19 +32,19 @@ class Walk {
         out_(out),
         recorder_(recorder) {}
 
-  /// False if it takes all registers, or none of the cache, to walk this stack.  The first frame
-  /// must have been written.
+  /// False if this stack needs a walk with all registers, or one without the cache.  The first
+  /// frame must have been written.
   bool run(WalkResult& result);
 
-  /// Whether the rest was taken from the history.
+  /// Whether the rest was copied from the history.
   [[nodiscard]] bool has_joined() const noexcept { return has_joined_; }
 
  private:
-  /// Between two steps.  The last frame that was written is the one to step from.
+  /// The state between two steps.  The next step leaves the last frame that was written.
   struct Position {
     FrameState state;
     std::uint64_t key;  ///< of the cache: state.ip, plus one if that is exact
-    std::size_t count;  ///< of frames written
+    std::size_t count;  ///< number of frames written
   };
 
   std::optional<Stop> take_common_steps(Position& at);
@@ -70,7 +70,7 @@ class Walk {
   std::span<Frame> out_;
   Recorder& recorder_;
   Effort effort_;
-  std::uint64_t keys_ = 0;  ///< all bits of those that were found in the cache
+  std::uint64_t keys_ = 0;  ///< all bits of the keys that were found in the cache
   bool has_joined_ = false;
   bool has_given_up_ = false;
 };
@@ -87,7 +87,7 @@ bool Walk<Recorder>::run(WalkResult& result) {
     if (!why)
       why = take_rare_step(at);
   }
-  // A key that no address of user space is could have been taken for another (RuleCache).
+  // A key outside user space could have matched another key (RuleCache).
   if (has_given_up_ || !RuleCache::can_hold(keys_))
     return false;
   result.frames = at.count;
@@ -97,12 +97,12 @@ bool Walk<Recorder>::run(WalkResult& result) {
   return true;
 }
 
-/// The inner loop: until an address comes that is not in the cache with a common rule.  Its state
-/// is in variables of its own, for what others get the address of cannot stay in registers, and
-/// its stack pointer points into the copy.
+/// The inner loop.  It runs until an address has no common rule in the cache.  Its state is in
+/// local variables: a variable whose address others get cannot stay in registers.  Its stack
+/// pointer points into the copy.
 template <typename Recorder>
 std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
-  // Copies, because the frames that are written might else be these.
+  // These are copies, because the compiler must assume that writing frames changes the members.
   const StackView stack = stack_.in_place();
   const std::uint64_t bias = stack_.bias();
   const std::span<Frame> out = out_;
@@ -116,7 +116,8 @@ std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
     const RuleCache::Found found = cache_.look_up(key, salt);
     std::uint64_t base = state.sp;
     Step step = Step::kDone;
-    // Two calls, so that the next load waits for the branch's prediction and not for the tag.
+    // There are two calls, so that the next load waits for the branch's prediction, not for the
+    // tag.
     if (found.is(RuleKind::kStackPointer)) [[likely]] {
       step = enter(state, stack, base, found, count - 1);
     } else if (found.is(RuleKind::kFramePointer)) {
@@ -128,7 +129,7 @@ std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
     }
     keys |= key;
     if (step != Step::kDone) [[unlikely]] {
-      // Which of the two it is depends on where the stack was, not its copy.
+      // The reason depends on where the stack was, not on where its copy is.
       const std::uint64_t cfa = base - bias + kWordBytes * found.cfa_words();
       why = stop_of(architecture::check_cfa(cfa, state.sp - bias, stack_));
       break;
@@ -155,7 +156,7 @@ Step Walk<Recorder>::enter(FrameState& state, const StackView& stack, std::uint6
   const std::uint64_t sp = state.sp;
   const std::uint64_t slot = found.slot();
   const Step step = architecture::enter_caller(state, stack, base, found.cfa_words(), found.slot());
-  if (step == Step::kDone && kWordBytes * slot - 1 < state.sp - sp)  // as there: it has been read
+  if (step == Step::kDone && kWordBytes * slot - 1 < state.sp - sp)  // as there: it was read
     recorder_.reads_frame_pointer(state.sp - kWordBytes * slot - stack_.bias(), by);
   return step;
 }
@@ -181,7 +182,7 @@ std::optional<Stop> Walk<Recorder>::take_rare_step(Position& at) {
   const Rule rule = cache_.fill(at.key, salt_, space_);
   if (rule.kind() == RuleKind::kNotExecutable)
     return step_by_rule(rule, at);
-  // Now it is in the cache, unless that cannot hold it.
+  // The rule is now in the cache, unless the cache cannot hold the key.
   return RuleCache::can_hold(at.key) ? std::nullopt : give_up();
 }
 
@@ -190,7 +191,7 @@ std::optional<Stop> Walk<Recorder>::step_by_rule(Rule rule, Position& at) {
   const bool is_exact = at.key != at.state.ip;
   switch (rule.kind()) {
     case RuleKind::kNotExecutable:
-      if (!is_exact && at.count > 1) {  // that was no frame
+      if (!is_exact && at.count > 1) {  // the last entry was no frame
         --at.count;
         if (at.state.ip == 0)
           recorder_.ends_at_zero(at.state.sp);
@@ -206,7 +207,7 @@ std::optional<Stop> Walk<Recorder>::step_by_rule(Rule rule, Position& at) {
       break;
     case RuleKind::kStackPointer:
     case RuleKind::kFramePointer:
-      return std::nullopt;  // common: it has just come into the cache
+      return std::nullopt;  // common: it is now in the cache
     case RuleKind::kPlt:
     case RuleKind::kEnd:
       break;
@@ -227,7 +228,7 @@ std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
   if (step == Step::kUnknownRegister || (is_done && !registers.get(architecture::kFramePointer)))
     return give_up();
   if (needs_another_stack(step, full->row))
-    at.state.sp = 0;  // where that is, nobody can tell
+    at.state.sp = 0;  // the place of that stack is unknown
   if (!is_done)
     return stop_of(step);
   recorder_.passes_barrier(at.count - 1);
@@ -245,7 +246,7 @@ std::optional<Stop> Walk<Recorder>::step_blindly(RuleKind kind, Position& at) {
   const auto* source = std::get_if<FrameSource>(&found);
   if (source != nullptr && *source == FrameSource::kFramePointer)
     recorder_.reads_frame_pointer(fp, at.count - 1);
-  else if (is_exact || source != nullptr)  // what is on the stack had a say, caller or not
+  else if (is_exact || source != nullptr)  // the stack's words influenced the result, caller or not
     recorder_.passes_barrier(at.count - 1);
   if (source == nullptr)
     return std::get<Stop>(found);
@@ -264,8 +265,8 @@ std::optional<Stop> Walk<Recorder>::write(Position& at, FrameSource source, bool
                                                    : std::nullopt;
 }
 
-/// A frame that no step can be made from.  It is not compared with the history, whose words would
-/// be looked for outside of the copy.
+/// Writes a frame from which no step is possible.  It is not compared with the history, because the
+/// history's words would be searched outside the copy.
 template <typename Recorder>
 Stop Walk<Recorder>::write_elsewhere(Position& at, bool is_exact) {
   at.key = at.state.ip + (is_exact ? 1 : 0);
@@ -282,7 +283,7 @@ Stop Walk<Recorder>::write_elsewhere(Position& at, bool is_exact) {
 
 WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const StackView& stack,
                         std::span<Frame> out) {
-  WalkResult result;  // filled where it stands: copies of it cost 12 ns a stack
+  WalkResult result;  // filled in place: copies of it cost 12 ns a stack
   if (!begin_walk(start, stack, out, result))
     return result;
   NoRecorder recorder;
@@ -324,7 +325,7 @@ void Walker::remember(const WalkResult& result) noexcept {
   last_reused_ = result.reused;
 }
 
-/// A joined stack has just become the history: its copied frames are the history's outermost.
+/// A joined stack has just become the history.  Its copied frames are the history's outermost ones.
 std::span<const std::uint64_t> Walker::stack_pointers(const ThreadHistory& history) {
   if (last_reused_ != 0) {
     const auto kept = history.stack_pointers();

@@ -1,4 +1,4 @@
-// Whether a stack's words are those that were noted when it was walked.
+// Checks whether a stack's words are those that were noted when it was walked.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,11 +11,12 @@ struct Comparison {
   uint32_t is_other;
 };
 
-/// The bits in which the window's word differs from a noted one.
+/// Returns the bits in which the window's word differs from a noted one.
 static __always_inline uint64_t word_difference(const struct Scratch* scratch, uint32_t place,
                                                 uint64_t value, uint64_t start) {
   const uint64_t word = scratch->window[place & (kWindowWords - 1)];
-  // Multiplied: of a mask, which is 0 or -1, the verifier follows both values, word by word.
+  // This is a multiplication.  The verifier would follow both values of a mask, 0 and -1, for each
+  // word.
   uint64_t is_from_start = place >> kFromStartShift;
   KEEP(is_from_start);
   return (word - start * is_from_start) ^ value;
@@ -39,8 +40,8 @@ static long compare_words(uint32_t i, struct Comparison* comparison) {
   return difference != 0;
 }
 
-/// Whether the words of the window, which begins where the noted ones did, or of a kernel stack at
-/// `start`, are those.
+/// Whether the window still has the noted words.  It starts where the noted words did, or, for a
+/// kernel stack, at `start`.
 static __always_inline bool words_stand(const struct Scratch* scratch,
                                         const struct NotedWords* noted, uint64_t start) {
   struct Comparison comparison = {.scratch = scratch, .noted = noted, .start = start};
@@ -48,12 +49,12 @@ static __always_inline bool words_stand(const struct Scratch* scratch,
   return !comparison.is_other;
 }
 
-/// Keeps the words that stand in the scratch, one to kMaxHistoryWords.
+/// Stores the words that are noted in the scratch, one to kMaxHistoryWords.
 static __always_inline void keep_words(const struct Scratch* scratch, struct NotedWords* noted) {
   uint32_t read = scratch->places_read;
   __builtin_memcpy(noted->places, scratch->places, sizeof noted->places);
   __builtin_memcpy(noted->values, scratch->values, sizeof noted->values);
-  // Filled up to whole steps with the first word.
+  // The first word fills up the last step.
   const uint16_t place = scratch->places[0];
   const uint64_t value = scratch->values[0];
 #pragma unroll

@@ -1,17 +1,16 @@
-// Takes the kernel's own stack: from the thread's last ones, if their words still stand, or as the
-// kernel unwinds it, which takes about 2 us.
+// Records the kernel's own stack.  Reuses one of the thread's last ones if its words are unchanged.
+// Otherwise the kernel unwinds it, which takes about 2 us.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "unwind/kernel/bpf/compare.bpf.h"
 #include "unwind/kernel/bpf/numbers.bpf.h"
 
-/// Documentation/arch/x86/x86_64/mm.rst: where the kernel's text, and its modules', begins and
-/// ends.
+/// The range of the kernel's text and of its modules: Documentation/arch/x86/x86_64/mm.rst.
 #define KERNEL_TEXT_START 0xffffffff80000000ULL
 #define KERNEL_TEXT_END 0xffffffffff000000ULL
 
-/// Frames of the program itself, and of what called it: below what the history begins with.
+/// Frames of the program itself, and of its callers: below the memory where the history starts.
 enum { kOwnFrames = 4 };
 
 static long hash_kernel_frame(uint32_t i, struct Blocks* of) {
@@ -25,8 +24,8 @@ static long hash_kernel_frame(uint32_t i, struct Blocks* of) {
   return 0;
 }
 
-/// The number of the kernel's stack, unwound anew; 0 if there is none, or no room.  Overwrites the
-/// scratch, in whose words the frames stand then.
+/// Unwinds the kernel's stack anew.  Returns its number; 0 if there is none, or no room.
+/// Overwrites the scratch, whose words then hold the frames.
 static __always_inline uint32_t unwind_kernel_stack(void* context, struct Scratch* scratch,
                                                     struct Counts* counted) {
   scratch->count = 0;
@@ -45,7 +44,7 @@ static __always_inline uint32_t unwind_kernel_stack(void* context, struct Scratc
   return number;
 }
 
-/// Whether the word is the next of the frames, which are found in their order; counts it then.
+/// Whether the word is the next of the frames, which are found in their order.  If so, counts it.
 static __always_inline bool match_frame(struct Scratch* scratch, uint64_t word) {
   const uint32_t matched = scratch->matched;
   const uint32_t tries = matched < kOwnFrames ? kOwnFrames : 1;
@@ -61,7 +60,7 @@ static __always_inline bool match_frame(struct Scratch* scratch, uint64_t word) 
   return false;
 }
 
-/// Finds where the frames stand in the window.
+/// Finds where the frames are in the window.
 static long search_frames(uint32_t i, struct Scratch** of) {
   struct Scratch* scratch = *of;
   KEEP(i);
@@ -74,16 +73,17 @@ static long search_frames(uint32_t i, struct Scratch** of) {
   return 0;
 }
 
-/// What is compared of a kernel stack.
+/// The part of a kernel stack that is compared.
 struct Choice {
   struct Scratch* scratch;
-  uint64_t start;  ///< where the window begins
-  uint64_t bytes;  ///< of it
+  uint64_t start;  ///< start of the window
+  uint64_t bytes;  ///< number of bytes of the window
 };
 
-/// Notes the window's word `i` if the kernel's unwinder may have followed it.  That goes from one
-/// instruction pointer, whose rule says where its caller's stands, to the next, sometimes by a
-/// pointer into the stack: what it makes of the stack depends on no other words.
+/// Notes the window's word `i` if the kernel's unwinder may have followed it.  The unwinder goes
+/// from one instruction pointer, whose rule gives the place of its caller's, to the next.
+/// Sometimes it follows a pointer into the stack.  Its result depends on no other words of the
+/// stack.
 static long choose_word(uint32_t i, struct Choice* choice) {
   struct Scratch* scratch = choice->scratch;
   KEEP(i);
@@ -111,7 +111,7 @@ static __always_inline bool read_kernel_window(struct Scratch* scratch, uint64_t
          !bpf_probe_read_kernel(scratch->window, bytes, (const void*)start);
 }
 
-/// The thread's history of the stack; null if it has none.
+/// Returns the thread's history of the stack; null if it has none.
 static __always_inline struct KernelHistory* kernel_history_of(struct ThreadState* thread,
                                                                uint32_t stack) {
 #pragma unroll
@@ -121,7 +121,7 @@ static __always_inline struct KernelHistory* kernel_history_of(struct ThreadStat
   return 0;
 }
 
-/// What is compared of a stack that came again, but with other words.
+/// The input of sift_word(), for a stack that occurs again with other words.
 struct Sieve {
   struct Scratch* scratch;
   const struct NotedWords* noted;
@@ -140,7 +140,7 @@ static long sift_word(uint32_t i, struct Sieve* sieve) {
   const uint32_t read = scratch->places_read;
   scratch->places[read & (kHistoryWords - 1)] = place;
   scratch->values[read & (kHistoryWords - 1)] = value;
-  const uint32_t in_window = place & (kWindowWords - 1);  // not in order: see keep_words()
+  const uint32_t in_window = place & (kWindowWords - 1);  // not sorted: see keep_words()
   if (in_window > scratch->max_place)
     scratch->max_place = in_window;
   scratch->places_read = read + 1;
@@ -151,13 +151,13 @@ static long sift_word(uint32_t i, struct Sieve* sieve) {
 /// Remembers the stack that was unwound and has this number.
 ///
 /// The kernel may put a random gap into the frame of each system call's outermost function
-/// (randomize_kstack_offset): then what lies below keeps its distances from `start`, and the last
-/// frame, which is the entry's, keeps its distance from `end`.  Whether it does is seen when the
-/// same stack comes again with another size.
+/// (randomize_kstack_offset).  The words below the gap then keep their distances from `start`.  The
+/// last frame, which is the entry's, keeps its distance from `end`.  A gap is detected when the
+/// same stack occurs again with another size.
 ///
-/// A word that has changed although the stack is the same was not followed: something that lies
-/// about in a variable that was not written yet.  It is not compared any more.  Only if that leaves
-/// no place for a frame, those are not always at the same distances.
+/// A word that has changed although the stack is the same was not followed.  It may be an old value
+/// in a variable that was not written yet.  It is not compared any more.  If no word is left for
+/// some frame, the frames are not always at the same distances, and the stack is forgotten.
 static __always_inline void remember_kernel_stack(struct Scratch* scratch,
                                                   struct ThreadState* thread, uint32_t number) {
   const uint64_t start = *(volatile uint64_t*)&scratch->start_sp;
@@ -167,8 +167,8 @@ static __always_inline void remember_kernel_stack(struct Scratch* scratch,
     return;
   scratch->matched = scratch->last_but_one = scratch->last = 0;
   bpf_loop(bytes / 8, search_frames, &scratch, 0);
-  // A frame that stands nowhere is a tracer's, which keeps elsewhere what it put itself in the
-  // place of (kernel/trace/fgraph.c).
+  // A frame that is nowhere in the window is a tracer's.  The tracer has replaced a return address,
+  // and keeps that elsewhere (kernel/trace/fgraph.c).
   if (scratch->matched != frames)
     return;
   struct KernelHistory* history = kernel_history_of(thread, number);
@@ -201,14 +201,14 @@ static __always_inline void remember_kernel_stack(struct Scratch* scratch,
   history->last = scratch->window[scratch->last & (kWindowWords - 1)];
 }
 
-/// Whether the last frame stands where it did.
+/// Whether the last frame is where it was.
 static __always_inline bool ends_alike(const struct KernelHistory* history, uint64_t end) {
   uint64_t word = 0;
   return !bpf_probe_read_kernel(&word, sizeof word, (const void*)(end - history->last_from_end)) &&
          word == history->last;
 }
 
-/// The thread's kernel stack if it is one of its last ones; 0 if it is not.
+/// Returns the thread's kernel stack if it is one of its last ones; 0 if it is not.
 static __always_inline uint32_t find_kernel_stack_again(struct Scratch* scratch,
                                                         const struct ThreadState* thread) {
   const uint64_t start = *(volatile uint64_t*)&scratch->start_sp;
@@ -231,13 +231,14 @@ static __always_inline uint32_t find_kernel_stack_again(struct Scratch* scratch,
   return 0;
 }
 
-/// The number of the kernel's stack of a task that is about to leave its CPU; 0 if there is none,
-/// or no room.  `context` are the tracepoint's arguments, which stand in that stack: from there on
-/// the way to the task's registers is the same if its words are.  Overwrites the scratch.
+/// Records the kernel's stack of a task that is about to leave its CPU.  Returns its number; 0 if
+/// there is none, or no room.  `context` is the tracepoint's arguments, which are in that stack.
+/// If the stack's words from these on are the same, the way to the task's registers is the same.
+/// Overwrites the scratch.
 static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch* scratch,
                                                   struct ThreadState* thread,
                                                   struct Counts* counted) {
-  // Read back from there: with pointers themselves the verifier allows no arithmetic.
+  // These are read back from the scratch, because the verifier allows no arithmetic with pointers.
   scratch->start_sp = (uint64_t)context;
   scratch->registers_at = (uint64_t)bpf_task_pt_regs(bpf_get_current_task_btf());
   uint32_t reusable = 0;
@@ -257,7 +258,7 @@ static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch*
   return number;
 }
 
-/// The frames of the kernel's stack, to be sent with the sample; how many.
+/// Reads the frames of the kernel's stack, to be sent with the sample.  Returns their number.
 static __always_inline uint32_t read_kernel_stack(void* context, struct Scratch* scratch) {
   const long bytes =
       bpf_get_stack(context, scratch->kernel_frames, sizeof scratch->kernel_frames, 0);

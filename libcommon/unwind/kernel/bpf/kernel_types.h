@@ -1,14 +1,15 @@
-// The kernel's types that its unwinder reads, and of them the fields: offsets are put in when it is
-// loaded (CO-RE), from the running kernel's BTF.  Instead of a generated vmlinux.h.
+// The kernel's types and fields that its unwinder reads.  The loader sets the offsets from the
+// running kernel's BTF (CO-RE).  This file replaces a generated vmlinux.h.
 //
-// Fields as of Linux 5.18 to 6.18: include/linux/sched.h, arch/x86/include/asm/ptrace.h.
+// The fields are those of Linux 5.18 to 6.18: include/linux/sched.h, arch/x86/include/asm/ptrace.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Names that libbpf's headers expect, of include/uapi/asm-generic/int-ll64.h and linux/types.h.
+// Type names that libbpf's headers expect, from include/uapi/asm-generic/int-ll64.h and
+// linux/types.h.
 typedef uint8_t __u8;
 typedef uint16_t __u16;
 typedef uint32_t __u32;
@@ -91,7 +92,7 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/// include/uapi/linux/bpf_perf_event.h: the same in every kernel, where accesses are converted.
+/// include/uapi/linux/bpf_perf_event.h.  It is the same in every kernel, which converts accesses.
 struct bpf_perf_event_data {
   uint64_t regs[21];  ///< struct pt_regs
   uint64_t sample_period;

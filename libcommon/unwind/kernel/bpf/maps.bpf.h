@@ -1,4 +1,4 @@
-// The kernel's unwinder: its maps, its settings, and what a walk keeps.
+// The maps and settings of the kernel's unwinder, and the state of a walk.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,26 +12,26 @@
 #include "unwind/kernel/layout.h"
 #include "unwind/kernel/records.h"
 
-/// Makes the compiler check and use the same register: of a bound that it checks on a copy the
-/// verifier knows nothing.
+/// Makes the compiler check and use the same register.  If it checks a bound on a copy, the
+/// verifier does not know the bound.
 #define KEEP(value) asm volatile("" : "+r"(value))
 
 enum {
   kWindowWords = 512,
   kFirstWindowBytes = 1024,
-  kHistories = 4,          ///< stacks remembered of each thread
-  kKernelHistories = 4,    ///< and kernel stacks
-  kHistoryWords = 128,     ///< room; the last 8 are for filling up
-  kMaxHistoryWords = 120,  ///< of the words that a walk reads, if it is to be remembered
+  kHistories = 4,          ///< number of stacks remembered of each thread
+  kKernelHistories = 4,    ///< number of kernel stacks remembered
+  kHistoryWords = 128,     ///< room; the last 8 are for filling up a step
+  kMaxHistoryWords = 120,  ///< limit of the words that a walk reads, if it is to be remembered
   kFromStartShift = 15,    ///< bit of a place: see NotedWords
 };
 
-// Settings: the loader's, constant for the verifier, which leaves out what is not used.  Truths are
-// numbers, because C++ does not know the name that C has for their type.
+// Settings of the loader.  They are constant for the verifier, which leaves out unused code.
+// Booleans are numbers, because C++ does not know C's type for them.
 const volatile uint32_t only_targets = 0;
 const volatile uint32_t with_kernel_stacks = 0;
 const volatile uint32_t with_kernel_threads = 0;
-const volatile uint32_t with_user_stacks = 1;  ///< of switches, and wakers
+const volatile uint32_t with_user_stacks = 1;  ///< of switches, and of wakers
 const volatile uint32_t pass_on = kPassNothing;
 const volatile uint32_t with_reuse = 1;
 const volatile uint32_t check_reuse = 0;
@@ -39,17 +39,17 @@ const volatile uint64_t min_ns = 0;
 const volatile uint64_t max_ns = ~0ULL;
 const volatile uint32_t state_mask = ~0U;  ///< bit 0: preempted; others as TASK_... shifted by one
 const volatile uint32_t stack_blocks =
-    0;  ///< of the map `stacks`; 0: stacks come with their samples
-const volatile uint64_t wakeup_bytes = 0;  ///< in the ring, that wake its reader; 0: any
+    0;  ///< size of the map `stacks`; 0: stacks come with their samples
+const volatile uint64_t wakeup_bytes = 0;  ///< bytes in the ring that wake its reader; 0: any
 
-uint64_t next_stack_block = 1;  ///< 0 is no stack
+uint64_t next_stack_block = 1;  ///< 0 is not a stack
 uint32_t is_paused = 0;         ///< samples are ignored
-/// How often what is mapped has changed anywhere, told by user space and noticed here: while both
-/// stand, threads need not look for their process.
+/// How often mappings have changed in any process: as user space reports it, and as the programs
+/// notice it.  While both are the same, threads need not look up their process.
 uint64_t changes_told = 0;
 uint64_t changes_seen = 0;
 
-// What user space writes; see layout.h.
+// Maps that user space writes; see layout.h.
 struct Chunk {
   uint32_t words[kChunkWords];
 };
@@ -57,7 +57,7 @@ struct ChunkMap {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
   __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(key_size, sizeof(uint32_t));  // sizes, for of types of inner maps libbpf knows nothing
+  __uint(key_size, sizeof(uint32_t));  // sizes: libbpf does not know inner maps' types
   __uint(value_size, sizeof(struct Chunk));
 };
 struct {
@@ -86,7 +86,7 @@ struct {
   __type(value, struct ProcessMappings);
 } processes SEC(".maps");
 
-/// When a process was given a name, and the last time that this was by exec: right before the
+/// When a process last got a name, and when it last got one by exec: right before the
 /// PERF_RECORD_COMM.
 struct ExecTimes {
   uint64_t renamed_ns, exec_ns;
@@ -99,7 +99,7 @@ struct {
   __type(value, struct ExecTimes);
 } execs SEC(".maps");
 
-// What user space reads; see records.h.  Their sizes are the loader's.
+// Maps that user space reads; see records.h.  The loader sets their sizes.
 struct StackKey {
   uint64_t hash;
   uint64_t attempt;  ///< 0, or more if other stacks have the same hash
@@ -136,18 +136,18 @@ struct {
   __type(value, struct Counts);
 } counts SEC(".maps");
 
-/// Words of a stack's memory.
+/// Noted words of a stack's memory.
 struct NotedWords {
   uint32_t span_bytes;  ///< up to the highest of them
-  uint32_t steps;       ///< of eight words each
-  /// In words above the start; with the bit kFromStartShift, the value is a pointer, less the
+  uint32_t steps;       ///< each step is eight words
+  /// In words above the start.  If the bit kFromStartShift is set, the value is a pointer, less the
   /// start.
   uint16_t places[kHistoryWords];
   uint64_t values[kHistoryWords];
 };
 
-/// A stack that a thread had, and every word of its memory that the walk read: while those stand,
-/// and the registers that it began with, another walk would find the same.
+/// A stack that a thread had, and every word of its memory that the walk read.  While these and the
+/// start registers are the same, another walk would find the same stack.
 struct History {
   uint64_t ip, sp, fp;
   uint64_t generation;  ///< 0: nothing is remembered
@@ -159,21 +159,21 @@ struct History {
 /// A stack that a thread had in the kernel; see kernel_stack.bpf.h.
 struct KernelHistory {
   uint32_t stack;    ///< 0: nothing is remembered
-  uint32_t has_gap;  ///< whether only what is below the outermost function's frame is compared
+  uint32_t has_gap;  ///< whether only the words below the outermost function's frame are compared
   uint64_t bytes;    ///< from the tracepoint's arguments to the task's registers
-  uint64_t last, last_from_end;  ///< the last frame, and where it stands below the registers
+  uint64_t last, last_from_end;  ///< the last frame, and its distance below the registers
   struct NotedWords noted;
 };
 
 struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
-  uint64_t ran_ns;    ///< on CPUs, until then
+  uint64_t ran_ns;    ///< its time on CPUs until then
   struct SumKey key;
-  uint64_t changes;       ///< when `generation` was found, and one more; 0: never
-  uint64_t generation;    ///< of its process's mappings; 0: they are not to be used
-  uint32_t next_history;  ///< to be replaced
-  uint32_t is_passed_on;  ///< what it left its CPU with
-  uint32_t waker;         ///< the last one's number, since it came to a CPU; see records.h
+  uint64_t changes;       ///< changes_told + changes_seen + 1 when `generation` was found; 0: never
+  uint64_t generation;    ///< of its process's mappings; 0: do not use them
+  uint32_t next_history;  ///< the next one to be replaced
+  uint32_t is_passed_on;  ///< whether its last switch was forwarded
+  uint32_t waker;         ///< the last waker's number, since it came to a CPU; see records.h
   uint32_t next_kernel_history;
   struct History histories[kHistories];
   struct KernelHistory kernel_histories[kKernelHistories];
@@ -185,42 +185,42 @@ struct {
   __type(value, struct ThreadState);
 } threads SEC(".maps");
 
-/// Of one walk.  In a map, because every path on which the verifier knows another value of a
-/// variable on its stack is verified by itself.
+/// State of one walk.  It is in a map, because the verifier verifies each path separately on which
+/// a variable on the stack has another value.
 struct Scratch {
-  uint64_t window[kWindowWords];  ///< of the stack's memory
+  uint64_t window[kWindowWords];  ///< a part of the stack's memory
   uint64_t window_start, window_bytes, next_window_bytes;
   uint64_t ip, sp;
-  uint64_t fp;     ///< the frame pointer, if it is known
-  uint64_t fp_at;  ///< where it is saved, not read yet; or kInFp, kInStartRegister
+  uint64_t fp;     ///< the frame pointer, if known
+  uint64_t fp_at;  ///< where it is saved, if not read yet; or kInFp, kInStartRegister
   uint64_t read_value;
   uint64_t start_sp;
   uint64_t hash;
   uint64_t max_place;     ///< the highest word that was read
-  uint64_t registers_at;  ///< of an exact frame: in the kernel (the first), or a signal's frame's
+  uint64_t registers_at;  ///< of an exact frame: in the kernel (the first), or in a signal's frame
   uint64_t mapping_start, mapping_bytes, mapping_base;
   uint32_t mapping_index, mapping_rows;
-  uint32_t count;  ///< frames
+  uint32_t count;  ///< number of frames
   uint32_t stop;
-  uint32_t is_exact;  ///< of the frame that is walked
-  uint32_t source;    ///< unwind::FrameSource of it
+  uint32_t is_exact;  ///< of the current frame
+  uint32_t source;    ///< unwind::FrameSource of the current frame
   uint32_t uses_fp;
   uint32_t places_read;
-  uint32_t is_unique;    ///< depends on what is not compared
+  uint32_t is_unique;    ///< depends on data that is not compared
   uint32_t header_bits;  ///< kHeaderKernel, kHeaderWaker
-  /// Of the kernel's stack: frames that were found in the window, and the words where.
+  /// For the kernel's stack: number of frames found in the window, and the words of the last two.
   uint32_t matched, last_but_one, last;
   uint16_t places[kHistoryWords];
   uint64_t values[kHistoryWords];
   struct SampleRecord record;
-  /// Right after the record: sent together, with the kernel's frames behind.
+  /// Directly after the record: both are sent together, followed by the kernel's frames.
   uint64_t words[kMaxFrames + 2 * kBlockWords + kMaxKernelFrames];
   struct SampleRecord passed;
   uint64_t passed_registers[kPassedRegisters];
   uint8_t passed_stack[kPassedStackBytes + kMaxKernelFrames * 8];
   uint64_t kernel_frames[kMaxKernelFrames];
 };
-/// For each CPU: a sample may interrupt a switch, or the waking of a task.
+/// Each CPU has three: a sample may interrupt a switch, or the waking of a task.
 enum { kOfSwitch, kOfSample, kOfWaking, kScratchesOfCpu };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);

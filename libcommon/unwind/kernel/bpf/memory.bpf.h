@@ -1,15 +1,15 @@
-// Reads the user's stack: a window of it at once, and every word that a walk looked at noted, so
-// that the stack can be known again.
+// Reads the user's stack, a window of it at once.  Notes every word that a walk reads, so that the
+// same stack can be identified later.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"
 
-/// Values of Scratch::fp_at that are no address.
+/// Values of Scratch::fp_at that are not addresses.
 enum { kInFp, kInStartRegister };
 
-/// Reads the word at `avma` into read_value, and the words around it into the window.  Global
-/// functions are verified once, not on each path that leads to them.
+/// Reads the word at `avma` into read_value, and the words around it into the window.  This is a
+/// global function, because the verifier checks those once, not on each path that leads to them.
 __attribute__((noinline)) int read_anew(struct Scratch* scratch, uint64_t avma) {
   if (!scratch)
     return -1;
@@ -25,7 +25,7 @@ __attribute__((noinline)) int read_anew(struct Scratch* scratch, uint64_t avma) 
       bytes = sizeof scratch->window;
     scratch->next_window_bytes = sizeof scratch->window;
     long error = bpf_probe_read_user(scratch->window, bytes, (const void*)start);
-    if (error) {  // perhaps the stack's end: to the end of the page
+    if (error) {  // perhaps the stack's end: read to the end of the page
       bytes = 4096 - (start & 4095);
       KEEP(bytes);
       if (bytes > sizeof scratch->window)
@@ -43,7 +43,7 @@ __attribute__((noinline)) int read_anew(struct Scratch* scratch, uint64_t avma) 
   return bpf_probe_read_user(&scratch->read_value, 8, (const void*)avma) ? -1 : 0;
 }
 
-/// The word at `avma`; false if it cannot be read.
+/// Reads the word at `avma`; false if it is unreadable.
 static __always_inline bool read_word(struct Scratch* scratch, uint64_t avma, uint64_t* word) {
   const uint64_t distance = avma - scratch->window_start;
   if (distance < scratch->window_bytes && !(distance & 7)) {
@@ -66,8 +66,8 @@ static __always_inline bool read_word(struct Scratch* scratch, uint64_t avma, ui
   return true;
 }
 
-/// Makes fp the frame pointer of the frame that is walked.  It is read only if a rule needs it:
-/// callers keep counters in that register, and a word that changes makes a stack another.
+/// Makes fp the frame pointer of the current frame.  It is read only if a rule needs it.  Callers
+/// keep counters in that register, and a changed word makes a stack a different one.
 static __always_inline bool need_fp(struct Scratch* scratch) {
   const uint64_t avma = scratch->fp_at;
   scratch->fp_at = kInFp;

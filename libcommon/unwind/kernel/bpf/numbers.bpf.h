@@ -1,10 +1,10 @@
-// Gives each different stack a number, and keeps it: see records.h.
+// Gives each different stack a number, and stores it: see records.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"
 
-/// How often a hash may be that of other stacks, or another CPU be first.
+/// How often the hash may belong to other stacks, or another CPU may be first.
 enum { kAttempts = 4 };
 
 struct Blocks {
@@ -13,7 +13,7 @@ struct Blocks {
   uint32_t is_other;
 };
 
-/// The words of the scratch that make its block `i`; 0 beyond the last.
+/// Returns the words of the scratch that form its block `i`; 0 beyond the last.
 static __always_inline uint64_t* words_of(struct Scratch* scratch, uint32_t i) {
   uint64_t word = (uint64_t)i * kBlockWords;
   if (word > kMaxFrames)
@@ -32,7 +32,7 @@ static long compare_block(uint32_t i, struct Blocks* blocks) {
 #pragma unroll
   for (int k = 0; k < kBlockWords; ++k) {
     difference |= words[k] ^ block->words[k];
-    KEEP(difference);  // no branch for each word, or the verifier follows 2^k ways
+    KEEP(difference);  // no branch for each word, or the verifier follows 2^k paths
   }
   if (difference)
     blocks->is_other = 1;
@@ -63,8 +63,8 @@ static __always_inline uint32_t keep_stack(struct Scratch* scratch, uint32_t blo
   return first;
 }
 
-/// Of the stack whose frames stand in words[1]..., `count` and `hash` of them; 0 if there is no
-/// room.
+/// Returns the number of the stack whose frames are in words[1]..., with their `count` and `hash`;
+/// 0 if there is no room.
 __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
   if (!scratch)
     return 0;

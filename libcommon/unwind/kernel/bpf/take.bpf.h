@@ -1,5 +1,5 @@
-// Takes the current thread's user stacks: from its last ones, if their words still stand, or by
-// walking.
+// Records the current thread's user stacks.  Reuses one of its last ones if its words are
+// unchanged; otherwise walks the stack.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,13 +7,13 @@
 #include "unwind/kernel/bpf/numbers.bpf.h"
 #include "unwind/kernel/bpf/walk.bpf.h"
 
-/// arch/x86/include/asm/segment.h, and Xen's: the code segment of 32-bit programs.
+/// The code segment of 32-bit programs: arch/x86/include/asm/segment.h, and Xen's.
 enum { kUser32Cs = 0x23, kXenUser32Cs = 0xe023 };
 
-/// What ProcessMappings::of_kernel says.
+/// Values of ProcessMappings::of_kernel.
 enum { kNotChecked, kChecked };
 
-/// Whether the memory is as it was.  `read_bytes` is how much of it is in the window.
+/// Whether the memory is unchanged.  `read_bytes` is how much of it is in the window.
 static __always_inline bool stands_still(struct Scratch* scratch, const struct History* history,
                                          uint32_t* read_bytes) {
   uint32_t bytes = history->noted.span_bytes;
@@ -28,7 +28,7 @@ static __always_inline bool stands_still(struct Scratch* scratch, const struct H
   return words_stand(scratch, &history->noted, 0);
 }
 
-/// Whether the mappings are of the program that the process runs.
+/// Whether the mappings belong to the program that the process runs.
 static __always_inline bool is_up_to_date(struct ProcessMappings* process, uint32_t tgid) {
   if (process->of_kernel == kChecked)
     return true;
@@ -61,7 +61,7 @@ static __always_inline void start_walk(struct Scratch* scratch, const struct pt_
   scratch->header_bits = 0;
 }
 
-/// In the place of the oldest, the stack that was walked and has a number.
+/// Stores the walked stack, which has a number, in place of the oldest one.
 static __always_inline void remember(struct ThreadState* thread, const struct Scratch* scratch,
                                      const struct pt_regs* regs, uint64_t generation,
                                      uint32_t number) {
@@ -81,7 +81,7 @@ static __always_inline void remember(struct ThreadState* thread, const struct Sc
   history->generation = generation;
 }
 
-/// The frames become the first alone.
+/// Reduces the frames to the first one.
 static __always_inline void only_first_frame(struct Scratch* scratch, const struct pt_regs* regs,
                                              enum StackStop why) {
   start_walk(scratch, regs);
@@ -109,7 +109,7 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
     only_first_frame(scratch, regs, kStopChanged);
 }
 
-/// Of the mappings of the thread's process; 0 if they are not known, or not up to date.
+/// Returns the generation of the process's mappings; 0 if they are unknown, or out of date.
 static __always_inline uint64_t generation_of(struct ThreadState* thread, uint32_t tgid) {
   const uint64_t changes =
       *(volatile uint64_t*)&changes_told + *(volatile uint64_t*)&changes_seen + 1;
@@ -127,8 +127,8 @@ static __always_inline bool begins_alike(const struct History* history, const st
          history->sp == regs->sp && (!history->uses_fp || history->fp == regs->bp);
 }
 
-/// The thread's stack if it is one of its last ones; 0 if it is not.  All are tried, because a
-/// thread may make its system calls at one address with one stack pointer from different callers.
+/// Returns the thread's stack if it is one of its last ones; 0 if it is not.  Tries all, because a
+/// thread may make system calls at one address, with one stack pointer, from different callers.
 static __always_inline uint32_t find_again(struct Scratch* scratch, struct ThreadState* thread,
                                            const struct pt_regs* regs, uint32_t tgid) {
   const uint64_t generation = generation_of(thread, tgid);
@@ -142,8 +142,8 @@ static __always_inline uint32_t find_again(struct Scratch* scratch, struct Threa
   return 0;
 }
 
-/// The number of the current thread's user stack; 0 if there was no room for it, and then it is in
-/// the scratch.  There `stop` is how it ends, whatever way it was found.
+/// Returns the number of the current thread's user stack; 0 if there was no room for it.  In that
+/// case the stack is in the scratch.  In both cases the scratch's `stop` is how the stack ends.
 static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct ThreadState* thread,
                                                 struct Counts* counted, uint32_t tgid) {
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());

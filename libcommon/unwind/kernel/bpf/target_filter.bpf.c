@@ -1,4 +1,4 @@
-// A counter of a whole CPU samples only the processes that are recorded.
+// Makes a counter of a whole CPU sample only the processes that are recorded.
 // SPDX-License-Identifier: MIT
 #include "unwind/kernel/bpf/targets.bpf.h"
 //
@@ -8,7 +8,7 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 
 uint64_t targets_full = 0;  ///< forked processes that had no room
 
-/// 0: the kernel drops the sample before it writes anything.
+/// Returns 0 to make the kernel drop the sample before it writes anything.
 SEC("perf_event")
 int keep_targets(void* context) { return is_started_target(bpf_get_current_pid_tgid() >> 32); }
 

@@ -1,4 +1,4 @@
-// The processes that are recorded, and whoever they fork, as the kernel's programs know them.
+// The recorded processes, and the processes that they fork, as the kernel's programs know them.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,7 +21,7 @@ static __always_inline bool is_started_target(uint32_t tgid) {
   return start && *start == kTargetStarted;
 }
 
-/// False if a target's child has no room.
+/// Returns false if a target's child has no room.
 static __always_inline bool follow_fork(uint32_t parent_tgid, uint32_t child_tgid) {
   const uint32_t started = kTargetStarted;
   return child_tgid == parent_tgid || !is_started_target(parent_tgid) ||
@@ -34,8 +34,8 @@ static __always_inline void follow_exec(uint32_t tgid) {
     *start = kTargetStarted;
 }
 
-/// Of a task that nobody can see any more.  Its exit would be too early: a process still gives its
-/// memory back after it, which is a large part of a short one's CPU time.
+/// Removes the process of a task that nothing can see any more.  Its exit would be too early: after
+/// that, a process still releases its memory.  This is a large part of a short process's CPU time.
 static __always_inline void forget_freed(const struct task_struct* task) {
   const uint32_t tgid = task->tgid;
   if ((uint32_t)task->pid == tgid)

@@ -1,5 +1,5 @@
-// The programs: on a counter's samples, on switches of tasks, and on processes' beginnings and
-// ends.
+// The programs.  They run on a counter's samples, on switches of tasks, and when processes start
+// and end.
 // SPDX-License-Identifier: MIT
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
@@ -28,7 +28,7 @@ struct Pages {
   uint32_t bytes;
 };
 
-/// Copies the next page of the stack, or up to a page's end.
+/// Copies the next 4096 bytes of the stack.  If that fails, copies up to the end of the page.
 static long copy_page(uint32_t i, struct Pages* pages) {
   enum { kPage = 4096 };
   uint32_t at = i * kPage;
@@ -48,7 +48,7 @@ static long copy_page(uint32_t i, struct Pages* pages) {
   return 1;
 }
 
-/// Whether the ring's reader is to be woken.
+/// Returns flags: whether to wake the ring's reader.
 static __always_inline uint64_t wakeup(void) {
   if (!wakeup_bytes)
     return 0;
@@ -56,7 +56,7 @@ static __always_inline uint64_t wakeup(void) {
                                                                      : BPF_RB_NO_WAKEUP;
 }
 
-/// Puts the kernel's frames behind what is sent; their bytes.
+/// Appends the kernel's frames to the data that is sent.  Returns their size in bytes.
 static __always_inline uint32_t append_kernel_frames(struct Scratch* scratch, uint32_t count,
                                                      void* behind) {
   KEEP(count);
@@ -66,7 +66,7 @@ static __always_inline uint32_t append_kernel_frames(struct Scratch* scratch, ui
   return count * 8;
 }
 
-/// Sends the sample with what user space needs to walk the stack by itself.
+/// Sends the sample with the data that user space needs to walk the stack by itself.
 __attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
   if (!scratch)
     return -1;
@@ -113,8 +113,8 @@ static __always_inline long send_whole(struct Scratch* scratch) {
   return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + bytes, wakeup());
 }
 
-/// What was given with the counter, or with the one that this one is inherited from, for the
-/// kernel does not hand it down (as of Linux 6.18).
+/// Returns the cookie of the counter, or of the counter from which it was inherited.  The kernel
+/// does not inherit the cookie (as of Linux 6.18).
 static __always_inline uint64_t cookie_of(struct bpf_perf_event_data* context) {
   const uint64_t cookie = bpf_get_attach_cookie(context);
   if (cookie)
@@ -171,7 +171,7 @@ int on_sample(struct bpf_perf_event_data* context) {
   }
   if (error)
     ++counted->ring_full;
-  return 0;  // no record in the counter's own buffer
+  return 0;  // the counter's own buffer gets no record
 }
 
 // --- Switches ---------------------------------------------------------------------------------
@@ -185,8 +185,8 @@ enum {
   kTaskIdle = 0x402
 };
 
-/// As ps(1) and the tracepoint tell it: states from TASK_NOLOAD on are variants of others
-/// (include/linux/sched.h, __task_state_index()).
+/// Returns the state as ps(1) and the tracepoint report it.  States from TASK_NOLOAD on are
+/// variants of others (include/linux/sched.h, __task_state_index()).
 static __always_inline uint32_t told_state(uint32_t state) {
   if ((state & kTaskIdle) == kTaskIdle)
     return kTaskReportIdle;
@@ -197,13 +197,13 @@ static __always_inline bool is_wanted_state(uint32_t state) {
   return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
 }
 
-/// Whether user space, which has seen the records of mappings by the time that it reads the ring,
-/// and can follow all that call frame information says, may come further.
+/// Whether user space may get further.  By the time that it reads the ring, it has seen the records
+/// of mappings.  It can also follow all call frame information.
 static __always_inline bool is_for_user_space(uint32_t stop) {
   return stop == kStopBadReturnAddress || (stop >= kStopUnsupported && stop <= kStopUnmapped);
 }
 
-/// 0: there was no room.
+/// Forwards a switch.  Returns 0 if there was no room.
 static __always_inline uint32_t pass_switch_on(struct Scratch* scratch,
                                                const struct ThreadState* thread,
                                                struct Counts* counted, uint64_t now) {
@@ -231,7 +231,7 @@ static __always_inline void add(const struct SumKey* key, uint64_t ns, uint64_t 
     if (!bpf_map_update_elem(&sums, key, &one, BPF_NOEXIST))
       return;
   }
-  if (sum) {  // the thread's own, of which only one wait ends at a time
+  if (sum) {  // the thread's own sum: only one of its waits ends at a time
     sum->ns += ns;
     ++sum->count;
     sum->last_ns = now;
@@ -244,7 +244,7 @@ static __always_inline void add(const struct SumKey* key, uint64_t ns, uint64_t 
   }
 }
 
-/// Of a switch that was passed on; false if there was no room.
+/// Reports the end of a switch that was forwarded; false if there was no room.
 static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t since_ns,
                                      uint64_t now) {
   const struct SampleRecord end = {.kind = kRecordWaitEnded,
@@ -272,8 +272,8 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
   add(&thread->key, ns, now);
 }
 
-/// Of a task that leaves its CPU and was not seen to come back to one (tracing may be off there):
-/// it did so as long ago as it has run since.
+/// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be
+/// off on that CPU).  The task is assumed to have returned as long ago as it has run since.
 static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t ran_ns,
                                             uint64_t now) {
   uint64_t since_then = ran_ns - thread->ran_ns;
@@ -288,13 +288,13 @@ static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t
   end_wait(thread, now - since_then);
 }
 
-/// Of a task that leaves its CPU, which is the current one still.
+/// Handles a task that leaves its CPU, on which it is still the current one.
 static __always_inline void leave(void* context, struct task_struct* task, uint32_t state,
                                   uint64_t now) {
   const uint32_t tgid = task->tgid;
   if (tgid == 0)
     return;
-  // Only targets' threads are remembered, so those are not looked for again.
+  // Only targets' threads have storage, so these are not checked again.
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   const uint64_t ran_ns = task->se.sum_exec_runtime;
   if (thread && thread->since_ns)
@@ -347,7 +347,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   return 0;
 }
 
-/// A waker may be seen before its task has left its CPU, which it is about to.
+/// A waker may be seen before its task, which is about to leave its CPU, has left it.
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* task) {
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
@@ -358,7 +358,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   return 0;
 }
 
-/// Writes those that are off their CPUs.
+/// Writes the tasks that are off their CPUs.
 SEC("iter/task")
 int on_each_task(struct bpf_iter__task* context) {
   struct task_struct* task = context->task;

@@ -1,12 +1,13 @@
-// Who wakes a task: the current thread, with its stacks.  That may have been interrupted, by what
-// really wakes: only the kernel's stack tells, to who knows its names.
+// Records the waker of a task: the current thread, with its stacks.  The real waker may have
+// interrupted that thread.  Only the kernel's stack shows this, to a reader with the kernel's
+// symbols.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
 
-/// The number of who wakes; 0: no room.
+/// Returns the number of the waker; 0 if there is no room.
 static __always_inline uint32_t take_waker(void* context, struct Scratch* scratch,
                                            struct Counts* counted) {
   struct task_struct* current = bpf_get_current_task_btf();

@@ -1,16 +1,17 @@
-// Walks the user's stack by the rules of layout.h, as unwind::Walker does a copy of it.
+// Walks the user's stack by the rules of layout.h, as unwind::Walker walks a copy of it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include "unwind/kernel/bpf/memory.bpf.h"
 #include "unwind/x86_64_stubs.h"
 
-/// As unwind::FrameSource, and unwind::Frame's bits.
+/// Values as in unwind::FrameSource, and bits as in unwind::Frame.
 enum { kByCfi, kByFramePointer, kByLeaf };
 #define SOURCE_SHIFT 62
 #define EXACT_BIT (1ULL << 61)
 
-/// A frame pointer this far above is one of no frame; the usual limit of a stack.
+/// A frame pointer this far above the stack pointer belongs to no frame; the usual limit of a
+/// stack.
 #define MAX_STACK_BYTES (8ULL << 20)
 
 struct Walk {
@@ -19,13 +20,13 @@ struct Walk {
   struct RuleTable* rules;
 };
 
-/// The number of the last mapping that begins at or below `avma`; 0 if there is none.
+/// Returns the number of the last mapping that starts at or below `avma`; 0 if there is none.
 static __always_inline uint32_t search_mapping(const struct ProcessMappings* process,
                                                uint64_t avma) {
   uint32_t low = 0;
   uint32_t left = process->count;
 #pragma unroll
-  for (int i = 0; i < 10; ++i) {  // kMaxMappings; without branches, which would be mispredicted
+  for (int i = 0; i < 10; ++i) {  // for kMaxMappings; without branches, which would be mispredicted
     const uint32_t half = left >> 1;
     const uint64_t start = process->mappings[(low + half) & (kMaxMappings - 1)].start;
     const uint32_t is_above = (uint32_t)((int64_t)(avma - start) >> 63);  // all bits, or none
@@ -45,7 +46,7 @@ __attribute__((noinline)) int is_code(const struct ProcessMappings* process, uin
   return process->count != 0 && avma >= mapping->start && avma < mapping->end;
 }
 
-/// Makes the mapping of `avma` the scratch's.
+/// Stores the mapping of `avma` in the scratch; false if there is none.
 static __always_inline bool find_mapping(struct Walk* walk, uint64_t avma) {
   struct Scratch* scratch = walk->scratch;
   const struct ProcessMappings* process = walk->process;
@@ -69,8 +70,8 @@ static __always_inline struct Chunk* chunk_of(uint32_t word) {
   return chunk ? bpf_map_lookup_elem(chunk, &zero) : 0;
 }
 
-/// The number of the rule at `avma`, in the scratch's mapping; 0, which is kRuleNone, if there is
-/// none.
+/// Returns the number of the rule at `avma`, in the scratch's mapping; 0, which is kRuleNone, if
+/// there is none.
 static __always_inline uint32_t find_rule(struct Scratch* scratch, uint64_t avma) {
   const uint32_t index = scratch->mapping_index;
   if (index >= PE_NO_ROWS)
@@ -103,7 +104,7 @@ static __always_inline uint32_t find_rule(struct Scratch* scratch, uint64_t avma
   return chunk->words[row & (kChunkWords - 1)] & kRowMask;
 }
 
-/// Appends the frame that is walked.
+/// Appends the current frame.
 static __always_inline void put_frame(struct Scratch* scratch) {
   uint32_t count = scratch->count;
   KEEP(count);
@@ -122,7 +123,7 @@ static __always_inline long stop(struct Scratch* scratch, enum StackStop why) {
   return 1;
 }
 
-/// Goes to the caller whose frame begins at `cfa`.
+/// Goes to the caller whose frame starts at `cfa`.
 static __always_inline long enter_caller(struct Scratch* scratch, uint64_t cfa, uint16_t slot) {
   const uint64_t sp = scratch->sp;
   if (cfa < 8 || cfa - 8 < sp)
@@ -132,7 +133,7 @@ static __always_inline long enter_caller(struct Scratch* scratch, uint64_t cfa, 
     return stop(scratch, kStopNotReadable);
   const uint64_t saved = (uint64_t)slot * 8;
   if (slot == kFramePointerAtItself) {
-    // Of a frame pointer that points elsewhere the register has been restored already.
+    // If the frame pointer points elsewhere, the register has already been restored.
     if (scratch->fp >= sp && scratch->fp < cfa)
       scratch->fp_at = scratch->fp;
   } else if (saved - 1 < cfa - sp) {  // also false for 0
@@ -145,19 +146,19 @@ static __always_inline long enter_caller(struct Scratch* scratch, uint64_t cfa, 
   return 0;
 }
 
-/// The word at `avma` if it is a return address, else 0.
+/// Returns the word at `avma` if it is a return address, otherwise 0.
 static __always_inline uint64_t return_address_at(struct Scratch* scratch,
                                                   const struct ProcessMappings* process,
                                                   uint64_t avma) {
   uint64_t ip;
   if (read_word(scratch, avma, &ip) && is_code(process, ip - 1))
     return ip;
-  scratch->is_unique = 1;  // also if it could not be read, or becomes code
+  scratch->is_unique = 1;  // also if it was unreadable, or becomes code later
   return 0;
 }
 
-/// Steps from where no rule helps, as unwind::step_without_cfi() does: by the frame pointer, or,
-/// from an exact address, as out of a function that has pushed nothing.
+/// Steps where no rule helps, as unwind::step_without_cfi() does.  Uses the frame pointer.  At an
+/// exact address, it may also step out of a function that has pushed nothing.
 __attribute__((noinline)) int step_blindly(struct Scratch* scratch,
                                            const struct ProcessMappings* process) {
   if (!scratch || !process)
@@ -194,7 +195,7 @@ __attribute__((noinline)) int step_blindly(struct Scratch* scratch,
   return stop(scratch, is_outermost ? kStopEndOfStack : kStopNoUnwindInfo);
 }
 
-/// 0 or 1 as the verifier sees it, for which global functions return anything.
+/// Returns 0 or 1: for the verifier, global functions return anything.
 static __always_inline long from_blind_step(int result) {
   KEEP(result);
   return result != 0;
@@ -207,8 +208,8 @@ static __always_inline bool is_stub_at(uint64_t avma, const struct StubPoint* po
          (bytes & point->mask) == point->bytes;
 }
 
-/// Of the frame that is walked, whose code no table describes: one more than the number of the
-/// point in a stub that it is at, or 0.  Code that is not in core is none.
+/// Returns one more than the number of the stub point that the current frame is at, or 0.  No table
+/// describes the frame's code.  Code that is not in core is no stub.
 __attribute__((noinline)) int find_stub(struct Scratch* scratch) {
   if (!scratch)
     return 0;
@@ -218,7 +219,7 @@ __attribute__((noinline)) int find_stub(struct Scratch* scratch) {
         return i + 1;
     return 0;
   }
-  uint64_t bytes[2];  // of all stubs that call
+  uint64_t bytes[2];  // long enough for all stubs that call
   const uint64_t start = scratch->ip - 1 - kMaxStubCallerOffset;
   if (bpf_probe_read_user(bytes, sizeof bytes, (const void*)start))
     return 0;
@@ -232,7 +233,7 @@ __attribute__((noinline)) int find_stub(struct Scratch* scratch) {
   return 0;
 }
 
-/// Goes to the caller of code that no rule is known of.
+/// Goes to the caller of code for which no rule is known.
 static __always_inline long follow_none(struct Walk* walk) {
   struct Scratch* scratch = walk->scratch;
   uint32_t number = find_stub(scratch);
@@ -246,14 +247,14 @@ static __always_inline long follow_none(struct Walk* walk) {
   return from_blind_step(step_blindly(scratch, walk->process));
 }
 
-/// Where registers stand, by DWARF number: in struct pt_regs, and in a signal's frame (struct
+/// Where registers are, by DWARF number: in struct pt_regs, and in a signal's frame (struct
 /// sigcontext) from its r8 on.
 const uint8_t kPlacesInPtRegs[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
 const uint8_t kPlacesInSignal[16] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7};
 enum { kSignalRegisters = 40 };
 
-/// Reads a general register of the frame that is walked into read_value: only those that were
-/// interrupted are known.
+/// Reads a general register of the current frame into read_value.  Only the registers of
+/// interrupted frames are known.
 __attribute__((noinline)) int read_register(struct Scratch* scratch, uint32_t number) {
   if (!scratch || !scratch->is_exact)
     return -1;
@@ -272,7 +273,7 @@ __attribute__((noinline)) int read_register(struct Scratch* scratch, uint32_t nu
   return 0;
 }
 
-/// Goes to what a signal interrupted, whose stack may be another.
+/// Goes to the frame that a signal interrupted, which may be on another stack.
 static __always_inline long leave_signal(struct Scratch* scratch) {
   const uint64_t sp = scratch->sp;
   uint64_t ip;
@@ -304,7 +305,7 @@ static __always_inline long leave_stack(struct Scratch* scratch) {
   return 0;
 }
 
-/// From the frame that has just been put to its caller.
+/// Goes from the frame that has just been appended to its caller.
 static __always_inline long follow(struct Walk* walk, struct RuleEntry rule) {
   struct Scratch* scratch = walk->scratch;
   const int64_t offset = rule.offset;
@@ -353,7 +354,7 @@ static __always_inline long follow(struct Walk* walk, struct RuleEntry rule) {
   return enter_caller(scratch, cfa, rule.frame_pointer_slot);
 }
 
-/// One frame: bpf_loop()'s.
+/// Walks one frame; called by bpf_loop().
 static long step(uint32_t i, struct Walk* walk) {
   struct Scratch* scratch = walk->scratch;
   const uint64_t ip = scratch->ip;
@@ -370,8 +371,8 @@ static long step(uint32_t i, struct Walk* walk) {
   if (scratch->count >= kMaxFrames)
     return stop(scratch, kStopTooDeep);
   put_frame(scratch);
-  // Not stepped out of as if it were a leaf, for tables may lag behind: it may be code that is
-  // known to user space by the time that the sample is.
+  // This does not step out as from a leaf, because tables may lag.  User space may know the code by
+  // the time that it reads the sample.
   if (!is_mapped)
     return stop(scratch, kStopUnmapped);
   const uint32_t rule = find_rule(scratch, avma);
