@@ -1,11 +1,11 @@
-// Numbers in memory that two processes share: plain fields in the layout, atomic wherever they are
-// touched.
+// Access to numbers in memory that two processes share.  The layout declares plain fields; every
+// access is atomic.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 namespace pe::inprocess {
 
-/// A number that another thread or process may write or read at any time.
+/// Reads a number that another thread or process may write or read at any time.
 template <typename T>
 [[nodiscard]] T load_relaxed(const T& from) noexcept {
   return __atomic_load_n(&from, __ATOMIC_RELAXED);
@@ -15,12 +15,13 @@ void store_relaxed(T& to, T value) noexcept {
   __atomic_store_n(&to, value, __ATOMIC_RELAXED);
 }
 
-/// What publish() has stored, and then everything that was written before it.
+/// Reads a number that publish() has stored.  Later reads see everything that was written before
+/// it.
 template <typename T>
 [[nodiscard]] T load_published(const T& from) noexcept {
   return __atomic_load_n(&from, __ATOMIC_ACQUIRE);
 }
-/// Stores after everything that was written before.
+/// Stores a number, after everything that was written before.
 template <typename T>
 void publish(T& to, T value) noexcept {
   __atomic_store_n(&to, value, __ATOMIC_RELEASE);
@@ -31,13 +32,13 @@ template <typename T>
 void count_up(T& count, T by = 1) noexcept {
   __atomic_fetch_add(&count, by, __ATOMIC_RELAXED);
 }
-/// Adds to a count that only one thread adds to, and others read.
+/// Adds to a count that only one thread changes, and others read.
 template <typename T>
 void count_own(T& count, T by) noexcept {
   store_relaxed(count, static_cast<T>(load_relaxed(count) + by));
 }
 
-/// Whether `value` was `from`, and is `to` now.
+/// Changes `value` from `from` to `to`; false, and no change, if it is not `from`.
 template <typename T>
 bool change(T& value, T from, T to) noexcept {
   return __atomic_compare_exchange_n(&value, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

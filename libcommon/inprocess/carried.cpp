@@ -9,7 +9,8 @@ namespace {
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::size_t kNone = ~std::size_t{0};
 
-/// ld.so(8): separated by colons or blanks.
+/// Removes the first path of `list`, and returns it.  ld.so(8): colons or blanks separate the
+/// paths.
 std::string_view take_path(std::string_view& list) noexcept {
   const std::string_view path = list.substr(0, list.find_first_of(": "));
   list.remove_prefix(std::min(list.size(), path.size() + 1));
@@ -30,9 +31,9 @@ char* append(std::string_view text, char* to) noexcept {
 }  // namespace
 
 struct Carried::Missing {
-  std::size_t variables = 0;       ///< that are there
-  std::size_t preload_at = kNone;  /// LD_PRELOAD: the last is the one that counts
-  std::string_view others;         ///< what it says
+  std::size_t variables = 0;       ///< number of variables in the environment
+  std::size_t preload_at = kNone;  ///< index of LD_PRELOAD; the last one counts
+  std::string_view others;         ///< the text of LD_PRELOAD
   bool library = true, variable = true;
 };
 
@@ -70,7 +71,7 @@ std::size_t Carried::room_for(const char* const* environment) const noexcept {
   if ((!missing.library && !missing.variable) || missing.variables > kMostVariables ||
       preload_bytes > kMostPreloadBytes)
     return 0;
-  constexpr std::size_t kAdded = 3;  // with the NULL at the end
+  constexpr std::size_t kAdded = 3;  // includes the NULL at the end
   return (missing.variables + kAdded) * sizeof(char*) + preload_bytes;
 }
 

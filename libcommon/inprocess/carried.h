@@ -1,9 +1,10 @@
-// What a program finds in its environment so that a library of ours is loaded into it and knows
-// what to do: LD_PRELOAD, and the library's own variable.
+// The environment variables that load a library of ours into a program and configure it:
+// LD_PRELOAD, and the library's own variable.
 //
-// Programs build environments by hand, or empty theirs, before they begin others.  Nothing is
-// allocated: what is missing is written into room of the caller's, in the child of a vfork(2) on
-// its stack.  From programs that do not start with the library it is kept away.
+// Programs build environments by hand, or empty theirs, before they start others.  This class adds
+// the missing variables.  It allocates nothing but writes to room of the caller's, which in a child
+// of vfork(2) is on its stack.  For programs that do not start with the library, it removes the
+// library.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,32 +16,32 @@ namespace pe::inprocess {
 
 class Carried {
  public:
-  /// An environment that is larger than either is left as it is.
+  /// An environment that exceeds either maximum stays unchanged.
   static constexpr std::size_t kMostVariables = 4096;
   static constexpr std::size_t kMostPreloadBytes = 8192;  ///< of LD_PRELOAD's text
 
   constexpr Carried() = default;
 
-  /// The library's path, which must stay; as LD_PRELOAD takes it.
+  /// Sets the library's path, in the form that LD_PRELOAD accepts.  The text must outlive this.
   void set_library(const char* path) noexcept { library_ = path; }
-  /// "NAME=TEXT", which is copied; one that is too long is not carried, nor is anything else then.
+  /// Copies the variable, "NAME=TEXT".  If it is too long, nothing is carried.
   void set_variable(std::string_view variable) noexcept;
 
-  /// How many bytes complete() needs, aligned for pointers; 0: nothing is missing, nothing is
-  /// carried, or the environment is too large.
+  /// Returns how many bytes complete() needs, aligned for pointers.  0 if nothing is missing,
+  /// nothing is carried, or the environment is too large.
   [[nodiscard]] std::size_t room_for(const char* const* environment) const noexcept;
 
-  /// `environment` (nullptr: an empty one) with what is missing in it: the library before others
-  /// that LD_PRELOAD names, the variable where there is none of that name.  Lives as long as
-  /// `room`, `environment` and this.
+  /// Returns `environment` (nullptr: an empty one) with the missing parts: the library first in
+  /// LD_PRELOAD, and the variable if none has its name.  Valid as long as `room`, `environment` and
+  /// this.
   [[nodiscard]] char* const* complete(const char* const* environment, void* room) const noexcept;
 
   /// Whether there is anything to carry.
   [[nodiscard]] bool is_set() const noexcept { return !library_.empty() && variable_bytes_ != 0; }
-  /// How many bytes without_library() needs, aligned for pointers; 0: the library is not in
-  /// LD_PRELOAD, or the environment is too large.
+  /// Returns how many bytes without_library() needs, aligned for pointers.  0 if the library is not
+  /// in LD_PRELOAD, nothing is carried, or the environment is too large.
   [[nodiscard]] std::size_t room_without(const char* const* environment) const noexcept;
-  /// `environment` with LD_PRELOAD naming all but the library.  Lives as long as `room` and
+  /// Returns `environment` with the library removed from LD_PRELOAD.  Valid as long as `room` and
   /// `environment`.
   [[nodiscard]] char* const* without_library(const char* const* environment,
                                              void* room) const noexcept;
@@ -52,8 +53,8 @@ class Carried {
   [[nodiscard]] Missing look_at(const char* const* environment) const noexcept;
 
   std::string_view library_;
-  std::array<char, kMostVariableBytes> variable_{};  ///< ends in NUL
-  std::size_t variable_bytes_ = 0, name_bytes_ = 0;  ///< the name's: with its "="
+  std::array<char, kMostVariableBytes> variable_{};  ///< ends with NUL
+  std::size_t variable_bytes_ = 0, name_bytes_ = 0;  ///< name_bytes_: of the name with its "="
 };
 
 }  // namespace pe::inprocess

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Why it cannot be executed, as an errno; 0 if it can be.
+/// Returns an errno, the reason why the file cannot be executed; 0 if it can be.
 int why_no_program(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
@@ -39,7 +39,7 @@ int why_no_program(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
-/// Where execvp(3) looks for it.
+/// Returns the paths that execvp(3) would try for `name`.
 std::vector<std::string> candidates_for(const std::string& name) {
   if (name.find('/') != std::string::npos)
     return {name};
@@ -56,7 +56,8 @@ std::vector<std::string> candidates_for(const std::string& name) {
   }
 }
 
-/// Would it run with rights that we do not have?  ld.so(8): then LD_PRELOAD counts for nothing.
+/// Whether the program would run with privileges that we do not have.  ld.so(8): it would ignore
+/// our LD_PRELOAD.
 bool gets_more_rights(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
@@ -77,7 +78,8 @@ std::string own_folder() {
   return self.parent_path();
 }
 
-/// What "#!" at its beginning names; empty: it is no script, or cannot be read.
+/// Returns the interpreter from the "#!" line of a file; empty if it is not a script or is
+/// unreadable.
 std::string interpreter_of_script(const std::string& path) {
   std::string line(kScriptLineBytes, '\0');
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -94,7 +96,7 @@ void check_program(const std::string& path) {
   const auto opened = objects::Image::open(path);
   const auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
-    return;  // one that may be executed but not read
+    return;  // the program may be executed but not read
   if (!image->is_x86_64() || !image->is_64_bit())
     throw Error(path +
                 ": is a 32-bit program, or one for another processor: a library can be "

@@ -1,4 +1,4 @@
-// A command that one of our libraries is to be loaded into: will it be, and from where?
+// Finds a command and the library to load into it, and checks whether that will work.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,19 +6,20 @@
 
 namespace pe::inprocess {
 
-/// The file that the command's name stands for, as execvp(3) finds it.  Throws CommandError.
+/// Returns the file that execvp(3) would execute for the command `name`.  Throws CommandError.
 std::string find_program(const std::string& name);
 
 /// Throws Error "<path>: is ..." if the dynamic linker would not load a library into the program at
-/// that path: a static one, one of another machine, one with more rights than we have; or if it
-/// would not start then: one with AddressSanitizer.  Of a script, its interpreter.
+/// `path`.  Such a program is static, is for another machine, or gets more privileges than we have.
+/// Also throws for a program with AddressSanitizer, which would not start with the library.  Checks
+/// the interpreter of a script.
 void check_takes_library(const std::string& path);
 
-/// The path of the library that is called `name`, beside this tool in the build folder, or where it
-/// was installed.  Throws Error.
+/// Returns the path of the library `name`: beside this tool in the build folder, or in the folder
+/// of its installation.  Throws Error.
 std::string find_library(const std::string& name);
 
-/// "LD_PRELOAD=...", with `library` before those that are in our own environment.
+/// Returns "LD_PRELOAD=...", with `library` before the libraries of our own LD_PRELOAD.
 std::string preload_variable(const std::string& library);
 
 }  // namespace pe::inprocess

@@ -36,7 +36,7 @@ constinit Carried carried{};
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
 const ExecFunctions& real_exec() noexcept {
-  // Two threads that come first find the same.
+  // Two threads that are both first find the same functions.
   if (load_published(exec_functions.is_ready))
     return exec_functions;
   find_behind("execve", exec_functions.execve);
@@ -49,7 +49,7 @@ const ExecFunctions& real_exec() noexcept {
   return exec_functions;
 }
 
-/// An exec that fails leaves the process as it was.
+/// Calls `exec`.  If it fails, restores the process's state.
 template <typename Exec>
 int try_exec(Exec exec) noexcept {
   const bool began = begin_exec();
@@ -78,7 +78,7 @@ using namespace pe::inprocess;
 #define PE_HOOK extern "C" __attribute__((visibility("default")))
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names
-/// `into`: `environment`, as what is begun shall find it, in the frame of the hook.
+/// Defines `into`, the environment for the started program, in the frame of the hook.
 #define PE_COMPLETE(is_followed, is_sanitized_one, environment, into)                             \
   char* const* into = environment;                                                                \
   const bool stays_out = carried.is_set() && !takes_any_order(environment) && (is_sanitized_one); \
@@ -92,8 +92,8 @@ using namespace pe::inprocess;
   if (stays_out)                                                                                  \
     leave_out();
 
-/// The arguments of a function execl*(), the first of which is `argument`, as an array in its
-/// frame; `list` stands behind the NULL then.
+/// Defines `into`, an array of the arguments of an execl*() function, in the frame of that
+/// function.  `argument` is the first.  Afterwards `list` is after the NULL.
 #define PE_COLLECT(list, argument, into)                                  \
   std::size_t count = 1;                                                  \
   va_start(list, argument);                                               \

@@ -1,10 +1,11 @@
-// The functions that begin another program, in place of the C library's, for all of our libraries
-// that are loaded into programs.
+// Hooks for the C library's functions that start another program.  All our libraries that are
+// loaded into programs use them.
 //
-// What is begun finds in its environment what carried.h says, also where the program has left that
-// out, unless it would not start so (sanitized_program.h).  Not seen: programs that are begun by
-// system calls of the program's own (Go's runtime), and by the C library itself, from an
-// environment that the program has emptied (system(3), popen(3)).
+// The hooks add the variables of carried.h to the started program's environment if they are
+// missing.  They do not if the program would not start with the library (sanitized_program.h).
+//
+// The hooks miss programs that are started by direct system calls (Go's runtime).  They also miss
+// system(3) and popen(3) of the C library itself, if the program has emptied its environment.
 //
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -13,22 +14,23 @@
 
 namespace pe::inprocess {
 
-/// For the library's beginning, before there are threads: finds the functions behind the hooks.
-/// Programs that are begun find the library, and the variable `name` (with its "=") as it is in
-/// `environment` now.
+/// Finds the functions that the hooks replace.  The library calls this at its start, before there
+/// are threads.  Started programs get the library, and the variable `name` (with its "=") with its
+/// present value in `environment`.
 void prepare_exec_hooks(const char* const* environment, std::string_view name) noexcept;
 
-// What follows, each library defines for itself.  It may be called in the child of a vfork(2).
+// Each library defines the following functions itself.  The child of a vfork(2) may call them.
 
-/// Whether the calling process's next program is to be looked into.
+/// Whether to load the library into the next program of the calling process.
 bool follows_exec() noexcept;
-/// Whether programs are that posix_spawn(3) begins.
+/// Whether to load the library into programs that posix_spawn(3) starts.
 bool follows_spawn() noexcept;
-/// The process is about to become another program.  What it returns is for the next.
+/// Prepares the process for another program.  fail_exec() receives the result.
 bool begin_exec() noexcept;
-/// It could not, and goes on.
+/// Undoes begin_exec(): exec(3) has failed, and the process continues.
 void fail_exec(bool what_began) noexcept;
-/// A program is begun without the library, with which it would not start (sanitized_program.h).
+/// Counts a program that is started without the library, because it would not start with it
+/// (sanitized_program.h).
 void leave_out() noexcept;
 
 }  // namespace pe::inprocess

@@ -1,4 +1,4 @@
-// Puts errno back: a program that is looked into does not expect it to change.
+// Restores errno: a program with our library in it does not expect a change.
 // SPDX-License-Identifier: MIT
 #pragma once
 

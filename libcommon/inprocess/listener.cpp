@@ -23,7 +23,7 @@
 namespace pe::inprocess {
 namespace {
 
-/// 32 hexadecimal digits that nobody guesses.
+/// Returns 32 hexadecimal digits that nobody can guess.
 std::string random_digits() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
@@ -41,7 +41,7 @@ Fd listen_at(const std::string& name) {
   std::memcpy(address.sun_path + 1, name.data(),
               std::min(name.size(), sizeof address.sun_path - 1));
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  // As many may wait as the system allows: a program may start hundreds of processes at once.
+  // The queue is as long as the system allows: a program may start hundreds of processes at once.
   constexpr int kBacklog = 1 << 16;
   if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
       ::listen(listener.get(), kBacklog) != 0)
@@ -54,12 +54,12 @@ Fd listen_at(const std::string& name) {
 struct Listener::Message {
   std::string text;
   std::vector<Fd> fds;
-  bool is_cut = false;  ///< there were more, and no room for them among our descriptors
+  bool is_cut = false;  ///< more files were sent than we had free descriptors for
 };
 
 namespace {
 
-/// False: nothing has come yet.
+/// Returns false if nothing has arrived yet.
 bool receive_message(int socket, Listener::Message& message) {
   constexpr std::size_t kMostFds = 8;
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostFds * sizeof(int))> control{};
@@ -134,7 +134,8 @@ bool Listener::take_in(const OnFile& on_file) {
 }
 
 void Listener::accept_all(const OnFile& on_file) {
-  // Who connects faster than we accept does not keep us from the others: they come the next time.
+  // A process of another user may connect faster than we accept.  The limit lets us serve the
+  // others; the rest follows at the next call.
   constexpr std::size_t kMostStrangersAtOnce = 1000;
   for (std::size_t strangers = 0; strangers < kMostStrangersAtOnce;) {
     if (!hold_reserve() || !has_free_descriptors(kept_free_))
@@ -142,8 +143,8 @@ void Listener::accept_all(const OnFile& on_file) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EINTR || errno == ECONNABORTED))
       continue;
-    // With no descriptors left, they wait until other processes have ended, and we try again each
-    // time that there is something else to do.
+    // Without free descriptors, connections wait until other processes have ended.  We try again at
+    // each call.
     if (!socket)
       return listen_again(errno == EAGAIN || errno == EWOULDBLOCK);
     ucred peer{};
@@ -154,18 +155,20 @@ void Listener::accept_all(const OnFile& on_file) {
     const bool is_stranger = !is_own_user && peer.uid != 0;
     strangers += is_stranger ? 1 : 0;
     if (only_pid_ != 0 && peer.pid != only_pid_)
-      continue;  // begun by a program, which its library cannot tell from the command
+      continue;  // a program started it; its library cannot distinguish it from the command
     watch(socket.get());
     connections_.push_back({std::move(socket), peer.pid, is_own_user, is_stranger});
-    // A process that connects anew, as another program, has sent before what the last one had to
-    // send.  That must be received first, or the newer would be taken for the one that has ended.
+    // A process that executes another program connects again, after it has sent for the previous
+    // program.  The older message must be received first.  Otherwise the newer program would be
+    // mistaken for the ended one.
     receive_all(peer.pid, on_file);
     bound_silent(is_stranger);
   }
   listen_again(true);
 }
 
-/// Each costs a descriptor, and a look whenever anything comes.
+/// Drops the oldest silent connection above the maximum.  Each costs a descriptor, and a check
+/// whenever a message arrives.
 void Listener::bound_silent(bool are_strangers) {
   const auto is_one = [are_strangers](const Connection& connection) {
     return connection.is_stranger == are_strangers;
@@ -185,7 +188,7 @@ bool Listener::receive_all(pid_t pid, const OnFile& on_file) {
   return std::erase_if(connections_, [](const Connection& from) { return !from.socket; }) > 0;
 }
 
-/// Takes what it has sent, and closes it, if that has come.
+/// Receives the connection's message, if it has arrived, and closes the connection.
 void Listener::receive(Connection& connection, const OnFile& on_file) {
   Message message;
   reserve_.close();
@@ -198,7 +201,7 @@ void Listener::receive(Connection& connection, const OnFile& on_file) {
 }
 
 void Listener::take(const Connection& from, Message& message, const OnFile& on_file) {
-  // Who says something else each time fills no memory with it.
+  // A process that sends a different reason each time must not fill our memory.
   constexpr std::size_t kMostReasons = 16;
   if (!from.is_own_user && message.text != key_)
     refuse("of another user");

@@ -1,9 +1,9 @@
-// Where programs that carry one of our libraries send the memory that they share (shared_file.h).
+// Receives the shared memory (shared_file.h) of programs that carry one of our libraries.
 //
-// They are untrusted: only processes of our own user, or such as know the key, are listened to.
-// Whose user a program may be cannot be told before it speaks: it may have given rights away, or
-// have begun a user namespace of its own.  Programs speak as soon as they have connected, so that
-// of those who are silent few are kept, and fewest of other users.
+// Programs are untrusted.  The listener accepts data only from processes of our own user, or from
+// those that send the key.  It cannot reject other users before they send: a program of ours may
+// have dropped privileges or created a user namespace.  Programs send as soon as they have
+// connected.  So the listener keeps few silent connections, and even fewer of other users.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -25,42 +25,42 @@ class Listener {
  public:
   using OnFile = std::function<void(pid_t pid, Fd file)>;
 
-  /// Begins to listen at an abstract socket whose name begins with `prefix`.  Throws Error.
+  /// Starts to listen at an abstract socket whose name starts with `prefix`.  Throws Error.
   explicit Listener(std::string_view prefix);
 
-  /// Its name, without the NUL before it.
+  /// The socket's name, without the leading NUL.
   [[nodiscard]] const std::string& socket_name() const noexcept { return socket_name_; }
-  /// What a process has to send along if it runs as another user: of a program that was begun as
-  /// ours and has given its rights away.
+  /// A process of another user must send this key.  Such a process was started as ours and has
+  /// dropped its privileges.
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
-  /// Readable when there is something for take_in(), or a watched descriptor is.
+  /// Readable when take_in() has work, or when a watched descriptor is readable.
   [[nodiscard]] int fd() const noexcept { return events_.get(); }
 
-  /// Wakes whoever waits for fd() when `other` can be read.  Ends when that is closed.
+  /// Makes fd() readable whenever `other` is, until `other` is closed.
   void watch(int other) const;
-  /// Nobody is taken in where fewer descriptors than that would be left for other work: they wait
-  /// as those do who find none.
+  /// Accepts connections only while this number of descriptors is free for other work.  Other
+  /// connections wait, as if no descriptor were free.
   void keep_free(std::size_t descriptors) noexcept { kept_free_ = descriptors; }
-  /// From now on what other processes send is not taken in.
+  /// From now on rejects connections of all other processes.
   void take_only(pid_t pid) noexcept { only_pid_ = pid; }
 
-  /// Calls `on_file` with each file that has come, and the pid of its process as we see it, in the
-  /// order of connecting.  Who finds no descriptor left waits, however long.  Whether anything has
-  /// come, so that descriptors are free again.
+  /// Calls `on_file` with each received file, and with its process's pid in our pid namespace, in
+  /// the order of connecting.  Connections wait until a descriptor is free.  Returns whether it
+  /// served waiting connections, which frees their descriptors.
   bool take_in(const OnFile& on_file);
-  /// False: there was no descriptor left, and some may wait.
+  /// False if no descriptor was free, so that connections may wait.
   [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
 
-  /// Adds one to those that were not taken in: "that sent no shared memory".
+  /// Counts a rejected process, with the reason: "that sent no shared memory".
   void refuse(const std::string& why) { ++refused_[why]; }
-  /// How many were not, each with the reason.
+  /// The number of rejected processes, by reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
     return refused_;
   }
 
   struct Message;  ///< for listener.cpp
 
-  /// Of those who say nothing, so many are kept at a time: of our own user and root, and of others.
+  /// The maximum number of silent connections: of our own user and root, and of other users.
   static constexpr std::size_t kMostSilent = 256, kMostSilentStrangers = 16;
 
  private:
@@ -68,26 +68,28 @@ class Listener {
     Fd socket;
     pid_t pid;
     bool is_own_user;
-    bool is_stranger;  ///< nor root
+    bool is_stranger;  ///< neither our own user nor root
   };
 
   void listen_again(bool is_wanted);
   bool hold_reserve();
   void bound_silent(bool are_strangers);
   void accept_all(const OnFile& on_file);
-  /// From those of that process, 0: of all, who have sent; whether there were any.
+  /// Receives from the connections of process `pid`, or from all if it is 0.  Returns whether any
+  /// had sent.
   bool receive_all(pid_t pid, const OnFile& on_file);
   void receive(Connection& connection, const OnFile& on_file);
   void take(const Connection& from, Message& message, const OnFile& on_file);
 
   std::string socket_name_, key_;
   Fd events_, listener_;
-  /// Given up while shared memory is received, so that what has been sent finds a descriptor.
+  /// A spare descriptor.  Closed while a message is received, so that the received file finds a
+  /// free descriptor.
   Fd reserve_;
-  bool is_listening_ = false;  ///< events_ has listener_
+  bool is_listening_ = false;  ///< events_ watches listener_
   std::size_t kept_free_ = 0;
   pid_t only_pid_ = 0;                   ///< 0: all
-  std::vector<Connection> connections_;  ///< in the order of connecting; have not sent yet
+  std::vector<Connection> connections_;  ///< silent ones, in the order of connecting
   std::map<std::string, std::uint64_t> refused_;
 };
 

@@ -28,8 +28,8 @@ struct StandardError {
 constinit StandardError
     began_with{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
 
-/// By the system call, as poll(2) below: clang's ThreadSanitizer wraps both, and its wrappers crash
-/// until the program has begun.
+/// Uses the system call, as for poll(2) below.  clang's ThreadSanitizer wraps both functions, and
+/// its wrappers crash until the program has started.
 StandardError standard_error() noexcept {
   struct stat status = {};
   if (::syscall(SYS_fstat, STDERR_FILENO, &status) != 0)
@@ -43,12 +43,12 @@ bool is_still_standard_error() noexcept {
          now.inode == began_with.inode;
 }
 
-/// The kernel's form of a set of signals: a bit for each.
+/// Returns a signal's bit in the kernel's form of a signal set.
 constexpr std::uint64_t bit_of(int signal) noexcept {
   return std::uint64_t{1} << static_cast<unsigned>(signal - 1);
 }
 
-/// Takes back the signal that a write has sent, unless it was pending before.
+/// Removes the pending signal that a write has raised, unless it was pending before.
 void take_back(int signal, std::uint64_t pending_before) noexcept {
   const std::uint64_t set = bit_of(signal);
   constexpr timespec kAtOnce{};
@@ -56,8 +56,8 @@ void take_back(int signal, std::uint64_t pending_before) noexcept {
     ::syscall(SYS_rt_sigtimedwait, &set, nullptr, &kAtOnce, sizeof set);
 }
 
-/// Without the signals of pipes that nobody reads, of files that may not grow (ulimit -f), and of
-/// terminals that belong to others.
+/// Writes with three signals blocked: those of pipes without reader, of files that may not grow
+/// (ulimit -f), and of terminals that belong to other process groups.
 void write_unharmed(std::string_view text) noexcept {
   pollfd polled{STDERR_FILENO, POLLOUT, 0};
   if (::syscall(SYS_poll, &polled, 1, 0) != 1 || (polled.revents & POLLOUT) == 0)
@@ -102,7 +102,7 @@ void report_line(std::string_view tool, std::string_view what, int error) noexce
   add(" ");
   add(what);
   if (error != 0) {
-    const char* const words = ::strerrordesc_np(error);  // never translated, so never loaded
+    const char* const words = ::strerrordesc_np(error);  // loads no translation
     add(" (");
     add(words != nullptr ? words : "unknown error");
     add(")");

@@ -1,8 +1,9 @@
-// What a library has to say: lines on the program's standard error.
+// Messages of a library: lines on the program's standard error.
 //
-// A program may close that and open another file in its place, as daemons do, so nothing is written
-// unless it is what the process began with.  A line that cannot be written at once, or whose reader
-// has gone, is left out: the program must not wait for it, nor end of it.
+// A program may close standard error and open another file in its place, as daemons do.  So a line
+// is written only if standard error is still the file that the process started with.  A line is
+// dropped if it cannot be written at once, or if its reader has gone.  The program must neither
+// wait for a line nor die of it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,13 +13,14 @@
 
 namespace pe::inprocess {
 
-/// What standard error is; to be called when the program begins.  Until then nothing is written.
+/// Remembers which file standard error is.  Call it when the program starts: nothing is written
+/// before.
 void note_standard_error() noexcept;
-/// Nothing is written from now on.
+/// Suppresses all further lines.
 void be_silent() noexcept;
-/// "TOOL: process PID WHAT (Too many open files)"; `error` is an errno, 0 for none.
+/// Writes "TOOL: process PID WHAT (Too many open files)".  `error` is an errno, 0 for none.
 void report_line(std::string_view tool, std::string_view what, int error = 0) noexcept;
-/// The same, with what has failed: "is not traced: no memory".
+/// Writes a line with `start` and the failed action: "is not traced: no memory".
 void report_failure(std::string_view tool, std::string_view start, const Failure& failure) noexcept;
 
 }  // namespace pe::inprocess

@@ -1,15 +1,16 @@
-// What the libraries for programs need of the C++ library, which is not linked: the program may
-// have another or none, and a second one would bring its own memory along.
+// Defines the functions of the C++ library that our libraries for programs need.  These libraries
+// do not link the C++ library: the program may have another one or none, and a second one would
+// bring its own memory.
 //
-// These are calls that cannot happen: a text is never cut beyond its end here, and a CfiProgram is
-// given its room.
+// Nothing ever calls these functions: our libraries cut no text beyond its end, and give each
+// CfiProgram its room.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming,cert-dcl58-cpp,misc-definitions-in-headers,readability-redundant-declaration)
 namespace std {
 
-// In the form of libstdc++'s own declarations, which clang wants the first one to have.
+// clang requires that the first declarations have the form of libstdc++'s own.
 __attribute__((noreturn)) void __throw_length_error(const char* /*what*/);
 __attribute__((noreturn)) void __throw_out_of_range_fmt(const char* /*format*/, ...);
 __attribute__((noreturn)) void __throw_bad_alloc();
@@ -20,11 +21,12 @@ __attribute__((noreturn)) void __glibcxx_assert_fail(const char* /*file*/, int /
 
 void __throw_length_error(const char* /*what*/) { __builtin_trap(); }
 void __throw_out_of_range_fmt(const char* /*format*/, ...) { __builtin_trap(); }
-// clang 19 keeps the growing of a vector that never grows.
+// clang 19 keeps the code that grows a vector, although the vector never grows.
 void __throw_bad_alloc() { __builtin_trap(); }
 void __throw_bad_array_new_length() { __builtin_trap(); }
 
-// Headers call it where _GLIBCXX_ASSERTIONS is defined, as distributions and newer mesons do.
+// Headers call it if _GLIBCXX_ASSERTIONS is defined; distributions and newer versions of meson
+// define it.
 void __glibcxx_assert_fail(const char* /*file*/, int /*line*/, const char* /*caller*/,
                            const char* /*condition*/) noexcept {
   __builtin_trap();

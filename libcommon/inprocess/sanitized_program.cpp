@@ -19,8 +19,8 @@
 namespace pe::inprocess {
 namespace {
 
-/// By system calls, as what the C library has for it may be hooks of the program's.  What is no
-/// regular file cannot be executed, and to open it can have effects.
+/// Opens the file with a system call, because the program may hook the C library's function.  Opens
+/// only regular files: others cannot be executed, and opening them can have side effects.
 int open_program(int folder, const char* path) noexcept {
   struct stat status = {};
   if (::fstatat(folder, path, &status, 0) != 0 || !S_ISREG(status.st_mode))
@@ -31,7 +31,8 @@ int open_program(int folder, const char* path) noexcept {
 
 using ScriptLine = std::array<char, kScriptLineBytes + 1>;
 
-/// The interpreter that the file names, as text in `line`; empty if it is no script.
+/// Returns the script's interpreter, as text in `line` that ends with NUL; empty if the file is no
+/// script.
 std::string_view read_interpreter(int fd, ScriptLine& line) noexcept {
   const long n = ::syscall(SYS_pread64, fd, line.data(), kScriptLineBytes, 0L);
   const std::string_view name =
@@ -41,7 +42,7 @@ std::string_view read_interpreter(int fd, ScriptLine& line) noexcept {
   return name;
 }
 
-/// "FOLDER/FILE" in `into`; false if there is no room.
+/// Writes "FOLDER/FILE" to `into`; false if it does not fit.
 bool join(std::string_view folder, std::string_view file,
           std::array<char, PATH_MAX>& into) noexcept {
   if (folder.empty())

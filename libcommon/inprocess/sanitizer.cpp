@@ -14,17 +14,17 @@
 namespace pe::inprocess {
 namespace {
 
-/// Reads of a file, none of which is believed to succeed.
+/// Bounds-checked file reads; any of them may fail.
 class SmallFile {
  public:
   explicit SmallFile(int fd) noexcept : fd_(fd) {}
 
-  /// How many bytes were read.
+  /// Returns the number of bytes that were read.
   std::size_t read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
     constexpr std::uint64_t kLast = INT64_MAX;
     if (offset > kLast)
       return 0;
-    // By the system call: pread(3) may be a hook of the program's.
+    // Use the system call, because the program may hook pread(3).
     const long n = ::syscall(SYS_pread64, fd_, into, bytes, static_cast<long>(offset));
     return n > 0 ? static_cast<std::size_t>(n) : 0;
   }
@@ -39,7 +39,7 @@ class SmallFile {
 
 class DynamicSection {
  public:
-  /// False: there is none.
+  /// False if there is no dynamic section with readable strings.
   bool find(const SmallFile& file) noexcept {
     Elf64_Ehdr header;
     if (!file.read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||

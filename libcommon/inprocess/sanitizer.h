@@ -1,8 +1,8 @@
-// Whether a program is built with AddressSanitizer in a library of its own, as gcc builds it: that
-// library ends a program in which another one was loaded before it.
+// Finds out whether a program is built with AddressSanitizer in a separate library, as gcc builds
+// it.  That library ends the program if another library was loaded before it.
 //
-// For programs that are about to be begun, by us or by a program that carries a library of ours:
-// nothing is allocated, and little of the stack is used, as in the child of a vfork(2).
+// Called just before a program is started, by us or by a program that carries a library of ours.
+// The caller may be the child of a vfork(2), so nothing is allocated and little stack is used.
 //
 // Source: the System V gABI, chapter 5, "Dynamic Section".
 // SPDX-License-Identifier: MIT
@@ -14,25 +14,26 @@
 
 namespace pe::inprocess {
 
-/// The name of a library, such as "libasan.so.8", or its beginning.
+/// The name of a library, such as "libasan.so.8", or the start of a longer name.
 class LibraryName {
  public:
   static constexpr std::size_t kMost = 63;
 
   [[nodiscard]] std::string_view view() const noexcept { return characters_.data(); }
   [[nodiscard]] bool empty() const noexcept { return characters_[0] == '\0'; }
-  /// Room for kMost characters; what is behind them stays 0.
+  /// Room for kMost characters; the byte after them stays 0.
   [[nodiscard]] char* data() noexcept { return characters_.data(); }
 
  private:
   std::array<char, kMost + 1> characters_{};
 };
 
-/// The runtime of AddressSanitizer among the libraries that a 64-bit ELF file asks for (DT_NEEDED);
-/// empty if there is none, or it cannot be told.  `fd` is open for reading, and is not moved.
+/// Returns the AddressSanitizer runtime among the libraries that a 64-bit ELF file needs
+/// (DT_NEEDED).  Empty if there is none, or if the file is unreadable or malformed.  `fd` is open
+/// for reading; its offset does not change.
 LibraryName find_sanitizer(int fd) noexcept;
 
-/// Does that library start behind another one?  `options` is the text of ASAN_OPTIONS.
+/// Whether that library may follow another one.  `options` is the text of ASAN_OPTIONS.
 bool takes_any_order(std::string_view options) noexcept;
 
 }  // namespace pe::inprocess

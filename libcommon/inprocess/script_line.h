@@ -1,4 +1,4 @@
-// The program that a script's first line names, as the kernel reads it (execve(2), "Interpreter
+// Finds the program that a script's first line names, as the kernel does (execve(2), "Interpreter
 // scripts").
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -8,10 +8,11 @@
 
 namespace pe::inprocess {
 
-inline constexpr std::size_t kScriptLineBytes = 256;  ///< that the kernel looks at
-inline constexpr int kMostInterpreters = 5;           ///< that may be scripts in turn
+inline constexpr std::size_t kScriptLineBytes = 256;  ///< length of the part that the kernel reads
+inline constexpr int kMostInterpreters = 5;           ///< length of a chain of scripts
 
-/// What stands behind "#!" in the beginning of a file; empty if it is no script, or names none.
+/// Returns the interpreter after "#!" at the start of a file; empty if the file is no script or
+/// names none.
 constexpr std::string_view interpreter_in(std::string_view head) noexcept {
   constexpr std::string_view kMark = "#!", kEnds(" \t\n\0", 4);
   if (!head.starts_with(kMark))

@@ -26,7 +26,7 @@ bool fail(Failure& failure, const char* what, int error) noexcept {
   return false;
 }
 
-/// What is shared, and how it is mapped.
+/// The size of the shared memory, and its protection.
 struct Plan {
   std::uint64_t bytes;
   int protection;
@@ -39,7 +39,7 @@ bool prepare(int fd, const Plan& plan, std::byte*& base, Failure& failure) noexc
     return fail(failure, "cannot size its memory", errno);
   if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail(failure, "cannot seal its memory", errno);
-  // Not by mmap(3) and so on: those may be hooks.
+  // Use system calls, because mmap(3) and similar functions may be hooks.
   const long mapped =
       ::syscall(SYS_mmap, nullptr, plan.bytes, plan.protection, MAP_SHARED | MAP_NORESERVE, fd, 0L);
   if (mapped == -1)
@@ -81,7 +81,7 @@ std::optional<SharedFile> make_shared_file(const char* name, std::uint64_t bytes
   return std::nullopt;
 }
 
-/// By system calls: see thread_sanitizer.h.
+/// Uses system calls: see thread_sanitizer.h.
 Link::Link(std::string_view name, int patience_s) noexcept
     : socket_(static_cast<int>(::syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0))) {
   const timeval patience{patience_s, 0};
@@ -108,7 +108,7 @@ bool Link::is_to_parent() const noexcept {
 }
 
 bool Link::send_file(int fd, std::string_view key) const noexcept {
-  const std::string_view text = key.empty() ? " " : key;    // descriptors go with at least a byte
+  const std::string_view text = key.empty() ? " " : key;    // a descriptor needs at least a byte
   iovec part{const_cast<char*>(text.data()), text.size()};  // NOLINT: only read
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof fd)> control{};
   msghdr message{};

@@ -1,7 +1,7 @@
-// A program's side of the memory that it shares with a tool: makes it and hands it over.
+// The program's side of the memory that it shares with a tool: creates the memory and sends it.
 //
-// System calls and stores only: no allocation, no lock, no stdio, so that a forked child of a
-// program with threads may do it, too.
+// Uses only system calls and stores: no allocation, no lock, no stdio.  So a forked child of a
+// program with threads may also call it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace pe::inprocess {
 
-/// Why something could not be had: what failed, and errno; 0: it was no system call.
+/// The reason of a failure: the failed action, and errno; 0 if it was no system call.
 struct Failure {
   const char* what = nullptr;
   int error = 0;
@@ -23,20 +23,22 @@ struct SharedFile {
   std::byte* base;  ///< zeros
 };
 
-/// A memfd of that size, sealed against any other, sparse, and mapped as `protection` (mmap(2))
-/// says.  `name` is what /proc shows.  nullopt: `failure` says why.
+/// Creates a sparse memfd of `bytes` bytes, seals its size, and maps it with `protection`
+/// (mmap(2)).  /proc shows `name`.  On failure returns nullopt and sets `failure`.
 std::optional<SharedFile> make_shared_file(const char* name, std::uint64_t bytes, int protection,
                                            Failure& failure) noexcept;
 
-/// How large a file may be (RLIMIT_FSIZE); growing one beyond would kill the process by SIGXFSZ.
+/// Returns the limit of file sizes (RLIMIT_FSIZE).  A file that grew beyond it would kill the
+/// process by SIGXFSZ.
 std::uint64_t allowed_file_bytes() noexcept;
 
-/// A connection to who listens (listener.h) at the abstract unix socket `name` (SOCK_SEQPACKET,
-/// without its leading zero byte).  What is sent is not answered, and lost if it is not wanted.
+/// A connection to the listener (listener.h) at an abstract unix socket (SOCK_SEQPACKET).  The
+/// listener does not answer messages, and drops unwanted ones.
 class Link {
  public:
-  /// There is none (and errno says why) where nobody listens, nor where it takes longer than
-  /// `patience_s` seconds, 0: however long, as whoever listens may have been stopped.
+  /// Connects to the socket `name`, without its leading zero byte.  On failure, the link is false
+  /// and errno has the reason: nobody listens, or it takes longer than `patience_s` seconds.  0
+  /// means no limit.  A limit is needed because the listener may be stopped.
   explicit Link(std::string_view name, int patience_s = 0) noexcept;
   Link(const Link&) = delete;
   Link(Link&&) = delete;
@@ -45,11 +47,11 @@ class Link {
   ~Link();
 
   explicit operator bool() const noexcept { return socket_ >= 0; }
-  /// Whether who listens has started this process itself.
+  /// Whether the listener is the parent of this process.
   [[nodiscard]] bool is_to_parent() const noexcept;
-  /// False, and errno says why, if it could not be sent.
+  /// Sends the file.  On failure returns false, and errno has the reason.
   [[nodiscard]] bool send_file(int fd, std::string_view key) const noexcept;
-  /// Why no file comes.
+  /// Sends the reason why no file follows.
   void send_reason(const Failure& failure) const noexcept;
 
  private:

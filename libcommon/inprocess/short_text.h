@@ -1,4 +1,4 @@
-// A short text that is kept without memory of its own.
+// A short text that needs no allocated memory.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,9 +11,9 @@ namespace pe::inprocess {
 
 class ShortText {
  public:
-  static constexpr std::size_t kMost = 107;  ///< unix(7): sun_path, less its first byte
+  static constexpr std::size_t kMost = 107;  ///< unix(7): sun_path without its first byte
 
-  /// False, and no change, if it is too long.
+  /// False, and no change, if `text` is too long.
   bool set(std::string_view text) noexcept {
     if (text.size() > kMost)
       return false;

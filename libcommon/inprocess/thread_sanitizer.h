@@ -1,8 +1,8 @@
-// Whether ThreadSanitizer is part of the program itself, as clang links it.
+// Finds out whether ThreadSanitizer is part of the program itself, as clang links it.
 //
-// Its wrappers of the C library's functions then come before a library of ours, and crash where
-// that calls them before the runtime has begun; for each thread that is after our hook.  gcc's
-// runtime is a library, which begins when it is first called.
+// In such a program, its wrappers of the C library's functions precede a library of ours.  They
+// crash if our library calls them before the runtime has started, which in each thread happens
+// after our hook.  gcc's runtime is a library, which starts when it is first called.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@ extern "C" [[gnu::weak]] void __tsan_init();
 
 namespace pe::inprocess {
 
-/// Calls nothing that allocates: a failing dlsym(3) would, by the program's malloc.
+/// Calls nothing that allocates.  A failing dlsym(3) would call the program's malloc.
 inline bool is_thread_sanitizer_in_program() noexcept {
   Dl_info runtime{};
   Dl_info program{};

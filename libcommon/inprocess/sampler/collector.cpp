@@ -39,14 +39,14 @@ bool has_process_ended(pid_t pid, const Fd& pidfd) {
 
 std::uint64_t now_ms() { return clock_ns(CLOCK_MONOTONIC_COARSE) / kNsPerMs; }
 
-/// Whether SIGPROF waits for a thread that blocks it.
+/// Whether SIGPROF is pending for a thread that blocks it.
 bool has_blocked_signal(pid_t pid, pid_t tid) {
   const auto status = stream::status_of(pid, tid);
   constexpr std::uint64_t kBit = std::uint64_t{1} << (SIGPROF - 1);
   return status && (status->pending_signals & status->blocked_signals & kBit) != 0;
 }
 
-/// Adds what a count has grown by since `told`; it may have become less, too.
+/// Adds to `sum` the growth of a count since `told`.  The count may also have shrunk.
 void add_growth(const std::uint64_t& count, std::uint64_t& told, std::uint64_t& sum) {
   const std::uint64_t now = load_relaxed(count);
   sum += now - told;
@@ -64,19 +64,19 @@ Collector::Collector(Events& events, ThreadChoice choice)
 
 void Collector::pass() {
   fullest_percent_ = 0;
-  // A process takes two descriptors while it runs: of what there are, some stay for who reads /proc
-  // and binaries meanwhile.
+  // A process needs two descriptors while it runs.  Some descriptors stay free for readers of /proc
+  // and binaries.
   listener_.keep_free(spare_descriptors());
   while (pass_once() && !listener_.is_listening()) {
   }
   pace();
 }
 
-/// Whether descriptors have become free.
+/// Returns whether descriptors have become free.
 bool Collector::pass_once() {
   const bool has_received =
       listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
-  // Who has ended is asked before the rings are read: nothing comes after.
+  // Check for ended processes before reading the rings: an ended process writes nothing more.
   const auto first_ended = std::stable_partition(
       running_.begin(), running_.end(),
       [](const Running& process) { return !has_process_ended(process.pid, process.ended); });
@@ -93,14 +93,14 @@ bool Collector::pass_once() {
   return has_received || !ended.empty();
 }
 
-/// How long until a ring is three quarters full if every stack is as deep as it may be.
+/// Returns the time until a ring is three quarters full, if every stack has the maximum depth.
 int Collector::safe_wait_ms(const Header& header) {
   const std::uint64_t records = header.ring_bytes / record_bytes(header.stack_bytes);
   const std::uint64_t ms = records * kMsPerSecond / header.hz * 3 / 4;
   return static_cast<int>(std::clamp<std::uint64_t>(ms, kShortestWaitMs, kLongestWaitMs));
 }
 
-/// Rings are to be a quarter full at most when they are looked at again.
+/// Sets the wait so that rings are at most a quarter full at the next pass.
 void Collector::pace() {
   constexpr std::uint64_t kSoonerPercent = 25, kLaterPercent = 10;
   int longest = kLongestWaitMs;
@@ -154,7 +154,7 @@ void Collector::drain(Running& process) {
   count_losses(process);
 }
 
-/// Which ones there are turns out when the process has told of itself already.
+/// The process finds out its kind of timer only after it has announced itself.
 void Collector::look_at_timers(Running& process) {
   if (process.timer_kind == TimerKind::kProcess ||
       load_relaxed(process.memory.live_header().timer_kind) !=
@@ -167,12 +167,13 @@ void Collector::look_at_timers(Running& process) {
 void Collector::drain_slot(Running& process, std::uint32_t number) {
   Thread& thread = process.memory.thread(number);
   Slot& slot = process.slots[number];
-  // Before head: nothing is written after the end.
+  // Read the state before head: nothing is written after the end.
   const std::uint32_t state = load_published(thread.state);
   if (state != kLive && state != kEnded)
     return;
   const std::uint64_t head = load_published(thread.head);
-  // One that was asked for and had ended by then: whoever begins or ends itself leaves its name.
+  // We asked for this thread, but it had ended: a thread that starts or ends itself leaves its
+  // name.
   if (!slot.is_open && state == kEnded && head == slot.tail && thread.name[0] == '\0') {
     free_slot(process, number);
     return;
@@ -220,7 +221,8 @@ void Collector::free_slot(Running& process, std::uint32_t number) {
   publish(thread.state, static_cast<std::uint32_t>(kFree));
 }
 
-/// A thread that took a slot while another was giving it one has two, until it gives one back.
+/// A thread that claims a slot while another thread claims one for it has two, until it gives one
+/// back.
 bool Collector::has_slot(const Running& process, pid_t tid) {
   return std::ranges::any_of(process.slots,
                              [=](const Slot& slot) { return slot.is_open && slot.tid == tid; });
@@ -228,7 +230,7 @@ bool Collector::has_slot(const Running& process, pid_t tid) {
 
 void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
   const auto tid = static_cast<pid_t>(load_relaxed(thread.tid));
-  // Of another pid namespace we know the first thread.
+  // In another pid namespace we know only the first thread's id.
   const bool is_first = load_relaxed(thread.tid) == process.memory.header().pid;
   slot.tid = is_first ? process.pid : tid;
   const bool is_new = !has_slot(process, slot.tid);
@@ -245,7 +247,7 @@ void Collector::open_slot(const Running& process, Slot& slot, Thread& thread) {
   events_.on_thread(thread_of(process, slot), load_relaxed(thread.start_ns));
 }
 
-/// Names change: threads get theirs some time after they have begun.
+/// Names change: threads often get theirs some time after they have started.
 void Collector::name_slot(const Running& process, Slot& slot, Thread& thread) {
   constexpr std::uint64_t kOftenMs = 100;
   const std::uint64_t now = now_ms();
@@ -325,9 +327,9 @@ void Collector::look_at_threads(Running& process) {
   count_blocking(process);
 }
 
-/// A process without new samples may be another program by now, which has not loaded the library:
-/// then our memory is not mapped there any more, nor is it when we look again: one that has loaded
-/// it tells so meanwhile.  Who sleeps is looked at less often.
+/// A process without new samples may have executed another program, which has not loaded the
+/// library.  In such a process two successive checks find our memory unmapped.  A program that has
+/// loaded the library announces itself between them.  Sleeping processes are checked less often.
 void Collector::look_for_other_program(Running& process) {
   const std::uint64_t now = now_ms();
   constexpr std::uint64_t kMostDoublings = 3, kFew = 64;
@@ -335,7 +337,7 @@ void Collector::look_for_other_program(Running& process) {
     return;
   const std::uint64_t crowd = 1 + running_.size() / kFew;
   process.next_look_ms = now + crowd * (kSoonMs << std::min(process.looks++, kMostDoublings));
-  bool has_memory = false;  // else it is about to end
+  bool has_memory = false;  // without mappings it is about to end
   bool is_mapped = false;
   stream::for_each_mapping(process.pid, [&](const stream::MapsLine& map) {
     has_memory = true;
@@ -350,17 +352,18 @@ void Collector::look_for_other_program(Running& process) {
   look_for_strangers(process);
 }
 
-/// Is a program without the library one that is counted already?
+/// Whether a program without the library is one that `left_out` counts already.
 bool Collector::has_told_of(Running& process) {
   const bool is_told = process.left_out_seen < process.left_out;
   process.left_out_seen += is_told ? 1 : 0;
   return is_told;
 }
 
-/// A child that was begun by vfork(2) has told nothing of itself, if its program has not.
+/// Finds children without the library.  A child of vfork(2) does not announce itself unless its
+/// program does.
 void Collector::look_for_strangers(Running& process) {
   if (!listener_.is_listening())
-    return;  // it may be one that waits to be taken in
+    return;  // a child may be waiting to be accepted
   std::set<pid_t> seen;
   for (const pid_t child : stream::children_of(process.pid)) {
     const bool is_running = std::any_of(running_.begin(), running_.end(),
@@ -376,13 +379,15 @@ void Collector::look_for_strangers(Running& process) {
   process.strangers = std::move(seen);
 }
 
-/// What was found may end without our knowing: blocking all signals, or begun by clone(2).  Nobody
-/// else takes a slot that is live, and no handler runs in a thread that is gone.
+/// Found threads may end unnoticed, if they block all signals or clone(2) started them.  Only we
+/// change the state of their slots: nobody else claims a live slot, and no handler runs in an ended
+/// thread.
 void Collector::end_gone_threads(Running& process, const std::vector<pid_t>& tids) {
   for (std::uint32_t number = 0; number < process.slots.size(); ++number) {
     const Slot& slot = process.slots[number];
     Thread& thread = process.memory.thread(number);
-    // A list that is read while threads end may lack one that lives: it is asked for by its number.
+    // A list that is read while threads end may lack a live thread, so we check the thread by its
+    // id.
     if (slot.is_open && !std::ranges::binary_search(tids, slot.tid) &&
         load_published(thread.state) == kLive && stream::comm_of(process.pid, process.pid) &&
         !stream::comm_of(process.pid, slot.tid))
@@ -390,10 +395,10 @@ void Collector::end_gone_threads(Running& process, const std::vector<pid_t>& tid
   }
 }
 
-/// Threads that were not begun by the program's calls of pthread_create(3), but inside of libraries
-/// or by clone(2), are told to the process: a handler of its begins them.  If there is no room it
-/// is not asked, and they are counted: the most at one time.  Those that have just said that they
-/// end may be there a little longer.
+/// Reports unsampled threads to the process, so that one of its handlers starts to sample them.
+/// Libraries or clone(2) started these threads, not pthread_create(3) calls of the program.  If the
+/// table is full, counts them instead: the maximum at one time.  Threads that have just announced
+/// their end are left out, because they may exist a little longer.
 void Collector::ask_for_threads(Running& process) {
   std::set<pid_t> known;
   for (const Slot& slot : process.slots)
@@ -410,7 +415,7 @@ void Collector::ask_for_threads(Running& process) {
         std::max<std::uint64_t>(process.without_slot, std::ranges::count_if(tids, has_none));
     return;
   }
-  // The first is the last to be written: it is the one that is looked at.
+  // The first element is written last: the handler checks only that one.
   std::size_t place = kWantedTids;
   for (const pid_t tid : tids)
     if (!known.contains(tid) && place > 1)
@@ -419,12 +424,12 @@ void Collector::ask_for_threads(Running& process) {
     publish(header.wanted_tids[0], load_relaxed(header.wanted_tids[place]));
 }
 
-/// Some threads of the C library run with all signals blocked, whatever is done.
+/// Counts threads that block SIGPROF.  Some threads of the C library always block all signals.
 void Collector::count_blocking(Running& process) {
   for (Slot& slot : process.slots) {
     if (!slot.is_open || slot.is_blocking || slot.tail != slot.opened_at)
       continue;
-    // Once may be within a call of pthread_create(3), or within the handler.
+    // A single hit may be within a call of pthread_create(3), or within the handler.
     const bool was_blocking =
         std::exchange(slot.was_blocking, has_blocked_signal(process.pid, slot.tid));
     slot.is_blocking = was_blocking && slot.was_blocking;

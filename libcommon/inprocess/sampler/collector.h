@@ -1,12 +1,11 @@
-// Takes the samples out of the processes that sample themselves, while they run.
+// Collects the samples of processes that sample themselves, while they run.
 //
 //     Collector collector(events, {.names = {}, .tids = {}});
 //     start the command with LD_PRELOAD=libsampler_preload.so and PE_SAMPLER=settings_text(...)
 //     for (;;) { poll(collector.fd(), collector.wait_ms()); collector.pass(); }
 //
-// Processes are untrusted.  What they have written is copied and checked, what contradicts itself
-// is counted as damaged; of what they say, only that the samples of a process are its own is
-// certain.
+// Processes are untrusted.  The collector copies and checks their data, and counts contradictions
+// as damaged.  It guarantees only that the samples of a process come from that process.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -31,36 +30,35 @@
 namespace pe::inprocess {
 
 struct ProcessBegan {
-  pid_t pid;         ///< as we see it
-  pid_t parent_pid;  ///< as the process sees it; for what was forked, the pid it was forked from
-  BeganAs began_as;  ///< kProgram: by exec, or the command itself; an earlier one of that pid ended
+  pid_t pid;         ///< in our pid namespace
+  pid_t parent_pid;  ///< in the process's pid namespace; of a fork, the process that forked
+  BeganAs began_as;  ///< kProgram: by exec, or the command; replaces the pid's earlier one
   Clock clock;
   std::uint32_t hz;
   std::uint64_t time_ns;     ///< CLOCK_MONOTONIC
-  std::string_view command;  ///< hostile, at most 15 bytes
-  /// Its /proc/PID/maps of that time, untrusted text: for processes that have ended before theirs
-  /// could be read.  Whoever unwinds reads /proc/PID/maps, while there is one, for what is mapped
-  /// later (dlopen).
+  std::string_view command;  ///< untrusted, at most 15 bytes
+  /// Untrusted text: /proc/PID/maps at that time.  Serves processes that end before their file can
+  /// be read.  Unwinders read the file, while it exists, for later mappings (dlopen).
   std::string_view maps;
 };
 
 struct ThreadOf {
   pid_t pid;
-  pid_t tid;              ///< as we see it if the process is in our pid namespace
-  std::string_view name;  ///< hostile, at most 15 bytes
+  pid_t tid;              ///< in our pid namespace, if the process is in that
+  std::string_view name;  ///< untrusted, at most 15 bytes
 };
 
 struct CollectedSample {
   ThreadOf thread;
-  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC; rising within a thread, not between them
-  std::uint32_t weight;   ///< periods of 1/hz that it stands for, at least 1
-  TimerKind timer_kind;   ///< kProcess: whatever that says, it stands for a tick at least
+  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC; ascending within a thread only
+  std::uint32_t weight;   ///< periods of 1/hz that it represents, at least 1
+  TimerKind timer_kind;   ///< kProcess: it represents at least a tick, whatever `weight`
   std::span<const std::uint64_t, kRegisters> registers;  ///< by DWARF number
   Bytes stack;                                           ///< from the stack pointer up
-  bool is_cut;  ///< the stack goes on, or may go on, behind that
+  bool is_cut;  ///< the stack continues, or may continue, beyond the copy
 };
 
-/// What the collector tells; views die with the call.
+/// The collector's callbacks.  Views are valid only during the call.
 class Events {
  public:
   Events() = default;
@@ -74,68 +72,69 @@ class Events {
   virtual void on_thread(const ThreadOf& thread, std::uint64_t time_ns) = 0;
   virtual void on_sample(const CollectedSample& sample) = 0;
   virtual void on_thread_end(const ThreadOf& thread) = 0;
-  /// It has ended, or another program has begun in it.
+  /// The process has ended, or has started another program.
   virtual void on_process_end(pid_t pid) = 0;
 };
 
-/// Which threads are wanted: those of any of these names or numbers; all if there are none.
+/// The wanted threads: those with one of these names or thread ids; all if both sets are empty.
 struct ThreadChoice {
   std::set<std::string, std::less<>> names;
   std::set<pid_t> tids;
   [[nodiscard]] bool is_everything() const noexcept { return names.empty() && tids.empty(); }
 };
 
-/// For a closing line.
+/// Counts for a closing line.
 struct CollectorCounts {
   std::uint64_t processes = 0, threads = 0;
   std::uint64_t samples = 0;
-  std::uint64_t weight = 0;        ///< of those; what is above `samples` are the timers' overruns
-  std::uint64_t cut_samples = 0;   ///< with less of their stack than there is
-  std::uint64_t cut_bytes = 0;     ///< what is missing, as far as that is known
-  std::uint64_t lost_samples = 0;  ///< a ring was full
+  std::uint64_t weight = 0;        ///< of `samples`; the excess over their number is timer overruns
+  std::uint64_t cut_samples = 0;   ///< samples with only a part of their stack
+  std::uint64_t cut_bytes = 0;     ///< the missing bytes, as far as they are known
+  std::uint64_t lost_samples = 0;  ///< dropped because a ring was full
   std::uint64_t lost_weight = 0;
-  std::uint64_t threads_without_room = 0;       ///< more threads than the table has slots
-  std::uint64_t threads_before_reader = 0;      ///< those of ended threads had not been read yet
-  std::uint64_t threads_without_variables = 0;  ///< of their own: begun by clone(2)
-  std::uint64_t threads_without_timer = 0;      ///< the kernel refused one (ulimit -i)
-  std::uint64_t threads_that_block = 0;         ///< SIGPROF, so that there are no samples of them
-  std::uint64_t stopped_processes = 0;          ///< that use the process's timer themselves
-  /// That have not loaded the library: processes went on as these, or began them.
+  std::uint64_t threads_without_room = 0;       ///< threads without a slot: the table was full
+  std::uint64_t threads_before_reader = 0;      ///< ... or only had slots that were not read yet
+  std::uint64_t threads_without_variables = 0;  ///< clone(2) gave them no thread-local storage
+  std::uint64_t threads_without_timer = 0;      ///< the kernel refused a timer (ulimit -i)
+  std::uint64_t threads_that_block = 0;         ///< they block SIGPROF, and so have no samples
+  std::uint64_t stopped_processes = 0;          ///< they use ITIMER_PROF themselves
+  /// Programs without the library that sampled processes have executed or started.
   std::uint64_t other_programs = 0;
-  std::uint64_t left_out = 0;          ///< those from which it was kept away, not among them
-  std::uint64_t by_process_timer = 0;  ///< processes that have no others
-  std::uint64_t damaged = 0;           ///< what contradicts itself
+  std::uint64_t left_out = 0;          ///< kept free of the library; not in other_programs
+  std::uint64_t by_process_timer = 0;  ///< processes that have only ITIMER_PROF
+  std::uint64_t damaged = 0;           ///< pieces of data that contradict themselves
 };
 
 class Collector {
  public:
-  /// Begins to listen.  `events` must outlive this.  Throws Error.
+  /// Starts to listen.  `events` must outlive this.  Throws Error.
   Collector(Events& events, ThreadChoice choice);
 
   /// For settings_text().
   [[nodiscard]] const Listener& listener() const noexcept { return listener_; }
-  /// From now on other processes are not taken in.
+  /// From now on rejects other processes.
   void take_only(pid_t pid) noexcept { listener_.take_only(pid); }
 
-  /// Readable when a process has begun or ended.
+  /// Readable when a process has started or ended.
   [[nodiscard]] int fd() const noexcept { return listener_.fd(); }
-  /// When pass() is due even if fd() is not readable: sooner, the fuller rings were last time.
+  /// The time until pass() is due even if fd() is not readable.  The fuller the rings were, the
+  /// shorter.
   [[nodiscard]] int wait_ms() const noexcept { return wait_ms_; }
-  /// Takes in what has come, and who has ended.
+  /// Accepts new processes, reads all samples, and removes ended processes.
   void pass();
-  /// False: processes wait that were not taken in for want of descriptors.
+  /// False if processes wait to be accepted, for lack of descriptors.
   [[nodiscard]] bool has_taken_all() const noexcept { return listener_.is_listening(); }
 
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
   [[nodiscard]] const CollectorCounts& counts() const noexcept { return counts_; }
-  /// Of the threads that were chosen, those that there were none of so far.
+  /// The chosen names and thread ids of which there was no thread so far.
   [[nodiscard]] const ThreadChoice& missed() const noexcept { return missed_; }
-  /// What threads were called, of which the first kMostNames different ones are kept; hostile.
+  /// The first kMostNames different names of threads, if threads were chosen; untrusted.
   [[nodiscard]] const std::set<std::string, std::less<>>& seen_names() const noexcept {
     return seen_names_;
   }
   static constexpr std::size_t kMostNames = 64;
-  /// Processes that sent something else, each with the reason.
+  /// The number of rejected processes, by reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
     return listener_.refused();
   }
@@ -143,34 +142,34 @@ class Collector {
  private:
   struct Slot {
     std::uint64_t tail = 0;
-    std::uint64_t opened_at = 0;   ///< tail when its thread began
+    std::uint64_t opened_at = 0;   ///< tail when its thread started
     std::uint64_t cleared_at = 0;  ///< tail when its ring was last given back
     std::uint64_t lost_samples = 0, lost_weight = 0, cut_bytes = 0;  ///< counted already
     pid_t tid = 0;
     std::string name;
     std::uint64_t named_ms = 0;  ///< when its name was looked up
-    bool is_open = false;        ///< told of
-    bool was_blocking = false;   ///< its signals, when that was looked at
-    bool is_blocking = false;    ///< counted as that
+    bool is_open = false;        ///< its thread is known to `events_`
+    bool was_blocking = false;   ///< its thread blocked SIGPROF at the last check
+    bool is_blocking = false;    ///< its thread is in threads_that_block
     bool is_wanted = true;
   };
   struct Running {
     SharedMemory memory;
     pid_t pid;
-    Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
+    Fd ended;  ///< a pidfd, readable when it has ended; none before Linux 5.3
     std::vector<Slot> slots;
-    std::set<pid_t> just_ended = {};  ///< threads, since they were last looked at
-    std::uint64_t looked_ms = 0;      ///< when its threads were last looked at in /proc
-    std::uint64_t next_look_ms = 0;   ///< for another program in it
-    std::uint64_t looks = 0;          ///< for that, since there was a sample
-    bool was_absent = false;          ///< our memory, when it was looked for
-    std::set<pid_t> strangers = {};   ///< children without the library, seen then
-    bool has_left = false;            ///< there is one
+    std::set<pid_t> just_ended = {};  ///< threads, since the last scan
+    std::uint64_t looked_ms = 0;      ///< when its threads were last scanned in /proc
+    std::uint64_t next_look_ms = 0;   ///< when to check next for another program in it
+    std::uint64_t looks = 0;          ///< number of such checks since the last sample
+    bool was_absent = false;          ///< our memory was not mapped at the last check
+    std::set<pid_t> strangers = {};   ///< children without the library at the last check
+    bool has_left = false;            ///< another program is in it
     std::uint64_t without_room = 0, without_timer = 0;
     std::uint64_t before_reader = 0, without_variables = 0;
-    std::uint64_t without_slot = 0;   ///< most threads that had none at one time
-    std::uint64_t left_out = 0;       ///< that it has told of
-    std::uint64_t left_out_seen = 0;  ///< of them
+    std::uint64_t without_slot = 0;   ///< maximum number of threads without a slot at one time
+    std::uint64_t left_out = 0;       ///< programs that it has reported as left out
+    std::uint64_t left_out_seen = 0;  ///< number of those that we have found
     bool has_stopped = false;
     TimerKind timer_kind = TimerKind::kThread;
   };
@@ -205,14 +204,14 @@ class Collector {
   std::set<std::string, std::less<>> seen_names_;
   Listener listener_;
   std::vector<Running> running_;
-  std::set<pid_t> strangers_;     ///< counted as other programs
-  std::vector<std::byte> bytes_;  ///< of the ring that is being read
+  std::set<pid_t> strangers_;     ///< children without the library that were counted once
+  std::vector<std::byte> bytes_;  ///< the part of a ring that is being read
   CollectorCounts counts_;
-  std::uint64_t fullest_percent_ = 0;  ///< of the rings that were read in this pass
+  std::uint64_t fullest_percent_ = 0;  ///< of the rings in this pass
   int wait_ms_;
 };
 
-/// What the library is to be told in the environment: "PE_SAMPLER=...".
+/// Returns the environment variable that configures the library: "PE_SAMPLER=...".
 std::string settings_text(const Settings& settings, const Listener& listener);
 
 }  // namespace pe::inprocess

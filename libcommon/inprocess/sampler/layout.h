@@ -1,25 +1,24 @@
-// What a process that samples itself shares with who records it: a table of threads, and a ring of
-// samples for each.
+// The memory that a process which samples itself shares with its recorder: a table of threads, and
+// a ring of samples for each.
 //
-// The process writes (its signal handlers do), with plain stores and atomics; whoever has the memfd
-// reads, also after the process has been killed.  The file is sparse:
+// The signal handlers of the process write, with plain stores and atomics.  A holder of the memfd
+// reads, even after the process has been killed.  The file is sparse:
 //
 //     Header
-//     text            /proc/self/maps as it was when sampling began
+//     text            /proc/self/maps as it was when sampling started
 //     Thread[]        max_threads of them
 //     ring[]          ring_bytes for each thread
 //
-// A slot of the table is taken by a thread of the process (kFree -> kStarting -> kLive), given up
-// when the thread ends (kEnded), and freed by the reader once it has taken what the ring has left.
-// `head` and `tail` count bytes from the beginning of the file and are never set back: byte n of a
-// ring is at n % ring_bytes.  The thread's own signal handler is the only one to move head, the
-// reader the only one to move tail.
+// A thread of the process claims a slot of the table (kFree -> kStarting -> kLive), and gives it
+// back when the thread ends (kEnded).  The reader frees the slot once it has read the rest of the
+// ring.  `head` and `tail` count the bytes that were written and read since the file was created.
+// They are never reset: byte n of a ring is at n % ring_bytes.  Only the thread's own signal
+// handler moves head, and only the reader moves tail.
 //
-// A ring holds records: a Sample, then stack_bytes of stack from the stack pointer up, and nothing
-// up to a multiple of eight.  Records may go on at the ring's beginning.
+// A ring holds records: a Sample, stack_bytes of stack from the stack pointer up, and unused bytes
+// up to a multiple of eight.  Records may wrap around to the ring's start.
 //
-// Everything that is read must be checked by its reader: the process may be hostile.  Numbers in
-// host order.
+// The process is untrusted, so the reader must check all data.  Numbers are in host order.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -37,55 +36,55 @@ inline constexpr const char* kMemoryName = "pe-sampler";
 inline constexpr std::uint64_t kMapsAt = 4096;
 inline constexpr std::uint64_t kThreadsAt = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kMaxMapsBytes = kThreadsAt - kMapsAt;
-inline constexpr std::uint32_t kMaxThreads = 4096;  ///< at one time; fewer where memory is limited
+inline constexpr std::uint32_t kMaxThreads = 4096;  ///< at one time; fewer if memory is limited
 inline constexpr std::uint32_t kFewestThreads = 16;
-/// Signals a second to a process on the wall's clock, on which threads that wait get them, too.
-/// Each takes 10 to 20 us where it wakes a thread: 50,000 left a process on two CPUs no time for
-/// its work, and three of four samples were lost.
+/// The maximum number of signals per second to a process on the wall clock, which also wakes
+/// waiting threads.  A signal that wakes a thread costs 10 to 20 us.  With 50,000 per second, a
+/// process on two CPUs had no time for its work, and three of four samples were lost.
 inline constexpr std::uint32_t kMostWallSignals = 20'000;
 inline constexpr std::uint64_t kRingsAt = std::uint64_t{2} << 20;
 
 inline constexpr std::uint32_t kLeastRingBytes = 1 << 16, kMostRingBytes = 1 << 24;
 inline constexpr std::uint32_t kLeastHz = 1, kMostHz = 1000;
 
-/// What the timers count.
+/// The time that the timers count.
 enum class Clock : std::uint32_t { kCpu, kWall };
 enum class BeganAs : std::uint32_t { kProgram, kFork };
 
-/// What sends the signals.
+/// The source of the signals.
 enum class TimerKind : std::uint32_t {
-  kThread,   ///< one timer a thread
-  kProcess,  ///< ITIMER_PROF, of the whole process: where the others cannot be had
+  kThread,   ///< one timer per thread
+  kProcess,  ///< ITIMER_PROF of the whole process, if timers of threads are unavailable
 };
 
 inline constexpr std::size_t kWantedTids = 16;
 
-// What different threads and processes write is in different lines of the cache.
+// Each cache line has only fields of one writing thread or process.
 struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t magic;  ///< kMagic, written last
-  std::uint32_t pid;    ///< as the process sees it: in its own namespace
+  std::uint32_t pid;    ///< in the process's own pid namespace
   std::uint32_t parent_pid;
   std::uint64_t start_ns;  ///< CLOCK_MONOTONIC
-  char command[16];        ///< as prctl(PR_GET_NAME) has it
+  char command[16];        ///< from prctl(PR_GET_NAME)
   std::uint32_t began_as;  ///< BeganAs
   std::uint32_t clock;     ///< Clock
   std::uint32_t timer_kind;
   std::uint32_t hz;
-  std::uint32_t stack_bytes;  ///< most that is copied of a stack
+  std::uint32_t stack_bytes;  ///< maximum size of a stack's copy
   std::uint32_t ring_bytes;   ///< a power of two
   std::uint32_t max_threads;
   std::uint32_t maps_bytes;
 
-  alignas(64) std::uint32_t threads;  ///< slots that were ever taken: 0..threads-1
-  std::uint32_t has_stopped;          ///< 1: sampling has ended before the process, as it asked
-  std::uint64_t without_room;         ///< threads that found all slots taken
-  std::uint64_t before_reader;      ///< ... or only those of ended threads, which await the reader
-  std::uint64_t without_timer;      ///< threads whose timer the kernel refused
-  std::uint64_t without_variables;  ///< threads begun by clone(2) in another's thread-local storage
-  std::uint64_t strays;             ///< SIGPROF that was neither ours nor the program's
-  std::uint64_t left_out;  ///< programs that were begun without the library, not to harm them
+  alignas(64) std::uint32_t threads;  ///< slots that were ever claimed: 0..threads-1
+  std::uint32_t has_stopped;          ///< 1: sampling stopped early: the process uses ITIMER_PROF
+  std::uint64_t without_room;         ///< threads that found all slots in use
+  std::uint64_t before_reader;        ///< ... or found slots that the reader had not freed yet
+  std::uint64_t without_timer;        ///< threads whose timer the kernel refused
+  std::uint64_t without_variables;    ///< threads of clone(2) in another's thread-local storage
+  std::uint64_t strays;               ///< SIGPROF signals that were neither ours nor the program's
+  std::uint64_t left_out;  ///< programs started without the library, which would break them
 
-  /// Written by the reader: threads that sampling has not found itself.  0: none.
+  /// Written by the reader: threads that the process has not found itself.  0: none.
   alignas(64) std::uint32_t wanted_tids[kWantedTids];
 };
 static_assert(sizeof(Header) <= kMapsAt);
@@ -95,18 +94,18 @@ enum SlotState : std::uint32_t { kFree, kStarting, kLive, kEnded };
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): as in Header
 struct alignas(64) Thread {
   std::uint32_t state;  ///< SlotState
-  std::uint32_t tid;    ///< as the process sees it
+  std::uint32_t tid;    ///< in the process's pid namespace
   std::uint64_t start_ns;
-  char name[16];  ///< as prctl(PR_GET_NAME) had it when the thread began or ended; may be empty
+  char name[16];  ///< from prctl(PR_GET_NAME) when the thread started or ended; may be empty
 
-  // Written by the thread's handler; counts are never set back, either.
+  // Written by the thread's handler.  Counts are never reset.
   alignas(64) std::uint64_t head;
   std::uint64_t samples;       ///< in the ring
-  std::uint64_t weight;        ///< of those, in periods of the timer: overruns count
-  std::uint64_t lost_samples;  ///< the ring was full
+  std::uint64_t weight;        ///< of `samples`, in periods of the timer, with overruns
+  std::uint64_t lost_samples;  ///< dropped because the ring was full
   std::uint64_t lost_weight;
-  std::uint64_t cut_samples;  ///< of which less was copied than there is
-  std::uint64_t cut_bytes;    ///< what was not, as far as that is known
+  std::uint64_t cut_samples;  ///< samples with only a part of their stack
+  std::uint64_t cut_bytes;    ///< the bytes not copied, as far as they are known
 
   // Written by the reader.
   alignas(64) std::uint64_t tail;
@@ -120,28 +119,28 @@ inline constexpr std::size_t kRegisters = 17;
 inline constexpr std::size_t kSpRegister = 7, kIpRegister = 16;
 
 enum SampleFlags : std::uint32_t {
-  kStackIsCut = 1,      ///< it goes on, or may go on, behind what was copied
-  kStackIsUnknown = 2,  ///< not the thread's own: copied up to the end of what is mapped
+  kStackIsCut = 1,      ///< the stack continues, or may continue, beyond the copy
+  kStackIsUnknown = 2,  ///< not the thread's own stack: copied up to the end of the mapped pages
 };
 
 struct Sample {
-  std::uint32_t bytes;  ///< of the record, with the stack; a multiple of eight
+  std::uint32_t bytes;  ///< size of the record, with the stack; a multiple of eight
   std::uint32_t flags;
   std::uint32_t tid;
-  std::uint32_t weight;   ///< periods of the timer that it stands for
+  std::uint32_t weight;   ///< periods of the timer that it represents
   std::uint64_t time_ns;  ///< CLOCK_MONOTONIC_COARSE
   std::uint64_t registers[kRegisters];
   std::uint64_t stack_bytes;
 };
 static_assert(sizeof(Sample) == 168);
 
-/// Where a record ends that begins at 0 and has so much stack.
+/// Returns the size of a record with `stack_bytes` of stack.
 constexpr std::uint64_t record_bytes(std::uint64_t stack_bytes) noexcept {
   constexpr std::uint64_t kAlign = 8;
   return (sizeof(Sample) + stack_bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-/// How many threads of a process are sampled at one time, where memory allows.
+/// Returns how many threads of a process are sampled at one time, if memory allows.
 constexpr std::uint32_t most_threads(Clock clock, std::uint32_t hz) noexcept {
   if (clock != Clock::kWall)
     return kMaxThreads;

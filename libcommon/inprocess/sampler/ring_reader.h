@@ -1,4 +1,4 @@
-// The records of a thread's ring, checked.
+// Reads and checks the records of a thread's ring.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,16 +11,18 @@
 
 namespace pe::inprocess {
 
-/// A sample as it was taken; `stack` is as long as the header says, and dies with the bytes.
+/// A recorded sample.  `stack` has the header's length, and is valid as long as the bytes that were
+/// read.
 struct TakenSample {
   Sample header;
   Bytes stack;
 };
 
-/// The next record; nullopt at the end, or if what follows is none: then the reader has bytes left.
+/// Returns the next record.  nullopt at the end, or at bytes that are no record, which stay in the
+/// reader.
 std::optional<TakenSample> take_record(ByteReader& reader) noexcept;
 
-/// Calls `on_sample` for each record; false if something else than whole records follows those.
+/// Calls `on_sample` for each record; false if other bytes than whole records follow.
 bool for_each_record(Bytes bytes, const std::function<void(const TakenSample&)>& on_sample);
 
 }  // namespace pe::inprocess

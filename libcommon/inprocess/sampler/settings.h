@@ -1,10 +1,9 @@
-// What a recorder asks the library in a program for, in the environment variable PE_SAMPLER:
+// The recorder's settings for the library in a program, in the environment variable PE_SAMPLER:
 //
 //     socket=NAME,key=TEXT,hz=N,clock=cpu,stack=BYTES,ring=BYTES,follow=1
 //
-// NAME is that of an abstract unix socket, without its leading zero byte and without commas.
-// Fields that are malformed or unknown mean nothing, so that library and tool may differ in
-// version.
+// NAME is the name of an abstract unix socket, without its leading zero byte and without commas.
+// Malformed and unknown fields are ignored, so library and tool may differ in version.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,16 +18,16 @@ namespace pe::inprocess {
 inline constexpr std::string_view kSettingsVariable = "PE_SAMPLER";
 
 struct Settings {
-  ShortText socket;       ///< empty: nobody asked, nothing is sampled
-  ShortText key;          ///< sent along, see inprocess/listener.h
-  std::uint32_t hz = 99;  ///< no multiple of what programs do in steps
+  ShortText socket;       ///< empty: no recorder, so nothing is sampled
+  ShortText key;          ///< sent with the memory, see inprocess/listener.h
+  std::uint32_t hz = 99;  ///< not a multiple of programs' usual rates
   Clock clock = Clock::kCpu;
   std::uint32_t stack_bytes = 32 * 1024;  ///< at most a quarter of a ring
-  std::uint32_t ring_bytes = 512 * 1024;  ///< of a thread; a power of two
+  std::uint32_t ring_bytes = 512 * 1024;  ///< per thread; a power of two
   bool follows_forks = true;
 };
 
-/// Within the bounds of layout.h, whatever the text says.
+/// Returns settings within the bounds of layout.h, whatever the text contains.
 Settings parse_settings(std::string_view text) noexcept;
 
 }  // namespace pe::inprocess

@@ -20,7 +20,8 @@
 namespace pe::inprocess {
 namespace {
 
-/// Ordinary pages that stay as many as there are: else the mapping could fault.
+/// Returns why a file is rejected.  It must have ordinary pages and must not shrink, or an access
+/// to the mapping could fault.
 std::optional<std::string> refusal_of(const Fd& fd, std::uint64_t& size) {
   struct stat status = {};
   struct statfs system = {};

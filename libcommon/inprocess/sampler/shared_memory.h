@@ -1,8 +1,8 @@
-// The memory that a process which samples itself shares (layout.h), as a file of which nothing is
-// believed.
+// The shared memory (layout.h) of a process that samples itself: an untrusted file, every field of
+// which is validated.
 //
-// The table of threads is mapped, for numbers in it must be loaded and stored whole; rings are read
-// by pread(2), so that what has been read cannot change under who checks it.
+// The table of threads is mapped, because its numbers must be loaded and stored whole.  pread(2)
+// reads the rings, so that the data cannot change while they are checked.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,8 +19,8 @@ namespace pe::inprocess {
 
 class SharedMemory {
  public:
-  /// Takes over what a process sent.  If it is no such memory, why not: "shared memory of the
-  /// wrong size", for a message.
+  /// Takes ownership of a file that a process sent.  If it is no such memory, returns the reason
+  /// for a message: "shared memory of the wrong size".
   static std::variant<SharedMemory, std::string> check(Fd fd);
 
   SharedMemory(SharedMemory&& other) noexcept;
@@ -29,24 +29,25 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   ~SharedMemory();
 
-  /// As it was when the process began: checked, and not changed by it any more.
+  /// A checked copy of the header at the start.  The process cannot change it.
   [[nodiscard]] const Header& header() const noexcept { return header_; }
-  /// The text of /proc/PID/maps of that time; whatever the process wrote there.
+  /// Returns the text of /proc/PID/maps at the start.  Untrusted: the process may have written
+  /// anything.
   [[nodiscard]] std::string maps() const;
 
-  /// As it is now: every field may change at any time, and only loads and stores of atomics.h are
-  /// for them.
+  /// The header as it is now.  Every field may change at any time, so access it only with the loads
+  /// and stores of atomics.h.
   [[nodiscard]] Header& live_header() const noexcept;
   /// `slot` is below header().max_threads.
   [[nodiscard]] Thread& thread(std::uint32_t slot) const noexcept;
-  /// Slots that may have been used: within header().max_threads.
+  /// The number of slots that may have been used: at most header().max_threads.
   [[nodiscard]] std::uint32_t threads() const noexcept;
 
-  /// Bytes of a ring, from `from` up to `to`, counted as head and tail are; at most a ring full.
-  /// False if they cannot be read.
+  /// Reads the bytes of a ring from `from` to `to`, which count as head and tail do; at most a ring
+  /// full.  False if they are unreadable.
   bool read_ring(std::uint32_t slot, std::uint64_t from, std::uint64_t to,
                  std::vector<std::byte>& into) const;
-  /// Gives the memory of a ring back; it holds zeros then.
+  /// Releases the memory of a ring, which reads as zeros afterwards.
   void clear_ring(std::uint32_t slot) const;
 
  private:

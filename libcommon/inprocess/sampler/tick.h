@@ -1,4 +1,4 @@
-// How often the kernel's clock ticks, which is when it looks at timers of CPU time.
+// The period of the kernel's clock.  The kernel checks CPU-time timers at each tick.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace pe::inprocess {
 
-/// In nanoseconds, as the coarse clock tells (clock_getres(2)).
+/// Returns the period in nanoseconds: the resolution of the coarse clock (clock_getres(2)).
 inline std::uint64_t tick_ns() noexcept {
   constexpr std::uint64_t kUsualNs = 4'000'000;
   timespec resolution{};

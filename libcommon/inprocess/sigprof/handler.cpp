@@ -17,15 +17,16 @@
 namespace pe::inprocess {
 namespace {
 
-/// Of a cookie, what is the same for the life of the process; the next sixteen bits count tables.
+/// The bits of a cookie that are the same for the life of the process.  The next sixteen bits count
+/// tables.
 constexpr std::uint64_t kFamily = 0xffff000000000000;
 constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
 
 struct HandlerState {
   ThreadTable* table;       ///< null: nothing is sampled
-  std::uint32_t busy;       ///< handlers that may look at it
+  std::uint32_t busy;       ///< number of handlers that may access the table
   std::uint64_t cookie;     ///< of the last table
-  struct sigaction before;  ///< what was set when the handler was installed
+  struct sigaction before;  ///< the action before the handler was installed
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): there is one SIGPROF
 constinit HandlerState state{};
@@ -34,14 +35,14 @@ bool is_function(const struct sigaction& action) noexcept {
   return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/// A signal that is not of our timers, where the program has no handler.
+/// Handles a signal that does not come from our timers.  The program has no handler for it.
 void do_as_before() noexcept {
   if (state.before.sa_handler == SIG_IGN)
     return;
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGPROF, &action, nullptr);
-  // Delivered when this handler returns: it ends the process, as it would have without us.
+  // The signal is delivered when this handler returns, and ends the process as without us.
   ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), SIGPROF);
 }
 
@@ -51,7 +52,7 @@ void handle(int /*signal*/, siginfo_t* info, void* memory) {
   const std::uint64_t cookie = load_relaxed(state.cookie);
   if (info->si_code != SI_TIMER || ((value ^ cookie) & kFamily) != 0)
     return do_as_before();
-  // Either we see that there is no table any more, or remove_handler() sees that we are here.
+  // Either we see that the table is gone, or remove_handler() sees that we are here.
   __atomic_fetch_add(&state.busy, 1U, __ATOMIC_SEQ_CST);
   ThreadTable* const table = __atomic_load_n(&state.table, __ATOMIC_SEQ_CST);
   if (table != nullptr && ((value ^ cookie) & kHighHalf) == 0)
@@ -104,13 +105,13 @@ bool is_handler_installed() noexcept {
 void remove_handler() noexcept {
   __atomic_store_n(&state.table, nullptr, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(&state.busy, __ATOMIC_SEQ_CST) != 0) {
-    constexpr timespec kMoment{0, 50'000};  // one that was interrupted needs a processor
+    constexpr timespec kMoment{0, 50'000};  // an interrupted handler needs a processor
     ::nanosleep(&kMoment, nullptr);
   }
   if (!is_handler_installed())
     return;
   struct sigaction ignore = {};
-  ignore.sa_handler = SIG_IGN;  // POSIX: what is pending for any thread is discarded
+  ignore.sa_handler = SIG_IGN;  // POSIX: discards pending signals of all threads
   ::sigaction(SIGPROF, &ignore, nullptr);
   ::sigaction(SIGPROF, &state.before, nullptr);
 }

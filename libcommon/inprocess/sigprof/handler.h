@@ -1,4 +1,4 @@
-// The handler of SIGPROF while a program profiles itself, and the way back to what was there.
+// The handler of SIGPROF while a program profiles itself.  Also restores the previous action.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,28 +9,29 @@
 
 namespace pe::inprocess {
 
-/// What signals of a table's timers are to carry in the upper half of their value.  Differs from
-/// that of earlier tables, whose last signals may come late, and are known all the same.
+/// Returns the upper half of the value that the signals of a table's timers carry.  It differs from
+/// those of earlier tables, whose last signals may come late but are still recognized.
 std::uint64_t next_cookie() noexcept;
 
-/// Whether SIGPROF is free: nobody has set a function for it.
+/// Whether SIGPROF is free: no function is set for it.
 bool is_signal_free() noexcept;
 
-/// Takes SIGPROF over; from then on signals with its cookie are samples for `table`.  False: errno.
+/// Installs our handler for SIGPROF.  From then on signals with the cookie are samples for `table`.
+/// False on failure; errno has the reason.
 bool install_handler(ThreadTable& table) noexcept;
 
-/// Whether SIGPROF is still ours.
+/// Whether our handler is still installed.
 bool is_handler_installed() noexcept;
 
-/// Ends it: when this returns, no handler looks at the table.  Its timers must have been stopped.
-/// Signals of theirs that wait for threads are thrown away, and what was set for SIGPROF before is
-/// set again, unless the program has set something else meanwhile.
+/// Removes our handler: when this returns, no handler accesses the table.  The table's timers must
+/// have been stopped.  Discards their pending signals, and restores the previous action for
+/// SIGPROF, unless the program has set another one meanwhile.
 void remove_handler() noexcept;
 
-/// The same in the child of a fork(2), which has no timers and one thread.
+/// Does the same in the child of a fork(2), which has no timers and one thread.
 void remove_handler_in_child() noexcept;
 
-/// Lets SIGPROF through to the calling thread.
+/// Unblocks SIGPROF in the calling thread.
 void unblock_signal() noexcept;
 
 }  // namespace pe::inprocess

@@ -32,7 +32,8 @@ bool Mappings::has(std::uint64_t avma) const noexcept {
   return above != list.all.data() && avma < (above - 1)->end;
 }
 
-/// A few at once cost little, as when libraries are loaded one after another.
+/// Whether reading is within its share of the time.  Allows a few reads at once, for libraries that
+/// are loaded one after another.
 bool Mappings::may_read(std::uint64_t now_ns) noexcept {
   const std::uint64_t paid_ns = (now_ns - paid_until_ns_) / kReadShare;
   paid_until_ns_ = now_ns;
@@ -63,7 +64,7 @@ void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t p
 }
 
 void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept {
-  // Of CPU time: how long it waits for a processor says nothing of its cost.
+  // Reading costs its CPU time; waiting for a processor is not a cost.
   const std::uint64_t before_ns = own_cpu_ns(), tick_ns = last_tick_ns();
   const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0)
@@ -96,7 +97,8 @@ void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fo
   debt_ns_ += own_cpu_ns() - before_ns;
 }
 
-/// Both lists are in order of addresses, so that one walk along them finds what is new.
+/// Adds a line of /proc/self/maps, and writes its mapping if it is new.  Both lists are in order of
+/// addresses, so one pass over them finds the new mappings.
 void Mappings::take(RecordBuffer& buffer, std::uint32_t pid, std::string_view line) noexcept {
   const auto map = stream::parse_maps_line(line);
   List& next = lists_[1 - current_];

@@ -1,8 +1,9 @@
-// The executable mappings of this process, as far as they have been told to the stream.
+// The executable mappings of this process that the stream has reported.
 //
-// /proc/self/maps is read again when the size of all that is mapped has changed, which loading a
-// library does, when a sample's instruction lies outside of everything known, and every kRereadNs.
-// That takes a twentieth of the time at most, and a tenth of a second in advance.
+// Mappings reads /proc/self/maps again when the total mapped size has changed, for example because
+// a library was loaded.  It also does so when a sample's instruction is in no known mapping, and
+// every kRereadNs.  Reading uses at most a twentieth of the time, and a tenth of a second in
+// advance.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace pe::inprocess {
 
-/// A part of the address space, and what is there.
+/// A part of the address space, and its file.
 struct Mapping {
   std::uint64_t start, end, file_offset, inode;
   std::uint32_t device_major, device_minor;
@@ -25,20 +26,20 @@ struct Mapping {
 
 class Mappings {
  public:
-  /// Linux gives a process no more by default (vm.max_map_count).
+  /// The default maximum of mappings per process in Linux (vm.max_map_count).
   static constexpr std::size_t kMost = 65'530;
 
-  /// Reads, if that is due, and writes what is new of process `pid`.  `fork_lock` is held while a
-  /// fork must not come.
+  /// Reads the mappings, if that is due, and writes the new ones of process `pid`.  Holds
+  /// `fork_lock` while no fork may happen.
   void follow(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept;
-  /// The same for a sample that was at `ip`: does nothing if that is in a known mapping.
+  /// Does the same for a sample at `ip`, unless `ip` is in a known mapping.
   void follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t pid,
                  pthread_mutex_t& fork_lock) noexcept;
   [[nodiscard]] bool has(std::uint64_t avma) const noexcept;
 
  private:
   struct List {
-    std::array<Mapping, kMost> all;  ///< by address
+    std::array<Mapping, kMost> all;  ///< in order of addresses
     std::size_t count;
   };
 
@@ -48,13 +49,13 @@ class Mappings {
 
   std::array<List, 2> lists_;
   std::size_t current_;
-  std::size_t compared_;  ///< of the current list, while the next one is read
+  std::size_t compared_;  ///< position in the current list, while the next one is read
   ModuleList modules_;
   std::array<char, 65536> text_;
-  std::uint64_t pages_;  ///< mapped in all, when they were read
+  std::uint64_t pages_;  ///< total of mapped pages at the last read
   std::uint64_t read_ns_;
-  std::uint64_t debt_ns_, paid_until_ns_;  ///< of what reading has cost
-  std::uint64_t since_ns_;  ///< what is not known came after this, in the time of samples
+  std::uint64_t debt_ns_, paid_until_ns_;  ///< CPU time that reading has cost
+  std::uint64_t since_ns_;  ///< unknown mappings are newer than this, in the time of samples
 };
 
 }  // namespace pe::inprocess

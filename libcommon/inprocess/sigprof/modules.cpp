@@ -10,7 +10,7 @@
 
 namespace pe::inprocess {
 
-/// For dl_iterate_phdr(3).
+/// The callback of dl_iterate_phdr(3).
 struct ModuleVisitor {
   static int visit(dl_phdr_info* info, std::size_t /*size*/, void* memory) noexcept {
     auto& list = *static_cast<ModuleList*>(memory);

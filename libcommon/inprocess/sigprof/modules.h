@@ -1,4 +1,4 @@
-// The build ids of what the dynamic linker has loaded into this process, read where it is mapped.
+// The build ids of the modules that the dynamic linker has loaded, read from this process's memory.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,17 +10,19 @@
 namespace pe::inprocess {
 
 struct Module {
-  static constexpr std::size_t kMostIdBytes = 20;  ///< as records have it
-  std::uint64_t start, end;                        ///< of all of its segments
-  std::uint32_t id_bytes;                          ///< 0: it has none
+  static constexpr std::size_t kMostIdBytes = 20;  ///< as in records
+  std::uint64_t start, end;                        ///< the range of all its segments
+  std::uint32_t id_bytes;                          ///< 0: no build id
   std::array<std::byte, kMostIdBytes> id;
 };
 
 class ModuleList {
  public:
-  /// What is loaded now.  Not while a fork may come: it holds the dynamic linker's lock.
+  /// Reads the list of loaded modules.  No fork may happen meanwhile: this holds the dynamic
+  /// linker's lock.
   void read() noexcept;
-  /// Of the module that has an address in it; empty if there is none.  Dies with the next read().
+  /// Returns the build id of the module that contains an address; empty if there is none.  Valid
+  /// until the next read().
   [[nodiscard]] Bytes build_id_at(std::uint64_t avma) const noexcept;
   [[nodiscard]] std::uint32_t size() const noexcept { return count_; }
 

@@ -13,12 +13,12 @@ namespace {
 constexpr std::size_t kFirstOptionsBytes = 32, kFirstCountsBytes = 96;
 static_assert(sizeof(sp_sigprof_options) >= kFirstOptionsBytes);
 static_assert(sizeof(sp_sigprof_counts) >= kFirstCountsBytes);
-constexpr std::size_t kMostBytes = 4096;  ///< of a structure of any version
+constexpr std::size_t kMostBytes = 4096;  ///< maximum size in any version
 
 constexpr std::uint32_t kLeastStackBytes = 256, kMostStackBytes = 63 * 1024;
 constexpr std::uint32_t kMostStopMs = 3'600'000;
 
-/// False if it is not 0, which leaves `to` as it is, and out of its range.
+/// Sets `to`, unless `value` is 0.  False if `value` is neither 0 nor in its range.
 bool take(std::uint32_t value, std::uint32_t least, std::uint32_t most,
           std::uint32_t& to) noexcept {
   if (value == 0)

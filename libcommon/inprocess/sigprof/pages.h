@@ -1,4 +1,4 @@
-// Memory in whole pages, of zeros, from the kernel itself.
+// Zeroed memory in whole pages, directly from the kernel.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace pe::inprocess {
 
-/// nullptr and errno if there is none.  Pages cost nothing until they are touched, and are not in
-/// core dumps.
+/// Returns nullptr and errno if there is no memory.  Pages cost nothing until they are touched, and
+/// are not in core dumps.
 template <typename T>
 T* map_pages(std::size_t bytes) noexcept {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

@@ -1,5 +1,5 @@
-// What /proc says of this process, by system calls into memory that is given: neither allocates nor
-// throws.
+// Reads files of /proc about this process, by system calls into the caller's memory.  Neither
+// allocates nor throws.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace pe::inprocess {
 
-/// A file of /proc or as much as `room` takes of it; empty if it cannot be read.
+/// Returns a file of /proc, or the part that fits in `room`; empty if it is unreadable.
 std::string_view read_proc(const char* path, std::span<char> room) noexcept;
 
-/// A file of a thread: "comm", "status".
+/// Returns a file of a thread: "comm", "status".
 std::string_view read_of_thread(pid_t tid, const char* name, std::span<char> room) noexcept;
 
-/// Whether "status" of a thread says that it blocks SIGPROF.
+/// Whether the thread blocks SIGPROF, according to its "status".
 bool says_that_sigprof_is_blocked(std::string_view status) noexcept;
 
-/// Pages that are mapped, from the text of /proc/self/statm; 0 if that is malformed.
+/// Returns the number of mapped pages, from the text of /proc/self/statm; 0 if that is malformed.
 std::uint64_t mapped_pages(std::string_view statm) noexcept;
 
-/// Goes through /proc/self/task.
+/// Iterates over /proc/self/task.
 class TaskFolder {
  public:
   TaskFolder() noexcept;
@@ -34,7 +34,7 @@ class TaskFolder {
   ~TaskFolder();
 
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-  /// The next thread; 0 at the end.  A few may be left out while others end.
+  /// Returns the next thread; 0 at the end.  May skip a few threads while others end.
   pid_t next() noexcept;
 
  private:

@@ -1,6 +1,6 @@
-// Records of a sample stream, built in memory that is given, and written when that is full.
+// Builds the records of a sample stream in the caller's memory, and writes them when that is full.
 //
-// stream::RecordBuilder allocates and throws, which a program's own profiler is not to do.
+// stream::RecordBuilder allocates and throws, which a program's own profiler must not do.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,7 +19,7 @@ class RecordBuffer {
   static constexpr std::size_t kMostRecordBytes = 65'528;
   static constexpr std::size_t kLeastRoom = 2 * kMostRecordBytes;
 
-  /// To be called first: `room` has kLeastRoom at least; both must outlive this.
+  /// Call this first.  `room` has at least kLeastRoom bytes.  Both arguments must outlive this.
   void begin_in(std::span<std::byte> room, Sink& sink) noexcept {
     room_ = room.data();
     room_bytes_ = room.size();
@@ -29,11 +29,12 @@ class RecordBuffer {
     sink_ = &sink;
   }
 
-  /// From here on records are of another round.  The end of the one before is written when there is
-  /// one, so that a stream that was cut off does not end as a whole one does.
+  /// Starts another round of records.  Its first record comes after the end of the previous round.
+  /// So a stream that is cut off does not end as a whole one does.
   void begin_round() noexcept { round_is_due_ = has_records_; }
 
-  /// Begins a record; its parts together must not be over kMostRecordBytes: what is, is left out.
+  /// Starts a record.  Its parts together must not exceed kMostRecordBytes; a part that does not
+  /// fit is left out.
   RecordBuffer& begin(std::uint32_t type, std::uint16_t misc = 0) noexcept {
     if (round_is_due_) {
       round_is_due_ = false;
@@ -57,11 +58,11 @@ class RecordBuffer {
     }
     return *this;
   }
-  /// `text` and a NUL.
+  /// Adds `text` and a NUL.
   RecordBuffer& add_string(std::string_view text) noexcept {
     return add_bytes(std::as_bytes(std::span(text))).add('\0');
   }
-  /// Fills up to a multiple of eight.
+  /// Pads the record to a multiple of eight bytes.
   RecordBuffer& pad() noexcept {
     constexpr std::size_t kWord = 8;
     while ((used_ - record_at_) % kWord != 0)
@@ -74,7 +75,7 @@ class RecordBuffer {
     record_at_ = used_;
   }
 
-  /// Bytes that are no record: the stream's header.
+  /// Adds bytes that are not a record: the stream's header.
   template <typename T>
   void add_plain(const T& value) noexcept {
     add(value);
@@ -87,7 +88,7 @@ class RecordBuffer {
     weight_in_room_ += weight;
   }
 
-  /// Writes all finished records; those that cannot be are forgotten.
+  /// Writes all finished records, and drops those that cannot be written.
   void flush() noexcept {
     if (sink_->write({room_, record_at_})) {
       written_samples_ += samples_in_room_;

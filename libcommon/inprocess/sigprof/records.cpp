@@ -14,12 +14,13 @@ constexpr std::size_t kBuildIdRoom = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
 constexpr std::uint64_t kEventId = 1;
 constexpr std::uint64_t kWordBytes = 8;
 
-/// With what sample_id_all adds (perf_event_open(2), struct sample_id).
+/// Finishes a record with the fields that sample_id_all adds (perf_event_open(2), struct
+/// sample_id).
 void finish(RecordBuffer& buffer, const When& when) noexcept {
   buffer.pad().add(when.pid).add(when.tid).add(when.time_ns).finish();
 }
 
-/// The kernel writes a newline as "\012" (proc(5)).
+/// Adds a path of /proc/self/maps, in which the kernel writes a newline as "\012" (proc(5)).
 void add_path(RecordBuffer& buffer, std::string_view path) noexcept {
   constexpr std::string_view kNewline = "\\012";
   for (;;) {
@@ -91,7 +92,7 @@ void write_mapping(RecordBuffer& buffer, const When& when, const stream::MapsLin
       .add(map.start)
       .add(map.end - map.start)
       .add(map.file_offset);
-  if (has_id) {  // in the place of device, inode and generation
+  if (has_id) {  // in place of device, inode and generation
     constexpr std::array<std::byte, kBuildIdRoom> kZeros{};
     buffer.add(static_cast<std::uint32_t>(build_id.size()))
         .add_bytes(build_id)
@@ -118,7 +119,8 @@ void write_sample(RecordBuffer& buffer, std::uint32_t pid, const TakenSample& sa
   for (std::uint64_t mask = stream::kKnownRegisters; mask != 0; mask &= mask - 1)
     buffer.add(header.registers[static_cast<std::size_t>(
         stream::kDwarfNumbers[static_cast<std::size_t>(std::countr_zero(mask))])]);
-  // A word more than was copied: it stays visible that the stack ends there.
+  // The size of a whole stack is one word more than its copy, so that readers see where the stack
+  // ends.
   const std::uint64_t copied = sample.stack.size() / kWordBytes * kWordBytes;
   const bool is_cut = (header.flags & kStackIsCut) != 0;
   buffer.add(is_cut ? copied : copied + kWordBytes).add_bytes(sample.stack.first(copied));
@@ -128,7 +130,7 @@ void write_sample(RecordBuffer& buffer, std::uint32_t pid, const TakenSample& sa
 }
 
 void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept {
-  // Of no thread and no time.
+  // The record has no thread and no time.
   buffer.begin(PERF_RECORD_LOST_SAMPLES).add(lost);
   finish(buffer, {0, 0, 0});
 }

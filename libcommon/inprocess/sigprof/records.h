@@ -1,6 +1,6 @@
-// What a program that profiles itself writes: the records of pe-stream(5) with samples whose stacks
-// are copies, for pe-symbolize to walk.  The event is in nanoseconds: a sample's period is the time
-// that it stands for.
+// Writes the stream of a program that profiles itself: the records of pe-stream(5), with samples
+// that contain copies of stacks.  pe-symbolize walks these.  The event counts nanoseconds: a
+// sample's period is the time that it represents.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,22 +14,22 @@
 
 namespace pe::inprocess {
 
-/// What tells where and when something was; times are of CLOCK_MONOTONIC.
+/// The process, thread and time of a record; times are of CLOCK_MONOTONIC.
 struct When {
   std::uint32_t pid, tid;
-  std::uint64_t time_ns;  ///< 0: from the beginning on
+  std::uint64_t time_ns;  ///< 0: from the start on
 };
 
-/// Header and event.
+/// Writes the stream's header and its event.
 void write_head(RecordBuffer& buffer, const Options& options) noexcept;
-/// The name of a thread.
+/// Writes the name of a thread.
 void write_name(RecordBuffer& buffer, const When& when, std::string_view name) noexcept;
-/// `type`: PERF_RECORD_FORK or PERF_RECORD_EXIT, of a thread.
+/// Writes the start or end of a thread.  `type` is PERF_RECORD_FORK or PERF_RECORD_EXIT.
 void write_task(RecordBuffer& buffer, std::uint32_t type, const When& when) noexcept;
-/// `build_id` may be empty; more than 20 bytes are none.
+/// Writes a mapping.  `build_id` may be empty; one of more than 20 bytes is ignored.
 void write_mapping(RecordBuffer& buffer, const When& when, const stream::MapsLine& map,
                    Bytes build_id) noexcept;
-/// `period_ns` is that of one period of the timer.
+/// Writes a sample.  `period_ns` is the length of the timer's period.
 void write_sample(RecordBuffer& buffer, std::uint32_t pid, const TakenSample& sample,
                   std::uint64_t period_ns) noexcept;
 void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept;

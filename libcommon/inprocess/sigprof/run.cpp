@@ -77,8 +77,8 @@ int Run::add_this_thread() noexcept {
   return result_of(threads_.add(own_tid(), own_stack_bounds()));
 }
 
-/// It blocks all signals: those of the program are for the program's threads, and what a closed
-/// pipe or a full disk sends must not end it.
+/// Starts the writer with all signals blocked.  Signals of the program are for the program's
+/// threads.  Those of a closed pipe or a file at its size limit must not end the program.
 int Run::begin_writer() noexcept {
   constexpr std::size_t kStackBytes = 256 * 1024;
   pthread_attr_t attributes;

@@ -1,4 +1,5 @@
-// Sampling from its start to its end: the threads, and the thread of ours that writes the stream.
+// A run of the profiler, from start to stop: the sampled threads, and our thread that writes the
+// stream.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,27 +20,29 @@ namespace pe::inprocess {
 
 class Run {
  public:
-  /// Begins to sample the calling thread, and if `options` want them all others.  Takes over `fd`,
-  /// whatever comes of it.  SP_SIGPROF_OK, or why not: then `run` is null, and errno may say more.
+  /// Starts to sample the calling thread, and all others if `options` select them.  Takes ownership
+  /// of `fd`, even on failure.  Returns SP_SIGPROF_OK, or the reason of a failure.  On failure
+  /// `run` is null, and errno may have details.
   static int begin(const Options& options, int fd, Run*& run) noexcept;
 
-  /// Samples the calling thread, too.
+  /// Starts to sample the calling thread.
   int add_this_thread() noexcept;
 
-  // To end it takes three steps, in this order.
-  /// When this returns, there are no more samples, and SIGPROF is as it was.
+  // Stopping takes three steps, in this order.
+  /// Stops sampling: when this returns, there are no more samples, and SIGPROF has its previous
+  /// action.
   void end_sampling() noexcept;
-  /// Waits for the stream to be written, as long as the options say.
+  /// Waits until the stream is written, at most for the time in the options.
   void end_writer() noexcept;
-  /// SP_SIGPROF_OK, or what has gone wrong meanwhile.  Frees the memory.
+  /// Returns SP_SIGPROF_OK, or the failure of the run.  Frees the memory.
   int end(sp_sigprof_counts& counts) noexcept;
 
-  /// False in a child that was made without the C library's handlers of fork(2), by _Fork(3).
+  /// False in a child of _Fork(3), which does not call the C library's fork handlers.
   [[nodiscard]] bool is_of_this_process() const noexcept;
-  /// In the child of a fork(2): lets go of what there is of the parent's.
+  /// Releases the parent's handler, descriptor and memory, in the child of a fork(2).
   void abandon() noexcept;
 
-  /// Held while a fork must wait.
+  /// The lock that makes forks wait.
   pthread_mutex_t& fork_lock() noexcept { return threads_.lock(); }
 
  private:
@@ -71,16 +74,16 @@ class Run {
   pthread_t writer_;
   std::uint32_t pid_, writer_tid_;
   std::uint32_t is_stopping_;         ///< a futex: the writer sleeps on it
-  std::uint32_t has_ended_sampling_;  ///< so that our handler may be gone
+  std::uint32_t has_ended_sampling_;  ///< our handler may be gone
   std::uint32_t is_taken_over_;       ///< the program has set a handler of its own
   std::uint64_t deadline_ns_;
   std::uint64_t period_ns_, start_cpu_ns_, writer_cpu_ns_;
-  std::uint64_t pass_ns_, pass_tick_ns_;  ///< when it began; when the kernel had last ticked then
-  std::uint64_t previous_pass_ns_;        ///< the tick of the pass before
+  std::uint64_t pass_ns_, pass_tick_ns_;  ///< when it started; the kernel's last tick before
+  std::uint64_t previous_pass_ns_;        ///< the tick of the previous pass
   std::uint64_t next_scan_ns_;
   std::uint64_t blocking_;
   std::array<std::byte, 2 * RecordBuffer::kLeastRoom> room_;
-  std::array<std::byte, kMostRingBytes> ring_;  ///< a copy of what is being written
+  std::array<std::byte, kMostRingBytes> ring_;  ///< a copy of the samples that are being written
 };
 
 }  // namespace pe::inprocess

@@ -1,4 +1,4 @@
-// The library's own thread: takes the samples out of the rings, and writes them.
+// The library's own thread: reads the samples from the rings, and writes them.
 // SPDX-License-Identifier: MIT
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -45,14 +45,14 @@ void Run::write_stream() noexcept {
   if (sink_.state() == Sink::State::kOpen)
     finish();
   else
-    threads_.close();  // samples would go nowhere
+    threads_.close();  // samples would be lost
   writer_cpu_ns_ = own_cpu_ns();
 }
 
-/// Until rings would be three quarters full if every stack were as deep as it may be, or it is to
-/// end.
+/// Waits until the run stops, or until rings would be three quarters full if every stack had the
+/// maximum depth.
 void Run::wait() noexcept {
-  const bool is_cpu = options_.clock == Clock::kCpu;  // which is looked at at each tick
+  const bool is_cpu = options_.clock == Clock::kCpu;  // the kernel checks it at each tick
   const std::uint64_t shortest_ns = is_cpu ? std::max(period_ns_, tick_ns()) : period_ns_;
   const std::uint64_t records = options_.ring_bytes / record_bytes(options_.stack_bytes);
   const std::uint64_t ns = std::min(kLongestWaitNs, records * shortest_ns / 4 * 3);
@@ -60,8 +60,8 @@ void Run::wait() noexcept {
   ::syscall(SYS_futex, &is_stopping_, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
 }
 
-/// What has come about, but is older than the samples of this pass: they bear the time of the
-/// kernel's last tick.
+/// Returns the time for new events that precede the samples of this pass.  Samples have the time of
+/// the kernel's last tick.
 When Run::since_last_pass(std::uint32_t tid) const noexcept {
   return {pid_, tid, previous_pass_ns_};
 }
@@ -82,7 +82,7 @@ void Run::pass() noexcept {
 void Run::look_at_threads() noexcept {
   if (pass_ns_ < next_scan_ns_ || load_published(is_stopping_) != 0)
     return;
-  // In this order: once our own remove_handler() has been, the end was told before.
+  // Keep this order: has_ended_sampling_ is set before our own remove_handler() is called.
   if (!is_handler_installed() && load_published(has_ended_sampling_) == 0) {
     store_relaxed(is_taken_over_, 1U);
     threads_.close();
@@ -94,7 +94,7 @@ void Run::look_at_threads() noexcept {
 
 void Run::drain(std::uint32_t number) noexcept {
   Slot& slot = threads_.slot(number);
-  // Before head: nothing is written after the end.
+  // Read the state before head: nothing is written after the end.
   const std::uint32_t state = load_published(slot.shared.state);
   if (state == kFree)
     return;
@@ -122,7 +122,7 @@ void Run::tell(Slot& slot) noexcept {
   name(slot);
 }
 
-/// Names change, mostly when a thread has just begun.
+/// Names change, mostly when a thread has just started.
 void Run::name(Slot& slot) noexcept {
   const bool is_young = slot.shared.start_ns + kYoungNs > pass_ns_;
   if (slot.named_ns != 0 && !is_young && pass_ns_ - slot.named_ns < kNameNs)

@@ -1,4 +1,4 @@
-// The library's interface: one profiler a process, and what becomes of it at a fork.
+// The library's interface: one profiler per process, and its handlers of fork(2).
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ namespace {
 struct Profiler {
   pthread_mutex_t lock;
   Run* run;
-  bool is_ending;  ///< a thread waits for the run's stream to be written, without the lock
+  bool is_ending;  ///< a thread waits, without the lock, until the run's stream is written
   bool watches_forks;
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): there is one SIGPROF
@@ -38,7 +38,7 @@ void after_fork() noexcept {
   ::pthread_mutex_unlock(&profiler.lock);
 }
 
-/// Timers and other threads are the parent's.
+/// Drops the run in a child, which has neither the parent's timers nor its other threads.
 void leave_parent() noexcept {
   const KeepErrno keep;
   if (profiler.run != nullptr)
@@ -52,7 +52,7 @@ void begin_child() noexcept {
   ::pthread_mutex_init(&profiler.lock, nullptr);
 }
 
-/// A thread in the library is not ended half-way (pthread_cancel(3)).
+/// Protects a thread in the library from pthread_cancel(3).
 class NoCancel {
  public:
   NoCancel() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -69,7 +69,7 @@ class NoCancel {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-/// For who calls the library.
+/// Holds the profiler's lock during a call of the library.
 class Caller {
  public:
   Caller() noexcept {
@@ -87,7 +87,7 @@ class Caller {
   NoCancel no_cancel_;
 };
 
-/// The run, if it is ours to end: then there are no more samples.
+/// Stops sampling and returns the run; nullptr if there is none, or if another thread stops it.
 Run* begin_to_end() noexcept {
   const Caller caller;
   if (profiler.run == nullptr || profiler.is_ending)
@@ -97,8 +97,8 @@ Run* begin_to_end() noexcept {
   return profiler.run;
 }
 
-/// A duplicate that programs begun by exec(3) do not inherit; -1: errno, EBADF if it is not open
-/// for writing.
+/// Returns a duplicate that programs started by exec(3) do not inherit.  On failure returns -1 and
+/// errno, which is EBADF if `fd` is not open for writing.
 int own_descriptor(int fd) noexcept {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) {
@@ -170,7 +170,7 @@ int sp_sigprof_stop(sp_sigprof_counts* counts) {
   pe::inprocess::Run* const run = pe::inprocess::begin_to_end();
   if (run == nullptr)
     return SP_SIGPROF_NOT_RUNNING;
-  run->end_writer();  // may take as long as its reader: a fork is not to wait for that
+  run->end_writer();  // may wait for the reader; a fork must not wait for that
   const Caller caller;
   sp_sigprof_counts counted;
   const int result = run->end(counted);

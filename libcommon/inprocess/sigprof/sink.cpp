@@ -47,7 +47,7 @@ bool Sink::is_late() const noexcept {
   return deadline_ns != 0 && monotonic_ns() >= deadline_ns;
 }
 
-/// For room.  False if it is too late to wait, or polling fails.
+/// Waits for room.  False if the deadline has passed, or if polling fails.
 bool Sink::wait() noexcept {
   for (;;) {
     constexpr int kStepMs = 20;
@@ -55,7 +55,7 @@ bool Sink::wait() noexcept {
     pollfd polled{fd_, POLLOUT, 0};
     const int ready = ::poll(&polled, 1, was_late ? 0 : kStepMs);
     if (ready > 0)
-      return true;  // an error, too, is told by writing
+      return true;  // the write reports an error of the descriptor
     if (ready < 0 && errno != EINTR) {
       state_ = State::kFailed;
       error_ = errno;

@@ -1,10 +1,10 @@
-// The descriptor that a stream is written to, by a thread that may wait for its reader, but not
-// for ever once it has been asked to end.
+// The descriptor of a stream.  The writing thread may wait for the reader, but only until a
+// deadline once the run stops.
 //
-// No more is written at once than a pipe with room takes without waiting (PIPE_BUF), so that a
-// reader that stands still is noticed.  A program that closes all descriptors, as daemons do,
-// closes this one, too, and its number may be another file's then: that is noticed, and left alone.
-// SIGPIPE and SIGXFSZ must be blocked in the calling thread.
+// Except to regular files, a write is at most PIPE_BUF, which a pipe with room accepts without
+// waiting.  So Sink notices a reader that has stopped.  A program that closes all descriptors, as
+// daemons do, also closes this one, and another file may get its number.  Sink notices that, and
+// leaves the other file alone.  SIGPIPE and SIGXFSZ must be blocked in the calling thread.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,16 +18,16 @@ class Sink {
  public:
   enum class State : std::uint32_t { kOpen, kFailed, kTooSlow };
 
-  /// In zeroed memory.  Takes over `fd`.  `deadline_ns`, which others may set at any time: when to
-  /// give up waiting (CLOCK_MONOTONIC); 0: never.
+  /// Works in zeroed memory.  Takes ownership of `fd`.  Waiting stops at `deadline_ns`
+  /// (CLOCK_MONOTONIC; 0: never), which others may set at any time.
   void open(int fd, const std::uint64_t& deadline_ns) noexcept;
   void close() noexcept;
 
-  /// False if not all could be written: nothing will be any more.
+  /// Writes all bytes.  False if that fails; later calls write nothing.
   bool write(Bytes bytes) noexcept;
 
   [[nodiscard]] State state() const noexcept { return state_; }
-  /// errno of what has failed.
+  /// The errno of the failure.
   [[nodiscard]] int error() const noexcept { return error_; }
   [[nodiscard]] std::uint64_t written_bytes() const noexcept { return written_; }
 
@@ -39,7 +39,7 @@ class Sink {
 
   const std::uint64_t* deadline_ns_;
   std::uint64_t written_;
-  std::uint64_t device_, inode_;  ///< of what was opened
+  std::uint64_t device_, inode_;  ///< of the opened file
   int fd_;
   int error_;
   State state_;

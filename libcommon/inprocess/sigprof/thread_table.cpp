@@ -90,7 +90,7 @@ Added ThreadTable::begin(Slot& slot, pid_t tid) noexcept {
   const auto number = static_cast<std::uint32_t>(&slot - slots_.data());
   const auto timer =
       start_paced_timer(slot.pace, {tid, options_.clock, options_.hz, cookie_ | number});
-  if (!timer)  // EINVAL: it has ended
+  if (!timer)  // EINVAL: the thread has ended
     return errno == EINVAL ? Added::kEnded : Added::kRefused;
   slot.timer = *timer;
   slot.has_timer = true;
@@ -130,7 +130,7 @@ void ThreadTable::scan(pid_t except, bool adds) noexcept {
   end_missing();
 }
 
-/// Threads that the last scan has not met, and that are not there any more.
+/// Ends the threads that the last scan has not found, and that do not exist any more.
 void ThreadTable::end_missing() noexcept {
   const Locked locked(lock_);
   for (std::uint32_t i = 0; i < used_; ++i) {
@@ -186,7 +186,7 @@ void ThreadTable::copy_ring(const Slot& slot, std::uint64_t head, std::byte* int
 
 void ThreadTable::give_back(std::uint32_t number) noexcept {
   Slot& slot = slots_[number];
-  // Its pages go; the next thread of the slot finds zeros.
+  // Frees the ring's pages; the next thread of the slot finds zeros.
   ::madvise(slot.ring, options_.ring_bytes, MADV_DONTNEED);
   slot.is_told = false;
   slot.named_ns = 0;

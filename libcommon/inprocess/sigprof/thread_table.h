@@ -1,8 +1,8 @@
-// The threads that are sampled: for each a timer, and a ring that its signal handler fills.
+// The sampled threads.  Each has a timer, and a ring that its signal handler fills.
 //
-// A slot is taken by whoever adds a thread, under the table's lock, and given back by the thread
-// that writes the stream, once the thread has ended and its ring is empty.  Handlers take no lock:
-// the kernel's timer tells them their slot.
+// add() claims a slot for a thread, under the table's lock.  The thread that writes the stream
+// gives the slot back, once the sampled thread has ended and its ring is empty.  Handlers take no
+// lock: the signal of the kernel's timer carries their slot.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,57 +21,57 @@
 namespace pe::inprocess {
 
 struct Slot {
-  Thread shared;  ///< counts in it are never set back
+  Thread shared;  ///< its counts are never reset
   Pace pace;
   StackBounds stack;
   std::byte* ring;
   int timer;
   bool has_timer;
-  std::uint64_t taken_before;  ///< samples, lost ones too, of threads that had the slot before
+  std::uint64_t taken_before;  ///< samples, also lost ones, of earlier threads in the slot
 
-  // Of the thread that writes the stream.
+  // Fields of the thread that writes the stream.
   bool is_told;
   std::array<char, 16> name;
-  std::uint64_t named_ns;   ///< when it was looked up
-  std::uint64_t seen_scan;  ///< the last in which the thread was there
+  std::uint64_t named_ns;   ///< when the name was read
+  std::uint64_t seen_scan;  ///< the last scan that found the thread
 };
 
-/// What became of a thread that was to be added.
+/// The result of adding a thread.
 enum class Added { kAdded, kWasThere, kEnded, kRefused, kClosed };
 
 class ThreadTable {
  public:
   static constexpr std::size_t kMost = kMaxThreads;
 
-  /// In zeroed memory.  `cookie` comes in the upper half of each signal's value.
+  /// Works in zeroed memory.  The upper half of each signal's value is `cookie`.
   void open(const Options& options, std::uint64_t cookie) noexcept;
   /// Frees the rings.
   void free_rings() noexcept;
 
-  /// Begins to sample a thread.  kRefused: errno says why.
+  /// Starts to sample a thread.  For kRefused, errno has the reason.
   Added add(pid_t tid, StackBounds stack) noexcept;
-  /// Looks which threads there are: adds those that are new, if `adds`, and marks as ended those
-  /// that are gone.  `except` is left out.
+  /// Scans the threads of the process: adds new ones, if `adds`, and marks missing ones as ended.
+  /// Skips thread `except`.
   void scan(pid_t except, bool adds) noexcept;
-  /// Ends all timers; nothing is added after that.
+  /// Stops all timers.  Later calls of add() add nothing.
   void close() noexcept;
 
-  /// For handlers: the signal of the timer of slot `number`.
+  /// Handles a signal of the timer of slot `number`.  For handlers.
   void take(std::uint32_t number, int overrun, const ucontext_t& context) noexcept;
 
-  /// Slots that may have been used: 0..used()-1.
+  /// The number of slots that may have been used: 0..used()-1.
   [[nodiscard]] std::uint32_t used() const noexcept;
   [[nodiscard]] Slot& slot(std::uint32_t number) noexcept { return slots_[number]; }
   [[nodiscard]] const Slot& slot(std::uint32_t number) const noexcept { return slots_[number]; }
-  /// What is between tail and head, which must be at most a ring full, in one piece.
+  /// Copies the bytes between tail and head in one piece.  They must be at most a ring full.
   void copy_ring(const Slot& slot, std::uint64_t head, std::byte* into) const noexcept;
-  /// Of a thread that has ended, and whose ring is empty.
+  /// Gives back the slot of a thread that has ended, and whose ring is empty.
   void give_back(std::uint32_t number) noexcept;
 
-  /// Threads that a scan has found and could not add, the most at one time.
+  /// The maximum number of threads that one scan has found but could not add.
   [[nodiscard]] std::uint64_t refused() const noexcept;
   [[nodiscard]] std::uint64_t added() const noexcept;
-  /// Held while slots are taken.
+  /// The lock that is held while slots are claimed.
   [[nodiscard]] pthread_mutex_t& lock() noexcept { return lock_; }
 
  private:
@@ -85,7 +85,7 @@ class ThreadTable {
   std::uint64_t cookie_;
   std::uint64_t scans_, refused_, added_;
   std::uint32_t used_;
-  std::uint32_t next_find_;  ///< where to look first: threads come in the same order each time
+  std::uint32_t next_find_;  ///< where to search first: each scan lists threads in the same order
   bool is_closed_;
   std::array<Slot, kMost> slots_;
 };

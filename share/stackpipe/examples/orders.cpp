@@ -1,5 +1,5 @@
-// The program of the tutorial: reads orders, prices them, keeps them, and saves them from a thread
-// of its own.  Three things are wrong with it, each for one of the tools to find.
+// The program of the tutorial: reads orders, prices them and keeps them; a second thread saves
+// them.  It has three faults, each for one of the tools to find.
 //
 //     c++ -O2 -g -pthread orders.cpp -o orders
 //     ./orders [SECONDS]
@@ -24,10 +24,10 @@ struct Order {
   double price;
 };
 
-// So that each function is one in the picture.
+// Keeps each function visible in the flame graph.
 #define NOINLINE __attribute__((noinline))
 
-// What a line of input would say; the same every time.
+// Splits a line of input at its commas.
 NOINLINE std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> fields;
   std::string field;
@@ -48,7 +48,7 @@ NOINLINE Order parse(const std::string& line) {
   return {fields[0], fields[1], static_cast<unsigned>(std::atoi(fields[2].c_str())), 0};
 }
 
-// Wrong, 1: looks through all articles, where there is a table to look them up in.
+// Fault 1: searches all articles, although there is a hash table of them.
 class Prices {
  public:
   Prices() {
@@ -76,7 +76,7 @@ class Prices {
   std::unordered_map<std::string, double> by_name_;
 };
 
-// Wrong, 2: everything is kept, for ever.
+// Fault 2: keeps all orders for ever.
 class Archive {
  public:
   NOINLINE void keep(const Order& order) {
@@ -86,7 +86,7 @@ class Archive {
     if (unsaved_ >= kMostUnsaved)
       work_.notify_one();
   }
-  // Wrong, 3: whoever wants to keep an order meanwhile waits for the disk, too.
+  // Fault 3: holds the lock during the write, so keep() also waits for the disk.
   NOINLINE void save_all() {
     std::unique_lock lock(mutex_);
     work_.wait_for(lock, std::chrono::milliseconds(100),
@@ -94,25 +94,24 @@ class Archive {
     write_to_disk();
     unsaved_ = 0;
     lock.unlock();
-    saves_ =
-        saves_ + 1;  // behind the call, or that would be a jump, and this function not on the stack
+    saves_ = saves_ + 1;  // keeps the last call from becoming a jump without this frame
   }
 
  private:
   static constexpr unsigned kMostUnsaved = 10000;
   NOINLINE static void write_to_disk() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // as fast as a disk may be
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // about as fast as a disk
   }
   std::mutex mutex_;
   std::condition_variable work_;
   std::vector<Order*> orders_;
   unsigned unsaved_ = 0;
-  volatile unsigned saves_ = 0;  // of the saving thread alone
+  volatile unsigned saves_ = 0;  // only for the saving thread
 };
 
 NOINLINE void serve(double seconds) {
   const Prices prices;
-  static Archive archive;  // used by a thread that nobody joins
+  static Archive archive;  // static, because a thread uses it that nobody joins
   std::thread([] {
     for (;;)
       archive.save_all();

@@ -1,12 +1,12 @@
-/* A program that profiles itself and prints its own folded stacks: the time, in microseconds, that
- * it has spent in each.
+/* This program profiles itself and prints its own folded stacks, each with the time, in
+ * microseconds, that the program has spent in it.
  *
  *     cc self_profile.c $(pkg-config --cflags --libs stackpipe-sigprof) -o self_profile
  *     ./self_profile [SECONDS]
  *
- * The stream goes through pe-symbolize and stackfold, which must be in the PATH and are started
- * without a shell.  Half of the time is spent in fifty(), 30 % in thirty(), 20 % in twenty().
- * SPDX-License-Identifier: MIT
+ * The program starts pe-symbolize and stackfold, without a shell, and sends the stream through
+ * them.  Both must be in the PATH.  Half of the time is spent in fifty(), 30 % in thirty(), 20 % in
+ * twenty().  SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 extern char** environ;
 
-static volatile unsigned long sink; /* what is written here cannot be optimized away */
+static volatile unsigned long sink; /* compilers cannot optimize writes to it away */
 
 static double cpu_seconds(void) {
   struct timespec now;
@@ -30,13 +30,13 @@ static double cpu_seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* In the function itself, so that it is the function that is seen. */
+/* A macro, so that samples are in the function itself. */
 #define SPIN_FOR(seconds)                                                \
   for (double until = cpu_seconds() + (seconds); cpu_seconds() < until;) \
     for (int i = 0; i < 40000; ++i)                                      \
   sink = sink + 1
 
-/* Each ends in something after its loop, so that no call becomes a jump. */
+/* Each function ends with a statement after its loop, so that no call becomes a jump. */
 #define NOINLINE __attribute__((noinline))
 NOINLINE void fifty(void) {
   SPIN_FOR(0.010);
@@ -61,8 +61,8 @@ NOINLINE void work(double seconds) {
   sink = 4;
 }
 
-/* A filter that reads from `in`, and writes to `out` or, if that is -1, to our standard output.
- * Its process, or -1. */
+/* Starts a filter that reads from `in`, and writes to `out` or, if that is -1, to our standard
+ * output.  Returns the filter's process id, or -1. */
 static pid_t start_filter(const char* name, int in, int out) {
   char* arguments[] = {(char*)name, (char*)"-q", NULL};
   pid_t pid = -1;
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   }
   symbolizer = start_filter("pe-symbolize", stream[0], named[1]);
   folder = symbolizer < 0 ? -1 : start_filter("stackfold", named[0], -1);
-  /* Only the filters have these ends now, so that each sees the end of its input. */
+  /* Close our copies, so that each filter sees the end of its input. */
   close(stream[0]);
   close(named[0]);
   close(named[1]);
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "self_profile: not profiled: %s\n", sp_sigprof_error(result));
     return 1;
   }
-  close(stream[1]); /* the library has its own */
+  close(stream[1]); /* the library has its own duplicate */
 
   work(seconds);
 

@@ -17,7 +17,7 @@
 namespace pe::inprocess {
 namespace {
 
-/// A set of signals as the kernel has it: signal n is bit n-1.
+/// A signal set in the kernel's form: signal n is bit n-1.
 using KernelSet = std::uint64_t;
 constexpr KernelSet kernel_set_of(int signal) noexcept { return KernelSet{1} << (signal - 1); }
 
@@ -27,12 +27,12 @@ KernelSet kernel_set(const sigset_t& set) noexcept {
   return bits;
 }
 
-/// What the program has set, for handlers to read at any time: written elsewhere first, then
-/// pointed to.
+/// The actions that the program has set for SIGPROF.  Handlers may read them at any time, so a new
+/// action is written to another element before `current` selects it.
 struct ProgramActions {
   std::array<struct sigaction, 8> all;
   std::uint32_t current;
-  bool has_masked_all;  ///< it has blocked "all" signals somewhere, and we have not
+  bool has_masked_all;  ///< it has blocked "all" signals somewhere, and we left SIGPROF out
   SigactionFunction next_sigaction, libc_sigaction;  ///< see set_real_sigaction()
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
@@ -52,7 +52,7 @@ void keep_program_action(const struct sigaction& action) noexcept {
   publish(program.current, next);
 }
 
-/// Of the thread in a slot.
+/// Records a sample of the thread in a slot.
 void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
   take_sample({.thread = process.thread(slot),
                .ring = process.ring(slot),
@@ -80,12 +80,12 @@ void sample_process(const ucontext_t& context) noexcept {
     sample_slot(slot, 1, context);
 }
 
-/// Whether it was a signal of ours.
+/// Handles a signal of ours; false if it is none of ours.
 bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
   constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
   const KeepErrno keep;
   if (!process.is_sampling)
-    // The last signals of timers that have been stopped.
+    // These are the last signals of stopped timers.
     return info.si_code == SI_TIMER && process.cookie != 0 &&
            (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie;
   if (info.si_code == SI_TIMER &&
@@ -100,10 +100,10 @@ bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
   return is_process_timer;
 }
 
-/// What the kernel does with SIGPROF where nobody handles it: ends the process.
+/// Does what the kernel does with an unhandled SIGPROF: ends the process.
 void do_default() noexcept {
   if (program.has_masked_all) {
-    // It would be pending for a sigwait(3), or for ever.
+    // Without us the signal would stay pending, for a sigwait(3) or for ever.
     if (process.is_sampling)
       count_up(process.header().strays);
     return;
@@ -111,11 +111,12 @@ void do_default() noexcept {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   program.libc_sigaction(SIGPROF, &action, nullptr);
-  // Delivered when this handler returns, and the mask is what it was.
+  // The signal is delivered when this handler returns and the previous mask is restored.
   ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGPROF);
 }
 
-/// Under the mask that the kernel would have set, for the program's handler may leave by a jump.
+/// Calls the program's handler under the mask that the kernel would have set, because that handler
+/// may leave by a jump.
 void call_program(int signal, siginfo_t* info, ucontext_t* context) noexcept {
   const struct sigaction action = program_action();
   if (action.sa_handler == SIG_IGN)
@@ -142,7 +143,8 @@ void handle(int signal, siginfo_t* info, void* memory) {
     call_program(signal, info, context);
 }
 
-/// All signals wait while we are in it: nobody jumps out of it, and it is not entered twice.
+/// Installs our handler.  All signals are blocked while it runs: nobody jumps out of it, and it is
+/// not entered twice.
 bool install(SigactionFunction set, bool restarts, struct sigaction* old) noexcept {
   struct sigaction action = {};
   action.sa_sigaction = handle;
@@ -172,8 +174,8 @@ void set_program_action(const struct sigaction* action, struct sigaction* old) n
   const struct sigaction before = program_action();
   if (action != nullptr) {
     keep_program_action(*action);
-    // A program that counts on being interrupted by its own signal is.  Its handler is called when
-    // a sanitizer would call it, for the handler may call the sanitizer's runtime.
+    // A program that relies on interruption by its own signal is interrupted.  A sanitizer decides
+    // when the program's handler is called, because that handler may call the sanitizer's runtime.
     if (is_function(*action))
       install(program.next_sigaction, (action->sa_flags & SA_RESTART) != 0, nullptr);
     else
@@ -194,8 +196,8 @@ void unblock_for_samples() noexcept {
 const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept {
   if (set == nullptr || !process.is_sampling || has_program_handler())
     return set;
-  // A set with the other timers' signal in it, too, is meant for all that may come; one that names
-  // SIGPROF alone is about SIGPROF.
+  // A set that also contains SIGVTALRM, another timer's signal, is meant for all signals.  A set
+  // without it names SIGPROF on purpose.
   const KernelSet bits = kernel_set(*set);
   if ((bits & kernel_set_of(SIGPROF)) == 0 || (bits & kernel_set_of(SIGVTALRM)) == 0)
     return set;

@@ -1,7 +1,7 @@
-// The handler of SIGPROF, and the program's own, which it stands before.
+// Our handler of SIGPROF, which runs in place of the program's own and calls it.
 //
-// A signal is ours if the kernel's timer says so, by its cookie; every other goes to what the
-// program has set for SIGPROF.
+// A signal is ours if it carries the cookie of our timers, or comes from ITIMER_PROF while we use
+// that.  The program's action for SIGPROF handles every other signal.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,25 +10,26 @@
 
 namespace pe::inprocess {
 
-/// Takes SIGPROF over, and keeps what was set for it as the program's.  False: errno.
+/// Installs our handler for SIGPROF, and keeps the previous action as the program's.  False on
+/// failure; errno has the reason.
 bool install_handler() noexcept;
 
-/// sigaction(2) for SIGPROF as the program sees it.  Only while the handler is installed.
+/// Emulates sigaction(2) for SIGPROF to the program.  Only while our handler is installed.
 void set_program_action(const struct sigaction* action, struct sigaction* old) noexcept;
 /// Whether the program has a handler for SIGPROF.
 bool has_program_handler() noexcept;
 
-/// Lets the signal through to the calling thread, unless the program uses it itself.
+/// Unblocks SIGPROF in the calling thread, unless the program handles it itself.
 void unblock_for_samples() noexcept;
-/// A set for sigprocmask(2) and its kind with SIGPROF left out of it in `room`, if the program
-/// means all signals by it; else `set`.
+/// Returns the set to use in sigprocmask(2) and similar calls.  If the program means all signals by
+/// `set`, it is a copy in `room` without SIGPROF; else it is `set`.
 const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept;
 
-/// sigaction(2), as what the program would call without our hook.
+/// The type of sigaction(2), which the program would call without our hook.
 using SigactionFunction = int (*)(int, const struct sigaction*, struct sigaction*);
-/// To be called before anything else here.  `next` may be a sanitizer's wrapper: ThreadSanitizer's
-/// delays signals until the program calls its runtime, when the registers that it passes are no
-/// longer those of the thread.  `of_libc` wraps nothing; nullptr: it was not found.
+/// Call this before the other functions here.  `next` may be a sanitizer's wrapper.
+/// ThreadSanitizer's delays signals until the program calls its runtime, and then passes outdated
+/// registers.  `of_libc` is the C library's own function; nullptr if it was not found.
 void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexcept;
 
 }  // namespace pe::inprocess

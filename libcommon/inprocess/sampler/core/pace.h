@@ -1,10 +1,10 @@
-// Which signals of a thread's timer become samples.
+// Selects the signals of a thread's timer that become samples.
 //
-// The kernel looks at CPU-time timers only when its clock ticks, so that samples are a whole number
-// of ticks apart, and a program that does its work in steps of some ticks would always be met at
-// the same ones.  So the timer runs at the pace of the ticks, and one signal is taken at a random
-// place in each period.  That needs no system call in the handler: a program may have forbidden
-// itself nearly all (seccomp).
+// The kernel checks CPU-time timers only when its clock ticks, so samples are a whole number of
+// ticks apart.  A program that works in steps of some ticks would always be sampled at the same
+// steps.  So the timer expires at each tick, and one signal at a random place in each period
+// becomes a sample.  The handler needs no system call for this: a program may have forbidden itself
+// nearly all (seccomp).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,7 +15,8 @@ namespace pe::inprocess {
 
 class Pace {
  public:
-  /// In zeroed memory; `interval_ns` is that of the timer, at most `period_ns`; `seed` any number.
+  /// Works in zeroed memory.  `interval_ns` is the timer's interval, at most `period_ns`.  `seed`
+  /// is any number.
   void start(std::uint64_t period_ns, std::uint64_t interval_ns, std::uint64_t seed) noexcept {
     *this = {};
     period_ns_ = period_ns;
@@ -24,7 +25,8 @@ class Pace {
     target_ns_ = random_in_period();
   }
 
-  /// The timer has run down `times` times: how many periods are to be counted now, mostly 0 or 1.
+  /// Call this when the timer has expired `times` times.  Returns how many periods to count now,
+  /// mostly 0 or 1.
   std::uint32_t advance(std::uint32_t times) noexcept {
     elapsed_ns_ += std::uint64_t{times} * interval_ns_;
     if (interval_ns_ == period_ns_)
@@ -49,8 +51,8 @@ class Pace {
 
   std::uint64_t period_ns_, interval_ns_;
   std::uint64_t elapsed_ns_;
-  std::uint64_t period_;     ///< that the next sample is for
-  std::uint64_t target_ns_;  ///< when it is due
+  std::uint64_t period_;     ///< the period that the next sample represents
+  std::uint64_t target_ns_;  ///< when the next sample is due
   std::uint64_t random_;
 };
 

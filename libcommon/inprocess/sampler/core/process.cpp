@@ -35,15 +35,15 @@ constinit Process process{};
 
 namespace {
 
-/// Of this thread, plus one; 0: none yet.
+/// This thread's slot plus one; 0: none yet.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local std::uint32_t slot_plus_one __attribute__((tls_model("initial-exec"))) = 0;
-/// It takes a slot, and no handler in it shall do that meanwhile.
+/// This thread is claiming a slot, so a handler in it must not claim one.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local volatile bool is_beginning __attribute__((tls_model("initial-exec"))) =
     false;
 
-/// It found no slot: where it is counted for that.
+/// The count that includes this thread, if it found no slot.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local std::uint64_t* refused_in __attribute__((tls_model("initial-exec"))) =
     nullptr;
@@ -60,7 +60,7 @@ void* map_zeros(std::size_t bytes) noexcept {
                       : reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// False as long as there is no environment.
+/// Returns false as long as there is no environment.
 bool read_settings(const char* const* environment) noexcept {
   if (process.has_settings || environment == nullptr)
     return process.has_settings;
@@ -76,7 +76,7 @@ bool read_settings(const char* const* environment) noexcept {
   return true;
 }
 
-/// For as many threads as the limits of the process allow.
+/// Creates the shared memory, for as many threads as the limits of the process allow.
 std::optional<SharedFile> make_memory(Failure& failure) noexcept {
   constexpr std::uint32_t kStep = 4;
   const std::uint32_t most = most_threads(process.settings.clock, process.settings.hz);
@@ -93,7 +93,8 @@ std::optional<SharedFile> make_memory(Failure& failure) noexcept {
   return std::nullopt;
 }
 
-/// The kernel's own words on what is mapped: whoever reads samples may come too late to ask it.
+/// Copies the text of /proc/self/maps, because the reader of samples may be too late for it.
+/// Returns its length.
 std::uint32_t copy_maps(std::byte* into) noexcept {
   const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0)
@@ -133,11 +134,11 @@ bool make_shared(bool is_fork, Failure& failure) noexcept {
     return false;
   process.shared = file->base;
   fill_header(is_fork);
-  // Whoever records may have stopped: a program is not to hang for that.
+  // The recorder may have stopped.  The program must not hang because of that.
   constexpr int kPatienceS = 1;
   const Link link(process.settings.socket.view(), kPatienceS);
   const bool is_sent = link && link.send_file(file->fd, process.settings.key.view());
-  // unix(7): so many files are on their way already.
+  // ETOOMANYREFS (unix(7)): too many sent files are in transit already.
   if (!is_sent)
     failure = {
         errno == ETOOMANYREFS ? "too many begin at once (ulimit -n)" : "cannot reach who records",
@@ -155,8 +156,9 @@ void leave_memory() noexcept {
   process.own = nullptr;
 }
 
-/// The calling thread was found by another, and has a slot for that.  From now on we will know when
-/// it ends; if it had found no slot itself, it was counted too early.
+/// Keeps the slot that was claimed for the calling thread when it was found.  From now on we notice
+/// when the thread ends.  If the thread was counted because it found no slot itself, corrects that
+/// count.
 void keep_found_slot(std::uint32_t slot) noexcept {
   // pthread_setspecific(3) allocates for higher keys (PTHREAD_KEY_2NDLEVEL_SIZE of glibc).
   constexpr pthread_key_t kPlainKeys = 32;
@@ -169,7 +171,7 @@ void keep_found_slot(std::uint32_t slot) noexcept {
                           reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
 }
 
-/// Of a thread's end, by the key.
+/// Runs at a thread's end, as the key's destructor.
 void end_thread(void* memory) noexcept {
   const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(memory)) - 1;
   if (slot + 1 != slot_plus_one || !process.is_sampling || !is_own_process())
@@ -191,7 +193,7 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
   const pid_t tid = current_tid();
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot) {
-    // Perhaps because the last one was given to it already.
+    // Perhaps the last slot was claimed for this thread already.
     const std::uint32_t found = live_slot_of(tid);
     if (found != kNoSlot) {
       keep_found_slot(found);
@@ -200,7 +202,7 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
     }
     Header& header = process.header();
     refused_in = is_reader_behind() ? &header.before_reader : &header.without_room;
-    count_up(*refused_in);  // of one that was found, the reader knows
+    count_up(*refused_in);  // the reader counts found threads itself
     return kNoSlot;
   }
   process.own[slot].stack = stack;
@@ -211,7 +213,7 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
   return slot;
 }
 
-/// Those that constructors of libraries have begun before us.
+/// Starts to sample the threads that constructors of libraries have started before us.
 void begin_earlier_threads() noexcept {
   const long folder =
       ::syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -232,7 +234,7 @@ void begin_earlier_threads() noexcept {
   ::syscall(SYS_close, folder);
 }
 
-/// The first thread's timer tells whether the kernel has such timers for us.
+/// The first thread's timer shows whether the kernel gives us timers of threads.
 bool begin_timers(StackBounds stack) noexcept {
   const std::uint32_t slot = begin_this_thread(stack);
   if (slot == kNoSlot)
@@ -247,7 +249,7 @@ bool begin_timers(StackBounds stack) noexcept {
   return set_process_timer(kNsPerSecond / process.settings.hz);
 }
 
-/// `stack` is that of the calling thread.
+/// `stack` has the bounds of the calling thread's stack.
 bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   failure = {"clang's ThreadSanitizer is part of it", 0};
   if (is_thread_sanitizer_in_program())
@@ -287,12 +289,12 @@ void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
     return;
   process.is_sampling = false;
   if (failure.error == ECONNREFUSED)
-    return;  // the recording is over, and this is none of it
+    return;  // the recording is over and does not include this process
   report_failure(kTool, "is not sampled: ", failure);
 }
 
-/// In the child of a fork(2), which has one thread and no timers.  An allocator may hold all of its
-/// locks until handlers have run that come after this one.
+/// Runs in the child of a fork(2), which has one thread and no timers.  An allocator may hold all
+/// its locks until later fork handlers have run.
 void begin_child() noexcept {
   if (!process.is_sampling)
     return;
@@ -345,7 +347,7 @@ std::uint32_t begin_found_thread(pid_t tid) noexcept {
   process.own[slot].is_found = true;
   if (arm(slot, tid))
     return slot;
-  if (errno != EINVAL)  // then it has ended
+  if (errno != EINVAL)  // EINVAL: the thread has ended
     count_up(process.header().without_timer);
   give_back(slot);
   return kNoSlot;
@@ -376,24 +378,23 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
     return true;
   const OwnThread& own = process.own[slot];
   if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(current_tid()))
-    return false;  // the last signal of a timer that has been stopped: the slot may be another's
-                   // now
+    return false;  // the last signal of a stopped timer: the slot may belong to another thread now
   if (is_beginning)
-    return false;  // that decides which slot it keeps
+    return false;  // begin_thread() decides which slot it keeps
   if (slot_plus_one == 0) {
     keep_found_slot(slot);
     return true;
   }
   if (process.thread(slot_plus_one - 1).tid != process.thread(slot).tid) {
-    // What we know of the calling thread is another's.  The slot stays, so that it is not found
-    // again.
+    // The calling thread uses the thread-local storage of another.  The slot stays claimed, so that
+    // the thread is not found again.
     if (process.own[slot].is_armed) {
       disarm(slot);
       count_up(process.header().without_variables);
     }
     return false;
   }
-  // It has begun itself while another thread found it.
+  // The thread claimed a slot itself while another thread found it.
   if (load_published(own.has_timer)) {
     disarm(slot);
     give_back(slot);

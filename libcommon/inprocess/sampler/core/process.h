@@ -1,8 +1,7 @@
-// The process that samples itself: its memory that is shared, the slots of its threads, and the
-// timers of those.
+// The process that samples itself: its shared memory, the slots of its threads, and their timers.
 //
-// What handlers of signals call takes no lock, allocates nothing, and looks at memory that was
-// mapped before the first timer began.
+// Functions for signal handlers take no lock and allocate nothing.  They access only memory that
+// was mapped before the first timer started.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,14 +17,14 @@
 
 namespace pe::inprocess {
 
-/// What only the process itself knows of the thread in a slot.  In zeroed memory.
+/// Data of the thread in a slot that the process does not share.  In zeroed memory.
 struct OwnThread {
   StackBounds stack;
   Pace pace;
   int timer;
   bool has_timer;
-  bool is_armed;  ///< a signal with its cookie is a sample
-  bool is_found;  ///< not begun by our pthread_create: how it ends is not known yet
+  bool is_armed;  ///< a signal with the timer's cookie is a sample
+  bool is_found;  ///< not started by our pthread_create: we do not notice its end yet
 };
 
 struct Process {
@@ -35,11 +34,11 @@ struct Process {
   bool has_handler;
   bool is_sampling;
   std::uint32_t pid;
-  pthread_key_t key;  ///< for the ends of threads: the slot plus one
+  pthread_key_t key;  ///< reports ends of threads; its value is the slot plus one
   TimerKind timer_kind;
   std::uint32_t max_threads;
-  std::uint32_t next_slot;  ///< where to look for a free one first
-  std::uint64_t cookie;     ///< of our timers: the upper half of their sigval
+  std::uint32_t next_slot;  ///< where the search for a free slot starts
+  std::uint64_t cookie;     ///< the upper half of our timers' sigval
   std::byte* shared;
   std::uint64_t shared_bytes;
   OwnThread* own;
@@ -57,31 +56,31 @@ extern constinit Process process;
 
 inline constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
 
-/// Begins to sample this process and all of its threads, as `environment` (execve(2)) asks; does
-/// nothing if nobody asks, and says on standard error why it cannot.
+/// Starts to sample this process and all its threads, with the settings in `environment`
+/// (execve(2)).  Does nothing if there are none.  Reports a failure on standard error.
 void begin_process(const char* const* environment) noexcept;
 
-/// Begins the calling thread, outside of handlers.  Does nothing where the process is not sampled.
+/// Starts to sample the calling thread.  Not for handlers.  Does nothing if the process is not
+/// sampled.
 void begin_thread() noexcept;
 
-/// Begins another thread, or the calling one in a handler.  Its slot, or kNoSlot.
+/// Starts to sample another thread, or in a handler the calling one.  Returns its slot, or kNoSlot.
 std::uint32_t begin_found_thread(pid_t tid) noexcept;
 
-/// Begins the threads that the reader has asked for.  For handlers.
+/// Starts to sample the threads that the reader has asked for.  For handlers.
 void begin_wanted_threads() noexcept;
 
-/// The slot of the calling thread, where that is not known by a timer; kNoSlot if there is none.
-/// For handlers.
+/// Returns the slot of the calling thread, if no timer's signal carries it; kNoSlot if there is
+/// none.  For handlers.
 std::uint32_t slot_of_this_thread() noexcept;
 
-/// Whether a timer's signal, with this slot, is of the calling thread's timer.  For handlers.
+/// Whether a timer's signal with this slot comes from the calling thread's timer.  For handlers.
 bool is_slot_of_this_thread(std::uint32_t slot) noexcept;
 
-/// Ends sampling of the whole process for good, and tells `why` on standard error.
+/// Stops sampling of the whole process for good, and reports `why` on standard error.
 void stop_process(const char* why) noexcept;
 
-/// Whether this is the process that is sampled, and not the child of a vfork(2) or clone(2) in its
-/// memory.
+/// Whether the caller is the sampled process, not a child of vfork(2) or clone(2) in its memory.
 bool is_own_process() noexcept;
 
 }  // namespace pe::inprocess

@@ -1,5 +1,5 @@
-// A thread's ring as its signal handler writes it: a record is begun, filled, and seen by the
-// reader only when it is finished.
+// Writes records to a thread's ring, in its signal handler.  The reader sees a record only when it
+// is finished.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace pe::inprocess {
 
-/// Not memcpy(3): in a program with a sanitizer that is a function which looks at what is copied.
+/// Replaces memcpy(3), which in a program with a sanitizer is a function that checks the copied
+/// bytes.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
@@ -23,20 +24,20 @@ class RingWriter {
   RingWriter(Thread& thread, std::byte* ring, std::uint32_t ring_bytes) noexcept
       : thread_(thread), ring_(ring), ring_bytes_(ring_bytes), head_(load_relaxed(thread.head)) {}
 
-  /// Whether a record with so much stack has room.
+  /// Whether a record with `stack_bytes` of stack fits in the ring.
   [[nodiscard]] bool has_room(std::uint64_t stack_bytes) const noexcept {
     const std::uint64_t used = head_ - load_published(thread_.tail);
     return used <= ring_bytes_ && record_bytes(stack_bytes) <= ring_bytes_ - used;
   }
 
-  /// Adds to the stack of the record that has not been finished.
+  /// Adds to the stack of the unfinished record.
   void add_stack(const void* bytes, std::size_t count) noexcept {
     put(head_ + sizeof(Sample) + stack_bytes_, bytes, count);
     stack_bytes_ += count;
   }
   [[nodiscard]] std::uint64_t stack_bytes() const noexcept { return stack_bytes_; }
 
-  /// Writes the rest of the record; `sample` gets its sizes here.
+  /// Writes the rest of the record, and sets the sizes in `sample`.
   void finish(Sample& sample) noexcept {
     sample.stack_bytes = stack_bytes_;
     sample.bytes = static_cast<std::uint32_t>(record_bytes(stack_bytes_));

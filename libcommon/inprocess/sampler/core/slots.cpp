@@ -33,7 +33,7 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
   return kNoSlot;
 }
 
-/// A slot that is free by now has been emptied since none was found.
+/// If a slot is free now, the reader has freed it since the search found none.
 bool is_reader_behind() noexcept {
   for (std::uint32_t slot = 0; slot < process.max_threads; ++slot) {
     const std::uint32_t state = load_relaxed(process.thread(slot).state);
@@ -43,7 +43,7 @@ bool is_reader_behind() noexcept {
   return false;
 }
 
-/// The lowest are used again first, so that the table that is read stays short.
+/// The lowest slots are reused first, so that the reader's part of the table stays short.
 void give_back(std::uint32_t slot) noexcept {
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kEnded));
   store_relaxed(process.next_slot, std::uint32_t{0});
@@ -70,7 +70,7 @@ bool arm(std::uint32_t slot, pid_t tid) noexcept {
 void disarm(std::uint32_t slot) noexcept {
   OwnThread& own = process.own[slot];
   own.is_armed = false;
-  asm volatile("" ::: "memory");  // for the handler, in this thread
+  asm volatile("" ::: "memory");  // keeps this order for the handler in this thread
   if (own.has_timer)
     stop_timer(own.timer);
   own.has_timer = false;

@@ -9,7 +9,7 @@
 #include <csignal>
 
 extern "C" {
-/// Where the kernel has put the first thread's arguments (ld.so of glibc).
+/// The address where the kernel has put the first thread's arguments (ld.so of glibc).
 extern void* __libc_stack_end;  // NOLINT
 }
 
@@ -41,9 +41,9 @@ StackBounds own_stack_bounds() noexcept {
 }
 
 bool is_readable(std::uint64_t address) noexcept {
-  // rt_sigprocmask(2) reads the new set before it looks at `how`, which is none here: EINVAL if it
-  // could be read, EFAULT if not.  Filters of system calls (seccomp) let it pass, for no signal
-  // handler could do without; process_vm_readv(2) is often forbidden.
+  // rt_sigprocmask(2) reads the new set before it checks `how`, which is invalid here.  It fails
+  // with EINVAL if the set is readable, with EFAULT if not.  Filters of system calls (seccomp)
+  // allow it, because no signal handler works without it; they often forbid process_vm_readv(2).
   constexpr std::uint64_t kSetBytes = 8;
   constexpr int kNoHow = -1;
   const std::uint64_t set = address & ~(kSetBytes - 1);

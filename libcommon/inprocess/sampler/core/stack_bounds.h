@@ -1,4 +1,4 @@
-// How far a stack may be read, asked inside of a signal handler.
+// Finds how far a signal handler may read a stack.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace pe::inprocess {
 
-/// Addresses from `low` up to `end`; both 0: not known.
+/// The addresses [low, end) of a stack; both 0: unknown.
 struct StackBounds {
   std::uint64_t low = 0, end = 0;
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept {
@@ -14,14 +14,14 @@ struct StackBounds {
   }
 };
 
-/// Those of the process's first thread.
+/// Returns the bounds of the stack of the process's first thread.
 StackBounds first_stack_bounds() noexcept;
 
-/// Those of the calling thread's own stack.  Not for handlers: it may allocate.
+/// Returns the bounds of the calling thread's own stack.  Not for handlers: it may allocate.
 StackBounds own_stack_bounds() noexcept;
 
-/// Whether the page of an address can be read.  A system call that every program is allowed, that
-/// changes nothing; errno may change.
+/// Whether the page of an address is readable.  Uses a system call that every program may make, and
+/// that changes nothing except errno.
 bool is_readable(std::uint64_t address) noexcept;
 
 }  // namespace pe::inprocess

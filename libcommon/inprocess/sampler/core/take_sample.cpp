@@ -24,7 +24,7 @@ void copy_registers(const ucontext_t& context, Sample& sample) noexcept {
     sample.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[kByDwarfNumber[i]]);
 }
 
-/// Of the stack that is in use: the thread's own, or its alternate one.
+/// Returns the bounds of the stack in use: the thread's own, or its alternate one.
 StackBounds bounds_of(const StackBounds& own, const stack_t& alternate, std::uint64_t sp) noexcept {
   if (own.contains(sp))
     return own;
@@ -33,15 +33,15 @@ StackBounds bounds_of(const StackBounds& own, const stack_t& alternate, std::uin
   return (alternate.ss_flags & SS_DISABLE) == 0 && other.contains(sp) ? other : StackBounds{};
 }
 
-/// The most that may belong to a stack of which only the beginning is known.  The C library keeps
-/// its description of a thread, which pthread_self(3) points to, at the end of the thread's stack.
+/// Returns the maximum size of a stack of which only the start is known.  pthread_self(3) points to
+/// the C library's description of the thread, at the end of the thread's stack.
 std::uint64_t unknown_bytes(std::uint64_t sp, std::uint64_t most) noexcept {
   const auto self = static_cast<std::uint64_t>(::pthread_self());
   return self > sp ? std::min(most, self - sp) : most;
 }
 
-/// Copies such a stack as far as there are pages.  Another thread may unmap what is behind a
-/// coroutine's stack; between the look at a page and its copy are some hundred nanoseconds.
+/// Copies a stack of unknown end as far as pages are readable.  Another thread may unmap the pages
+/// beyond a coroutine's stack.  The check of a page precedes its copy by some hundred nanoseconds.
 void copy_unknown(RingWriter& ring, std::uint64_t sp, std::uint64_t most) noexcept {
   const std::uint64_t end = sp + most;
   for (std::uint64_t at = sp; at < end && at >= sp;) {
@@ -62,7 +62,7 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   sample.flags = 0;
   sample.tid = thread.tid;
   sample.weight = weight;
-  sample.time_ns = std::max(last_tick_ns(), thread.start_ns);  // it is not older than its thread
+  sample.time_ns = std::max(last_tick_ns(), thread.start_ns);  // not before its thread's start
   copy_registers(context, sample);
   const std::uint64_t sp = sample.registers[kSpRegister];
   const StackBounds bounds = bounds_of(sampled.stack, context.uc_stack, sp);

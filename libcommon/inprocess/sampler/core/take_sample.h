@@ -1,5 +1,5 @@
-// A sample of the calling thread, inside of a signal handler: registers, a copy of the stack, and
-// what is counted when the ring has no room.
+// Records a sample of the calling thread in a signal handler: registers and a copy of the stack.
+// Counts the samples that do not fit in the ring.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,12 +17,12 @@ struct SampledThread {
   Thread& thread;  ///< the calling one
   std::byte* ring;
   std::uint32_t ring_bytes;   ///< a power of two
-  std::uint32_t stack_bytes;  ///< most that is copied
-  StackBounds stack;          ///< as far as they are known
+  std::uint32_t stack_bytes;  ///< maximum size of the copy
+  StackBounds stack;          ///< zeros if unknown
 };
 
-/// What a signal has interrupted, as a record that stands for `weight` periods of the timer.  Takes
-/// no lock, allocates nothing; errno may change.
+/// Records the interrupted state of the thread as a sample of `weight` periods of the timer.  Takes
+/// no lock, and allocates nothing; errno may change.
 void take_sample(const SampledThread& sampled, std::uint32_t weight,
                  const ucontext_t& context) noexcept;
 

@@ -52,7 +52,8 @@ std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) no
       request.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
   const std::uint64_t seed = last_tick_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
   pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
-  // Threads that live shorter than that are sampled in proportion to what they have used, too.
+  // The first interval is random.  So threads that live shorter than an interval are also sampled
+  // in proportion to their time.
   const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
   return start_timer({request.tid, request.clock, interval_ns, first_ns, request.cookie});
 }

@@ -1,5 +1,5 @@
-// The kernel's timers that send SIGPROF to threads, by system calls: those of the C library may be
-// hooks.
+// The kernel's timers that send SIGPROF to threads.  Uses system calls, because the C library's
+// functions may be hooks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,14 +15,14 @@
 namespace pe::inprocess {
 
 struct TimerRequest {
-  pid_t tid;  ///< of this process
+  pid_t tid;  ///< a thread of this process
   Clock clock;
   std::uint64_t period_ns;
   std::uint64_t first_ns;  ///< until the first signal; not 0
-  std::uint64_t cookie;    ///< comes with each signal, as its sigval
+  std::uint64_t cookie;    ///< each signal carries it, as its sigval
 };
 
-/// Begins to send; the timer's number, or nullopt and errno.
+/// Starts a timer.  Returns its number, or nullopt and errno.
 std::optional<int> start_timer(const TimerRequest& request) noexcept;
 
 struct PacedRequest {
@@ -31,20 +31,21 @@ struct PacedRequest {
   std::uint32_t hz;  ///< of samples; signals may come more often, see pace.h
   std::uint64_t cookie;
 };
-/// The same for samples at a rate; `pace` tells which of the signals are to be one.
+/// Starts a timer for samples at a rate.  `pace` selects the signals that become samples.
 std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept;
 void stop_timer(int timer) noexcept;
 
-/// The timer of the whole process, ITIMER_PROF; 0 ends it.  False: errno.
+/// Sets the timer of the whole process, ITIMER_PROF; 0 stops it.  False on failure; errno has the
+/// reason.
 bool set_process_timer(std::uint64_t period_ns) noexcept;
 
-/// A number below `limit` that differs from call to call, so that samples do not march in step with
-/// what a program does.  Not secret.
+/// Returns a pseudorandom number below `limit`, which depends on `seed`.  It keeps samples from
+/// following the rhythm of a program.  Not secret.
 std::uint64_t scattered(std::uint64_t seed, std::uint64_t limit) noexcept;
 
-/// CLOCK_MONOTONIC as of the last tick of the kernel's clock.  For handlers: it needs neither a
-/// system call nor the processor's time stamp counter, both of which a thread may have forbidden
-/// itself (seccomp(2), SECCOMP_SET_MODE_STRICT; PR_SET_TSC): clock_gettime(2) with CLOCK_MONOTONIC
+/// Returns CLOCK_MONOTONIC at the last tick of the kernel's clock.  For handlers: it needs neither
+/// a system call nor the processor's time stamp counter.  A thread may have forbidden itself both
+/// (seccomp(2), SECCOMP_SET_MODE_STRICT; PR_SET_TSC).  Then clock_gettime(2) with CLOCK_MONOTONIC
 /// ends it by SIGSEGV.
 std::uint64_t last_tick_ns() noexcept;
 

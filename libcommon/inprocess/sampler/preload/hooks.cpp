@@ -1,20 +1,22 @@
-// The functions of the C library that the program calls in our place of the real ones: those that
-// begin threads, and that would take SIGPROF away from us.
+// Hooks for functions of the C library: those that start threads, and those that would take SIGPROF
+// away from us.
 //
-// What a program can notice of us:
-//   - System calls are restarted (SA_RESTART), but for those that no handler lets go on: poll,
-//     select, epoll_wait, nanosleep and clock_nanosleep, sigtimedwait, futex waits with a timeout,
-//     sockets with one, semop, io_getevents (signal(7)) return EINTR, nanosleep with the time that
-//     is left.  Timers of CPU time expire while a thread runs, so that this is rare; those on the
-//     wall's clock interrupt every wait.
-//   - A program's handler of SIGPROF is called by ours, on the alternate stack if there is one.  It
-//     decides about SA_RESTART for our signals, too.
-//   - SIGPROF is left out of what sigprocmask(2) blocks and sigwait(3) and signalfd(2) wait for, if
-//     the set is meant for all signals and the program has no handler for it.
-//   - What exec(3) begins finds SIGPROF at its default, even if the program ignores it.
-// Not seen: programs that set handlers by system calls of their own (Go's runtime), threads that
-// the C library begins with all signals blocked (timer_create(2) with SIGEV_THREAD, aio(7)),
-// threads by clone(2) that have no memory of their own for variables (CLONE_SETTLS).
+// The program can notice the following:
+//   - Interrupted system calls restart (SA_RESTART), except those that never do (signal(7)).
+//     These return EINTR: poll, select, epoll_wait, nanosleep and clock_nanosleep, sigtimedwait,
+//     futex waits with a timeout, sockets with a timeout, semop, io_getevents.  nanosleep also
+//     returns the remaining time.  CPU-time timers expire while a thread runs, so interruptions
+//     are rare.  Wall-clock timers interrupt every wait.
+//   - Our handler calls the program's handler of SIGPROF, on the alternate stack if there is one.
+//     The program's action also decides about SA_RESTART for our signals.
+//   - The hooks remove SIGPROF from the sets that sigprocmask(2) blocks, and that sigwait(3) and
+//     signalfd(2) wait for.  They do so only if the set is meant for all signals and the program
+//     has no handler for SIGPROF.
+//   - A program that exec(3) starts finds the default action for SIGPROF, even if the old program
+//     ignores it.
+// The hooks miss programs that set handlers by system calls of their own (Go's runtime).  They miss
+// threads that the C library starts with all signals blocked (timer_create(2) with SIGEV_THREAD,
+// aio(7)).  They also miss threads of clone(2) without thread-local storage (CLONE_SETTLS).
 // SPDX-License-Identifier: MIT
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -33,8 +35,8 @@
 namespace pe::inprocess {
 namespace {
 
-/// What a new thread is to run, until it does.  Not from malloc(3): an allocator may begin threads
-/// itself.
+/// The function and argument of a new thread, until it runs.  Not from malloc(3), because an
+/// allocator may start threads itself.
 struct Begin {
   std::uint32_t is_taken;
   void* (*function)(void*);
@@ -53,7 +55,7 @@ Begin* take_begin() noexcept {
 
 void give_back(Begin& begin) noexcept { publish(begin.is_taken, std::uint32_t{0}); }
 
-/// The last call is a jump (at -O2), so that the thread's stack is as without us.
+/// The last call is a jump (at -O2), so that the thread's stack has no frame of ours.
 void* run_thread(void* memory) {
   auto* begin = static_cast<Begin*>(memory);
   auto* const function = begin->function;
@@ -63,7 +65,7 @@ void* run_thread(void* memory) {
   return function(argument);
 }
 
-/// Whether the program's use of a signal is kept from the kernel.
+/// Whether the hooks hide the program's use of a signal from the kernel.
 bool is_kept(int signal) noexcept {
   return signal == SIGPROF && process.is_sampling && is_own_process();
 }
@@ -123,7 +125,7 @@ PE_HOOK int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcep
   return real().pthread_sigmask(how, how == SIG_UNBLOCK ? set : without_samples(set, room), old);
 }
 
-// A program that waits for all signals is not to be woken by ours.
+// Our signals must not wake a program that waits for all signals.
 PE_HOOK int sigwait(const sigset_t* set, int* signal) {
   sigset_t room;
   return real().sigwait(without_samples(set, room), signal);
@@ -147,14 +149,14 @@ PE_HOOK int setitimer(__itimer_which_t which, const itimerval* value, itimerval*
   if (is_ours && value != nullptr && (value->it_value.tv_sec != 0 || value->it_value.tv_usec != 0))
     stop_process("is not sampled any more: it uses ITIMER_PROF itself");
   else if (is_ours)
-    return 0;  // it ends a timer that it does not have
+    return 0;  // the program stops a timer that it does not have
   return real().setitimer(which, value, old);
 }
 
 namespace {
 
-/// The dynamic linker calls this before all other libraries' (-z initfirst), so that what those do
-/// is sampled.
+/// The dynamic linker calls this before the constructors of all other libraries (-z initfirst), so
+/// that those are sampled.
 [[gnu::constructor]] void start_sampling(int /*argc*/, char** /*argv*/,
                                          char** environment) noexcept {
   set_real_sigaction(real().sigaction, real().libc_sigaction);

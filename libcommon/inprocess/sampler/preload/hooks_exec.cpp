@@ -1,6 +1,6 @@
-// Programs that are begun by exec(3) inherit the process's timer (setitimer(2)), but not our
-// handler: its first signal would kill them.  So it is stopped before.  The timers of threads end
-// by themselves, and children of posix_spawn(3) inherit none.
+// A program that exec(3) starts inherits the process's timer (setitimer(2)), but not our handler.
+// The timer's first signal would kill it, so we stop the timer before.  The timers of threads end
+// by themselves, and children of posix_spawn(3) inherit no timers.
 // SPDX-License-Identifier: MIT
 #include <cstdint>
 

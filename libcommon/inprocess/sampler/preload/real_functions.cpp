@@ -13,7 +13,7 @@ constinit RealFunctions functions{};
 }  // namespace
 
 const RealFunctions& real() noexcept {
-  // Two threads that come first find the same.
+  // Two threads that are both first find the same functions.
   if (load_published(functions.is_ready))
     return functions;
   find_behind("pthread_create", functions.pthread_create);

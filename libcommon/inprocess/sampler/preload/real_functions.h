@@ -1,4 +1,4 @@
-// The functions of the C library behind our hooks: the next definitions in the search order.
+// The functions of the C library that our hooks replace: the next definitions in the search order.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,13 +21,13 @@ struct RealFunctions {
   int (*sigtimedwait)(const sigset_t*, siginfo_t*, const timespec*);
   int (*signalfd)(int, const sigset_t*, int);
   int (*setitimer)(__itimer_which_t, const itimerval*, itimerval*);
-  /// These are the C library's own, also where a sanitizer wraps them.
+  /// The C library's own functions, even if a sanitizer wraps them.
   int (*libc_sigaction)(int, const struct sigaction*, struct sigaction*);
   int (*libc_clock_gettime)(clockid_t, timespec*);
   bool is_ready;
 };
 
-/// Found when they are first asked for.
+/// Returns the functions.  The first call finds them.
 const RealFunctions& real() noexcept;
 
 }  // namespace pe::inprocess
