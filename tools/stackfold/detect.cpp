@@ -12,7 +12,7 @@
 namespace pe::fold {
 namespace {
 
-// Comments of `perf script --header` come first; they take about 10 KiB on a large machine.
+// `perf script --header` prints its comments first: about 10 KiB on a large machine.
 constexpr std::size_t kLookBytes = 64UL * 1024;
 
 /// RFC 8878, section 3.1.1.
@@ -21,7 +21,7 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 }  // namespace
 
 const Format& detect(Input& input) {
-  // A stream is told by its first bytes: its reader must not wait for the rest of the head.
+  // The first bytes identify a stream: its reader must not wait for the rest of the head.
   const Bytes start = input.peek(sizeof(std::uint64_t));
   const auto text = [](Bytes bytes) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -32,13 +32,13 @@ const Format& detect(Input& input) {
     throw Error(input.name() + ": compressed by zstd: put zstd -dc in front");
   std::string_view head = text(input.peek(kLookBytes));
   if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
-    head = head.substr(0, end + 1);  // the last line is not whole
+    head = head.substr(0, end + 1);  // the last line is incomplete
   const auto format = std::find_if(formats().begin(), formats().end(),
                                    [head](const Format& known) { return known.looks_like(head); });
   if (format != formats().end())
     return *format;
   if (head.size() == kLookBytes && head.find('\n') == head.npos)
-    return folded_format();  // a stack may be as long; its reader reports a line that is none
+    return folded_format();  // a stack may be this long; its reader reports malformed lines
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
   throw Error(fmt::format("{}: unknown format; first line: {} (see --from)", input.name(),
                           pe::quoted(head.substr(0, head.find_first_of("\r\n")))));

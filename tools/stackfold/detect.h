@@ -1,4 +1,4 @@
-// Telling what an input is by its first lines.
+// Detects the format of an input from its first lines.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace pe::fold {
 
-/// Looks without reading.  Throws Error if no format fits.
+/// Peeks at the input and consumes nothing.  Throws Error if no format fits.
 const Format& detect(Input& input);
 
 }  // namespace pe::fold

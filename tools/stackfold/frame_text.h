@@ -1,4 +1,4 @@
-// How a frame is written in folded text.
+// Writes frames in the form of folded text.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,33 +10,33 @@
 
 namespace pe::fold {
 
-/// A name made fit for a folded line (folded(5)): ';' becomes ':', control
-/// characters '?', blanks at its end go, and an empty one is "[unknown]".  Half-mangled Rust names
-/// are demangled.
+/// Returns a name that is valid in a folded line (folded(5)): ';' becomes ':', and a control
+/// character '?'.  Drops trailing blanks and demangles half-mangled Rust symbols.  An empty name
+/// becomes "[unknown]".
 std::string clean_name(std::string_view name);
 
-/// The cleaned name with the suffix of its kind; `flags` as in stream::SymbolFlags.
+/// Returns the cleaned name with the suffix of its kind; `flags` as in stream::SymbolFlags.
 std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& marks);
 
-/// What --modules puts before a name, as DTrace has it: "libc.so.6`", "[kernel]`", "[jit]`";
-/// nothing where `module` is a path of no file and no word in brackets.
+/// Returns the prefix that --modules adds to a name, as DTrace writes it: "libc.so.6`",
+/// "[kernel]`", "[jit]`".  Empty if `module` is neither the path of a file nor a word in brackets.
 std::string module_text(std::string_view module, bool is_jit);
 
-/// What is added for the line of a source: ":sort.c:71".
+/// Returns the suffix for a source line: ":sort.c:71".
 std::string source_text(std::string_view file, std::uint32_t line);
 
-/// A guess without the file's own word: "libc.so.6", "plugin.so".
+/// Guesses from the file name alone: "libc.so.6", "plugin.so".
 bool looks_like_library(std::string_view path);
-/// Is a file with this path, or what stands for one, "[kernel.kallsyms]", of the kernel?
+/// Does this path, or a word like "[kernel.kallsyms]", name a part of the kernel?
 bool is_kernel_module(std::string_view module);
-/// What that makes of a frame's flags, as in stream::SymbolFlags.
+/// Returns the flags of a frame in this module, as in stream::SymbolFlags.
 std::uint32_t module_flags(std::string_view module);
 
-/// A function without a name: "libc.so.6+0x1f"; "[unknown]" without a module.
+/// Returns the text of a frame without a symbol: "libc.so.6+0x1f"; "[unknown]" without a module.
 std::string unnamed_text(std::string_view module, std::uint64_t file_offset);
 
-/// "comm", "comm-PID" or "comm-PID/TID"; blanks in comm become '_', as stackcollapse-perf.pl has
-/// it.
+/// Returns "comm", "comm-PID" or "comm-PID/TID".  Blanks in comm become '_', as in
+/// stackcollapse-perf.pl.
 std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t tid, RootName root);
 
 }  // namespace pe::fold

@@ -89,7 +89,7 @@ std::string Locations::named(const stream::SymbolRecord& symbol) const {
   return text;
 }
 
-/// A frame of which only the place is known, "libc.so.6+0x1f", the way it was asked for.
+/// Returns the text of a frame without a symbol, "libc.so.6+0x1f", in the form of --unnamed.
 std::string Locations::unnamed(std::string_view place, std::string_view module,
                                std::uint32_t flags) const {
   std::string text;
@@ -100,7 +100,7 @@ std::string Locations::unnamed(std::string_view place, std::string_view module,
   else if (unnamed_ == UnnamedText::kModule && module.starts_with('/') &&
            !module.starts_with("//") && (flags & stream::kSymbolJit) == 0)
     text = fmt::format("[{}]", file_name(module));
-  return frame_text(text, flags, marks_);  // "[unknown]" where that is empty
+  return frame_text(text, flags, marks_);  // "[unknown]" if `text` is empty
 }
 
 FrameId Locations::make_up(std::uint32_t pid, const stream::CallChainEntry& entry,

@@ -1,7 +1,7 @@
-// Which frames stand at the addresses of a stream.
+// Maps the addresses of a stream to frames.
 //
-// A sample's addresses become numbers of frames at once, because what an
-// address means can change later (exec, dlclose, a JIT).
+// The reader converts a sample's addresses to frame numbers at once, because the meaning of an
+// address can change later (exec, dlclose, a JIT).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,7 +21,7 @@ namespace pe::fold {
 
 using folded::FrameId;
 
-/// What stands at the addresses of each process.
+/// The frames at the addresses of each process.
 class Locations {
  public:
   /// `texts` must outlive this.
@@ -35,32 +35,33 @@ class Locations {
         unknown_(texts.intern("[unknown]")) {}
 
   void add_symbol(const stream::SymbolRecord& symbol);
-  /// Returns how many of its symbols were never defined.
+  /// Returns the number of its symbols that were never defined.
   std::size_t add_location(const stream::LocationRecord& location);
 
-  /// The frames at an address, innermost first; where no LOCATION told, one
-  /// made of the module and the offset in it.  The view dies with the next call.
+  /// Returns the frames at an address, innermost first.  If no LOCATION record has the address,
+  /// makes up one frame from the module and the offset in it.  The next call invalidates the view.
   std::span<const FrameId> find(std::uint32_t pid, const stream::CallChainEntry& entry,
                                 const stream::ProcessTable& processes);
-  /// The frame of the thread's name.
+  /// Returns the frame with the thread's name.
   FrameId root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
-  /// A thread may be called otherwise from now on.
+  /// Threads may have new names from now on.
   void forget_roots() { roots_.clear(); }
-  /// A frame that stands for no code.
+  /// Returns a frame that represents no code.
   FrameId word(std::string_view text) { return texts_.intern(text); }
   [[nodiscard]] FrameId unknown() const noexcept { return unknown_; }
 
-  /// Was a frame made of a module and an offset, because no name was there?
+  /// Was a frame made up from a module and an offset, because it had no symbol?
   [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
-  /// Did a symbol tell a source line?
+  /// Did a symbol have a source line?
   [[nodiscard]] bool has_lines() const noexcept { return has_lines_; }
-  /// Frames made from mappings in [start, end) of `pid` hold no longer.
+  /// Drops the frames made up from mappings in [start, end) of `pid`.
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
  private:
-  /// Eight bytes, so that the addresses of a large program fit a cache.
+  /// Has eight bytes, so that the addresses of a large program fit into a cache.
   struct Place {
-    std::uint32_t first = 0;  ///< the frame if there is one, else where they begin in pool_
+    std::uint32_t first =
+        0;  ///< the frame if there is only one, else the index of the first in pool_
     std::uint32_t count : 31 = 0;
     std::uint32_t is_made_up : 1 = 0U;
   };
@@ -85,10 +86,10 @@ class Locations {
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<ByAddress>> processes_;
   std::uint32_t last_pid_ = 0;
   ByAddress* last_process_ =
-      nullptr;  ///< of last_pid_: most frames are of the same process as the one before
+      nullptr;  ///< of last_pid_: most frames are in the same process as the previous one
   bool has_made_up_ = false;
   bool has_lines_ = false;
-  std::vector<FrameId> pool_;  ///< the frames of places that have several
+  std::vector<FrameId> pool_;  ///< the frames of places with several frames
 };
 
 }  // namespace pe::fold

@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 constexpr std::string_view kOperator = "operator";
 
-/// Behind "operator" at `at`: the end of its symbol ("()", "<<", "->*"); `at` if it is another
-/// word.
+/// Returns the end of the operator ("()", "<<", "->*") whose word "operator" starts at `at`.
+/// Returns `at` if another word is there.
 std::size_t end_of_operator(std::string_view text, std::size_t at) {
   if (!text.substr(at).starts_with(kOperator) || (at > 0 && is_word(text[at - 1])))
     return at;
@@ -30,12 +30,13 @@ std::size_t end_of_operator(std::string_view text, std::size_t at) {
 bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
 bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
 
-/// Finds the ends of groups in brackets.  Each bracket that never closes costs a look at all of
-/// the text behind it; a made-up name may hold nothing else, so after a few no more are sought.
+/// Finds the ends of groups in brackets.  Each bracket that never closes costs a scan of all the
+/// text after it.  An untrusted name may hold nothing but such brackets, so end() gives up after
+/// 16 of them.
 class Groups {
  public:
   explicit Groups(std::string_view text) : text_(text) {}
-  /// The place behind the bracket that closes the one at `at`; nullopt if none does.
+  /// Returns the position after the bracket that closes the one at `at`; nullopt if none does.
   std::optional<std::size_t> end(std::size_t at) {
     constexpr int kMostOpen = 16;
     if (left_open_ >= kMostOpen)
@@ -71,8 +72,8 @@ std::optional<std::size_t> Groups::find_end(std::size_t at) const {
   return std::nullopt;
 }
 
-/// Drops each list of parameters outside of other brackets, and what qualifies the function behind
-/// the last.
+/// Drops each list of parameters outside of other brackets, and the qualifiers after it
+/// (" const", " &", " noexcept").
 std::string without_parameters(std::string_view text) {
   std::string kept;
   Groups groups(text);

@@ -17,7 +17,7 @@ void say_of_merge(Io& io, const std::string& what) {
   io.err.write(fmt::format("stackfold: {}\n", printable(what)));
 }
 
-/// False if an input was cut, or is no folded text at all.
+/// Reports problems in the inputs.  False if an input was cut, or has only malformed lines.
 bool tell_inputs(const folded::SortedMerge& merge, Io& io) {
   bool is_whole = true;
   merge.visit_inputs([&](const folded::FoldedReader& input, bool is_any) {

@@ -9,8 +9,9 @@
 
 namespace pe::fold {
 
-/// Writes folded text that is sorted, and says what was wrong with it; with `with_stats` also how
-/// much it was.  False if it was not all in order, an input was cut, or one is no folded text.
+/// Merges sorted folded text, writes the result, and reports problems in the inputs; with
+/// `with_stats` also their size.  False if lines were out of order, an input was cut, or an input
+/// is not folded text.
 bool merge_sorted(std::vector<Input> inputs, bool with_stats, Io& io);
 
 }  // namespace pe::fold

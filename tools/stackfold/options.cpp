@@ -40,7 +40,7 @@ const exports::Form* read_form(const std::string& name) {
   throw UsageError(fmt::format("--to: not one of {}: '{}'", exports::form_names(), name));
 }
 
-/// What shapes folded text is nothing to a form that has a field for it.
+/// Refuses options that shape folded text: profiles have fields for the same data.
 void refuse_with_to(const CommandLine& line) {
   for (const char* option : {"compat", "all-events", "pid", "tid", "weight", "unnamed"})
     if (line.has(option))
@@ -93,7 +93,8 @@ void add_options(po::options_description& options) {
 
 namespace {
 
-/// Is it --merge-sorted?  That reads lines and writes them: there is nothing to choose.
+/// Returns true for --merge-sorted, which only copies and adds up lines.  Throws UsageError if
+/// another option comes with it.
 bool read_merge_options(const CommandLine& line, Options& options) {
   options.merges_sorted = line.has("merge-sorted");
   options.with_stats = line.has("stats");
@@ -150,7 +151,7 @@ Options read_options(const CommandLine& line) {
     options.root = RootName::kCommPidTid;
   options.event = read_event(line);
   if (options.is_perl && options.event == "")
-    options.event.reset();  // as the perl has it
+    options.event.reset();  // as in stackcollapse-perf.pl
   if (const auto* range = line.text("time"))
     options.time = parse_time_range(*range);
   options.only_running = line.has("running");

@@ -1,4 +1,4 @@
-// stackfold's options: as typed, then checked.
+// Declares stackfold's options, and reads and checks them.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,12 +12,12 @@
 namespace pe::fold {
 
 enum class Weight {
-  kByUnit,   ///< the period where the event has a unit, else 1
+  kByUnit,   ///< in a stream: the period of events in ns, bytes or allocations, else 1
   kSamples,  ///< 1
   kPeriod,   ///< the period
 };
 
-/// Which suffixes frames get.
+/// The suffixes that frames get.
 struct Marks {
   bool kernel = false;   ///< _[k]
   bool jit = false;      ///< _[j]
@@ -25,14 +25,14 @@ struct Marks {
   bool library = false;  ///< _[l]
 };
 
-/// How a frame without a name is called.
+/// The text of a frame without a symbol.
 enum class UnnamedText {
   kPlace,    ///< "libc.so.6+0x1f"
   kModule,   ///< "[libc.so.6]"
   kUnknown,  ///< "[unknown]"
 };
 
-/// How the frame at the root is called.
+/// The text of the root frame.
 enum class RootName { kComm, kCommPid, kCommPidTid };
 
 struct Format;
@@ -41,27 +41,27 @@ struct Form;
 }
 
 struct Options {
-  const Format* from = nullptr;       ///< nullptr: its content tells what the input is
+  const Format* from = nullptr;       ///< nullptr: stackfold detects the format
   const exports::Form* to = nullptr;  ///< nullptr: folded text
-  bool merges_sorted = false;         ///< --merge-sorted: nothing but --stats counts then
-  bool with_stats = false;            ///< --stats: tell how much was merged
+  bool merges_sorted = false;         ///< --merge-sorted: no other option but --stats applies
+  bool with_stats = false;            ///< --stats: report how much was merged
   bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
   bool with_addresses = false;  ///< "[unknown <pc>]"
-  bool with_inlined = false;    ///< frames for what DWARF says was inlined
-  bool with_context = false;    ///< file and line behind those
+  bool with_inlined = false;    ///< --inline: frames for functions that DWARF lists as inlined
+  bool with_context = false;    ///< adds file and line to the names of those
   bool with_modules = false;    ///< "libc.so.6`read"
-  bool with_source = false;     ///< perf script prints a source line behind each frame
-  bool all_events = false;      ///< every event, its name as root frame
+  bool with_source = false;     ///< --srcline: adds source lines to names
+  bool all_events = false;      ///< folds every event, with its name as root frame
   Marks marks;
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
-  std::optional<std::string> event;  ///< nullopt: the first one that a sample is of
+  std::optional<std::string> event;  ///< nullopt: the reader chooses one
   std::optional<TimeRange> time;     ///< nullopt: any
-  bool only_running = false;         ///< leave out stacks that wait, where the text marks none
-  bool is_recursive = false;         ///< frames that call themselves become one
+  bool only_running = false;  ///< leave out stacks that wait, where the text does not mark them
+  bool is_recursive = false;  ///< a function that calls itself becomes one frame
   std::vector<std::string> include;  ///< keep stacks with a frame that matches one of these
-  std::vector<std::string> exclude;  ///< and drop those
+  std::vector<std::string> exclude;  ///< ... and drop stacks with a frame that matches one of these
 };
 
 void add_options(boost::program_options::options_description& options);

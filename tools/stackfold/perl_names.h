@@ -1,4 +1,4 @@
-// The scripts that stackfold stands in for.
+// The Perl scripts that stackfold replaces.
 // SPDX-License-Identifier: MIT
 #pragma once
 

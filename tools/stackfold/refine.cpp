@@ -16,7 +16,7 @@ LeftOut Refiner::apply(const folded::FoldedCounts& from, folded::FoldedCounts& t
   std::vector<folded::FrameId> kept;
   const folded::FrameTable& table = to.frames();
   from.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
-    (void)left_out.of.add(count);  // at most Count::max(), which the output says as well
+    (void)left_out.of.add(count);  // saturates at Count::max(), as the output does
     if ((!include_.is_empty() && !include_.matches_any(frames, table)) ||
         exclude_.matches_any(frames, table)) {
       ++left_out.stacks;

@@ -1,7 +1,7 @@
-// What --recursive, --include and --exclude make of the folded stacks, whatever they came from.
+// Applies --recursive, --include and --exclude to the folded stacks of any input.
 //
-// It looks at each distinct stack once, when all is read, so a sample costs nothing more;
-// stacks that are left out have been kept in memory until then.
+// It checks each distinct stack once, after all input is read, so a sample costs nothing extra.
+// Until that point, excluded stacks stay in memory.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,21 +15,21 @@ namespace pe::fold {
 
 /// The stacks that were left out, for the closing line.
 struct LeftOut {
-  std::uint64_t stacks = 0;  ///< different ones
+  std::uint64_t stacks = 0;  ///< number of distinct stacks
   folded::Count count;
-  folded::Count of;  ///< the count of all
+  folded::Count of;  ///< the total count of all stacks
 };
 
 class Refiner {
  public:
-  /// Throws UsageError if an expression is none.
+  /// Throws UsageError if a regular expression is invalid.
   explicit Refiner(const Options& options);
 
   /// Would apply() change nothing?
   [[nodiscard]] bool is_idle() const noexcept {
     return !is_recursive_ && include_.is_empty() && exclude_.is_empty();
   }
-  /// Adds to `to` what is left of `from`, which has the same frame table.
+  /// Adds the stacks of `from` that are kept to `to`, which has the same frame table.
   LeftOut apply(const folded::FoldedCounts& from, folded::FoldedCounts& to);
 
  private:

@@ -1,4 +1,4 @@
-// Which samples of an input are folded, and how many are not.
+// Chooses the samples of an input to fold, and counts the others.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,18 +11,18 @@
 
 namespace pe::fold {
 
-/// Counts what it leaves out, for the closing line.
+/// Counts the samples that it leaves out, for the closing line.
 struct SampleChoice {
-  std::uint64_t other_events = 0;  ///< samples of events that were not asked for
+  std::uint64_t other_events = 0;  ///< samples of events that were not requested
   std::uint64_t outside_time = 0;  ///< samples that --time leaves out
-  std::uint64_t without_time = 0;  ///< those of which it is not known
-  std::string folded_event;        ///< the event that is folded, where samples name theirs
+  std::uint64_t without_time = 0;  ///< samples without a time, if --time is given
+  std::string folded_event;        ///< the event to fold, if samples name their event
 
-  /// Samples of different events do not add up to anything: one event is folded, the one asked
-  /// for or, where folded_event is empty yet, the first met; with --all-events all are.
+  /// The sum of samples of different events means nothing, so only folded_event is accepted.  If
+  /// that is still empty, it becomes `event`.  With --all-events, every event is accepted.
   bool takes_event(const Options& options, std::string_view event);
 
-  /// Is a sample of that time, in microseconds (nullopt: it has none), within --time?
+  /// Is a sample's time, in microseconds (nullopt: it has none), within --time?
   bool takes_time(const Options& options, std::optional<std::uint64_t> time_us);
 };
 

@@ -28,7 +28,7 @@
 namespace pe {
 namespace {
 
-/// Names of events, too, are what the input says.
+/// Messages quote names of events, which are untrusted input.
 void say(Io& io, const std::string& what) { io.err.write("stackfold: " + printable(what) + "\n"); }
 
 std::string other_events(std::uint64_t samples, const std::string& folded_event) {
@@ -40,7 +40,7 @@ void add_to(std::string& list, const std::string& more) {
   list += (list.empty() ? "" : ", ") + more;
 }
 
-/// Samples that options leave out.
+/// Describes the samples that options leave out.
 template <typename Report>
 void add_left_out(std::string& text, const Report& report) {
   if (report.other_events > 0)
@@ -51,7 +51,7 @@ void add_left_out(std::string& text, const Report& report) {
     add_to(text, plural(report.without_time, "sample") + " without a time left out");
 }
 
-/// What is missing from the output, in one line; empty if nothing is.
+/// Describes in one line what the output lacks; empty if it lacks nothing.
 std::string losses(const fold::StreamReport& report) {
   std::string text = stream::describe_losses(report.counts);
   if (report.undefined_symbols > 0)
@@ -60,7 +60,7 @@ std::string losses(const fold::StreamReport& report) {
   return text;
 }
 
-/// false if the input was damaged, or has no event of the name asked for.
+/// Reports the result.  False if the input was damaged, or lacks the requested event.
 bool tell(const fold::StreamReport& report, const Input& input, const fold::Options& options,
           Io& io) {
   if (options.event && std::find(report.events.begin(), report.events.end(), *options.event) ==
@@ -83,14 +83,14 @@ bool tell(const fold::StreamReport& report, const Input& input, const fold::Opti
   return report.damage.empty();
 }
 
-/// Folded text, or a profile to be exported, of which streams say more than that.
+/// The stacks read so far: folded counts, and for exported streams a more detailed profile.
 struct Taken {
   folded::FoldedCounts& counts;
   fold::exports::Profile& profile;
-  std::string first_event = {};  ///< of the first stream: what viewers show at first
+  std::string first_event = {};  ///< of the first stream: viewers show it first
 };
 
-/// false if the input was damaged; what could be read is in `taken`.
+/// Reads a stream into `taken`.  False if the input was damaged; `taken` has the readable part.
 bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& io) {
   const fold::StreamReport report =
       options.to == nullptr
@@ -101,8 +101,8 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
   return tell(report, input, options, io);
 }
 
-/// false if nothing in the inputs was of the format.  Several are one text, which messages call by
-/// the first one's name.
+/// Folds text.  False if it was damaged, or has no stack in the format or of the requested event.
+/// Several inputs are one text; messages have the name of the first.
 bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold::Format& format,
                folded::FoldedCounts& counts, Io& io) {
   Input& input = inputs.front();
@@ -133,11 +133,11 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
   const bool is_told = report.ignored_lines > 0 || !report.damage.empty();
   if (!is_any && !is_empty && !is_told && report.left_out.empty())
     say(io, fmt::format("{}: no stack of {} is in it", input.name(), format.name));
-  // stackcollapse-perf.pl takes any text, and finds no sample in most.
+  // stackcollapse-perf.pl accepts any text, even without a sample.
   return report.damage.empty() && (is_any || is_empty || options.is_perl);
 }
 
-/// false if nothing in the input was of the format.
+/// Reads folded text.  False if all lines are malformed.
 bool fold_folded(Input input, folded::FoldedCounts& counts, Io& io) {
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
@@ -150,7 +150,7 @@ bool fold_folded(Input input, folded::FoldedCounts& counts, Io& io) {
   return is_any || reader.malformed().count == 0;
 }
 
-/// The first of these options that was given; empty: none.
+/// Returns the first of these options that was given; empty if none was.
 std::string_view first_given(
     std::initializer_list<std::pair<bool, std::string_view>> options) noexcept {
   for (const auto& [is_given, name] : options)
@@ -159,7 +159,7 @@ std::string_view first_given(
   return {};
 }
 
-/// Throws Error if an option asks for what a sample stream does not have.
+/// Throws Error if an option needs data that a sample stream does not have.
 void refuse_stream_options(const fold::Options& options, const std::string& input) {
   if (options.with_inlined)
     throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
@@ -171,7 +171,7 @@ void refuse_stream_options(const fold::Options& options, const std::string& inpu
                             option));
 }
 
-/// Throws Error if an option asks for what the format does not have.
+/// Throws Error if an option needs data that the format does not have.
 void refuse_options(const fold::Options& options, const fold::Format& format,
                     const std::string& input) {
   if (options.time && !format.has.times)
@@ -181,7 +181,7 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (options.only_running && !format.has.waits)
     throw Error(input + ": --running: only for the text of macOS sample");
   if (&format == &fold::stream_format())
-    return refuse_stream_options(options, input);  // what pe-symbolize --lines has told
+    return refuse_stream_options(options, input);  // it has the lines of pe-symbolize --lines
   const std::string_view option =
       first_given({{options.with_inlined, "inline"}, {options.with_source, "srcline"}});
   if (!format.has.frame_lines && !option.empty())
@@ -194,14 +194,14 @@ const fold::Format& format_of(Input& input, const fold::Options& options) {
   return options.from != nullptr ? *options.from : fold::detect(input);
 }
 
-/// How many of the inputs to read at once.
+/// Returns the number of inputs to read as one text.
 std::size_t read_at_once(std::span<Input> inputs, const fold::Options& options) {
   const bool are_one_text =
       options.is_perl && format_of(inputs.front(), options).fold_as_perl != nullptr;
   return are_one_text ? inputs.size() : 1;
 }
 
-/// false if the input was damaged, or nothing of any known form.  Several are of one format.
+/// Reads inputs, which all have the same format.  False if they are damaged or have no valid data.
 bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& taken, Io& io) {
   Input& input = inputs.front();
   const fold::Format& format = format_of(input, options);
@@ -213,7 +213,8 @@ bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& t
   return fold_folded(std::move(input), taken.counts, io);
 }
 
-/// What the options that choose stacks leave of `counts`, in `refined`.
+/// Adds to `refined` the stacks of `counts` that --include and --exclude keep, and reports the
+/// others.
 void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
             folded::FoldedCounts& refined, Io& io) {
   const fold::LeftOut left_out = refiner.apply(counts, refined);
@@ -261,7 +262,7 @@ int work(const CommandLine& line, Io& io) {
   fold::exports::Profile profile;
   Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;
-  // All are opened first: one that is missing must not cost what others hold.
+  // Opens all inputs first: a missing file must not waste the work on the others.
   std::vector<Input> inputs;
   inputs.reserve(line.operands.size());
   for (const std::string& path : line.operands)

@@ -1,4 +1,4 @@
-// stackfold: any stacks to folded text.
+// stackfold: converts stacks in any known format to folded text.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@ namespace pe {
 
 extern const Tool kStackfold;
 
-/// The whole tool, in this process.
+/// Runs the whole tool in this process.
 int stackfold_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -28,12 +28,13 @@ void StreamFolder::take(const Stacks::Taken& taken) {
   if (options_.all_events)
     stack.push_back(locations_.word(clean_name(taken.event.name)));
   std::reverse(stack.begin(), stack.end());  // now root first
-  // As in chain graphs: behind "--", upside down, so that the two meet at what they have in common.
+  // As in chain graphs, the waker's stack follows "--" upside down, so that both leaves meet at
+  // "--".
   if (!taken.waker.empty()) {
     stack.push_back(locations_.word("--"));
     stack.insert(stack.end(), taken.waker.begin(), taken.waker.end());
   }
-  // Time is added up in nanoseconds and printed in microseconds, as offcputime does.
+  // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
   const bool is_time = taken.event.unit == "ns" && options_.weight == Weight::kByUnit;
   (is_time ? in_ns_ : counts_).add(stack, {.whole = weight_of(taken)});
 }

@@ -1,4 +1,4 @@
-// A sample stream to folded stacks.
+// Converts a sample stream to folded stacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,7 +13,8 @@ namespace pe::fold {
 
 class StreamFolder {
  public:
-  /// `input` and `counts` must outlive this.  Throws Error if the input is no sample stream.
+  /// `input` and `counts` must outlive this.  Throws Error if the input is not a sample
+  /// stream.
   StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts);
 
   /// Reads to the end and adds every stack to the counts.
@@ -27,7 +28,7 @@ class StreamFolder {
 
   Options options_;
   folded::FoldedCounts& counts_;
-  folded::FoldedCounts in_ns_;  ///< of an event in nanoseconds, which are counted in microseconds
+  folded::FoldedCounts in_ns_;  ///< sums in nanoseconds; the output has microseconds
   Locations locations_;
   Stacks stacks_;
 };

@@ -1,8 +1,8 @@
-// The stacks of a sample stream, one sample after the other.
+// Reads the stacks of a sample stream, one sample after the other.
 //
-// What stands at an address is a number that `Places` gives: folded text wants a frame's text, an
-// export what is known of the place.  All that both have in common is here: which samples are
-// taken, what they weigh, who ended a wait.
+// `Places` gives each address a number: of a frame's text for folded text, or of a place in the
+// code for an export.  This file has the code that both share: it chooses samples, decides which
+// events weigh by period, and finds the thread that ended a wait.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,51 +23,53 @@
 
 namespace pe::fold {
 
-/// What became of a stream, for the closing line.
+/// The result of reading a stream, for the closing line.
 struct StreamReport : SampleChoice {
   stream::Counts counts;
-  std::uint64_t undefined_symbols = 0;  ///< frames whose LOCATION names no SYMBOL
-  std::vector<std::string> events;      ///< all that the stream declares
-  bool is_nameless = false;             ///< addresses, but not one name for them
-  bool is_lineless = false;             ///< names, but not one source line for them
-  std::string damage;                   ///< empty, or how the input ended badly
+  std::uint64_t undefined_symbols = 0;  ///< symbols that LOCATIONs lack, and malformed records
+  std::vector<std::string> events;      ///< all events that the stream declares
+  bool is_nameless = false;             ///< the stream has addresses but no symbol
+  bool is_lineless = false;             ///< the stream has symbols but no source line
+  std::string damage;                   ///< why the input ended early; empty if it did not
 };
 
-/// Does the stream's recorder say by the event's unit that a period is a weight?  Only our own do:
-/// perf declares one ("msec") for its clock events, whose period is just the distance between
-/// samples.
+/// Does the event's unit show that a period is a weight?  Only this project's recorders declare
+/// such units.  perf declares "msec" for its clock events, whose period is only the distance
+/// between samples.
 inline bool is_weighed_by_period(const stream::Event& event) {
   return event.unit == "ns" || event.unit == "bytes" || event.unit == "allocations";
 }
 
-/// `Places` has numbers for what stands at addresses (Locations is one):
+/// `Places` gives numbers to the code at addresses (Locations is one):
 ///   void add_symbol(const stream::SymbolRecord&);
-///   std::size_t add_location(const stream::LocationRecord&);        how many symbols are undefined
-///   std::span<const std::uint32_t> find(pid, const stream::CallChainEntry&, const
+///   std::size_t add_location(const stream::LocationRecord&);        the number of undefined
+///   symbols std::span<const std::uint32_t> find(pid, const stream::CallChainEntry&, const
 ///                                       stream::ProcessTable&);     innermost first
 ///   void forget_made_up(pid, start, end);
-///   std::uint32_t word(std::string_view);   a frame that stands for no code, "--"
-///   std::uint32_t unknown() const;          the frame of which nothing is known
+///   std::uint32_t word(std::string_view);   a frame that represents no code, "--"
+///   std::uint32_t unknown() const;          the frame of an unknown place
 ///   std::uint32_t root(pid, tid, const stream::ProcessTable&);      a thread's name
-///   void forget_roots();                    a thread may be called otherwise from now on
+///   void forget_roots();                    threads may have new names from now on
 ///   bool has_made_up() const;  bool has_lines() const;
 template <typename Places>
 class StreamStacks {
  public:
-  /// A sample that is to be taken.  Views die with the next call.
+  /// A sample that was chosen.  The next call invalidates the views.
   struct Taken {
     const stream::Sample& sample;
     const stream::Event& event;
-    std::vector<std::uint32_t>& leaf_first;  ///< its frames, which the taker may change
-    /// Of who ended the wait, leaf first, its thread's root last; empty if that is not known.
+    std::vector<std::uint32_t>& leaf_first;  ///< its frames, which the callee may change
+    /// The stack of the thread that ended the wait: leaf first, the thread's name last.  Empty if
+    /// unknown.
     std::span<const std::uint32_t> waker;
   };
 
-  /// `input` and `places` must outlive this.  Throws Error if the input is no sample stream.
+  /// `input` and `places` must outlive this.  Throws Error if the input is not a sample
+  /// stream.
   StreamStacks(Input& input, Options options, Places& places)
       : options_(std::move(options)), session_(input), places_(places) {}
 
-  /// Reads to the end; `take(Taken)` gets every sample of an event and time that was asked for.
+  /// Reads to the end; calls `take(Taken)` for every sample of a requested event and time.
   template <typename Take>
   StreamReport read(Take&& take) {
     while (const auto record = session_.next())
@@ -124,7 +126,7 @@ class StreamStacks {
       return std::nullopt;
     }
     if (!is_chosen(sample, event)) {
-      waker_.clear();  // was this one's
+      waker_.clear();  // it belonged to this sample
       return std::nullopt;
     }
     if (waker_time_ns_ != sample.time_ns)
@@ -138,7 +140,7 @@ class StreamStacks {
     return Taken{sample, event, leaf_first_, current_waker_};
   }
 
-  /// Who ended the wait that comes next.
+  /// Keeps the stack of the thread that ended the next sample's wait.
   void keep_waker(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
     leaf_first_.clear();
@@ -151,13 +153,13 @@ class StreamStacks {
     waker_time_ns_ = sample.time_ns;
   }
 
-  /// Appends the frames of the sample at hand.
+  /// Appends the frames of the current sample.
   void add_frames(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
     stream::for_each_frame(sample, misc, [&](const stream::CallChainEntry& entry) {
       const auto frames = places_.find(sample.pid, entry, session_.processes());
-      // Code without frame pointers leads the kernel through data: towers of nothing, of which one
-      // says enough.
+      // Where code has no frame pointers, the kernel follows data and records long runs of unknown
+      // addresses.  One frame represents the whole run.
       if (frames.size() == 1 && frames[0] == places_.unknown() && !leaf_first_.empty() &&
           leaf_first_.back() == places_.unknown())
         return;
@@ -166,16 +168,17 @@ class StreamStacks {
   }
 
   bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
-    if (report_.folded_event.empty())  // the first declared, not the first that happened
+    if (report_.folded_event.empty())  // the first declared event, not the first sampled
       report_.folded_event = options_.event.value_or(first_event());
     const auto time_us =
         sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
-    const bool takes_all = options_.to != nullptr && !options_.event;  // each is kept apart
+    const bool takes_all =
+        options_.to != nullptr && !options_.event;  // an export keeps events apart
     return (takes_all || report_.takes_event(options_, event.name)) &&
            report_.takes_time(options_, time_us);
   }
 
-  /// The stream's first event, but for the "dummy" by which perf follows mappings.
+  /// Returns the stream's first event, except the "dummy" with which perf records mappings.
   [[nodiscard]] std::string first_event() const {
     const auto& events = session_.events().all();
     const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
@@ -188,10 +191,10 @@ class StreamStacks {
   stream::Session session_;
   Places& places_;
   bool has_names_ = false;                 ///< a SYMBOL was read
-  std::vector<std::uint32_t> leaf_first_;  ///< of the sample at hand
-  std::vector<std::uint32_t> waker_;       ///< likewise, of who woke the next sample's thread
+  std::vector<std::uint32_t> leaf_first_;  ///< of the current sample
+  std::vector<std::uint32_t> waker_;  ///< the stack that woke the next sample's thread, leaf first
   std::vector<std::uint32_t> current_waker_;
-  std::uint64_t waker_time_ns_ = 0;  ///< of that sample, which must have the same
+  std::uint64_t waker_time_ns_ = 0;  ///< time of waker_; the next sample must have the same time
   StreamReport report_;
 };
 

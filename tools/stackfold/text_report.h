@@ -1,4 +1,4 @@
-// What became of a text input, for the closing line.
+// The result of reading a text input, for the closing line.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,12 +11,12 @@ namespace pe::fold {
 
 struct TextReport : SampleChoice {
   std::uint64_t samples = 0;                ///< folded
-  std::uint64_t modules_without_debug = 0;  ///< of those that --inline looked for
-  std::string first_without_debug;          ///< the first one's path
-  std::uint64_t ignored_lines = 0;          ///< lines that are nothing of the format
+  std::uint64_t modules_without_debug = 0;  ///< modules without debug information for --inline
+  std::string first_without_debug;          ///< the path of the first of them
+  std::uint64_t ignored_lines = 0;          ///< lines that do not belong to the format
   std::string first_ignored;                ///< "FILE:LINE: 'text'"
-  std::string left_out;  ///< what else is not in the output, in words; empty: nothing
-  std::string damage;    ///< empty, or how the input ended badly
+  std::string left_out;  ///< a message on other data that the output lacks; may be empty
+  std::string damage;    ///< a message on damage in the input; may be empty
 };
 
 }  // namespace pe::fold

@@ -1,4 +1,4 @@
-// --time FROM,TO: in seconds of the recording's clock, as perf script prints them.
+// Reads --time FROM,TO in seconds of the recording's clock, as perf script prints them.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace pe::fold {
 
-/// "12", "184694.229089" in whole microseconds, as perf script prints times; finer decimals are
-/// dropped.  nullopt if it is none, or does not fit.
+/// Converts seconds, "12" or "184694.229089", to whole microseconds, the unit of perf script's
+/// times.  Drops finer decimals.  nullopt if the text is not a number, or does not fit.
 std::optional<std::uint64_t> parse_seconds_us(std::string_view text);
 
-/// Both ends belong to it.
+/// The range includes both ends.
 struct TimeRange {
   std::uint64_t from_us = 0;
   std::uint64_t to_us = std::numeric_limits<std::uint64_t>::max();

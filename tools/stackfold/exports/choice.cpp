@@ -10,7 +10,7 @@
 namespace pe::fold::exports {
 namespace {
 
-/// Of a stack, with those that called it, or of a thread's name: is there such a frame?
+/// Does a stack (with its callers), or a thread's name, match --include or --exclude?
 struct Matches {
   bool included = false, excluded = false;
 };

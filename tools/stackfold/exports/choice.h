@@ -1,4 +1,4 @@
-// What --include and --exclude make of a profile.
+// Applies --include and --exclude to a profile.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace pe::fold::exports {
 
-/// Keeps only what has a frame like one of --include and none like --exclude.  Returns how many
-/// sums of samples were left out.  Throws UsageError if an expression is none.
+/// Keeps only samples with a frame that matches --include and none that matches --exclude.  Returns
+/// the number of removed sums.  Throws UsageError if a regular expression is invalid.
 std::size_t choose(const Options& options, Profile& profile);
 
 }  // namespace pe::fold::exports

@@ -39,14 +39,14 @@ Category category_of(std::uint32_t flags) {
   return (flags & stream::kSymbolLibrary) != 0 ? kLibrary : kUser;
 }
 
-/// Columns of a table, each a JSON list.
+/// A table; each column is a JSON list.
 class Table {
  public:
   explicit Table(std::vector<std::string_view> names) : names_(std::move(names)) {
     columns_.resize(names_.size());
   }
 
-  /// One value, as JSON has it, for each column.
+  /// Adds a row: one value, in JSON, for each column.
   template <typename... Values>
   Index add(const Values&... values) {
     std::size_t column = 0;
@@ -72,7 +72,7 @@ class Table {
   Index length_ = 0;
 };
 
-/// A number, or null for kNone.
+/// Returns a number, or null for kNone.
 std::string or_null(Index value) { return value == kNone ? "null" : fmt::to_string(value); }
 
 /// The tables that all threads share.
@@ -88,7 +88,7 @@ class SharedTables {
       innermost_[i] = add_stack(stacks[i]);
   }
 
-  /// The innermost frame's stack, of a stack of the profile.
+  /// Returns the row of the innermost frame for a stack of the profile.
   [[nodiscard]] Index stack(Index number) const { return innermost_[number]; }
 
   [[nodiscard]] std::string libs() const { return "[" + libs_ + "]"; }
@@ -105,7 +105,7 @@ class SharedTables {
   }
 
  private:
-  /// Inlined functions are stacks of their own there.
+  /// Adds a row for each function: in this format, each inlined function has a stack of its own.
   Index add_stack(const Stack& stack) {
     Index prefix = stack.caller == kNone ? kNone : innermost_[stack.caller];
     const Place& place = profile_.places()[stack.place];
@@ -115,7 +115,7 @@ class SharedTables {
     return prefix;
   }
 
-  /// The frame of the outermost function at a place; the inlined ones follow.
+  /// Returns the frame of the outermost function at a place; the frames of inlined ones follow it.
   Index frames_of(Index number) {
     Index& first = first_frame_[number];
     if (first != kNone)
@@ -140,7 +140,7 @@ class SharedTables {
                        line == 0 ? "null" : fmt::to_string(line), "null");
   }
 
-  /// In the file; -1 where there is none.
+  /// Returns the offset in the file; -1 without a file.
   [[nodiscard]] std::string address_of(const Place& place) const {
     if (place.mapping == kNone || (place.flags & stream::kSymbolKernel) != 0)
       return "-1";
@@ -179,7 +179,7 @@ class SharedTables {
     return found->second;
   }
 
-  /// Every file is a resource, with the number of its library.
+  /// Returns the resource of the place's file, which has the number of its library.
   Index resource_of(const Place& place) {
     if (place.mapping == kNone)
       return kNone;
@@ -274,7 +274,7 @@ class FirefoxWriter {
 
   void append_thread(const Event& event, const std::vector<const TimedSample*>& samples,
                      std::string& out) const {
-    const Thread& thread = profile_.threads()[samples.back()->thread];  // as it was called at last
+    const Thread& thread = profile_.threads()[samples.back()->thread];  // by its last name
     const std::string name(thread.comm);
     const std::string shown = profile_.events().size() == 1 ? name : event.name + ": " + name;
     fmt::format_to(

@@ -15,11 +15,11 @@ namespace {
 constexpr FractionUnit kUnits[] = {
     {}, {1'000, "thousandths"}, {1'000'000, "millionths"}, {1'000'000'000, "billionths"}};
 
-/// The largest unit of which all counts are whole numbers; one that keeps their sum below 2^63, if
-/// none does both.
+/// Returns the largest unit in which all counts are whole numbers.  If their sum reaches 2^63 in
+/// it, returns the next larger unit in which the sum stays below.
 FractionUnit unit_of(const folded::FoldedCounts& counts) {
   folded::Count sum;
-  std::uint32_t finest = 0;  // all fractions are multiples of the same power of ten
+  std::uint32_t finest = 0;  // the finest unit that any count needs
   bool fits = true;
   counts.for_each([&](std::span<const folded::FrameId> /*frames*/, folded::Count count) {
     fits = sum.add(count) && fits;
@@ -44,7 +44,7 @@ FractionUnit unit_of(const folded::FoldedCounts& counts) {
   return unit;
 }
 
-/// What is not zero does not vanish.
+/// Rounds to whole units, but never rounds a positive count to zero.
 std::uint64_t rounded(folded::Count count, std::uint64_t units_in_one) {
   const folded::Count units = folded::times(count, units_in_one).value_or(folded::Count::max());
   const std::uint32_t up_from = units.whole == 0 ? 1 : folded::Count::kOne / 2;

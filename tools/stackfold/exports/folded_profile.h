@@ -1,4 +1,4 @@
-// Folded stacks as a profile to be exported: names, and nothing else.
+// Converts folded stacks to a profile for export.  The profile has names only.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace pe::fold::exports {
 
-/// What the counts of folded text are counted in where profiles have whole numbers only.
+/// The unit of counts in a profile, which holds whole numbers only.
 struct FractionUnit {
   std::uint64_t in_one = 1;
   std::string_view name = "count";
-  std::size_t rounded = 0;  ///< counts that are no whole numbers of it even so
+  std::size_t rounded = 0;  ///< number of counts that are not whole even in this unit
 };
 
-/// Adds every stack with its count, of an event "samples"; `with_times` also as samples that stand
-/// one behind the other, a millisecond each, as there are no times.  Fractions are
-/// counted in the unit that is returned; rounded only where 63 bits do not hold the sum in it.
+/// Adds every stack with its count, for an event "samples".  Folded text has no times, so with
+/// `with_times` also adds each stack as a sample, one millisecond after the previous one.  Counts
+/// are in the returned unit.  They are rounded only if 63 bits cannot hold the sum in a finer one.
 FractionUnit add_folded(const folded::FoldedCounts& counts, bool with_times, Profile& profile);
 
 }  // namespace pe::fold::exports

@@ -1,4 +1,4 @@
-// The forms that stackfold --to writes: one table, from which its help is made.
+// The forms that stackfold --to writes, in one table that also provides its help.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,10 +11,10 @@
 namespace pe::fold::exports {
 
 struct Form {
-  std::string_view name;  ///< as --to has it
+  std::string_view name;  ///< the argument of --to
   bool is_binary;
   bool has_times;  ///< shows each sample at its time
-  /// `first_event` is what viewers are to show at first; empty where none has a name.
+  /// Viewers show `first_event` first; empty if events have no names.
   std::string (*write)(const Profile& profile, const std::string& first_event);
 };
 

@@ -63,7 +63,7 @@ void Places::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_
   boost::unordered::erase_if(process->second, [&](auto& item) {
     const bool is_inside = item.first >= start && item.first < end;
     if (is_inside)
-      item.second.place = kNone;  // in another mapping now, whatever its names are
+      item.second.place = kNone;  // its mapping changed, even if its symbols did not
     return is_inside && item.second.lines.empty();
   });
 }

@@ -1,4 +1,4 @@
-// What stands at the addresses of a stream, as places of an exported profile.
+// Maps the addresses of a stream to places of an exported profile.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,33 +17,33 @@
 
 namespace pe::fold::exports {
 
-/// The `Places` of StreamStacks: what is at an address is one place, with inlined functions in it.
+/// The `Places` of StreamStacks: each address is one place, which includes its inlined functions.
 class Places {
  public:
   /// `profile` must outlive this.
   explicit Places(Profile& profile);
 
   void add_symbol(const stream::SymbolRecord& symbol);
-  /// Returns how many of its symbols were never defined.
+  /// Returns the number of its symbols that were never defined.
   std::size_t add_location(const stream::LocationRecord& location);
-  /// The view dies with the next call.
+  /// The next call invalidates the view.
   std::span<const Index> find(std::uint32_t pid, const stream::CallChainEntry& entry,
                               const stream::ProcessTable& processes);
-  /// Places in [start, end) of `pid` may be of another mapping from now on.
+  /// From now on, places in [start, end) of `pid` may belong to another mapping.
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
   Index word(std::string_view text) { return profile_.word(text); }
   [[nodiscard]] Index unknown() const noexcept { return unknown_; }
   Index root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
-  /// The number of the thread of a sample.
+  /// Returns the number of a sample's thread.
   Index thread(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
   void forget_roots() { threads_.clear(); }
   [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
   [[nodiscard]] bool has_lines() const noexcept { return has_lines_; }
 
  private:
-  /// What LOCATION records told, and which place was made of it.
+  /// The functions from a LOCATION record, and the place made from them.
   struct Known {
-    std::vector<Line> lines;  ///< empty: none told
+    std::vector<Line> lines;  ///< empty: no record has this address
     Index place = kNone;      ///< not made yet
   };
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Known>;
@@ -52,8 +52,8 @@ class Places {
              const stream::ProcessTable& processes);
 
   Profile& profile_;
-  Index unknown_;      ///< where nothing is mapped
-  Index current_ = 0;  ///< of the last find()
+  Index unknown_;      ///< the place of unmapped addresses
+  Index current_ = 0;  ///< result of the last find()
   bool has_made_up_ = false;
   bool has_lines_ = false;
   boost::unordered_flat_map<std::uint64_t, Line> lines_of_symbols_;

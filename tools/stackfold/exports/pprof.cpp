@@ -24,15 +24,16 @@ using Writer = protozero::pbf_writer;
 
 namespace field = pprof::field;
 
-/// One of the numbers that every sample has.
+/// One of the values of each sample.
 struct Column {
   std::string type, unit;
   Index event;
-  bool of_period;  ///< else it is how many samples there were
+  bool of_period;  ///< sum of periods; else the number of samples
 };
 
-/// Each event has how many samples there were and, unless that says nothing more, what their
-/// periods add up to.  A profile of one event gets the names by which viewers know its kind.
+/// Each event has a column for the sum of its periods.  It also has a number of samples if it does
+/// not weigh by period, or a number of contentions if it weighs in nanoseconds.  A profile of one
+/// event gets the column names by which viewers recognise its kind.
 std::vector<Column> columns_of(const std::vector<Event>& events) {
   std::vector<Column> columns;
   const bool is_only = events.size() == 1;
@@ -46,7 +47,7 @@ std::vector<Column> columns_of(const std::vector<Event>& events) {
     if (event.by_period && event.unit == "nanoseconds")
       columns.push_back({prefix + "contentions", "count", i, false});
   }
-  if (columns.empty())  // nothing was sampled: a profile all the same
+  if (columns.empty())  // no event: still a valid profile
     columns.push_back({"samples", "count", kNone, false});
   return columns;
 }
@@ -74,10 +75,10 @@ class PprofWriter {
   }
 
  private:
-  /// In the table of strings.  `text` must outlive this.
+  /// Returns the number of a string in the table.  `text` must outlive this.
   std::int64_t number_of(std::string_view text) {
     const auto [found, is_new] = numbers_.try_emplace(text, static_cast<Index>(texts_.size()));
-    if (is_new)  // strict readers refuse a whole profile for one string that is not UTF-8
+    if (is_new)  // strict readers reject a whole profile for one string that is not UTF-8
       texts_.push_back(is_valid_utf8(text) ? text : made_valid_.store(made_valid_utf8(text)));
     return found->second;
   }
@@ -88,7 +89,7 @@ class PprofWriter {
     message.add_int64(2, number_of(unit));
   }
 
-  /// A profile can hold what only samples had that were left out.
+  /// Marks the places of the remaining samples: the profile also holds those of removed samples.
   void find_used() {
     used_.assign(profile_.places().size(), false);
     std::vector<bool> is_seen(profile_.stacks().size());
@@ -132,7 +133,7 @@ class PprofWriter {
     message.add_int64(3, value);
   }
 
-  /// What is known of all places of a mapping: a viewer looks for the rest itself.
+  /// Which symbol data the places of a mapping have.  A viewer looks up the rest itself.
   struct Knowledge {
     bool is_used = false;
     bool functions = true, files = false, lines = false, inlined = false;
@@ -159,7 +160,7 @@ class PprofWriter {
     return all;
   }
 
-  /// The first is what pprof says a profile is of.
+  /// Orders mappings, programs first: pprof shows the first mapping as the profile's program.
   [[nodiscard]] std::vector<Index> programs_first() const {
     std::vector<Index> order(profile_.mappings().size());
     std::iota(order.begin(), order.end(), 0);
@@ -253,10 +254,10 @@ class PprofWriter {
   boost::unordered_flat_map<std::string_view, Index, std::hash<std::string_view>> numbers_;
   std::vector<std::string_view> texts_;
   StringArena made_valid_;
-  std::vector<bool> used_;            ///< places
-  std::vector<bool> used_functions_;  ///< the same
+  std::vector<bool> used_;            ///< indexed by place
+  std::vector<bool> used_functions_;  ///< functions
   std::vector<std::string> build_ids_;
-  std::vector<std::uint64_t> locations_;  ///< of the sample at hand, leaf first
+  std::vector<std::uint64_t> locations_;  ///< of the current sample, leaf first
   std::vector<std::int64_t> values_;
 };
 

@@ -1,4 +1,4 @@
-// A profile in the form of pprof, gzip-compressed.
+// Writes profiles in the format of pprof, gzip-compressed.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pe::fold::exports {
 
-/// `first_event` is what viewers show at first, if it is one of the profile.
+/// Viewers show `first_event` first, if the profile has it.
 std::string to_pprof(const Profile& profile, const std::string& first_event);
 
 }  // namespace pe::fold::exports

@@ -9,8 +9,8 @@
 namespace pe::fold::exports {
 namespace {
 
-/// False if the sum does not fit the numbers of the forms that are written; it is their largest
-/// then.
+/// Adds `value`.  If the sum does not fit into 63 bits, the limit of the written forms, returns
+/// false and sets the sum to that limit.
 bool add_bounded(std::uint64_t& sum, std::uint64_t value) {
   constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
   const bool fits = sum <= kMax && value <= kMax - sum;
@@ -36,7 +36,7 @@ std::pair<Index, std::uint64_t> Profile::map(const stream::Mapping& mapping, std
 }
 
 Index Profile::kernel_mapping() {
-  constexpr std::uint64_t kFirst = 0xffff'8000'0000'0000;  // x86-64's upper half
+  constexpr std::uint64_t kFirst = 0xffff'8000'0000'0000;  // upper half of x86-64's address space
   const Index index = mappings_.intern(
       {.path = "[kernel.kallsyms]", .build_id = {}, .file_offset = 0, .size = 0 - kFirst - 1});
   if (index == mapping_starts_.size())

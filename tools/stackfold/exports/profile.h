@@ -1,8 +1,8 @@
-// A profile as viewers and stores of other projects have it: functions, places in code, stacks
-// as a tree, and what the samples of each thread add up to.
+// A profile in the form that other projects' viewers and stores use: functions, places in code,
+// stacks as a tree, and sums of the samples of each thread.
 //
-// Every thing is kept once and has a number, which counts up from 0 as things come: the tables of
-// pprof, speedscope and the Firefox Profiler are these tables, written down.
+// The profile keeps each item once and numbers items from 0 in the order of arrival.  The exports
+// write these tables as the tables of pprof, speedscope and the Firefox Profiler.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,7 +23,7 @@ namespace pe::fold::exports {
 using Index = std::uint32_t;
 inline constexpr Index kNone = 0xffffffff;
 
-/// Things without which nothing else is the same, kept once.
+/// Keeps each distinct item once, and numbers them from 0.
 template <typename Item, typename Hash>
 class Interner {
  public:
@@ -41,24 +41,24 @@ class Interner {
 };
 
 struct Function {
-  std::string_view name;    ///< as the stream has it: not cleaned
-  std::string_view file;    ///< empty: not known
-  std::string_view module;  ///< the same; a path or a word in brackets
+  std::string_view name;    ///< as in the stream: not cleaned
+  std::string_view file;    ///< empty: unknown
+  std::string_view module;  ///< a path or a word in brackets; empty: unknown
   std::uint32_t flags = 0;  ///< stream::SymbolFlags
   bool operator==(const Function&) const = default;
 };
 
 struct Line {
   Index function = 0;
-  std::uint32_t line = 0;  ///< 0: not known
+  std::uint32_t line = 0;  ///< 0: unknown
   bool operator==(const Line&) const = default;
 };
 
-/// A file's part that is mapped: all processes that have it share this one, wherever it is in them.
+/// A mapped part of a file.  All processes that map it share this item, whatever its address there.
 struct Mapping {
   std::string_view path;          ///< "/usr/bin/ls", "[kernel.kallsyms]"
-  std::string_view build_id;      ///< its bytes; empty: not known
-  std::uint64_t file_offset = 0;  ///< bytes, of `start`
+  std::string_view build_id;      ///< the raw bytes; empty: unknown
+  std::uint64_t file_offset = 0;  ///< bytes, of the mapping's first byte
   std::uint64_t size = 0;         ///< bytes
   bool operator==(const Mapping&) const = default;
 };
@@ -67,33 +67,33 @@ struct Mapping {
 struct Place {
   Index mapping = kNone;
   Index first_line = 0, line_count = 0;  ///< in lines(): innermost inlined function first
-  std::uint64_t address = 0;             ///< as in the first process that was seen in the mapping
-  std::uint32_t flags = 0;               ///< stream::SymbolFlags, of one that has no lines
+  std::uint64_t address = 0;             ///< in the first recorded process with the mapping
+  std::uint32_t flags = 0;               ///< stream::SymbolFlags derived from the module
   bool operator==(const Place&) const = default;
 };
 
 struct Thread {
   std::uint32_t pid = 0, tid = 0;
-  std::string_view comm;  ///< at the time of its samples: a thread can be here by several names
+  std::string_view comm;  ///< its name during the samples: a thread with N names has N items
   bool operator==(const Thread&) const = default;
 };
 
-/// A stack: its innermost frame and the stack that called it.
+/// A stack: its innermost frame and the stack of the caller.
 struct Stack {
   Index caller = kNone;
   Index place = 0;
   bool operator==(const Stack&) const = default;
 };
 
-/// An event of the stream, and the numbers that its samples have.
+/// An event of the stream, and the meaning of its samples' periods.
 struct Event {
   std::string name;
-  std::string unit;          ///< "count", "nanoseconds", "bytes": of what a period is in
-  bool by_period = false;    ///< is that what a sample weighs?  Else each weighs 1
-  std::uint64_t period = 0;  ///< between two samples, in the unit; 0: they differ, or mean nothing
+  std::string unit;          ///< of a period: "count", "nanoseconds", "bytes"
+  bool by_period = false;    ///< a sample weighs its period; else 1
+  std::uint64_t period = 0;  ///< between two samples, in the unit; 0: variable or meaningless
 };
 
-/// What equal samples of a thread add up to; sums that do not fit stay at the largest number.
+/// The sum of equal samples of a thread.  Sums that do not fit stay at the largest number.
 struct Sum {
   Index stack = 0, thread = 0, event = 0;
   std::uint64_t samples = 0;
@@ -147,13 +147,14 @@ class Profile {
  public:
   Index function(std::string_view name, std::string_view file, std::string_view module,
                  std::uint32_t flags);
-  /// The mapping and, in it, the address that stands for `avma` of any process.
+  /// Returns the mapping and the address in it that represents `avma` of any process.
   std::pair<Index, std::uint64_t> map(const stream::Mapping& mapping, std::uint64_t avma);
-  /// The kernel's, for any address in it.
+  /// Returns the mapping of all kernel addresses.
   Index kernel_mapping();
-  /// `lines` may be empty: nothing is known but the address.  `place`'s own line numbers are set.
+  /// Adds a place; `lines` is empty if only the address is known.  Sets the place's own fields for
+  /// lines.
   Index place(Place place, const std::vector<Line>& lines);
-  /// A frame that stands for no code, "--".
+  /// Returns a frame that represents no code, "--".
   Index word(std::string_view text);
   Index thread(std::uint32_t pid, std::uint32_t tid, std::string_view comm);
   Index stack(Index caller, Index place) { return stacks_.intern({caller, place}); }
@@ -161,14 +162,15 @@ class Profile {
 
   void add(const Sum& sum);
   void add(const TimedSample& sample) { timed_.push_back(sample); }
-  /// Keeps only sums and samples for which `is_kept(stack, thread)`; returns how many sums went.
+  /// Keeps only sums and samples for which `is_kept(stack, thread)`; returns the number of removed
+  /// sums.
   template <typename IsKept>
   std::size_t keep_if(IsKept&& is_kept) {
     std::erase_if(timed_,
                   [&](const TimedSample& sample) { return !is_kept(sample.stack, sample.thread); });
     const std::size_t left_out =
         std::erase_if(sums_, [&](const Sum& sum) { return !is_kept(sum.stack, sum.thread); });
-    sum_of_.clear();  // those that are left have other numbers now
+    sum_of_.clear();  // the remaining sums have new numbers
     for (const Sum& sum : sums_)
       sum_of_.try_emplace({sum.stack, sum.thread, sum.event}, static_cast<Index>(sum_of_.size()));
     return left_out;
@@ -176,7 +178,7 @@ class Profile {
 
   [[nodiscard]] const std::vector<Function>& functions() const { return functions_.items(); }
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_.items(); }
-  /// Where a mapping began in the first process that was seen to have it.
+  /// Returns the start of a mapping in the first recorded process with it.
   [[nodiscard]] std::uint64_t start_of(Index mapping) const { return mapping_starts_[mapping]; }
   [[nodiscard]] const std::vector<Place>& places() const { return places_.items(); }
   [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
@@ -184,15 +186,15 @@ class Profile {
   [[nodiscard]] const std::vector<Stack>& stacks() const { return stacks_.items(); }
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
   [[nodiscard]] const std::vector<Sum>& sums() const { return sums_; }
-  /// In the order in which they came; empty unless they were asked for.
+  /// In the order of arrival; empty unless the caller requested them.
   [[nodiscard]] const std::vector<TimedSample>& timed() const { return timed_; }
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
-  /// From the first sample to the last, in the stream's clock; 0 where samples have no time.
+  /// The times of the first and last sample in the stream's clock; 0 if samples have no time.
   std::uint64_t first_time_ns = 0, last_time_ns = 0;
 
  private:
-  /// The same text, which lives as long as this.
+  /// Returns a copy of the text that lives as long as this.
   std::string_view kept(std::string_view text) { return texts_[texts_.intern(text)]; }
 
   folded::FrameTable texts_;
@@ -211,7 +213,7 @@ class Profile {
   bool saturated_ = false;
 };
 
-/// How a place without lines is called, as folded text has it: "libc.so.6+0x1f", "[unknown]".
+/// Returns the text of a place without lines, as in folded text: "libc.so.6+0x1f", "[unknown]".
 std::string unnamed(const Profile& profile, const Place& place);
 
 }  // namespace pe::fold::exports

@@ -14,13 +14,13 @@
 namespace pe::fold::exports {
 namespace {
 
-/// One of the lists between which a user of speedscope chooses.
+/// One of the lists of samples that speedscope offers to the user.
 struct List {
   std::string name;
   std::string samples, weights;  ///< JSON, without the brackets
   std::uint64_t total = 0;
   Index last_stack = kNone;
-  std::uint64_t last_weight = 0;  ///< of equal stacks in a row, which become one
+  std::uint64_t last_weight = 0;  ///< sum of equal stacks in a row, which become one sample
 };
 
 class SpeedscopeWriter {
@@ -47,16 +47,16 @@ class SpeedscopeWriter {
   }
 
  private:
-  /// As speedscope calls them.
+  /// Returns speedscope's name of the unit.
   static std::string unit_of(const Event& event) {
     return event.unit == "nanoseconds" || event.unit == "bytes" ? event.unit : "none";
   }
-  /// Where a period says how long, or how much, it is more than "one sample".
+  /// Returns the period if it is a time or an amount; else the number of samples.
   static std::uint64_t weight_of(const Event& event, std::uint64_t samples, std::uint64_t period) {
     return event.by_period || event.unit == "nanoseconds" ? period : samples;
   }
 
-  /// All threads together, then, if there are several with times, each.
+  /// Returns one list for all threads, then one for each thread whose samples have times.
   std::vector<List> lists_of(Index event) {
     const Event& declared = profile_.events()[event];
     std::vector<List> lists(1);
@@ -112,7 +112,7 @@ class SpeedscopeWriter {
     list.last_stack = kNone;
   }
 
-  /// Appends its frames to the row, innermost first.
+  /// Appends the place's frames to the row, innermost first.
   void add_place(const Place& place) {
     if (place.line_count == 0)
       row_.push_back(frame_of_text(unnamed(profile_, place)));
@@ -160,7 +160,7 @@ class SpeedscopeWriter {
   Index frame_count_ = 0;
   std::vector<Index> frame_of_function_;
   boost::unordered_flat_map<std::string, Index> frame_of_text_;
-  std::vector<Index> row_;  ///< the frames of the stack at hand, leaf first
+  std::vector<Index> row_;  ///< the frames of the current stack, leaf first
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A profile in speedscope's own form: for each event one of all threads and, in the order of time,
-// one of each thread.
+// Writes profiles in speedscope's own format.  Each event has one list of samples for all threads,
+// and one in the order of time for each thread.
 //
 // Source: file-format-schema.json of the npm package speedscope, 1.25.
 // SPDX-License-Identifier: MIT
@@ -11,7 +11,7 @@
 
 namespace pe::fold::exports {
 
-/// JSON.  `first_event` is shown at first, if it is one of the profile.
+/// Returns JSON.  Viewers show `first_event` first, if the profile has it.
 std::string to_speedscope(const Profile& profile, const std::string& first_event);
 
 }  // namespace pe::fold::exports

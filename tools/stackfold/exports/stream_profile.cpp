@@ -79,7 +79,7 @@ class StreamProfile {
     std::reverse(taken.leaf_first.begin(), taken.leaf_first.end());  // now root first
     for (const Index place : taken.leaf_first)
       stack = profile_.stack(stack, place);
-    // As in chain graphs: behind "--", upside down.
+    // As in chain graphs, the waker's stack follows "--" upside down.
     if (!taken.waker.empty())
       stack = profile_.stack(stack, places_.word("--"));
     for (const Index place : taken.waker)
@@ -87,7 +87,8 @@ class StreamProfile {
     return stack;
   }
 
-  /// A place has its inlined functions on top of what they are inlined into: here each is a place.
+  /// Appends a place to an upside-down stack.  A place lists inlined functions from callee to
+  /// caller, the order of this stack, so each function becomes a place of its own.
   Index with_upside_down(Index stack, Index number) {
     const Place place = profile_.places()[number];
     if (place.line_count < 2)

@@ -1,4 +1,4 @@
-// A sample stream as a profile to be exported.
+// Converts a sample stream to a profile for export.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace pe::fold::exports {
 
-/// Reads to the end and adds every sample of the events that were asked for, by default of all.
-/// Each sample is kept with its time if `with_times`.  Throws Error if the input is no sample
+/// Reads to the end and adds every sample of the requested events, by default of all.  With
+/// `with_times`, also keeps each sample with its time.  Throws Error if the input is not a sample
 /// stream.
 StreamReport add_stream(Input& input, const Options& options, bool with_times, Profile& profile);
 

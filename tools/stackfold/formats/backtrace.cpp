@@ -16,10 +16,10 @@ namespace {
 
 struct Frame {
   std::string_view number;
-  std::string_view rest;  ///< behind it, without blanks around
+  std::string_view rest;  ///< the text after it, trimmed
 };
 
-/// "#12 0x... in main () at x.c:1"
+/// Parses "#12 0x... in main () at x.c:1".
 std::optional<Frame> parse_frame(std::string_view line) {
   line = trim(line);
   if (!line.starts_with('#'))
@@ -31,7 +31,7 @@ std::optional<Frame> parse_frame(std::string_view line) {
   return Frame{line.substr(1, digits - 1), trim(line.substr(digits))};
 }
 
-/// Cuts "0x00007f44512ed545" off and returns it; empty if it is not there.
+/// Cuts off an address, "0x00007f44512ed545", and returns it; empty if the text has none.
 std::string_view take_address(std::string_view& text) {
   if (!text.starts_with("0x"))
     return {};
@@ -43,7 +43,8 @@ std::string_view take_address(std::string_view& text) {
   return address;
 }
 
-/// "main - /usr/bin/prog" without the module that eu-stack -m names; empty if there is only that.
+/// Cuts the module that eu-stack -m prints from "main - /usr/bin/prog"; empty if nothing else is
+/// left.
 std::string_view without_module(std::string_view name) {
   if (name.starts_with("- ") && name.size() > 2 && (name[2] == '/' || name[2] == '['))
     return {};
@@ -58,7 +59,7 @@ std::string_view without_module(std::string_view name) {
 
 std::string eu_stack_function(std::string_view text) {
   text = trim(text);
-  if (text.starts_with("- 1 "))  // -v: the address is one behind the call
+  if (text.starts_with("- 1 "))  // eu-stack -v: the address follows the call
     text = trim(text.substr(4));
   return std::string(without_module(text));
 }
@@ -95,11 +96,12 @@ class Folder {
     } else if (trim(line).starts_with('#')) {
       lines_.ignore(line);
     }
-    // All else is talk: places and variables of a frame, banners, warnings, prompts.
+    // Other lines carry no stack: places and variables of a frame, banners, warnings, prompts.
   }
 
-  /// Whether a function is inlined shows in the line of its caller: gdb prints no address
-  /// there, eu-stack the same, as for a function that calls itself.
+  /// The caller's line shows whether a function is inlined: gdb prints no address in that line,
+  /// and eu-stack prints the same address again.  eu-stack also repeats the address for a function
+  /// that calls itself, so the names must differ.
   void add_frame(std::string_view text) {
     std::string name = function_of(text);
     const std::string_view address = take_address(text);
@@ -128,10 +130,10 @@ class Folder {
   std::string_view inlined_mark_;
   bool in_stack_ = false;
   bool has_address_ = false;    ///< of any frame of the stack
-  std::string name_, address_;  ///< of the frame before, which is not yet in stack_
+  std::string name_, address_;  ///< of the previous frame, which is not yet in stack_
 };
 
-/// Does a frame come before anything else, with `mark` in front?
+/// Does a frame follow the line of a thread?
 template <typename IsThread>
 bool has_thread_then_frame(std::string_view head, IsThread&& is_thread) {
   bool has_thread = false;
@@ -162,7 +164,7 @@ bool looks_like_eu_stack(std::string_view head) {
 }
 
 bool looks_like_gdb(std::string_view head) {
-  // A plain "bt" names no thread.
+  // A plain "bt" prints no line of a thread.
   std::string_view first = head;
   while (const auto line = take_line(first)) {
     const auto frame = parse_frame(*line);

@@ -1,5 +1,5 @@
-// Backtraces of all threads, each a stack that counts as one: gdb's "thread apply all bt"
-// (pstack and gstack print that too) and eu-stack.
+// Reads backtraces of all threads: gdb's "thread apply all bt" (pstack and gstack print the same)
+// and eu-stack.  Each backtrace is a stack with the count 1.
 //
 //   Thread 2 (Thread 0x7f44 (LWP 12041) "worker"):
 //   #0  0x00007f4451 in usleep (useconds=5) at usleep.c:31
@@ -26,7 +26,7 @@ bool looks_like_eu_stack(std::string_view head);
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
-/// The function in what follows "#0  ": without address, arguments and place.
+/// Returns the function in the text after "#0  ", without address, arguments and place.
 std::string function_of(std::string_view frame);
 
 }  // namespace pe::fold::backtrace

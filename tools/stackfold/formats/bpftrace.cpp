@@ -17,7 +17,7 @@
 namespace pe::fold::bpftrace {
 namespace {
 
-/// The end of "@name"; 0 if the line begins no map.
+/// Returns the end of "@name"; 0 if the line does not start a map.
 std::size_t map_name_end(std::string_view line) {
   if (!line.starts_with('@'))
     return 0;
@@ -25,14 +25,14 @@ std::size_t map_name_end(std::string_view line) {
   return static_cast<std::size_t>(end - line.begin());
 }
 
-/// "[16, 32)      3 |@@@", "(..., 0)", "[1]": a line of a histogram.
+/// Is this a line of a histogram: "[16, 32)      3 |@@@", "(..., 0)", "[1]"?
 bool is_bucket(std::string_view line) {
   return (line.starts_with('[') || line.starts_with('(')) && line.find('|') != kNone;
 }
 
-/// Is this line the outermost of a stack of the kernel?  A heuristic, for the text does not say:
-/// by the address if there is one, else by the name, which is wrong where a stack was cut before
-/// it got to its end.
+/// Is this line the outermost frame of a kernel stack?  The text does not mark it, so this is a
+/// heuristic: it checks the address if there is one, else the name.  The name misleads if the
+/// stack was cut before its end.
 bool is_kernel_entry(std::string_view line, std::string_view frame) {
   constexpr std::size_t kDigits = 16;
   if (line.starts_with("ffff") && line.find_first_not_of("0123456789abcdef") == kDigits)
@@ -45,7 +45,7 @@ bool is_kernel_entry(std::string_view line, std::string_view frame) {
                      [frame](std::string_view entry) { return frame.starts_with(entry); });
 }
 
-/// "name+39", or in the form of perf "\t7f44512a71f5 name+39 (/bin/file)".
+/// Returns the name in "name+39", or in the form of perf, "\t7f44512a71f5 name+39 (/bin/file)".
 std::string_view frame_name(std::string_view line) {
   const std::string_view text = trim(line);
   std::string_view name = cut_address(text);
@@ -66,7 +66,7 @@ class Folder {
   TextReport fold() {
     while (const auto line = lines_.next())
       take(*line);
-    if (in_key_)  // the input ends within it
+    if (in_key_)  // the input ends within a key
       drop_key(map_);
     if (left_out_ > 0)
       report_.left_out =
@@ -106,7 +106,7 @@ class Folder {
     }
   }
 
-  /// A piece of the key: "12, prog, " before a stack, "prog]: 35" behind the last.
+  /// Reads a piece of the key: "12, prog, " before a stack, "prog]: 35" after the last one.
   void take_key(std::string_view text) {
     const auto close = text.rfind("]: ");
     take_labels(text.substr(0, close));
@@ -114,7 +114,7 @@ class Folder {
       end_key(trim(text.substr(close + 3)));
   }
 
-  /// Empty ones are stacks of no frames.
+  /// Reads the labels of a key.  An empty label is a stack without frames.
   void take_labels(std::string_view text) {
     for (;;) {
       const auto comma = text.find(", ");
@@ -136,7 +136,7 @@ class Folder {
     has_stack_ = true;
   }
 
-  /// The kernel's stack goes on top of the process's, in whatever order the key has them.
+  /// Puts the kernel's stack on top of the process's, whatever their order in the key.
   void end_stack() {
     const std::size_t frames = stack_.callers() - ended_frames_;
     if (frames == 0)
@@ -168,7 +168,7 @@ class Folder {
     forget_key();
   }
 
-  /// A key that does not end before `line`.
+  /// Drops a key that has not ended before `line`.
   void drop_key(std::string_view line) {
     lines_.ignore(line);
     forget_key();
@@ -189,9 +189,9 @@ class Folder {
   std::vector<std::string> labels_;
   bool in_key_ = false;
   bool has_stack_ = false;
-  bool outermost_is_kernel_ = false;  ///< of the stack at hand
-  bool last_was_kernel_ = false;      ///< the stack before it
-  std::size_t ended_frames_ = 0;      ///< of the stacks that ended
+  bool outermost_is_kernel_ = false;  ///< of the current stack
+  bool last_was_kernel_ = false;      ///< the previous stack of the key
+  std::size_t ended_frames_ = 0;      ///< number of callers in the finished stacks
   bool in_histogram_ = false;
   std::uint64_t left_out_ = 0;
 };

@@ -1,9 +1,9 @@
-// The maps that bpftrace prints at its end, or by print():
+// Reads the maps that bpftrace prints when it exits, or by print():
 //
 //   @cpu[
 //       work::hash(int)+39            leaf first, indented
 //       main+158
-//   , 12, prog]: 35                   what else is in the key, the count
+//   , 12, prog]: 35                   the rest of the key, the count
 //
 // Source: bpftrace 0.17 to 0.21, by running it.
 // SPDX-License-Identifier: MIT
@@ -17,8 +17,8 @@ namespace pe::fold::bpftrace {
 
 bool looks_like(std::string_view head);
 
-/// Different maps do not add up to anything (one counts, another sums up bytes): they are
-/// told apart as events are, by their name, "@" being the one without.
+/// The sum of different maps means nothing (one counts, another sums up bytes).  So each map is an
+/// event with the map's name; "@" is the map without a name.
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::bpftrace

@@ -32,7 +32,7 @@ bool is_stream(std::string_view head) {
   return magic == stream::kMagic || magic == stream::kMagicOtherByteOrder;
 }
 
-/// What has a mark of its own comes before what is told by the shape of its lines.
+/// Formats with a distinctive mark precede those that only the shape of their lines identifies.
 constexpr Format kFormats[] = {
     {"stream", is_stream, nullptr, {.times = true, .modules = true}},
     {"pprof", pprof::looks_like, pprof::fold},

@@ -1,5 +1,5 @@
-// The forms of input that stackfold knows: one table, from which --from, its
-// help, and the telling apart by content are made.  The manual page is checked against it.
+// The input formats that stackfold knows, in one table.  --from, its help, and the detection by
+// content use this table; a check compares the manual page with it.
 //
 // To add one: a pair of files here with `looks_like` and `fold`, a row in format.cpp,
 // its name in stackfold(1), a captured input in tests/data/stackfold.
@@ -17,31 +17,31 @@
 
 namespace pe::fold {
 
-/// What samples of a format have, which some options need.
+/// The data in a format's samples that some options need.
 struct FormatHas {
   bool times = false;        ///< for --time
   bool frame_lines = false;  ///< with addresses, for --inline and --srcline
   bool modules = false;      ///< for --modules
-  bool waits = false;        ///< but no word of which they are, for --running
+  bool waits = false;        ///< stacks that wait, without a mark in the text; for --running
 };
 
 struct Format {
-  std::string_view name;  ///< as --from has it
-  /// Is an input that begins like this of the format?  `head` ends with a line, or with the input.
+  std::string_view name;  ///< the argument of --from
+  /// Does an input with this start have the format?  `head` ends with a line, or with the input.
   bool (*looks_like)(std::string_view head);
-  /// Reads to the end and adds every stack; nullptr for the sample stream and folded text,
-  /// which have reports of their own.
+  /// Reads to the end and adds every stack.  nullptr for the sample stream and folded text, whose
+  /// readers have other reports.
   TextReport (*fold)(Input& input, const Options& options, folded::FoldedCounts& counts);
   FormatHas has = {};
-  /// --compat: reads all inputs as one text; nullptr: each is read by itself.
+  /// For --compat: reads all inputs as one text.  nullptr: each input is a text of its own.
   TextReport (*fold_as_perl)(std::span<Input> inputs, const Options& options,
                              folded::FoldedCounts& counts) = nullptr;
 };
 
-/// All of them; where several fit an input, it is the first.
+/// Returns all formats.  If several match an input, the first wins.
 std::span<const Format> formats();
 
-/// nullptr if there is none of that name.
+/// Returns nullptr if no format has that name.
 const Format* find_format(std::string_view name);
 
 /// "stream, perf-script, ...".

@@ -12,8 +12,8 @@
 namespace pe::fold::jstack {
 namespace {
 
-/// Native methods in which a thread waits for someone else although the VM calls it
-/// RUNNABLE, which to it means "not held by Java".
+/// Is this a native method in which a thread waits?  The VM reports such a thread as RUNNABLE,
+/// which only means that Java code does not block it.
 bool waits(std::string_view method) {
   constexpr std::string_view kEndings[] = {".epollWait",          ".EPoll.wait",
                                            ".KQueue.poll",        ".kevent0",
@@ -29,14 +29,14 @@ bool waits(std::string_view method) {
                      [method](std::string_view ending) { return method.ends_with(ending); });
 }
 
-/// "worker-12" and "pool-1-thread-12" without the number at the end, so that a pool is one.
+/// Cuts the number from "worker-12" or "pool-1-thread-12": all threads of a pool get one name.
 std::string_view without_number(std::string_view name) {
   const auto* const digits = std::find_if_not(name.rbegin(), name.rend(), is_digit).base();
   const auto end = static_cast<std::size_t>(digits - name.begin());
   return end > 1 && end < name.size() && name[end - 1] == '-' ? name.substr(0, end - 1) : name;
 }
 
-/// "java.base@17.0.15/java.lang.Thread.run(Thread.java:840)": its class and method.
+/// Returns class and method of "java.base@17.0.15/java.lang.Thread.run(Thread.java:840)".
 std::string_view method_of(std::string_view text) { return trim(text.substr(0, text.find('('))); }
 
 class Folder {
@@ -74,7 +74,7 @@ class Folder {
     }
   }
 
-  /// What stands around stacks: locks, the list of threads, the heap, dates.
+  /// Is this a known line outside of stacks: locks, the list of threads, the heap, dates?
   [[nodiscard]] bool is_note(std::string_view line, std::string_view text) const {
     if (in_thread_ || is_indented(line) || is_digit(line[0]))
       return true;
@@ -103,8 +103,9 @@ class Folder {
     state_.clear();
   }
 
-  /// Threads of the VM without a stack say RUNNABLE too; they run no Java.  Those that are
-  /// repeated at a deadlock have no state.
+  /// Ends a thread, and counts it if it has a stack and a state.  Internal threads of the VM are
+  /// RUNNABLE without a stack: they run no Java.  The dump repeats deadlocked threads without a
+  /// state.
   void end_thread() {
     const bool is_stack = in_thread_ && stack_.callers() > 0 && !state_.empty();
     if (is_stack && report_.takes_event(options_, state_)) {

@@ -20,7 +20,7 @@ struct Outstanding {
   std::uint64_t bytes, allocations;
 };
 
-/// "	80 bytes in 5 allocations from stack"
+/// Parses "	80 bytes in 5 allocations from stack".
 std::optional<Outstanding> parse_outstanding(std::string_view line) {
   line = trim(line);
   const auto in = line.find(kBytesIn);
@@ -37,7 +37,7 @@ bool begins_report(std::string_view line) {
   return line.starts_with('[') && line.ends_with(" stacks with outstanding allocations:");
 }
 
-/// "0x0000000000400a1d	main+0x6d [prog]" is "main".
+/// Returns "main" for "0x0000000000400a1d	main+0x6d [prog]".
 std::string_view frame_name(std::string_view line) {
   std::string_view name = trim(line);
   if (name.starts_with("0x"))
@@ -86,7 +86,7 @@ class Folder {
     }
   }
 
-  /// "	addr = 7f12 size = 8", of memleak -a.
+  /// Is this a line of memleak -a: "	addr = 7f12 size = 8"?
   static bool is_address(std::string_view line) { return trim(line).starts_with("addr = "); }
 
   void begin_report() {
@@ -126,9 +126,9 @@ class Folder {
   folded::FoldedCounts& counts_;
   bool bytes_ = false;
   bool allocations_ = false;
-  std::optional<folded::FoldedCounts> last_;  ///< of the last report
+  std::optional<folded::FoldedCounts> last_;  ///< counts of the last report
   std::optional<StackBuilder> stack_;         ///< adds to last_
-  std::optional<Outstanding> outstanding_;    ///< of the stack at hand
+  std::optional<Outstanding> outstanding_;    ///< of the current stack
   std::vector<std::string> frames_;           ///< leaf first
   std::uint64_t reports_ = 0;
 };

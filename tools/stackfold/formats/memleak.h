@@ -1,12 +1,12 @@
-// What memleak of bcc prints: allocations that nobody has freed, by stack.
+// Reads the output of bcc's memleak: allocations not yet freed, by stack.
 //
 //   [11:16:33] Top 10 stacks with outstanding allocations:
 //   	80 bytes in 5 allocations from stack
 //   		0x0000000000400a1d	main+0x6d [prog]       leaf first
 //
-// It prints that again and again.  What is outstanding in one report is so in the next, so
-// just the last report is folded.  Source: the print statements of bcc 0.26.
-// SPDX-License-Identifier: MIT
+// memleak prints such a report repeatedly.  Allocations outstanding in one report are usually in
+// the next one as well, so only the last report is folded. Source: the print statements of bcc
+// 0.26. SPDX-License-Identifier: MIT
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ namespace pe::fold::memleak {
 
 bool looks_like(std::string_view head);
 
-/// Events are "bytes", which is folded if nothing else is asked for, and "allocations".
+/// The events are "bytes", the default, and "allocations".
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::memleak

@@ -76,7 +76,7 @@ class Folder {
       add_frame(value);
   }
 
-  /// The symbol is the last that a frame says.
+  /// Adds a frame; the symbol is the last of its fields.
   void add_frame(std::string_view symbol) {
     const bool is_unknown = symbol == "unknown" || symbol == "[unknown]" || symbol.empty();
     const std::string name = is_unknown ? fmt::format("{}+0x{}", file_name(file_), address_)
@@ -108,7 +108,7 @@ class Folder {
     return report_.takes_event(options_, event_) && report_.takes_time(options_, time_us);
   }
 
-  /// The process is not told, as in perf script text of old.
+  /// The text has no process number, like that of old versions of perf script.
   [[nodiscard]] std::string root() const {
     std::string text = root_text(comm_, 0, 0, RootName::kComm);
     if (options_.root == RootName::kCommPid)
@@ -127,7 +127,7 @@ class Folder {
   std::optional<std::uint64_t> time_ns_;
   std::uint64_t period_ = 1;
   std::uint32_t tid_ = 0;
-  std::uint64_t lost_ = 0;  ///< as the recorder says at the end
+  std::uint64_t lost_ = 0;  ///< from the recorder's summary
 };
 
 }  // namespace
@@ -139,7 +139,7 @@ bool looks_like(std::string_view head) {
       return line->starts_with("  event_type: ");
     in_sample = *line == "sample:";
     if (!in_sample && !is_indented(*line) && !line->ends_with(':'))
-      return false;  // "meta_info:" and what it says may come before
+      return false;  // "meta_info:" and its fields may come first
   }
   return false;
 }

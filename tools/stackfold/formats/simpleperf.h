@@ -1,4 +1,4 @@
-// The text of `simpleperf report-sample --show-callchain`:
+// Reads the text of `simpleperf report-sample --show-callchain`:
 //
 //   sample:
 //     event_type: cpu-cycles
@@ -13,8 +13,8 @@
 //       file: /data/app/base.apk
 //       symbol: main
 //
-// Source: that command as people published it.  (What simpleperf's report_sample.py prints
-// is the text of perf script.)
+// Source: published output of that command.  (simpleperf's report_sample.py prints the text of perf
+// script.)
 // SPDX-License-Identifier: MIT
 #pragma once
 

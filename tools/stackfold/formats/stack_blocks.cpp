@@ -21,7 +21,7 @@ struct Process {
   std::optional<std::uint32_t> pid;
 };
 
-/// "-                prog (123)": bcc pads the "-" to 16 columns.
+/// Parses "-                prog (123)": bcc pads the "-" to 16 columns.
 std::optional<Process> parse_process(std::string_view text) {
   if (!text.starts_with("-  "))
     return std::nullopt;
@@ -35,7 +35,8 @@ std::optional<Process> parse_process(std::string_view text) {
   return process;
 }
 
-/// What DTrace and bcc print besides stacks: "  0  64091     :tick-60s", "Tracing ...", "16:00:31".
+/// Is this a line that DTrace or bcc print between stacks: "  0  64091     :tick-60s",
+/// "Tracing ...", "16:00:31"?
 bool is_known_note(std::string_view line) {
   constexpr std::string_view kBegins[] = {"dtrace: ", "CPU ",      "Sampling at ", "Tracing ",
                                           "^C",       "Detaching", "Hit Ctrl-C"};
@@ -50,7 +51,7 @@ bool is_known_note(std::string_view line) {
          text.substr(0, colon).find_first_not_of("0123456789 ") == kNone;
 }
 
-/// "execname          12": the last of several keys of DTrace, and the count.
+/// Cuts the count from "execname          12", the last of several DTrace keys, and returns it.
 std::optional<std::uint64_t> number_behind_gap(std::string_view& text) {
   const auto blank = text.find_last_of(" \t");
   if (blank == kNone || blank == 0 || !is_blank(text[blank - 1]))
@@ -69,7 +70,7 @@ class Folder {
   TextReport fold() {
     while (const auto line = lines_.next())
       take(*line);
-    drop_stack();  // a count was to follow
+    drop_stack();  // its count is missing
     return report_;
   }
 
@@ -99,11 +100,12 @@ class Folder {
       end_stack(*count, line);
   }
 
-  /// Kernel frames come first; "--" divides (profile -d, offcputime -d).
+  /// Adds a frame.  Kernel frames come first; "--" follows them (profile -d, offcputime -d).
   void add_frame(std::string_view text) {
     if (text == "--" && options_.marks.kernel)
       stack_.mark_callers("_[k]");
-    if (text.starts_with("b'") && text.ends_with('\''))  // bcc, before it knew of Python 3
+    if (text.starts_with("b'") &&
+        text.ends_with('\''))  // from bcc versions without support for Python 3
       text = text.substr(2, text.size() - 3);
     text = cut_offset(cut_address(text));
     const auto parts = split_inlined(text, false);
@@ -134,7 +136,7 @@ class Folder {
     are_notes_ = false;
   }
 
-  /// Lines that turned out to be of no stack.
+  /// Drops the pending lines, which belong to no stack.
   void drop_stack() {
     lines_.ignore(first_line_, first_line_number_, pending_lines_);
     pending_lines_ = 0;
@@ -142,13 +144,13 @@ class Folder {
     are_notes_ = false;
   }
 
-  static constexpr std::size_t kKept = 80;  ///< bytes of a line, for a message
+  static constexpr std::size_t kKept = 80;  ///< bytes of a line to keep for a message
 
   TextReport report_;
   TextLines lines_;
   const Options& options_;
   StackBuilder stack_;
-  bool are_notes_ = false;  ///< the lines at hand stand at the margin: a count must follow at once
+  bool are_notes_ = false;  ///< the pending lines are not indented: a count must follow at once
   std::uint64_t pending_lines_ = 0;
   std::string first_line_;
   std::uint64_t first_line_number_ = 0;

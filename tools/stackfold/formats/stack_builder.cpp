@@ -10,7 +10,7 @@
 namespace pe::fold {
 namespace {
 
-/// Would clean_name() leave it as it is?
+/// Would clean_name() leave the name unchanged?
 bool is_clean(std::string_view name) {
   return !name.empty() && name.back() != ' ' && !names::is_half_mangled(name) &&
          std::none_of(name.begin(), name.end(), [](char c) {

@@ -1,4 +1,4 @@
-// One stack as a text shows it, leaf first, until its count is known.
+// Collects one stack of a text, leaf first, until its count is known.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,16 +14,16 @@ class StackBuilder {
   /// `counts` must outlive this.
   explicit StackBuilder(folded::FoldedCounts& counts) : counts_(counts) {}
 
-  /// The next frame towards the root, made fit for folded text; with `mark` behind it.
+  /// Adds the next frame towards the root: the name, cleaned for folded text, and `mark`.
   void add_caller(std::string_view name, std::string_view mark = {});
-  /// A frame below all of those: the first added is the root.
+  /// Adds a frame below all callers: the first one added is the root.
   void add_root(std::string_view name);
-  /// Gives every caller that was added since the last call `mark` too.
+  /// Appends `mark` to every caller added since the last call.
   void mark_callers(std::string_view mark);
-  /// The callers added before the last `count` go below those `count`.
+  /// Moves the last `count` callers to the leaf's end, above those added before.
   void rotate_callers(std::size_t count);
 
-  /// Adds the stack to the counts and forgets it.  One without frames is "[unknown]".
+  /// Adds the stack to the counts and clears it.  A stack without frames becomes "[unknown]".
   void count(std::uint64_t weight);
   void clear();
 
@@ -36,7 +36,7 @@ class StackBuilder {
   folded::FoldedCounts& counts_;
   std::vector<folded::FrameId> roots_;
   std::vector<folded::FrameId> leaf_first_;
-  std::size_t marked_ = 0;  ///< callers that mark_callers() has seen
+  std::size_t marked_ = 0;  ///< callers that mark_callers() has handled
   std::vector<folded::FrameId> stack_;
 };
 

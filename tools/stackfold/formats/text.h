@@ -1,4 +1,4 @@
-// Small questions that the readers of text formats ask of a line.
+// Helpers with which the readers of text formats parse a line.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace pe::fold {
 
-/// Without blanks at either end.
+/// Removes blanks at both ends.
 inline std::string_view trim(std::string_view text) noexcept {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos)
@@ -24,7 +24,7 @@ inline bool is_indented(std::string_view line) noexcept {
   return !line.empty() && is_blank(line[0]);
 }
 
-/// Cuts off the first line and returns it without its end; nullopt if none is left.
+/// Cuts off the first line and returns it without its line end; nullopt if none is left.
 inline std::optional<std::string_view> take_line(std::string_view& text) noexcept {
   if (text.empty())
     return std::nullopt;
@@ -36,12 +36,12 @@ inline std::optional<std::string_view> take_line(std::string_view& text) noexcep
   return line;
 }
 
-/// The number that a line consists of, blanks around it aside.
+/// Returns the number if the line has nothing else but blanks around it.
 inline std::optional<std::uint64_t> lone_number(std::string_view line) noexcept {
   return parse_number<std::uint64_t>(trim(line));
 }
 
-/// "f+0x1f", "f+0x1f/0x20" and "f+31" without the offset in the function.
+/// Cuts the offset in the function from "f+0x1f", "f+0x1f/0x20" and "f+31".
 inline std::string_view cut_offset(std::string_view frame) noexcept {
   const auto plus = frame.rfind('+');
   if (plus == std::string_view::npos || plus == 0)
@@ -52,7 +52,7 @@ inline std::string_view cut_offset(std::string_view frame) noexcept {
   return is_number ? frame.substr(0, plus) : frame;
 }
 
-/// "7f2c1a2b3c4d f" without the address; one has twelve digits or more.
+/// Cuts the address from "7f2c1a2b3c4d f"; an address has at least twelve digits.
 inline std::string_view cut_address(std::string_view frame) noexcept {
   constexpr std::size_t kFewestDigits = 12;
   const auto* const end = std::find_if_not(frame.begin(), frame.end(), is_hex);

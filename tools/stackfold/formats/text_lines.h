@@ -1,4 +1,4 @@
-// The lines of a text input, and what is told of those that could not be used.
+// Reads the lines of a text input, and counts lines outside of its format.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,16 +15,16 @@ class TextLines {
   /// Both must outlive this.
   TextLines(Input& input, TextReport& report) : input_(input), lines_(input), report_(report) {}
 
-  /// The next line without its end, be that of Unix or of DOS; nullopt at the end.
-  /// The view dies with the next call.
+  /// Returns the next line without its Unix or DOS line end; nullopt at the end of the input.
+  /// The next call invalidates the view.
   std::optional<std::string_view> next();
 
-  /// Counts `line`, the one that next() returned last, as nothing of the format.
+  /// Counts `line`, which next() returned last, as outside of the format.
   void ignore(std::string_view line) { ignore(line, line_number(), 1); }
-  /// The same for `count` lines, of which `first` was the first, in line `number`.
+  /// The same for `count` lines; `first` is the first of them and has the line number `number`.
   void ignore(std::string_view first, std::uint64_t number, std::uint64_t count);
 
-  /// Of the line that next() returned last.
+  /// The number of the line that next() returned last.
   [[nodiscard]] std::uint64_t line_number() const noexcept { return lines_.line_number(); }
 
  private:

@@ -1,7 +1,7 @@
-// A call tree that a profiler prints in lines, each function below its caller with its own weight.
+// A profiler's call tree as text: each line is a function below its caller, with its own weight.
 //
-// Some print the depth as a number, so that few bytes would stand for much memory if stacks could
-// have any depth.
+// Some profilers print the depth as a number.  So depth is limited: otherwise a small input could
+// make stackfold allocate much memory.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,11 +19,11 @@ class CallTree {
   /// `counts` must outlive this.
   explicit CallTree(folded::FoldedCounts& counts) : counts_(counts) {}
 
-  /// The function of the next line; 0 is the depth of a root.  False, and the line is left out, if
-  /// it is more than one level below the line before, or too deep.
+  /// Adds the function of the next line; a root has depth 0.  Ignores the line and returns false if
+  /// it is too deep, or more than one level below the previous line.
   bool enter(std::size_t depth, std::string_view name);
 
-  /// From the root to the function entered last.
+  /// Returns the stack from the root to the function entered last.
   [[nodiscard]] std::span<const folded::FrameId> stack() const noexcept { return stack_; }
 
  private:

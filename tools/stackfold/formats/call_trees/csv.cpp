@@ -9,7 +9,7 @@
 namespace pe::fold {
 namespace {
 
-/// The quoted field at the start of `line`, which is cut off; nullopt if it does not end.
+/// Cuts off and returns the quoted field at the start of `line`; nullopt if it does not end.
 std::optional<std::string> take_quoted(std::string_view& line) {
   std::string field;
   for (std::size_t i = 1; i < line.size(); ++i) {
@@ -42,7 +42,7 @@ std::optional<std::vector<std::string>> split_csv(std::string_view line) {
     const auto comma = std::min(line.find(','), line.size());
     const std::string_view bare = trim(line.substr(0, comma));
     if (!field.empty() && !bare.empty())
-      return std::nullopt;  // text behind the quotes
+      return std::nullopt;  // text after the quotes
     fields.push_back(field.empty() ? std::string(bare) : std::move(field));
     if (comma == line.size())
       return fields;

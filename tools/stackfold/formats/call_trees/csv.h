@@ -1,6 +1,6 @@
-// One line of comma-separated values: "a","b ""c""",3
+// Reads one line of comma-separated values: "a","b ""c""",3
 //
-// Source: RFC 4180; but a field does not hold a line's end, as no tool here prints one.
+// Source: RFC 4180, except that a field cannot contain a line end: the supported tools print none.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace pe::fold {
 
-/// The fields without their quotes and without blanks around these; nullopt if quotes do not match.
-/// A line ends in an empty field if it ends in a comma.
+/// Returns the fields without quotes and surrounding blanks; nullopt if quotes do not match.  If
+/// the line ends with a comma, the last field is empty.
 std::optional<std::vector<std::string>> split_csv(std::string_view line);
 
-/// The text behind the byte order mark that Windows puts in front of UTF-8.
+/// Removes the byte order mark that Windows puts before UTF-8.
 std::string_view without_byte_order_mark(std::string_view text);
 
-/// Where the column of that name is; nullopt if there is none.
+/// Returns the index of the column with that name; nullopt if there is none.
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name);
 

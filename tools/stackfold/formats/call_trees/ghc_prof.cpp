@@ -21,10 +21,10 @@ constexpr std::size_t kNameColumns = 2;  ///< the cost centre and its module
 struct Column {
   std::string_view type, unit;
   std::size_t at;        ///< among the numbers of a row
-  std::uint64_t factor;  ///< for a whole number
+  std::uint64_t factor;  ///< that makes the number whole
 };
-/// A row has the first six or all eight numbers: no., entries, %time, %alloc, the latter two with
-/// callees, ticks, bytes.
+/// A row has the first six or all eight of these numbers: no., entries, %time, %alloc, %time and
+/// %alloc with callees, ticks, bytes.
 constexpr Column kColumns[] = {
     {"time", "tenths of a percent", 2, kTenths},
     {"alloc", "tenths of a percent", 3, kTenths},
@@ -44,7 +44,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-/// How many numbers the rows have; nullopt if the line does not begin the table.
+/// Returns how many numbers a row has; nullopt if the line is not the table's header.
 std::optional<std::size_t> numbers_of_header(std::string_view line) {
   if (!line.starts_with("COST CENTRE"))
     return std::nullopt;
@@ -122,7 +122,7 @@ class Folder {
   SampleTypes types_;
   CallTree tree_;
   State state_ = State::kBefore;
-  std::size_t numbers_ = 0;  ///< of a row; 0 before the first table
+  std::size_t numbers_ = 0;  ///< in a row; 0 before the first table
 };
 
 }  // namespace

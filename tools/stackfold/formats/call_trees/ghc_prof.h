@@ -1,13 +1,13 @@
-// The time and allocation profile that the runtime of GHC writes (+RTS -p or -P), NAME.prof:
+// Reads the time and allocation profile NAME.prof, which GHC's runtime writes (+RTS -p or -P):
 //
 //   COST CENTRE MODULE SRC        no.  entries  %time %alloc   %time %alloc  ticks  bytes
 //
 //   MAIN        MAIN   <built-in> 168        0    2.6    0.0   100.0  100.0    510    456
 //    main       Main   Main.hs:6  336        1   97.4  100.0    97.4  100.0  19317   9048
 //
-// The depth of a cost centre is its indentation.  The first %time and %alloc are its own, the
-// others have those of its callees.  Ticks and bytes (its own) are there with -P only, the column
-// SRC since GHC 8.  A table of the most expensive cost centres goes before and is not read.
+// The depth of a cost centre is its indentation.  The first %time and %alloc are its own; the
+// second ones include its callees.  Only -P prints ticks and bytes (its own).  The column SRC
+// exists since GHC 8.  The reader skips the preceding table of the most expensive cost centres.
 // Source: GHC User's Guide, "Profiling"; profiles of GHC 7 to 9.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -18,10 +18,10 @@
 
 namespace pe::fold::ghc_prof {
 
-/// Has it the header of the table?
+/// Does the text have the header of the table?
 bool looks_like(std::string_view head);
 
-/// The types are time (in tenths of a percent) and alloc (the same), with -P ticks and bytes.
+/// The types are time and alloc, both in tenths of a percent, and with -P also ticks and bytes.
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::ghc_prof

@@ -14,12 +14,12 @@ namespace pe::fold::macos_sample {
 namespace {
 
 struct Node {
-  std::size_t column;  ///< of its number
+  std::size_t column;  ///< of the number
   std::uint64_t total;
-  std::string_view text;  ///< behind the number
+  std::string_view text;  ///< after the number
 };
 
-/// nullopt if the line is none of the tree.
+/// Returns nullopt if the line does not belong to the tree.
 std::optional<Node> parse_node(std::string_view line) {
   const auto column = line.find_first_not_of(" \t+!:|");
   if (column == 0 || column == kNone || !is_digit(line[column]))
@@ -32,8 +32,8 @@ std::optional<Node> parse_node(std::string_view line) {
   return Node{column, *total, text};
 }
 
-/// The system calls in which a thread waits: for a lock, a message, data, work, a child or the
-/// time.
+/// The system calls in which a thread waits: for a lock, a message, data, work, a child or a
+/// timeout.
 constexpr std::string_view kWaits[] = {
     "__accept",
     "__psynch_cvwait",
@@ -84,7 +84,7 @@ class Folder {
  private:
   struct Open {
     std::size_t column;
-    std::uint64_t left;  ///< samples that no child has taken
+    std::uint64_t left;  ///< samples that no child accounts for
     bool is_waiting;     ///< the function waits
   };
 
@@ -105,14 +105,15 @@ class Folder {
 
   void add(const Node& node) {
     close_down_to(node.column);
-    // One whose children have more than it was cut or made up: they count, it has none left.
+    // In a cut or invalid report, the children may have more samples than the parent: they count,
+    // and the parent has none left.
     if (!open_.empty())
       open_.back().left -= std::min(open_.back().left, node.total);
     open_.push_back({node.column, node.total, only_running_ && waits(node.text)});
     stack_.push_back(counts_.frames().intern(clean_name(frame_of(node.text))));
   }
 
-  /// Ends every line whose children a line at `column` cannot be among.
+  /// Ends every open line that cannot be a parent of a line at `column`.
   void close_down_to(std::size_t column) {
     while (!open_.empty() && open_.back().column >= column) {
       if (open_.back().is_waiting) {
@@ -138,7 +139,7 @@ class Folder {
   std::uint64_t waiting_ = 0;  ///< samples left out
   bool in_graph_ = false;
   std::vector<Open> open_;              ///< from the root to the last line
-  std::vector<folded::FrameId> stack_;  ///< of the same
+  std::vector<folded::FrameId> stack_;  ///< the frames of open_
 };
 
 std::string with_single_blanks(std::string_view text) {

@@ -129,7 +129,7 @@ std::optional<std::uint64_t> parse_grouped(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    // A no-break space is two bytes or, the narrow one, three.
+    // A no-break space has two bytes; a narrow one has three.
     const auto length = std::min(text.find_first_of("0123456789"), text.size());
     const std::string_view found = text.substr(0, length);
     const bool is_first = separator.empty();

@@ -47,7 +47,7 @@ std::optional<Header> parse_header(std::string_view line) {
   return header.types.empty() ? std::nullopt : std::optional(std::move(header));
 }
 
-/// "0.016612" seconds in nanoseconds, or a count; nullopt if it is none.
+/// Converts seconds, "0.016612", to nanoseconds, or parses a count; nullopt if it is not a number.
 std::optional<std::uint64_t> parse_value(std::string_view text, bool is_seconds) {
   if (text.empty())
     return 0;

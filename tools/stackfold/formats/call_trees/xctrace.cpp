@@ -19,7 +19,7 @@ namespace {
 
 enum Type : std::size_t { kSamples, kTime };
 
-/// What came with an id, by that.
+/// Earlier elements by their id.
 template <typename T>
 using ById = std::map<std::string, T, std::less<>>;
 
@@ -71,7 +71,7 @@ class Folder : public XmlHandler {
       if (known != backtrace_ids_.end())
         backtrace_ = known->second;
     } else if (element.name == "tagged-backtrace") {
-      tagged_id_ = id.value_or("");  // the backtrace in it follows
+      tagged_id_ = id.value_or("");  // its backtrace follows
       return;
     } else {
       backtrace_ = backtraces_.size();
@@ -149,13 +149,13 @@ class Folder : public XmlHandler {
     }
     Backtrace& backtrace = backtraces_[*backtrace_];
     ++backtrace.samples;
-    (void)backtrace.time_ns.add({.whole = weight_ns_});  // stays at the largest, as counts do
+    (void)backtrace.time_ns.add({.whole = weight_ns_});  // saturates, as counts do
     ++report_.samples;
     backtrace_.reset();
   }
 
   void text(std::string_view text) override {
-    constexpr std::size_t kLongest = 64;  // of a number, and blanks
+    constexpr std::size_t kLongest = 64;  // a number and blanks
     if (in_weight_ && weight_text_.size() < kLongest)
       weight_text_ += text.substr(0, kLongest);
   }
@@ -188,10 +188,10 @@ class Folder : public XmlHandler {
   ById<std::uint64_t> weights_;
   bool in_row_ = false;
   bool in_weight_ = false;
-  std::optional<std::size_t> backtrace_;  ///< of the row at hand, in backtraces_
-  std::optional<std::string> frame_;      ///< the frame at hand, until it ends
-  std::string frame_id_, module_;         ///< of that
-  std::string tagged_id_;                 ///< of the element around the backtrace that follows
+  std::optional<std::size_t> backtrace_;  ///< of the current row, in backtraces_
+  std::optional<std::string> frame_;      ///< the current frame, until it ends
+  std::string frame_id_, module_;         ///< of frame_
+  std::string tagged_id_;                 ///< of the element around the next backtrace
   std::string weight_id_, weight_text_;
   std::uint64_t weight_ns_ = 0;
   std::uint64_t unknown_ = 0;

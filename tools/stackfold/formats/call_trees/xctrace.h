@@ -1,4 +1,4 @@
-// The time profile that Xcode's xctrace exports as XML:
+// Reads the time profile that Xcode's xctrace exports as XML:
 //
 //   <trace-query-result><node xpath="..."><schema name="time-profile">...</schema>
 //   <row><sample-time id="1" fmt="00:00.057">57246708</sample-time> ...
@@ -8,10 +8,10 @@
 //       ref="12"/></frame></backtrace></row>
 //   <row> ... <weight ref="9"/><backtrace ref="10"/></row>
 //
-// from: xctrace export --input F.trace --xpath '.../table[@schema="time-profile"]'.  An element
-// that came before is referred to by its id.  Frames are leaf first; weights are nanoseconds.
-// Newer versions put a backtrace into a tagged-backtrace, which has an id, too.
-// Source: xctrace(1), and exports of Xcode 14 to 16 as people published them.
+// The command is: xctrace export --input F.trace --xpath '.../table[@schema="time-profile"]'.
+// "ref" refers to an earlier element by its id.  Frames are leaf first; weights are in nanoseconds.
+// Newer versions put a backtrace into a tagged-backtrace, which also has an id.
+// Source: xctrace(1), and published exports of Xcode 14 to 16.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -25,7 +25,8 @@ struct State {
 
 extern "C" {
 
-// Expat is C: no exception may cross it but std::bad_alloc, which ends the program.
+// Expat is C code, so no exception may cross it.  std::bad_alloc ends the program in these
+// handlers.
 void on_begin(void* state, const XML_Char* name, const XML_Char** attributes) noexcept {
   XmlElement element{name, {}};
   for (; attributes[0] != nullptr; attributes += 2)

@@ -1,6 +1,7 @@
-// XML, read front to back by Expat; the only place that includes it.
+// Reads XML front to back with Expat.  Only xml.cpp includes Expat's header.
 //
-// Input is untrusted: a document type is refused, since entities let few bytes stand for many.
+// Input is untrusted.  The reader refuses a document type, because entities let a few bytes expand
+// to many.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,12 +15,12 @@
 
 namespace pe::fold {
 
-/// An element as it begins.  The views die with the call.
+/// The start of an element.  The views are valid only during the call.
 struct XmlElement {
   std::string_view name;
   std::vector<std::pair<std::string_view, std::string_view>> attributes;
 
-  /// nullopt if it has none of that name.
+  /// Returns nullopt if the element has no such attribute.
   [[nodiscard]] std::optional<std::string_view> attribute(std::string_view wanted) const {
     for (const auto& [key, value] : attributes)
       if (key == wanted)
@@ -39,12 +40,12 @@ class XmlHandler {
 
   virtual void begin(const XmlElement& element) = 0;
   virtual void end(std::string_view name) = 0;
-  /// May come in pieces.
+  /// One text may arrive in several calls.
   virtual void text(std::string_view text) = 0;
 };
 
-/// Reads `input` to its end.  Returns what is wrong with it, "line 3: not well-formed (invalid
-/// token)", or nothing.
+/// Reads `input` to its end.  Returns an error message, "line 3: not well-formed (invalid token)",
+/// or an empty string.
 std::string read_xml(Input& input, XmlHandler& handler);
 
 }  // namespace pe::fold

@@ -21,12 +21,13 @@ CodeModule::CodeModule(const std::string& path) {
     return;
   inlines_ = std::move(inlines);
   symbols_ = objects::SymbolTable(*image);
-  image->close_file();  // a recording may name more modules than a process may have open
+  image->close_file();  // a recording may name more modules than the limit of open files
   image_ = std::move(*image);
 }
 
 std::vector<names::SourceFrame> CodeModule::frames_at(PrintedPlace place, bool is_return) {
-  if (is_return && place.pc > 0 && place.offset != std::uint64_t{0}) {  // what called is before it
+  if (is_return && place.pc > 0 &&
+      place.offset != std::uint64_t{0}) {  // the call is before the return address
     --place.pc;
     if (place.offset)
       --*place.offset;
@@ -48,7 +49,8 @@ std::optional<std::uint64_t> CodeModule::locate(const PrintedPlace& place) {
   return locate_by_name(place);
 }
 
-/// Without the name (a function may have several), the offset must agree.
+/// Is this the printed function?  A function may have several names, so without `by_name` only the
+/// offset must match.
 bool CodeModule::is_at(std::uint64_t svma, const PrintedPlace& place, bool by_name) {
   const auto symbol = symbols_.find(svma);
   if (!symbol || (place.offset ? svma - symbol->svma != *place.offset : !by_name))
@@ -74,7 +76,7 @@ std::optional<std::uint64_t> CodeModule::locate_by_name(const PrintedPlace& plac
     const bool is_here = offset < symbol.bytes && ((svma - place.pc) & kPageMask) == 0 &&
                          (place.offset || symbol.bytes <= kPageMask + 1);
     if (is_here && found && *found != svma)
-      return std::nullopt;  // two functions of that name, and it could be either
+      return std::nullopt;  // ambiguous: two functions of that name match
     if (is_here)
       found = svma;
   }

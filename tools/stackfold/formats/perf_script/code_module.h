@@ -1,9 +1,9 @@
-// One program or library that frames of perf script name, for finding what was inlined there.
+// Finds the inlined functions in one program or library that frames of perf script name.
 //
-// The pc that perf prints is an address in the process (perf before 6.1) or an offset in the
-// file, so it says little about a program that may be loaded anywhere; the function and the
-// offset in it say more.  A pc is believed if the symbol table has that function there, else the
-// function is looked up by its name.
+// perf prints a pc that is an address in the process (perf before 6.1) or an offset in the file.
+// So the pc alone does not identify the place in a program that may be loaded anywhere.  The
+// function and the offset in it are more reliable.  CodeModule accepts a pc if the symbol table has
+// the printed function there; otherwise it looks up the function by its name.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,22 +20,23 @@
 
 namespace pe::fold {
 
-/// A place in a module's code as perf script prints it.
+/// A place in a module's code, as perf script prints it.
 struct PrintedPlace {
   std::uint64_t pc = 0;
-  std::string_view function;            ///< without offset
+  std::string_view function;            ///< without the offset
   std::optional<std::uint64_t> offset;  ///< in the function, if it was printed
 };
 
 class CodeModule {
  public:
-  /// Opens a regular file only; one that cannot be used has no debug information.
+  /// Opens regular files only.  An unusable file counts as one without debug information.
   explicit CodeModule(const std::string& path);
 
   [[nodiscard]] bool has_debug_information() const noexcept { return inlines_ != nullptr; }
 
-  /// Innermost inlined function first; `is_return`: it is where a call returns to, and the call
-  /// stands before.  Empty if the place cannot be told, or has no debug information.
+  /// Returns the functions at a place, innermost inlined one first.  `is_return`: the place is a
+  /// return address, so its call is before it.  Empty if the place is ambiguous or unknown, or has
+  /// no debug information.
   std::vector<names::SourceFrame> frames_at(PrintedPlace place, bool is_return);
 
  private:
@@ -48,7 +49,7 @@ class CodeModule {
   objects::SymbolTable symbols_;
   std::unique_ptr<names::Inlines> inlines_;
   std::unordered_map<std::uint32_t, std::string> names_;                 ///< demangled, by index
-  std::unordered_multimap<std::string, std::uint32_t> symbols_of_name_;  ///< made when needed
+  std::unordered_multimap<std::string, std::uint32_t> symbols_of_name_;  ///< filled on first use
 };
 
 }  // namespace pe::fold

@@ -12,9 +12,9 @@
 namespace pe::fold {
 namespace {
 
-constexpr std::string_view kUnknown = "[unknown]";  ///< a function, or a module
+constexpr std::string_view kUnknown = "[unknown]";  ///< an unknown function or module
 
-/// "/tmp/perf-123.map", anywhere in the path.
+/// Does the path contain "/tmp/perf-123.map"?
 bool is_perf_map(std::string_view module) {
   constexpr std::string_view kStart = "/tmp/perf-";
   for (auto at = module.find(kStart); at != kNone; at = module.find(kStart, at + 1)) {
@@ -28,17 +28,18 @@ bool is_perf_map(std::string_view module) {
 }
 
 bool is_jit(std::string_view module, bool is_perl) {
-  // perf inject --jit makes a file for each function: jitted-PID-NUMBER.so
+  // `perf inject --jit` makes a file for each function: jitted-PID-NUMBER.so.
   return is_perf_map(module) || (!is_perl && file_name(module).starts_with("jitted-"));
 }
 
-/// The perl's rule: "[vdso]" and every other name in brackets is the kernel.
+/// The rule of stackcollapse-perf.pl: every name in brackets is the kernel, even "[vdso]", unless
+/// it contains "unknown".
 bool is_kernel_to_perl(std::string_view module) {
   return module.ends_with("vmlinux") ||
          (module.starts_with('[') && module.find("unknown") == kNone);
 }
 
-/// What stands for a function without a name: its module in brackets.
+/// Returns the text of an unknown function: its module in brackets.
 std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
   std::string_view name = frame.module == kUnknown ? "unknown" : file_name(frame.module);
   if (rules.is_perl && frame.module.ends_with('/'))
@@ -70,7 +71,7 @@ std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   const auto first = std::find_if_not(line.begin(), line.end(), is_space);
   line.remove_prefix(static_cast<std::size_t>(first - line.begin()));
   const auto last = line.rfind(')');
-  constexpr std::string_view kDeleted = " (deleted)";  // of a file that was gone when perf looked
+  constexpr std::string_view kDeleted = " (deleted)";  // perf's mark on a deleted file
   const bool is_deleted = !is_perl && last != kNone && line.substr(0, last).ends_with(kDeleted);
   const std::size_t module_end = is_deleted ? last - kDeleted.size() : last;
   auto open = last == kNone ? kNone : line.substr(0, module_end).rfind('(');
@@ -86,7 +87,8 @@ std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   while (begin < line.size() && is_space(line[begin]))
     ++begin;
   std::size_t pc_end = word_end;
-  if (begin >= open) {  // no room for a function: blanks, then the number itself, are taken for it
+  if (begin >= open) {  // no text for a function: a blank, or else the pc's last character, becomes
+                        // the function
     begin = word_end < open ? open - 1 : word_end - 1;
     pc_end = std::min(pc_end, begin);
     if (pc_end == 0 || begin >= open)
@@ -145,12 +147,12 @@ std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rul
   for (const std::string_view part : split_inlined(function, rules.is_perl)) {
     const bool is_unknown = part == kUnknown;
     std::string text = is_unknown ? unknown_text(frame, rules) : std::string(part);
-    if (!is_unknown || rules.is_perl)  // which tidies a module's name as if it were a function's
+    if (!is_unknown || rules.is_perl)  // the Perl script cleans a module's name like a function's
       text = function_name(text, rules.is_perl, rules.is_java);
     if (!rules.is_perl) {
       text = clean_name(text);
       if (text == kUnknown && !is_unknown)
-        continue;  // nothing is left of it
+        continue;  // the name has no text left
       if (!is_unknown)
         text.insert(0, prefix_of(frame.module, rules));
     }

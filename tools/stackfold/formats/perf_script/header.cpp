@@ -18,10 +18,10 @@ std::size_t skip(std::string_view text, std::size_t at, bool (*is)(char)) {
 
 struct Numbers {
   std::string_view pid, tid;
-  std::size_t end;  ///< behind them
+  std::size_t end;  ///< position after the numbers
 };
 
-/// "12/34 ", "34 " at `at`, with a blank (or the end of the line) behind.
+/// Parses "12/34 " or "34 " at `at`.  A blank must follow.
 std::optional<Numbers> numbers_at(std::string_view line, std::size_t at) {
   const std::size_t first_end = skip(line, at, is_digit);
   if (first_end == at)
@@ -35,7 +35,7 @@ std::optional<Numbers> numbers_at(std::string_view line, std::size_t at) {
   return two.empty() ? Numbers{{}, one, end} : Numbers{one, two, end};
 }
 
-/// Does what perf prints behind the numbers stand here: "[cpu]", or the time and a colon?
+/// Does the text start with the field after the numbers: "[cpu]", or the time and a colon?
 bool is_cpu_or_time(std::string_view rest) {
   rest.remove_prefix(skip(rest, 0, is_space));
   if (rest.starts_with('['))
@@ -44,7 +44,8 @@ bool is_cpu_or_time(std::string_view rest) {
   return end > 0 && end < rest.size() && rest[end] == ':';
 }
 
-/// A name, then numbers: the first place where they can stand, from `shortest` characters on.
+/// Splits a name from the first numbers after it that `accept` allows.  The name has at least
+/// `shortest` characters.
 template <typename Accept>
 std::optional<PerfHeader> split_name(std::string_view line, std::size_t shortest, Accept&& accept) {
   for (std::size_t i = shortest; i < line.size(); ++i) {
@@ -61,7 +62,7 @@ std::optional<PerfHeader> split_name(std::string_view line, std::size_t shortest
 
 struct FoundEvent {
   PerfEventField field;
-  std::size_t end;  ///< of it, in the text
+  std::size_t end;  ///< position after the event in the text
 };
 
 std::optional<FoundEvent> event_at(std::string_view text, std::size_t colon, bool ends_line) {
@@ -75,7 +76,7 @@ std::optional<FoundEvent> event_at(std::string_view text, std::size_t colon, boo
     field.is_period_too_large = !period;
     at = skip(text, digits_end, is_space);
   } else if (at == colon + 1) {
-    return std::nullopt;  // a blank must stand between
+    return std::nullopt;  // a blank must separate them
   }
   const std::size_t end = skip(text, at, [](char c) { return !is_space(c); });
   if (end < at + 2 || text[end - 1] != ':' ||
@@ -102,12 +103,12 @@ std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules r
   std::optional<PerfHeader> header;
   if (!is_perl)
     header = split_name(line, 1, is_cpu_or_time);
-  if (!header)  // `perf script -F` can leave out what tells the numbers from a name's own
+  if (!header)  // `perf script -F` can omit the fields that distinguish these numbers from a name's
     header = split_name(line, is_perl ? 2 : 1, anything);
   if (!header)
     return std::nullopt;
   if (is_perl && header->tid == "0" &&
-      !header->pid.empty()) {  // "0" is as good as nothing to the perl
+      !header->pid.empty()) {  // the Perl script treats "0" as missing
     header->tid = header->pid;
     header->pid = {};
   }

@@ -1,13 +1,14 @@
-// The line that begins a sample in the text of `perf script`:
+// Parses the line that starts a sample in the text of `perf script`:
 //
 //   comm  pid/tid [cpu]  seconds:  period event:
 //
-// Of a recording without call chains, the only frame is on the same line:
+// In a recording without call chains, the only frame is on the same line:
 //
 //   comm  pid  seconds:  period event:  pc function (module)
 //
-// Everything but the name and one number may be missing, and names hold blanks,
-// digits and colons.  Source: perf-script(1), and what stackcollapse-perf.pl makes of it.
+// Every field but the name and one number may be missing.  Names may contain blanks, digits and
+// colons.
+// Source: perf-script(1), and the output of stackcollapse-perf.pl.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,20 +20,20 @@ namespace pe::fold {
 
 struct PerfEventField {
   std::string_view name;             ///< "cycles", "cpu-clock:ppp", "sched:sched_switch"
-  std::uint64_t period = 0;          ///< 0: not printed, or not a number that fits
-  bool is_period_too_large = false;  ///< ... the latter
+  std::uint64_t period = 0;          ///< 0: not printed, or too large
+  bool is_period_too_large = false;  ///< perf printed a period above 64 bits
 };
 
 struct PerfHeader {
   std::string_view comm;
-  std::string_view pid;  ///< empty where only one number is printed
+  std::string_view pid;  ///< empty if perf printed only one number
   std::string_view tid;
   std::optional<PerfEventField> event;
-  std::string_view rest = {};         ///< what stands behind the numbers
+  std::string_view rest = {};         ///< the text after the numbers
   std::string_view after_event = {};  ///< the fields of a tracepoint, or a frame
 };
 
-/// How to take names apart.
+/// How to find the end of the name and the event.
 enum class HeaderRules {
   kBest,  ///< the numbers are the last before "[cpu]" or the time; the event may be followed by its
           ///< fields
@@ -40,10 +41,10 @@ enum class HeaderRules {
           ///< line
 };
 
-/// nullopt if the line begins no sample.
+/// Returns nullopt if the line does not start a sample.
 std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules rules);
 
-/// The time that a header prints ("12.345678:"), in microseconds; nullopt if it prints none.
+/// Returns the time in a header ("12.345678:") in microseconds; nullopt if it has none.
 std::optional<std::uint64_t> header_time_us(const PerfHeader& header);
 
 }  // namespace pe::fold

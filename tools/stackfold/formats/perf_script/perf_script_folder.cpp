@@ -19,8 +19,8 @@ bool is_blank_line(std::string_view line) {
   return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
 
-/// The line that begins a sample, and the sample's only frame if that is on the line, as in a
-/// recording without call chains.  perf aligns the names of those to the right.
+/// The line that starts a sample.  In a recording without call chains, the line also has the
+/// sample's only frame, and perf aligns the thread's name to the right.
 struct SampleLine {
   std::optional<PerfHeader> header;
   std::optional<PerfFrame> frame;
@@ -62,7 +62,7 @@ TextReport PerfScriptFolder::fold(Input& input) {
       line->remove_suffix(1);
     take(*line);
   }
-  if (!options_.is_perl) {  // the perl loses a last sample that no blank line ends
+  if (!options_.is_perl) {  // the Perl script loses a last sample without a blank line after it
     add_pending();
     end_sample();
   }
@@ -88,7 +88,7 @@ void PerfScriptFolder::take(std::string_view line) {
   const auto [header, sole_frame] =
       parse_sample_line(line, options_.is_perl ? HeaderRules::kPerl : HeaderRules::kBest);
   if (header && is_weight_lost(*header)) {
-    end_sample();  // and the frames that follow belong to none
+    end_sample();  // the following frames then belong to no sample
     ignore(line);
     return;
   }
@@ -105,7 +105,7 @@ void PerfScriptFolder::take(std::string_view line) {
     ignore(line);
 }
 
-/// Whether the period is needed and exceeds 64 bits; to the perl any number is one.
+/// Is the period needed, and does it exceed 64 bits?  stackcollapse-perf.pl accepts any number.
 bool PerfScriptFolder::is_weight_lost(const PerfHeader& header) const {
   return !options_.is_perl && options_.weight != Weight::kSamples && header.event &&
          header.event->is_period_too_large;
@@ -113,7 +113,7 @@ bool PerfScriptFolder::is_weight_lost(const PerfHeader& header) const {
 
 void PerfScriptFolder::take_header(const PerfHeader& header) {
   if (!options_.is_perl)
-    end_sample();  // of a text whose blank lines are gone
+    end_sample();  // the text may have lost its blank lines
   if (header.event && !report_.takes_event(options_, header.event->name))
     return;
   if (options_.time && !report_.takes_time(options_, header_time_us(header)))
@@ -127,7 +127,7 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
   if (options_.all_events && header.event)
     roots_.push_back(counts_.frames().intern(clean_name(header.event->name)));
   const std::string root = root_of(header);
-  // The perl lets a ';' in a thread's name divide it.
+  // In stackcollapse-perf.pl, a ';' in a thread's name divides it into frames.
   for (std::string_view left = root; !left.empty();) {
     const auto end = std::min(left.find(';'), left.size());
     roots_.push_back(counts_.frames().intern(left.substr(0, end)));
@@ -146,9 +146,10 @@ std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
   return root;
 }
 
-/// Takes the line if it is the frame that followed the one before when that was last seen.
+/// Accepts the line if its frame also followed the previous frame the last time.
 bool PerfScriptFolder::take_expected(std::string_view line) {
-  if (known_.empty() || !in_sample_)  // known_ is empty if frames depend on more
+  if (known_.empty() ||
+      !in_sample_)  // known_ is empty if frames depend on more than function and module
     return false;
   const std::uint32_t expected = known_[last_].next;
   const Known& known = known_[expected];
@@ -180,9 +181,9 @@ void PerfScriptFolder::take_frame(const PerfFrame& frame) {
   last_ = found;
 }
 
-/// Where each line may be a frame of its own.
+/// Reads a frame whose text depends on more than its function and module.
 void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
-  // Without the sample the frame is nothing, but its source line is no unknown line for that.
+  // Outside of a chosen sample the frame is dropped, but its source line is still a known line.
   pending_.clear();
   const bool is_expanded = in_sample_ && uninliner_ && uninline(frame);
   if (in_sample_ && !is_expanded)
@@ -196,23 +197,24 @@ void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
     add_pending();
 }
 
-/// Makes the frames of what was inlined pending; false if nothing is known of it.
+/// Makes the functions at this frame, with inlined ones, pending; false if none are known.
 bool PerfScriptFolder::uninline(const PerfFrame& frame) {
   const Before before = before_;
   before_ = frame.module.starts_with('[') ? Before::kKernel
             : frame.module == "inlined"   ? Before::kInlined
                                           : Before::kOther;
   if (before == Before::kInlined)
-    return false;  // perf has shown it: its lines "(inlined)" come before the function's own
-  // Where the kernel interrupted a program there is no call.
+    return false;  // perf already printed the inlined functions: its lines "(inlined)" precede the
+                   // function's line
+  // The frame that the kernel interrupted is not a return address.
   const bool is_return = !rules_.is_perl && before == Before::kOther;
   pending_ = uninliner_->frames_at(frame, is_return);
   return !pending_.empty();
 }
 
-/// Takes the line behind a frame if it tells where in the source that is.
+/// Accepts the line after a frame if it is the frame's source line.
 bool PerfScriptFolder::take_source(std::string_view line) {
-  if (options_.is_perl) {  // whatever the line is, and one for each inlined function
+  if (options_.is_perl) {  // the Perl script accepts any line, one for each inlined function
     pending_[next_source_++] += source_suffix(line, true);
     if (next_source_ == sources_)
       add_pending();
@@ -225,7 +227,7 @@ bool PerfScriptFolder::take_source(std::string_view line) {
   return is_source;
 }
 
-/// Adds the frames at hand to the sample.
+/// Adds the pending frames to the sample.
 void PerfScriptFolder::add_pending() {
   is_pending_ = false;
   if (pending_.empty())
@@ -235,7 +237,7 @@ void PerfScriptFolder::add_pending() {
   auto known = by_text_.find(joined);
   if (known == by_text_.end()) {
     Place place{static_cast<std::uint32_t>(pool_.size()), 0};
-    // A ';' of the perl's own divides, too.
+    // With --compat a frame may contain a ';', which also divides it.
     for (std::size_t begin = 0; begin <= joined.size(); ++place.count) {
       const auto end = std::min(joined.find(';', begin), joined.size());
       pool_.push_back(counts_.frames().intern(joined.substr(begin, end - begin)));
@@ -293,8 +295,8 @@ void PerfScriptFolder::ignore(std::string_view line) {
 namespace perf_script {
 namespace {
 
-/// What a line may be by itself.  Folded lines pass for headers, if frames hold numbers:
-/// "main;worker 3 (busy);run 10".
+/// The possible kinds of a line by itself.  A folded line looks like a header if its frames contain
+/// numbers: "main;worker 3 (busy);run 10".
 struct Guess {
   bool is_header = false;
   bool has_event = false;

@@ -1,8 +1,7 @@
-// The text of `perf script` to stacks.
+// Converts the text of `perf script` to stacks.
 //
-// Most frame lines repeat a function and a module that came before, so a line
-// costs the search for its brackets and one look-up; names are taken apart once.
-// SPDX-License-Identifier: MIT
+// Most frame lines repeat an earlier function and module, so a line costs the search for its
+// brackets and one look-up.  Each distinct pair is parsed only once. SPDX-License-Identifier: MIT
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -30,21 +29,21 @@ class PerfScriptFolder {
   /// `counts` must outlive this.
   PerfScriptFolder(folded::FoldedCounts& counts, const Options& options);
 
-  /// Reads to the end and adds every stack.  With --compat, a stack that has not ended continues
-  /// in the next input; the report is of all of them.
+  /// Reads to the end and adds every stack.  With --compat, an unfinished stack continues in the
+  /// next input.  The report covers all inputs so far.
   TextReport fold(Input& input);
 
  private:
   struct Place {
     std::uint32_t begin = 0, count = 0;  ///< in pool_
   };
-  /// A function and a module as a frame line prints them, and what follows from them.
+  /// A function and a module as a frame line prints them, with the resulting frames.
   struct Known {
     std::string_view function;  ///< without its offset
-    std::string_view tail;      ///< " (module)"; empty if something stood behind it
+    std::string_view tail;      ///< " (module)"; empty if text followed it
     Place place;
     bool is_java;
-    std::uint32_t next = 0;  ///< what followed it last: most stacks have been seen
+    std::uint32_t next = 0;  ///< its last successor, in known_: most stacks repeat earlier ones
   };
   struct KeyHash {
     std::size_t operator()(std::pair<std::string_view, std::string_view> key) const {
@@ -57,7 +56,7 @@ class PerfScriptFolder {
   using KnownIndex = boost::unordered_flat_map<std::pair<std::string_view, std::string_view>,
                                                std::uint32_t, KeyHash>;
 
-  /// What the frame line before the one at hand was of, in the same sample.
+  /// The kind of the previous frame line in the same sample.
   enum class Before { kNothing, kKernel, kInlined, kOther };
 
   void take(std::string_view line);
@@ -80,22 +79,22 @@ class PerfScriptFolder {
   FrameRules rules_;
   StringArena arena_;
   std::vector<Known> known_;
-  KnownIndex index_[2];     ///< of known_, by whether the thread is a Java one
-  std::uint32_t last_ = 0;  ///< the frame line before, in known_
+  KnownIndex index_[2];     ///< of known_: [1] for Java threads, [0] for others
+  std::uint32_t last_ = 0;  ///< the previous frame line, in known_
   std::vector<folded::FrameId> pool_;
-  /// Places of what depends on more than function and module, by its frames joined with ';'.
+  /// Places that depend on more than function and module, by their frames joined with ';'.
   boost::unordered_flat_map<std::string_view, Place, TextHash> by_text_;
   std::optional<Uninliner> uninliner_;
   Before before_ = Before::kNothing;
   std::vector<std::string> pending_;  ///< frames of a line whose source line may follow
-  std::size_t sources_ = 0;           ///< --compat: how many of them have source lines
-  std::size_t next_source_ = 0;       ///< ... and which is next
-  bool has_context_ = false;          ///< they tell their lines themselves
+  std::size_t sources_ = 0;           ///< --compat: how many pending frames have source lines
+  std::size_t next_source_ = 0;       ///< --compat: the frame to which the next source line belongs
+  bool has_context_ = false;          ///< the pending frames already include their source lines
   bool is_pending_ = false;
   bool in_sample_ = false;
-  std::vector<folded::FrameId> roots_;  ///< of the sample at hand
+  std::vector<folded::FrameId> roots_;  ///< of the current sample
   std::uint64_t weight_ = 1;
-  std::vector<Place> leaf_first_;  ///< its lines
+  std::vector<Place> leaf_first_;  ///< the frame lines of the current sample
   std::vector<folded::FrameId> stack_;
   const Input* input_ = nullptr;
   const LineReader* lines_ = nullptr;
@@ -104,12 +103,12 @@ class PerfScriptFolder {
 
 namespace perf_script {
 
-/// A sample's first line, then a frame or an empty line, before any folded line.
+/// Does a sample's first line, then a frame or an empty line, precede any folded line?
 bool looks_like(std::string_view head);
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
-/// As perl's <> reads them, files are one text: a stack may continue in the next.
+/// Reads the files as one text, as Perl's <> does: a stack may continue in the next file.
 TextReport fold_as_perl(std::span<Input> inputs, const Options& options,
                         folded::FoldedCounts& counts);
 

@@ -15,7 +15,7 @@ std::string_view trimmed(std::string_view text) {
                         : text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
 }
 
-/// "a[1]b[2]" is "ab".
+/// Returns "ab" for "a[1]b[2]".
 std::string without_brackets(std::string_view text) {
   std::string kept;
   for (auto open = text.find('['); open != kNone; open = text.find('[')) {

@@ -1,9 +1,9 @@
-// The line that `perf script -F +srcline` prints behind a frame:
+// Reads the line that `perf script -F +srcline` prints after a frame:
 //
 //   	    7f2c1a2b3c4d function+0x1f (module)
 //     file.c:123 (discriminator 2)
 //
-// "??:0" or "module[7f2c1a2b3c4d]" where it does not know.
+// perf prints "??:0" or "module[7f2c1a2b3c4d]" if the source line is unknown.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace pe::fold {
 
-/// Is it indented as those are, by two blanks?  Frames have a tab, or more blanks.
+/// Is the line indented by two blanks, as source lines are?  Frames have a tab, or more blanks.
 bool is_source_line(std::string_view line);
 
-/// ":file.c:123", to be put behind a frame; empty if the line tells nothing.  The perl keeps
-/// "??:0", the module and the discriminator.
+/// Returns the suffix for a frame, ":file.c:123"; empty if the source line is unknown.  With
+/// `is_perl`, keeps "??:0", the module and the discriminator, as in stackcollapse-perf.pl.
 std::string source_suffix(std::string_view line, bool is_perl);
 
 }  // namespace pe::fold

@@ -18,7 +18,7 @@ constexpr int kHexadecimal = 16;
 }  // namespace
 
 const std::vector<std::string>& Uninliner::frames_at(const PerfFrame& frame, bool is_return) {
-  // No part can hold a newline.
+  // No part can contain a newline.
   key_ = fmt::format("{}\n{}\n{}\n{}", frame.module, frame.pc, frame.function, is_return);
   const auto [known, is_new] = known_.try_emplace(key_);
   if (is_new)

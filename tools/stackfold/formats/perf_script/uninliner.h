@@ -1,8 +1,8 @@
-// --inline: the functions that were inlined where a frame line of perf script points.
+// Implements --inline: finds the functions inlined at the place of a perf script frame line.
 //
-// stackcollapse-perf.pl has addr2line tell it; here it is the project's own reader of DWARF, so no
-// shell sees a name from the recording, and programs that are not loaded where they were
-// linked have inlined functions too.
+// stackcollapse-perf.pl runs addr2line.  This file uses the project's own DWARF reader, so no name
+// from the recording reaches a shell.  It also finds inlined functions in programs that are not
+// loaded at their link address.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,15 +17,15 @@ namespace pe::fold {
 
 class Uninliner {
  public:
-  /// `with_context`: file and line behind each name.
+  /// `with_context`: add file and line to each name.
   Uninliner(const FrameRules& rules, bool with_context)
       : rules_(rules), with_context_(with_context) {}
 
-  /// The frames of a line, outermost first; empty if nothing is known of it.  Lives until the
-  /// next call.  `is_return`: it is the address after a call.
+  /// Returns the frames of a line, outermost first; empty if its place is unknown.  The result is
+  /// valid until the next call.  `is_return`: the frame's address is a return address.
   const std::vector<std::string>& frames_at(const PerfFrame& frame, bool is_return);
 
-  /// Modules named by frames that have no debug information, or cannot be read.
+  /// The number of modules named by frames that are unreadable or have no debug information.
   [[nodiscard]] std::uint64_t modules_without() const noexcept { return modules_without_; }
   [[nodiscard]] const std::string& first_without() const noexcept { return first_without_; }
 
@@ -37,7 +37,8 @@ class Uninliner {
   FrameRules rules_;
   bool with_context_;
   std::unordered_map<std::string, CodeModule> modules_;
-  std::unordered_map<std::string, std::vector<std::string>> known_;  ///< by what was printed
+  std::unordered_map<std::string, std::vector<std::string>>
+      known_;  ///< by the printed module, pc and function, and is_return
   std::string key_;
   std::uint64_t modules_without_ = 0;
   std::string first_without_;

@@ -18,7 +18,7 @@ namespace {
 
 Bytes bytes_in(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Everything that `read` gives, up to the limit; false if there is more.
+/// Reads all bytes from `read`, up to the limit.  False if there are more.
 template <typename Read>
 bool read_all(std::string& bytes, Read&& read) {
   constexpr std::size_t kStep = 256UL * 1024;
@@ -34,7 +34,7 @@ bool read_all(std::string& bytes, Read&& read) {
   }
 }
 
-/// The unpacked profile; `damage` says why it is not all of it.
+/// Returns the unpacked profile.  If it is incomplete, `damage` has the reason.
 std::string unpack(Input& input, std::string& damage) {
   std::string bytes;
   bool is_whole = true;
@@ -106,7 +106,7 @@ class Folder {
     return types;
   }
 
-  /// pprof's own choice: what the profile names, else the last.
+  /// Chooses as pprof does: the profile's default type, else the last type.
   [[nodiscard]] std::size_t default_type(std::span<const SampleType> types) const {
     const std::string_view wanted = profile_.string(profile_.default_type);
     for (std::size_t i = 0; i < types.size(); ++i)
@@ -115,7 +115,7 @@ class Folder {
     return types.size() - 1;
   }
 
-  /// False if the stack is deeper than any, or lacks a value that is folded.
+  /// Adds the current sample.  False if the stack is too deep, or lacks a value that is folded.
   bool add_sample() {
     if (sample_.values.size() < types_.values_needed())
       return false;
@@ -141,7 +141,8 @@ class Folder {
     return true;
   }
 
-  /// What our own profiles, and those made of perf's, say of the thread.
+  /// Returns the thread's frame from the labels in this project's profiles and in those converted
+  /// from perf's.
   [[nodiscard]] std::optional<folded::FrameId> root_of_thread() {
     const Label* comm = nullptr;
     std::uint32_t pid = 0, tid = 0;
@@ -159,7 +160,7 @@ class Folder {
     return counts_.frames().intern(root_text(profile_.string(comm->text), pid, tid, options_.root));
   }
 
-  /// The frames of a location, outermost first; each is made once.
+  /// Returns the frames of a location, outermost first.  Converts each location once.
   Place place_of(std::uint64_t id) {
     const auto known = places_.find(id);
     if (known != places_.end())
@@ -179,7 +180,7 @@ class Folder {
     return place;
   }
 
-  /// Whether all that a location refers to is there.  The number 0 refers to nothing.
+  /// Are all items that a location refers to defined?  The number 0 refers to no item.
   [[nodiscard]] bool defines_all_of(const Location& location) const {
     const auto mapping = profile_.mappings.find(location.mapping_id);
     const bool has_mapping = mapping != profile_.mappings.end();
@@ -204,7 +205,7 @@ class Folder {
     }
     if (!location.lines.empty())
       return;
-    // Not symbolized: as the stream's frames are written.
+    // Not symbolized: uses the same text as for a stream's frames.
     const std::uint64_t file_offset = location.address - mapping.start + mapping.file_offset;
     add_frame(module == "[kernel.kallsyms]" ? unnamed_text("[kernel]", location.address)
                                             : unnamed_text(module, file_offset),
@@ -226,15 +227,17 @@ class Folder {
   SampleTypes types_;
   boost::unordered_flat_map<std::uint64_t, Place> places_;
   std::vector<folded::FrameId> pool_;
-  Sample sample_;  ///< the one at hand
+  Sample sample_;  ///< the current sample
   std::vector<folded::FrameId> stack_;
-  std::uint64_t undefined_ = 0;       ///< locations that samples name
-  std::uint64_t nameless_ = 0;        ///< locations that name something that is not there
-  std::uint64_t nameless_types_ = 0;  ///< sample types that do
-  std::uint64_t negative_ = 0;        ///< numbers below zero, of the difference of two profiles
+  std::uint64_t undefined_ = 0;       ///< locations that samples name, but the profile lacks
+  std::uint64_t nameless_ = 0;        ///< locations that name an undefined item
+  std::uint64_t nameless_types_ = 0;  ///< sample types that name an undefined string
+  std::uint64_t negative_ =
+      0;  ///< number of negative values, which a difference of two profiles has
 };
 
-/// A sample type or the type of the period, a message of two small numbers: "\n\4\10\1\20\2".
+/// Do the bytes start with a sample type or the period's type?  That is a message of two small
+/// numbers: "\n\4\10\1\20\2".
 bool begins_with_type(std::string_view bytes) {
   constexpr char kSampleType = '\x0a', kPeriodType = '\x5a', kNumberOne = '\x08';
   constexpr char kLongestType = 22;
@@ -242,8 +245,8 @@ bool begins_with_type(std::string_view bytes) {
          bytes[1] <= kLongestType && bytes[2] == kNumberOne;
 }
 
-/// The time, in nanoseconds since 1970, which Go puts first: a number of nine bytes, of which all
-/// but the last have the highest bit.
+/// Do the bytes start with the time in nanoseconds since 1970, which Go writes first?  It is a
+/// number of nine bytes, and all but the last have the highest bit set.
 bool begins_with_time(std::string_view bytes) {
   constexpr char kTime = '\x48';
   constexpr std::size_t kBytes = 9;
@@ -266,7 +269,7 @@ TextReport fold(Input& input, const Options& options, folded::FoldedCounts& coun
   const std::string bytes = unpack(input, damage);
   const Profile profile = read_profile(bytes);
   Folder(profile, options, counts).fold(report);
-  for (const std::string& what : {profile.damage, damage})  // the cause comes last
+  for (const std::string& what : {profile.damage, damage})  // the last one is the cause
     if (!what.empty())
       report.damage = what;
   return report;

@@ -1,8 +1,8 @@
-// Profiles in the format of pprof, gzip-compressed or not: Go's, and those of many other
-// runtimes and profilers.
+// Reads profiles in the format of pprof, gzip-compressed or not, from Go and many other runtimes
+// and profilers.
 //
-// Source: proto/profile.proto of github.com/google/pprof.  Numbers of strings refer to a
-// table that may stand behind them, so the profile is held in memory, up to a limit.
+// String numbers refer to a table that may follow them, so the reader holds the profile in memory,
+// up to a limit.  Source: proto/profile.proto of github.com/google/pprof.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace pe::fold::pprof {
 
-/// gzip data counts as a profile: there is no other input that comes compressed.
+/// Treats all gzip data as a profile: stackfold reads no other compressed input.
 bool looks_like(std::string_view head);
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
-/// How large a profile may be when it is unpacked; beyond that it is damage.
+/// The size limit of an unpacked profile; a larger one is reported as damaged.
 inline constexpr std::size_t kMaxBytes = 512UL << 20U;
 
 }  // namespace pe::fold::pprof

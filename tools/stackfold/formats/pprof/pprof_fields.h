@@ -1,4 +1,4 @@
-// The numbers of the fields of pprof's messages.
+// The field numbers of pprof's messages.
 //
 // Source: proto/profile.proto of github.com/google/pprof.
 // SPDX-License-Identifier: MIT

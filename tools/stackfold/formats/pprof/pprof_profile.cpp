@@ -12,14 +12,15 @@ namespace {
 
 using Reader = protozero::pbf_reader;
 
-/// Longer tables are not of a program, and would cost many times the memory of their bytes.
-constexpr std::size_t kMaxViews = 16UL << 20U;  ///< of samples and strings, 16 bytes each
-constexpr std::size_t kMaxRows = 4UL << 20U;    ///< of the rest
+/// Limits of the tables' lengths.  No program needs longer ones, and they would cost many times the
+/// memory of their bytes.
+constexpr std::size_t kMaxViews = 16UL << 20U;  ///< for samples and strings, 16 bytes each
+constexpr std::size_t kMaxRows = 4UL << 20U;    ///< for each other table
 
-/// Functions at one address; what is farther out is dropped.
+/// The limit of functions at one address; the reader drops the outer ones beyond it.
 constexpr std::size_t kMaxInlined = 1000;
 
-/// The bytes of a string or message; a field that is neither is stepped over, and empty.
+/// Returns the bytes of a string or message.  Skips any other field and returns no bytes.
 std::string_view view_of(Reader& reader) {
   if (reader.wire_type() != protozero::pbf_wire_type::length_delimited) {
     reader.skip();
@@ -29,7 +30,7 @@ std::string_view view_of(Reader& reader) {
   return {view.data(), view.size()};
 }
 
-/// A number of any kind; other fields are stepped over.
+/// Returns a varint.  Skips any other field and returns 0.
 std::uint64_t number_of(Reader& reader) {
   if (reader.wire_type() == protozero::pbf_wire_type::varint)
     return reader.get_uint64();
@@ -37,7 +38,7 @@ std::uint64_t number_of(Reader& reader) {
   return 0;
 }
 
-/// Repeated numbers come packed, or one by one.
+/// Appends repeated numbers, which are packed or single.
 template <typename Number>
 void append_numbers(Reader& reader, std::vector<Number>& to) {
   if (reader.wire_type() == protozero::pbf_wire_type::length_delimited) {
@@ -49,7 +50,7 @@ void append_numbers(Reader& reader, std::vector<Number>& to) {
   }
 }
 
-/// Messages that hold nothing but numbers, or what we do not need: the first `N` fields.
+/// Returns the first `N` fields of a message in which all needed fields are numbers.
 template <std::size_t N>
 std::array<std::uint64_t, N + 1> numbers_of(std::string_view message) {
   std::array<std::uint64_t, N + 1> numbers{};
@@ -128,7 +129,7 @@ void take_message(std::uint32_t field, std::string_view message, Profile& profil
   }
 }
 
-/// False if the field is damaged within; what follows it can be read all the same.
+/// Reads one field.  False if its content is damaged; later fields are still readable.
 bool take_field(Reader& reader, Profile& profile) {
   if (reader.tag() == field::kDefaultSampleType) {
     profile.default_type = static_cast<std::int64_t>(number_of(reader));

@@ -1,4 +1,4 @@
-// What a pprof profile says, taken apart (profile.proto).
+// Parses the messages of a pprof profile (profile.proto).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace pe::fold::pprof {
 
-/// Indexes of strings are as the profile has them: not yet checked.
+/// String indexes come from the profile and are not yet validated.
 struct Mapping {
   std::uint64_t start = 0, file_offset = 0;
   std::int64_t file_name = 0;
@@ -30,7 +30,7 @@ struct Location {
   std::vector<Line> lines;
 };
 
-/// The tables of a profile.  Views are of the bytes that it was read from.
+/// The tables of a profile.  The views refer to the bytes given to read_profile().
 struct Profile {
   std::vector<std::string_view> strings;
   std::vector<std::pair<std::int64_t, std::int64_t>> types;  ///< type and unit, as strings
@@ -38,14 +38,14 @@ struct Profile {
   boost::unordered_flat_map<std::uint64_t, Mapping> mappings;
   boost::unordered_flat_map<std::uint64_t, Location> locations;
   boost::unordered_flat_map<std::uint64_t, std::int64_t> functions;  ///< id -> name
-  std::vector<std::string_view> samples;                             ///< not yet taken apart
+  std::vector<std::string_view> samples;                             ///< not yet parsed
   std::string damage;  ///< empty, or why reading stopped
 
-  /// Whether there is a string of that number; 0 is the empty one, also of an empty table.
+  /// Does a string have that number?  0 is the empty string, even if the table is empty.
   [[nodiscard]] bool defines_string(std::int64_t index) const {
     return index == 0 || (index > 0 && static_cast<std::uint64_t>(index) < strings.size());
   }
-  /// "" if there is none of that number.
+  /// Returns "" if no string has that number.
   [[nodiscard]] std::string_view string(std::int64_t index) const {
     return index >= 0 && static_cast<std::uint64_t>(index) < strings.size()
                ? strings[static_cast<std::size_t>(index)]
@@ -63,16 +63,16 @@ struct Sample {
   std::vector<Label> labels;
 };
 
-/// Takes the tables of a profile apart, as far as it is whole.
+/// Parses the tables of a profile, up to the first damage that prevents reading on.
 Profile read_profile(std::string_view bytes);
 
-/// How deep a stack may be: every recursion that a process can hold.
+/// The limit of a stack's depth: deeper than any recursion in a real process.
 inline constexpr std::size_t kMaxFrames = 1UL << 20U;
 
-/// How many labels a sample may have; what comes behind them is dropped.
+/// The limit of labels in a sample; the reader drops further ones.
 inline constexpr std::size_t kMaxLabels = 1000;
 
-/// False if it is damaged or too deep; `sample` is then of no use.
+/// Parses a sample.  If it is damaged or too deep, returns false, and `sample` is unusable.
 bool read_sample(std::string_view bytes, Sample& sample);
 
 }  // namespace pe::fold::pprof

@@ -23,7 +23,7 @@
 namespace pe::fold::pprof_raw {
 namespace {
 
-/// Cuts the next word off, and the blanks in front of it; empty at the end.
+/// Cuts off the next word with the blanks before it, and returns the word; empty at the end.
 std::string_view take_word(std::string_view& text) {
   text = trim(text);
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
@@ -104,8 +104,8 @@ class Folder {
     return true;  // "PeriodType: cpu nanoseconds", comments
   }
 
-  /// "alloc_space/bytes inuse_space/bytes[dflt]".  Where none is marked, the first is folded,
-  /// as it is by stackcollapse-go.pl.
+  /// Reads "alloc_space/bytes inuse_space/bytes[dflt]".  If none is marked, the first is the
+  /// default, as in stackcollapse-go.pl.
   void take_types(std::string_view line) {
     constexpr std::string_view kDefault = "[dflt]";
     std::size_t default_type = 0;
@@ -122,7 +122,8 @@ class Folder {
       report_.damage = no_such_type(options_.event.value_or(""), names_);
   }
 
-  /// "   39  390000000: 6 7 8"; or a label of the sample above, "   bytes:[288]".
+  /// Reads a sample, "   39  390000000: 6 7 8", or skips a label of the previous sample,
+  /// "   bytes:[288]".
   bool take_sample(std::string_view line) {
     std::string_view ids = line;
     auto values = take_until(ids, ':');
@@ -140,7 +141,7 @@ class Folder {
     return !values_.empty() && keep_sample(ids);
   }
 
-  /// One stack of numbers for each type, so that equal ones are kept once.
+  /// Adds one stack of numbers for each type.  The counts keep equal stacks once.
   bool keep_sample(std::string_view ids) {
     stack_.clear();
     stack_.push_back(0);
@@ -160,7 +161,7 @@ class Folder {
     return true;
   }
 
-  /// Small numbers for the locations' own, which may be any.
+  /// Maps a location's id, which may be any number, to a small number.
   folded::FrameId number_of(std::uint64_t id) {
     const auto [at, is_new] = numbers_.emplace(id, static_cast<folded::FrameId>(locations_.size()));
     if (is_new)
@@ -168,7 +169,8 @@ class Folder {
     return at->second;
   }
 
-  /// "6: 0x4b1c1a M=1 [F] name file:line s=0", or just the last part of another line there.
+  /// Reads "6: 0x4b1c1a M=1 [F] name file:line s=0", or only "name file:line s=0" for a further
+  /// function at the same location.
   bool take_location(std::string_view line) {
     std::string_view rest = line;
     const auto id_text = take_until(rest, ':');
@@ -189,7 +191,7 @@ class Folder {
     return true;
   }
 
-  /// Takes "M=1" and "[F]" off the text; returns what is left.
+  /// Cuts "M=1" and "[F]" from the text; returns the rest.
   static std::string_view take_mapping_id(std::string_view text, Location& location) {
     std::string_view rest = trim(text);
     if (rest.starts_with("M=")) {
@@ -200,7 +202,7 @@ class Folder {
     return rest.starts_with(kFolded) ? trim(rest.substr(kFolded.size())) : rest;
   }
 
-  /// "1: 0x400000/0x4b2000/0x0 /usr/bin/prog buildid [FN]"
+  /// Reads "1: 0x400000/0x4b2000/0x0 /usr/bin/prog buildid [FN]".
   bool take_mapping(std::string_view line) {
     const auto id_text = take_until(line, ':');
     const auto id = id_text ? lone_number(*id_text) : std::nullopt;
@@ -214,7 +216,7 @@ class Folder {
     return true;
   }
 
-  /// Gives the kept stacks their names.
+  /// Adds the kept stacks with their names to the counts.
   void add_stacks() {
     std::vector<std::vector<folded::FrameId>> frames;
     frames.reserve(locations_.size());
@@ -230,7 +232,7 @@ class Folder {
     });
   }
 
-  /// Outermost first.
+  /// Returns the frames of a location, outermost first.
   std::vector<folded::FrameId> frames_of(const Location& location) {
     const Mapping mapping = mappings_[location.mapping_id];
     const std::uint32_t kind = module_flags(mapping.file);
@@ -257,14 +259,16 @@ class Folder {
   std::vector<SampleType> names_;
   Section section_ = Section::kHead;
   folded::FrameTable no_frames_;
-  folded::FoldedCounts kept_{no_frames_};  ///< the type, then numbers of locations, leaf first
-  std::vector<std::int64_t> values_;       ///< of the sample at hand
+  folded::FoldedCounts kept_{
+      no_frames_};                    ///< stacks: the type, then numbers of locations, leaf first
+  std::vector<std::int64_t> values_;  ///< of the current sample
   std::vector<folded::FrameId> stack_;
   boost::unordered_flat_map<std::uint64_t, folded::FrameId> numbers_;
-  std::vector<Location> locations_;    ///< by those numbers
-  std::optional<folded::FrameId> at_;  ///< the location of the line before
+  std::vector<Location> locations_;    ///< indexed by the values of numbers_
+  std::optional<folded::FrameId> at_;  ///< the location of the previous line
   boost::unordered_flat_map<std::uint64_t, Mapping> mappings_;
-  std::uint64_t negative_ = 0;  ///< numbers below zero, of the difference of two profiles
+  std::uint64_t negative_ =
+      0;  ///< number of negative values, which a difference of two profiles has
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The text of `go tool pprof -raw`:
+// Reads the text of `go tool pprof -raw`:
 //
 //   Samples:
 //   samples/count cpu/nanoseconds
@@ -9,7 +9,7 @@
 //   Mappings
 //   1: 0x400000/0x4b2000/0x0 prog  [FN]
 //
-// What a stack is called comes behind it, so stacks are kept by numbers until the end.
+// The names of locations follow the stacks, so the reader keeps stacks as numbers until the end.
 // Source: pprof of Go 1.19, by running it.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -24,7 +24,7 @@ bool looks_like(std::string_view head);
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
-/// "main.f[int] /src/my main.go:7:3 s=5(main.f)" is "main.f[int]".
+/// Returns "main.f[int]" for "main.f[int] /src/my main.go:7:3 s=5(main.f)".
 std::string_view function_of(std::string_view line);
 
 }  // namespace pe::fold::pprof_raw

@@ -1,5 +1,5 @@
-// The numbers that a pprof profile gives for each stack ("samples/count cpu/nanoseconds"),
-// and which of them are folded.
+// Chooses which of the values that a profile has for each stack ("samples/count cpu/nanoseconds")
+// are folded.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,24 +21,25 @@ struct SampleType {
   std::string unit;  ///< "nanoseconds", "bytes"
 };
 
-/// One number a stack, or each with its type as root frame; nanoseconds become microseconds.
+/// Folds one value of each stack, or all of them, each with its type as root frame.  Converts
+/// nanoseconds to microseconds.
 class SampleTypes {
  public:
   /// `counts` must outlive this.
   SampleTypes(folded::FoldedCounts& counts, const Options& options)
       : counts_(counts), options_(options), in_ns_(counts.frames()) {}
 
-  /// Which of `types` to fold: the one that was asked for by type or "type/unit", else
-  /// `default_type`.  False if there is none of that name.
+  /// Chooses which of `types` to fold: all with --all-events, else the one requested as "type" or
+  /// "type/unit", else `default_type`.  False if no type has the requested name.
   bool choose(std::span<const SampleType> types, std::size_t default_type);
 
-  /// How many numbers a stack must have, that none of what is folded is missing.
+  /// Returns how many values a stack must have so that no folded value is missing.
   [[nodiscard]] std::size_t values_needed() const { return columns_.back().index + 1; }
 
-  /// Adds a stack, root first, with the number of one type; nothing if that is not to be folded.
+  /// Adds a stack, root first, with the value of one type.  Ignores types that are not folded.
   void add(std::span<const folded::FrameId> stack, std::size_t type, std::uint64_t value);
 
-  /// To be called after the last stack.
+  /// Must be called after the last stack.
   void finish() { counts_.add_divided(in_ns_, kNsPerUs); }
 
  private:
@@ -55,7 +56,7 @@ class SampleTypes {
   std::vector<folded::FrameId> with_root_;
 };
 
-/// "no sample type 'x': it has samples, cpu".
+/// Returns "no sample type 'x': it has samples, cpu".
 std::string no_such_type(std::string_view wanted, std::span<const SampleType> types);
 
 }  // namespace pe::fold
