@@ -1,6 +1,7 @@
 // A sample may contain a copy of the program's registers and of the top of its stack
 // (PERF_SAMPLE_REGS_USER, PERF_SAMPLE_STACK_USER; perf_event_open(2)).  This module reads and
-// writes these copies, and replaces them with a call chain. SPDX-License-Identifier: MIT
+// writes these copies, and replaces them with a call chain.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

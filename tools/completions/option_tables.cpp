@@ -1,5 +1,6 @@
 // The options of every tool as JSON, of which scripts/dev/make-completions makes completions.  Runs
-// when stackpipe is built, and is not installed. SPDX-License-Identifier: MIT
+// when stackpipe is built, and is not installed.
+// SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <string>
 

@@ -1,7 +1,8 @@
 // The report: what a person wants to know of a program's heap, as text.
 //
 // Sites of equal stacks are one, also those of several processes of one name, so that a build with
-// a thousand compilers takes as much room as one. SPDX-License-Identifier: MIT
+// a thousand compilers takes as much room as one.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

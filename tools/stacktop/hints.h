@@ -9,7 +9,8 @@
 //         Copying memory.  Look at the callers: ...
 //
 // Lines of the text are joined; lines of nothing but blanks and those that begin with '#' mean
-// nothing. The grammar is written down for users in stacktop(1). SPDX-License-Identifier: MIT
+// nothing. The grammar is written down for users in stacktop(1).
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,8 @@
 //
 // Recursion: a stack counts once for a function, however often it is in it.  A subtree is a range
 // of nodes, so a node lies in another of its function if the range of the last outermost one is not
-// over: no stack of open frames, no recursion.  3 ns a node. SPDX-License-Identifier: MIT
+// over: no stack of open frames, no recursion.  3 ns a node.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // Begins a program with an environment of its own: KEPT=1 and nothing else.
 // Usage: begins HOW PROGRAM ARGUMENT.  Its status is that of the program, 99 if it could not begin
-// it. SPDX-License-Identifier: MIT
+// it.
+// SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,5 +1,6 @@
 // Preloaded: the clock on the wall is so many seconds ahead, or behind, as the file says that
-// WALL_CLOCK names. SPDX-License-Identifier: MIT
+// WALL_CLOCK names.
+// SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // Our own stacks beside backtrace(3), which is libgcc's unwinder: each walk may join the one
-// before. SPDX-License-Identifier: MIT
+// before.
+// SPDX-License-Identifier: MIT
 #include "malloctrace/preload/stacks/stack_walk.h"
 
 #include <execinfo.h>

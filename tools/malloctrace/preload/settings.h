@@ -4,7 +4,8 @@
 //
 // NAME is that of an abstract unix socket, without its leading zero byte and without commas.
 // Fields that are malformed or unknown mean nothing, so that library and tool may differ in
-// version. SPDX-License-Identifier: MIT
+// version.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,8 @@
 //
 // memleak prints such a report repeatedly.  Allocations outstanding in one report are usually in
 // the next one as well, so only the last report is folded. Source: the print statements of bcc
-// 0.26. SPDX-License-Identifier: MIT
+// 0.26.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <string_view>

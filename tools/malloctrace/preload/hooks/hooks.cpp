@@ -2,7 +2,8 @@
 //
 // Each has two parts: one that is nearly nothing, for allocations between two samples, which jumps
 // to the real function; and one that counts.  Frames of the program begin with the caller of
-// either, for the first leaves no frame. SPDX-License-Identifier: MIT
+// either, for the first leaves no frame.
+// SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -3,7 +3,8 @@
 //
 // What the C library maps itself (for its allocator, for stacks of threads) does not pass here, so
 // nothing counts twice.  Memory is what is anonymous and writable.  A mapping is one allocation
-// until all of it is gone; mremap(2) is not followed. SPDX-License-Identifier: MIT
+// until all of it is gone; mremap(2) is not followed.
+// SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

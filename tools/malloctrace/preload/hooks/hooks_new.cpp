@@ -6,7 +6,8 @@
 // take what new has given, and whatever new and delete are called, they come here.  What fails is
 // tried again by the real ones, which call the new handler and throw.  Where the program or a
 // library has its own ones, they are called and nothing else: what they allocate is counted below
-// them. SPDX-License-Identifier: MIT
+// them.
+// SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 
 #include <array>

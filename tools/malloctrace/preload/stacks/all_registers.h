@@ -3,7 +3,8 @@
 // A walk knows the stack pointer, the frame pointer and the address of each frame, and rows that
 // say where a frame begins by rbx or r12 to r15 are met seldom: in the dynamic linker's lazy
 // binding, and in assembly that aligns its stack.  Then all registers are found anew, from here
-// outwards. SPDX-License-Identifier: MIT
+// outwards.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>

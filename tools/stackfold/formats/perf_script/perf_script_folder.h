@@ -1,7 +1,8 @@
 // Converts the text of `perf script` to stacks.
 //
 // Most frame lines repeat an earlier function and module, so a line costs the search for its
-// brackets and one look-up.  Each distinct pair is parsed only once. SPDX-License-Identifier: MIT
+// brackets and one look-up.  Each distinct pair is parsed only once.
+// SPDX-License-Identifier: MIT
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
