@@ -58,10 +58,9 @@ class Locations {
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
  private:
-  /// Has eight bytes, so that the addresses of a large program fit into a cache.
+  /// A place has eight bytes, so that the addresses of a large program fit into a cache.
   struct Place {
-    std::uint32_t first =
-        0;  ///< the frame if there is only one, else the index of the first in pool_
+    std::uint32_t first = 0;  ///< the frame if there is only one, else its first index in pool_
     std::uint32_t count : 31 = 0;
     std::uint32_t is_made_up : 1 = 0U;
   };

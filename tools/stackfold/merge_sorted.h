@@ -1,4 +1,4 @@
-// stackfold --merge-sorted.
+// Implements stackfold --merge-sorted.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -12,7 +12,7 @@
 namespace pe::fold {
 
 enum class Weight {
-  kByUnit,   ///< in a stream: the period of events in ns, bytes or allocations, else 1
+  kByUnit,   ///< text: the period; streams: the period if in ns, bytes or allocations, else 1
   kSamples,  ///< 1
   kPeriod,   ///< the period
 };

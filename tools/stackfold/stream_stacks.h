@@ -42,8 +42,8 @@ inline bool is_weighed_by_period(const stream::Event& event) {
 
 /// `Places` gives numbers to the code at addresses (Locations is one):
 ///   void add_symbol(const stream::SymbolRecord&);
-///   std::size_t add_location(const stream::LocationRecord&);        the number of undefined
-///   symbols std::span<const std::uint32_t> find(pid, const stream::CallChainEntry&, const
+///   std::size_t add_location(const stream::LocationRecord&);        number of undefined symbols
+///   std::span<const std::uint32_t> find(pid, const stream::CallChainEntry&, const
 ///                                       stream::ProcessTable&);     innermost first
 ///   void forget_made_up(pid, start, end);
 ///   std::uint32_t word(std::string_view);   a frame that represents no code, "--"
@@ -172,8 +172,7 @@ class StreamStacks {
       report_.folded_event = options_.event.value_or(first_event());
     const auto time_us =
         sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
-    const bool takes_all =
-        options_.to != nullptr && !options_.event;  // an export keeps events apart
+    const bool takes_all = options_.to != nullptr && !options_.event;  // exports keep them apart
     return (takes_all || report_.takes_event(options_, event.name)) &&
            report_.takes_time(options_, time_us);
   }

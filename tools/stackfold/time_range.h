@@ -23,7 +23,7 @@ struct TimeRange {
   }
 };
 
-/// "FROM,TO"; one of them may be empty.  Throws UsageError.
+/// Parses "FROM,TO"; one of them may be empty.  Throws UsageError.
 TimeRange parse_time_range(std::string_view text);
 
 }  // namespace pe::fold

@@ -18,7 +18,7 @@ struct Form {
   std::string (*write)(const Profile& profile, const std::string& first_event);
 };
 
-/// nullptr if there is none of that name.
+/// Returns nullptr if no form has that name.
 const Form* find_form(std::string_view name);
 
 /// "pprof, ...".

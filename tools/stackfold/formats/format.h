@@ -1,8 +1,8 @@
 // The input formats that stackfold knows, in one table.  --from, its help, and the detection by
 // content use this table; a check compares the manual page with it.
 //
-// To add one: a pair of files here with `looks_like` and `fold`, a row in format.cpp,
-// its name in stackfold(1), a captured input in tests/data/stackfold.
+// To add a format, write two files here with `looks_like` and `fold`, and a row in format.cpp. Also
+// add its name to stackfold(1), and a captured input to tests/data/stackfold.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -5,8 +5,9 @@
 //   		0x0000000000400a1d	main+0x6d [prog]       leaf first
 //
 // memleak prints such a report repeatedly.  Allocations outstanding in one report are usually in
-// the next one as well, so only the last report is folded. Source: the print statements of bcc
-// 0.26.
+// the next one as well, so only the last report is folded.
+//
+// Source: the print statements of bcc 0.26.
 // SPDX-License-Identifier: MIT
 #pragma once
 

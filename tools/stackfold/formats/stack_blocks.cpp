@@ -104,8 +104,7 @@ class Folder {
   void add_frame(std::string_view text) {
     if (text == "--" && options_.marks.kernel)
       stack_.mark_callers("_[k]");
-    if (text.starts_with("b'") &&
-        text.ends_with('\''))  // from bcc versions without support for Python 3
+    if (text.starts_with("b'") && text.ends_with('\''))  // from bcc without Python 3 support
       text = text.substr(2, text.size() - 3);
     text = cut_offset(cut_address(text));
     const auto parts = split_inlined(text, false);

@@ -26,8 +26,7 @@ CodeModule::CodeModule(const std::string& path) {
 }
 
 std::vector<names::SourceFrame> CodeModule::frames_at(PrintedPlace place, bool is_return) {
-  if (is_return && place.pc > 0 &&
-      place.offset != std::uint64_t{0}) {  // the call is before the return address
+  if (is_return && place.pc > 0 && place.offset != std::uint64_t{0}) {  // the call precedes it
     --place.pc;
     if (place.offset)
       --*place.offset;

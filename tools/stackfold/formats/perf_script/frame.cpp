@@ -87,8 +87,7 @@ std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
   while (begin < line.size() && is_space(line[begin]))
     ++begin;
   std::size_t pc_end = word_end;
-  if (begin >= open) {  // no text for a function: a blank, or else the pc's last character, becomes
-                        // the function
+  if (begin >= open) {  // no function: a blank, or else the pc's last character, replaces it
     begin = word_end < open ? open - 1 : word_end - 1;
     pc_end = std::min(pc_end, begin);
     if (pc_end == 0 || begin >= open)

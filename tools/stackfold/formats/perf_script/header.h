@@ -35,7 +35,7 @@ struct PerfHeader {
 
 /// How to find the end of the name and the event.
 enum class HeaderRules {
-  kBest,  ///< the numbers are the last before "[cpu]" or the time; the event may be followed by its
+  kBest,  ///< the numbers are the last before "[cpu]" or the time; the event may precede its
           ///< fields
   kPerl,  ///< the first number ends the name, which has two characters or more; the event ends the
           ///< line

@@ -148,8 +148,7 @@ std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
 
 /// Accepts the line if its frame also followed the previous frame the last time.
 bool PerfScriptFolder::take_expected(std::string_view line) {
-  if (known_.empty() ||
-      !in_sample_)  // known_ is empty if frames depend on more than function and module
+  if (known_.empty() || !in_sample_)  // known_ is empty if take_frame_by_line() reads frames
     return false;
   const std::uint32_t expected = known_[last_].next;
   const Known& known = known_[expected];
@@ -204,8 +203,7 @@ bool PerfScriptFolder::uninline(const PerfFrame& frame) {
             : frame.module == "inlined"   ? Before::kInlined
                                           : Before::kOther;
   if (before == Before::kInlined)
-    return false;  // perf already printed the inlined functions: its lines "(inlined)" precede the
-                   // function's line
+    return false;  // perf already printed them: its lines "(inlined)" precede the function's
   // The frame that the kernel interrupted is not a return address.
   const bool is_return = !rules_.is_perl && before == Before::kOther;
   pending_ = uninliner_->frames_at(frame, is_return);

@@ -37,8 +37,7 @@ class Uninliner {
   FrameRules rules_;
   bool with_context_;
   std::unordered_map<std::string, CodeModule> modules_;
-  std::unordered_map<std::string, std::vector<std::string>>
-      known_;  ///< by the printed module, pc and function, and is_return
+  std::unordered_map<std::string, std::vector<std::string>> known_;  ///< by key_
   std::string key_;
   std::uint64_t modules_without_ = 0;
   std::string first_without_;

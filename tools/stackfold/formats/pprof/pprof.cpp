@@ -232,8 +232,7 @@ class Folder {
   std::uint64_t undefined_ = 0;       ///< locations that samples name, but the profile lacks
   std::uint64_t nameless_ = 0;        ///< locations that name an undefined item
   std::uint64_t nameless_types_ = 0;  ///< sample types that name an undefined string
-  std::uint64_t negative_ =
-      0;  ///< number of negative values, which a difference of two profiles has
+  std::uint64_t negative_ = 0;        ///< negative values, of the difference of two profiles
 };
 
 /// Do the bytes start with a sample type or the period's type?  That is a message of two small

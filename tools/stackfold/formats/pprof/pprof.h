@@ -2,7 +2,9 @@
 // and profilers.
 //
 // String numbers refer to a table that may follow them, so the reader holds the profile in memory,
-// up to a limit.  Source: proto/profile.proto of github.com/google/pprof.
+// up to a limit.
+//
+// Source: proto/profile.proto of github.com/google/pprof.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -259,16 +259,14 @@ class Folder {
   std::vector<SampleType> names_;
   Section section_ = Section::kHead;
   folded::FrameTable no_frames_;
-  folded::FoldedCounts kept_{
-      no_frames_};                    ///< stacks: the type, then numbers of locations, leaf first
-  std::vector<std::int64_t> values_;  ///< of the current sample
+  folded::FoldedCounts kept_{no_frames_};  ///< the type, then numbers of locations, leaf first
+  std::vector<std::int64_t> values_;       ///< of the current sample
   std::vector<folded::FrameId> stack_;
   boost::unordered_flat_map<std::uint64_t, folded::FrameId> numbers_;
   std::vector<Location> locations_;    ///< indexed by the values of numbers_
   std::optional<folded::FrameId> at_;  ///< the location of the previous line
   boost::unordered_flat_map<std::uint64_t, Mapping> mappings_;
-  std::uint64_t negative_ =
-      0;  ///< number of negative values, which a difference of two profiles has
+  std::uint64_t negative_ = 0;  ///< negative values, of the difference of two profiles
 };
 
 }  // namespace
