@@ -47,7 +47,7 @@ Ability capability(const char* name, Capability which, const char* gives) {
   return {name, has_capability(which) ? kYes : kNo, gives};
 }
 
-/// An event tried: 0, or errno.
+/// Tries to open a counter of an event.  Returns 0 or errno.
 int try_counter(const char* event, bool with_kernel, stream::CounterPlace place) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -142,7 +142,7 @@ void add_limits(Abilities& found) {
                                      "Hz; the kernel lowers it where samples take long"));
 }
 
-/// What containers leave to be seen from inside.
+/// Reports the signs of a container that are visible from inside.
 Ability container() {
   for (const char* path : {"/.dockerenv", "/run/.containerenv"})
     if (::access(path, F_OK) == 0)

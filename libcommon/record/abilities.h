@@ -1,5 +1,5 @@
-// What can be recorded on this machine by this user, and how to get more: for those who stand
-// before a refusal, on a machine that they do not know.
+// Lists the kinds of recording that this user can make on this machine, and how to enable more.  It
+// helps users whose recording was refused on a machine that they do not know.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,16 +13,16 @@ namespace pe::record {
 struct Ability {
   std::string what;    ///< such as "perf_event_open: own processes"
   std::string answer;  ///< "yes", "no", or a value
-  std::string more;    ///< what that means, or how to get more; may be empty
+  std::string more;    ///< its meaning, or how to get more; may be empty
 };
 
 struct Abilities {
-  std::vector<Ability> lines;  ///< always the same ones, in the same order
+  std::vector<Ability> lines;  ///< always the same lines, in the same order
   bool has_perf = false, has_signals = false, has_ptrace = false;
 };
 
-/// Looks, and tries: counters are opened and closed, programs are loaded into the kernel and
-/// dropped again.
+/// Reads settings and makes attempts: opens and closes counters, loads and unloads programs in the
+/// kernel.
 Abilities find_abilities();
 
 }  // namespace pe::record

@@ -16,7 +16,7 @@ BinaryKeeper::BinaryKeeper(objects::BuildIdCache cache) : cache_(std::move(cache
 BinaryKeeper::~BinaryKeeper() { stop(); }
 
 void BinaryKeeper::follow(const stream::MappingChange& change) {
-  // Code that a JIT maps is none of ours, and may come a thousand times a second.
+  // Code that a JIT maps is not a binary to keep, and may be mapped a thousand times a second.
   if (change.mapped == nullptr || !change.mapped->build_id.empty())
     seen_.erase(change.pid);
 }
@@ -47,7 +47,8 @@ void BinaryKeeper::offer(std::uint32_t pid, const stream::Mapping& mapping) {
     offered_.insert(mapping.file);
     return count_unopened();
   }
-  // One that its process no longer has is looked for again in the next that has mapped it.
+  // If this process no longer has the file, the keeper tries again with the next process that has
+  // mapped it.
   auto opened = objects::open_from_process(static_cast<pid_t>(pid), mapping);
   if (auto* image = std::get_if<objects::Image>(&opened)) {
     offered_.insert(mapping.file);
@@ -55,7 +56,7 @@ void BinaryKeeper::offer(std::uint32_t pid, const stream::Mapping& mapping) {
   }
 }
 
-/// Files that are open for us, the worker's too.
+/// Returns how many files we hold open, including those that wait for the worker.
 std::size_t BinaryKeeper::held() {
   const std::lock_guard lock(mutex_);
   return here_.size() + jobs_.size();
@@ -80,7 +81,7 @@ void BinaryKeeper::enqueue(Job job) {
   if (!worker_.joinable())
     try {
       worker_ = start_thread([this] { work(); });
-    } catch (const Error&) {  // a recording goes on without this
+    } catch (const Error&) {  // the recording continues without copies
       ++counts_.short_of_memory;
       return;
     }

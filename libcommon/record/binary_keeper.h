@@ -1,8 +1,8 @@
-// Keeps, in perf's build-id cache, the binaries of sampled processes that will not be found by
-// their path later: deleted or replaced ones, those of containers, those run from memory.
+// Keeps binaries of sampled processes in perf's build-id cache, if their path will not lead to them
+// later.  These are deleted or replaced binaries, those of containers, and those run from memory.
 //
-// A process's binaries are looked at when it is first sampled, and again when it has mapped more.
-// Copies are made by a thread of their own, so that the rings are emptied meanwhile.
+// The keeper checks a process's binaries at its first sample, and again after it has mapped more.
+// A separate thread makes the copies, so the rings are emptied meanwhile.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -30,19 +30,19 @@ class BinaryKeeper {
   BinaryKeeper(BinaryKeeper&&) = delete;
   BinaryKeeper& operator=(BinaryKeeper&&) = delete;
 
-  /// Takes in a change to what a process has mapped.
+  /// Accepts a change of a process's mappings.
   void follow(const stream::MappingChange& change);
-  /// A sample of `pid`.
+  /// Checks the binaries of sampled process `pid`, unless nothing has changed since the last check.
   void see(std::uint32_t pid, const stream::ProcessTable& processes);
 
-  /// Looks for what has been deleted or replaced meanwhile, waits for the copies and tells of them:
-  /// "2 binary files kept in ~/.debug"; empty if there was nothing to keep.
+  /// Finds files that were deleted or replaced meanwhile, and waits for the copies.  Returns a
+  /// report, such as "2 binary files kept in ~/.debug"; empty if there was nothing to keep.
   std::string finish();
 
-  /// How many files are held open, at most, and at most the part of all descriptors that is one of
-  /// so many; others are not kept if they lose their path later.
+  /// At most kMaxHeld files are held open, and at most one in kPartOfDescriptors of all
+  /// descriptors.  Other files are not kept if they lose their path later.
   static constexpr std::size_t kMaxHeld = 2'048, kPartOfDescriptors = 4;
-  /// What one recording keeps at most.
+  /// The maximum size of all files that one recording keeps.
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
 
  private:
@@ -54,9 +54,9 @@ class BinaryKeeper {
     std::uint64_t kept = 0;
     std::uint64_t too_large = 0;
     std::uint64_t failed = 0;
-    std::uint64_t unopened = 0;  ///< for want of descriptors
+    std::uint64_t unopened = 0;  ///< for lack of descriptors
     std::uint64_t short_of_memory = 0;
-    bool is_refused = false;  ///< the cache's folder is not for us to write
+    bool is_refused = false;  ///< a folder of the cache is a link, or another user's
   };
 
   void offer(std::uint32_t pid, const stream::Mapping& mapping);
@@ -69,19 +69,19 @@ class BinaryKeeper {
   void stop();
 
   objects::BuildIdCache cache_;
-  std::unordered_set<std::uint32_t> seen_;                 ///< processes without news since
-  std::unordered_set<const stream::MappedFile*> offered_;  ///< and found or kept
+  std::unordered_set<std::uint32_t> seen_;                 ///< checked processes, unchanged since
+  std::unordered_set<const stream::MappedFile*> offered_;  ///< files that were found or kept
   std::unordered_set<std::string> build_ids_;              ///< of all jobs
   struct Seen {
     stream::Mapping mapping;
     objects::Image image;
   };
-  /// Found by their path when they were first seen, and held open: they may lose it, and their
-  /// process be gone, before the recording ends.
+  /// Files that were found by their path when first seen.  They are held open, because they may
+  /// lose their path, and their process may end, before the recording ends.
   std::vector<Seen> here_;
   std::uint64_t bytes_ = 0;
 
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool is_finished_ = false;

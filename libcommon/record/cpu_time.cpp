@@ -16,7 +16,7 @@
 namespace pe::record {
 namespace {
 
-/// /proc counts in such ticks.
+/// Returns the length of a tick, the unit of times in /proc/PID/stat and /proc/stat.
 std::uint64_t tick_ns() {
   return kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
 }
@@ -46,7 +46,7 @@ std::uint64_t children_cpu_ns(pid_t pid) {
     return 0;
   std::istringstream fields(text->substr(name_end + 1));
   std::string skipped;
-  constexpr int kFirst = 3, kUserTime = 16;  // fields, as proc(5) counts them: cutime, cstime
+  constexpr int kFirst = 3, kUserTime = 16;  // fields as numbered in proc(5): cutime, cstime
   for (int i = kFirst; i < kUserTime; ++i)
     fields >> skipped;
   std::uint64_t user = 0, system = 0;
@@ -66,7 +66,7 @@ std::uint64_t ended_children_cpu_ns() {
 }
 
 std::uint64_t stolen_cpu_ns() {
-  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // all CPUs and interrupts
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;  // it lists all CPUs and interrupts
   std::istringstream fields(read_small_file("/proc/stat", kMaxBytes).value_or(""));
   std::string name;
   fields >> name;

@@ -11,8 +11,8 @@
 namespace pe::record {
 namespace {
 
-/// Signals so soon after the end have to do with it: timeout(1), for one, sends two, to us and to
-/// our group; and Ctrl-C that ends the command is ours, too.
+/// Signals this soon after the end have the same cause.  For example, timeout(1) sends two, to us
+/// and to our group.  A Ctrl-C that ends the command also reaches us.
 constexpr std::uint64_t kSameSignalNs = 500'000'000;
 constexpr std::uint64_t kStallNs = 1'000'000'000;
 
@@ -67,7 +67,7 @@ void Ending::look_while_waiting() {
     was_cut_off_ = true;
 }
 
-/// For poll(2).
+/// Returns the timeout for poll(2).
 int Ending::patience_ms() const {
   static constexpr std::uint64_t kLongestMs = 3'600'000;
   const auto rounded_up_ms = [](std::uint64_t ns) {
@@ -83,7 +83,7 @@ bool Ending::wait_for_room(int fd) {
   while (!was_cut_off_) {
     pollfd polled[]{{fd, POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};
     ::poll(polled, std::size(polled), patience_ms());
-    if (polled[0].revents != 0)  // an error, too, is write(2)'s to tell
+    if (polled[0].revents != 0)  // write(2) will report any error
       return true;
     look_while_waiting();
   }

@@ -8,11 +8,12 @@
 namespace pe::record {
 namespace {
 
-/// More are forgotten, all at once: most of so many have ended.
+/// If there are more processes, the cache is cleared, because most of them have ended.
 constexpr std::size_t kMostProcesses = 1024;
 
-/// Times what reading took: so long what was read will do, but for the first times: a program that
-/// begins maps much, and the first thread's stack grows.
+/// An unknown address causes a new read only after kRest times the duration of the last one.  The
+/// first kFirstTimes reads are exempt: a starting program maps much, and the first thread's stack
+/// grows.
 constexpr int kRest = 10;
 constexpr std::uint32_t kFirstTimes = 16;
 

@@ -1,9 +1,8 @@
-// Where in a process an address lies that its memory is read at, such as a thread's stack.
+// Finds the mapping of an address at which a process's memory is read, such as a thread's stack.
 //
-// Of thousands of threads each is asked for once, and each has two mappings: they are kept, for
-// reading /proc/PID/maps takes 8 ms of 20,000 mappings, and holds up the process where it maps
-// more.
-//
+// Each of thousands of threads is looked up once, and each has two mappings.  The ranges are
+// cached, because reading /proc/PID/maps takes 8 ms for 20,000 mappings.  It also blocks the
+// process when that maps more.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,17 +17,18 @@ namespace pe::record {
 
 class MappedRanges {
  public:
-  /// The mapping that holds `avma`, for unwind::UnwindOptions::stack_at; empty if there is none, or
-  /// if it is newer than what was read and reading it again and again would take more than a tenth
-  /// of the time. What is no more, or another program's after exec, can still be told: what is read
-  /// there has to be compared with what is expected.
+  /// Returns the mapping that holds `avma`, for unwind::UnwindOptions::stack_at; empty if there is
+  /// none.  It is also empty if the mapping is newer than the cached ones, and more reading would
+  /// take more than a tenth of the time.  The result may be outdated: the mapping is gone, or
+  /// belongs to another program after exec.  So callers must compare the memory that they read with
+  /// the expected memory.
   unwind::MemoryRange at(std::uint32_t pid, std::uint64_t avma);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   struct Process {
-    std::vector<unwind::MemoryRange> ranges;  ///< by address
+    std::vector<unwind::MemoryRange> ranges;  ///< sorted by address
     Clock::time_point read_at;
     Clock::duration took;
     std::uint32_t times_read = 0;

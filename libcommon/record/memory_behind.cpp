@@ -9,7 +9,7 @@
 namespace pe::record {
 namespace {
 
-/// The type of such a record, which stays among ourselves.
+/// The type of these records, which are internal and not written to the stream.
 constexpr std::uint32_t kRecordBehind = 0x5045ffff;
 
 }  // namespace
@@ -46,7 +46,7 @@ unwind::Behind MemoryBehind::read(const stream::Sample& sample, const perf_event
 
 std::size_t MemoryBehind::read_code(std::uint32_t pid, std::uint64_t avma,
                                     std::span<std::byte> into) {
-  // A call costs as much as reading a page or so, however little it reads.
+  // However little it reads, a call costs about as much as reading a page or two.
   constexpr std::size_t kCostBytes = 8192;
   if (!budget_.allows(monotonic_ns()))
     return 0;

@@ -1,7 +1,7 @@
-// What follows a sample's copy of the stack in its process, read while the sample is new.
+// Reads the process memory that follows a sample's copy of the stack, while the sample is new.
 //
-// A copy that is too short for its stack can be continued from there, if the process has not yet
-// returned so far that the copy's own outer end has changed.
+// If a copy is too short for its stack, the unwinder continues in this memory.  This works until
+// the process has returned so far that the copy's outer end has changed.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,12 +18,13 @@ namespace pe::record {
 
 class MemoryBehind {
  public:
-  /// For a sample that has just come: what follows its copy, if `unwinder` may need it and the end
-  /// of the copy still stands there.  Empty if not.  Lives until the next call.
+  /// Returns the memory after the copy of a sample that has just arrived.  It is empty if
+  /// `unwinder` does not need it, the budget is used up, or the process has changed the copy's end.
+  /// Valid until the next call.
   unwind::Behind read(const stream::Sample& sample, const perf_event_attr& attr,
                       unwind::SampleUnwinder& unwinder);
 
-  /// Copies code of a process, as unwind::CodeSource.
+  /// Copies code of a process, like unwind::CodeSource.
   std::size_t read_code(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into);
 
   [[nodiscard]] const MemoryBudget& budget() const noexcept { return budget_; }
@@ -33,16 +34,17 @@ class MemoryBehind {
   std::vector<std::byte> memory_;
 };
 
-/// Keeps it for its sample, until that is its turn; read again by KeptBehind.
+/// Holds the memory as a record until its sample is written; KeptBehind reads that record.
 void hold(const unwind::Behind& behind, std::uint64_t time_ns, stream::HeldRecords& held);
 
-/// The same record, to be written right before its sample.  Lives as long as `into` is unchanged.
+/// Returns the same record, which must be written right before its sample.  Valid while `into` is
+/// unchanged.
 stream::Record behind_record(const unwind::Behind& behind, std::vector<std::byte>& into);
 
-/// What was held right before a sample, to be used with it.
+/// The memory that was held right before a sample, for use with that sample.
 class KeptBehind {
  public:
-  /// false if the record is none of hold().
+  /// Returns false if the record is not such a record.
   bool take(const stream::Record& record);
   [[nodiscard]] unwind::Behind view() const noexcept { return {bytes_, agreed_}; }
   void forget() noexcept { bytes_.clear(); }

@@ -1,10 +1,10 @@
-// How much of the targets' memory is read: at most kBytesPerSecond, of all of them together.
+// Limits reading of the targets' memory to kBytesPerSecond, for all targets together.
 //
-// A stack that its copy cuts is continued from the process, and code without tables is read there.
-// What that costs depends on the program: stacks of a megabyte, goroutines, a thousand samples a
-// second.  Beyond the budget nothing is read, and that is counted.  Reading 1 MiB takes some 0.1
-// ms; keeping it for its sample costs more.  All of the budget is half of a CPU (measured: stacks
-// of 5 MiB at 997 Hz, Linux 6.18).
+// The recorder reads memory to continue stacks that their copies cut, and to get code without
+// tables.  The cost depends on the program: stacks of a megabyte, goroutines, a thousand samples a
+// second.  Beyond the budget nothing is read, and each refusal is counted.  Reading 1 MiB takes
+// about 0.1 ms; keeping it for its sample costs more.  The whole budget costs half of a CPU
+// (measured: stacks of 5 MiB at 997 Hz, Linux 6.18).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,7 +17,7 @@ namespace pe::record {
 
 class MemoryBudget {
  public:
-  /// Whether something may be read now; counts if not.
+  /// Returns whether memory may be read now; counts a refusal.
   bool allows(std::uint64_t now_ns) noexcept {
     const std::uint64_t passed_ns = now_ns > last_ns_ ? now_ns - last_ns_ : 0;
     last_ns_ += passed_ns;
@@ -29,15 +29,15 @@ class MemoryBudget {
     refused_ += may_read ? 0 : 1;
     return may_read;
   }
-  /// Takes from the budget what has been read.
+  /// Charges the budget for `bytes` that were read.
   void spend(std::size_t bytes) noexcept {
     spent_bytes_ += bytes;
     read_bytes_ += bytes;
   }
 
-  /// How often nothing was read for want of budget.
+  /// Returns how often the budget was used up, so that nothing was read.
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
-  /// All that was read.
+  /// Returns the number of bytes that were charged.
   [[nodiscard]] std::uint64_t read_bytes() const noexcept { return read_bytes_; }
 
   static constexpr std::uint64_t kBytesPerSecond = std::uint64_t{512} << 20;

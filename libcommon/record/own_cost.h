@@ -1,4 +1,4 @@
-// What recording itself costs.
+// Measures the CPU time of the recorder itself.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,18 +7,18 @@
 
 namespace pe::record {
 
-/// CPU time of this process up to now, user and system, in seconds.
+/// Returns the CPU time of this process so far, user and system, in seconds.
 double own_cpu_seconds();
 
 class OwnCost {
  public:
-  /// Of this process, from here on.
+  /// Starts to measure the CPU time of this process.
   OwnCost();
-  /// The recording has begun.
+  /// Must be called when the recording starts.
   void begin_wall();
-  /// It has ended.
+  /// Must be called when the recording ends.
   void end_wall();
-  /// "own CPU 0.031 s, 0.31 % of 10.00 s", of what was used up to now.
+  /// Describes the cost so far: "own CPU 0.031 s, 0.31 % of 10.00 s".
   [[nodiscard]] std::string describe() const;
 
  private:

@@ -29,7 +29,7 @@ void keep_rights_to_record(bool uses_bpf) {
   if (uses_bpf)
     for (const Capability each : {Capability::kPerfmon, Capability::kBpf})
       kept |= std::uint64_t{1} << static_cast<unsigned>(each);
-  // capget(2): a set is two words of 32 bits; 0 stands for the calling thread.
+  // capget(2): a set is two words of 32 bits; pid 0 means the calling thread.
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
   if (::syscall(SYS_capget, &header, sets.data()) != 0)

@@ -1,4 +1,4 @@
-// What this process may do.
+// The privileges of this process.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,20 +17,21 @@ enum class Capability : std::uint8_t {
   kBpf = 39,
 };
 
-/// Is it in effect, of this process?
+/// Returns whether the capability is effective in this process.
 bool has_capability(Capability capability);
 
-/// What a recorder keeps of its rights once all that it needs is open, whatever it reads from then
-/// on: to look into processes and their files, to signal its command; and with
-/// `uses_bpf` to give programs in the kernel more tables.  Gives up the rest for good, of this
-/// thread and those that it starts, and the chance to get it back by execve(2).  Throws Error.
+/// Drops the capabilities that a recorder does not need once everything is open, whatever data it
+/// reads later.  It keeps those to read processes and their files, and to signal its command.  With
+/// `uses_bpf` it also keeps those to give programs in the kernel more tables.  The others are lost
+/// for good, for this thread and those that it starts; execve(2) cannot restore them.  Throws
+/// Error.
 void keep_rights_to_record(bool uses_bpf);
 
-/// Whether perf_event_open(2) works at all: for the time that we ourselves run, in user space.  0,
-/// or errno.
+/// Tests whether perf_event_open(2) works at all, with a counter of our own time in user space.
+/// Returns 0 or errno.
 int try_own_counter();
 
-/// The seccomp mode of this process: 0 none, 1 strict, 2 a filter.
+/// Returns the seccomp mode of this process: 0 none, 1 strict, 2 a filter.
 int seccomp_mode();
 
 }  // namespace pe::record

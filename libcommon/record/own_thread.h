@@ -1,4 +1,4 @@
-// A thread of the recorder's own.
+// Starts threads of the recorder.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace pe::record {
 
-/// `run` must not throw.  Throws Error where there is no memory for another thread, or there are
-/// too many.
+/// Starts a thread; `run` must not throw.  Throws Error if memory is short, or there are too many
+/// threads.
 template <typename Run>
 std::thread start_thread(Run run) {
   try {

@@ -1,4 +1,4 @@
-// What a tool wants to have recorded, and of whom.
+// The recording that a tool requests, and its target.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,80 +14,81 @@
 
 namespace pe::record {
 
-/// How call chains are found.
+/// The method that finds call chains.
 enum class CallGraph {
   kAuto,           ///< kDwarf where the kernel gives registers and stacks, else kFramePointers
-  kDwarf,          ///< from copies of the stack, by call frame information
-  kFramePointers,  ///< by the kernel
+  kDwarf,          ///< we use copies of the stack and call frame information
+  kFramePointers,  ///< the kernel follows frame pointers
   kNone,
 };
 
-/// Who takes samples, and who walks their stacks.
+/// The parts that sample threads and walk their stacks.
 enum class Engine {
   kAuto,    ///< the first of kPerf, kSignal, kPtrace that works
-  kPerf,    ///< the kernel's counters; we, copies that the kernel makes of stacks
-  kBpf,     ///< the kernel's counters; the kernel, by an eBPF program
-  kSignal,  ///< the target, by a library in it; we, copies that this makes of stacks
-  kPtrace,  ///< we stop threads; we, copies that we make of stacks
+  kPerf,    ///< the kernel's counters sample; we walk the kernel's copies of stacks
+  kBpf,     ///< the kernel's counters sample; an eBPF program walks stacks in the kernel
+  kSignal,  ///< a library in the target samples; we walk its copies of stacks
+  kPtrace,  ///< we stop threads, copy their stacks and walk the copies
 };
 
-/// Which time samples are spread over, where it is not an event's.
+/// The time over which samples are spread, if no event defines it.
 enum class Clock {
-  kCpu,   ///< that a thread runs
-  kWall,  ///< all, also that it sleeps
+  kCpu,   ///< the time that a thread runs
+  kWall,  ///< all time, including sleep
 };
 
 /// The highest rate at which threads are stopped.
 inline constexpr std::uint64_t kMostHz = 10'000;
-/// The highest that is meant for an engine other than those of counters.
+/// Returns the highest rate of an engine that does not use counters.
 constexpr std::uint64_t most_hz_of(Engine engine) noexcept {
   return engine == Engine::kSignal ? inprocess::kMostHz : kMostHz;
 }
 
-/// The most of a stack that the kernel can be asked for: the size of a record has 16 bits.
+/// The largest stack copy that the kernel can make: the size of a record has 16 bits.
 inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 
-/// Whom to record: one of single processes and threads, a control group, or everything.
+/// The target: single processes and threads, or a control group, or everything.
 struct Target {
-  std::vector<pid_t> processes = {};    ///< all their threads, and what they start
-  std::vector<pid_t> threads = {};      ///< just these
-  std::vector<std::string> names = {};  ///< of processes, until tidy() has found them
-  bool with_children = false;           ///< of the processes, those that they have started before
+  std::vector<pid_t> processes = {};    ///< all their threads, and processes that they start
+  std::vector<pid_t> threads = {};      ///< only these threads
+  std::vector<std::string> names = {};  ///< of processes; tidy() finds and removes them
+  bool with_children = false;           ///< also processes that they have started before
   std::string cgroup = {};  ///< a path, absolute or below the cgroup file system, or empty
   bool is_everything = false;
-  std::vector<int> cpus = {};  ///< only while it runs on these; empty: all that are online
-  bool is_command = false;     ///< processes[0] is held before its exec
+  std::vector<int> cpus = {};  ///< records only on these; empty: all that are online
+  bool is_command = false;     ///< processes[0] is a command, held before its exec
 
-  /// Does it reach beyond single processes?
+  /// Returns whether the target reaches beyond single processes.
   [[nodiscard]] bool is_wide() const noexcept { return is_everything || !cgroup.empty(); }
-  /// Is it only whole processes, or a command?
+  /// Returns whether the target is only whole processes, or a command.
   [[nodiscard]] bool is_of_processes() const noexcept { return !is_wide() && threads.empty(); }
 };
 
-/// What to record.
+/// The settings of a recording.
 struct Request {
   std::vector<std::string> events = {};  ///< empty: cycles, or cpu-clock where there is no PMU
   std::uint64_t frequency_hz = 99;
-  bool frequency_was_given = false;          ///< else a tracepoint's every pass is taken
+  bool frequency_was_given = false;          ///< else every pass of a tracepoint is recorded
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency
   CallGraph call_graph = CallGraph::kAuto;
   Engine engine = Engine::kPerf;
-  Clock clock = Clock::kCpu;                      ///< of Engine::kSignal and kPtrace
-  std::vector<std::string> thread_choice = {};    ///< of kSignal: names, or numbers; empty: all
+  Clock clock = Clock::kCpu;                      ///< used by Engine::kSignal and kPtrace
+  std::vector<std::string> thread_choice = {};    ///< of kSignal: thread names or ids; empty: all
   std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
-  bool may_continue = true;                       ///< stacks that are deeper than their copy
-  bool keep_stacks = false;                       ///< in the stream, instead of unwinding them
-  bool may_keep_binaries = true;                  ///< in ~/.debug, those that would be gone later
+  bool may_continue = true;       ///< continues stacks that are deeper than their copy
+  bool keep_stacks = false;       ///< writes stacks to the stream, without unwinding
+  bool may_keep_binaries = true;  ///< keeps binaries in ~/.debug that would be gone later
   bool user_only = false;
   bool kernel_only = false;
-  /// Also when threads begin and cease to run (PERF_RECORD_SWITCH), and with that what becomes of
-  /// processes, in rings of their own: that samples find no room does not touch these.
+  /// Also records when threads start and stop running (PERF_RECORD_SWITCH).  These records, and
+  /// those about processes, go to separate rings, so a lack of room for samples does not affect
+  /// them.
   bool with_switches = false;
-  bool with_raw_data = false;  ///< what a tracepoint tells besides
-  /// Each record wakes who polls its ring: there are no samples in it, and what else there is, new
-  /// mappings, has to be known at once.
+  bool with_raw_data = false;  ///< also records a tracepoint's own fields
+  /// Each record wakes the thread that polls its ring.  Such a ring contains no samples, only
+  /// records such as new mappings, which must be known at once.
   bool wakes_at_once = false;
-  /// Of each CPU's ring, a power of two; nullopt: what the lock limit allows.
+  /// The size of each CPU's ring, a power of two; nullopt: as large as the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
 };
 

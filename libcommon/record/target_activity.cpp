@@ -21,20 +21,20 @@
 namespace pe::record {
 namespace {
 
-/// Since `before`; 0 if it is gone.
+/// Returns the time since `before_ns`; 0 if the task is gone.
 std::uint64_t since(std::optional<std::uint64_t> now_ns, std::uint64_t before_ns) {
   return now_ns ? *now_ns - std::min(*now_ns, before_ns) : 0;
 }
 
-/// "12.3 ms", "1.23 s".
+/// Formats a duration: "12.3 ms", "1.23 s".
 std::string duration_text(std::uint64_t ns) {
   return ns < kNsPerSecond ? fmt::format("{:.3g} ms", static_cast<double>(ns) / kNsPerMs)
                            : fmt::format("{:.2f} s", static_cast<double>(ns) / kNsPerSecond);
 }
 
-/// How a program gets other privileges by being executed; empty if it gets none.  The kernel closes
-/// the counters of such a program, and of one that its user may not read (begin_new_exec,
-/// fs/exec.c).
+/// Returns how a program gains other privileges when it is executed; empty if it gains none.  The
+/// kernel closes the counters of such a program, and of one that its user may not read
+/// (begin_new_exec, fs/exec.c).
 std::string other_privileges(const std::string& program) {
   std::string path;
   try {
@@ -62,19 +62,19 @@ std::string of_children(const TargetActivity::Used& used) {
                      duration_text(used.children_ns));
 }
 
-/// Of a whole machine, or a part of it.
+/// Explains an empty recording of a whole machine, or of a part of it.
 std::string of_wide(const Target& target) {
   if (!target.cgroup.empty())
     return "no process of the control group ran";
   return target.cpus.empty() ? "all CPUs were idle" : "the chosen CPUs were idle";
 }
 
-/// Of a target that is not known to have run.
+/// Explains an empty recording of a target that is not known to have run.
 std::string of_idle(const TargetActivity::Used& used) {
   return used.has_ended ? "the target ended too soon" : "the target was asleep all the time";
 }
 
-/// Of a target that ran.
+/// Explains an empty recording of a target that ran.
 std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   const Request& request = wanted.request;
   const std::string ran = "the target ran for " + duration_text(used.own_ns);
@@ -100,7 +100,7 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
       request.user_only ? ", or only in the kernel (--user-only)" : "");
 }
 
-/// What ends both kinds of recordings; empty: none of it.
+/// Returns a reason that applies to recordings of samples and of waits; empty if there is none.
 std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
   if (wanted.lost > 0)
     return fmt::format(
@@ -121,7 +121,7 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
 std::uint64_t period_ns_of(const perf_event_attr& attr) {
   const bool is_clock = stream::is_software(attr) && (attr.config == PERF_COUNT_SW_CPU_CLOCK ||
                                                       attr.config == PERF_COUNT_SW_TASK_CLOCK);
-  const bool is_cycles =  // of which a CPU makes one or more a nanosecond
+  const bool is_cycles =  // a CPU makes one or more per nanosecond
       attr.type == PERF_TYPE_HARDWARE && attr.config == PERF_COUNT_HW_CPU_CYCLES;
   if (!is_clock && !is_cycles)
     return 0;

@@ -1,4 +1,5 @@
-// How much CPU time a target used while it was recorded, and so why a recording is empty.
+// Measures the CPU time that a target used while it was recorded, to explain why a recording is
+// empty.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,15 +22,15 @@ class TargetActivity {
   /// Reads the CPU time that the target has used before the recording.
   explicit TargetActivity(Target target);
 
-  /// The CPU time that it has used since then.
+  /// The CPU time that the target has used since construction.
   struct Used {
     std::uint64_t own_ns = 0;
-    std::uint64_t children_ns = 0;  ///< of processes that it had started before, not recorded
-    std::size_t children = 0;       ///< that ran
-    bool is_stopped = false;        ///< by a signal, all of it
-    bool has_ended = false;         ///< some of it: its time is not known
+    std::uint64_t children_ns = 0;  ///< of unrecorded processes that it had started before
+    std::size_t children = 0;       ///< number of these processes that ran
+    bool is_stopped = false;        ///< a signal has stopped all of the target
+    bool has_ended = false;         ///< a part has ended, so its time is unknown
   };
-  /// A command counts once it has been waited for.
+  /// Includes a command only after it has been waited for.
   [[nodiscard]] Used used() const;
 
   [[nodiscard]] const Target& target() const noexcept { return target_; }
@@ -43,24 +44,27 @@ class TargetActivity {
   std::uint64_t ended_ns_ = 0;
 };
 
-/// The CPU time from one sample of an event to the next; 0 if the event does not count time.
+/// Returns the CPU time from one sample of an event to the next; 0 if the event does not count
+/// time.
 std::uint64_t period_ns_of(const perf_event_attr& attr);
 
 /// The samples that an empty recording should have held.
 struct Wanted {
   const Request& request;
   std::uint64_t period_ns = 0;  ///< see period_ns_of()
-  std::string program = {};     ///< the command's; empty: there is none
+  std::string program = {};     ///< the command's program; empty: no command
   std::uint64_t lost = 0;
 };
 
-/// "nothing was recorded: the target was asleep all the time; its 4 children ran for 1.20 s: …".
+/// Explains an empty recording: "nothing was recorded: the target was asleep all the time; its 4
+/// children ran for 1.20 s: …".
 std::string why_empty(const TargetActivity& activity, const Wanted& wanted);
 
-/// The same where waits were to be recorded, not samples.
+/// Explains the same for a recording of waits instead of samples.
 std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted);
 
-/// The status of an empty recording: that of a command that failed, otherwise our own failure.
+/// Returns the exit status of an empty recording: that of a failed command, otherwise our own
+/// failure.
 int empty_status(const Child* child, int status);
 
 }  // namespace pe::record

@@ -25,7 +25,7 @@ namespace {
   throw UsageError(fmt::format("{}: {}: '{}'", option, problem, value));
 }
 
-/// Parts that are no numbers are `names`, if these are not null.
+/// Parses ids.  Parts that are not numbers are added to `names`, if that is not null.
 std::vector<pid_t> ids(std::string_view option, const std::string& list,
                        std::vector<std::string>* names = nullptr) {
   std::vector<pid_t> numbers;
@@ -44,7 +44,7 @@ std::vector<pid_t> ids(std::string_view option, const std::string& list,
   return numbers;
 }
 
-/// Processes of that name.  Those of other users count only where we may record them.
+/// Returns the processes of that name, without those of other users that we may not record.
 std::vector<pid_t> find_named(const std::string& name) {
   const bool may_record_all = has_capability(Capability::kPerfmon) ||
                               has_capability(Capability::kSysPtrace) ||
@@ -127,11 +127,11 @@ Target read_target(const CommandLine& line, std::string_view known_options) {
   if (kinds == 0 && target.cpus.empty())
     throw UsageError(
         fmt::format("no target: name one with {}, or give a command to run", known_options));
-  target.is_everything = target.is_everything || kinds == 0;  // --cpu alone: all that run there
+  target.is_everything = target.is_everything || kinds == 0;  // --cpu alone: every process on it
   return target;
 }
 
-/// Seconds with an optional fraction: "10", "0.5".
+/// Accepts seconds with an optional fraction: "10", "0.5".
 std::optional<std::uint64_t> read_duration(const CommandLine& line) {
   const auto* text = line.text("duration");
   if (text == nullptr)

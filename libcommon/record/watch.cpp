@@ -52,9 +52,9 @@ std::vector<int> TargetWatch::fds() const {
 
 namespace {
 
-/// What to wait for.  The rings come last.
+/// Returns the descriptors to poll.  The rings come last.
 std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int>& ring_fds) {
-  // The reader of the stream is polled for nothing: that it has gone is told all the same.
+  // No event of the stream's reader is requested: poll(2) always reports that it has gone.
   std::vector<pollfd> polled{{request.ending.fd(), POLLIN, 0}, {request.reader_fd, 0, 0}};
   for (const int fd : request.targets.fds())
     polled.push_back({fd, POLLIN, 0});
@@ -65,7 +65,7 @@ std::vector<pollfd> polled_of(const WatchRequest& request, const std::vector<int
   return polled;
 }
 
-/// Who may have ended it, in the order of who is believed.
+/// Returns the cause of the recording's end, if it has ended.  Earlier checks take precedence.
 std::optional<Ended> ended_by(const WatchRequest& request, bool is_reader_gone) {
   if (is_reader_gone)
     return Ended::kReaderGone;
@@ -93,8 +93,8 @@ Ended watch(const WatchRequest& request,
     const timespec wait = timespec_of(wait_ns);
     ::ppoll(polled.data(), polled.size(), &wait, nullptr);
     wanted_ns = on_wake();
-    // The counter that owns a ring hangs up for good when its thread has ended, though
-    // others still write there: from then on the ring is looked at with every wake-up.
+    // When a thread has ended, its counter hangs up for good, though others still write to the ring
+    // that it owns.  From now on each wake-up checks that ring.
     for (const pollfd& ring : std::span(polled).last(ring_fds.size()))
       if ((ring.revents & (POLLHUP | POLLERR)) != 0)
         std::erase(ring_fds, ring.fd);

@@ -1,5 +1,4 @@
-// Waiting while the kernel records: for rings to fill, the target to end, the time to be up,
-// Ctrl-C.
+// Waits while the kernel records: for full rings, the target's end, the timeout, or Ctrl-C.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,13 +16,13 @@
 
 namespace pe::record {
 
-/// Tells when every one of some processes and threads has ended.
+/// Reports when all of a set of processes and threads have ended.
 class TargetWatch {
  public:
   TargetWatch(const std::vector<pid_t>& processes, const std::vector<pid_t>& threads);
-  /// False while any is running, and for ever if there was none to watch.
+  /// Returns false while any of them runs, and always if the set was empty.
   bool all_ended();
-  /// Those to poll(2) for an early word.
+  /// Returns descriptors to poll(2), so that the caller notices ends early.
   [[nodiscard]] std::vector<int> fds() const;
 
  private:
@@ -35,26 +34,26 @@ class TargetWatch {
   bool has_targets_;
 };
 
-/// What ends a recording, and who wants to be woken meanwhile.
+/// The events that end a recording, and the descriptors that wake us meanwhile.
 struct WatchRequest {
   Ending& ending;
   Child* child;  ///< null: no command
   TargetWatch& targets;
   const std::vector<int>& ring_fds;
-  int reader_fd;  ///< where the stream goes, if that is a pipe; -1: nobody can go away
+  int reader_fd;  ///< the stream's output, if that is a pipe; -1: no reader can go away
 };
 
-/// Calls `on_wake` when a ring asks for it, and at least four times a second, until something ends
-/// the recording, which then stops (Ending::stop()).  It may say within how many nanoseconds it
-/// wants to be called again.
+/// Calls `on_wake` when a ring wakes us, and at least four times a second.  When the recording
+/// ends, calls Ending::stop() and returns the reason.  `on_wake` may return within how many
+/// nanoseconds it must be called again.
 Ended watch(const WatchRequest& request,
             const std::function<std::optional<std::uint64_t>()>& on_wake);
 
-/// The status to end with, once the recording is whole; a command that still runs is asked to end.
-/// `say` is called where it does not.
+/// Returns the exit status after a complete recording.  Terminates a command that still runs, and
+/// calls `say` if it had to be killed.
 int end_status(Child* child, Ended ended, const std::function<void(const std::string&)>& say);
 
-/// The status where the output was cut off: the stream is not whole.
+/// Returns the exit status after the output was cut off: the stream is incomplete.
 int cut_off_status(const Child* child);
 
 }  // namespace pe::record

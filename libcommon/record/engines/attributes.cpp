@@ -57,7 +57,8 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr.sample_regs_user = stream::wanted_user_regs();
     attr.sample_stack_user = plan.stack_bytes;
-    // The kernel's frame pointers lead on where a program changes stacks, of which one is copied.
+    // If a program changes stacks, only one of them is copied.  The kernel's walk by frame pointers
+    // leads beyond it.
     attr.exclude_callchain_user = request.keep_stacks ? 1 : 0;
   }
   attr.exclude_user = request.kernel_only ? 1 : 0;
@@ -67,8 +68,8 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
 
 void use_frame_pointers(perf_event_attr& attr, const Request& request) {
   attr = stream::with_call_chain(attr);
-  // Without kernel frames the time spent in the kernel still counts, for the
-  // user code that called it; without user frames only time in the kernel can.
+  // Without kernel frames, time in the kernel still counts for the user code that called it.
+  // Without user frames, only time in the kernel can count.
   attr.exclude_callchain_kernel = request.user_only ? 1 : 0;
   attr.exclude_callchain_user = request.kernel_only ? 1 : 0;
 }
@@ -85,7 +86,7 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
   }
   set_rate(attr, request, notes);
   set_what_to_keep(attr, request, plan);
-  // The clock that eBPF programs read too, so that on- and off-CPU time can be laid side by side.
+  // eBPF programs read the same clock, so on-CPU and off-CPU times can be compared.
   attr.use_clockid = 1;
   attr.clockid = CLOCK_MONOTONIC;
   attr.watermark = 1;
@@ -102,7 +103,7 @@ perf_event_attr make_tracking_attr(const perf_event_attr& sampling) {
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.sample_type = sampling.sample_type & kInTrailers;
   attr.sample_id_all = 1;
-  // It reports nothing of the kernel, so that users may have it of their own processes.
+  // It reports nothing about the kernel, so users may open it for their own processes.
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   attr.use_clockid = sampling.use_clockid;
@@ -139,7 +140,7 @@ perf_event_attr make_cpu_attr(perf_event_attr sampling) {
 void follow_tasks(perf_event_attr& attr) {
   attr.mmap = 1;
   attr.mmap2 = 1;
-  attr.build_id = stream::has_build_ids() ? 1 : 0;  // instead of the inode: a file's content
+  attr.build_id = stream::has_build_ids() ? 1 : 0;  // replaces the inode; identifies the content
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;

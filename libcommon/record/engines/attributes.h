@@ -1,4 +1,4 @@
-// What is asked of the kernel for an event, and what to say when it refuses.
+// Builds the attributes of events for the kernel, and the messages for its refusals.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,32 +12,33 @@
 
 namespace pe::record {
 
-/// The attr of an event by name; `notes` gets a line where the rate had to be lowered.  Throws
-/// Error or UsageError.
+/// Returns the attr of an event, by name.  Adds a line to `notes` if the rate had to be lowered, or
+/// slows the target.  Throws Error or UsageError.
 perf_event_attr make_attr(const Request& request, const RingPlan& plan, const std::string& event,
                           std::vector<std::string>& notes);
 
-/// Asks for no copies of stacks, but for call chains by frame pointers.
+/// Requests call chains by frame pointers instead of copies of stacks.
 void use_frame_pointers(perf_event_attr& attr, const Request& request);
 
-/// The attr of an event that never samples, but tells when threads begin and cease to run; what
-/// follows its records is as with `sampling`.
+/// Returns the attr of an event that never samples, but reports when threads start and stop
+/// running.  Its records have the same trailer as those of `sampling`.
 perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan);
 
-/// The attr of an event that never samples, for a thread of which `sampling` is counted elsewhere:
-/// it reports what follow_tasks() asks for.
+/// Returns the attr of an event that never samples, for a thread whose `sampling` is counted
+/// elsewhere.  It reports the changes that follow_tasks() requests.
 perf_event_attr make_tracking_attr(const perf_event_attr& sampling);
 
-/// The attr of an event that samples a whole CPU, whatever runs there, and reports nothing else.
+/// Returns the attr of an event that samples a whole CPU, whatever runs on it, and reports nothing
+/// else.
 perf_event_attr make_cpu_attr(perf_event_attr sampling);
 
-/// Lets this event's counters also tell of mappings, names, forks and exits.
+/// Makes the event's counters also report mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);
 
-/// The sysctl kernel.perf_event_paranoid; a very high level where it cannot be read.
+/// Returns the sysctl kernel.perf_event_paranoid; a very high level if it cannot be read.
 int perf_event_paranoid();
 
-/// "perf_event_paranoid is 3; need 1 or CAP_PERFMON <purpose>".
+/// Returns "perf_event_paranoid is 3; need 1 or CAP_PERFMON <purpose>".
 std::string missing_right(int needed_level, std::string_view purpose);
 
 }  // namespace pe::record

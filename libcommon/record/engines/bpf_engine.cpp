@@ -15,8 +15,8 @@ namespace {
 
 using unwind::kStopUnknownProcess;
 
-/// As much as copies of stacks have, for that is what a second of them may need while tables of
-/// large programs are built.
+/// Returns the size that rings for copies of stacks have.  A second of copies may need it while
+/// tables of large programs are built.
 std::size_t ring_bytes(const Request& request, std::size_t cpus) {
   constexpr std::size_t kPageBytes = 4096;
   constexpr std::size_t kOfCpu = std::size_t{16} << 20;
@@ -91,7 +91,8 @@ void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns) {
   std::erase_if(unknown_, [&](const auto& process) {
     if (process.second > time_ns)
       return false;
-    // One that has ended would not be forgotten, for its end is told already.
+    // An ended process must not be added: its end was reported earlier, so it would never be
+    // removed.
     if (stream::status_of(static_cast<pid_t>(process.first)))
       tables.add_target(process.first, time_ns);
     return true;

@@ -1,17 +1,17 @@
-// Stacks that are walked in the kernel, by an eBPF program on each counter: no copies of stacks, no
-// limit of their size.
+// Walks stacks in the kernel, by an eBPF program on each counter.  This needs no copies of stacks,
+// and does not limit their size.
 //
-//     BpfEngine engine(request);                      loads the programs, or says why not
-//     Counters counters(request, target, &engine);    its program on each
+//     BpfEngine engine(request, target, cpus);        loads the programs, or throws the reason
+//     Counters counters(request, target, &engine);    attaches a program to each counter
 //     RecordedStream stream(..., &engine.tables());   keeps tables of code
-//     engine.begin(stream, target, read_ns);          from here on there are samples
-//     Drain drain(stream, attr, &engine);             takes them, in order with all else
+//     engine.begin(stream, target, read_ns);          sampling starts
+//     Drain drain(stream, attr, &engine);             merges samples and other records by time
 //
-// The program finds each process's code in tables, which follow what the rings tell of mappings
-// some milliseconds later.  Samples that come earlier, and what only user space can walk, are
-// passed on with registers and a piece of the stack, and walked by the stream as copies are.
+// The program finds each process's code in tables.  The tables follow the mappings that the rings
+// report, some milliseconds later.  Earlier samples, and those that only user space can walk, are
+// passed on with registers and a piece of the stack.  The stream walks them like copies.
 //
-// Where the target is not single processes, a process has tables once it was sampled.
+// If the target is not single processes, a process has tables only after its first sample.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -32,37 +32,39 @@ namespace pe::record {
 
 class BpfEngine {
  public:
-  /// Throws Error, which says why the kernel does not walk stacks here.  `cpus`: how many there
-  /// are.
+  /// `cpus` is the number of CPUs.  Throws Error with the reason if the kernel does not walk stacks
+  /// here.
   BpfEngine(const Request& request, const Target& target, std::size_t cpus);
 
-  /// Has the samples of a counter walked; `id` is what they are to carry.  Throws Error.
+  /// Makes the kernel walk the stacks of a counter's samples, which will carry `id`.  Throws Error.
   void attach(const Fd& counter, std::uint64_t id);
-  /// Where the target is processes, only those added here have samples, and whoever they fork from
-  /// now on.  False if there are too many.
+  /// If the target is processes, only those added here have samples, and those that they fork from
+  /// now on.  Returns false if there are too many.
   bool add_target(pid_t pid, unwind::TargetStart start) {
     return object_->add_target(static_cast<std::uint32_t>(pid), start);
   }
   [[nodiscard]] unwind::TableStore& tables() noexcept { return *object_; }
-  /// All that is known of the target's mappings is told to the kernel, and samples begin. `read_ns`
-  /// (CLOCK_MONOTONIC) is from before those mappings were read.
+  /// Sends the target's known mappings to the kernel, and starts sampling.  `read_ns`
+  /// (CLOCK_MONOTONIC) is a time before those mappings were read.
   void begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns);
 
-  /// Calls `on_record` for all samples that have come, in the layout of the stream's attr.
+  /// Calls `on_record` for all samples that have arrived, in the layout of the stream's attr.
   void take(RecordedStream& stream, const std::function<void(const stream::Record&)>& on_record);
-  /// Tells the kernel what the stream knows by now: of everything before `time_ns`.
+  /// Sends the stream's changes of processes to the kernel.  The stream knows everything before
+  /// `time_ns`.
   void catch_up(RecordedStream& stream, std::uint64_t time_ns);
-  /// Is there something that the next catch_up() will tell the kernel?
+  /// Returns whether sampled processes wait for catch_up() to send them to the kernel.
   [[nodiscard]] bool is_behind() const noexcept { return !unknown_.empty(); }
 
-  /// To poll: there are many samples.
+  /// The descriptor to poll; readable when there are many samples.
   [[nodiscard]] int ring_fd() const { return object_->ring_fd(); }
-  /// Forked processes that had no room among the targets: they have no samples.
+  /// Returns the number of forked processes that had no room among the targets, and have no
+  /// samples.
   [[nodiscard]] std::uint64_t not_followed() const { return object_->counts().targets_full; }
-  /// Samples that had no room in the ring.
+  /// Returns the number of samples that had no room in the ring.
   [[nodiscard]] std::uint64_t lost() const { return object_->counts().ring_full; }
-  /// For the closing line: what programs and tables took of our CPU time, how many stacks were
-  /// passed on, what did not fit into the kernel's tables.
+  /// Describes for the closing line: our CPU time for programs and tables, the number of stacks
+  /// passed on, and the losses of the kernel's tables.
   [[nodiscard]] std::string describe(RecordedStream& stream) const;
 
  private:
@@ -72,9 +74,9 @@ class BpfEngine {
 
   std::unique_ptr<unwind::BpfObject> object_;
   std::optional<KernelSamples> samples_;
-  std::unordered_map<std::uint32_t, std::uint64_t> unknown_;  ///< processes, when they were sampled
+  std::unordered_map<std::uint32_t, std::uint64_t> unknown_;  ///< by pid: when it was sampled
   std::uint64_t passed_on_ = 0;
-  double preparing_s_ = 0;  ///< CPU time that programs and tables took
+  double preparing_s_ = 0;  ///< our CPU time for programs and tables
 };
 
 }  // namespace pe::record

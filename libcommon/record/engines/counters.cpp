@@ -26,7 +26,7 @@
 namespace pe::record {
 namespace {
 
-/// A counter for each thread and CPU: as many descriptors as we may have.
+/// Allows as many descriptors as possible, because each thread needs a counter on each CPU.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -42,8 +42,8 @@ Fd open_cgroup(const std::string& path) {
   if (path.starts_with('/'))
     if (Fd fd = open(path))
       return fd;
-  // cgroup v1 has a hierarchy of its own for perf_event; systemd's hybrid set-up
-  // keeps the v2 hierarchy, which counts events without one, in "unified".
+  // cgroup v1 has a separate hierarchy for perf_event.  The v2 hierarchy counts events without one;
+  // systemd's hybrid set-up keeps it in "unified".
   for (const char* root :
        {"/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/"})
     if (Fd fd = open(root + path))
@@ -105,7 +105,7 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
                     plan_.stack_bytes, wanted_bytes));
 }
 
-/// false if the rings are over the lock limit.
+/// Returns false if the rings exceed the lock limit.
 bool Counters::open_all() {
   make_events();
   open_cpus();
@@ -161,7 +161,7 @@ void Counters::make_events() {
   }
 }
 
-/// Where hardware does not count, this decides so before the first counter is opened.
+/// If hardware counters are missing, chooses the clock before the first counter is opened.
 void Counters::choose_clock() {
   perf_event_attr probed = events_.front().attr;
   probed.exclude_kernel = 1;
@@ -171,8 +171,8 @@ void Counters::choose_clock() {
     replace_cycles(events_.front(), error);
 }
 
-/// Clocks only: they count the same wherever they are started, and their samples are what a thread
-/// that runs for less than a period would miss.
+/// Accepts only clocks, which count the same wherever they are started.  Counters of CPUs also
+/// sample threads that run for less than a period.
 bool Counters::may_count_cpus(const perf_event_attr& attr) {
   if (!is_clock(attr) || !target_.is_of_processes() || request_.with_switches || cpus_.empty())
     return false;
@@ -189,12 +189,13 @@ bool Counters::may_count_cpus(const perf_event_attr& attr) {
   try {
     filter_ = unwind::load_target_filter();
   } catch (const Error&) {
-    return false;  // each thread has its counters, as with other events
+    return false;  // each thread has its own counters, as with other events
   }
   return true;
 }
 
-/// Before the first counter of the process: of whoever it forks later, the kernel knows by itself.
+/// Must be called before the process's first counter is opened.  The kernel's program itself adds
+/// the processes that it forks later.
 void Counters::add_to_filter(pid_t pid) {
   const auto start = target_.is_command ? unwind::kTargetAfterExec : unwind::kTargetStarted;
   const bool is_added = engine_ != nullptr ? engine_->add_target(pid, start)
@@ -204,9 +205,9 @@ void Counters::add_to_filter(pid_t pid) {
     throw Error(fmt::format("--pid: {}: too many processes", pid));
 }
 
-/// All threads, and those that appear while we are opening: a thread made by one
-/// that is counted already is counted by inheritance, so only what was there
-/// before can be missed, and looking again finds it.
+/// Opens counters of all threads, including those that appear meanwhile.  A thread made by a
+/// counted thread inherits its counters, so only earlier threads can be missed.  Another scan finds
+/// these.
 void Counters::open_process(pid_t pid) {
   add_to_filter(pid);
   std::unordered_set<pid_t> known;
@@ -223,7 +224,7 @@ void Counters::open_process(pid_t pid) {
     throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 
-/// The counters whose samples come from whole CPUs.
+/// Opens the counters that sample whole CPUs.
 void Counters::open_cpus() {
   for (std::size_t event = 0; event < events_.size(); ++event)
     for (const int cpu : cpus_)
@@ -231,8 +232,8 @@ void Counters::open_cpus() {
         open_one(event, {.pid = kWholeCpu, .cpu = cpu});
 }
 
-/// Has the event a counter of its own there?  Of those that whole CPUs count, the first follows
-/// threads.
+/// Returns whether the event has its own counter at `place`.  Of the events that whole CPUs count,
+/// only the first has counters that follow threads.
 bool Counters::is_opened_there(std::size_t event, const stream::CounterPlace& place) const {
   return !events_[event].is_denied &&
          (!events_[event].is_of_cpus || event == 0 || place.pid == kWholeCpu);
@@ -247,7 +248,8 @@ perf_event_attr Counters::attr_there(std::size_t event, const stream::CounterPla
   return opened.is_of_cpus ? make_cpu_attr(attr) : attr;
 }
 
-/// Every event on every CPU for one place.  A thread that has ended meanwhile is no error.
+/// Opens every event on every CPU for one place.  A thread that has ended meanwhile is not an
+/// error.
 void Counters::open_everywhere(const stream::CounterPlace& place) {
   for (const int cpu : cpus_)
     for (std::size_t event = 0; event < events_.size(); ++event)
@@ -257,7 +259,7 @@ void Counters::open_everywhere(const stream::CounterPlace& place) {
         return;
 }
 
-/// false if the thread has ended.
+/// Returns false if the thread has ended.
 bool Counters::open_one(std::size_t event, stream::CounterPlace place) {
   for (;;) {
     int error = 0;
@@ -278,7 +280,7 @@ bool Counters::open_one(std::size_t event, stream::CounterPlace place) {
   }
 }
 
-/// The default event where the kernel refused it because there is no hardware for it; otherwise
+/// Replaces the default event if the kernel refused it for lack of hardware.  Otherwise returns
 /// false.
 bool Counters::replace_cycles(OpenedEvent& event, int error) {
   const bool is_missing =
@@ -287,12 +289,13 @@ bool Counters::replace_cycles(OpenedEvent& event, int error) {
     return false;
   event.name = "cpu-clock";
   stream::set_event(event.attr, event.name);
-  event.attr.exclude_idle = 1;  // cycles do not count while a CPU sleeps either
+  event.attr.exclude_idle = 1;  // like cycles, it does not count while a CPU sleeps
   notes_.emplace_back("no hardware counters here: sampling cpu-clock");
   return true;
 }
 
-/// Makes an event that the kernel refused more modest; false if there is nothing left to give up.
+/// Reduces the requirements of an event that the kernel refused.  Returns false if none can be
+/// dropped.
 bool Counters::adapt(OpenedEvent& event, int error) {
   if (replace_cycles(event, error))
     return true;
@@ -300,7 +303,7 @@ bool Counters::adapt(OpenedEvent& event, int error) {
   const bool wants_everything = target_.is_wide() || request_.kernel_only;
   if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
       !stream::is_tracepoint(event.attr)) {
-    if (request_.with_switches) {  // happens in the kernel only
+    if (request_.with_switches) {  // switches happen in the kernel only
       event.is_denied = true;
       notes_.push_back(missing_right(1, "for stacks") + "; times of each thread only");
       return true;
@@ -325,7 +328,8 @@ bool Counters::adapt(OpenedEvent& event, int error) {
   return false;
 }
 
-/// The kernel's programs see the samples of a counter, wherever these are written.
+/// Attaches the kernel's programs.  They see a counter's samples, whichever ring these are written
+/// to.
 void Counters::attach_programs(const Counter& counter) {
   const bool never_samples = events_[counter.event].is_of_cpus && !counter.is_of_cpu;
   const auto id = stream::id_of(counter.fd);
@@ -361,7 +365,7 @@ void Counters::attach_to_ring(Counter counter) {
   counters_.push_back(std::move(counter));
 }
 
-/// None of it is there, or not any more.
+/// Throws the reason why no part of the target exists, or exists any more.
 void Counters::refuse_target() const {
   for (const auto& [option, ids] :
        {std::pair("--pid", &target_.processes), std::pair("--tid", &target_.threads)})
@@ -371,7 +375,8 @@ void Counters::refuse_target() const {
   throw Error(why_not_found("no such process or thread"));
 }
 
-/// What is read of processes while they are recorded has to be opened.
+/// Checks for free descriptors, because the recorder opens files of processes while it records
+/// them.
 void Counters::check_room() const {
   std::array<Fd, 4> spare;
   for (Fd& fd : spare) {
@@ -381,9 +386,9 @@ void Counters::check_room() const {
   }
 }
 
-/// Rights, or the lack of the call itself.
+/// Throws for a missing privilege, or for a missing system call.
 void Counters::refuse_right(const OpenedEvent& event, int error) const {
-  // Who may not count even its own process's time, though nothing known forbids that.
+  // Detects that we may not even count our own time, though no known setting forbids it.
   const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
                           has_capability(Capability::kSysAdmin);
   if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
@@ -459,7 +464,8 @@ perf_event_attr Counters::layout() const {
   return layout;
 }
 
-/// One event after the other, so that no switch is told whose sample could not yet be taken.
+/// Starts one event after the other, so that no switch is reported before its sample could be
+/// recorded.
 void Counters::start() {
   for (std::size_t event = 0; event < events_.size(); ++event)
     for (const Counter& counter : counters_)

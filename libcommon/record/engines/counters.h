@@ -1,5 +1,5 @@
-// Opening the counters of a recording: each event on each CPU for each thread,
-// all counters of a CPU writing into one ring.
+// Opens the counters of a recording: each event on each CPU for each thread.  All counters of a CPU
+// write into one ring.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,45 +20,48 @@
 
 namespace pe::record {
 
-/// One event as it was really opened.
+/// An event as it was actually opened.
 struct OpenedEvent {
-  /// Of its samples, whoever walks their stacks.
+  /// Describes its samples, whether the kernel or we walk their stacks.
   perf_event_attr attr{};
   std::string name;
   std::vector<std::uint64_t> ids;  ///< of all its counters
-  bool has_own_rings = false;      ///< apart from the other events'
-  bool is_denied = false;          ///< not opened: the right to it is missing
-  /// Each CPU has one counter, of which the kernel drops the samples of other processes; a counter
-  /// of a thread at most follows the thread.
+  bool has_own_rings = false;      ///< separate from the other events' rings
+  bool is_denied = false;          ///< not opened, because permission is missing
+  /// Each CPU has one counter, and the kernel drops its samples of other processes.  Counters of
+  /// threads, if there are any, only follow the threads.
   bool is_of_cpus = false;
 };
 
 class Counters {
  public:
-  /// Opens everything.  Throws Error, Refused where a right is missing, naming the cure.  Of an
-  /// `engine`, if it is not null, the counters' samples become; it must outlive this.
+  /// Opens all counters.  Throws Error, or Refused if permission is missing; the message names
+  /// the remedy.  If `engine` is not null, it receives the counters' samples.  It must outlive
+  /// this.
   Counters(Request request, Target target, BpfEngine* engine = nullptr);
 
-  /// A line for each thing that had to be done differently.
+  /// Returns a line for each difference from the request.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
   [[nodiscard]] const std::vector<OpenedEvent>& events() const noexcept { return events_; }
-  /// How records are laid out that RecordedStream and Drain see, and what they tell of processes.
+  /// Returns the layout of the records that RecordedStream and Drain see, including those about
+  /// processes.
   [[nodiscard]] perf_event_attr layout() const;
   [[nodiscard]] std::vector<stream::Ring>& rings() noexcept { return rings_; }
-  /// One descriptor a ring, to poll.
+  /// Returns one descriptor per ring, to poll.
   [[nodiscard]] const std::vector<int>& ring_fds() const noexcept { return ring_fds_; }
-  /// What an event's counters have lost in all; nullopt if the kernel (before Linux 6.0) does not
-  /// say.
+  /// Returns how many records an event's counters have lost; nullopt if the kernel does not report
+  /// it (before Linux 6.0).
   [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
 
-  /// How the CPU time of the target is sampled; nullopt where samples cannot be compared with it:
-  /// of another event or several, of whole CPUs or some of them, and where only
+  /// Returns how the target's CPU time is sampled; nullopt if samples cannot be compared with that
+  /// time.  That is so for another event or several, for whole CPUs or some of them, and if only
   /// user or only kernel code is sampled.
   [[nodiscard]] std::optional<SampledClock> sampled_clock() const;
-  /// Forked processes that have no samples, because there was no room to know them.
+  /// Returns the number of forked processes that have no samples, because the kernel had no room
+  /// for them.
   [[nodiscard]] std::uint64_t not_followed() const;
 
-  /// Begins to count, all at about the same time; a command's exec does so itself.
+  /// Starts all counters at about the same time.  Those of a command's threads start by its exec.
   void start();
   void stop();
 
@@ -67,7 +70,7 @@ class Counters {
     Fd fd;
     std::size_t event;
     int cpu;
-    bool is_of_cpu;  ///< not of a thread: OpenedEvent::is_of_cpus
+    bool is_of_cpu;  ///< counts a whole CPU: OpenedEvent::is_of_cpus
   };
 
   void check_cpus() const;
@@ -96,19 +99,19 @@ class Counters {
   Request request_;
   Target target_;
   BpfEngine* engine_;
-  std::unique_ptr<unwind::TargetFilter> filter_;  ///< where there is no engine
+  std::unique_ptr<unwind::TargetFilter> filter_;  ///< used if there is no engine
   std::vector<int> cpus_;
   std::vector<OpenedEvent> events_;
   std::vector<Counter> counters_;
   std::vector<stream::Ring> rings_;
   std::vector<int> ring_fds_;
   RingPlan plan_;
-  bool rings_are_refused_ = false;  ///< as larger than the lock limit
+  bool rings_are_refused_ = false;  ///< they exceed the lock limit
   bool is_default_event_ = false;
   std::vector<std::string> notes_;
 };
 
-/// The CPUs that are online, from /sys/devices/system/cpu/online.
+/// Returns the CPUs that are online, from /sys/devices/system/cpu/online.
 std::vector<int> online_cpus();
 
 }  // namespace pe::record

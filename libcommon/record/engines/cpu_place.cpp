@@ -8,8 +8,8 @@
 namespace pe::record {
 namespace {
 
-/// Since Linux 6.12 who has shorter slices takes the CPU from who runs at once; it needs no rights
-/// (sched(7), sched_setattr(2)).
+/// Since Linux 6.12, a thread with shorter slices preempts the running thread at once.  This needs
+/// no privileges (sched(7), sched_setattr(2)).
 void ask_for_short_slices() {
   struct {
     std::uint32_t size, policy;
@@ -31,7 +31,7 @@ CpuPlace::CpuPlace() {
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kFirst);
   ask_for_short_slices();
   if (::sched_getaffinity(0, sizeof cpus_, &cpus_) != 0)
-    CPU_ZERO(&cpus_);  // more CPUs than it holds
+    CPU_ZERO(&cpus_);  // the machine has more CPUs than cpus_ can hold
 }
 
 bool CpuPlace::is_on(std::uint32_t cpu) noexcept {

@@ -1,4 +1,4 @@
-// Where, and how soon, the calling thread runs.
+// Controls where, and how soon, the calling thread runs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,22 +8,22 @@
 
 namespace pe::record {
 
-/// For one thread, that for which it was made.
+/// Serves one thread, the one that creates it.
 class CpuPlace {
  public:
-  /// Lets the thread run before others as far as that is allowed: threads stand still while it
-  /// waits for a CPU.
+  /// Lets the thread run before others, as far as permitted, because other threads stay stopped
+  /// while it waits for a CPU.
   CpuPlace();
 
-  /// Is it there now?
+  /// Returns whether the calling thread runs on `cpu` now.
   [[nodiscard]] static bool is_on(std::uint32_t cpu) noexcept;
-  /// Takes the thread to that CPU, and keeps it there; false if it may not run there.
+  /// Moves the thread to `cpu` and pins it; false if it may not run on that CPU.
   bool stand_on(std::uint32_t cpu);
-  /// Lets it run everywhere again: what keeps that CPU busy might keep it from its work.
+  /// Unpins the thread, because other work on that CPU might delay it.
   void stand_anywhere();
 
  private:
-  cpu_set_t cpus_ = {};  ///< where it may run
+  cpu_set_t cpus_ = {};  ///< where the thread may run
   bool is_pinned_ = false;
 };
 

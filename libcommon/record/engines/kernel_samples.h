@@ -1,6 +1,6 @@
-// The samples of the kernel's unwinder as PERF_RECORD_SAMPLEs, as the kernel would have written
-// them (perf_event_open(2)): with a call chain where it has walked the stack, else with the
-// registers and the piece of the stack that it passed on.
+// Converts samples of the kernel's unwinder to PERF_RECORD_SAMPLE records, as the kernel would have
+// written them (perf_event_open(2)).  A record has a call chain if the kernel has walked the stack.
+// Otherwise it has the registers and the piece of the stack that the kernel passed on.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,13 +15,13 @@ namespace pe::record {
 
 class KernelSamples {
  public:
-  /// `attr`, the layout: what counters.h asks for, with copies of stacks.
+  /// `attr` is the layout that counters.h requests, with copies of stacks.
   explicit KernelSamples(const perf_event_attr& attr) : attr_(attr) {}
 
-  /// The record; `cookie` is its event's id.  Lives until the next call.
+  /// Returns the record; the sample's `cookie` is its event's id.  Valid until the next call.
   stream::Record record_of(const unwind::Sample& sample);
 
-  /// The user's frames of the last one that the kernel walked; empty if it passed the stack on.
+  /// Returns the user's frames of the last sample; empty if the kernel passed its stack on.
   [[nodiscard]] const std::vector<unwind::Frame>& frames() const noexcept { return frames_; }
 
  private:

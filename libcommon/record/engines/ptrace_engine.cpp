@@ -21,7 +21,8 @@ namespace {
 
 constexpr double kMicrosecondNs = 1e3;
 
-/// Neither this thread nor the new one may lose the word that a traced thread has stopped.
+/// Blocks SIGCHLD, so that neither this thread nor the new one misses that a traced thread has
+/// stopped.
 void block_signals(bool all) {
   sigset_t set;
   if (all)
@@ -50,7 +51,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std
     } catch (...) {
       orders_.child->is_waiting = false;
       attached.set_exception(std::current_exception());
-      return;  // what was traced already is let go
+      return;  // threads that are traced already are released
     }
     try {
       tracer->run();
@@ -96,7 +97,7 @@ std::optional<std::string> PtraceEngine::news() {
   const std::uint64_t now_ns = monotonic_ns();
   if (!is_slow)
     fast_ns_ = now_ns;
-  constexpr std::uint64_t kLastingNs = 1'000'000'000;  // else it is what else runs here
+  constexpr std::uint64_t kLastingNs = 1'000'000'000;  // a shorter slowdown comes from other load
   if (has_told_ || now_ns - fast_ns_ < kLastingNs)
     return std::nullopt;
   has_told_ = true;

@@ -1,4 +1,4 @@
-// Samples by stopping threads, where perf_event_open(2) is forbidden (tracer.h).
+// Samples threads by stopping them, where perf_event_open(2) is forbidden (tracer.h).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,9 +16,9 @@ namespace pe::record {
 
 class PtraceEngine final : public SampleSource {
  public:
-  /// Traces the target from here on, a command from before its exec.  Blocks SIGCHLD in the calling
-  /// thread, for good: to be made before other threads are.  Throws Error, Refused where
-  /// that is not allowed.
+  /// Starts to trace the target, and a command before its exec.  Blocks SIGCHLD in the calling
+  /// thread for good, so it must be created before other threads.  Throws Error, or Refused
+  /// if tracing is not allowed.
   PtraceEngine(Request request, const Target& target);
   PtraceEngine(const PtraceEngine&) = delete;
   PtraceEngine& operator=(const PtraceEngine&) = delete;
@@ -26,7 +26,7 @@ class PtraceEngine final : public SampleSource {
   PtraceEngine& operator=(PtraceEngine&&) = delete;
   ~PtraceEngine() override;
 
-  /// For the command, to learn from it how that ends.
+  /// Returns the state from which the command's Child learns how the command ends.
   [[nodiscard]] std::shared_ptr<const WaitedElsewhere> child() const { return orders_.child; }
 
   TakenQueue& queue() noexcept override { return queue_; }
@@ -42,10 +42,10 @@ class PtraceEngine final : public SampleSource {
   Request request_;
   TakenQueue queue_;
   TracerOrders orders_;
-  std::uint64_t left_alone_ = 0;  ///< once stopped
-  StopTimes stop_times_;          ///< once stopped
+  std::uint64_t left_alone_ = 0;  ///< valid after stop()
+  StopTimes stop_times_;          ///< valid after stop()
   bool has_told_ = false;
-  std::uint64_t fast_ns_ = 0;  ///< when the rate was last as wanted
+  std::uint64_t fast_ns_ = 0;  ///< when the rate was last as requested
   std::thread thread_;
 };
 

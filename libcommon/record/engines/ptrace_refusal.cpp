@@ -30,7 +30,7 @@ constexpr std::string_view kNoLeaks = "detect_leaks=0";
   throw Refused(fmt::format("ptrace: {}: {}", tid, why));
 }
 
-/// `tracer`: a thread of whoever does.
+/// `tracer` is a thread of the tracing process.
 std::string traced_by(pid_t tracer) {
   const auto status = stream::status_of(tracer);
   return fmt::format("traced already, by process {} (a debugger, strace, another profiler)",
@@ -51,7 +51,7 @@ std::string why_no_ptrace() {
 #if !defined(__x86_64__)
   return "only on x86-64";
 #else
-  // There is no process 0, which ptrace(2) says; a filter does not look that far.
+  // ptrace(2) reports that there is no process 0; a filter refuses the call before that.
   if (::ptrace(PTRACE_SEIZE, 0, nullptr, nullptr) == -1 && errno != ESRCH)
     return fmt::format(
         "denied to this process ({}): a seccomp filter, as containers have (docker "
@@ -64,7 +64,7 @@ std::string why_no_ptrace() {
 void check_traceable(pid_t tid) {
   const auto status = stream::status_of(tid);
   if (!status)
-    return;  // gone: whoever opens it says so
+    return;  // gone: the code that opens it reports that
   if (status->pid == ::getpid())
     refuse_process(tid, "cannot stop itself");
   if (!status->has_memory && status->state != 'Z' && status->state != 'X')
@@ -98,7 +98,7 @@ void check_command_is_traceable(const std::string& name) {
   try {
     path = inprocess::find_program(name);
   } catch (const CommandError&) {
-    return;  // whoever begins it says so
+    return;  // the code that starts it reports that
   }
   for (const char* variable : {"ASAN_OPTIONS", "LSAN_OPTIONS"}) {
     const char* options = std::getenv(variable);

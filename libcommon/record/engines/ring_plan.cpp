@@ -12,10 +12,10 @@ namespace pe::record {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
-/// What an ordinary user may lock without further limits (perf_event_mlock_kb is 516).
+/// The pages that an ordinary user may lock without further limits (perf_event_mlock_kb is 516).
 constexpr std::size_t kSmallPages = 128;
 
-/// As much as fits, if there is to be room for a twentieth of a second.
+/// Returns the largest copy that leaves the ring room for a twentieth of a second.
 std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
   if (!copies_stacks(request))
     return 0;
@@ -32,9 +32,9 @@ std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
       std::min<std::size_t>(ring_bytes / samples / 8 * 8, kMaxStackBytes));
 }
 
-/// With stack copies, we are woken often enough to find the rest of a deep stack in the process
-/// while it still stands, all CPUs together every 10 ms.  Without, half a ring may fill: a tenth
-/// of the cost of a wake-up for each sample.
+/// With stack copies, rings wake us every 10 ms, all CPUs together.  That is often enough to find
+/// the rest of a deep stack in the process while it is unchanged.  Without copies, half a ring may
+/// fill, which costs a tenth as much as a wake-up for each sample.
 std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::size_t cpus) {
   if (request.wakes_at_once)
     return 1;
@@ -45,7 +45,8 @@ std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::s
   if (plan.stack_bytes > 0 && !request.period)
     bytes = std::max<std::uint64_t>(1, request.frequency_hz * cpus / kWakeUps) *
             (plan.stack_bytes + kRestOfSample);
-  // A waiting thread's stack stands: a look soon after finds what its copy lacks.
+  // A waiting thread's stack does not change, so a read soon after finds the part that its copy
+  // lacks.
   constexpr std::uint64_t kSwitches = 64;
   if (plan.stack_bytes > 0 && request.with_switches)
     bytes = kSwitches * (plan.stack_bytes + kRestOfSample);

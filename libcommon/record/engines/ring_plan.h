@@ -1,7 +1,7 @@
-// How large the rings are, how much of each stack goes into them, and when they wake us.
+// Plans the size of the rings, the part of each stack that goes into them, and when they wake us.
 //
 // A stack copy of 64 KiB reaches the root of nearly every stack, but the ring reserves that room
-// for each sample, and what rings may lock in memory is limited (perf_event_mlock_kb and ulimit -l;
+// for each sample.  The memory that rings may lock is limited (perf_event_mlock_kb and ulimit -l;
 // perf_event_open(2)).
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -16,23 +16,24 @@ namespace pe::record {
 
 struct RingPlan {
   std::size_t pages = 0;              ///< of each CPU's ring, a power of two
-  std::uint32_t stack_bytes = 0;      ///< of each copy; 0: none are made
-  std::uint32_t watermark_bytes = 0;  ///< of a ring, that wake us
+  std::uint32_t stack_bytes = 0;      ///< of each copy; 0: no copies
+  std::uint32_t watermark_bytes = 0;  ///< this much in a ring wakes us
 
   [[nodiscard]] std::size_t ring_bytes() const noexcept;
-  /// Of the rings of PERF_RECORD_SWITCH, where they are separate (Request::with_switches): a
-  /// quarter, which holds some hundred times as many switches as the other holds samples.
+  /// Returns the size of the separate rings for PERF_RECORD_SWITCH (Request::with_switches): a
+  /// quarter.  They hold some hundred times as many switches as the other rings hold samples.
   [[nodiscard]] std::size_t switch_pages() const noexcept;
   [[nodiscard]] std::size_t switch_ring_bytes() const noexcept;
 };
 
-/// What we would like to have on `cpus` CPUs.
+/// Returns the preferred plan for `cpus` CPUs.
 RingPlan first_plan(const Request& request, std::size_t cpus);
-/// The same with rings half as large; nullopt if that makes no sense, or the user chose their size.
+/// Returns a plan with rings half as large; nullopt if they are small already, or the user chose
+/// their size.
 std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Request& request,
                                      std::size_t cpus);
 
-/// Are stacks copied at all?
+/// Returns whether stacks are copied at all.
 bool copies_stacks(const Request& request) noexcept;
 
 }  // namespace pe::record

@@ -1,8 +1,8 @@
-// An engine that takes samples outside of the kernel's counters.
+// An engine that samples without the kernel's counters.
 //
-// It has a thread of its own and hands over what it takes through a queue; who records takes that
-// and writes it (taken_stream.h).  How a thread is made to show its registers and stack is all that
-// such engines differ by.
+// It has its own thread, which puts samples into a queue.  The recorder reads them from the queue
+// and writes them (taken_stream.h).  Such engines differ only in how they get a thread's registers
+// and stack.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,21 +21,22 @@ class SampleSource {
   SampleSource& operator=(const SampleSource&) = delete;
   SampleSource(SampleSource&&) = delete;
   SampleSource& operator=(SampleSource&&) = delete;
-  /// The target is left alone from here on, and runs, or is stopped, as if it had always been.
+  /// Releases the target, which then runs, or stays stopped, as if it had never been recorded.
   virtual ~SampleSource() = default;
 
   [[nodiscard]] virtual TakenQueue& queue() noexcept = 0;
-  /// Samples begin; whatever becomes of threads is told from before this on.
+  /// Starts sampling.  Thread events may be queued earlier.
   virtual void start() = 0;
-  /// The target is left alone; what has been taken by then is in the queue.
+  /// Stops sampling and releases the target.  All samples so far are in the queue.
   virtual void stop() = 0;
-  /// Something the user should know now; nothing most of the time.
+  /// Returns news that the user should know now; usually nothing.
   virtual std::optional<std::string> news() = 0;
-  /// After stop(): samples that were taken, and are not in the queue nor have been.
+  /// After stop(): returns the number of samples that were recorded but never reached the queue.
   [[nodiscard]] virtual std::uint64_t lost() const = 0;
-  /// What its samples represent by now; nullopt if that is not all CPU time of a command.
+  /// Returns the time that the samples represent so far; nullopt if they do not cover all CPU time
+  /// of a command.
   [[nodiscard]] virtual std::optional<SampledTime> sampled_time() const { return std::nullopt; }
-  /// After stop(), for the closing line: what it has cost the target.
+  /// After stop(): describes the cost to the target, for the closing line.
   [[nodiscard]] virtual std::string describe() const = 0;
 };
 

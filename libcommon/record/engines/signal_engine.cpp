@@ -32,7 +32,7 @@ namespace {
 constexpr std::uint64_t kSignalSecondNs = 1'000'000'000;
 constexpr const char* kSamplerLibrary = "libsampler_preload.so";
 
-/// As the library will have them.
+/// Returns the settings that the library will use.
 inprocess::Settings settings_for(const Request& request) {
   inprocess::Settings wanted;
   wanted.hz =
@@ -57,7 +57,7 @@ inprocess::ThreadChoice chosen_threads(const Request& request) {
   return choice;
 }
 
-/// The library, where it can be loaded into the command.
+/// Returns the library.  Throws if it cannot be loaded into the command.
 std::string library_for(const std::vector<std::string>& command) {
   if (const std::string why = why_no_signals(); !why.empty())
     throw Refused("signal: " + why);
@@ -70,8 +70,8 @@ std::string library_for(const std::vector<std::string>& command) {
   return inprocess::find_library(kSamplerLibrary);
 }
 
-/// A process that samples itself takes two descriptors of ours while it runs.  The command has its
-/// own limit already.
+/// Raises our limit, because each process that samples itself uses two of our descriptors while it
+/// runs.  The command already has its own limit.
 void allow_many_processes() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -82,7 +82,7 @@ void allow_many_processes() {
 
 std::string quoted_name(const std::string& name) { return pe::quoted(name); }
 
-/// "a, b and 3 more": so many as a line can hold.
+/// Formats "a, b and 3 more", as many as fit into a line.
 std::string some_of(const std::vector<std::string>& texts) {
   constexpr std::size_t kShown = 8;
   const std::size_t shown = std::min(texts.size(), kShown);
@@ -109,7 +109,7 @@ std::string why_no_signals() {
 }
 
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks) {
-  constexpr double kShared = 0.75;  // of the ticks; the others met threads that had the CPU in turn
+  constexpr double kShared = 0.75;  // of the ticks; at the others, competing threads had the CPU
   if (got < kShared * static_cast<double>(std::min(hz, ticks)))
     return fmt::format(
         "this kernel looks at timers of CPU time {} times a second, at the thread that runs then",
@@ -209,7 +209,7 @@ void SignalEngine::on_thread(const inprocess::ThreadOf& thread, std::uint64_t ti
 void SignalEngine::on_sample(const inprocess::CollectedSample& sample) {
   Process& process = processes_[sample.thread.pid];
   process.last_ns = std::max(process.last_ns, sample.time_ns);
-  // The process's timer sends one signal a tick, however many of its periods have passed.
+  // The process's timer sends one signal per tick, no matter how many of its periods have passed.
   const bool by_process_timer = sample.timer_kind == inprocess::TimerKind::kProcess;
   const std::uint64_t period_ns = sample.weight * process.period_ns;
   TakenSample taken{
@@ -240,7 +240,8 @@ void SignalEngine::on_thread_end(const inprocess::ThreadOf& thread) {
 
 void SignalEngine::on_process_end(pid_t pid) { ended_.push_back(pid); }
 
-/// That it was no end, but another program, is known when that has been seen.
+/// Reports ends after a pass: until then, a process that has executed another program also looks
+/// ended.
 void SignalEngine::tell_ends() {
   for (const pid_t pid : ended_) {
     held_.hold(TaskChange{.kind = TaskChange::Kind::kEnded,
@@ -283,7 +284,7 @@ std::string SignalEngine::describe() const {
   return text + describe_rate() + describe_choice() + describe_missed();
 }
 
-/// Where it is another than was asked for.
+/// Describes the rate, if it differs from the requested one.
 std::string SignalEngine::describe_rate() const {
   const inprocess::CollectorCounts& counts = collector_.counts();
   constexpr double kNoticeable = 1.1;

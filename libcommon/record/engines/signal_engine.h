@@ -1,8 +1,8 @@
-// Samples that a command takes of itself: a library in it (inprocess/sampler/core) copies registers
-// and stack when a timer's signal comes, into memory that we read.
+// Lets a command sample itself.  A library in it (inprocess/sampler/core) copies registers and
+// stack into memory that we read, whenever a timer's signal arrives.
 //
-// The target is never stopped, nor need we have any right over it; but the library has to be loaded
-// (LD_PRELOAD), and the kernel looks at timers of CPU time at its ticks only.
+// The target is never stopped, and we need no privileges over it.  But the library must be loaded
+// (LD_PRELOAD), and the kernel checks timers of CPU time only at its ticks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,17 +23,18 @@
 
 namespace pe::record {
 
-/// Why no command can sample itself here; empty if it can.
+/// Returns why no command can sample itself here; empty if it can.
 std::string why_no_signals();
 
-/// Why there were `got` samples a second of CPU time instead of `hz`; the kernel's clock ticks
-/// `ticks` times.
+/// Explains why there were `got` samples per second of CPU time instead of `hz`.  The kernel's
+/// clock ticks `ticks` times a second.
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks);
 
 class SignalEngine final : public SampleSource, private inprocess::Events {
  public:
-  /// Begins to listen for the command and what it starts.  Throws Error; Refused where the
-  /// library cannot be loaded into the command, CommandError where there is no such command.
+  /// Starts to listen for the command and the processes that it starts.  Throws Error,
+  /// Refused if the library cannot be loaded into the command, or CommandError if there is no
+  /// such command.
   SignalEngine(const Request& request, const std::vector<std::string>& command);
   SignalEngine(const SignalEngine&) = delete;
   SignalEngine& operator=(const SignalEngine&) = delete;
@@ -41,9 +42,9 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   SignalEngine& operator=(SignalEngine&&) = delete;
   ~SignalEngine() override;
 
-  /// What the command has to find in its environment ("NAME=VALUE").
+  /// Returns the variables that the command's environment must contain ("NAME=VALUE").
   [[nodiscard]] std::vector<std::string> environment() const;
-  /// The most that is copied of a stack.
+  /// Returns the maximum size of a stack's copy.
   [[nodiscard]] std::uint32_t stack_bytes() const noexcept { return settings_.stack_bytes; }
 
   TakenQueue& queue() noexcept override { return queue_; }
@@ -57,10 +58,10 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
  private:
   struct Process {
     std::uint64_t period_ns = 0;
-    std::uint64_t last_ns = 0;  ///< of what is known of it
+    std::uint64_t last_ns = 0;  ///< time of its last known event
     std::uint64_t ended_ns = 0;
     bool has_samples = false;
-    std::set<pid_t> threads = {};  ///< beside the first
+    std::set<pid_t> threads = {};  ///< without the first
   };
 
   void on_process(const inprocess::ProcessBegan& process) override;
@@ -82,9 +83,9 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   TakenQueue queue_;
   HeldTaken held_;
   std::unordered_map<pid_t, Process> processes_;
-  std::vector<pid_t> ended_;             ///< in this look, unless another program has begun in them
-  std::uint64_t sampled_ns_ = 0;         ///< that the samples represent, without lost ones
-  std::uint64_t sampled_processes_ = 0;  ///< of which there is a sample
+  std::vector<pid_t> ended_;             ///< in this pass, if no other program has started in them
+  std::uint64_t sampled_ns_ = 0;         ///< time that the samples represent, without lost ones
+  std::uint64_t sampled_processes_ = 0;  ///< processes that have a sample
   inprocess::Collector collector_;
   Fd stops_;
   std::thread thread_;

@@ -1,10 +1,10 @@
-// For how long a target's threads were stopped, and what rate that allows.
+// Measures how long a target's threads were stopped, and which rate that allows.
 //
-// At most kMostStopped of the time a running thread may stand still: a thread is stopped once in
-// an interval, so the interval is no shorter than the mean stop divided by that share.  A tenth is
-// what a slow machine costs at 1,000 Hz; at the default 99 Hz it is never reached.  The recorder's
-// own looking about is kept below kMostBusy of a CPU in the same way: with thousands of threads, it
-// would be that which takes the target's time.
+// A running thread may be stopped for at most kMostStopped of the time.  It is stopped once per
+// interval, so the interval is at least the mean stop divided by that share.  A slow machine
+// reaches a tenth at 1,000 Hz; at the default 99 Hz it is never reached.  In the same way, the
+// recorder's own scans stay below kMostBusy of a CPU.  With thousands of threads, these scans would
+// take the target's time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,12 +21,12 @@ class StopTimes {
     longest_ns_ = std::max(longest_ns_, ns);
     mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
   }
-  /// The threads were looked through once, which took us so long.
+  /// Adds a scan of all threads, which took us `ns` of CPU time.
   void add_round(std::uint64_t ns) noexcept {
     ++rounds_;
     mean_round_ns_ = moved(mean_round_ns_, ns, rounds_);
   }
-  /// The shortest interval between looks, if `wanted_ns` is what was asked for.
+  /// Returns the shortest allowed interval between scans, if `wanted_ns` is requested.
   [[nodiscard]] std::uint64_t interval_ns(std::uint64_t wanted_ns) const noexcept {
     return std::max({wanted_ns, static_cast<std::uint64_t>(mean_stop_ns_ / kMostStopped),
                      static_cast<std::uint64_t>(mean_round_ns_ / kMostBusy)});
@@ -39,7 +39,8 @@ class StopTimes {
   static constexpr double kMostStopped = 0.1, kMostBusy = 0.25;
 
  private:
-  /// The mean of `count` values, `ns` the last; of more than kMost, of the last of them.
+  /// Returns the mean of `count` values, `ns` the last; of more than kMost, the last ones count
+  /// most.
   static double moved(double mean, std::uint64_t ns, std::uint64_t count) noexcept {
     constexpr std::uint64_t kMost = 128;
     return mean + (static_cast<double>(ns) - mean) / static_cast<double>(std::min(count, kMost));

@@ -28,7 +28,7 @@ namespace {
 /// Deeper stacks are cut.
 constexpr std::uint64_t kMostStackBytes = 8UL * 1024 * 1024;
 
-/// Also numbers are passed to ptrace(2) as pointers.
+/// Converts a number for ptrace(2), which accepts only pointers.
 void* number(unsigned long value) {
   return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
 }
@@ -37,7 +37,7 @@ bool is_group_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-/// false if the thread has been killed meanwhile.
+/// Returns false if the thread has been killed meanwhile.
 bool read_registers(pid_t tid, TakenSample& sample) {
 #if defined(__x86_64__)
   user_regs_struct r{};
@@ -55,7 +55,7 @@ bool read_registers(pid_t tid, TakenSample& sample) {
 #endif
 }
 
-/// Also in what a stack has grown by since.
+/// Returns whether `sp` is in the stack, or in memory that the stack may have grown into since.
 bool is_within(const unwind::MemoryRange& stack, std::uint64_t sp) {
   constexpr std::uint64_t kGrown = 2UL * 1024 * 1024;
   return sp < stack.end && sp >= stack.start - std::min(stack.start, kGrown);
@@ -88,7 +88,7 @@ Tracer::Thread& Tracer::add(pid_t pid, pid_t tid) {
   return thread;
 }
 
-/// false if the thread has ended.
+/// Returns false if the thread has ended.
 bool Tracer::seize(pid_t pid, pid_t tid, bool follows) {
   const unsigned long options =
       PTRACE_O_TRACEEXEC |
@@ -104,7 +104,8 @@ bool Tracer::seize(pid_t pid, pid_t tid, bool follows) {
   throw Refused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)));
 }
 
-/// All threads, and those that appear while we do so: what a traced thread makes is traced.
+/// Attaches all threads, including those that appear meanwhile.  Threads that a traced thread
+/// creates are traced automatically.
 void Tracer::attach_process(pid_t pid) {
   bool has_any = false;
   for (bool found_more = true; found_more;) {
@@ -147,7 +148,7 @@ void Tracer::run() {
     if (!orders_.is_sampling || monotonic_ns() < next_ns)
       continue;
     look_around();
-    // What was missed, because we had to wait for a CPU, is made up for by and by.
+    // Scans that we missed while we waited for a CPU are compensated gradually.
     constexpr std::uint64_t kMostMissed = 16;
     const std::uint64_t now_ns = monotonic_ns();
     const std::uint64_t period = period_ns();
@@ -156,7 +157,7 @@ void Tracer::run() {
   }
 }
 
-/// Between a half and one and a half of the period.
+/// Returns a random interval, from a half to one and a half of the period.
 std::uint64_t Tracer::next_interval_ns() {
   const std::uint64_t period = period_ns();
   orders_.interval_ns = period;
@@ -164,7 +165,7 @@ std::uint64_t Tracer::next_interval_ns() {
   return period / 2 + std::uniform_int_distribution<std::uint64_t>(0, period)(random_);
 }
 
-/// Waits for that time, or for a thread to stop or end.
+/// Waits until `time_ns`, or until a thread stops or ends.
 void Tracer::wait_until(std::uint64_t time_ns) {
   const std::uint64_t now_ns = monotonic_ns();
   const std::uint64_t left_ns = time_ns > now_ns ? time_ns - now_ns : 0;
@@ -193,7 +194,7 @@ void Tracer::take_stop(pid_t tid, int status) {
     return take_end(tid, status);
   auto known = threads_.find(tid);
   if (known == threads_.end()) {
-    // Its maker's stop, which tells of it, comes later.
+    // The stop of its creator, which reports it, comes later.
     const auto seen = stream::status_of(tid);
     const pid_t pid = seen ? seen->pid : tid;
     add(pid, tid);
@@ -208,7 +209,7 @@ void Tracer::take_stop(pid_t tid, int status) {
   constexpr int kEventShift = 16;
   const int event = status >> kEventShift;
   if (event == 0)
-    resume(tid, WSTOPSIG(status));  // a signal on its way: theirs
+    resume(tid, WSTOPSIG(status));  // a signal for the target: forwarded
   else
     take_event(known->second, event, WSTOPSIG(status));
 }
@@ -237,7 +238,7 @@ void Tracer::take_event(Thread& thread, int event, int signal) {
   resume(tid, 0);
 }
 
-/// It would end with another status than without us.
+/// Detaches a program that would end with another status if it were traced.
 void Tracer::leave_alone(pid_t pid) {
   ::ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
   ++left_alone_;
@@ -266,7 +267,7 @@ void Tracer::take_birth(const Thread& parent) {
   add(pid, tid);
 }
 
-/// Other threads of the process are gone, and not told of one by one; nor is `thread` known longer.
+/// The other threads of the process are gone, without a report for each.  Invalidates `thread`.
 void Tracer::take_exec(const Thread& thread) {
   const pid_t pid = thread.pid;
   const pid_t tid = thread.tid;
@@ -275,7 +276,8 @@ void Tracer::take_exec(const Thread& thread) {
   queue_.push({.kind = TaskChange::Kind::kExec, .pid = pid, .tid = tid, .time_ns = monotonic_ns()});
 }
 
-/// It has stopped: as we have asked, or as a new thread does at its start, or by a signal's action.
+/// Handles a stop: one that we requested, that of a new thread at its start, or one by a signal's
+/// action.
 void Tracer::stand_by(Thread& thread, int signal) {
   if (is_group_stop(signal)) {
     thread.state = State::kStopped;
@@ -290,7 +292,7 @@ void Tracer::stand_by(Thread& thread, int signal) {
   resume(thread.tid, 0);
 }
 
-/// Where that fails the thread has been killed, which wait(2) tells.
+/// A failure means that the thread has been killed, which wait(2) reports.
 void Tracer::resume(pid_t tid, int signal) {
   ::ptrace(PTRACE_CONT, tid, nullptr, number(static_cast<unsigned long>(signal)));
 }
@@ -308,7 +310,7 @@ void Tracer::sample(Thread& thread) {
   stop_times_.add_stop(sample.time_ns - std::max(thread.asked_ns, began_ns));
   const std::uint64_t waited_before_ns = thread.seen.waited_ns;
   update_times(thread);
-  // When it lost its CPU: to us, or to somebody else before.
+  // The time when the thread lost its CPU, to us or earlier to another thread.
   constexpr std::uint64_t kSlackNs = 200'000;
   const std::uint64_t lost_cpu_ns = began_ns - (thread.seen.waited_ns - waited_before_ns);
   const bool was_waiting = thread.was_runnable && lost_cpu_ns + kSlackNs < thread.arrived_ns;
@@ -319,14 +321,15 @@ void Tracer::sample(Thread& thread) {
   hand_over(thread, std::move(sample));
 }
 
-/// When a thread that is found stopped did so at the latest: it woke us, and we had to wait for a
-/// CPU.
+/// Returns the latest time at which a thread that is found stopped has stopped.  It woke us, but we
+/// had to wait for a CPU.
 std::uint64_t Tracer::stop_began_ns() const {
   const std::uint64_t waited_ns = own_files_.times().value_or(stream::ThreadTimes{}).waited_ns;
   return woken_ns_ - std::min(woken_ns_, waited_ns - std::min(waited_ns, own_waited_ns_));
 }
 
-/// As far as the stack goes, if that is known, or a whole copy; how many bytes.
+/// Copies up to the stack's end, if that is known, or else a whole copy.  Returns the number of
+/// bytes.
 std::size_t Tracer::copy_stack(const Thread& thread, std::uint64_t sp) {
   const bool is_known = is_within(thread.stack, sp);
   std::uint64_t wanted = request_.stack_bytes.value_or(kMaxStackBytes);
@@ -336,18 +339,19 @@ std::size_t Tracer::copy_stack(const Thread& thread, std::uint64_t sp) {
                              std::span(copy_).first(std::min(wanted, copy_.size())));
 }
 
-/// After a copy that was full: how much there would have been, for the next time.
+/// After a full copy: finds out how large it could have been, for the next time.
 void Tracer::look_up_stack(Thread& thread, std::uint64_t sp, std::size_t copied) {
   if (copied < kMaxStackBytes || request_.stack_bytes || !request_.may_continue)
     return;
-  constexpr std::uint64_t kBetweenNs = 20'000'000;  // where it runs on many stacks in turns
+  constexpr std::uint64_t kBetweenNs = 20'000'000;  // for threads that alternate between stacks
   const std::uint64_t now_ns = monotonic_ns();
   const bool is_known = is_within(thread.stack, sp);
   if (!is_known && now_ns - thread.stack_read_ns > kBetweenNs) {
     thread.stack = mapped_.at(static_cast<std::uint32_t>(thread.pid), sp);
     thread.stack_read_ns = now_ns;
   }
-  // Grown here, for new memory is slow to be touched while a thread stands still.
+  // Grows the buffer here, because first access to new memory is slow, and no thread is stopped
+  // now.
   const std::uint64_t deep = thread.stack.end - std::min(thread.stack.end, sp);
   if (copy_.size() < deep)
     copy_.resize(std::min(2 * deep, kMostStackBytes));
@@ -363,7 +367,7 @@ void Tracer::hand_over(Thread& thread, TakenSample sample) {
   queue_.push(std::move(sample));
 }
 
-/// What it has run since the last time; false if it is gone, or has not.
+/// Adds the CPU time since the last call.  Returns false if the thread is gone, or has not run.
 bool Tracer::update_times(Thread& thread) {
   const auto times = thread.files.times();
   if (!times)
@@ -375,13 +379,13 @@ bool Tracer::update_times(Thread& thread) {
   return has_run;
 }
 
-/// Is it to be stopped now?
+/// Returns whether the thread must be stopped now.
 bool Tracer::is_wanted(Thread& thread, std::uint64_t now_ns) {
   if (thread.state != State::kRunning)
     return false;
   const bool is_wall = request_.clock == Clock::kWall;
   const bool has_run = update_times(thread);
-  // A thread that slept, and was given no CPU since, sleeps on.
+  // A thread that slept, and has had no CPU since, still sleeps.
   if (!has_run && !thread.was_runnable && !is_wall)
     return false;
   const auto seen = thread.files.state();
@@ -395,7 +399,7 @@ bool Tracer::is_wanted(Thread& thread, std::uint64_t now_ns) {
   return is_wall && is_asleep && !repeat_last(thread, now_ns);
 }
 
-/// Hands over a sleeping thread's last sample again, if it is still where it was.
+/// Queues a sleeping thread's last sample again, if the thread is still in the same place.
 bool Tracer::repeat_last(Thread& thread, std::uint64_t now_ns) {
   const auto at = thread.last ? stream::blocked_at(thread.pid, thread.tid) : std::nullopt;
   if (!at || at->sp != thread.last->registers[kStackPointer] ||
@@ -428,8 +432,8 @@ void Tracer::look_around() {
   place_.stand_anywhere();
 }
 
-/// Asks a thread to stop, and gives it a little time to do so before the next one is asked: it
-/// would stand still until we look.
+/// Asks a thread to stop, and waits a little for that before the next one is asked.  Otherwise the
+/// thread would stay stopped until our next check.
 void Tracer::ask(pid_t tid) {
   const auto found = threads_.find(tid);
   if (found == threads_.end() || found->second.state != State::kRunning)
@@ -451,9 +455,9 @@ void Tracer::ask(pid_t tid) {
   }
 }
 
-/// Goes where the thread runs, so that it does not; false if it has ceased to want to.
+/// Migrates to the thread's CPU to preempt it; false if it is no longer runnable.
 bool Tracer::is_still_there(Thread& thread) {
-  constexpr int kTries = 2;  // it may be moved while we are
+  constexpr int kTries = 2;  // the thread may be moved while we migrate
   for (int i = 0; i < kTries; ++i) {
     thread.arrived_ns = CpuPlace::is_on(thread.cpu) ? woken_ns_ : monotonic_ns();
     if (!place_.stand_on(thread.cpu))

@@ -1,28 +1,31 @@
-// Takes samples by stopping threads (ptrace(2)): everything that has to happen in the one thread
-// that traces.
+// Samples threads by stopping them (ptrace(2)).  All of this must run in the one thread that
+// traces.
 //
 // PTRACE_SEIZE does not stop anything, and PTRACE_INTERRUPT stops without a signal that the target
-// could see.  A stopped thread shows its registers and its stack is copied, then it runs on at
-// once: walking it, which may have to read unwind tables from files, takes a hundred times as long
-// and happens elsewhere.
+// could see.  The tracer reads a stopped thread's registers, copies its stack, and resumes it at
+// once.  Walking the stack takes a hundred times as long, because it may have to read unwind tables
+// from files.  So it happens elsewhere.
 //
-// Which threads: at irregular intervals around the wanted one, so as not to keep step with the
-// target, each thread is looked at, and sampled if it runs (or waits for a CPU).  cpu_credit.h says
-// how that becomes CPU time.  With Clock::kWall sleeping threads are sampled, too: stopped once,
-// and as long as they are blocked in the same place with the same stack, that sample is repeated.
+// Threads are checked at irregular intervals around the requested one, so as not to keep step with
+// the target.  A thread is sampled if it runs or waits for a CPU.  cpu_credit.h describes how that
+// becomes CPU time.  With Clock::kWall, sleeping threads are sampled, but stopped only once.  While
+// they are blocked in the same place with the same stack, that sample is repeated.
 //
-// A running thread is asked to stop from its own CPU.  A word from another one takes a while to get
-// there, and a thread that happens to enter the kernel meanwhile stops there: with 30 us, and
-// system calls every 80 us, half of all samples stood in a call that takes 3 % of the time.  While
-// we have its CPU the thread is just ready to run, and stops where it was.  Where another CPU is
-// idle, though, the kernel may take the thread there when we come.  One that was waiting
-// for a CPU before we came is no sample, though it is stopped: where a thread loses its CPU is not
-// where it spends its time (with ten programs on two CPUs: always in that system call, which looks
-// at the clock).  How long it had been waiting the kernel says once it has run again.
+// The tracer asks a running thread to stop from the thread's own CPU.  A request from another CPU
+// takes a while to arrive.  A thread that happens to enter the kernel meanwhile stops in the
+// kernel.  The delay was 30 us, with system calls every 80 us: half of all samples were in a call
+// that takes 3 % of the time.  While we have its CPU, the thread is only ready to run, and stops
+// where it was.  But if another CPU is idle, the kernel may move the thread to that CPU when we
+// arrive.
 //
-// Signals on their way to the target are passed on, stops by SIGSTOP and its kin are left alone
-// (PTRACE_LISTEN).  Whatever ends this thread, also SIGKILL, lets the target run on: that is what
-// the kernel does (ptrace(2), "Death under ptrace").
+// A thread that was waiting for a CPU before we arrived gives no sample, though it is stopped.
+// Threads do not lose their CPU where they spend their time.  With ten programs on two CPUs, they
+// always lost it in that system call, which reads the clock.  The kernel reports how long a thread
+// had been waiting only after it has run again.
+//
+// Pending signals are forwarded to the target.  Stops by SIGSTOP and similar signals are left alone
+// (PTRACE_LISTEN).  However this thread ends, even by SIGKILL, the kernel lets the target continue
+// (ptrace(2), "Death under ptrace").
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -49,36 +52,37 @@
 
 namespace pe::record {
 
-/// What the tracing thread and its owner tell each other while it runs.
+/// The data that the tracing thread and its owner exchange while it runs.
 struct TracerOrders {
   std::atomic<bool> is_sampling = false;
   std::atomic<bool> is_ending = false;
-  std::atomic<std::uint64_t> interval_ns = 0;   ///< between two looks, as it is now
-  std::atomic<std::uint64_t> mean_stop_ns = 0;  ///< what that follows from
-  /// Of the command, if there is one.
+  std::atomic<std::uint64_t> interval_ns = 0;   ///< current time between two scans
+  std::atomic<std::uint64_t> mean_stop_ns = 0;  ///< determines interval_ns
+  /// The state of the command, if there is one.
   std::shared_ptr<WaitedElsewhere> child = std::make_shared<WaitedElsewhere>();
 };
 
 class Tracer {
  public:
-  /// All of these must outlive it.
+  /// All arguments must outlive this.
   Tracer(const Request& request, TakenQueue& queue, TracerOrders& orders);
 
-  /// Throws Error, Refused where any of the target may not be traced.
+  /// Attaches to the target.  Throws Error, or Refused if any part of the target may not be
+  /// traced.
   void attach(const Target& target);
-  /// Until the orders are to end; SIGCHLD, blocked, wakes it.
+  /// Runs until TracerOrders::is_ending.  SIGCHLD, which must be blocked, wakes it.
   void run();
 
   [[nodiscard]] const StopTimes& stop_times() const noexcept { return stop_times_; }
-  /// Programs that were not traced, because LeakSanitizer in them would fail.
+  /// Returns the number of programs that were not traced, because LeakSanitizer in them would fail.
   [[nodiscard]] std::uint64_t left_alone() const noexcept { return left_alone_; }
 
  private:
   enum class State {
-    kRunning,  ///< as far as we are concerned
-    kAsked,    ///< to stop
-    kStopped,  ///< by SIGSTOP or its kin: not ours to touch
-    kHeld,     ///< the command, before it is one
+    kRunning,  ///< we have not stopped it
+    kAsked,    ///< asked to stop
+    kStopped,  ///< by SIGSTOP or a similar signal; we leave it alone
+    kHeld,     ///< the command, before its exec
   };
   struct Thread {
     pid_t pid = 0, tid = 0;
@@ -89,11 +93,11 @@ class Tracer {
     bool was_runnable = true;
     std::uint32_t cpu = 0;
     std::uint64_t asked_ns = 0;
-    std::uint64_t arrived_ns = 0;            ///< when, for that, we took its CPU
+    std::uint64_t arrived_ns = 0;            ///< when we occupied its CPU to ask it
     std::uint64_t sampled_ns = 0;            ///< when it was last sampled, or first seen
-    unwind::MemoryRange stack = {};          ///< around its stack pointer, once a copy was full
-    std::uint64_t stack_read_ns = 0;         ///< when that was looked up
-    std::unique_ptr<TakenSample> last = {};  ///< with Clock::kWall
+    unwind::MemoryRange stack = {};          ///< around its stack pointer, after a full copy
+    std::uint64_t stack_read_ns = 0;         ///< when `stack` was looked up
+    std::unique_ptr<TakenSample> last = {};  ///< its last sample, with Clock::kWall
   };
 
   Thread& add(pid_t pid, pid_t tid);
@@ -129,7 +133,7 @@ class Tracer {
   std::uint64_t wanted_ns_;
   pid_t child_ = 0;
   std::unordered_map<pid_t, Thread> threads_;
-  std::vector<pid_t> wanted_;  ///< in this round
+  std::vector<pid_t> wanted_;  ///< threads to stop in this scan
   StopTimes stop_times_;
   std::uint64_t left_alone_ = 0;
   stream::ThreadFiles own_files_;
@@ -137,8 +141,8 @@ class Tracer {
   CpuPlace place_;
   MappedRanges mapped_;  ///< for threads' stacks
   std::vector<std::byte> copy_;
-  std::uint64_t woken_ns_ = 0;       ///< when we last ceased to wait
-  std::uint64_t own_waited_ns_ = 0;  ///< for a CPU, in all, before that
+  std::uint64_t woken_ns_ = 0;       ///< when our last wait ended
+  std::uint64_t own_waited_ns_ = 0;  ///< our total wait for a CPU before that
 };
 
 }  // namespace pe::record

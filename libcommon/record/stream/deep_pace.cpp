@@ -20,7 +20,8 @@ void DeepPace::see(const stream::Sample& sample, std::size_t used_bytes) noexcep
   if (!sample.has_user_copy())
     return;
   last_ns_ = std::max(last_ns_, sample.time_ns);
-  // Before a stack outgrows its copy: what is left out then can only be had while it still stands.
+  // Detects deep stacks before they outgrow their copies: the missing part is available only while
+  // the stack is unchanged.
   if (4 * used_bytes > 3 * sample.user_stack_limit)
     last_deep_ns_ = std::max(last_deep_ns_, sample.time_ns);
 }
@@ -30,13 +31,13 @@ std::optional<std::uint64_t> DeepPace::wait_ns(std::uint64_t now_ns) const noexc
   if (last_deep_ns_ == 0 ||
       last_ns_ > last_deep_ns_ + kPeriods * std::max(period_ns_, kLeastPeriodNs))
     return std::nullopt;
-  // Where samples come regularly, a look right after the next one is enough.
+  // If samples arrive regularly, a poll right after the next one is enough.
   constexpr std::uint64_t kAfterNs = 50'000;
   const std::uint64_t next_ns = last_ns_ + period_ns_ + kAfterNs;
   if (next_ns > now_ns)
     return next_ns - now_ns;
-  // It is overdue: others have the CPU, or the thread sleeps.  The longer that takes, the more
-  // rarely we look: once it goes on, we are late by a quarter of the time that it stood.
+  // The sample is overdue: others have the CPU, or the thread sleeps.  The longer that takes, the
+  // more rarely we poll.  When the thread continues, we are late by a quarter of its pause.
   constexpr std::uint64_t kSoonNs = 250'000, kLateNs = 250'000'000, kShare = 4;
   return std::clamp((now_ns - last_ns_) / kShare, kSoonNs, kLateNs);
 }

@@ -18,7 +18,7 @@ constexpr std::uint32_t kNoTid = 0xffffffff;
 
 }  // namespace
 
-/// Between passes at least this much, where rings wake us with every record.
+/// Keeps passes at least kLeastNs apart, because an engine's rings wake us with every record.
 void Drain::pause() const {
   constexpr std::uint64_t kLeastNs = 2'000'000;
   const std::uint64_t passed_ns = monotonic_ns() - pass_began_ns_;
@@ -33,7 +33,8 @@ void Drain::pass(std::vector<stream::Ring>& rings) {
   last_pass_began_ns_ = std::exchange(pass_began_ns_, monotonic_ns());
   take(rings);
   write_until(last_pass_began_ns_, rings);
-  // What the last pass left in the rings was older than its beginning: all of that is written now.
+  // The last pass left only records in the rings that were older than its start.  All of these have
+  // been written by now.
   seen_by_last_pass_.resize(rings.size());
   for (std::size_t i = 0; i < rings.size(); ++i)
     rings[i].give_back(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
@@ -47,7 +48,7 @@ void Drain::pass(std::vector<stream::Ring>& rings) {
 }
 
 void Drain::finish(std::vector<stream::Ring>& rings) {
-  // What comes in while records are written is written as well, and what had no room before.
+  // Also writes records that arrive meanwhile, and those that had no room before.
   do {
     take(rings);
     write_until(std::numeric_limits<std::uint64_t>::max(), rings);
@@ -65,7 +66,7 @@ void Drain::take(std::vector<stream::Ring>& rings) {
       hold(record, stays && ring.is_roomy(), last_ns_[i]);
     });
   }
-  std::uint64_t ignored_ns = 0;  // losses are told by rings only
+  std::uint64_t ignored_ns = 0;  // only rings report losses
   if (engine_ != nullptr && held_.bytes() < kMaxHeldBytes)
     engine_->take(stream_, [&](const stream::Record& record) { hold(record, false, ignored_ns); });
   if (held_.in_place() == 0)
@@ -105,7 +106,7 @@ void Drain::hold_sample(const stream::Record& record, const stream::Sample& samp
   if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
     record::hold(behind, sample.time_ns, held_);
   pace_.see(sample, stream_.used_of_copy(sample));
-  // The next pass will write it, if it is older than this one.
+  // The next pass will write the sample if it is older than this pass.
   if (may_stay && stream_.unwinder() != nullptr && sample.time_ns <= pass_began_ns_)
     held_.hold_in_place(sample.time_ns, record.bytes);
   else
@@ -125,8 +126,8 @@ void Drain::write_until(std::uint64_t time_ns, std::vector<stream::Ring>& rings)
   held_.make_ready(time_ns);
   constexpr std::size_t kBatch = 64;
   for (std::size_t written = 0; const auto next = held_.next(); ++written) {
-    // A round is closed when the next one begins, so that a stream whose recorder was
-    // killed does not end as a whole one does.
+    // A round is closed when the next one starts.  So the stream of a killed recorder does not end
+    // like a complete one.
     if (written == 0 && round_is_open_)
       stream_.writer().write_finished_round();
     round_is_open_ = true;

@@ -1,8 +1,8 @@
-// Brings what is taken thread by thread into the order of time.
+// Sorts events, which are read thread by thread, into the order of time.
 //
-// Whoever takes it comes by from time to time: what had happened when he came before is whole, what
-// is newer is held until he has come once more.  Times are a program's word, so one that cannot be
-// is made the nearest that can.
+// The engine reads them in passes.  The events before the start of the previous pass are complete;
+// newer ones are held until another pass.  Times come from the program and are untrusted: an
+// impossible one is replaced by the nearest possible one.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,17 +17,17 @@ namespace pe::record {
 
 class HeldTaken {
  public:
-  /// Releases into `queue`, which must outlive this.  Stacks of more than `most_bytes` are not
-  /// held: then everything is released.
+  /// Releases events into `queue`, which must outlive this.  If more than `most_bytes` are held,
+  /// everything is released.
   explicit HeldTaken(TakenQueue& queue, std::size_t most_bytes = kMostBytes)
       : queue_(queue), most_bytes_(most_bytes) {}
 
-  /// Of those that are of the same time, the first to be held is the first to be released.
+  /// Events of the same time are released in the order of hold().
   void hold(TakenSample sample);
   void hold(TaskChange change);
 
-  /// A look at the target ends that began at `began_ns`: releases what is older than the look
-  /// before.
+  /// Ends a pass over the target that started at `began_ns`.  Releases events that are older than
+  /// the start of the previous pass.
   void end_look(std::uint64_t began_ns);
   void release_all();
 
@@ -42,7 +42,7 @@ class HeldTaken {
   std::vector<TakenEvent> events_;
   std::size_t bytes_ = 0;
   std::uint64_t last_look_ns_ = 0;
-  std::uint64_t released_ns_ = 0;  ///< the time of the last
+  std::uint64_t released_ns_ = 0;  ///< the time of the last released event
 };
 
 }  // namespace pe::record

@@ -25,7 +25,7 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
 
 perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
   perf_event_attr stated = unwinder_ ? stream::with_call_chain(attr) : attr;
-  stated.read_format = 0;  // no sample carries what a counter has counted
+  stated.read_format = 0;  // no sample carries a counter's value
   return stated;
 }
 
@@ -46,7 +46,7 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
   finish(record);
 }
 
-/// Takes in what the record tells of processes.
+/// Applies a record's information about processes.
 void RecordedStream::follow(const stream::Record& record) {
   if (record.is_sample()) {
     const auto sample = keeper_ ? stream::parse_sample(record, attr_) : std::nullopt;
@@ -74,11 +74,11 @@ std::size_t RecordedStream::used_of_copy(const stream::Sample& sample) {
 void RecordedStream::write_unwound(const stream::Record& record, const unwind::Behind& behind) {
   const auto sample = stream::parse_sample(record, attr_);
   if (!sample)
-    return;  // the kernel writes none such
+    return;  // the kernel writes no such record
   if (keeper_)
     keeper_->see(sample->pid, history_.processes());
   const auto chain = unwinder_->call_chain(*sample, attr_, behind);
-  std::size_t left_out = 0;  // never: our events carry nothing else that is large
+  std::size_t left_out = 0;  // always 0: our events carry no other large data
   const auto text = stream::replace_user_copy(record, *sample, chain, builder_, left_out);
   finish(stream::view_record(std::as_bytes(std::span(text))));
 }

@@ -1,5 +1,5 @@
-// What becomes of the kernel's records on their way into the stream: samples that carry a copy of
-// the stack leave with a call chain.
+// Processes the kernel's records on their way into the stream: replaces copies of stacks in samples
+// by call chains.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,9 +21,9 @@ namespace pe::record {
 
 class RecordedStream {
  public:
-  /// `attr` is what the kernel was asked for, the layout of all records.  `writer` must outlive
-  /// this.  `tables`, where the kernel walks stacks, is what it needs for that, kept up to date
-  /// with the stream; it must outlive this, too.
+  /// `attr` was given to the kernel; it is the layout of all records.  `writer` must outlive this.
+  /// If the kernel walks stacks, `tables` is the store that it reads, which follows the stream.  It
+  /// must also outlive this.
   RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr, const Request& request,
                  unwind::TableStore* tables = nullptr);
   RecordedStream(const RecordedStream&) = delete;
@@ -32,35 +32,36 @@ class RecordedStream {
   RecordedStream& operator=(RecordedStream&&) = delete;
   ~RecordedStream() = default;
 
-  /// Takes finished records, in order of time, laid out as stated().
+  /// Accepts finished records, in order of time, in the layout of stated().
   using PassOn = std::function<void(const stream::Record&)>;
-  /// From now on they go there instead of into the stream.
+  /// From now on forwards finished records to `pass_on`, not to the stream.
   void pass_on_to(PassOn pass_on) { pass_on_ = std::move(pass_on); }
 
-  /// From now on called with each record that is no sample, before what it says is taken in.
+  /// From now on calls `before` with each record that is not a sample, before the record is
+  /// applied.
   void call_before(PassOn before) { before_ = std::move(before); }
 
-  /// The attr as the stream should state it.
+  /// Returns the attr that the stream should state.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
 
-  /// What the kernel was asked for.
+  /// Returns the attr that was given to the kernel.
   [[nodiscard]] const perf_event_attr& layout() const noexcept { return attr_; }
 
-  /// Writes a record or passes it on, in order of time.
+  /// Writes or forwards a record; must be called in order of time.
   void write(const stream::Record& record);
-  /// The same, of a sample with what read_behind() gave when it was new, held elsewhere.
+  /// Does the same for a sample, with the result of read_behind(), which the caller has kept.
   void write(const stream::Record& record, const unwind::Behind& behind);
 
-  /// For a sample that has just come: what follows its copy of the stack in the process, if it may
-  /// be needed and is still the same, to be held for write() right before its sample.  Lives until
-  /// the next call.
+  /// Returns the process memory after the stack copy of a sample that has just arrived.  It is
+  /// empty if it is not needed, or if the stack has changed.  The caller must hold it for write(),
+  /// right before its sample.  Valid until the next call.
   unwind::Behind read_behind(const stream::Sample& sample);
   /// See unwind::SampleUnwinder::used_of_copy().
   std::size_t used_of_copy(const stream::Sample& sample);
 
-  /// Right when a record is passed on: what that has changed is what the history's last change is.
+  /// Valid during a PassOn callback: its last change is that of the record just forwarded.
   [[nodiscard]] const stream::History& history() const noexcept { return history_; }
-  /// Null if none are kept.
+  /// Null if no binaries are kept.
   [[nodiscard]] BinaryKeeper* keeper() noexcept { return keeper_ ? &*keeper_ : nullptr; }
 
   /// Null if the kernel does not walk stacks.
@@ -92,7 +93,7 @@ class RecordedStream {
   std::optional<unwind::SampleUnwinder> unwinder_;
   std::optional<unwind::CodeTables> tables_;
   stream::RecordBuilder builder_;
-  MemoryBehind memory_;  ///< for the sample that has just come
+  MemoryBehind memory_;  ///< for the sample that has just arrived
   KeptBehind behind_;    ///< for the next sample to be written
 };
 

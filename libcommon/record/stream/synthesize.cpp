@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxBuildIdBytes = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
 
-/// Programs map their jitdump so that recorders learn of it, most but not all as code.
+/// Programs map their jitdump so that recorders notice it.  Most of them map it as code, but not
+/// all.
 bool is_recorded(const stream::MapsLine& map) {
   return map.executable || stream::is_jit_dump_name(map.path);
 }
@@ -52,7 +53,7 @@ void Synthesizer::process(pid_t pid) {
     if (const auto name = stream::comm_of(pid, tid))
       comm(pid, tid, *name);
   const auto all = [](const stream::MapsLine& /*map*/) { return true; };
-  if (!mappings(pid, all) && stream::status_of(pid))  // else it has ended meanwhile
+  if (!mappings(pid, all) && stream::status_of(pid))  // otherwise it has ended meanwhile
     unreadable_.push_back(pid);
 }
 
@@ -116,13 +117,14 @@ void Synthesizer::mapping(pid_t pid, const stream::MapsLine& map) {
   finish(process, process);
 }
 
-/// A build id has the place of device, inode and generation (perf_event_open(2), "MMAP2").
+/// Writes a build id, or else device, inode and generation in its place (perf_event_open(2),
+/// "MMAP2").
 void Synthesizer::add_identity(std::string_view build_id, const stream::MapsLine& map) {
   if (build_id.empty()) {
     builder_.add(map.device_major)
         .add(map.device_minor)
         .add(map.inode)
-        .add(std::uint64_t{0});  // inode generation: /proc does not tell
+        .add(std::uint64_t{0});  // inode generation: not in /proc
     return;
   }
   std::string padded(build_id);
@@ -133,7 +135,7 @@ void Synthesizer::add_identity(std::string_view build_id, const stream::MapsLine
       .add_bytes(padded);
 }
 
-/// Read from the file that is mapped; empty if it has none that a record can hold.
+/// Reads the build id of the mapped file; empty if it has none that a record can hold.
 const std::string& Synthesizer::build_id_of(pid_t pid, const stream::MapsLine& map) {
   static const std::string none;
   if (!with_build_ids_ || map.inode == 0)

@@ -1,7 +1,7 @@
-// What /proc knows of processes, as the records that the kernel would have written.
+// Converts /proc's information about processes to the records that the kernel would have written.
 //
-// Of those that were running before we began, they carry time 0, which readers take as "before
-// everything"; perf does the same.
+// Records of processes that were running before we started carry time 0, which readers interpret as
+// "before everything"; perf does the same.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,26 +21,26 @@ namespace pe::record {
 
 class Synthesizer {
  public:
-  /// `stream` must outlive this; `attr` is that of the events, whose trailer these records carry
-  /// too, and build ids where it asks for them.
+  /// `stream` must outlive this.  `attr` is the attr of the events.  These records carry the same
+  /// trailer, and build ids if it requests them.
   Synthesizer(RecordedStream& stream, const perf_event_attr& attr)
       : stream_(stream), sample_type_(attr.sample_type), with_build_ids_(attr.build_id != 0) {}
 
-  /// The kernel's own mapping, by which a reader knows whether it has the same kernel.
+  /// Writes the kernel's own mapping, by which a reader knows whether it has the same kernel.
   void kernel();
-  /// COMM for each thread, MMAP2 for each executable mapping.
+  /// Writes COMM for each thread, MMAP2 for each executable mapping.
   void process(pid_t pid);
 
-  /// The time of all records from now on, at first 0.
+  /// Sets the time of all further records, initially 0.
   void set_time(std::uint64_t time_ns) noexcept { time_ns_ = time_ns; }
-  /// FORK or EXIT.
+  /// Writes FORK or EXIT.
   void task(std::uint32_t type, const stream::TaskRecord& task);
-  /// `misc`: 0, or PERF_RECORD_MISC_COMM_EXEC.
+  /// Writes COMM; `misc` is 0 or PERF_RECORD_MISC_COMM_EXEC.
   void comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_t misc = 0);
-  /// MMAP2 for each executable mapping that `is_new`; false if the process is gone or not ours to
-  /// read.
+  /// Writes MMAP2 for each executable mapping for which `is_new` returns true.  Returns false if
+  /// the process is gone, or we may not read it.
   bool mappings(pid_t pid, const std::function<bool(const stream::MapsLine&)>& is_new);
-  /// The same of the text of a /proc/PID/maps; what is malformed in it is left out.
+  /// Does the same with the text of a /proc/PID/maps; skips malformed lines.
   void mappings(pid_t pid, std::string_view text,
                 const std::function<bool(const stream::MapsLine&)>& is_new);
 

@@ -1,7 +1,8 @@
-// From the thread that takes samples to the one that writes them.
+// Carries events from the sampling thread to the writing thread.
 //
-// Who takes samples must never wait for who writes them: the reader of the stream may have stopped
-// reading, and the target stands still meanwhile.  So what does not fit is dropped and counted.
+// The sampling thread must never wait for the writing thread.  The reader of the stream may have
+// stopped reading, and the target is stopped meanwhile.  So samples that do not fit are dropped and
+// counted.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,25 +18,25 @@ namespace pe::record {
 
 class TakenQueue {
  public:
-  /// Of samples, `most_bytes` at once.  Throws Error.
+  /// Holds at most `most_bytes` of samples at once.  Throws Error.
   explicit TakenQueue(std::size_t most_bytes = kMostBytes);
 
-  /// Adds at the end; a sample that finds no room is lost.  Changes of tasks are few, and always
-  /// fit, but for what they say of mappings.
+  /// Appends an event; a sample that finds no room is lost.  Changes of tasks are few and always
+  /// fit, but may lose their mappings.
   void push(TakenSample sample);
   void push(TaskChange change);
 
-  /// Who takes samples cannot go on, for this: thrown by the next take().
+  /// Reports that sampling cannot continue; the next take() throws `why`.
   void fail(std::exception_ptr why) noexcept;
 
-  /// Everything that has come since the last call.  Throws what fail() was given.
+  /// Removes and returns all events.  Throws the exception given to fail().
   std::vector<TakenEvent> take();
-  /// Is it waiting to be taken that this process has become another program?
+  /// Returns whether the queue holds an exec of this process.
   [[nodiscard]] bool holds_exec_of(pid_t pid) const;
 
-  /// Readable while there is something to take.
+  /// Readable while there are events.
   [[nodiscard]] int fd() const noexcept { return wakes_.get(); }
-  /// Samples that found no room.
+  /// Returns the number of samples that found no room.
   [[nodiscard]] std::uint64_t lost() const;
 
   static constexpr std::size_t kMostBytes = 256UL * 1024 * 1024;
@@ -46,7 +47,7 @@ class TakenQueue {
 
   std::size_t most_bytes_;
   Fd wakes_;
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::vector<TakenEvent> events_;
   std::size_t bytes_ = 0;
   std::uint64_t lost_ = 0;

@@ -27,12 +27,12 @@ constexpr std::size_t kInstructionPointer = 16;
 
 OpenedEvent taken_event(const Request& request, std::vector<std::string>& notes) {
   const RingPlan plan{.stack_bytes = request.stack_bytes.value_or(kMaxStackBytes)};
-  std::vector<std::string> of_counters;  // what limits these does not limit us
+  std::vector<std::string> of_counters;  // not used: limits of counters do not apply to us
   OpenedEvent event{.attr = make_attr(request, plan, "cpu-clock", of_counters),
                     .name = request.clock == Clock::kWall ? "wall-clock" : "cpu-clock",
                     .ids = {kEventId}};
   follow_tasks(event.attr);
-  event.attr.build_id = 1;  // that is us, not the kernel, whatever it can do
+  event.attr.build_id = 1;  // we write it, so the kernel need not support it
   event.attr.exclude_kernel = 1;
   event.attr.exclude_hv = 1;
   event.attr.exclude_callchain_kernel = 1;
@@ -49,8 +49,8 @@ OpenedEvent taken_event(const Request& request, std::vector<std::string>& notes)
 void TakenStream::pass() {
   events_ = queue_.take();
   for (at_ = 0; at_ < events_.size(); ++at_) {
-    // A round is closed when the next one begins, so that a stream whose recorder was killed does
-    // not end as a whole one does.
+    // A round is closed when the next one starts.  So the stream of a killed recorder does not end
+    // like a complete one.
     if (at_ == 0 && std::exchange(round_is_open_, true))
       stream_.writer().write_finished_round();
     std::visit([this](const auto& event) { write(event); }, events_[at_]);
@@ -99,7 +99,7 @@ void TakenStream::write(const TaskChange& change) {
   }
 }
 
-/// What is known of a child from its beginning; the rest it has from its parent.
+/// Writes what is known of a child from its start; it inherits the rest from its parent.
 void TakenStream::begin_process(const TaskChange& change) {
   if (!change.name.empty())
     take_name(change.pid, change.tid, change.name);
@@ -111,7 +111,8 @@ void TakenStream::begin_process(const TaskChange& change) {
   take_maps(change.pid, process, change.maps);
 }
 
-/// A COMM if it has another name than it had: the kernel would tell of prctl(2), we have to look.
+/// Writes COMM if the thread's name has changed.  The kernel would report prctl(2), but we must
+/// check.
 void TakenStream::follow_name(const TakenSample& sample) {
   if (!sample.name.empty())
     return take_name(sample.pid, sample.tid, sample.name);
@@ -143,7 +144,7 @@ void TakenStream::follow_maps(pid_t pid, std::uint64_t ip) {
       stream_.history().processes().find(static_cast<std::uint32_t>(pid), ip) != nullptr;
   if (is_known && *pages == process.pages && now_ns - process.read_ns < kRereadNs)
     return;
-  // What comes later in this batch has happened already: the maps are another program's.
+  // Later events in this batch have already happened: after an exec the maps are another program's.
   const auto is_exec = [&](const TakenEvent& event) {
     const auto* change = std::get_if<TaskChange>(&event);
     return change != nullptr && change->kind == TaskChange::Kind::kExec && change->pid == pid;
@@ -182,7 +183,7 @@ void TakenStream::take_maps(pid_t pid, Process& process, const std::string& text
   process.maps = std::move(now);
 }
 
-/// As perf_event_open(2), "PERF_RECORD_SAMPLE", has it.
+/// Writes the layout of perf_event_open(2), "PERF_RECORD_SAMPLE".
 void TakenStream::write_record(const TakenSample& sample) {
   const perf_event_attr& attr = event_.attr;
   const Bytes stack = sample.stack;

@@ -1,11 +1,11 @@
-// Samples that an engine outside of the kernel has taken, on their way into the stream: laid out as
-// the kernel's are, so that all that comes after is the same; and what the kernel would have told
-// of processes, from /proc.
+// Writes samples of an engine outside of the kernel into the stream.  They are laid out like the
+// kernel's, so that all later steps are the same.  From /proc it also writes the records about
+// processes that the kernel would have written.
 //
-// What a process has mapped, if whoever took the samples did not know, is read again when the size
-// of it all has changed (which loading a library does), when it becomes another program, when a
-// sample's instruction lies outside of everything known, and else every kRereadNs.  That takes a
-// twentieth of the time at most.
+// If the engine does not know a process's mappings, they are read from /proc.  They are read again
+// after an exec, and after kRereadNs.  They are also read again if their total size has changed, as
+// when a library is loaded.  Another reason is a sample's instruction outside of all known
+// mappings.  That takes at most a twentieth of the time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,17 +26,17 @@
 
 namespace pe::record {
 
-/// The event that such samples are of, for write_head(); `notes` gets a line where something is
-/// done differently from what was asked.
+/// Returns the event of such samples, for write_head().  Adds a line to `notes` for each difference
+/// from the request.
 OpenedEvent taken_event(const Request& request, std::vector<std::string>& notes);
 
 class TakenStream {
  public:
-  /// `stream`, of `event`, must outlive this, and so must `queue`.
+  /// All arguments must outlive this; `stream` is the stream of `event`.
   TakenStream(RecordedStream& stream, const OpenedEvent& event, TakenQueue& queue)
       : stream_(stream), event_(event), queue_(queue), synthesizer_(stream, event.attr) {}
 
-  /// Writes what is in the queue.
+  /// Writes the events in the queue.
   void pass();
 
   [[nodiscard]] const Passed& passed() const noexcept { return passed_; }
@@ -47,11 +47,11 @@ class TakenStream {
     using Map =
         std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
     std::set<Map> maps;
-    std::uint64_t pages = 0;         ///< mapped in all, when they were read
-    std::uint64_t read_ns = 0;       ///< when that was
-    std::uint64_t next_read_ns = 0;  ///< not before
+    std::uint64_t pages = 0;         ///< mapped in all, at the last read
+    std::uint64_t read_ns = 0;       ///< the time of the last read
+    std::uint64_t next_read_ns = 0;  ///< the earliest time of the next read
   };
-  /// Notes a mapping in `now`; whether it is not among those of `process`.
+  /// Adds a mapping to `now`.  Returns whether `process` does not have it yet.
   static bool note_map(const stream::MapsLine& map, const Process& process,
                        std::set<Process::Map>& now);
   void begin_process(const TaskChange& change);
@@ -76,7 +76,7 @@ class TakenStream {
   std::unordered_map<pid_t, Process> processes_;
   std::unordered_map<pid_t, ThreadName> names_;  ///< by tid
   std::vector<TakenEvent> events_;
-  std::size_t at_ = 0;  ///< the one that is being written
+  std::size_t at_ = 0;  ///< the event that is being written
   std::vector<std::byte> behind_;
   stream::RecordBuilder builder_;
   bool round_is_open_ = false;

@@ -19,7 +19,7 @@ void TargetTime::add(pid_t id, Kind kind) {
 
 TargetTime::TargetTime(const Target& target)
     : stolen_before_ns_(stolen_cpu_ns()), is_command_(target.is_command) {
-  // Children of before are not recorded, but counted once a process waits for them.
+  // Earlier children are not recorded, but their time counts once a process has waited for them.
   for (const pid_t pid : target.processes)
     add(pid, stream::children_of(pid).empty() ? Kind::kWithChildren : Kind::kProcess);
   for (const pid_t tid : target.threads)
@@ -45,7 +45,8 @@ void TargetTime::look_last() {
   stolen_ns_ = stolen_cpu_ns() - stolen_before_ns_;
   if (!is_command_ || tasks_.empty())
     return;
-  // In the order of their numbers, parents come first: who ends meanwhile is counted once at most.
+  // Ids are in ascending order, so parents come first: a process that ends meanwhile is counted at
+  // most once.
   for (const pid_t pid : stream::descendants_of({tasks_.front().id}))
     descendants_ns_ += process_cpu_ns(pid).value_or(0) + children_cpu_ns(pid);
 }
@@ -62,9 +63,10 @@ std::uint64_t TargetTime::used_ns() const {
 
 std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns) {
   const SampledClock& clock = sampled.clock;
-  // Every recording has this: the rest of a period at the end of each of its threads, on each CPU.
+  // Every recording has this much: the partial last period of each thread, on each CPU.
   constexpr double kUsualShare = 0.05, kUsualPeriods = 10;
-  // The number of samples of whole CPUs spreads by the root of itself at most: five times that.
+  // The number of samples of whole CPUs has a standard deviation of at most its square root; this
+  // allows five times that.
   constexpr double kSigmas = 5;
   const auto all = static_cast<double>(used_ns);
   const auto period = static_cast<double>(clock.period_ns);

@@ -1,11 +1,11 @@
-// CPU time that no sample stands for.
+// Computes the CPU time that no sample represents.
 //
-// A clock's counter of a thread stops when the thread leaves its CPU, and goes on with the rest of
-// its period when the thread is back.  Of the time between, in which the kernel switches and stops
-// the counter itself, nothing is sampled: with 100,000 switches a second that is a third of all
-// (measured, Linux 6.18 in a virtual machine).  Neither is the counter's own value true, for it
-// includes a part of that.  A thread that runs for less than a period has no sample at all.
-// A counter of a whole CPU samples both; it misses only the time in which a host held a virtual
+// A clock's counter of a thread stops when the thread leaves its CPU.  It continues with the rest
+// of its period when the thread is back.  The time between, in which the kernel switches and stops
+// the counter itself, is not sampled.  With 100,000 switches a second, that is a third of all time
+// (measured, Linux 6.18 in a virtual machine).  The counter's own value is also wrong, because it
+// includes a part of that time.  A thread that runs for less than a period has no sample at all.  A
+// counter of a whole CPU samples both.  It misses only the time in which a host held a virtual
 // machine's CPU, whose timer then fires once for many periods.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -32,7 +32,8 @@ struct SampledClock {
   Kind kind = Kind::kOfThreads;
 };
 
-/// What all samples of a recording represent; also lost ones, which the closing line counts apart.
+/// The time that all samples of a recording represent, including lost ones, which the closing line
+/// counts separately.
 struct SampledTime {
   SampledClock clock;
   std::uint64_t ns = 0;
@@ -41,26 +42,28 @@ struct SampledTime {
 };
 
 /// The CPU time of threads, of processes, and of the children that these have waited for, as the
-/// scheduler counts it (/proc/PID/schedstat).  Children that still run are left out, unless they
-/// are of a command, and others that nobody waited for: it is never more than the true time.
+/// scheduler counts it (cpu_time.h).  It omits children that still run, unless they are a
+/// command's, and children that nobody waited for.  So it never exceeds the true time.
 class TargetTime {
  public:
-  /// Of what `target` lists, from now on.
+  /// Measures the processes and threads that `target` lists, from now on.
   explicit TargetTime(const Target& target);
-  /// Reads it; of a process that ends, what it had at the last call is known later.
+  /// Reads the times.  If a process ends, its time at the last call counts.
   void look();
-  /// The same at the end; of a command, also that of its descendants that still run.
+  /// Does the same at the end.  For a command, it also reads the time of descendants that still
+  /// run.
   void look_last();
-  /// Up to the last call of these; of a command that has ended and been waited for, all.
+  /// Returns the time used up to the last of these calls; all time of a command that has been
+  /// waited for.
   [[nodiscard]] std::uint64_t used_ns() const;
-  /// stolen_cpu_ns() of the time from the constructor to look_last().
+  /// Returns the stolen_cpu_ns() between the constructor and look_last().
   [[nodiscard]] std::uint64_t stolen_ns() const { return stolen_ns_; }
 
  private:
   enum class Kind : std::uint8_t {
     kThread,
     kProcess,
-    kWithChildren,  ///< all that it waits for are recorded
+    kWithChildren,  ///< all children that it waits for are recorded
   };
   struct Task {
     pid_t id;
@@ -76,8 +79,8 @@ class TargetTime {
   bool is_command_;
 };
 
-/// "2.31 of 2.33 s CPU time without samples …" if that is more than the ends of some threads, or
-/// than chance; otherwise empty.  `used_ns` is TargetTime::used_ns().
+/// Returns "2.31 of 2.33 s CPU time without samples …" if that exceeds chance, and the partial last
+/// periods of some threads; otherwise empty.  `used_ns` is TargetTime::used_ns().
 std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns);
 
 }  // namespace pe::record

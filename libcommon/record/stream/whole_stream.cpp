@@ -19,7 +19,7 @@ void write_lost(RecordedStream& stream, const OpenedEvent& event, std::uint64_t 
     stream.writer().write_lost_samples(event.attr, event.ids.front(), lost);
 }
 
-/// The mark of a whole stream.
+/// Writes the end mark of a complete stream.
 void write_end(RecordedStream& stream) {
   stream.writer().write_end();
   stream.writer().flush();
@@ -31,8 +31,7 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
   stream::StreamWriter& writer = stream.writer();
   writer.write_header();
   for (const auto& event : events) {
-    // An attr record holds some 8,000 ids.  Where there is one event, its readers do not look at
-    // them.
+    // An attr record holds about 8,000 ids.  If there is only one event, readers ignore them.
     constexpr std::size_t kMaxIds = 7'500;
     if (events.size() > 1 && event.ids.size() > kMaxIds)
       throw Error(fmt::format(
@@ -51,7 +50,7 @@ std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& 
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)
-    return {};  // everything of it will be recorded
+    return {};  // all of it will be recorded
   if (target.is_wide())
     processes = stream::all_processes();
   for (const pid_t tid : target.threads)

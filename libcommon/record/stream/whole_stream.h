@@ -1,5 +1,5 @@
-// What stands around the records of a recording: the head of the stream, what was running before,
-// what was lost, and the mark of a whole stream.
+// Writes the parts around the records of a recording: the stream's head, the processes that were
+// already running, the losses, and the end mark of a complete stream.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,28 +12,28 @@
 
 namespace pe::record {
 
-/// The stream's header and its events.  Throws Error where there are too many counters to tell
-/// several events apart.
+/// Writes the stream's header and its events.  Throws Error if there are too many counters to
+/// distinguish several events.
 void write_head(RecordedStream& stream, std::span<const OpenedEvent> events);
 
-/// What was running before, in records of that layout; returns the processes that could not be
-/// read.
+/// Writes the processes that were already running, in records of that layout.  Returns those that
+/// could not be read.
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target);
 
-/// What was lost, and the mark of a whole stream; returns what the counters say they have lost, and
-/// the engine that takes their samples, all told as the first event's.
+/// Writes the losses and the end mark of a complete stream.  Returns the losses that the counters
+/// report, plus those of the engine that samples, which are written as the first event's.
 std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
                          std::uint64_t lost_by_engine = 0);
-/// The same of an event that no counter was opened for, and what is known to be lost of it.
+/// Does the same for an event without counters; `lost` is the known number of its losses.
 void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost);
 
-/// Waits for the copies of binaries that would be gone later: "; 2 binary files kept in ~/.debug",
-/// or nothing, for the closing line.
+/// Waits for the copies of binaries that would be gone later.  Returns "; 2 binary files kept in
+/// ~/.debug", or nothing, for the closing line.
 std::string finish_keeping(RecordedStream& stream);
 
-/// "3 processes could not be read in /proc (the first: 7): no names for their frames", of what
-/// write_running() returned.
+/// Returns "3 processes could not be read in /proc (the first: 7): no names for their frames", for
+/// the result of write_running().
 std::string describe_unreadable(const std::vector<pid_t>& processes);
 
 }  // namespace pe::record
