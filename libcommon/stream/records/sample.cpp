@@ -67,7 +67,7 @@ bool take_user_stack(ByteReader& reader, Sample& sample) {
   if (*size == 0)
     return true;
   const auto copied = reader.take_bytes(*size);
-  const auto dyn_size = reader.take<std::uint64_t>();  // bytes of it that are stack
+  const auto dyn_size = reader.take<std::uint64_t>();  // number of copied bytes
   if (!copied || !dyn_size || *dyn_size > *size)
     return false;
   sample.user_stack = copied->first(static_cast<std::size_t>(*dyn_size));
