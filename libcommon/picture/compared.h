@@ -1,4 +1,4 @@
-// What the nodes of a tree counted in two profiles, for a page that shows both.
+// Counts of a tree's nodes in two profiles, for a page that shows both.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,10 +15,10 @@ namespace pe::picture {
 struct ComparedNodes {
   std::vector<folded::Count> before, after;
   std::vector<Change> changes;  ///< of shares
-  /// Counts that shares are of; 0: there are none.
+  /// Counts that are 100 % of each profile; 0 if the profile is empty.
   double whole_before = 0, whole_after = 0;
-  double largest = 0;       ///< change of a share, without its sign: that of the strongest colour
-  bool dims_noise = false;  ///< what is not beyond noise is drawn in grey
+  double largest = 0;       ///< change of a share, unsigned, that gets the strongest colour
+  bool dims_noise = false;  ///< changes that are not beyond noise are drawn in grey
 
   [[nodiscard]] double share_before(std::size_t node) const {
     return whole_before > 0 ? before[node].as_double() / whole_before : 0;
@@ -29,7 +29,7 @@ struct ComparedNodes {
   [[nodiscard]] double change(std::size_t node) const {
     return share_after(node) - share_before(node);
   }
-  /// The change as colours show it: what may be noise is no more than a tint.
+  /// The change as colours show it.  Changes that may be noise are only tinted.
   [[nodiscard]] double shade(std::size_t node) const {
     const Noise noise = changes[node].noise;
     const bool is_tint = noise == Noise::kWithin || noise == Noise::kTooRare;
@@ -37,7 +37,7 @@ struct ComparedNodes {
     return std::clamp(change(node), -limit, limit);
   }
 
-  static constexpr double kTint = 0.19;  ///< of the strongest colour; picture/page/compared.js, too
+  static constexpr double kTint = 0.19;  ///< of the strongest colour, as in page/compared.js
 };
 
 }  // namespace pe::picture

@@ -6,8 +6,8 @@
 namespace pe::picture {
 namespace {
 
-constexpr unsigned kFiner = 4;       // decimals: far below what a tooltip shows
-constexpr double kMostUnits = 1e15;  // exact in the script's numbers
+constexpr unsigned kFiner = 4;       // decimals: far finer than a tooltip shows
+constexpr double kMostUnits = 1e15;  // the script's numbers represent it exactly
 
 bool are_whole(const CallTree& tree, double per_one) {
   for (NodeId node = kRoot; node < tree.size(); ++node) {

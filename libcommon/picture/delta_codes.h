@@ -1,4 +1,4 @@
-// Differences as unsigned integers, small ones for small changes.
+// Encodes differences as unsigned integers; small changes get small integers.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,14 +12,14 @@ namespace pe::picture {
 
 class DeltaCodes {
  public:
-  /// In ticks, if all differences are whole ones; in finer units otherwise.
+  /// The unit is a tick if all differences are whole ticks, otherwise it is finer.
   DeltaCodes(const CallTree& tree, const Ticks& ticks, bool negate);
 
   /// A difference is in units of 10^-decimals().
   [[nodiscard]] unsigned decimals() const noexcept { return decimals_; }
-  /// The largest, without its sign.
+  /// The largest difference, without its sign, in units.
   [[nodiscard]] std::uint64_t largest() const { return units(largest_); }
-  /// 0: not known; else 1 + 2 n for n units, 1 + 2 n - 1 for -n.
+  /// Returns 0 if `delta` is not known, 1 + 2 n for n units, and 2 n for -n units.
   [[nodiscard]] std::uint64_t code(std::optional<double> delta) const;
 
  private:

@@ -21,14 +21,14 @@ constexpr std::uint64_t kVersion = 1;
 constexpr std::uint64_t kWithDifferences = 1;
 constexpr std::uint64_t kWithSpaces = 2;
 constexpr std::uint64_t kCompared = 4;
-constexpr unsigned kEscape = 15;  ///< in a shape: the number is among those that follow
+constexpr unsigned kEscape = 15;  ///< in a shape: the rest of the number follows later
 
-/// A node as it is written.
+/// A node in the form in which it is written.
 struct Packed {
-  std::uint32_t name = 0;  ///< the tree's number of it; kGap: a run of left-out neighbours
+  std::uint32_t name = 0;  ///< name_id() in the tree; kGap: a run of left-out neighbours
   std::uint32_t children = 0;
   std::uint64_t self = 0;  ///< ticks
-  NodeId node = kRoot;     ///< in the tree; of a gap the first that it stands for
+  NodeId node = kRoot;     ///< in the tree; of a gap, the first node that it replaces
 };
 constexpr std::uint32_t kGap = std::numeric_limits<std::uint32_t>::max();
 
@@ -38,13 +38,13 @@ void append_number(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-/// Totals by size, to find how many nodes reach a threshold: exact below
-/// kExact, then in steps of 1/64.
+/// Histogram of totals, to count the nodes that reach a threshold.  It is exact below kExact;
+/// larger totals share buckets, 64 for each power of two.
 class Sizes {
  public:
   void add(std::uint64_t total) { ++counts_[bucket(total)]; }
 
-  /// The smallest threshold, at least 1, that at most `nodes` nodes reach.
+  /// Returns the smallest threshold, at least 1, that at most `nodes` nodes reach.
   [[nodiscard]] std::uint64_t threshold(std::uint64_t nodes) const {
     std::uint64_t reached = 0;
     for (std::size_t at = counts_.size(); at-- > 1;) {
@@ -102,7 +102,7 @@ class Selection {
   }
 
   std::vector<Packed> packed;
-  std::vector<std::uint64_t> spaces;  ///< left of each; empty if the tree has no starts
+  std::vector<std::uint64_t> spaces;  ///< left of each packed node; empty if the tree has no starts
   std::uint64_t left_out = 0;
 
  private:
@@ -111,7 +111,7 @@ class Selection {
     std::uint32_t packed;
     bool ends_in_gap;
     std::uint64_t
-        next_start;  ///< of the next child, if there is no space; only if the tree has starts
+        next_start;  ///< of the next child if no space precedes it; only if the tree has starts
   };
 
   void add(NodeId node) {
@@ -125,7 +125,7 @@ class Selection {
         {.name = tree_.name_id(node), .self = ticks_.of(tree_.self(node)), .node = node});
   }
 
-  /// Returns the space between `node` and what lies left of it on its caller.
+  /// Returns the space between `node` and its left neighbour on the same caller.
   std::uint64_t take_place(NodeId node, std::uint64_t total) {
     if (!tree_.has_starts() || total == 0)
       return 0;
@@ -141,7 +141,7 @@ class Selection {
       return;
     left_out += tree_.subtree_end(node) - node;
     Open& above = open_.back();
-    if (above.ends_in_gap && !has_space) {  // the last that was added is that gap
+    if (above.ends_in_gap && !has_space) {  // the last packed node is that gap
       packed.back().self = saturated_sum(packed.back().self, total);
       return;
     }
@@ -155,7 +155,8 @@ class Selection {
   std::vector<Open> open_;
 };
 
-/// Numbers with few different bytes in each position: all lowest bytes, then the next.
+/// Appends the lowest bytes of all values, then the next bytes, and so on: each position has few
+/// different bytes.  `limit` is above all values.
 void append_planes(std::string& out, const std::vector<std::uint32_t>& values, std::size_t limit) {
   for (unsigned shift = 0; shift == 0 || (limit - 1) >> shift != 0; shift += 8) {
     const std::size_t start = out.size();
@@ -165,7 +166,7 @@ void append_planes(std::string& out, const std::vector<std::uint32_t>& values, s
   }
 }
 
-/// The names that a selection uses, the most frequent first; 0 is that of gaps.
+/// The names that a selection uses, the most frequent first.  Rank 0 is the name of gaps.
 class Names {
  public:
   Names(const CallTree& tree, const std::vector<Packed>& nodes) : ranks_(tree.name_count(), 0) {
@@ -256,7 +257,7 @@ std::uint64_t zigzag(double value) {
 
 void append_compared_head(std::string& out, const ComparedNodes& compared) {
   const double largest_whole = std::max(compared.whole_before, compared.whole_after);
-  constexpr unsigned kDecimals = 3;  // wholes are sums, or those divided by a few runs
+  constexpr unsigned kDecimals = 3;  // wholes are sums, some divided by a few runs
   const unsigned decimals = largest_whole < 1e12 ? kDecimals : 0;
   const double per_one = decimals == kDecimals ? 1000 : 1;
   append_number(out, compared.dims_noise ? 1 : 0);
@@ -283,7 +284,7 @@ void append_compared(std::string& out, const ComparedNodes& compared,
   }
 }
 
-/// All that is deflated.
+/// Returns the tree in the format of embed.h, not yet deflated.
 std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const Ticks& ticks,
                         std::uint64_t threshold, const Selection& selection) {
   const Names names(tree, selection.packed);
@@ -318,7 +319,7 @@ std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const
 }
 
 std::string deflated(const std::string& packed) {
-  // Level 6 makes real profiles 10 % smaller, and costs 25 ns a byte.
+  // Level 6 makes real profiles 10 % smaller than level 1 and costs 25 ns a byte.
   constexpr std::size_t kQuicklyDone = 1'000'000;
   return deflate(packed, packed.size() < kQuicklyDone ? 6 : 1);
 }
@@ -335,7 +336,7 @@ EmbeddedTree embed_tree(const CallTree& tree, const EmbedRequest& request) {
     sizes.add(ticks.of(tree.total(node)));
 
   EmbeddedTree best;
-  // What a node takes is known only afterwards; a first guess errs by a third either way.
+  // The size of a node is known only after deflating.  The first guess errs by up to a third.
   const double guessed_bytes = request.compared == nullptr ? 4.2 : 6;
   constexpr int kTries = 5;
   constexpr double kGoodUse = 0.7;

@@ -16,12 +16,12 @@ struct Open {
 };
 
 Count sum(Count a, Count b) {
-  // Saturates: the builder of the tree has told of it, and edges are clamped to the parent's.
+  // Saturates: the tree's saturated() reports it, and edges are clamped to the parent's.
   static_cast<void>(a.add(b));
   return a;
 }
 
-/// In counts.
+/// Returns the smallest count that is drawn.
 double smallest_drawn(const LayoutRequest& request, double total) {
   const MinWidth& min = request.min_width;
   return min.is_percent ? total * min.value / 100 : min.value * total / request.usable_width;

@@ -1,8 +1,8 @@
-// From tree to rectangles: which nodes are drawn, and where.
+// Turns a tree into rectangles: decides which nodes are drawn, and where.
 //
 // A node's own counts lie left of its children, in the order of sorted folded
-// text, unless the tree says where frames start.  What is narrower than the minimum is left out
-// with all below it.
+// text, unless the tree has starts.  Nodes narrower than the minimum are left out
+// with all their descendants.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace pe::picture {
 
-/// Frames narrower than this are left out, and so is what is above them.
+/// Frames narrower than this are left out, together with all frames that they call.
 struct MinWidth {
   double value = 0.1;
   bool is_percent = false;  ///< of the total; otherwise pixels
@@ -26,17 +26,17 @@ struct MinWidth {
 };
 
 struct LayoutRequest {
-  double usable_width = 0;  ///< pixels, of the root
+  double usable_width = 0;  ///< width of the root, in pixels
   MinWidth min_width;
-  std::optional<folded::Count> total;  ///< what the whole width stands for, if not the sum
-  bool has_empty = false;              ///< frames of no width are drawn, if none is too narrow
+  std::optional<folded::Count> total;  ///< count that the whole width represents, if not the sum
+  bool has_empty = false;              ///< draw frames with a count of 0 if they pass min_width
 };
 
 struct Box {
   NodeId node;
   std::uint32_t depth;  ///< 0: the root
   folded::Count start;  ///< counts left of it
-  folded::Count count;  ///< what it is wide; for the root perhaps more than its total
+  folded::Count count;  ///< its width; that of the root may exceed its total
   double left, right;   ///< pixels
 };
 

@@ -1,4 +1,4 @@
-// Counts as tooltips show them.
+// Formats counts for tooltips.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pe::picture {
 
-/// The count times `factor`, rounded, its digits in groups of three: "1,234".
+/// Returns the count times `factor`, rounded, with its digits in groups of three: "1,234".
 std::string grouped_count(folded::Count count, double factor);
 
 }  // namespace pe::picture

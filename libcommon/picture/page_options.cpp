@@ -41,7 +41,7 @@ MinWidth read_min_width(const CommandLine& line) {
   return min_width;
 }
 
-/// "3M", "500K", a number of bytes, "all" or "none".
+/// Reads "3M", "500K", a number of bytes, "all" or "none".
 std::uint64_t read_embed_limit(const std::string& text) {
   if (text == "none")
     return 0;
@@ -72,7 +72,7 @@ void read_looks(const CommandLine& line, const Background& background, PageStyle
     page.theme = Theme::kDark;
 }
 
-/// Only encodings that extend ASCII: the page is written in ASCII for all but UTF-8.
+/// Accepts only encodings that extend ASCII: the page is ASCII in all encodings but UTF-8.
 void read_encoding(const CommandLine& line, std::string& encoding) {
   const auto* text = line.text("encoding");
   if (text == nullptr)

@@ -1,4 +1,4 @@
-// The options that every picture of stacks has: measures, texts, looks of the page.
+// The options that all flame graph tools share: sizes, texts and appearance of the page.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,24 +14,24 @@
 namespace pe::picture {
 
 struct PageOptions {
-  PageStyle page;  ///< the geometry's levels are not known yet
+  PageStyle page;  ///< without the geometry's levels, which are not known yet
   MinWidth min_width;
-  /// Base64 text that the embedded tree may take; 0: no tree, every frame is drawn.
+  /// Largest size of the embedded tree as base64 text, in bytes; 0: no tree, every frame is drawn.
   std::uint64_t embed_limit = 3 << 20;
 };
 
-/// What is the same for a tool that reads counts from its command line.
+/// The numbers that an option accepts, both ends included.
 struct NumberRange {
   double low, high;
 };
 
 void add_page_options(boost::program_options::options_description& options);
 
-/// `title` and `background` where none is chosen.  Throws UsageError.
+/// Uses `title` and `background` where the user chose none.  Throws UsageError.
 PageOptions read_page_options(const CommandLine& line, std::string_view title,
                               const Background& background);
 
-/// Replaces `value` if the option was given.  Throws UsageError outside of `range`.
+/// Replaces `value` if the option was given.  Throws UsageError if the number is out of `range`.
 void read_number(const CommandLine& line, const char* option, NumberRange range, double& value);
 /// Replaces `value` if the option was given.
 void read_text(const CommandLine& line, const char* option, std::string& value);

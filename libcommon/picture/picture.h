@@ -1,7 +1,7 @@
-// From rectangles to the page: what all pictures of call trees have in common.
+// Turns rectangles into a page, for all tools that draw call trees.
 //
-// A tool says how its frames look (FrameLooks); places, runs of narrow frames and the
-// embedded tree are the same everywhere.
+// A tool defines how its frames look (FrameLooks).  Positions, runs of narrow frames and the
+// embedded tree are common to all tools.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace pe::picture {
 
-/// What a tool shows of its frames.  The root is called "all".
+/// How a tool shows its frames.  The root is called "all".
 class FrameLooks {
  public:
   FrameLooks() = default;
@@ -26,25 +26,25 @@ class FrameLooks {
   FrameLooks& operator=(FrameLooks&&) = delete;
   virtual ~FrameLooks() = default;
 
-  /// Of every frame that is drawn, in the order of the layout.
+  /// Called for every frame that is drawn, in the order of the layout.
   virtual Rgb color(NodeId node) = 0;
-  /// As it is shown; bytes of unknown origin.
+  /// The name as shown; its bytes are untrusted.
   [[nodiscard]] virtual std::string_view name(NodeId node) const = 0;
-  /// What stands in brackets behind the name: "1,234 samples, 12.34%".
+  /// The text in brackets after the name: "1,234 samples, 12.34%".
   [[nodiscard]] virtual std::string detail(const Box& box) const = 0;
-  /// Null: nothing more.
+  /// Title, attributes and link of the frame; null if it has none of its own.
   [[nodiscard]] virtual const FrameExtra* extra(NodeId node) const = 0;
 };
 
-/// Without its tree, if the frames that are left of it were wider than a pixel of `layout`:
-/// the script would make the picture poorer.
+/// Returns no bytes if the tree would leave out frames wider than a pixel of `layout`:
+/// the script would draw fewer frames than the page has.
 EmbeddedTree embed_for_page(const CallTree& tree, const Layout& layout, const EmbedRequest& request,
                             double usable_width);
 
-/// " 12 frames counted fewer than 3 samples are not in this file.", or nothing.
+/// Returns " 12 frames counted fewer than 3 samples are not in this file.", or an empty text.
 std::string left_out_text(const EmbeddedTree& embedded, double factor, std::string_view count_name);
 
-/// Writes the page; returns how many characters of names were not fit for XML.
+/// Writes the page.  Returns how many characters of names are not valid in XML.
 std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLooks& looks,
                          const EmbeddedTree& embedded, Output& out);
 

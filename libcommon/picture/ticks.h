@@ -1,4 +1,4 @@
-// Counts as integers: multiples of the smallest decimal unit that a profile uses.
+// Represents counts as integers: multiples of the smallest decimal unit that a profile uses.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,16 +19,16 @@ inline std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
 
 class Ticks {
  public:
-  /// The unit that all own counts of `tree` and `whole` are multiples of; a
-  /// coarser one if `whole` would not fit 64 bits in it.
+  /// Finds the unit of which `whole` and all own counts of `tree` are multiples.  The unit is
+  /// coarser if `whole` would not fit 64 bits in it.
   Ticks(const CallTree& tree, folded::Count whole) : Ticks(tree, whole, {}) {}
-  /// `more`: other counts that are to be multiples of the unit.
+  /// `more`: other counts that must be multiples of the unit.
   Ticks(const CallTree& tree, folded::Count whole,
         std::initializer_list<std::span<const folded::Count>> more);
 
-  /// A tick is 10^-decimals(): from 0 to 9.
+  /// A tick is 10^-decimals(); decimals() is 0 to 9.
   [[nodiscard]] unsigned decimals() const noexcept { return decimals_; }
-  /// Rounded down; the largest number if it does not fit.
+  /// Returns `count` in ticks, rounded down, or the largest number if it does not fit.
   [[nodiscard]] std::uint64_t of(folded::Count count) const noexcept {
     std::uint64_t ticks = 0;
     if (__builtin_mul_overflow(count.whole, per_one_, &ticks))

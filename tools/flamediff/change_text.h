@@ -1,4 +1,4 @@
-// Changes as people read them.
+// Formats changes for people.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace pe::flamediff {
 
-/// "12.34%" of 0.1234.
+/// Formats 0.1234 as "12.34%".
 std::string percent(double share);
-/// "+12.34%".
+/// Formats 0.1234 as "+12.34%".
 std::string signed_percent(double share);
-/// Of a comparison that does not know its noise.
+/// Returns why the noise of the comparison is not known.  Call it only if that is so.
 std::string_view why_noise_is_unknown(const Comparison& comparison);
 
 }  // namespace pe::flamediff

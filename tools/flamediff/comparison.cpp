@@ -15,10 +15,10 @@ using picture::kRoot;
 using picture::NodeId;
 using picture::ProfileUnion;
 
-/// Counts of every run, by node or by function.
+/// A column for each run: its counts, by node or by function.
 using CountColumns = std::vector<std::span<const Count>>;
 
-/// What own counts say about the unit that they are in.
+/// Properties of own counts, to infer their unit.
 struct Unit {
   std::uint64_t divisor = 0;  ///< the greatest common one
   double total = 0;
@@ -47,13 +47,13 @@ Unit unit_of(const ProfileUnion& all) {
   return unit;
 }
 
-/// How many counts a sample has; 0: they are not samples, or that cannot be told.
+/// Returns how many counts a sample has; 0 if counts are not samples, or if that is not known.
 ///
-/// Heuristics.  A common divisor of many counts is a sampling period; one of a few may be chance,
-/// unless it is large.  Microseconds and bytes have no divisor, are many, and hardly any stack has
-/// less than ten of them, where samples leave a long tail of stacks seen once or twice.  Short
-/// times in microseconds, less than kSurelySamples of them, are taken for samples; --countname and
-/// --period tell what they are.
+/// These are heuristics.  A common divisor of many counts is a sampling period; one of a few
+/// counts may be chance, unless it is large.  Microseconds and bytes have no common divisor, their
+/// sum is large, and hardly any stack has less than ten of them.  Samples have a long tail of
+/// stacks seen once or twice.  A total of at most kSurelySamples microseconds is mistaken for
+/// samples; --countname and --period prevent that.
 std::uint64_t counts_per_sample(const ProfileUnion& all, const Options& options) {
   constexpr std::uint64_t kManyStacks = 16;
   constexpr std::uint64_t kLargePeriod = 10'000;
@@ -80,7 +80,7 @@ std::vector<Sides> sides_of(const CountColumns& columns, std::size_t runs_before
   return sides;
 }
 
-/// Units of work of each run; a run is one where nothing else is known.
+/// Returns the units of work of each run, 1 for each without --per.
 std::vector<double> work_of(const Options& options) {
   return options.work.empty() ? std::vector<double>(options.before.size() + options.after.size(), 1)
                               : options.work;
@@ -98,7 +98,7 @@ class Judging {
     experiment_.counts_per_sample = static_cast<double>(comparison.counts_per_sample);
     if (options.is_absolute)
       experiment_.work = work_of(options);
-    // Intervals of counts a unit become shares of the first side's.
+    // Converts intervals of counts per unit to shares of the first side's counts per unit.
     if (options.is_absolute && comparison.wholes.before > 0)
       scale_ = work_before(options) / comparison.wholes.before;
     for (std::size_t run = 0; run < all.profiles.size(); ++run)
@@ -108,8 +108,8 @@ class Judging {
       scale_ *= static_cast<double>(comparison.counts_per_sample);
   }
 
-  /// `same_as(i)`: an index below `i` whose counts are the same because they are of the same
-  /// samples, or `i`.
+  /// `same_as(i)`: a lower index whose counts are the same because they come from the same
+  /// samples, or `i` if there is none.
   template <typename SameAs>
   [[nodiscard]] Compared judge(const CountColumns& columns, SameAs same_as,
                                std::optional<double> least_growth = {}) const {

@@ -1,4 +1,4 @@
-// Both sides of every frame and every function, and what of their change is noise.
+// Compares both sides of every frame and every function, and judges whether a change is noise.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,13 +14,13 @@ namespace pe::flamediff {
 
 using folded::Count;
 
-/// Something's counts on both sides, all runs together.
+/// Counts of a frame or function on both sides, all runs together.
 struct Sides {
   Count before, after;
 };
 
-/// What 100 % is of, in counts, on either side.  They are those of the sides themselves, or both
-/// that of the first profile when counts are compared as they are.
+/// The counts that are 100 % on each side: the side's own total.  If Options::is_absolute, both
+/// follow from the total of the first side, scaled to the work of each side.
 struct Wholes {
   double before = 0, after = 0;
 
@@ -35,7 +35,7 @@ struct Wholes {
   }
 };
 
-/// A column of the tree's nodes or of its functions, judged.
+/// Counts and judged changes of the tree's nodes, or of its functions.
 struct Compared {
   std::vector<Sides> sides;
   std::vector<picture::Change> changes;  ///< intervals are of shares
@@ -45,13 +45,13 @@ struct Comparison {
   Wholes wholes;
   Sides totals;
   std::uint64_t counts_per_sample = 1;  ///< 0: counts are not samples
-  bool has_runs = false;                ///< enough of them to tell what they differ by
+  bool has_runs = false;                ///< more than two, so their variation can be measured
   Compared self_of_nodes;               ///< not judged
-  Compared nodes;                       ///< with all below them
-  Compared functions;                   ///< by number of the name, with all that they called
+  Compared nodes;                       ///< with their descendants
+  Compared functions;                   ///< by name_id(), with their callees
   Compared self_of_functions;
-  Compared grown_functions;  ///< of --fail-over: which grew by more than its limit
-  picture::Change cost;      ///< of all together, for each unit of work
+  Compared grown_functions;  ///< for --fail-over: judges only growth
+  picture::Change cost;      ///< of the whole profile, per unit of work
 
   [[nodiscard]] bool has_empty_side() const {
     return totals.before.is_zero() || totals.after.is_zero();

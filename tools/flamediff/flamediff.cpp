@@ -50,7 +50,7 @@ void report_input(const Profiles& profiles, const Comparison& comparison, Io& io
                          flamediff::why_noise_is_unknown(comparison)));
 }
 
-/// Exit status of --fail-over.
+/// Returns the exit status of --fail-over.
 int judge_growth(const picture::CallTree& tree, const Comparison& comparison,
                  const Options& options, Io& io) {
   if (comparison.has_empty_side())
@@ -80,7 +80,7 @@ int compare_and_write(const Options& options, Io& io, Target& target) {
     flamediff::write_table(tree, comparison, options, out);
   else
     flamediff::draw(tree, comparison, options, io, out);
-  target.finish();  // it stays, whatever --fail-over says
+  target.finish();  // keeps the result, whether or not --fail-over fails
   return options.fail_over ? judge_growth(tree, comparison, options, io) : kOk;
 }
 

@@ -1,5 +1,5 @@
-// flamediff: what two profiles differ by, as a flame graph, a table, folded text or an exit status,
-// and which differences are more than noise.
+// flamediff: shows the differences of two profiles as a flame graph, a table, folded text or an
+// exit status, and which of them are more than noise.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,7 @@ namespace pe {
 
 extern const Tool kFlamediff;
 
-/// The whole tool, for tests: arguments without argv[0], exit status back.
+/// Runs the whole tool, for tests.  `args`: without argv[0].  Returns the exit status.
 int flamediff_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -35,23 +35,23 @@ class Side {
       io.err.write(fmt::format("flamediff: {}\n", malformed.describe()));
       io.err.flush();
     }
-    // The script counts such lines as a stack without frames.
+    // difffolded.pl adds a stack without frames for such lines.
     if (options.is_perl && (malformed.count > 0 || malformed.has_blank))
       stacks_.add({.stack = {}, .count = {}, .before = {}});
   }
 
-  /// Goes to the first stack; nothing may be added then.
+  /// Moves to the first stack.  No line may be added afterwards.
   void begin() {
     reader_.emplace(stacks_);
     next_ = reader_->next();
   }
-  /// nullopt behind the last.
+  /// The next line; nullopt after the last.
   [[nodiscard]] const std::optional<FoldedLine>& next() const { return next_; }
-  /// The sum of all lines of `stack`, if they come next.
+  /// Returns the sum of all lines of `stack`, if they come next, and skips them.
   Count take(std::string_view stack) {
     Count sum;
     while (next_ && next_->stack == stack) {
-      static_cast<void>(sum.add(next_->count));  // one that does not fit stays at the largest
+      static_cast<void>(sum.add(next_->count));  // stays at the largest count if it does not fit
       next_ = reader_->next();
     }
     return sum;
@@ -74,12 +74,12 @@ class Side {
   Count total_;
 };
 
-/// As the script: in binary fractions, and what remains of a sample is cut off.
+/// Scales like difffolded.pl: in floating point, rounded down to whole samples.
 Count scaled(Count count, double from, double to) {
   if (!(from > 0))
     return {};
   const double scaled = std::floor(count.as_double() * to / from);
-  constexpr double kLargest = 18446744073709549568.0;  // that a double has below 2^64
+  constexpr double kLargest = 18446744073709549568.0;  // the largest double below 2^64
   return {.whole = static_cast<std::uint64_t>(std::min(scaled, kLargest))};
 }
 

@@ -1,4 +1,4 @@
-// "stack before after": what difffolded.pl prints, in order of the stacks.
+// Prints lines "stack before after" like difffolded.pl, sorted by stack.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pe::flamediff {
 
-/// Reads the files of `options`, and writes to `target`; what was stepped over is told on io.err.
+/// Reads the files of `options`, writes to `target`, and reports skipped lines on io.err.
 /// Throws Error.
 void write_folded(const Options& options, Io& io, Target& target);
 

@@ -1,4 +1,4 @@
-// flamediff: two profiles in, what changed out.
+// flamediff: shows the differences of two profiles.
 // SPDX-License-Identifier: MIT
 #include "base/cli/run.h"
 #include "flamediff/flamediff.h"

@@ -35,7 +35,7 @@ std::uint64_t read_whole(const CommandLine& line, const char* option, std::uint6
   return *number;
 }
 
-/// Units of work of the runs of one side, "100+98+103".
+/// Reads the units of work of the runs of one side, "100+98+103".
 void read_work_of_side(std::string_view text, std::size_t runs, Options& options) {
   const std::size_t before = options.work.size();
   for (bool is_more = true; is_more;) {
@@ -86,7 +86,8 @@ std::optional<double> read_fail_over(const CommandLine& line) {
   return value;
 }
 
-/// Of what stands behind --.  A file may be called as an option; what is no file was meant as one.
+/// Rejects options after the --.  A file may have the name of an option, so only operands that are
+/// not files count as options.
 void refuse_options(const std::vector<std::string>& operands) {
   std::error_code ignored;
   for (const std::string& operand : operands)
@@ -95,7 +96,7 @@ void refuse_options(const std::vector<std::string>& operands) {
           fmt::format("{}: no such profile; options stand before the --", pe::quoted(operand)));
 }
 
-/// The files of both sides.
+/// Reads the files of both sides.
 void read_operands(const CommandLine& line, Options& options) {
   options.before = line.operands;
   options.after = line.second_operands;
@@ -104,7 +105,7 @@ void read_operands(const CommandLine& line, Options& options) {
     files.insert(files.end(), line.second_operands.begin(), line.second_operands.end());
     if (files.size() == 1 && !options.is_perl)
       files.emplace_back("-");
-    if (options.is_perl && files.size() > 2)  // the script does not look at them
+    if (options.is_perl && files.size() > 2)  // difffolded.pl ignores them
       files.resize(2);
     if (files.size() != 2)
       throw UsageError(files.empty()

@@ -1,4 +1,4 @@
-// What the command line means, checked.
+// The command line of flamediff, parsed and validated.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@ namespace pe::flamediff {
 
 enum class Form { kPicture, kFolded, kText };
 
-/// Which profile the widths of frames are of.
+/// Which profile gives the widths of frames.
 enum class WidthFrom {
   kBefore,
   kAfter,
@@ -22,22 +22,22 @@ enum class WidthFrom {
 };
 
 struct Options : picture::PageOptions {
-  /// Files: one a run.
+  /// Files, one for each run.
   std::vector<std::string> before, after;
   std::string output_file;  ///< empty: standard output
   Form output = Form::kPicture;
   WidthFrom width_from = WidthFrom::kAfter;
-  bool is_absolute = false;          ///< counts are compared as they are, or for each unit of work
-  std::vector<double> work;          ///< units that each run did, before and then after; or empty
-  bool is_only_significant = false;  ///< what is not beyond noise is dimmed, or left out
-  bool is_perl = false;              ///< --compat: quirks of difffolded.pl included
+  bool is_absolute = false;          ///< compare counts, or counts per unit of work
+  std::vector<double> work;          ///< --per: units of each run, those before first; or empty
+  bool is_only_significant = false;  ///< dim or leave out changes that are not beyond noise
+  bool is_perl = false;              ///< --compat: with the quirks of difffolded.pl
   bool normalizes = false;           ///< --folded -n
   bool strips_hex = false;           ///< --folded -s
   bool cuts_build_details = true;
   std::vector<std::string> strip;       ///< regular expressions
-  std::optional<double> fail_over;      ///< percent by which a share may grow
-  std::optional<std::uint64_t> period;  ///< counts of a sample; 0: counts are not samples
-  bool has_unit = false;                ///< --countname says that counts are something else
+  std::optional<double> fail_over;      ///< a share may grow by this many percent
+  std::optional<std::uint64_t> period;  ///< counts per sample; 0: counts are not samples
+  bool has_unit = false;                ///< --countname: counts are not samples
   std::uint64_t top = 20;               ///< rows of each table; 0: all
 };
 

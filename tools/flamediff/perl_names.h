@@ -1,4 +1,4 @@
-// The script that flamediff stands in for.
+// The script that flamediff replaces.
 // SPDX-License-Identifier: MIT
 #pragma once
 

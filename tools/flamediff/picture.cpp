@@ -27,11 +27,11 @@ using picture::WeighedTree;
 
 constexpr picture::Rgb kDimmed{0xdc, 0xdc, 0xdc};
 
-/// Counts of one side made comparable with those of the other.
+/// Scales counts of one side to those of the other.
 class Scale {
  public:
   explicit Scale(double factor) : factor_(factor) {
-    // Three decimals of what the smallest count becomes; the page stays small.
+    // Keeps three digits after the first of a scaled count of 1, so that the page stays small.
     const double digits = 3 - std::floor(std::log10(factor));
     decimals_ = std::pow(10.0, std::clamp(digits, 0.0, 9.0));
   }
@@ -49,12 +49,12 @@ class Scale {
 
  private:
   double factor_;
-  double decimals_;  ///< 10 to their power
+  double decimals_;  ///< 10^decimals
 };
 
 double ratio(double to, double from) { return to > 0 && from > 0 ? to / from : 1; }
 
-/// What frames are wide by, in counts of the side that `options` chooses.
+/// Returns the widths of frames, in counts of the side that `options` chooses.
 picture::Weights weights_of(const Comparison& comparison, const Options& options) {
   const Wholes& wholes = comparison.wholes;
   const bool is_before = options.width_from == WidthFrom::kBefore;
@@ -81,7 +81,7 @@ picture::Weights weights_of(const Comparison& comparison, const Options& options
   return weights;
 }
 
-/// The frame that stands for all that stands aside.
+/// Fills in the frame that holds all stacks set aside.
 void describe_aside(const WeighedTree& weighed, const Comparison& comparison, bool is_before,
                     ComparedNodes& nodes) {
   if (weighed.aside == kRoot)
@@ -100,7 +100,8 @@ void describe_aside(const WeighedTree& weighed, const Comparison& comparison, bo
   nodes.changes[weighed.aside] = {};
 }
 
-/// Of frames that changed for sure, if there are any: all colours are for them then.
+/// Returns the largest change beyond noise, so that such changes use the full range of colours.  If
+/// none is beyond noise, returns the largest of all.
 double largest_change(const WeighedTree& weighed, const ComparedNodes& nodes) {
   double sure = 0;
   double any = 0;
@@ -135,7 +136,7 @@ ComparedNodes compared_nodes(const WeighedTree& weighed, const Comparison& compa
   return nodes;
 }
 
-/// As the script of the page says it: picture/page/compared.js.
+/// Uses the same colours and texts as the page's script, picture/page/compared.js.
 class Looks final : public picture::FrameLooks {
  public:
   Looks(const CallTree& tree, const ComparedNodes& nodes, const std::string& unit)
@@ -160,7 +161,7 @@ class Looks final : public picture::FrameLooks {
     const NodeId node = box.node;
     const std::string before = picture::grouped_count(nodes_.before[node], 1);
     const std::string after = picture::grouped_count(nodes_.after[node], 1);
-    if (node == kRoot && nodes_.change(node) == 0)  // all of each
+    if (node == kRoot && nodes_.change(node) == 0)  // both shares are 100 %
       return fmt::format("before {} {}, after {}", before, unit_, after);
     const picture::Change& change = nodes_.changes[node];
     const auto rounded = [](double share) { return std::round(share * 1e6) / 1e6; };
@@ -220,7 +221,7 @@ std::string side_text(std::string_view side, const std::vector<std::string>& fil
                      picture::grouped_count(total, 1), unit);
 }
 
-/// How many frames changed for sure: what a picture full of colours does not show.
+/// Reports how many frames changed beyond noise, which the colours alone do not show.
 std::string certainty_text(const ComparedNodes& nodes, const Comparison& comparison) {
   if (!comparison.knows_noise())
     return fmt::format("noise not known: {}", why_noise_is_unknown(comparison));
@@ -249,7 +250,7 @@ picture::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comp
   return style;
 }
 
-/// In a sentence, what changed most: of what is known to have changed, if noise is known.
+/// Returns the totals, the meaning of the colours, and how many frames changed beyond noise.
 std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
                        const Comparison& comparison, const std::string& unit) {
   return fmt::format(

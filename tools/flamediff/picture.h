@@ -1,4 +1,4 @@
-// The picture of a comparison.
+// Draws a comparison as a flame graph.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace pe::flamediff {
 
-/// Writes the page to `out`; what does not fit it is told on io.err.
+/// Writes the page to `out`.  Reports on io.err replaced characters and a missing embedded tree.
 void draw(const picture::CallTree& tree, const Comparison& comparison, const Options& options,
           Io& io, Output& out);
 
-/// Writes a page that shows `message` alone.
+/// Writes a page that shows only `message`.
 void draw_error(std::string_view message, const Options& options, Output& out);
 
 }  // namespace pe::flamediff

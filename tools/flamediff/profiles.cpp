@@ -18,7 +18,8 @@ using picture::kRoot;
 using picture::NodeId;
 using picture::ProfileUnion;
 
-/// The one frame that all of a side's stacks stand on, none being the frame itself; or kRoot.
+/// Returns the one outermost frame of all stacks of a side.  Returns kRoot if there are several, or
+/// if that frame calls no other in some run.
 NodeId only_outermost(const ProfileUnion& all, std::size_t first, std::size_t last) {
   NodeId only = kRoot;
   for (std::size_t i = first; i < last; ++i) {
@@ -36,7 +37,8 @@ NodeId only_outermost(const ProfileUnion& all, std::size_t first, std::size_t la
   return only;
 }
 
-/// The same with frames outermost called `name`.  Like reading all of it once more.
+/// Returns a copy in which all outermost frames have this `name`.  Costs as much as reading all
+/// profiles again.
 ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
   const picture::CallTree& tree = all.tree;
   picture::TreeBuilder builder;
@@ -56,7 +58,7 @@ ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
   return std::move(builder).finish_union(all.profiles.size());
 }
 
-/// A program that was called otherwise is no other program.
+/// Joins the outermost frames of both sides if they differ only because the program was renamed.
 void join_outermost(std::size_t runs_before, Profiles& profiles) {
   const picture::CallTree& tree = profiles.all.tree;
   const NodeId before = only_outermost(profiles.all, 0, runs_before);

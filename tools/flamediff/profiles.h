@@ -1,4 +1,4 @@
-// Reading: the profiles of both sides become one tree.
+// Reads the profiles of both sides into one tree.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,13 +11,13 @@
 namespace pe::flamediff {
 
 struct Profiles {
-  picture::ProfileUnion all;          ///< those before, then those after
-  std::vector<std::string> messages;  ///< what was stepped over, a line a file; what was joined
+  picture::ProfileUnion all;          ///< first the profiles before, next those after
+  std::vector<std::string> messages;  ///< skipped lines, a message for each file; joined frames
 };
 
-/// Where all stacks of a side stand on one frame, which has another name on the other side, the
-/// two are one frame with the name after, if options.cuts_build_details: the program was renamed.
-/// "-" is `stdin_fd`.  Throws Error.
+/// "-" means `stdin_fd`.  If options.cuts_build_details, joins the outermost frame of a renamed
+/// program: on each side all stacks have one outermost frame, but the names differ.  The joined
+/// frame has the name after.  Throws Error.
 Profiles read_profiles(const Options& options, int stdin_fd);
 
 }  // namespace pe::flamediff

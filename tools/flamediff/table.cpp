@@ -40,7 +40,7 @@ std::string interval_text(const picture::Change& change) {
                      signed_percent(change.interval.high));
 }
 
-/// Functions that changed in one direction, the surest and then the largest changes first.
+/// Sorts functions that changed in one direction: those beyond noise first, larger changes first.
 class Order {
  public:
   Order(const picture::CallTree& tree, const Comparison& comparison)
@@ -117,8 +117,8 @@ void write_rows(std::string_view title, const std::vector<std::uint32_t>& names,
   }
 }
 
-/// A share says nothing of cost: it shrinks where others grow.  Only cost per unit of work can be
-/// worse.
+/// A share does not measure cost, because it shrinks when others grow.  Only cost per unit of work
+/// can get worse.
 struct Words {
   std::string_view percentages, more, less;
 };
@@ -135,7 +135,7 @@ Words words_for(const Options& options) {
   return {.percentages = "percentages of each", .more = "larger share", .less = "smaller share"};
 }
 
-/// What a unit of work costs on both sides.
+/// Formats the cost of a unit of work on both sides.
 std::string cost_text(const Comparison& comparison, const Options& options) {
   const auto middle = options.work.begin() + std::ssize(options.before);
   const double before = std::accumulate(options.work.begin(), middle, 0.0);
@@ -161,11 +161,11 @@ std::string noise_text(const Comparison& comparison) {
   return "noise: of drawing samples alone; runs may differ by more (--runs)" + samples;
 }
 
-/// Functions that grew by more than the limit, and perhaps by chance.
+/// Functions that grew by more than the limit, but not beyond noise.
 struct Unsure {
   std::uint64_t count = 0;
-  std::uint32_t most = 0;  ///< number of the name of the one that grew most
-  double change = 0;       ///< of it
+  std::uint32_t most = 0;  ///< name_id() of the function that grew most
+  double change = 0;       ///< of that function
 
   void add(std::uint32_t name, double by) {
     ++count;
@@ -184,7 +184,7 @@ std::string growth_text(const picture::CallTree& tree, const Comparison& compari
                      percent(comparison.wholes.share_after(sides)));
 }
 
-/// What cannot be told, and what would help.
+/// Reports the growth that is not beyond noise, and how to measure it better.
 std::string unsure_text(const picture::CallTree& tree, const Comparison& comparison,
                         const Options& options, const Unsure& unsure) {
   const std::string who = growth_text(tree, comparison, unsure.most);

@@ -1,4 +1,4 @@
-// Functions that changed, as text; and those that grew too much.
+// Prints functions that changed as tables, and reports functions that grew too much.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,9 +12,9 @@ namespace pe::flamediff {
 void write_table(const picture::CallTree& tree, const Comparison& comparison,
                  const Options& options, Output& out);
 
-/// Names on `err` each function whose share, with all that it calls, grew by more than
-/// options.fail_over percent of the whole, beyond noise; false if there is none.  Then it says how
-/// many grew as much and not beyond noise, and which of them most.  Noise must be known.
+/// Reports on `err` each function whose share, with its callees, grew beyond noise by more than
+/// options.fail_over percent of the whole.  False if there is none; it then reports how many
+/// grew as much within noise, and the one that grew most.  Noise must be known.
 bool report_grown(const picture::CallTree& tree, const Comparison& comparison,
                   const Options& options, Output& err);
 

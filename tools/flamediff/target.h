@@ -1,4 +1,5 @@
-// Where the result goes: a file that is not touched before there is a result, or standard output.
+// The output of the result: a file, which changes only once the result is complete, or standard
+// output.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +12,7 @@ namespace pe::flamediff {
 
 class Target {
  public:
-  /// `file`: empty for `standard`.  Both must outlive the target.
+  /// `file`: empty to use `standard`.  Both must outlive the target.
   Target(const std::string& file, Output& standard) : name_(file), standard_(standard) {}
 
   /// Throws Error if the file cannot be created.
@@ -23,7 +24,7 @@ class Target {
     return *file_;
   }
 
-  /// Nothing more comes: only now a file replaces the old one.  Throws Error.
+  /// Completes the output; only now the new file replaces the old one.  Throws Error.
   void finish() {
     open().flush();
     if (file_)

@@ -20,13 +20,13 @@ using picture::CallTree;
 using picture::grouped_count;
 using picture::kRoot;
 
-/// flamegraph.pl knows no marks of libraries and of waiting.
+/// flamegraph.pl does not know the marks of libraries and of waiting.
 std::string_view shown_name(std::string_view name, const Options& options) {
   const bool is_unknown_to_perl = name.ends_with("_[l]") || name.ends_with("_[o]");
   return options.is_perl && is_unknown_to_perl ? name : picture::without_mark(name);
 }
 
-/// "1,234 samples, 12.34%", and what changed: "; +1.23%".
+/// Formats "1,234 samples, 12.34%" and the change, "; +1.23%".
 class Details {
  public:
   explicit Details(const Picture& picture)
@@ -67,7 +67,7 @@ class Details {
   double whole_;
 };
 
-/// `tree`: null if there is none to draw.
+/// `tree`: null if there is no tree to draw.
 picture::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
   picture::PageStyle style = options.page;
   style.geometry.levels = levels;
@@ -126,7 +126,7 @@ Drawn draw(const Picture& picture, Painter& painter, Output& out) {
   const Options& options = picture.options;
   const picture::EmbeddedTree embedded = embed(picture, painter);
   picture::PageStyle style = page_style(&tree, options, picture.layout.levels);
-  // The perl's picture has an element for each frame.
+  // flamegraph.pl writes an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
   style.summary = summary_text(tree, picture.layout.boxes.front().count, options) +
                   picture::left_out_text(embedded, options.factor, options.page.count_name);

@@ -1,4 +1,4 @@
-// From rectangles to the page: names, tooltips, colours.
+// Draws rectangles as a page, with names, tooltips and colours.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace pe::flamesvg {
 
-/// What a page is made of.
+/// The parts of a page.
 struct Picture {
   const picture::CallTree& tree;
   const picture::Layout& layout;
@@ -23,13 +23,13 @@ struct Picture {
 
 struct Drawn {
   std::uint64_t replaced;  ///< characters of names that XML cannot hold
-  bool is_without_tree;    ///< what is drawn does not fit the limit of the embedded tree
+  bool is_without_tree;    ///< the drawn frames exceed the limit of the embedded tree
 };
 
 /// Writes the page.
 Drawn draw(const Picture& picture, Painter& painter, Output& out);
 
-/// Writes a page that shows `message` alone.
+/// Writes a page that shows only `message`.
 void draw_error(std::string_view message, const Options& options, Output& out);
 
 }  // namespace pe::flamesvg

@@ -29,7 +29,7 @@ void warn(Io& io, const std::string& what) {
   io.err.flush();
 }
 
-/// Everything that was stepped over or does not add up.
+/// Reports all input that was skipped, and totals that look wrong.
 void report_input(const Profile& profile, const Options& options, Io& io) {
   if (profile.malformed.count > 0)
     warn(io, profile.malformed.describe());
@@ -44,13 +44,13 @@ void report_input(const Profile& profile, const Options& options, Io& io) {
          fmt::format("the counts add up to {:g} only: did something go wrong?", total.as_double()));
 }
 
-/// A page that says so, as flamegraph.pl makes one.
+/// Writes a page with an error message, as flamegraph.pl does.
 int report_no_stacks(const Profile& profile, const Options& options, Io& io) {
   constexpr const char* kNoStacks = "no stack with a count in the input";
   flamesvg::draw_error(kNoStacks, options, io.out);
   warn(io, kNoStacks);
   if (profile.malformed.first.find(": 'PERFILE2") !=
-      std::string::npos)  // two stages were forgotten
+      std::string::npos)  // the user forgot two stages
     warn(io, "this is a sample stream: pipe it through pe-symbolize and stackfold first");
   return kUsage;
 }

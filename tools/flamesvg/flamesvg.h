@@ -11,7 +11,7 @@ namespace pe {
 
 extern const Tool kFlamesvg;
 
-/// The whole tool, for tests: arguments without argv[0], exit status back.
+/// Runs the whole tool, for tests.  `args`: without argv[0].  Returns the exit status.
 int flamesvg_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

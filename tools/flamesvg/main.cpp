@@ -1,4 +1,4 @@
-// flamesvg: folded stacks in, flame graph out.
+// flamesvg: draws folded stacks as a flame graph.
 // SPDX-License-Identifier: MIT
 #include "base/cli/run.h"
 #include "flamesvg/flamesvg.h"

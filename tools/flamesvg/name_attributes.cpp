@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Attributes that a browser takes for program text or loads are not among them.
+/// False for attributes that a browser runs as script or loads.
 bool is_safe(std::string_view name, std::string_view value) {
   const std::string key = lower(name);
   const bool is_name =
@@ -34,7 +34,7 @@ bool is_safe(std::string_view name, std::string_view value) {
   return key != "href" || is_safe_address(value);
 }
 
-/// false if the field is to be ignored.
+/// Stores a field in `extra`.  False if the field must be ignored.
 bool take_field(std::string_view key, std::string_view value, picture::FrameExtra& extra) {
   if (key == "title") {
     extra.title = value;
@@ -61,7 +61,7 @@ bool take_field(std::string_view key, std::string_view value, picture::FrameExtr
   return true;
 }
 
-/// An element must not have two attributes of one name, nor a link lead nowhere.
+/// Removes duplicate attributes of an element, the page's own attributes, and links without href.
 void make_sound(picture::FrameExtra& extra) {
   for (auto* list : {&extra.group, &extra.link}) {
     std::vector<picture::Attribute> kept;
@@ -79,7 +79,7 @@ void make_sound(picture::FrameExtra& extra) {
   };
   if (!has("href"))
     extra.link.clear();
-  else if (!has("target"))  // not into the frame of a page that shows the picture
+  else if (!has("target"))  // not into a frame of a page that embeds the flame graph
     extra.link.push_back({"target", "_top"});
 }
 
@@ -106,7 +106,7 @@ std::optional<std::vector<picture::Attribute>> parse_attributes(std::string_view
     const char quote = text[0];
     text.remove_prefix(1);
     const auto value = take_until(text, quote);
-    // The prefix is not declared in our pages, which do without it.
+    // Our pages do not declare the prefix xlink and do not need it.
     const std::string_view plain = *name == "xlink:href" ? "href" : *name;
     if (!value || !is_safe(plain, *value))
       return std::nullopt;

@@ -1,8 +1,8 @@
-// The file of --nameattr: titles, links and attributes for functions.
+// Reads the file of --nameattr: titles, links and attributes for functions.
 //
-// A line is a function's name, marks included, then fields "key=value", all
+// A line is a function's name, marks included, followed by fields "key=value", all
 // separated by tabs.  Keys: title, href, target, id, class, and g_extra and a_extra,
-// which hold attributes as XML has them.  What could run script is refused.
+// whose values are attributes in XML syntax.  Fields that could run script are rejected.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,10 +23,10 @@ class NameAttributes {
   /// Throws Error if the file cannot be read.
   static NameAttributes read(const std::string& path);
 
-  /// Null if nothing is known about the name.  Lives as long as *this.
+  /// Returns null if the file does not have the name.  The result is valid as long as *this.
   [[nodiscard]] const picture::FrameExtra* find(std::string_view name) const;
 
-  /// Fields that are none, or refused.
+  /// Number of fields that are invalid or rejected.
   [[nodiscard]] std::uint64_t ignored() const noexcept { return ignored_; }
   [[nodiscard]] const std::string& first_ignored() const noexcept { return first_ignored_; }
 
@@ -36,11 +36,11 @@ class NameAttributes {
   std::string first_ignored_;  ///< "FILE:LINE: 'field'"
 };
 
-/// `a="x" b='y'`; nullopt if it is anything else, or holds a handler of events or
+/// Parses `a="x" b='y'`.  nullopt for anything else, and if `text` has an event handler or
 /// a link to script.
 std::optional<std::vector<picture::Attribute>> parse_attributes(std::string_view text);
 
-/// May a link lead there?  To relative addresses, and by http, https, ftp, mailto and file.
+/// True if a link to `address` is allowed: it is relative, or http, https, ftp, mailto or file.
 bool is_safe_address(std::string_view address);
 
 }  // namespace pe::flamesvg

@@ -146,7 +146,7 @@ Options read_options(const CommandLine& line) {
   if (options.is_perl)
     unescape_texts(options.page);
   picture::read_text(line, "nameattr", options.name_attributes);
-  if (!options.name_attributes.empty())  // links need elements of their own
+  if (!options.name_attributes.empty())  // each link needs a separate element
     options.embed_limit = 0;
   return options;
 }

@@ -1,4 +1,4 @@
-// What the command line means, checked.
+// The command line of flamesvg, parsed and validated.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,30 +14,30 @@
 
 namespace pe::flamesvg {
 
-/// What the frame of --lost is called.
+/// Name of the frame of --lost.
 inline constexpr std::string_view kLostName = "[lost]";
 
-/// From left to right.
+/// Order of frames from left to right.
 enum class Order {
   kName,
   kWidth,  ///< the widest first
-  kInput,  ///< as the lines came: a flame chart
+  kInput,  ///< the order of the input lines: a flame chart
 };
 
 struct Options : picture::PageOptions {
   picture::Palette palette = picture::Palette::kHot;
   picture::Shade shade = picture::Shade::kBySum;
-  std::uint64_t seed = 0;  ///< of colours by chance
+  std::uint64_t seed = 0;  ///< for Shade::kByChance
   Order order = Order::kName;
-  bool is_perl = false;  ///< --compat: exactly as flamegraph.pl, quirks included
+  bool is_perl = false;  ///< --compat: draw exactly as flamegraph.pl, quirks included
   bool reverse = false;
-  bool negate = false;          ///< differences change their signs
-  bool keeps_colors = false;    ///< in the file palette.map
-  folded::Count lost;           ///< what a frame for lost samples counts; 0: there is none
-  std::string name_attributes;  ///< the file of --nameattr; empty: none
-  std::optional<std::uint32_t> max_depth;  ///< frames on each other, the root not counted
-  std::optional<folded::Count> total;      ///< what the whole width stands for, if not the sum
-  double factor = 1;                       ///< by which shown counts are multiplied
+  bool negate = false;                     ///< invert the signs of differences
+  bool keeps_colors = false;               ///< --cp: keep colours in the file palette.map
+  folded::Count lost;                      ///< count of a frame for lost samples; 0: no frame
+  std::string name_attributes;             ///< the file of --nameattr; empty: none
+  std::optional<std::uint32_t> max_depth;  ///< of a stack, without the root
+  std::optional<folded::Count> total;      ///< count of the whole width, if not the sum
+  double factor = 1;                       ///< multiplies the shown counts
 };
 
 void add_options(boost::program_options::options_description& options);

@@ -9,7 +9,7 @@ picture::Rgb Painter::color_of_name(std::string_view name) const {
   if (kept_ != nullptr)
     if (const auto color = kept_->find(name))
       return *color;
-  // The root is no function; where colours have meanings it has none of them.
+  // The root is not a function.  Where colours have meanings, it has none of these colours.
   if (name.empty() && !options_.page.legend.empty())
     return {222, 214, 196};
   if (!options_.lost.is_zero() && name == kLostName)

@@ -1,5 +1,5 @@
-// Which colour a frame gets, with everything that has a say: what it changed by,
-// the colours kept from earlier pictures, the palette.
+// Chooses the colour of a frame by its change, by the colours kept from earlier
+// flame graphs, or by the palette.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,14 +14,14 @@ namespace pe::flamesvg {
 
 class Painter {
  public:
-  /// Both must outlive the painter, and so must `kept` (null: none).
+  /// `tree`, `options` and `kept` (null: none) must outlive the painter.
   Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept)
       : tree_(tree), options_(options), kept_(kept) {}
 
-  /// Of a frame that is drawn; its colour is kept.
+  /// Returns the colour of a frame that is drawn, and keeps it unless it shows a difference.
   picture::Rgb paint(picture::NodeId node);
 
-  /// What frames of this name have, unless they have a difference.
+  /// Returns the colour of frames of this name that have no difference.
   [[nodiscard]] picture::Rgb color_of_name(std::string_view name) const;
 
  private:

@@ -48,7 +48,7 @@ PaletteMap PaletteMap::read(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
     return map;
-  if (!S_ISREG(status.st_mode))  // a pipe would be waited for
+  if (!S_ISREG(status.st_mode))  // reading a pipe would block
     throw Error(path + ": not a regular file");
   Input input = Input::open(path, -1);
   LineReader lines(input);

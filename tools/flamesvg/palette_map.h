@@ -1,7 +1,8 @@
-// The file palette.map of --cp: functions keep their colours from picture to picture.
+// Reads and writes the file palette.map of --cp, which keeps the colours of functions the same
+// in several flame graphs.
 //
-// A line is "name->rgb(R,G,B)", as flamegraph.pl writes it.  Colours are read as
-// numbers and nothing else, so that no line can become part of the page.
+// A line is "name->rgb(R,G,B)", as in flamegraph.pl.  Colours are parsed as
+// numbers only, so that no line can become part of the page.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,15 +18,15 @@ namespace pe::flamesvg {
 
 class PaletteMap {
  public:
-  /// A file that is not there is an empty map.  Throws Error if it cannot be read.
+  /// Returns an empty map if the file does not exist.  Throws Error if it cannot be read.
   static PaletteMap read(const std::string& path);
   /// Replaces the file, lines in bytewise order.  Throws Error.
   void write(const std::string& path) const;
 
-  /// Separators between parts of a stack have colours of their own: find() and add() skip them.
+  /// find() and add() ignore separators between parts of a stack, whose colours are fixed.
   [[nodiscard]] std::optional<picture::Rgb> find(std::string_view name) const;
   void add(std::string_view name, picture::Rgb color);
-  /// Lines that are no "name->rgb(R,G,B)".
+  /// Number of lines that are not "name->rgb(R,G,B)".
   [[nodiscard]] std::uint64_t ignored_lines() const noexcept { return ignored_lines_; }
 
  private:
@@ -33,7 +34,7 @@ class PaletteMap {
   std::uint64_t ignored_lines_ = 0;
 };
 
-/// The colour that "rgb(R,G,B)" names; blanks may stand around the numbers.
+/// Parses "rgb(R,G,B)"; blanks around the numbers are allowed.
 std::optional<picture::Rgb> parse_rgb(std::string_view text);
 
 }  // namespace pe::flamesvg

@@ -1,4 +1,4 @@
-// The script that flamesvg stands in for.
+// The script that flamesvg replaces.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,8 +11,8 @@ namespace pe::flamesvg {
 
 extern const std::span<const PerlName> kPerlNames;
 
-/// flamegraph.pl copies its texts into the file, so the scripts that call it escape them: gives
-/// characters for references to them.
+/// Replaces character references by characters.  flamegraph.pl copies its texts into the file, so
+/// the scripts that call it escape them.
 void unescape_texts(picture::PageStyle& page);
 
 }  // namespace pe::flamesvg

@@ -19,7 +19,7 @@ using picture::CallTree;
 using picture::Differences;
 using picture::NeighbourBuilder;
 
-/// Lines on their way from the file to the tree.
+/// Reads lines from the files, rewrites their stacks and adds them to a tree.
 class Stacks {
  public:
   Stacks(std::span<const std::string> files, const Options& options, int stdin_fd)
@@ -27,7 +27,7 @@ class Stacks {
         reader_(files, stdin_fd,
                 options.is_perl ? std::optional(Columns::kPerl) : std::optional<Columns>()) {}
 
-  /// The next one, reversed if asked for.
+  /// Returns the next line, reversed with --reverse.
   std::optional<FoldedLine> next() {
     auto line = reader_.next();
     if (!line && !options_.lost.is_zero() && !is_lost_told_) {
@@ -37,7 +37,7 @@ class Stacks {
     if (line && options_.reverse) {
       reverse_frames(line->stack, reversed_);
       line->stack = reversed_;
-      if (options_.is_perl)  // writes the line anew, and a number at its end counts again
+      if (options_.is_perl)  // it writes the line again and parses numbers at its end again
         line = reparsed(*line);
     }
     return line;
@@ -83,7 +83,7 @@ CallTree in_input_order(Stacks& stacks, Differences differences) {
   return std::move(builder).finish();
 }
 
-/// Whole lines sorted and neighbours merged, as flamegraph.pl does it.
+/// Sorts whole lines and merges neighbours, as flamegraph.pl does.
 CallTree in_perl_order(Stacks& stacks) {
   folded::OrderedStacks ordered(folded::StackOrder::kLines);
   while (const auto line = stacks.next())

@@ -1,4 +1,4 @@
-// Reading: folded lines become one call tree.
+// Reads folded lines into one call tree.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,7 +16,7 @@ struct Profile {
   folded::MalformedLines malformed;
 };
 
-/// Reads all of `files` ("-" is `stdin_fd`).  Throws Error.
+/// Reads all `files` ("-" means `stdin_fd`).  Throws Error.
 Profile read_profile(std::span<const std::string> files, const Options& options, int stdin_fd);
 
 }  // namespace pe::flamesvg

@@ -1,4 +1,4 @@
-// Stacks rewritten before they become frames.
+// Rewrites stacks before they become frames.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace pe::flamesvg {
 
-/// The frames of `stack` from last to first, into `out`; empty ones at the end, which
-/// stand for nothing, are gone.
+/// Writes the frames of `stack` to `out`, from last to first.  Drops empty frames at the end of
+/// `stack`, which have no meaning.
 void reverse_frames(std::string_view stack, std::string& out);
 
-/// A chain of wake-ups, taken apart at the frames "--": those behind the first are of
-/// wakers and get the mark _[w].  A stack without such a frame gets one at its end.
+/// Splits a chain of wake-ups at the frames "--".  All frames after the first "--" belong to
+/// wakers and get the mark _[w].  A stack without "--" gets one at its end.
 void mark_wakers(std::string_view stack, std::string& out);
 
 }  // namespace pe::flamesvg

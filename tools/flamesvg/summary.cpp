@@ -20,13 +20,13 @@ using picture::grouped_count;
 using picture::kRoot;
 using picture::NodeId;
 
-/// How many nodes something was counted in.
+/// Returns the number of nodes with own counts.
 std::uint64_t stacks_of(const CallTree& tree) {
   return static_cast<std::uint64_t>(
       std::ranges::count_if(tree.selves(), [](folded::Count count) { return !count.is_zero(); }));
 }
 
-/// By number of the name: the totals of the root's children.
+/// Returns the totals of the root's children, by name_id().
 std::vector<folded::Count> totals_on_root(const CallTree& tree) {
   std::vector<folded::Count> totals(tree.name_count());
   for (NodeId node = kRoot + 1; node < tree.size(); node = tree.subtree_end(node))
@@ -34,12 +34,12 @@ std::vector<folded::Count> totals_on_root(const CallTree& tree) {
   return totals;
 }
 
-/// "1,234 stacks".
+/// Formats "1,234 stacks".
 std::string grouped_plural(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", grouped_count({.whole = count}, 1), noun, count == 1 ? "" : "s");
 }
 
-/// "a 50.00%, b 25.00%": the largest first, equal ones by name.
+/// Formats "a 50.00%, b 25.00%", the largest first, equal ones by name.
 std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_names,
                     double whole) {
   constexpr std::size_t kShown = 5;
@@ -62,7 +62,7 @@ std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_n
 
 std::string summary_text(const CallTree& tree, folded::Count whole, const Options& options) {
   picture::FunctionCounts functions = picture::function_counts(tree, tree.selves(), tree.totals());
-  if (options.reverse)  // what ran stands on the root
+  if (options.reverse)  // the function that ran is the root's child
     functions.self = totals_on_root(tree);
   return fmt::format("{} {} in {}, {}. Largest by themselves: {}. Largest with what they call: {}.",
                      grouped_count(tree.total(kRoot), options.factor), options.page.count_name,

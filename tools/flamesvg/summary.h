@@ -1,5 +1,5 @@
-// A profile in a few sentences: for screen readers, search engines and whoever
-// reads the file as text.
+// Summarizes a profile in a few sentences, for screen readers, search engines and people who
+// read the file as text.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace pe::flamesvg {
 
-/// How much was counted, and the functions with the largest shares: of their
-/// own, and together with what they called (a recursive function counts once).
+/// Returns the total count and the functions with the largest shares: by their own counts, and
+/// together with their callees (a recursive function counts once).
 /// `whole` is 100 %.
 std::string summary_text(const picture::CallTree& tree, folded::Count whole,
                          const Options& options);

@@ -11,7 +11,7 @@ namespace {
 
 using picture::Count;
 
-/// `,"self":12,"self_percent":3.4`, the first comma apart.
+/// Returns `"self":12,"self_percent":3.4,"total":...`, without self if the report has none.
 std::string sums_json(const Report& report, const Sums& sums) {
   std::string text;
   if (report.has_self)

@@ -1,4 +1,4 @@
-// A report for other programs.
+// Writes a report for other programs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace pe::stacktop {
 
-/// One object; counts are numbers, with all their digits.
+/// Writes one object.  Counts are numbers with all their digits.
 void write_json(const Report& report, Output& out);
 
-/// A line of headings, then one a line of the report.  Names are as shown() makes them, so none
-/// holds a tab.
+/// Writes a line of headings, followed by the lines of the report.  shown() makes the names, so
+/// they contain no tab.
 void write_tsv(const Report& report, Output& out);
 
 }  // namespace pe::stacktop

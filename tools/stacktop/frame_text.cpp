@@ -11,8 +11,9 @@
 namespace pe::stacktop {
 namespace {
 
-/// C0 and C1 control characters, DEL, line and paragraph separators, and the marks that turn the
-/// direction of writing (Unicode Standard Annex 9), by which a name could look like another.
+/// True for C0 and C1 control characters, DEL, line and paragraph separators, and marks that change
+/// the direction of writing (Unicode Standard Annex 9).  Such marks can make a name look like
+/// another.
 bool is_dangerous(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x200e && c <= 0x200f) ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x61c;
@@ -20,7 +21,7 @@ bool is_dangerous(char32_t c) {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
-/// The byte at which the column `column` begins.
+/// Returns the index of the byte at which column `column` starts.
 std::size_t byte_of_column(std::string_view text, std::size_t column) {
   std::size_t at = 0;
   for (; at < text.size(); ++at)

@@ -1,4 +1,4 @@
-// Names of frames as people and programs read them.
+// Formats names of frames for people and programs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,16 +8,16 @@
 
 namespace pe::stacktop {
 
-/// Harmless to a terminal and to a table of one line a row: control characters, also those beyond
-/// ASCII, what turns the direction of writing, and bytes that are no UTF-8 become \xNN.
-/// An empty name is "[no name]".
+/// Makes a name safe for a terminal and for a table with one line a row.  Control characters, also
+/// those beyond ASCII, marks that change the direction of writing, and bytes that are not UTF-8
+/// become \xNN.  An empty name becomes "[no name]".
 std::string shown(std::string_view name);
 
-/// How many columns `text`, which shown() made, takes: one a character.
+/// Returns the columns of `text`, one for each character.  `text` must come from shown().
 std::size_t columns_of(std::string_view text);
 
-/// `text` in at most `columns` columns: its middle becomes "...", for the ends of names of C++
-/// functions tell them apart as often as the beginnings.
+/// Shortens `text` to at most `columns` columns and replaces its middle by "...".  The ends of
+/// names of C++ functions distinguish them as often as the beginnings.
 std::string shortened(std::string_view text, std::size_t columns);
 
 }  // namespace pe::stacktop

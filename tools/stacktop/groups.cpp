@@ -25,7 +25,7 @@ std::string_view without_number(std::string_view text, char before) {
   return is_number ? text.substr(0, at) : text;
 }
 
-/// "libc.so.6" of "libc.so.6+0x1f".
+/// Returns "libc.so.6" for "libc.so.6+0x1f".
 std::string_view module_of_offset(std::string_view frame) {
   const auto plus = frame.rfind("+0x");
   const bool is_offset =
@@ -34,7 +34,7 @@ std::string_view module_of_offset(std::string_view frame) {
   return is_offset ? frame.substr(0, plus) : std::string_view();
 }
 
-/// "libc.so.6" of "[libc.so.6 <7f12a0b3>]" and of "name [libc.so.6]".
+/// Returns "libc.so.6" for "[libc.so.6 <7f12a0b3>]" and for "name [libc.so.6]".
 std::string_view module_in_brackets(std::string_view frame) {
   if (!frame.ends_with(']'))
     return {};
@@ -48,7 +48,7 @@ std::string_view module_in_brackets(std::string_view frame) {
   return open == 0 ? frame : inside;
 }
 
-/// The names of the tree's frames, as groups.
+/// Returns the group of each name of the tree, or kAsCaller.
 std::vector<std::uint32_t> groups_of_names(const CallTree& tree, By by, picture::NameIds& ids) {
   std::vector<std::uint32_t> groups(tree.name_count(), kAsCaller);
   for (std::uint32_t name = 0; name < groups.size(); ++name) {

@@ -1,4 +1,4 @@
-// Stacks by where they belong: to a thread, a program, a module.
+// Groups stacks by thread, by program or by module.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,23 +14,24 @@ namespace pe::stacktop {
 
 enum class By { kComm, kThread, kModule };
 
-/// A group for every node.
+/// The group of every node.
 struct Groups {
   std::vector<std::uint32_t> of_node;  ///< index into names
   std::vector<std::string> names;
 };
 
-/// Of frames whose text does not tell their module.
+/// The group of frames whose text does not contain their module.
 inline constexpr std::string_view kNoModule = "[module not in the text]";
 
-/// The name of a thread without the numbers that `stackfold --pid` and `--tid` put behind it:
-/// "java" for "java-12" and "java-12/13".  A name that ends in a number of its own loses it as
-/// well, so the threads of a pool are one.
+/// Returns the name of a thread without the numbers that `stackfold --pid` and `--tid` append:
+/// "java" for "java-12" and "java-12/13".  Such a number is also removed if it is part of the
+/// thread's own name, so the threads of a pool are one group.
 std::string_view comm_of(std::string_view root_frame);
 
-/// The module that the text of a frame names: by "libc.so.6+0x1f", "[libc.so.6 <7f12>]", "name
-/// [module]", "module`name", "[unknown]", or by a mark what kind of module it is: "[kernel]",
-/// "[jit]", "[library]". nullopt for an inlined function, which is where its caller is.
+/// Returns the module that the text of a frame contains: "libc.so.6+0x1f", "[libc.so.6 <7f12>]",
+/// "name [module]", "module`name" or "[unknown]".  A mark gives only the kind of module:
+/// "[kernel]", "[jit]" or "[library]".  nullopt for an inlined function, which is in the module of
+/// its caller.
 std::optional<std::string_view> module_of(std::string_view frame);
 
 Groups group(const picture::CallTree& tree, By by);

@@ -14,10 +14,10 @@ using picture::Count;
 using picture::kRoot;
 using picture::NodeId;
 
-/// Deeper branches than this are drawn at one indentation.
+/// Branches with a larger indentation are not indented further.
 constexpr std::size_t kMaxIndentBytes = 120;
 
-/// A line, the nodes that it stands for, and how lines below it begin.
+/// A line, the nodes that it represents, and the text before the lines below it.
 struct Item {
   struct Part {
     NodeId node;
@@ -51,7 +51,7 @@ class Grower {
 
   [[nodiscard]] std::uint64_t deeper() const noexcept { return deeper_; }
 
-  /// The lines right below that of `item`, the largest first; none at the greatest depth.
+  /// Returns the lines directly below `item`, the largest first; none at the greatest depth.
   std::vector<Item> next(const Item& item) {
     std::vector<Item> found;
     group(item, found);
@@ -75,7 +75,7 @@ class Grower {
  private:
   void add(NodeId node, Count count, Item& item) {
     item.parts.push_back({.node = node, .count = count});
-    static_cast<void>(item.line.total.add(count));  // at most the tree's total, see there
+    static_cast<void>(item.line.total.add(count));  // saturated only if CallTree::saturated() is
     if (direction_ == Direction::kCallees)
       static_cast<void>(item.line.self.add(tree_.self(node)));
   }

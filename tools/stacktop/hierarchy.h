@@ -1,8 +1,8 @@
-// The hierarchy under a function, wherever it is called, or above it: an indented tree with
-// cut-offs.
+// Builds the hierarchy of a function's callees or callers, over all places where it is called, as
+// an indented tree with cut-offs.
 //
-// Equal functions called from the same place in it are one line.  What is below the cut-off is
-// not looked into, so the cost is that of what is shown.
+// Equal functions with the same parent line are one line.  Lines below the cut-off are not
+// expanded, so the cost depends only on the lines shown.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +18,7 @@ namespace pe::stacktop {
 enum class Direction { kCallees, kCallers };
 
 struct Cutoff {
-  double share = 0.005;        ///< of the whole profile; lines that count less are left out
+  double share = 0.005;        ///< of the whole profile; lines with less are left out
   std::uint32_t levels = 128;  ///< below the function itself, 1 or more
 };
 
@@ -26,18 +26,19 @@ struct HierarchyLine {
   std::uint32_t name;  ///< name_id()
   std::uint32_t depth;
   picture::Count self, total;  ///< self: 0 among callers
-  /// What a text draws before the name: "|  `- ".  Lines of a chain stand below each other, and
-  /// branches too deep to be shown so do as well: it has at most 200 bytes.
+  /// The text drawn before the name: "|  `- ".  The lines of a chain have the same indentation, and
+  /// so do very deep branches: it has at most 200 bytes.
   std::string branch;
 };
 
 struct Hierarchy {
   std::vector<HierarchyLine> lines;
-  std::uint64_t deeper = 0;  ///< lines at the greatest depth that have others below them
+  std::uint64_t deeper = 0;  ///< lines at the greatest depth that would have lines below
 };
 
-/// The first line is for all of `tops` together, with the name of the first.  Empty if
-/// there are none.  Lines below one other: the largest first.  `tops` is what outermost() finds.
+/// The first line is for all `tops` together and has the name of the first of them.  Returns no
+/// lines if `tops` is empty.  Lines below the same line are sorted, the largest first.  `tops` must
+/// be the result of outermost().
 Hierarchy hierarchy(const picture::CallTree& tree, const std::vector<picture::NodeId>& tops,
                     Direction direction, const Cutoff& cutoff);
 

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t kLargestFileBytes = 1UL << 20;
 
-/// The whole of a regular file; nullopt if there is none.  Throws Error if it cannot be had.
+/// Returns the text of a regular file; nullopt if it does not exist.  Throws Error if it cannot be
+/// read.
 std::optional<std::string> read_if_there(const std::string& path) {
   const auto opened = open_regular(path);
   if (const auto* failure = std::get_if<FileFailure>(&opened)) {
@@ -50,8 +51,8 @@ std::string users_file() {
   return {};
 }
 
-/// Beside this program, so that an installation can be moved, and used before it is installed; or
-/// where it was configured to be.
+/// Returns the file relative to this program, so that an installation can be moved, or used before
+/// it is installed.  Otherwise returns the configured path.
 std::string installed_file() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

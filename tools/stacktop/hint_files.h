@@ -1,4 +1,4 @@
-// Where hints are: the user's files and the installed one.
+// Finds and reads the files of hints: the user's files and the installed one.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,9 +9,10 @@
 
 namespace pe::stacktop {
 
-/// Those of `files`, which must be readable; then, where they exist, those of the user
-/// ($XDG_CONFIG_HOME/stackpipe/hints, ~/.config/stackpipe/hints); then the installed ones.
-/// The first rule that matches is taken, so users' own come first.  Throws Error.
+/// Reads `files`, which must exist.  Also reads, if they exist, the user's file
+/// ($XDG_CONFIG_HOME/stackpipe/hints or ~/.config/stackpipe/hints) and the installed file.
+/// Hints::find() returns the first rule that matches, so the users' own rules come first.
+/// Throws Error.
 Hints load_hints(std::span<const std::string> files);
 
 }  // namespace pe::stacktop

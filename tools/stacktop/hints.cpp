@@ -12,7 +12,7 @@
 
 namespace pe::stacktop {
 
-/// One file, line by line.
+/// Parses one file, line by line.
 class Hints::FileParser {
  public:
   FileParser(Hints& hints, std::string_view name) : hints_(hints), name_(name) {}
@@ -91,8 +91,8 @@ class Hints::FileParser {
   Hints& hints_;
   std::string_view name_;
   std::uint64_t number_ = 0;
-  Hint rule_;                          ///< at hand
-  std::string_view first_expression_;  ///< of it, also if it is none; empty before the first
+  Hint rule_;                          ///< the current rule
+  std::string_view first_expression_;  ///< of rule_, even if invalid; empty if it has none
   std::uint64_t first_number_ = 0;
 };
 

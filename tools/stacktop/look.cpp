@@ -16,7 +16,7 @@ std::size_t columns_of_terminal(int fd) {
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;
 }
 
-/// By the variables that set LC_CTYPE, the first that is not empty.
+/// Checks the first non-empty variable of those that set LC_CTYPE.
 bool has_utf8_locale() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -29,7 +29,7 @@ bool has_utf8_locale() {
   return false;
 }
 
-/// https://no-color.org: present and not empty.
+/// True if NO_COLOR is present and not empty (https://no-color.org).
 bool is_color_unwanted() {
   const char* value = std::getenv("NO_COLOR");
   return value != nullptr && value[0] != '\0';

@@ -1,4 +1,4 @@
-// What the place that a table is written to can show.
+// Decides how a table looks, by what its output can show.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,8 +17,8 @@ struct Look {
   std::optional<std::size_t> columns;  ///< longer names are shortened
 };
 
-/// Of a terminal its width, and colour unless the environment has NO_COLOR; elsewhere plain text.
-/// What the options ask for comes before both.
+/// A terminal gets its width, and colour unless NO_COLOR is set.  Other outputs get plain text.
+/// The options override both.
 Look look_of(const Output& out, const Options& options);
 
 }  // namespace pe::stacktop

@@ -1,4 +1,4 @@
-// stacktop: folded stacks in, table of hot spots out.
+// stacktop: prints the hot spots of folded stacks as a table.
 // SPDX-License-Identifier: MIT
 #include "base/cli/run.h"
 #include "stacktop/stacktop.h"

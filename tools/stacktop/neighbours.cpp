@@ -25,7 +25,7 @@ Neighbours callers(const CallTree& tree, const Members& members) {
   for (const NodeId node : outermost(tree, members)) {
     const NodeId caller = tree.parent(node);
     Count& sum = caller == kRoot ? sums.none : sums.by_name[tree.name_id(caller)];
-    static_cast<void>(sum.add(tree.total(node)));  // at most the tree's total, see there
+    static_cast<void>(sum.add(tree.total(node)));  // saturated only if CallTree::saturated() is
   }
   return sums;
 }
@@ -34,7 +34,7 @@ Neighbours callees(const CallTree& tree, const Members& members) {
   Neighbours sums{.by_name = std::vector<Count>(tree.name_count()), .none = {}};
   struct Open {
     NodeId end;
-    Count* sum;  // where stacks that end before `end` count
+    Count* sum;  // stacks that end before `end` add to it
   };
   std::vector<Open> open;
   const auto nodes = static_cast<NodeId>(tree.size());

@@ -1,7 +1,8 @@
-// Who calls some functions, and whom they call: what perf calls callers and callees.
+// Finds callers and callees of some functions, in the sense of perf.
 //
-// A stack counts once.  Its caller is that of the outermost call, its callee that of the innermost:
-// so callers add up to the functions' total, callees and their own counts as well.
+// A stack counts once.  Its caller is that of the outermost call, and its callee is that of the
+// innermost call.  Callers therefore add up to the functions' total, and so do callees together
+// with the functions' own counts.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,18 +12,18 @@
 
 namespace pe::stacktop {
 
-/// By name_id(): is it one of the functions?
+/// Indexed by name_id(): true if the name is one of the functions.
 using Members = std::vector<bool>;
 
 struct Neighbours {
   std::vector<picture::Count> by_name;  ///< by name_id()
-  picture::Count none;  ///< of stacks in which the functions are called by none, or call none
+  picture::Count none;  ///< of stacks in which the functions have no caller, or no callee
 };
 
 Neighbours callers(const picture::CallTree& tree, const Members& members);
 Neighbours callees(const picture::CallTree& tree, const Members& members);
 
-/// The nodes of members that are not below another.
+/// Returns the nodes of members that are not below another such node.
 std::vector<picture::NodeId> outermost(const picture::CallTree& tree, const Members& members);
 
 }  // namespace pe::stacktop

@@ -18,14 +18,14 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// A line of a hierarchy is as long as it is deep: of more, one function could fill a disk.
+/// Limits the depth of hierarchies: without a limit, that of one function could fill a disk.
 constexpr std::uint32_t kMostLevels = 10'000;
 
 [[noreturn]] void refuse(const char* option, std::string_view expected, const std::string& text) {
   throw UsageError(fmt::format("--{}: {}: '{}'", option, expected, text));
 }
 
-/// Not more than one of them makes sense.
+/// Throws UsageError if more than one of `options` is given.
 void check_alternatives(const CommandLine& line, std::initializer_list<const char*> options) {
   const char* given = nullptr;
   for (const char* option : options) {

@@ -1,4 +1,4 @@
-// What the command line means, checked.
+// The command line of stacktop, parsed and validated.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,15 +17,15 @@ enum class Format { kText, kJson, kTsv };
 enum class When { kAuto, kAlways, kNever };
 
 struct Options {
-  std::optional<std::size_t> top = 20;        ///< lines, or hierarchies; nullopt: all
-  bool sort_by_total = false;                 ///< otherwise by self
-  std::optional<By> by;                       ///< otherwise functions
-  std::optional<std::string> function;        ///< whose neighbours are shown
-  Direction direction = Direction::kCallees;  ///< of them, and of hierarchies
+  std::optional<std::size_t> top = 20;        ///< number of lines or hierarchies; nullopt: all
+  bool sort_by_total = false;                 ///< false: by self
+  std::optional<By> by;                       ///< nullopt: by function
+  std::optional<std::string> function;        ///< show the neighbours of this one
+  Direction direction = Direction::kCallees;  ///< of neighbours and hierarchies
   bool is_hierarchy = false;
-  double least_share = 0;  ///< of the whole; lines below are left out
+  double least_share = 0;  ///< of the whole profile; lines with less are left out
   std::uint32_t max_levels = 128;
-  std::optional<std::size_t> columns;  ///< of a line of text; nullopt: as the terminal has
+  std::optional<std::size_t> columns;  ///< of a line of text; nullopt: those of the terminal
   Format format = Format::kText;
   When color = When::kAuto;
   bool has_hints = false;

@@ -19,10 +19,10 @@ namespace {
 using picture::Count;
 using picture::kRoot;
 
-/// Whoever made such a function free would gain less than this.
+/// Functions with a smaller total get no hint: optimising one gains less than this.
 constexpr double kLeastPercentForHint = 1;
 
-/// A line to be, whose name is looked up when it is shown.
+/// A possible line; its name is looked up only if it is shown.
 struct Candidate {
   std::uint32_t key;
   Sums sums;
@@ -36,7 +36,7 @@ std::vector<Candidate> candidates_of(const std::vector<Sums>& sums) {
   return candidates;
 }
 
-/// Sorts, leaves out what the options leave out, and counts it.
+/// Sorts candidates, removes those that the options leave out, and counts the removed ones.
 template <typename NameOf>
 void choose(std::vector<Candidate>& candidates, const Options& options, NameOf&& name_of,
             Report& report) {
@@ -45,7 +45,7 @@ void choose(std::vector<Candidate>& candidates, const Options& options, NameOf&&
       return a.sums.self > b.sums.self;
     if (a.sums.total != b.sums.total)
       return a.sums.total > b.sums.total;
-    // Of a chain of calls, the outermost first.
+    // In a chain of calls, the outermost function comes first.
     return a.sums.first != b.sums.first ? a.sums.first < b.sums.first
                                         : name_of(a.key) < name_of(b.key);
   };
@@ -96,7 +96,7 @@ void add_groups(const CallTree& tree, const Options& options, Report& report) {
   const bool is_module = *options.by == By::kModule;
   report.view = is_module ? "modules" : *options.by == By::kComm ? "comms" : "threads";
   report.heading = report.view.substr(0, report.view.size() - 1);
-  report.has_self = is_module;  // a stack is of one thread, wherever it ends
+  report.has_self = is_module;  // all frames of a stack are in one thread
   report.is_sorted_by_total = report.is_sorted_by_total || !is_module;
   const auto sums =
       add_up(tree, groups.names.size(), [&](NodeId node) { return groups.of_node[node]; });
@@ -105,8 +105,8 @@ void add_groups(const CallTree& tree, const Options& options, Report& report) {
       [&](std::uint32_t key) { return std::string_view(groups.names[key]); }, report);
 }
 
-/// The functions with that name, marks apart; if there is none, those that match it or, if it is no
-/// expression, contain it.
+/// Finds the functions with the requested name, with or without its mark.  If there is none, finds
+/// those that match it as an expression, or contain it if it is not an expression.
 Members find_functions(const CallTree& tree, const Options& options) {
   const std::string& wanted = *options.function;
   const char* option = options.direction == Direction::kCallers ? "callers" : "callees";
@@ -126,7 +126,7 @@ Members find_functions(const CallTree& tree, const Options& options) {
         return text == wanted || picture::without_mark(text) == wanted;
       }))
     return members;
-  // Names of C++ such as operator[] are no expressions: these are looked for as they stand.
+  // C++ names such as operator[] are not valid expressions and are searched literally.
   std::string why;
   const auto expression = folded::Expression::parse(wanted, why);
   std::vector<bool> matches(tree.name_count());
@@ -139,7 +139,7 @@ Members find_functions(const CallTree& tree, const Options& options) {
   return members;
 }
 
-/// The functions at hand and what they count.
+/// Fills in the requested functions and their sums.
 void describe(const CallTree& tree, const Members& members, Report& report) {
   for (std::uint32_t name = 0; name < members.size(); ++name)
     if (members[name])
@@ -158,7 +158,7 @@ void add_neighbours(const CallTree& tree, const Options& options, const Members&
   report.has_self = false;
   report.is_sorted_by_total = true;
   Neighbours found = is_callers ? callers(tree, members) : callees(tree, members);
-  // What has no neighbour is a line, too, by a number beyond those of names.
+  // Stacks without a neighbour also get a line.  Its key is larger than any name_id().
   found.by_name.push_back(found.none);
   std::vector<Candidate> candidates;
   for (std::uint32_t name = 0; name < found.by_name.size(); ++name)
@@ -174,7 +174,7 @@ void add_neighbours(const CallTree& tree, const Options& options, const Members&
       report);
 }
 
-/// The lines that were added, but for their branches.
+/// Adds a hierarchy to the report and returns its lines, without their branches.
 std::vector<HierarchyLine> add_hierarchy(const CallTree& tree, const Options& options,
                                          const std::vector<NodeId>& tops, Report& report) {
   const Cutoff cutoff{.share = options.least_share, .levels = options.max_levels};
@@ -189,7 +189,8 @@ std::vector<HierarchyLine> add_hierarchy(const CallTree& tree, const Options& op
   return std::move(found);
 }
 
-/// Is nearly all of a function on one line already?  Its hierarchy would repeat what is below that.
+/// True if one line already covers nearly all of a function.  Its own hierarchy would repeat the
+/// lines below that line.
 bool is_told(Count on_one_line, Count total) {
   constexpr double kNearlyAll = 0.9;
   return on_one_line.as_double() >= kNearlyAll * total.as_double();
@@ -201,7 +202,7 @@ void add_hot_hierarchies(const CallTree& tree, const Options& options, Report& r
   of_any_number.top.reset();
   const auto text_of = [&tree](std::uint32_t name) { return tree.name_text(name); };
   choose(hot, of_any_number, text_of, report);
-  // All of them in one pass.
+  // Finds the outermost nodes of all functions in one pass.
   std::vector<std::uint32_t> place(tree.name_count(), static_cast<std::uint32_t>(hot.size()));
   for (std::uint32_t i = 0; i < hot.size(); ++i)
     place[hot[i].key] = i;
@@ -211,7 +212,7 @@ void add_hot_hierarchies(const CallTree& tree, const Options& options, Report& r
     if (at < hot.size())
       tops[at].push_back(node);
   });
-  std::vector<Count> told(tree.name_count());  // by name: the largest line
+  std::vector<Count> told(tree.name_count());  // by name: total of the largest line
   std::size_t left = options.top.value_or(hot.size());
   for (std::size_t i = 0; i < hot.size(); ++i) {
     if (left == 0 || is_told(told[hot[i].key], hot[i].sums.total)) {

@@ -1,4 +1,4 @@
-// What is to be told about a profile, before it is text, JSON or TSV.
+// The contents of a report about a profile, before it is formatted as text, JSON or TSV.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,10 +16,10 @@
 namespace pe::stacktop {
 
 struct Line {
-  std::string name;  ///< as it came, marks included
+  std::string name;  ///< as read, marks included
   Sums sums;
   std::uint32_t depth = 0;  ///< in a hierarchy
-  std::string branch = {};  ///< in a hierarchy: see HierarchyLine
+  std::string branch = {};  ///< in a hierarchy; see HierarchyLine
   std::optional<std::size_t> hint = {};
 };
 
@@ -27,25 +27,26 @@ struct Report {
   std::string_view view;     ///< "functions", "comms", "callers", "callee hierarchy" ...
   std::string_view heading;  ///< of the column of names
   picture::Count all;        ///< the whole profile
-  bool has_self = true;      ///< do the lines' own counts mean something?
+  bool has_self = true;      ///< the lines have meaningful own counts
   bool is_sorted_by_total = false;
-  bool is_hierarchy = false;                ///< a line of depth 0 begins one
-  std::vector<std::string> functions = {};  ///< whose callers or callees these are
-  Sums of_functions = {};                   ///< their own
+  bool is_hierarchy = false;                ///< a line of depth 0 starts each hierarchy
+  std::vector<std::string> functions = {};  ///< the lines are their callers or callees
+  Sums of_functions = {};                   ///< counts of `functions` themselves
   std::vector<Line> lines = {};
-  std::uint64_t left_out = 0;          ///< how many lines were
-  picture::Count left_out_count = {};  ///< their own counts, or totals where they have none
-  std::uint64_t deeper = 0;      ///< lines of hierarchies that have others below the greatest depth
-  const Hints* hints = nullptr;  ///< what lines' `hint` are in; null: none were asked for
+  std::uint64_t left_out = 0;          ///< number of lines left out
+  picture::Count left_out_count = {};  ///< of those lines: own counts, or totals without has_self
+  std::uint64_t deeper = 0;            ///< sum of Hierarchy::deeper
+  const Hints* hints = nullptr;        ///< Line::hint is an index into it; null: no hints requested
 };
 
 /// Throws Error if the function of --callers or --callees is not in the profile.
 Report make_report(const picture::CallTree& tree, const Options& options);
 
-/// Looks the names of lines that count 1 % and more up in `hints`, which must outlive the report.
+/// Searches `hints` for the names of lines with a total of at least 1 %.  `hints` must outlive the
+/// report.
 void attach_hints(Report& report, const Hints& hints);
 
-/// In per cent; 0 of nothing.
+/// Returns `part` in per cent of `all`; 0 if `all` is 0.
 double percent_of(picture::Count part, picture::Count all);
 
 }  // namespace pe::stacktop

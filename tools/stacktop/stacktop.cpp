@@ -45,7 +45,7 @@ Profile read_profile(const std::vector<std::string>& files, int stdin_fd) {
   return {.tree = std::move(builder).finish(), .malformed = reader.malformed()};
 }
 
-/// Everything that was stepped over or does not add up.
+/// Reports all input that was skipped, and totals that look wrong.
 void report_input(const Profile& profile, Io& io) {
   if (profile.malformed.count > 0)
     warn(io, profile.malformed.describe());
@@ -62,7 +62,8 @@ void report_input(const Profile& profile, Io& io) {
   warn(io, "no stack with a count in the input");
 }
 
-/// Throws Error if there is nothing but a sample stream: its bytes, shown as lines, help nobody.
+/// Throws Error if the input is only a sample stream.  A report of its malformed lines would not
+/// help the user.
 void refuse_stream(const Profile& profile) {
   const std::size_t place = profile.malformed.first.find(": 'PERFILE2");
   if (place != std::string::npos && profile.tree.total(picture::kRoot).is_zero())
@@ -81,7 +82,8 @@ Hints read_hints(const Options& options, Io& io) {
   return hints;
 }
 
-/// Most stacks without a module mean that the text was not made to tell it.
+/// Warns if a line is for frames without a module: the text was probably made without
+/// `stackfold --modules`.
 void report_modules(const Report& report, Io& io) {
   const auto unknown =
       std::find_if(report.lines.begin(), report.lines.end(),

@@ -1,4 +1,4 @@
-// stacktop: tables of the hot spots in folded stacks.
+// stacktop: prints tables of the hot spots in folded stacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@ namespace pe {
 
 extern const Tool kStacktop;
 
-/// The whole tool, for tests: arguments without argv[0], exit status back.
+/// Runs the whole tool, for tests.  `args`: without argv[0].  Returns the exit status.
 int stacktop_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -26,8 +26,8 @@ std::string percent_text(Count part, Count all) {
   return fmt::format("{:.2f}%", percent_of(part, all));
 }
 
-/// `share` of the columns, to an eighth of one where blocks can be shown; with blanks up to the
-/// end.
+/// Draws `share` of the columns, to an eighth of a column if `is_utf8`, and fills the rest with
+/// blanks.
 std::string bar(double share, bool is_utf8) {
   constexpr std::string_view kEighths[] = {"",       "\u258F", "\u258E", "\u258D",
                                            "\u258C", "\u258B", "\u258A", "\u2589"};
@@ -78,7 +78,7 @@ class TextWriter {
     }
   }
 
-  /// Whose callers or callees follow.
+  /// Writes the functions whose callers or callees follow.
   void write_functions() {
     if (report_.functions.empty())
       return;
@@ -140,9 +140,9 @@ class TextWriter {
     put(text);
   }
 
-  /// `name`, so that it ends with the line if `before` columns stand before it.
+  /// Shortens `name` to fit the line after `before` columns.
   [[nodiscard]] std::string fitting(const std::string& name, std::size_t before) const {
-    constexpr std::size_t kLeast = 12;  // less says nothing; rather a second line
+    constexpr std::size_t kLeast = 12;  // a shorter name is useless; a second line is better
     if (!look_.columns)
       return name;
     return shortened(name, std::max(kLeast, *look_.columns - std::min(*look_.columns, before)));
@@ -168,7 +168,7 @@ class TextWriter {
   }
 
   void write_hints() {
-    std::vector<std::size_t> order;  // as their first functions come
+    std::vector<std::size_t> order;  // by their first functions
     for (const Line& line : report_.lines)
       if (line.hint && std::find(order.begin(), order.end(), *line.hint) == order.end())
         order.push_back(*line.hint);
@@ -219,7 +219,7 @@ class TextWriter {
   const Report& report_;
   const Look& look_;
   Output& out_;
-  std::size_t self_columns_ = 4, total_columns_ = 5;  // at least those of their headings
+  std::size_t self_columns_ = 4, total_columns_ = 5;  // at least as wide as their headings
 };
 
 }  // namespace

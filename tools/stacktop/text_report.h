@@ -1,4 +1,4 @@
-// A report as a table for people.
+// Prints a report as a table for people.
 // SPDX-License-Identifier: MIT
 #pragma once
 

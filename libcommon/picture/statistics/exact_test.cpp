@@ -9,26 +9,27 @@
 namespace pe::picture {
 namespace {
 
-/// ln of n over k, both perhaps with fractions.
+/// Returns the logarithm of the binomial coefficient; `n` and `k` may have fractions.
 double log_choose(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
 
 double normal_tail(double z) { return std::erfc(z / std::sqrt(2.0)) / 2; }
 
-/// A distribution of hits that fall on one side, seen from above its mean.
+/// The distribution of the hits on one side.  The observed hits are not below its mean.
 struct Tail {
-  double hits;      ///< on this side
-  double all;       ///< on both
+  double hits;      ///< observed on this side
+  double all;       ///< the most that this side can have
   double mean;      ///< of hits
   double variance;  ///< of hits
 };
 
-/// Where a sum would take long, the distribution is so close to a normal one that the tail is
-/// right within a few per cent.
+/// Above this variance a sum would take long.  A normal distribution is close enough to give the
+/// tail within a few per cent.
 constexpr double kLargeVariance = 1e4;
 
-/// From the probability of `tail.hits` on; `ratio(x)` is that of x + 1 to that of x.
+/// Sums the probabilities of `tail.hits` and more.  `log_first`: the logarithm of the first.
+/// `ratio(x)`: the probability of x + 1 divided by that of x.
 template <typename Ratio>
 double sum_tail(const Tail& tail, double log_first, Ratio ratio) {
   if (tail.variance > kLargeVariance)
@@ -36,7 +37,7 @@ double sum_tail(const Tail& tail, double log_first, Ratio ratio) {
   double sum = 1;
   double term = 1;
   const double steps = std::max(0.0, std::min(std::ceil(tail.all - tail.hits), 1e9));
-  const auto last = static_cast<std::uint64_t>(steps);  // far beyond what the variance allows for
+  const auto last = static_cast<std::uint64_t>(steps);  // `term` becomes negligible much earlier
   for (std::uint64_t i = 0; i < last; ++i) {
     term *= std::max(0.0, ratio(tail.hits + static_cast<double>(i)));
     sum += term;
@@ -48,7 +49,7 @@ double sum_tail(const Tail& tail, double log_first, Ratio ratio) {
 
 double doubled(double tail) { return std::min(1.0, 2 * tail); }
 
-/// Of one rate times its `of`: [0] below, [1] above.
+/// Confidence limits of one rate.
 struct Limits {
   double low, high;
 };
@@ -112,7 +113,7 @@ double rate_p_value(Seen before, Seen after) {
 }
 
 double smallest_p_value(double hits, double before_of, double after_of) {
-  // Drawing without putting back makes it a little smaller still.
+  // Sampling without replacement makes the p-value a little smaller still.
   const double all = before_of + after_of;
   if (!(all > 0))
     return 1;

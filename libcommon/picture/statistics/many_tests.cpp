@@ -11,7 +11,7 @@ double asked_below(std::vector<double> smallest, double level) {
     const double limit = level / static_cast<double>(questions);
     return static_cast<std::size_t>(std::ranges::upper_bound(smallest, limit) - smallest.begin());
   };
-  // The fewest questions that are no fewer than can be answered when so many are asked.
+  // Finds the smallest K such that at most K questions can have a p-value of `level` / K or less.
   std::size_t low = 1;
   std::size_t high = std::max<std::size_t>(1, smallest.size());
   while (low < high) {

@@ -11,17 +11,19 @@
 namespace pe::picture {
 namespace {
 
-/// Of all, for a frame to be asked about where counts are no samples: below that, one burst in one
-/// run is all that there is to see.
+/// If counts are not samples, a frame is tested only if it has this share of all counts.  A smaller
+/// share may come from one burst in one run.
 constexpr double kLeastShare = 0.001;
-/// Samples that a frame must have, on the average of runs, for its spread to tell about others.
+/// A frame contributes to the common spread only if it has this many samples in the mean run.
 constexpr double kTellingSamples = 5;
 
-/// Fewer samples of more worth: Rao and Scott, Biometrics 48 (1992) 577-585.
+/// Reduces the samples to the number of independent ones that would vary as much: Rao and Scott,
+/// Biometrics 48 (1992) 577-585.
 Seen worth(Seen seen, double spread) { return {seen.hits / spread, seen.of / spread}; }
 
-/// Holm's procedure finds a little more than intervals that hold together; such an interval ends
-/// at 0 (Strassburger and Bretz, Statistics in Medicine 27, 2008, 4914-4927).
+/// Makes an interval agree with the test.  Holm's procedure finds slightly more changes than
+/// simultaneous intervals do; the interval of such a change ends at 0 (Strassburger and Bretz,
+/// Statistics in Medicine 27, 2008, 4914-4927).
 Interval agreeing(Interval interval, bool is_beyond, double change) {
   if (!is_beyond)
     return {std::min(interval.low, 0.0), std::max(interval.high, 0.0)};
@@ -71,7 +73,7 @@ void NoiseJudge::add(std::span<const double> counts) {
 
 void NoiseJudge::add_same_as(std::size_t index) { numbers_.push_back(numbers_[index]); }
 
-/// What drawing alone makes a rate vary by, for one look.
+/// Returns the variance of a rate by sampling alone, for a Seen::of of 1.
 double NoiseJudge::variance_unit(const Frame& frame) const {
   const double rate = (frame.before.hits + frame.after.hits) / (before_.of + after_.of);
   return is_absolute() ? rate : rate * (1 - rate);
@@ -86,7 +88,7 @@ double NoiseJudge::smallest_p_value_of(const Frame& frame) const {
   return hits < kLeastShare * (before_.of + after_.of) ? 1 : 0;
 }
 
-/// Which frames are asked about.
+/// Returns the indices of the frames that are tested.
 std::vector<std::size_t> NoiseJudge::questions() const {
   std::vector<double> smallest;
   smallest.reserve(frames_.size());
@@ -100,15 +102,16 @@ std::vector<std::size_t> NoiseJudge::questions() const {
   return asked;
 }
 
-/// What a run's rate varies by, in the mean over frames of that rate, drawing included: programs
-/// wobble by a part of what they do, so that hot frames exceed drawing by more than rare ones.
+/// Returns the mean variance of a run's rate over frames of that rate, sampling noise included.
+/// Programs vary in proportion to their work, so hot frames exceed sampling noise by more than
+/// rare ones.
 double NoiseJudge::usual_variance(const Frame& frame) const {
   const double rate = (frame.before.hits + frame.after.hits) / (before_.of + after_.of);
   const double look = (before_.of + after_.of) / (degrees_ + 2);
   return variance_unit(frame) + wobble_ * rate * rate * look;
 }
 
-/// Chooses wobble_ so that the `telling` frames vary by usual_variance() in the mean.
+/// Chooses wobble_ so that the mean variance of the `telling` frames is usual_variance().
 void NoiseJudge::fit_wobble(const std::vector<std::size_t>& telling) {
   const auto mean_excess = [&](double wobble) {
     wobble_ = wobble;
@@ -118,7 +121,7 @@ void NoiseJudge::fit_wobble(const std::vector<std::size_t>& telling) {
     return sum - static_cast<double>(telling.size());
   };
   double low = 0;
-  double high = 16;  // runs that have nothing in common
+  double high = 16;  // enough for runs that have nothing in common
   constexpr int kHalvings = 50;
   for (int i = 0; i < kHalvings && high > 0; ++i) {
     const double middle = (low + high) / 2;
@@ -127,7 +130,7 @@ void NoiseJudge::fit_wobble(const std::vector<std::size_t>& telling) {
   wobble_ = high;
 }
 
-/// How many times what drawing alone would make them their runs differ by.
+/// Returns for each question the variance between runs, divided by that of sampling alone.
 std::vector<double> NoiseJudge::spreads_of(const std::vector<std::size_t>& questions) {
   std::vector<double> spreads(questions.size(), 1);
   if (!has_runs())
@@ -140,13 +143,14 @@ std::vector<double> NoiseJudge::spreads_of(const std::vector<std::size_t>& quest
     const double usual = usual_variance(frame);
     if (unit > 0)
       spreads[i] = common_.with(frame.squares / degrees_ / usual, degrees_) * usual / unit;
-    if (has_samples())  // runs do not differ by less than drawing makes them
+    if (has_samples())  // runs do not differ by less than sampling noise
       spreads[i] = std::max(spreads[i], 1.0);
   }
   return spreads;
 }
 
-/// What frames have in common; where counts are no samples, each stands for itself.
+/// Sets wobble_ and common_.  Used only if counts are samples; otherwise each frame has only its
+/// own spread.
 void NoiseJudge::learn_common(const std::vector<std::size_t>& questions) {
   std::vector<std::size_t> telling;
   for (const std::size_t i : questions) {
@@ -163,7 +167,7 @@ void NoiseJudge::learn_common(const std::vector<std::size_t>& questions) {
   common_ = common_spread(own, degrees_);
 }
 
-/// Of a frame that is not asked about.
+/// Returns the spread of a frame that is not tested.
 double NoiseJudge::usual_spread(const Frame& frame) const {
   const double unit = variance_unit(frame);
   const double spread = unit > 0 ? common_.spread * usual_variance(frame) / unit : 1;
@@ -175,7 +179,8 @@ double NoiseJudge::error_of(const Frame& frame, double spread) const {
   return std::sqrt(spread * variance_unit(frame) * (1 / before_.of + 1 / after_.of));
 }
 
-/// Both tests are symmetric, and two-sided by doubling.
+/// With least_growth the test is one-sided: it halves the p-value, because both tests are symmetric
+/// and two-sided by doubling.
 double NoiseJudge::p_value_of(const Frame& frame, double spread) const {
   const double p_value = two_sided_p_value_of(frame, spread);
   if (!experiment_.least_growth)
@@ -198,7 +203,7 @@ double NoiseJudge::two_sided_p_value_of(const Frame& frame, double spread) const
   return std::max(p_value, t_p_value(t, common_.degrees + degrees_));
 }
 
-/// How many standard errors intervals of this level reach on either side.
+/// Returns how many standard errors an interval of this level extends to either side.
 double NoiseJudge::reach_of(double level) const {
   return t_of_p_value(
       level, has_runs() ? common_.degrees + degrees_ : std::numeric_limits<double>::infinity());

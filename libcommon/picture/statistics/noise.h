@@ -1,12 +1,12 @@
-// Which of many frames changed by more than noise from one profile to another.
+// Finds frames that changed by more than noise from one profile to another.
 //
-// One profile a side: the noise is that of drawing samples, and two runs of the same program
-// differ by at least that.  Several profiles a side: what runs differ by is measured, and is added.
-// The probability that even one of all frames is said to have changed though none did is below 5 %
+// With one profile a side, noise is sampling noise, the least by which two runs of a program
+// differ.  With several profiles a side, the variation between runs is measured and added.
+// If no frame changed, the probability that any is reported as changed is below 5 %
 // (many_tests.h).
 //
-// Samples are taken as independent.  Those of threads that wait for each other are not; several
-// runs a side show by how much.
+// The tests assume independent samples.  Samples of threads that wait for each other are not;
+// several runs a side show how much that matters.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,34 +21,35 @@
 
 namespace pe::picture {
 
-/// What is promised is 5 %.  The tests between runs are approximations, and came to 5.1 % of 1,000
-/// comparisons of nothing with nothing when they aimed at 5 %.
+/// The promised level is 5 %.  The tests between runs are approximations: with a level of 5 %, they
+/// found a change in 5.1 % of 1,000 comparisons that had none.
 inline constexpr double kLevel = 0.04;
 
-/// What was measured.
+/// The measurements.
 struct Experiment {
   std::vector<double> before, after;  ///< the total of each run, in counts
-  double counts_per_sample = 1;       ///< 0: counts are not samples, so one run tells no noise
-  /// The units of work that each run did, those before and then those after: rates are counts a
-  /// unit.  Empty: rates are shares of the run.
+  double counts_per_sample = 1;       ///< 0: counts are not samples, so one run has no known noise
+  /// Units of work that each run did, first the runs before, next those after.  Rates are counts
+  /// per unit.  Empty: rates are shares of the run.
   std::vector<double> work{};
-  /// Asked is only which rates grew by more than this.  A rate that cannot have grown so much, as
-  /// rare as it is in both profiles together, is no question, and tests have one side: both find
-  /// growth in fewer samples.
+  /// If set, only growth is tested, and only of rates that may have grown by more than this.  A
+  /// rate that is too small in both profiles together is not tested.  One-sided and fewer tests
+  /// find growth in fewer samples.
   std::optional<double> least_growth{};
 };
 
 enum class Noise : std::uint8_t {
   kUnknown,
-  kTooRare,  ///< seen too seldom to tell, whatever happened to it
+  kTooRare,  ///< too rare to be beyond noise, whatever happened to it
   kWithin,
   kBeyond,
 };
 
 struct Change {
   Noise noise = Noise::kUnknown;
-  /// Of what the rate grew by: shares, or counts a unit.  The intervals of all frames hold together
-  /// with probability 1 - kLevel.  0 lies between the ends just if the change is not beyond noise.
+  /// The confidence interval of the rate's growth, in shares or counts per unit.  The intervals of
+  /// all frames hold together with probability 1 - kLevel.  0 lies between the ends exactly if the
+  /// change is not beyond noise.
   Interval interval;
 };
 
@@ -56,19 +57,19 @@ class NoiseJudge {
  public:
   explicit NoiseJudge(Experiment experiment);
 
-  /// A frame: its counts in each run before, then in each run after.
+  /// Adds a frame: its counts in each run before, followed by those in each run after.
   void add(std::span<const double> counts);
-  /// A frame whose counts are those of the frame added as number `index`, because it is in the same
-  /// samples: no question of its own.
+  /// Adds a frame with the counts of the frame added as number `index`, because it is in the same
+  /// samples.  It needs no test of its own.
   void add_same_as(std::size_t index);
 
-  /// Of every frame, in the order in which they came.
+  /// Returns the change of every frame, in the order in which they were added.
   [[nodiscard]] std::vector<Change> judge();
 
  private:
   struct Frame {
     Seen before, after;  ///< all runs together
-    double squares;      ///< weighted, of the distances of runs from their side's rate
+    double squares;      ///< weighted sum of the squared distances of runs from their side's rate
   };
 
   [[nodiscard]] bool has_runs() const { return degrees_ > 0; }
@@ -89,12 +90,12 @@ class NoiseJudge {
   [[nodiscard]] Interval interval_of(const Frame& frame, double spread, double reach) const;
 
   Experiment experiment_;
-  Seen before_, after_;        ///< `of` alone: samples (or counts) or units of work to look in
-  std::vector<double> looks_;  ///< the same of each run
-  double degrees_ = 0;         ///< of freedom, between runs
-  double wobble_ = 0;          ///< variance of a run's rate beyond drawing, in squares of the rate
-  CommonSpread common_;        ///< of frames' spreads, in what rate and wobble make usual
-  std::vector<Frame> frames_;  ///< each question once
+  Seen before_, after_;        ///< only `of` is set: samples, counts or units of work of the side
+  std::vector<double> looks_;  ///< `of` of each run; 0 for an empty one
+  double degrees_ = 0;         ///< degrees of freedom between runs
+  double wobble_ = 0;          ///< variance of runs beyond sampling noise, in squares of the rate
+  CommonSpread common_;        ///< of frames' variances, relative to usual_variance()
+  std::vector<Frame> frames_;  ///< without those of add_same_as()
   std::vector<std::size_t> numbers_;
 };
 

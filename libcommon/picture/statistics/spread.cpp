@@ -15,9 +15,9 @@ namespace {
 
 namespace bm = boost::math;
 
-constexpr double kNormal = 1e6;  // degrees from which Student's distribution is the normal one
+constexpr double kNormal = 1e6;  // above these degrees Student's distribution is taken as normal
 
-/// The x > 0 whose trigamma() is `y`; by bisection of its logarithm, for it falls throughout.
+/// Returns the x > 0 whose trigamma() is `y`.  Bisects ln(x), because trigamma() is decreasing.
 double inverse_trigamma(double y) {
   double low = -10;
   double high = 20;
@@ -52,7 +52,7 @@ CommonSpread common_spread(std::span<const double> own, double degrees) {
   for (const double value : logs)
     variance += (value - mean) * (value - mean) / (count - 1);
   const double excess = variance - bm::trigamma(degrees / 2);
-  const double most = count * degrees;  // as well as the common one can be known at all
+  const double most = count * degrees;  // no common spread can be known by more
   if (excess <= 0)
     return {.spread = std::exp(mean), .degrees = most};
   const double half = inverse_trigamma(excess);

@@ -1,4 +1,4 @@
-// Bytes as text that may stand anywhere in XML: base64, RFC 4648, section 4.
+// Encodes bytes as base64 (RFC 4648, section 4), which is valid anywhere in XML.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace pe::picture {
 
-/// Appends `bytes`, padded with "=".
+/// Appends `bytes` as base64, padded with "=".
 void append_base64(std::string& out, std::string_view bytes);
 
 }  // namespace pe::picture

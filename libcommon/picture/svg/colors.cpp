@@ -39,12 +39,12 @@ constexpr PaletteName kPalettes[] = {
     {"hotcold", Palette::kHotCold},
 };
 
-/// Each in [0, 1]: how far a colour lies along its palette's ranges.
+/// Where a colour lies in its palette's ranges; each value is in [0, 1].
 struct Position {
   double v1, v2, v3;
 };
 
-/// The first number that drand48(3) gives after srand48(sum of the code points).
+/// Uses the first number that drand48(3) returns after srand48(sum of the code points).
 Position position_by_sum(std::string_view name) {
   constexpr std::uint64_t kMask = (std::uint64_t{1} << 48U) - 1;
   std::uint64_t sum = 0;
@@ -72,7 +72,7 @@ double prefix_hash(std::u32string_view name) {
   return 1 - sum / weights;
 }
 
-/// DTrace writes module`function; the module says little.
+/// DTrace writes module`function; the hash ignores the module.
 std::u32string_view without_module(std::u32string_view name) {
   const auto tick = name.find(U'`', 1);
   return tick == std::u32string_view::npos ? name : name.substr(tick + 1);
@@ -111,12 +111,12 @@ Position position_of(Shade shade, std::string_view name, std::uint64_t seed) {
   return position_by_sum(name);
 }
 
-/// base + range * v, truncated.
+/// Returns base + range * v, truncated and limited to 0 to 255.
 std::uint8_t channel(double base, double range, double v) {
   return static_cast<std::uint8_t>(std::clamp(base + range * v, 0.0, 255.0));
 }
 
-/// Colours of one hue; the palettes that look at names are made of these.
+/// Returns a colour of one hue.  The palettes that depend on names consist of these hues.
 Rgb plain_color(Palette palette, Position p) {
   switch (palette) {
     case Palette::kBlack:
@@ -144,7 +144,7 @@ Rgb plain_color(Palette palette, Position p) {
   }
 }
 
-/// Calmer than the plain palettes: five kinds side by side must not shout.
+/// The colours are paler than those of the plain palettes, because six kinds are side by side.
 Rgb kind_color(NameKind kind, Position p) {
   switch (kind) {
     case NameKind::kKernel:
@@ -163,8 +163,8 @@ Rgb kind_color(NameKind kind, Position p) {
   return {channel(226, 16, p.v1), channel(104, 42, p.v1), channel(88, 34, p.v1)};
 }
 
-/// The colours of Okabe and Ito, "Color Universal Design" (2008), each a little lighter or
-/// darker by name.  They differ in brightness, too.
+/// The colours of Okabe and Ito, "Color Universal Design" (2008), each slightly darkened by
+/// name.  They also differ in brightness.
 Rgb colorblind_color(NameKind kind, Position p) {
   const auto shade = [&p](double r, double g, double b) {
     const double scale = 0.94 + 0.06 * p.v1;
@@ -187,7 +187,7 @@ Rgb colorblind_color(NameKind kind, Position p) {
   return shade(240, 228, 66);  // yellow
 }
 
-/// For palettes whose colours tell what code a frame is.
+/// Returns the colour in a palette whose colours show the kind of code.
 Rgb meaning_color(Palette palette, NameKind kind, Position p) {
   return palette == Palette::kColorblind ? colorblind_color(kind, p) : kind_color(kind, p);
 }
@@ -220,7 +220,7 @@ std::optional<Rgb> separator_color(std::string_view name) {
 }
 
 Rgb difference_color(double delta, double largest) {
-  constexpr double kSteps = 210;  // between white and the deepest
+  constexpr double kSteps = 210;  // between white and the deepest colour
   const double left = largest > 0 ? kSteps * (largest - std::abs(delta)) / largest : kSteps;
   const std::uint8_t pale = channel(left, 0, 0);
   if (delta > 0)

@@ -1,9 +1,10 @@
-// A colour for a frame, decided by its name alone, so that the same profile
-// always gives the same picture.
+// Chooses the colour of a frame by its name alone, so that the same profile
+// always gives the same flame graph.
 //
-// The palettes and their numbers are those of flamegraph.pl; `kind` is ours.
-// Marks at the end of a name say what code it is: _[k] kernel, _[j] compiled
-// while running (JIT), _[i] inlined, _[l] shared library, _[w] waker,
+// The palettes and their numbers are those of flamegraph.pl, except `kind`,
+// `colorblind` and `hotcold`.
+// A mark at the end of a name gives the kind of code: _[k] kernel, _[j] compiled
+// at run time (JIT), _[i] inlined, _[l] shared library, _[w] waker,
 // _[o] waiting (off-CPU).
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -38,19 +39,19 @@ enum class Palette {
   kPurple,
   kOrange,
   kKind,        ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
-  kBlack,       ///< of flamegraph.pl for palettes that it does not know; has no name
-  kHotCold,     ///< by mark: what waits blue, the rest hot
-  kColorblind,  ///< by mark as well, in colours that people tell apart who see few
+  kBlack,       ///< flamegraph.pl uses it for unknown palettes; has no name
+  kHotCold,     ///< by mark: waiting frames blue, the rest hot
+  kColorblind,  ///< by mark, in colours that colour-blind people can distinguish
 };
 
-/// Where within a palette's range a name lies.
+/// How a name selects a colour within a palette's range.
 enum class Shade {
   kBySum,     ///< by the sum of its characters: neighbours differ
   kByHash,    ///< by its first characters: similar names look similar
-  kByChance,  ///< anywhere, but the same for equal names and seeds
+  kByChance,  ///< pseudo-random, the same for equal names and seeds
 };
 
-/// From top to bottom of the page.
+/// A gradient from the top to the bottom of the page.
 struct Background {
   Rgb top, bottom;
   bool operator==(const Background&) const = default;
@@ -58,35 +59,37 @@ struct Background {
 
 /// nullopt if no palette has that name.
 std::optional<Palette> find_palette(std::string_view name);
-/// All names, for help and messages: "hot, mem, ...".
+/// Returns all names, for help and messages: "hot, mem, ...".
 std::string palette_names();
 
-/// `seed` is for kByChance.
+/// Returns the colour of a frame.  Only kByChance uses `seed`.
 Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64_t seed = 0);
 
-/// Frames "--" and "-" divide stacks and look the same everywhere; nullopt for any other.
+/// Returns the colour of the separators "--" and "-", the same in all palettes; nullopt for any
+/// other name.
 std::optional<Rgb> separator_color(std::string_view name);
 
-/// Of a frame that changed by `delta` where the largest change is `largest`: the
-/// deeper red the more it grew, the deeper blue the more it shrank.
+/// Returns the colour of a frame that changed by `delta`; `largest` is the largest change.  The
+/// more a frame grew, the deeper its red; the more it shrank, the deeper its blue.
 Rgb difference_color(double delta, double largest);
 
-/// What a colour means.
+/// A colour and its meaning.
 struct LegendEntry {
   Rgb color;
   std::string_view meaning;
 };
-/// Of differences.
+/// The legend of difference_color().
 std::vector<LegendEntry> difference_legend();
-/// Empty unless the palette's colours have meanings: `kind`, `colorblind` and `hotcold`.
+/// The legend of `kind`, `colorblind` and `hotcold`; empty for the other palettes, whose colours
+/// have no meaning.
 std::vector<LegendEntry> legend_of(Palette palette);
 
-/// The one that goes with the palette.
+/// The background that suits the palette.
 Background default_background(Palette palette);
-/// "yellow", "blue", "green", "grey" or "#rrggbb"; nullopt for anything else.
+/// Parses "yellow", "blue", "green", "grey", "gray" or "#rrggbb"; nullopt for anything else.
 std::optional<Background> find_background(std::string_view name);
 
-/// `name` as it is shown: without the mark at its end.
+/// Returns `name` as shown: without the mark at its end.
 std::string_view without_mark(std::string_view name);
 
 }  // namespace pe::picture

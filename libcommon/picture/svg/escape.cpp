@@ -16,7 +16,7 @@ constexpr bool is_plain(char c) {
   return c >= ' ' && c <= '~' && c != '&' && c != '<' && c != '>' && c != '"' && c != '\'';
 }
 
-/// What stands for `c`, or an empty text if it may stand for itself.
+/// Returns the replacement of `c`, or an empty text if `c` needs none.
 std::string_view reference_for(char32_t c) {
   switch (c) {
     case '&':
@@ -36,21 +36,21 @@ std::string_view reference_for(char32_t c) {
   }
 }
 
-/// The controls of C1 are allowed, but do to a terminal what those of C0 do.
+/// XML allows C1 control characters, but they affect a terminal like those of C0.
 constexpr bool is_shown(char32_t c) {
   return c >= 0x20 && (c < 0x7F || c > 0x9F) && c != 0xFFFE && c != 0xFFFF;
 }
 
-/// How a character is written that may not stand for itself, or may not for all we know.
+/// How characters are written that cannot be copied unchanged.
 struct Escaping {
   bool has_references;  ///< markup characters become references
-  bool as_ascii;        ///< so does what is not ASCII
+  bool as_ascii;        ///< characters beyond ASCII become references
 };
 
-/// Appends what stands for `c`, which `bytes` hold; 1 if it had to be replaced.
+/// Appends `c`, whose encoding is `bytes`, or its replacement.  Returns 1 if U+FFFD replaces it.
 std::size_t append_character(std::string& out, const CodePoint& c, std::string_view bytes,
                              Escaping escaping) {
-  // U+FFFD itself, when it was in the text, takes three bytes.
+  // A U+FFFD that was in the text has three bytes.
   const bool is_valid = c.value != kReplacement || c.size == 3;
   const bool is_kept = is_valid && is_shown(c.value);
   const auto reference = reference_for(c.value);

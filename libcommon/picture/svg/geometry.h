@@ -1,7 +1,7 @@
-// Where things are on the page, in pixels.
+// Positions of the elements of the page, in pixels.
 //
-// The margins follow from the font size as in flamegraph.pl, so that pictures
-// keep their size when the one tool replaces the other.
+// The margins depend on the font size as in flamegraph.pl, so that flame graphs
+// keep their size when this tool replaces it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,18 +13,18 @@ struct Geometry {
   double width = 1200;
   double frame_height = 16;
   double font_size = 12;
-  /// Mean width of a glyph, in font sizes; what labels are cut by.
+  /// Mean width of a glyph, in font sizes.  Labels are cut by it.
   double font_width = 0.59;
   bool has_subtitle = false;
   bool has_legend = false;
   bool inverted = false;  ///< root at the top
-  /// As flamegraph.pl draws inverted pictures: the subtitle lies over the root's row.
+  /// The subtitle overlaps the root's row, as in inverted flame graphs of flamegraph.pl.
   bool subtitle_overlaps = false;
   std::uint32_t levels = 0;  ///< rows of frames
 
   static constexpr double kSideMargin = 10;
 
-  /// Above the frames: the title, and two lines that may be missing.
+  /// The space above the frames, for the title and up to two lines below it.
   [[nodiscard]] double top_margin() const {
     return (3 + (has_subtitle ? 2 : 0) + (has_legend ? 2 : 0)) * font_size;
   }
@@ -32,11 +32,11 @@ struct Geometry {
   [[nodiscard]] double height() const {
     return levels * frame_height + top_margin() + bottom_margin();
   }
-  /// What the root's frame has.
+  /// Width of the root's frame.
   [[nodiscard]] double usable_width() const { return width - 2 * kSideMargin; }
-  /// Top edge of the frames at `depth`; the root's is 0.
+  /// Top edge of the frames at `depth`; the root has depth 0.
   [[nodiscard]] double frame_y(std::uint32_t depth) const {
-    if (!inverted)  // a pixel between it and the one above
+    if (!inverted)  // leaves a pixel between rows
       return height() - bottom_margin() - (depth + 1) * frame_height + 1;
     const double subtitle = subtitle_overlaps && has_subtitle ? 2 * font_size : 0;
     return top_margin() - subtitle + depth * frame_height;

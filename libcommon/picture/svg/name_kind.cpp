@@ -15,14 +15,14 @@ bool is_hex(std::string_view text) {
 }
 
 bool is_unresolved(std::string_view name) {
-  if (name.empty())  // the root of all stacks is no code either
+  if (name.empty())  // the root of all stacks is not code
     return true;
   if (name.starts_with('[') && name.ends_with(']'))
     return true;
   // "0x7f12", "libfoo.so+0x7f12"
   if (const auto x = name.rfind("0x"); x != name.npos)
     return (x == 0 || name[x - 1] == '+') && is_hex(name.substr(x + 2));
-  // An address as perf script prints it; shorter ones may be words ("add", "face").
+  // An address as perf script prints it.  Shorter ones may be words ("add", "face").
   constexpr std::size_t kAddressDigits = 8;
   return name.size() >= kAddressDigits && is_hex(name);
 }

@@ -1,7 +1,7 @@
-// What a frame's name tells about the code: by its mark, and by how it is written.
+// Infers the kind of code from a frame's name: from its mark and its spelling.
 //
-// Heuristics: a C++ function in a namespace `org` is not taken for Java, but a C
-// function named `0xbeef` or `mod+0x1` would be taken for an address.
+// These are heuristics: they do not mistake a C++ function in a namespace `org` for Java, but
+// would mistake a C function named `0xbeef` or `mod+0x1` for an address.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,11 +13,11 @@ namespace pe::picture {
 
 enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kUnresolved };
 
-/// Unresolved are "[...]", bare hexadecimal numbers and "module+0x...", whatever their mark.
+/// Names "[...]", bare hexadecimal numbers and "module+0x..." are unresolved, whatever their mark.
 NameKind kind_of_name(std::string_view name);
 
-/// For palettes that look at names (java, js, perl, wakeup, chain, hotcold), the plain
-/// palette that `name` gets; any other palette is returned as it is.
+/// For palettes that depend on names (java, js, perl, wakeup, chain, hotcold), returns the plain
+/// palette for `name`.  Returns any other palette unchanged.
 Palette hue_of_name(Palette palette, std::string_view name);
 
 }  // namespace pe::picture

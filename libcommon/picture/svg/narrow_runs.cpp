@@ -10,11 +10,11 @@
 namespace pe::picture {
 namespace {
 
-constexpr double kFilled = 1;        // pixels: a run this wide is drawn
-constexpr double kUnseenGap = 0.05;  // pixels between neighbours that are not seen
+constexpr double kFilled = 1;        // pixels: a run this wide is complete
+constexpr double kUnseenGap = 0.05;  // pixels: a smaller gap between neighbours is invisible
 constexpr unsigned kStep = 16;       // of a colour's channel
 
-/// The middle of the step that `c` falls into.
+/// Rounds each channel of `c` to the middle of its step.
 std::uint32_t rounded(Rgb c) {
   const auto middle = [](unsigned channel) { return channel / kStep * kStep + kStep / 2; };
   return middle(c.r) << 16U | middle(c.g) << 8U | middle(c.b);
@@ -23,8 +23,8 @@ std::uint32_t rounded(Rgb c) {
 }  // namespace
 
 long long tenths(double pixels) {
-  // As printf's "%.1f" rounds, which takes the number as it is: 752.45 is a little less
-  // than it looks, but times 10 it would be rounded up to 7524.5 first.
+  // Rounds like printf's "%.1f", which uses the exact value of the number.  The double 752.45 is
+  // slightly smaller than 752.45, but multiplying it by 10 would round it up to 7524.5.
   const double nearest = std::nearbyint(pixels * 10);
   const double off = std::fma(pixels, 10, -nearest);
   const bool is_odd = std::fmod(nearest, 2) != 0;

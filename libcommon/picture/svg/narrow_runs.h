@@ -1,5 +1,5 @@
-// Frames too narrow to be told apart, drawn as a few paths: a run of neighbours
-// that together fill a pixel becomes one rectangle, in the colour of its widest.
+// Draws frames that are too narrow to distinguish as a few paths.  A run of neighbours that
+// together fill a pixel becomes one rectangle, in the colour of the widest.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,15 +21,15 @@ class NarrowRuns {
     Rgb fill{};
   };
 
-  /// Frames of one depth come from left to right.
+  /// Frames of one depth must be added from left to right.
   void add(const Frame& frame, const Geometry& geometry);
-  /// Appends one <path> a colour, and forgets all frames.  Colours are rounded
-  /// to a few dozen.
+  /// Appends one <path> for each colour and removes all frames.  Rounds the
+  /// colours to a few dozen.
   void append_paths(std::string& out, const Geometry& geometry);
 
  private:
   struct Run {
-    double left = 0, right = 0;  ///< equal: no run
+    double left = 0, right = 0;  ///< equal if there is no run
     double widest = 0;
     Rgb fill{};
   };
@@ -39,10 +39,10 @@ class NarrowRuns {
   std::map<std::uint32_t, std::string> paths_;
 };
 
-/// Pixels as the page has them, in tenths: neighbours meet exactly, because a
+/// Rounds to tenths of a pixel, the unit of the page.  Neighbours meet exactly, because a
 /// width is the difference of two rounded edges.
 long long tenths(double pixels);
-/// 123 becomes "12.3".
+/// Appends 123 as "12.3".
 void append_tenths(std::string& out, long long value);
 
 }  // namespace pe::picture

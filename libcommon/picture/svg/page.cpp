@@ -20,8 +20,8 @@ constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
 
-/// Is white easier to read on `c` than black?  Relative luminance and the
-/// threshold where both have the same contrast are those of WCAG 2.1.
+/// True if white is easier to read on `c` than black.  Relative luminance is that of WCAG 2.1.  At
+/// the threshold white and black have the same contrast.
 bool is_dark(Rgb c) {
   const auto linear = [](std::uint8_t channel) {
     const double v = channel / 255.0;
@@ -30,7 +30,7 @@ bool is_dark(Rgb c) {
   return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
 }
 
-/// Comments must not hold two dashes side by side (XML 1.0, 2.5).
+/// Separates adjacent dashes, which XML forbids in comments (XML 1.0, 2.5).
 std::string in_comment(std::string_view text) {
   std::string kept;
   kept.reserve(text.size());
@@ -49,7 +49,7 @@ constexpr std::string_view kReading =
 }  // namespace
 
 bool is_page_id(std::string_view id) {
-  // Of this file and of the page's script.
+  // Ids that this file and the page's script use.
   constexpr std::string_view kIds[] = {
       "background", "bar",      "cursor", "details", "frames",    "head",       "heavy",
       "hover",      "invert",   "legend", "matched", "page-desc", "page-title", "profile",
@@ -132,7 +132,7 @@ void PageWriter::open_document(double height) {
   if (!style_.summary.empty()) {
     text_ += ' ';
     append_escaped(text_, style_.summary,
-                   is_ascii());  // not counted: its names are those of frames
+                   is_ascii());  // not counted: its names are names of frames
   }
   text_ += "</desc>\n";
   styles();
@@ -144,7 +144,7 @@ void PageWriter::open_document(double height) {
       "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
 }
 
-/// The dark rules come last, and so win where they apply.
+/// The dark rules come last, so they override the others where they apply.
 void PageWriter::styles() {
   text_.append("<style><![CDATA[\n").append(kPageStyle);
   if (style_.theme == Theme::kAuto)
@@ -154,7 +154,7 @@ void PageWriter::styles() {
   text_ += "]]></style>\n";
 }
 
-/// `start`: the attributes that say where it stands from left to right.
+/// `start`: the attributes that give its horizontal position.
 void PageWriter::text(std::string_view start, double y, std::string_view content) {
   text_.append("<text ").append(start);
   attribute("y", y);
@@ -163,8 +163,8 @@ void PageWriter::text(std::string_view start, double y, std::string_view content
   text_ += "</text>\n";
 }
 
-/// Title and buttons; the script shows what only it can serve, and keeps them in view over
-/// the frames.  Places are shares of the width, which the script may change.
+/// Writes title and buttons.  The script shows the buttons, which need it, and keeps both in view
+/// over the frames.  Positions are relative to the width, which the script may change.
 void PageWriter::head() {
   const Geometry& g = style_.geometry;
   text_ += R"(<g id="head"><rect class="hidden" width="100%")";
@@ -189,7 +189,7 @@ void PageWriter::head() {
   text_ += "</g>\n";
 }
 
-/// One line that the browser centres: squares, and what their colours mean.
+/// Writes the legend in one line that the browser centres: squares and the meanings of colours.
 void PageWriter::legend() {
   text_ += R"(<text id="legend" x="50%")";
   attribute("y", style_.geometry.legend_y());
@@ -203,10 +203,10 @@ void PageWriter::legend() {
   text_ += "</text>\n";
 }
 
-/// Details on the left, what matches a search on the right.
+/// Writes the bar: details on the left, matches of a search on the right.
 void PageWriter::bar() {
   const Geometry& g = style_.geometry;
-  // The bar has a ground of its own, because the script keeps it in view over the frames.
+  // The bar has its own background, because the script keeps it in view over the frames.
   text_ += R"(<g id="bar"><rect x="0" width="100%")";
   attribute("y", g.height() - g.bottom_margin() + 2);
   attribute("height", g.bottom_margin() - 2);
@@ -222,7 +222,7 @@ void PageWriter::bar() {
   text_ += "</g>\n";
 }
 
-/// What the script must know is in attributes of the frames' group.
+/// The attributes of the frames' group hold the values that the script needs.
 void PageWriter::begin() {
   const Geometry& g = style_.geometry;
   open_document(g.height());
@@ -256,10 +256,10 @@ void PageWriter::label(const Frame& frame, double x) {
   const Geometry& g = style_.geometry;
   text_ += "<text";
   attribute("x", x + kTextInset);
-  // The middle of the letters, not of the line, in the middle of the frame.
+  // Centres the letters in the frame, not the line.
   attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
   text_ += '>';
-  append_escaped(text_, label, is_ascii());  // not counted: the <title> was
+  append_escaped(text_, label, is_ascii());  // not counted: those of the <title> are
   text_ += "</text>";
 }
 
@@ -272,7 +272,7 @@ void PageWriter::open_link(const FrameExtra* extra) {
   text_ += '>';
 }
 
-/// The tags up to the frame's rectangle.
+/// Writes the tags before the frame's rectangle.
 void PageWriter::open_group(const Frame& frame) {
   const FrameExtra* extra = frame.extra;
   open_link(extra);
@@ -291,7 +291,7 @@ void PageWriter::open_group(const Frame& frame) {
   fmt::format_to(std::back_inserter(text_), " data-at=\"{} {} {}\"", frame.start, frame.count,
                  frame.depth);
   const bool has_title = extra != nullptr && !extra->title.empty();
-  if (has_title)  // the name cannot be read from it
+  if (has_title)  // the script cannot read the name from the title
     attribute("data-name", frame.name);
   text_ += "><title>";
   if (has_title) {
@@ -325,9 +325,9 @@ void PageWriter::frame(const Frame& frame) {
   text_.clear();
 }
 
-/// In pieces, because parsers refuse a text of more than 10 million characters.
+/// Writes the tree in pieces, because parsers reject a text of more than 10 million characters.
 void PageWriter::embedded_tree() {
-  constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding within
+  constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding inside
   for (std::size_t at = 0; at < tree_.size(); at += kPiece) {
     text_ += "<metadata class=\"tree\">";
     append_base64(text_, tree_.substr(at, kPiece));

@@ -1,7 +1,7 @@
-// The page: an SVG document that stands alone, with its style and its script.
+// Writes the page: a self-contained SVG document with its style and its script.
 //
-// Without script it is a picture whose rectangles have a <title>; the script
-// (page/*.js) adds zoom, search and the details bar.  Values reach the script
+// Without the script it is a static flame graph whose rectangles have a <title>.  The script
+// (page/*.js) adds zoom, search and the details bar.  The page passes values to the script
 // as attributes, never as program text, so no name can become code.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -18,53 +18,53 @@
 
 namespace pe::picture {
 
-/// Ink and ground of what surrounds the frames.
+/// Colours of text and background around the frames.
 enum class Theme {
-  kAuto,   ///< light or dark as the reader prefers
+  kAuto,   ///< light or dark, as the reader prefers
   kLight,  ///< with the background of the style
   kDark,
 };
 
-/// Texts and looks of a page; texts are escaped when written.
+/// Texts and appearance of a page.  PageWriter escapes the texts.
 struct PageStyle {
   Geometry geometry;
   std::string title, subtitle;
   std::string font_type = "Verdana";
   std::string count_name = "samples";
-  std::string name_type = "Function:";  ///< stands before a name in the details bar
+  std::string name_type = "Function:";  ///< precedes a name in the details bar
   Background background{};
   Theme theme = Theme::kAuto;
-  /// As wide as the window, where the script runs; the geometry's width elsewhere.
+  /// The page is as wide as the window if the script runs, otherwise as wide as the geometry.
   bool is_auto_width = false;
-  /// Frames below a pixel are drawn as runs; what they were is in the embedded tree.
+  /// Frames narrower than a pixel are drawn as runs; the embedded tree has their details.
   bool merges_narrow = false;
   std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
   bool is_timeline = false;                                    ///< the x-axis is time
-  double min_width = 0.1;           ///< pixels: the script does not draw narrower frames
-  double factor = 1;                ///< by which the script multiplies the counts it shows
-  std::string summary;              ///< of the profile, for those who cannot see the picture
+  double min_width = 0.1;           ///< pixels; the script does not draw narrower frames
+  double factor = 1;                ///< the script multiplies the counts it shows by it
+  std::string summary;              ///< of the profile, for readers who cannot see the flame graph
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
   std::string notes;                ///< a comment in the file; empty: none
-  /// As the file declares it.  In any but UTF-8, what is not ASCII is written as
-  /// references, so that every encoding that extends ASCII is right.
+  /// The encoding that the file declares.  Unless it is UTF-8, characters beyond ASCII are written
+  /// as references, so that every encoding that extends ASCII is correct.
   std::string encoding = "UTF-8";
 };
 
 struct Attribute {
-  std::string name;   ///< fit for XML
+  std::string name;   ///< must be a valid XML name
   std::string value;  ///< escaped when written
 };
 
-/// What a user wants of the frames of one name.
+/// User-defined title, attributes and link of the frames of one name.
 struct FrameExtra {
   std::string title;             ///< instead of name and detail; empty: none
   std::vector<Attribute> group;  ///< of the element around the frame
-  std::vector<Attribute> link;   ///< of the link that the frame is; empty: it is none
+  std::vector<Attribute> link;   ///< of the link around the frame; empty: no link
 };
 
 /// One rectangle.
 struct Frame {
-  std::string_view name;    ///< bytes of unknown origin
+  std::string_view name;    ///< untrusted bytes
   std::string_view detail;  ///< "1,234 samples, 12.34%"
   Rgb fill{};
   std::uint32_t depth = 0;
@@ -79,24 +79,24 @@ class PageWriter {
   /// Both must outlive the writer.
   PageWriter(const PageStyle& style, Output& out) : style_(style), out_(out) {}
 
-  /// Everything before the first frame.
+  /// Writes everything before the first frame.
   void begin();
-  /// Is a frame with these edges drawn by narrow_frame(), not by frame()?
+  /// True if a frame with these edges must be drawn by narrow_frame(), not by frame().
   [[nodiscard]] bool is_narrow(double left, double right) const noexcept {
     return style_.merges_narrow && right - left < 1;
   }
-  /// Frames come depth first, callers before callees, the root first.
+  /// The caller must write frames depth first, callers before callees, the root first.
   void frame(const Frame& frame);
   void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
-  /// The call tree for the script, in the form of picture/embed.h; once, before end().
+  /// Sets the call tree for the script, in the format of picture/embed.h; once, before end().
   void embed(std::string_view tree) { tree_ = tree; }
-  /// Everything after the last frame.
+  /// Writes everything after the last frame.
   void end();
 
   /// Writes a whole page that shows only `message`.
   void error_page(std::string_view message);
 
-  /// How many characters were not fit for XML and became U+FFFD.
+  /// Number of characters that were not valid in XML and became U+FFFD.
   [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
 
  private:
@@ -118,17 +118,17 @@ class PageWriter {
 
   const PageStyle& style_;
   Output& out_;
-  std::string text_;  ///< being made up, then written at once
+  std::string text_;  ///< collects output that is written at once
   NarrowRuns narrow_;
   std::string_view tree_;
   std::uint64_t replaced_ = 0;
 };
 
-/// Has the page an element of its own that is called so?
+/// True if an element of the page itself has this id.
 bool is_page_id(std::string_view id);
 
-/// `name` cut to fit `width` pixels: whole, or its end replaced by "..", or
-/// empty when not even three characters fit.
+/// Cuts `name` to fit `width` pixels.  Returns it whole, with its end replaced by "..", or
+/// empty if not even three characters fit.
 std::string fitted_label(std::string_view name, double width, const Geometry& geometry);
 
 }  // namespace pe::picture

@@ -7,7 +7,7 @@ namespace pe::picture {
 
 void CallTree::add_up() {
   total_ = self_;
-  // Children lie behind their parents: backwards, each is complete when its turn comes.
+  // Children follow their parents, so in reverse order each node is complete when it is reached.
   for (auto node = static_cast<NodeId>(nodes_.size() - 1); node != kRoot; --node) {
     const NodeId parent = nodes_[node].parent;
     Node& above = nodes_[parent];

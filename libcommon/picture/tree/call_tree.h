@@ -1,10 +1,10 @@
-// The tree that folded stacks describe: every frame once below its caller,
-// with the counts that ended in it and those that passed through it.
+// The tree that folded stacks describe: each frame is once below its caller, with the counts
+// of stacks that end in it and of stacks that pass through it.
 //
-// Nodes lie in depth-first order, so a subtree is a range: the children of `n`
-// begin at n + 1, the next sibling of `n` is subtree_end(n), and walking the
-// tree is a loop over indices.  No function here recurses; stacks may be
-// 100,000 frames deep.  44 bytes a node, 52 with differences.
+// Nodes are in depth-first order, so a subtree is a range: the children of `n`
+// start at n + 1, the next sibling of `n` is subtree_end(n), and walking the
+// tree is a loop over indices.  No function here recurses, because stacks may be
+// 100,000 frames deep.  A node takes 44 bytes, 52 with differences.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,17 +23,17 @@ namespace pe::picture {
 
 using folded::Count;
 
-/// Index of a node; a parent's is below its children's.
+/// Index of a node; parents have lower indices than their children.
 using NodeId = std::uint32_t;
 /// The node above all stacks.  It has no name and is its own parent.
 inline constexpr NodeId kRoot = 0;
 
-/// Made by TreeBuilder or NeighbourBuilder, changed by Reshaper.
+/// TreeBuilder and NeighbourBuilder build it; Reshaper and Weigher derive others from it.
 class CallTree {
  public:
-  /// How many nodes, the root included; never 0.
+  /// Number of nodes, the root included; never 0.
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  /// Bytes as they came, marks such as "_[k]" included.  Lives as long as *this.
+  /// Bytes as read, marks such as "_[k]" included.  Valid as long as *this.
   [[nodiscard]] std::string_view name(NodeId node) const { return names_[nodes_[node].name]; }
   /// Number of the node's name, below name_count(); equal names have equal numbers.
   [[nodiscard]] std::uint32_t name_id(NodeId node) const { return nodes_[node].name; }
@@ -45,28 +45,28 @@ class CallTree {
   [[nodiscard]] NodeId subtree_end(NodeId node) const { return nodes_[node].subtree_end; }
   /// Counts of the stacks that end here.
   [[nodiscard]] Count self(NodeId node) const { return self_[node]; }
-  /// By node: self() and total().
+  /// self() and total() of all nodes.
   [[nodiscard]] std::span<const Count> selves() const noexcept { return self_; }
   [[nodiscard]] std::span<const Count> totals() const noexcept { return total_; }
   /// self() of the node and all its descendants; Count::max() if that does not fit.
   [[nodiscard]] Count total(NodeId node) const { return total_[node]; }
-  /// Were the stacks counted in two profiles?
+  /// True if the stacks were counted in two profiles.
   [[nodiscard]] bool is_differential() const noexcept { return !delta_.empty(); }
   /// How much the node grew from the first profile to the second, in counts of the
-  /// second's scale; nullopt where only one is known.  Builders say what it includes.
+  /// second's scale; nullopt if only one count is known.  Each builder defines what it includes.
   [[nodiscard]] std::optional<double> delta(NodeId node) const {
     if (delta_.empty() || std::isnan(delta_[node]))
       return std::nullopt;
     return delta_[node];
   }
-  /// The largest |delta()|, by which colours are scaled; 0 if nothing changed.
+  /// The largest |delta()| below the root, to scale colours by; 0 if nothing changed.
   [[nodiscard]] double largest_delta() const noexcept { return largest_delta_; }
-  /// Do frames have places of their own, between which their callers' own counts may
-  /// lie?  If not, a frame's own counts lie left of its first child.
+  /// True if each frame has its own start, so that own counts of callers may lie between
+  /// frames.  Otherwise a frame's own counts lie left of its first child.
   [[nodiscard]] bool has_starts() const noexcept { return !starts_.empty(); }
   /// Counts that lie left of the node; only if has_starts().
   [[nodiscard]] Count start(NodeId node) const { return starts_[node]; }
-  /// Did some sum not fit?  If so, the children's totals may exceed the parent's.
+  /// True if some sum did not fit.  The children's totals may then exceed the parent's.
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
  private:
@@ -80,16 +80,17 @@ class CallTree {
     NodeId subtree_end;
   };
 
-  /// subtree_end() and total() from parent(), self() and each node's own number.
+  /// Computes subtree_end() and total() from parent() and self().
   void add_up();
-  /// delta() of each node with all below it; `self_before` is self() in the first profile.
+  /// Computes delta() of each node with its descendants.  `self_before`: self() in the first
+  /// profile.
   void take_differences(std::vector<Count> self_before);
   void scale_differences();
 
   StringArena texts_;
-  std::vector<std::string_view> names_;  ///< each once, views into texts_
+  std::vector<std::string_view> names_;  ///< without duplicates; views into texts_
   std::vector<Node> nodes_;
-  // Columns of their own: a profile to compare with adds another.
+  // Separate columns: a profile to compare with adds another.
   std::vector<Count> self_, total_;
   std::vector<Count> starts_;  ///< empty, or one a node
   std::vector<double> delta_;  ///< empty, or one a node, NaN: not known

@@ -1,4 +1,4 @@
-// A profile by function: what each counted by itself, and with all that it called.
+// Adds up a profile by function: own counts, and counts with all callees.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace pe::picture {
 
-/// By number of the name.
+/// Indexed by name_id().
 struct FunctionCounts {
   std::vector<Count> self;
   std::vector<Count> total;  ///< a recursive function counts once
 };
 
-/// `self` and `total` are those of the tree's nodes, of this or another profile of the same shape;
-/// the root is no function.  Sums that do not fit stay at Count::max().
+/// `self` and `total` are counts by node, of this or another profile of the same shape.  The root
+/// is not a function.  Sums that do not fit stay at Count::max().
 FunctionCounts function_counts(const CallTree& tree, std::span<const Count> self,
                                std::span<const Count> total);
 

@@ -1,4 +1,4 @@
-// Names of frames, each kept once and numbered, while a tree is built.
+// Numbers the names of frames while a tree is built, and keeps each name once.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@ namespace pe::picture {
 
 class NameIds {
  public:
-  /// The number of `name`: names are counted from 0 as they come.
+  /// Returns the number of `name`.  New names get consecutive numbers from 0.
   std::uint32_t find_or_add(std::string_view name) {
     if (const auto found = ids_.find(name); found != ids_.end())
       return found->second;
@@ -27,7 +27,7 @@ class NameIds {
 
   [[nodiscard]] const std::vector<std::string_view>& names() const noexcept { return names_; }
 
-  /// Hands both over; the table is empty and unusable then.
+  /// Moves texts and names out.  Leaves the table empty and unusable.
   void move_to(StringArena& texts, std::vector<std::string_view>& names) && {
     texts = std::move(texts_);
     names = std::move(names_);

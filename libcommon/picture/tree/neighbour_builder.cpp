@@ -61,7 +61,7 @@ void NeighbourBuilder::take_before(NodeId leaf, std::size_t first_new, Count cou
     tree_.largest_delta_ = std::max(tree_.largest_delta_, std::abs(count.minus(*before)));
   if (delta.empty() && !before)
     return;
-  delta.resize(first_new, kUnknown);  // of lines with one count, before this one
+  delta.resize(first_new, kUnknown);  // nodes of earlier lines with one count
   delta.resize(tree_.nodes_.size(), before ? 0 : kUnknown);
   if (before && opens_root)
     delta[kRoot] = 0;

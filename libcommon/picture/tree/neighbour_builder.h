@@ -1,9 +1,9 @@
-// Folded stacks in the order given, only neighbours merged: what a flame chart
-// shows, whose x-axis is time.
+// Builds the tree of a flame chart, whose x-axis is time: stacks keep their order,
+// and only neighbours are merged.
 //
-// A frame is merged with the one just before it if both stand on the same one;
-// the same function may stand on its caller several times.  flamegraph.pl makes all
-// its pictures like this, from sorted lines.
+// A frame is merged with the frame just before it if both have the same name and caller.
+// A function may thus appear on its caller several times.  flamegraph.pl builds all its
+// flame graphs this way, from sorted lines.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,21 +17,22 @@
 
 namespace pe::picture {
 
-/// What a node's difference includes.
+/// Which stacks a node's difference includes.
 enum class Differences {
-  kInclusive,  ///< all below it
-  kPerl,  ///< of the stack that ends at it, and of the first line of it alone; 0 for what lies on
-          ///< the way, none for what lines with one count began
+  kInclusive,  ///< those of the node and all its descendants
+  /// Only the line that opened the node, if it ends there, or else 0.  The difference is unknown if
+  /// that line has one count.
+  kPerl,
 };
 
 class NeighbourBuilder {
  public:
   explicit NeighbourBuilder(Differences differences);
 
-  /// As TreeBuilder::add().
+  /// Like TreeBuilder::add().
   void add(std::string_view stack, Count count, std::optional<Count> before = {});
 
-  /// The tree of all that was added, children in the order they came.  Leaves the
+  /// Returns the tree of all added stacks, children in the order they were added.  Leaves the
   /// builder empty and unusable.
   CallTree finish() &&;
 
@@ -43,9 +44,9 @@ class NeighbourBuilder {
   CallTree tree_;
   NameIds names_;
   StackPath path_;
-  Count position_;                  ///< sum of all that was added
-  bool is_root_open_ = false;       ///< kPerl: the first line opens the root with its own frames
-  std::vector<Count> self_before_;  ///< kInclusive: of the first nodes; 0 for those behind
+  Count position_;                  ///< sum of all added counts
+  bool is_root_open_ = false;       ///< kPerl: true once the first line has opened the root
+  std::vector<Count> self_before_;  ///< kInclusive: by node; 0 for nodes beyond its end
 };
 
 }  // namespace pe::picture

@@ -1,8 +1,8 @@
-// What counts once in a stack, however often it is there: nodes that are not below another of their
-// kind.
+// Finds outermost nodes: those that are not below another node of their kind.  A function counts
+// once in a stack, however often it is in it.
 //
-// A subtree is a range of nodes, so a node lies in another of its kind if the range of the last
-// outermost one is not over: no stack of open frames, no recursion.  3 ns a node.
+// A subtree is a range of nodes.  A node is below another of its kind if it lies in the range of
+// the last outermost one, so no stack of open frames is needed.  Costs 3 ns a node.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace pe::picture {
 
-/// Calls `visit(node)` for every node, in their order, but the root and those below another of the
-/// same `kind_of(node)`, a number below `kinds`.
+/// Calls `visit(node)` for every outermost node except the root, in the order of nodes.
+/// `kind_of(node)` is a number below `kinds`.
 template <typename KindOf, typename Visit>
 void for_each_outermost(const CallTree& tree, std::size_t kinds, KindOf&& kind_of, Visit&& visit) {
   std::vector<NodeId> over(kinds);  // where the last outermost node of each kind ends

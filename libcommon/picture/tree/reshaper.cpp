@@ -12,7 +12,7 @@
 
 namespace pe::picture {
 
-/// The names and flags of `tree`, and room for its nodes.
+/// Moves names and flags out of `tree` into a new tree, and reserves room for its nodes.
 CallTree Reshaper::empty_like(CallTree& tree) {
   CallTree shaped;
   shaped.texts_ = std::move(tree.texts_);
@@ -58,7 +58,7 @@ CallTree Reshaper::by_width(CallTree tree) {
   return shaped;
 }
 
-/// What stands on `node`, as one frame on the last of `to`.
+/// Appends all callees of `node` as one frame on the last node of `to`.
 void Reshaper::append_folded(CallTree& from, NodeId node, CallTree& to) {
   const NodeId end = from.subtree_end(node);
   if (end == node + 1)

@@ -1,4 +1,4 @@
-// The same profile in another shape.
+// Changes the shape of a call tree, not its counts.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,12 +10,12 @@ namespace pe::picture {
 
 class Reshaper {
  public:
-  /// Children by total, the largest first; those of one size stay in their order.  No
-  /// frame has a place of its own then.
+  /// Sorts children by total, the largest first; equal ones keep their order.  The result has no
+  /// starts.
   static CallTree by_width(CallTree tree);
 
-  /// What lies deeper than `levels` frames becomes one frame on each that has such
-  /// callees, "[3 deeper frames]".  `levels` is 1 or more.
+  /// Replaces all callees of each frame at depth `levels` by one frame, "[3 deeper frames]".
+  /// `levels` is 1 or more.
   static CallTree limited(CallTree tree, std::uint32_t levels);
 
  private:

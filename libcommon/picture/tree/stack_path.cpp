@@ -12,7 +12,7 @@ void StackPath::keep_common(std::string_view stack) {
            (step.end == common && (stack.size() == common || stack[common] == ';'));
   };
   if (stack.empty())
-    steps_.clear();  // no frame at all, where any other text has at least one
+    steps_.clear();  // an empty text has no frame; any other has at least one
   while (!steps_.empty() && !is_shared(steps_.back()))
     steps_.pop_back();
   text_.resize(common);

@@ -1,6 +1,7 @@
-// The stack added last, and the node of each of its frames: folded text mostly
-// comes sorted, so the next stack shares most of them, and only what follows the
-// common prefix has to be split and looked up.
+// Remembers the stack added last and the node of each of its frames.
+//
+// Folded text is mostly sorted, so the next stack shares most frames.  Only the frames after
+// the common prefix have to be split and looked up.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,17 +16,17 @@ namespace pe::picture {
 
 class StackPath {
  public:
-  /// Keeps the frames that `stack` begins with, and remembers all of its text.
-  /// push() must follow for each of the others.
+  /// Keeps the frames that `stack` starts with, and remembers its text.
+  /// The caller must push() each of the other frames.
   void keep_common(std::string_view stack);
-  /// The frame up to byte `end` of the text is `node`.
+  /// Adds `node` for the frame that ends at byte `end` of the text.
   void push(std::size_t end, NodeId node) { steps_.push_back({.end = end, .node = node}); }
 
-  /// Where the text goes on behind the frames that are known.
+  /// Byte at which the first frame without a node starts.
   [[nodiscard]] std::size_t next_frame() const {
     return steps_.empty() ? 0 : steps_.back().end + 1;
   }
-  /// The innermost frame that is known; kRoot if there is none.
+  /// Node of the innermost known frame; kRoot if there is none.
   [[nodiscard]] NodeId node() const { return steps_.empty() ? kRoot : steps_.back().node; }
   [[nodiscard]] std::size_t depth() const noexcept { return steps_.size(); }
 
@@ -38,7 +39,7 @@ class StackPath {
   std::vector<Step> steps_;
 };
 
-/// `stack` without the empty frames at its end, which stand for nothing.
+/// Returns `stack` without the empty frames at its end, which have no meaning.
 inline std::string_view without_empty_end(std::string_view stack) {
   return stack.substr(0, stack.find_last_not_of(';') + 1);
 }

@@ -12,8 +12,8 @@
 namespace pe::picture {
 namespace {
 
-/// Children looked at one by one before the hash map is asked.  Nearly all
-/// nodes of real profiles have fewer, and then never touch it.
+/// Number of children that are compared one by one before the hash map is searched.  Nearly all
+/// nodes of real profiles have fewer and never need the map.
 constexpr int kNearChildren = 8;
 
 }  // namespace
@@ -105,7 +105,7 @@ NodeId TreeBuilder::append_child(NodeId parent, std::uint32_t name) {
   return node;
 }
 
-/// For each name, its place in bytewise order.
+/// Returns the place of each name in bytewise order.
 std::vector<std::uint32_t> TreeBuilder::name_ranks() const {
   const auto& names = names_.names();
   std::vector<std::uint32_t> order(names.size());
@@ -118,8 +118,8 @@ std::vector<std::uint32_t> TreeBuilder::name_ranks() const {
   return ranks;
 }
 
-/// Fills the tree's nodes, depth first; subtree_end and totals are left to finish().
-/// Returns the builder's number of each.
+/// Fills the tree's nodes, depth first.  finish() sets subtree_end and totals.
+/// Returns the builder's number of each node.
 std::vector<NodeId> TreeBuilder::emit_in_order() {
   std::vector<NodeId> order;
   order.reserve(nodes_.size());
@@ -142,7 +142,7 @@ std::vector<NodeId> TreeBuilder::emit_in_order() {
     const auto first = static_cast<std::ptrdiff_t>(pending.size());
     for (NodeId c = nodes_[node].first_child; c != kRoot; c = nodes_[c].next_sibling)
       pending.push_back({.node = c, .parent = id});
-    // Sorted input leaves them in order, and sorting what is reversed is cheap.
+    // Sorted input leaves the children in order, so they need no sort once reversed.
     std::reverse(pending.begin() + first, pending.end());
     if (!std::is_sorted(pending.begin() + first, pending.end(), by_name_descending))
       std::sort(pending.begin() + first, pending.end(), by_name_descending);
@@ -177,7 +177,7 @@ ProfileUnion TreeBuilder::finish_union(std::size_t profiles) && {
   CallTree& tree = all.tree;
   std::move(names_).move_to(tree.texts_, tree.names_);
   others_.resize(profiles);
-  std::swap(others_.back(), self_);  // profile 0 comes last, and its counts stay in the tree
+  std::swap(others_.back(), self_);  // the loop ends with profile 0, whose counts stay in the tree
   std::rotate(others_.begin(), others_.end() - 1, others_.end());
   all.profiles.resize(profiles);
   for (std::size_t i = profiles; i-- > 0;) {

@@ -1,7 +1,7 @@
-// Folded stacks in, call tree out.
+// Builds a call tree from folded stacks.
 //
-// A stack costs what it does not share with the one before (StackPath), so sorted
-// text is quick.  Any other order gives the same tree, slower.
+// The cost of a stack is that of the frames it does not share with the one before (StackPath),
+// so sorted text is fast.  Any other order gives the same tree, more slowly.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,12 +19,12 @@
 
 namespace pe::picture {
 
-/// The counts of one profile, by node.
+/// Counts of one profile, by node.
 struct CountColumn {
   std::vector<Count> self, total;
 };
 
-/// Several profiles in one tree, which has each frame that any of them has.
+/// Several profiles in one tree, which has every frame of any of them.
 struct ProfileUnion {
   CallTree tree;
   std::vector<CountColumn> profiles;
@@ -32,27 +32,27 @@ struct ProfileUnion {
 
 class TreeBuilder {
  public:
-  /// What the tree calls a frame of this text; must not be empty.
+  /// Returns the name in the tree for a frame of this text; the name must not be empty.
   using Rename = std::function<std::string(std::string_view)>;
 
-  /// Frames whose names `rename` makes equal become one, if they stand on the same caller.
-  /// It is asked once for each text; null: texts are names.
+  /// Merges frames whose names `rename` makes equal, if they have the same caller.
+  /// Calls it once for each text.  If it is null, texts are names.
   explicit TreeBuilder(Rename rename = nullptr);
 
-  /// Adds a stack, "root;caller;leaf".  Empty frames at its end are dropped; a
-  /// stack of nothing else counts for the root.  One stack with a count `before` makes
-  /// the tree differential, where no count means 0.  Throws Error beyond 2^32 nodes.
+  /// Adds a stack, "root;caller;leaf".  Drops empty frames at its end; a stack of only
+  /// empty frames counts for the root.  One stack with a count `before` makes the tree
+  /// differential; in all others a missing `before` means 0.  Throws Error beyond 2^32 - 1 nodes.
   void add(std::string_view stack, Count count, std::optional<Count> before = {});
 
-  /// Adds a stack of one of several profiles that are to share a tree.
+  /// Adds a stack of one of several profiles that share the tree.
   void add_to(std::size_t profile, std::string_view stack, Count count);
 
-  /// The tree of all that was added, children in bytewise order of their names.
+  /// Returns the tree of all added stacks, children in bytewise order of their names.
   /// Leaves the builder empty and unusable.
   CallTree finish() &&;
 
-  /// The same of what add_to() added, with the counts of `profiles` profiles; those of the tree
-  /// itself are those of profile 0.
+  /// Like finish(), for stacks from add_to(), with the counts of `profiles` profiles.  The tree
+  /// itself has the counts of profile 0.
   ProfileUnion finish_union(std::size_t profiles) &&;
 
  private:
@@ -71,15 +71,15 @@ class TreeBuilder {
   [[nodiscard]] std::vector<Count> in_order(std::vector<Count> counts,
                                             const std::vector<NodeId>& order) const;
 
-  CallTree tree_;  ///< until finish(): the saturated flag
+  CallTree tree_;  ///< before finish() only its saturated flag is set
   NameIds names_;
   std::vector<Node> nodes_;
   std::vector<Count> self_;                 ///< of profile 0
-  std::vector<std::vector<Count>> others_;  ///< of profiles 1 and on, each of the first nodes; 0
-                                            ///< for those behind
+  std::vector<std::vector<Count>> others_;  ///< of profiles from 1 on, by node; 0 for nodes beyond
+                                            ///< the end
   Rename rename_;
-  NameIds texts_;                     ///< of frames, if they are renamed
-  std::vector<std::uint32_t> named_;  ///< for each of those texts the number of its name
+  NameIds texts_;                     ///< of frames before renaming; only with rename_
+  std::vector<std::uint32_t> named_;  ///< for each text, the number of its name
   /// Children beyond their parent's first few, by parent and name.
   boost::unordered_flat_map<std::uint64_t, NodeId> far_children_;
   StackPath path_;

@@ -7,7 +7,7 @@
 namespace pe::picture {
 namespace {
 
-/// Which nodes of `shape` have anything, themselves or above.
+/// Returns for each node of `shape` whether its total is above 0.
 std::vector<bool> has_total(const CallTree& shape, const std::vector<Count>& self) {
   std::vector<bool> has(shape.size());
   for (auto node = static_cast<NodeId>(shape.size()); node-- > 0;) {
@@ -20,7 +20,7 @@ std::vector<bool> has_total(const CallTree& shape, const std::vector<Count>& sel
 
 }  // namespace
 
-/// Appends what has counts; the root of `shape` is `onto`, and is there already.
+/// Appends the nodes that have counts.  The root of `shape` becomes `onto`, which exists already.
 void Weigher::copy(const CallTree& shape, const std::vector<Count>& self, NodeId onto,
                    WeighedTree& to) {
   const std::vector<bool> has = has_total(shape, self);

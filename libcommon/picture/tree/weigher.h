@@ -1,4 +1,4 @@
-// A tree of the same frames with other counts, to be drawn by them.
+// Makes a tree of the same frames with other counts, which give the widths when it is drawn.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,23 +11,23 @@ namespace pe::picture {
 
 struct WeighedTree {
   CallTree tree;
-  std::vector<NodeId> origin;  ///< for each node, the one of the shape that it shows
-  NodeId aside = kRoot;        ///< the frame of what stands aside; kRoot: there is none
+  std::vector<NodeId> origin;  ///< for each node, the node of the shape that it shows
+  NodeId aside = kRoot;        ///< the frame that holds the copies set aside; kRoot: none
 };
 
-/// What a node counts by itself.
+/// Own counts, by node.
 struct Weights {
   std::vector<Count> self;
-  /// Where `self` has nothing for a frame and all above it, but it is to be seen: what it counts
-  /// in a copy of its stack that stands aside, on a frame of its own beside the others.
+  /// Counts of frames that `self` leaves without any width.  Copies of their stacks are drawn aside
+  /// with these counts, on a separate child of the root.
   std::vector<Count> aside;
   std::string_view aside_name;
 };
 
 class Weigher {
  public:
-  /// Only frames with a total above 0 are in the result.  `shape` must outlive it: names are
-  /// shared.
+  /// Only frames with a total above 0 are in the result.  `shape` must outlive it, because both
+  /// share names.
   static WeighedTree weigh(const CallTree& shape, const Weights& weights);
 
  private:
