@@ -1,5 +1,5 @@
-// The options of every tool as JSON, of which scripts/dev/make-completions makes completions.  Runs
-// when stackpipe is built, and is not installed.
+// Prints the options of every tool as JSON.  scripts/dev/make-completions makes the completions
+// from it.  The build of stackpipe runs this program, and does not install it.
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 #include <string>

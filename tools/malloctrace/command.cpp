@@ -14,7 +14,7 @@
 namespace pe::malloctrace {
 namespace {
 
-/// What the command would inherit.
+/// Checks the limit that the command would inherit.
 void check_address_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < heap::kFileBytes)

@@ -1,4 +1,4 @@
-// The command that is to be traced: can it be, and what must it find in its environment?
+// Checks that the command can be traced, and builds the environment that it needs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,11 +14,11 @@ namespace pe::malloctrace {
 /// Throws UsageError if `output` is the file `program`.
 void check_is_not_output(const std::string& program, const std::string& output);
 
-/// Throws Error if the library cannot be loaded into the program at that path
-/// (inprocess/command.h), or finds no room where addresses are limited.
+/// Throws Error if the program at `path` cannot load the library (inprocess/command.h), or if a
+/// limit on addresses leaves no room for it.
 void check_can_be_traced(const std::string& path);
 
-/// What the command gets into its environment, so that it sends to `listener`.
+/// Returns the environment variables that make the command load `library` and send to `listener`.
 std::vector<std::string> tracing_environment(const Options& options, const std::string& library,
                                              const inprocess::Listener& listener);
 

@@ -20,7 +20,7 @@ std::string text_of(const names::Function& function, std::string_view module) {
 
 }  // namespace
 
-/// What is missing shows in the report itself, as places instead of names.
+/// The report itself shows missing symbols: it has places instead.
 FrameNames::FrameNames(bool with_lines)
     : resolver_([](const std::string&) {}, {.lines = with_lines}) {}
 

@@ -1,4 +1,4 @@
-// Names of frames for the report: each a line of text with a number.
+// Names of frames for the report.  Each name is a line of text and has a number.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,13 +20,13 @@ class FrameNames {
  public:
   explicit FrameNames(bool with_lines);
 
-  /// The frames that follow are of this process, whose code is where `heap` says.  `heap` must live
+  /// The frames that follow belong to this process; `heap` lists its modules.  `heap` must live
   /// until the next call.
   void begin_process(pid_t pid, const heap::Heap& heap);
-  /// Numbers of the functions at a frame, the innermost inlined one first.
+  /// Returns the numbers of the functions at a frame, the innermost inlined one first.
   const std::vector<char32_t>& at(const heap::Frame& frame);
 
-  /// The number of a text.
+  /// Returns the number of a text.
   char32_t number_of(const std::string& text);
   [[nodiscard]] const std::string& text(char32_t number) const { return *texts_[number]; }
 
@@ -53,7 +53,7 @@ class FrameNames {
   names::Resolver resolver_;
   std::uint32_t pid_ = 0;
   const heap::Heap* heap_ = nullptr;
-  std::set<stream::MappedFile, FileLess> files_;                       ///< what mappings point to
+  std::set<stream::MappedFile, FileLess> files_;  ///< the mappings point to these
   std::unordered_map<Place, std::vector<char32_t>, PlaceHash> known_;  ///< of the process
   std::unordered_map<std::string, char32_t> numbers_;
   std::vector<const std::string*> texts_;  ///< in numbers_, whose nodes do not move

@@ -162,7 +162,7 @@ void HeapStream::write_map(std::uint32_t pid, const heap::Module& module) {
   finish_record(pid);
 }
 
-/// Tells of those modules of the stack's frames that are not what the stream says is mapped there.
+/// Writes those modules of the stack's frames that the stream does not show as mapped.
 void HeapStream::map_frames(const HeapOfProcess& process) {
   for (const heap::Frame& frame : frames_) {
     if (frame.module == 0)
@@ -174,8 +174,8 @@ void HeapStream::map_frames(const HeapOfProcess& process) {
   }
 }
 
-/// Code that is in no module was made at run time: there, page by page, is a mapping without a
-/// file, for whose names a perf map is asked.
+/// Code outside all modules was generated at run time.  Writes mappings without a file for its
+/// pages; a perf map then gives it symbols.
 void HeapStream::write_unmapped_code(const HeapOfProcess& process) {
   constexpr std::uint64_t kPageBytes = 4096;
   std::vector<std::uint64_t> pages;
@@ -193,7 +193,7 @@ void HeapStream::write_unmapped_code(const HeapOfProcess& process) {
     if (module.end > module.start)
       write_map(static_cast<std::uint32_t>(process.pid), module);
   }
-  mapped_.clear();  // those are no modules
+  mapped_.clear();  // these were not modules
 }
 
 void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site) {
@@ -202,7 +202,8 @@ void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site
   if (has_overlaps_)
     map_frames(process);
   chain_.assign(1, static_cast<std::uint64_t>(PERF_CONTEXT_USER));
-  // The first address of a chain is an instruction's own, all others return addresses.
+  // The first address of a chain is that of the instruction itself; all others are return
+  // addresses.
   for (std::size_t i = 0; i < frames_.size(); ++i) {
     const heap::Frame& frame = frames_[i];
     const std::uint64_t exact = frame.is_exact ? frame.avma : frame.avma - 1;
@@ -227,7 +228,7 @@ void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site
   }
 }
 
-/// What follows every record that is no sample: whose it is, and an event's id.
+/// Adds the trailer of every record that is no sample: its process, and an event's id.
 void HeapStream::finish_record(std::uint32_t pid) {
   builder_.add(pid).add(pid).add(kFirstId);
   writer_.write(std::as_bytes(std::span(builder_.finish())));

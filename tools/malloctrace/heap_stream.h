@@ -1,10 +1,10 @@
-// The heap of processes as a sample stream: a sample for each site and event, whose period is the
+// The heap of processes as a sample stream: one sample for each site and event.  Its period is the
 // weight.
 //
-// Five events: alloc-bytes, alloc-count, live-bytes, peak-bytes, temporary; see malloctrace(1).
-// Nothing has a time: records stand in the order in which they hold.  A site comes behind the
-// mappings that its stack lies in, and before those that have taken their places since; where one
-// has come back, it is told again.
+// There are five events: alloc-bytes, alloc-count, live-bytes, peak-bytes, temporary; see
+// malloctrace(1).  No record has a time: the order of the records shows when they are valid.  A
+// site follows the mappings that its stack uses, and precedes mappings that have replaced them
+// since.  If a mapping has come back, it is written again.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,7 +19,7 @@ namespace pe::malloctrace {
 
 class HeapStream {
  public:
-  /// Begins the stream.  `out` must outlive this.
+  /// Starts the stream.  `out` must outlive this.
   explicit HeapStream(Output& out);
 
   void add(const HeapOfProcess& process);
@@ -42,9 +42,9 @@ class HeapStream {
   stream::RecordBuilder builder_;
   std::vector<heap::Frame> frames_;
   std::vector<std::uint64_t> chain_;
-  /// What the stream says is mapped, by start.
+  /// The modules that the stream shows as mapped, by start.
   std::map<std::uint64_t, const heap::Module*> mapped_;
-  bool has_overlaps_ = false;  ///< modules of the process have been at the same addresses
+  bool has_overlaps_ = false;  ///< some modules of the process were at the same addresses
   std::uint64_t samples_ = 0, cut_stacks_ = 0;
 };
 

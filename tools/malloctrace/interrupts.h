@@ -1,5 +1,5 @@
-// Ctrl-C: the first is the command's, to end by in its own way, and what it frees then counts.  The
-// second ends the trace.
+// Handles Ctrl-C.  The first one is the command's: it may end in its own way, and memory that it
+// frees counts.  The second one ends the trace.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,14 +12,14 @@ namespace pe::malloctrace {
 
 class Interrupts {
  public:
-  /// `command`, which must outlive this, has begun.
+  /// `command` must have started, and must outlive this.
   explicit Interrupts(Child& command) : command_(command) {}
 
-  /// Whether the trace goes on after the signal, `now_ns` being CLOCK_MONOTONIC.  A first SIGINT
-  /// that the command has not got from the terminal is passed on to it.
+  /// Returns whether the trace goes on after the signal; `now_ns` is CLOCK_MONOTONIC.  Forwards a
+  /// first SIGINT to the command if the terminal has not sent the command one.
   bool goes_on_after(const StopSignal& signal, std::uint64_t now_ns);
 
-  /// True once, where the command has not ended in the second after the interrupt.
+  /// True once, if the command has not ended within a second of the interrupt.
   bool is_time_to_tell(std::uint64_t now_ns);
 
  private:

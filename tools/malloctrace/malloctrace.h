@@ -1,4 +1,5 @@
-// malloctrace: who allocates memory, who leaks it, what the peak was made of.
+// malloctrace reports the code that allocates memory, the code that leaks it, and the contents of
+// the peak.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +12,7 @@ namespace pe {
 
 extern const Tool kMalloctrace;
 
-/// The whole tool, in this process.
+/// Runs the whole tool in this process.
 int malloctrace_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

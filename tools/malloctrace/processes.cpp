@@ -24,7 +24,7 @@ bool has_ended(pid_t pid, const Fd& pidfd) {
   return ::poll(&polled, 1, 0) == 1;
 }
 
-/// Whether a signal ended the process; false also where the kernel does not tell (before 6.15).
+/// Whether a signal ended the process; false also if the kernel does not report that (before 6.15).
 bool was_killed(const Fd& pidfd) {
   // linux/pidfd.h of Linux 6.15: struct pidfd_info, its first version.
   struct {
@@ -53,7 +53,7 @@ void Processes::pass() {
 bool Processes::pass_once() {
   const bool has_received =
       listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
-  // Those that end are taken out first: what is called then may look at those that run.
+  // Removes the ended ones first: the functions called below may use the list of running ones.
   const auto first_ended = std::stable_partition(
       running_.begin(), running_.end(),
       [](const Running& process) { return !has_ended(process.pid, process.ended); });

@@ -1,8 +1,9 @@
-// The processes that are traced: each sends a descriptor of the memory that it shares, and is told
-// the time.
+// The traced processes.  Each sends a descriptor of the memory that it shares, and malloctrace
+// gives it the time.
 //
-// They are untrusted: what they send is checked (see inprocess/listener.h for who may).  A process
-// that begins another program (exec) sends anew; the one before has ended then.
+// The processes are untrusted: their data is checked (see inprocess/listener.h for who may send).
+// A process that starts another program (exec) sends a new descriptor; the program before has then
+// ended.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -24,15 +25,15 @@ namespace pe::malloctrace {
 enum class Fate : std::uint8_t {
   kRuns,
   kEnded,
-  kBeganAnother,  ///< program, by exec: the process runs, or has run, on
+  kBeganAnother,  ///< another program, by exec: the process runs on, or has run on
 };
 
-/// What a process had when it ended, or of one that runs, now.
+/// The heap of a process: when it ended, or now if it still runs.
 struct HeapOfProcess {
   pid_t pid;  ///< as we see it
   Fate fate;
   const heap::Heap& heap;
-  std::uint32_t began_tick = 0;  ///< when we heard of it; nothing of it can be older
+  std::uint32_t began_tick = 0;  ///< when we heard of it; none of its data can be older
 };
 using OnHeap = std::function<void(const HeapOfProcess&)>;
 
@@ -40,40 +41,41 @@ class Processes {
  public:
   static constexpr std::uint32_t kTickMs = 100;
 
-  /// Begins to listen.  `on_end` is called with each process that has ended.  Throws Error.
+  /// Starts to listen.  Calls `on_end` with each process that has ended.  Throws Error.
   explicit Processes(OnHeap on_end);
 
-  /// Where they are listened to.
+  /// The listener that the processes connect to.
   [[nodiscard]] const inprocess::Listener& listener() const noexcept { return listener_; }
   /// Readable when there is something for pass() to do.
   [[nodiscard]] int fd() const noexcept { return listener_.fd(); }
 
-  /// From now on what other processes send is not taken in.
+  /// From now on, other processes are not accepted.
   void take_only(pid_t pid) noexcept { listener_.take_only(pid); }
 
-  /// Takes in what has come and who has ended.  Who finds no descriptor left waits until another
-  /// has ended, counting all the while.
+  /// Accepts new processes and finishes those that have ended.  A process that finds no descriptor
+  /// left waits until another one has ended; it counts all the while.
   void pass();
-  /// Tells all processes the time since the beginning, in kTickMs.
+  /// Gives all processes the time since the start, in units of kTickMs.
   void tick(std::uint32_t tick);
 
-  /// Those that run, as they are now, in the order in which they began.
+  /// Calls `on_heap` for each running process, as it is now, in the order in which the processes
+  /// started.
   void for_each_running(const OnHeap& on_heap) const;
 
-  /// The same, and those for whom there were no descriptors.  None is told the time after that, nor
-  /// read when it ends.
+  /// Does the same, also for processes that got no descriptor so far.  Afterwards none of them gets
+  /// the time, and none is read when it ends.
   void leave(const OnHeap& on_heap);
 
-  /// How many have ended neither by exit nor, where the kernel tells that, by a signal: most went
-  /// on as a program that did not report.
+  /// Returns how many have ended neither by exit nor, if the kernel reports that, by a signal.
+  /// Most of them continued as a program that did not connect.
   [[nodiscard]] std::uint64_t vanished() const noexcept { return vanished_; }
 
-  /// How many that were said to have ended had begun another program, which had to wait for a
+  /// Returns how many were counted as ended, but had started another program that had to wait for a
   /// descriptor.
   [[nodiscard]] std::uint64_t went_on() const noexcept { return went_on_; }
 
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
-  /// Those that sent something else, each with the reason.
+  /// The refused connections, counted by reason.
   [[nodiscard]] const std::map<std::string, std::uint64_t>& refused() const noexcept {
     return listener_.refused();
   }
@@ -82,7 +84,7 @@ class Processes {
   struct Running {
     pid_t pid;
     heap::SharedFile file;
-    Fd ended;  ///< a pidfd, readable then; none on kernels before 5.3
+    Fd ended;  ///< a pidfd, readable once the process has ended; none on kernels before 5.3
     std::uint32_t began_tick;
   };
 
@@ -95,8 +97,8 @@ class Processes {
   inprocess::Listener listener_;
   std::vector<Running> running_;
   std::uint64_t vanished_ = 0, went_on_ = 0;
-  /// Those that ended while others waited for descriptors, among which another program of theirs
-  /// may be; whether they counted as vanished.
+  /// Processes that ended while others waited for descriptors: one of the others may be the next
+  /// program of the same process.  The value is whether it counted as vanished.
   std::map<pid_t, bool> ended_early_;
   std::uint32_t tick_ = 0;
 };

@@ -38,7 +38,8 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : kPercent * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// How long before the process was read a tick was; it knows none before we told it one.
+/// Returns how long before we read the process a tick was.  The process knows no time before we
+/// give it one.
 std::uint64_t age_ms(const HeapOfProcess& process, std::uint32_t tick) {
   const std::uint32_t now = process.heap.header.tick;
   return std::uint64_t{now - std::min(std::max(tick, process.began_tick), now)} *
@@ -54,7 +55,7 @@ std::string report_head(const std::vector<std::string>& command) {
   return words + "\n\n";
 }
 
-/// A table of sites: what it sorts by, and how it tells of a site.
+/// A table of sites: its sort key, and its text for a site.
 struct Report::Table {
   using Weight = std::uint64_t Sums::*;
 

@@ -1,7 +1,7 @@
-// The report: what a person wants to know of a program's heap, as text.
+// The report: a program's heap as text for people.
 //
-// Sites of equal stacks are one, also those of several processes of one name, so that a build with
-// a thousand compilers takes as much room as one.
+// Sites of equal stacks are one, even if they are from several processes of one name.  So a build
+// with a thousand compilers takes as much room as one.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,11 +20,11 @@ namespace pe::malloctrace {
 
 struct ReportChoice {
   std::size_t top;                           ///< sites in each table
-  std::optional<std::uint64_t> leak_age_ns;  ///< leaks only of sites that allocated since then
-  bool lines = false;                        ///< source lines, by which sites differ, too
+  std::optional<std::uint64_t> leak_age_ns;  ///< only leaks of sites that allocated since then
+  bool lines = false;                        ///< source lines; sites then differ by line
 };
 
-/// What stands above a report: the command.
+/// Returns the head of a report: the command.
 std::string report_head(const std::vector<std::string>& command);
 
 class Report {
@@ -33,7 +33,7 @@ class Report {
 
   void add(const HeapOfProcess& process);
 
-  /// All tables.
+  /// Returns all tables.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -58,7 +58,7 @@ class Report {
   void add_process(const HeapOfProcess& process);
   [[nodiscard]] std::vector<Item> best(const Table& table) const;
   [[nodiscard]] bool is_shown_leak(const Sums& sums) const;
-  /// "not freed", or where all processes run: "held now".
+  /// "held now" if all processes run, else "not freed".
   [[nodiscard]] std::string_view word_for_live() const;
   void append_totals(std::string& text) const;
   void append_mapped(std::string& text) const;

@@ -1,4 +1,4 @@
-// Where the heaps of processes go: the sample stream, or the report.
+// Forwards the heaps of processes to the sample stream or to the report.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -31,7 +31,7 @@ class Sink {
       report_->add(process);
   }
 
-  /// Nothing is added any more.  `remarks` end a report.
+  /// To be called after the last add().  `remarks` end a report.
   void finish(const std::string& remarks) {
     if (stream_)
       stream_->finish();
@@ -40,7 +40,7 @@ class Sink {
     out_.flush();
   }
 
-  /// Of what was added.
+  /// Returns the summary of everything that was added.
   [[nodiscard]] Summary summary() const {
     Summary summary = summary_;
     summary.cut_stacks += stream_ ? stream_->cut_stacks() : 0;

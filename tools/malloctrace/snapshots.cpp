@@ -52,7 +52,7 @@ bool Snapshots::is_due(std::uint64_t now_ns) {
     next_ns_ = now_ns + *options_.snapshot_ns;
   if (now_ns >= *next_ns_) {
     due = true;
-    // Those that could not be made in time are left out.
+    // Skips snapshots that could not be made in time.
     *next_ns_ += *options_.snapshot_ns * ((now_ns - *next_ns_) / *options_.snapshot_ns + 1);
   }
   return due;
@@ -73,9 +73,9 @@ void Snapshots::write_due(std::uint64_t now_ns) {
   }
 }
 
-/// Under its name once it is whole.
+/// The file gets its name once it is complete.
 void Snapshots::write(const std::string& path) const {
-  NewFile file(path);  // the user did not name it: not even a pipe of ours is written as it is
+  NewFile file(path);  // the user did not name this path, so even a pipe of ours is replaced
   FdOutput out(file.fd().get(), path);
   Sink sink(options_, out);
   processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process); });

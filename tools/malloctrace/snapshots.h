@@ -1,5 +1,5 @@
-// Snapshots: the processes that run, as they are now, in a file each; when one is due, or SIGUSR1
-// comes.
+// Snapshots: each writes the running processes, as they are now, to a file.  One is due at each
+// interval, and when SIGUSR1 comes.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -30,8 +30,7 @@ class Snapshots {
   /// Readable when the signal has come.
   [[nodiscard]] int fd() const noexcept { return signal_.get(); }
 
-  /// Writes FILE.1, FILE.2 ... where it is time for one; what goes wrong is told, and the run goes
-  /// on.
+  /// Writes FILE.1, FILE.2 ... if one is due.  Reports errors; the run goes on.
   void write_due(std::uint64_t now_ns);
 
  private:

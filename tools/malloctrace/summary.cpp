@@ -11,7 +11,7 @@
 namespace pe::malloctrace {
 namespace {
 
-/// Is code of Python's interpreter mapped: as a library, or as the program?
+/// Whether code of Python's interpreter is mapped, as a library or as the program.
 bool has_python(const heap::Heap& heap) {
   return std::any_of(heap.modules.begin(), heap.modules.end(), [](const heap::Module& module) {
     std::string_view path(module.path, module.path_length);
@@ -82,7 +82,7 @@ std::string describe_use(const Summary& summary) {
 
 std::string describe_resident(const Summary& summary) {
   constexpr double kPercent = 100;
-  // A program's libraries and stacks, and what tracing itself takes.
+  // A program's libraries and stacks, and the memory that tracing itself needs.
   constexpr std::uint64_t kUsualBytes = std::uint64_t{8} << 20;
   if (summary.resident_peak_bytes < 2 * summary.resident_heap_bytes + kUsualBytes)
     return {};
@@ -96,7 +96,7 @@ std::string describe_resident(const Summary& summary) {
   if (summary.mapped_peak_bytes > 0)
     text += fmt::format(", {} bytes{} were mapped outside malloc (--mmap shows where)",
                         summary.mapped_peak_bytes,
-                        // Of a larger mapping most was never touched.
+                        // Most of a larger mapping was never touched.
                         summary.mapped_peak_bytes > summary.resident_peak_bytes
                             ? ""
                             : " (" + share(summary.mapped_peak_bytes) + ")");
@@ -108,7 +108,7 @@ std::string describe_resident(const Summary& summary) {
 std::string describe_memory(const Summary& summary) {
   constexpr double kPercent = 100;
   std::string text = fmt::format("tracing took {} bytes", summary.metadata_bytes);
-  // Of little the share says nothing: what tracing takes at least is much more.
+  // For a small peak the share is meaningless: the memory that tracing always needs is much more.
   constexpr std::uint64_t kLeastPeakBytes = std::uint64_t{1} << 20;
   if (summary.peaks_bytes >= kLeastPeakBytes)
     text += fmt::format(", {:.1f} % of the peak{}",

@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::uint64_t kReadEveryNs = 1'000'000'000;
 
-/// Of switches passed on, each with up to 32 KiB of its stack.  New code is told the kernel after
-/// they are read: in a larger one more of them wait while programs begin, and the kernel passes on
-/// more.
+/// Room for forwarded switches, each with up to 32 KiB of its stack.  The kernel gets new code
+/// after we have read them.  In a larger ring more of them would wait while programs start, and the
+/// kernel would forward more.
 constexpr std::size_t kRingBytes = std::size_t{8} << 20;
 
-/// As LoadOptions::states has them.
+/// Returns the states as in LoadOptions::states.
 std::uint32_t state_mask(const WaitChoice& choice) {
   constexpr std::uint32_t kPreempted = 1;
   if (choice.states.empty())
@@ -39,7 +39,7 @@ std::uint32_t state_mask(const WaitChoice& choice) {
   return mask;
 }
 
-/// Only what becomes of processes.
+/// Requests only the changes of processes.
 record::Request side_request(const record::Request& asked) {
   record::Request request;
   request.events = {"dummy"};
@@ -51,7 +51,7 @@ record::Request side_request(const record::Request& asked) {
   return request;
 }
 
-/// A thread's process may be changed by all its threads.
+/// Replaces threads by their processes, which all of their threads may change.
 record::Target whole_processes(const record::Target& target) {
   record::Target whole = target;
   for (const pid_t tid : std::exchange(whole.threads, {}))
@@ -65,12 +65,12 @@ record::Target whole_processes(const record::Target& target) {
   return whole;
 }
 
-/// Whose code may be walked: anybody may be a waker.
+/// Returns the processes whose code may be walked: anybody may be a waker.
 record::Target with_sources(const record::Target& target, bool with_wakers) {
   return with_wakers ? record::Target{.is_everything = true} : target;
 }
 
-/// An id that no counter has: the kernel gives them out from 1 on.
+/// An id that no counter has: the kernel assigns ids from 1 on.
 constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
 
 }  // namespace
@@ -122,7 +122,7 @@ BpfEngine::BpfEngine(const Options& options, const record::Target& target, Objec
   fds_.push_back(object_->ring_fd());
 }
 
-/// All counters', and if there were none, one that stands for them.
+/// Returns the ids of all counters, or one that represents them if there are none.
 std::vector<std::uint64_t> BpfEngine::ids() const {
   std::vector<std::uint64_t> all;
   for (const auto& event : counters_.events())
@@ -133,7 +133,7 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
 void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
   recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
-  // What was passed on before is walked as things were then.
+  // Switches that were forwarded before a record are walked with the mappings of that time.
   recording_->stream.call_before(
       [this](const stream::Record& record) { walk_passed(stream::time_of(record, layout_)); });
   unwound_ = recording_->stream.stated(layout_);
@@ -147,7 +147,8 @@ void BpfEngine::begin(Output& out) {
   next_reading_ns_ = monotonic_ns() + kReadEveryNs;
 }
 
-/// Told already: of what runs the kernel has to know the code first.
+/// Does nothing: begin() has written them, because the kernel must know the code of running
+/// processes first.
 void BpfEngine::tell_running() {}
 
 void BpfEngine::write_head() {
@@ -164,7 +165,7 @@ void BpfEngine::write_head() {
   writer.write_event_unit(kWakerId, "ns");
 }
 
-/// Before their mappings are read.
+/// To be called before their mappings are read.
 void BpfEngine::add_targets() {
   const std::uint64_t now_ns = monotonic_ns();
   if (!target_.is_everything)
@@ -177,18 +178,18 @@ void BpfEngine::add_targets() {
     recording_->tables.add_target(static_cast<std::uint32_t>(pid), now_ns);
 }
 
-/// All that has happened until now.
+/// Handles everything that has happened until now.
 void BpfEngine::take_in() {
-  // The second pass hands on what is older than the first; switches that are older still are there
-  // by then, and are walked before a process forgets its mappings.  The first one hands on what is
-  // older than the last before it, and there the ring may have more: reading it once more would let
-  // the kernel wait for new code.
+  // The second pass forwards records that are older than the first pass.  Older switches have been
+  // read by then, and are walked before a process forgets its mappings.  The first pass forwards
+  // records that are older than the pass before it, and the ring may hold more switches of that
+  // time.  Reading the ring once more would delay new code for the kernel.
   const auto follow = [this] {
     recording_->drain.pass(counters_.rings());
     read_ring();
     recording_->drain.pass(counters_.rings());
   };
-  // The sooner the kernel knows new code, the fewer stacks it passes on.
+  // The sooner the kernel knows new code, the fewer stacks it forwards.
   follow();
   recording_->tables.publish();
   follow();
@@ -207,14 +208,14 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   read_sums();
   take_in();
   write_until(now_ns);
-  // Reading very many sums must not become all that we do.
+  // Reading very many sums must not use up all of our time.
   constexpr std::uint64_t kRest = 20;
   const std::uint64_t read_ns = monotonic_ns();
   next_reading_ns_ = read_ns + std::max(kReadEveryNs, kRest * (read_ns - now_ns));
   return std::nullopt;
 }
 
-/// Before the records of processes: those that are older are there then.
+/// To be called before records of processes are forwarded, so that older switches have been read.
 void BpfEngine::read_ring() {
   object_->read_samples([this](const unwind::Sample& sample) {
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
@@ -249,14 +250,14 @@ void BpfEngine::finish() {
   recording_->writer.flush();
 }
 
-/// A record of a process, or a switch passed on, in the order of time.
+/// Handles a record of a process, or a forwarded switch, in the order of time.
 void BpfEngine::take(const stream::Record& record) {
   if (record.is_sample()) {
     if (const auto sample = stream::parse_sample(record, unwound_))
       recording_->passed.take(*sample, record.misc);
     return;
   }
-  // Of what they tell no sample is lost, and no reader is to take them for that.
+  // These records do not mean lost samples, and no reader may count them as such.
   if (record.type == PERF_RECORD_LOST || record.type == PERF_RECORD_LOST_SAMPLES)
     return;
   const std::uint64_t time_ns = stream::time_of(record, layout_);
@@ -298,7 +299,7 @@ void BpfEngine::read_sums() {
   }
 }
 
-/// Who has a number; null if nobody has.
+/// Returns the waker with a number; null if there is none.
 std::unique_ptr<WokenBy> BpfEngine::see_waker(std::uint32_t number) {
   const auto waker = object_->waker(number);
   if (!waker)
@@ -345,7 +346,7 @@ void BpfEngine::add_unfinished() {
   }
 }
 
-/// Everything up to then has come.
+/// Everything up to `until_ns` has arrived.
 void BpfEngine::write_until(std::uint64_t until_ns) {
   std::stable_sort(late_.begin(), late_.end(), [](const Late& a, const Late& b) {
     return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.tid < b.tid;
@@ -383,7 +384,7 @@ void BpfEngine::write_wait(const Late& late) {
   counts_.total_ns += late.length_ns;
   counts_.unfinished += late.is_unfinished ? 1 : 0;
   counts_.stackless += late.stack.chain.empty() ? late.count : 0;
-  // A sum may be read whose last wait ended right before the reading before.
+  // A sum's last wait may have ended right before the previous reading.
   recording_->waits.add({late.pid, late.tid, std::max(late.end_ns, written_until_ns_),
                          late.length_ns, late.stack, late.is_unfinished, late.waker.get()});
 }

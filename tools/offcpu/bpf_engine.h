@@ -1,13 +1,14 @@
-// Waits from eBPF programs in the kernel: they walk stacks and sum up, by thread and stack, for how
-// long threads were off their CPUs; here sums are read each second and become samples.
+// Waits from eBPF programs in the kernel.  The programs walk stacks and sum up, by thread and
+// stack, how long threads were off their CPUs.  This engine reads the sums each second and makes
+// samples of them.
 //
-// Counters that count nothing tell what becomes of processes, so that the kernel's unwind tables
-// are kept up to date (unwind/kernel/code_tables.h).  That takes some milliseconds for new code:
-// stacks that the kernel cannot walk meanwhile come as copies, and are walked here
+// Counters that count nothing report the changes of processes, so that the kernel's unwind tables
+// are kept up to date (unwind/kernel/code_tables.h).  That takes some milliseconds for new code.
+// Stacks that the kernel cannot walk meanwhile come as copies, and are walked here
 // (passed_switches.h).
 //
 // A sum becomes one sample, at the end of its last wait.  Records of processes are held back until
-// the sums of before have been read, so that the stream is in the order of time.
+// the sums before them have been read, so that the stream is in the order of time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -36,7 +37,7 @@ class BpfEngine final : public Engine {
  public:
   using Object = std::unique_ptr<unwind::BpfObject>;
 
-  /// What of the target this engine cannot record; empty if nothing.
+  /// Returns which part of the target this engine cannot record; empty if none.
   static std::string why_unable(const record::Target& target);
   /// Throws unwind::Unavailable, or Error.
   static Object load(const Options& options, const record::Target& target);
@@ -57,11 +58,11 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::string problem() const override;
 
  private:
-  /// What exists once it is known where the stream goes.
+  /// The parts that exist once the output of the stream is known.
   struct Recording {
     Recording(Output& out, BpfEngine& engine);
 
-    HeldOutput out;  ///< until switches are recorded, and the command has begun
+    HeldOutput out;  ///< holds back until switches are recorded and the command has started
     stream::StreamWriter writer;
     record::RecordedStream stream;
     record::Drain drain;
@@ -105,28 +106,28 @@ class BpfEngine final : public Engine {
   WaitChoice choice_;
   record::Request request_;
   record::Target target_;   ///< whole processes in place of threads
-  record::Target sources_;  ///< the same, and whoever may wake them
+  record::Target sources_;  ///< the same, and everything that may wake them
   std::unordered_set<std::uint32_t> only_threads_;
   Object object_;
   record::Counters counters_;
   std::vector<int> fds_;
-  perf_event_attr layout_;   ///< of the kernel's records, and of switches passed on
-  perf_event_attr unwound_;  ///< of samples once their stacks are walked
+  perf_event_attr layout_;   ///< of the kernel's records, and of forwarded switches
+  perf_event_attr unwound_;  ///< of samples after their stacks are walked
   ChainWriter chains_;
   SumIncreases increases_;
   stream::HeldRecords records_;  ///< held back
   std::vector<Late> late_;
   bool user_only_;
   std::uint64_t next_reading_ns_ = 0, written_until_ns_ = 0, stopped_ns_ = 0;
-  /// Of a command: its program has begun; what the child did before is our own doing.
+  /// Whether the program of a command has started; the child's waits before that are our own doing.
   bool has_begun_;
   WaitCounts counts_;
   KernelStackCounts stacks_;
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings
-  std::uint64_t silent_threads_ = 0;    ///< of the targets: nothing was told of them
-  std::optional<Recording> recording_;  ///< uses what stands above
+  std::uint64_t silent_threads_ = 0;    ///< target threads of which nothing was recorded
+  std::optional<Recording> recording_;  ///< uses the members above
 };
 
 }  // namespace pe::offcpu

@@ -12,7 +12,7 @@
 
 namespace pe::offcpu {
 
-/// The tracepoints are reached from __schedule() and try_to_wake_up(); interrupts begin in assembly
+/// __schedule() and try_to_wake_up() reach the tracepoints; interrupts start in assembly
 /// (arch/x86/include/asm/idtentry.h).
 ChainWriter::Role ChainWriter::role_of(std::uint64_t avma) {
   const auto [known, is_new] = roles_.try_emplace(avma, Role::kOther);
@@ -37,7 +37,8 @@ ChainWriter::Role ChainWriter::role_of(std::uint64_t avma) {
   return known->second;
 }
 
-/// The program itself, what has called it, and the function `below`; 0 if that is not found.
+/// Returns the number of frames of the program itself, of its callers and of the function `below`;
+/// 0 if that is not found.
 std::size_t ChainWriter::frames_of_tracing(std::span<const std::uint64_t> frames, Role below) {
   constexpr std::size_t kMost = 8;
   for (std::size_t i = 0; i < std::min(kMost, frames.size()); ++i)
@@ -72,8 +73,8 @@ bool ChainWriter::add_waking_kernel_part(const unwind::StackOfKernel& stack,
   return is_interrupt;
 }
 
-/// Call chains hold return addresses: of what a signal interrupted, one more than the instruction's
-/// own, as who reads them takes one away.
+/// Call chains hold return addresses, from which readers subtract one.  So the exact address that a
+/// signal interrupted is stored plus one.
 void ChainWriter::add_user_part(const unwind::StackOfKernel& stack,
                                 std::vector<std::uint64_t>& chain) {
   if (stack.frames.empty())

@@ -1,4 +1,4 @@
-// Call chains, as samples have them, of what the kernel's programs found.
+// Makes call chains, as in samples, of the stacks that the kernel's programs found.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,13 +14,14 @@ namespace pe::offcpu {
 
 class ChainWriter {
  public:
-  /// Appends the kernel's mark and frames, from schedule() on: without how tracing was entered.
+  /// Appends the kernel's mark and its frames from schedule() on, without those that entered
+  /// tracing.
   void add_kernel_part(const unwind::StackOfKernel& stack, std::vector<std::uint64_t>& chain);
-  /// The same of a waker: from what wakes a thread on.  If that is an interrupt, only its own
-  /// frames; returns whether it is.
+  /// Does the same for a waker, from the function that wakes a thread on.  If that is an interrupt,
+  /// appends only its own frames.  Returns whether it is one.
   bool add_waking_kernel_part(const unwind::StackOfKernel& stack,
                               std::vector<std::uint64_t>& chain);
-  /// Appends the program's.
+  /// Appends the program's frames.
   static void add_user_part(const unwind::StackOfKernel& stack, std::vector<std::uint64_t>& chain);
 
  private:

@@ -35,7 +35,7 @@ std::unique_ptr<Engine> make_engine(const Options& options, const record::Target
       throw Error(fmt::format("{}: {}", asked, problem));
   }
   auto engine = std::make_unique<PerfEngine>(options, target);
-  if (!problem.empty())  // where perf does not work either, that is what there is to say
+  if (!problem.empty())  // if perf does not work either, its error is the only message
     note(fmt::format("the bpf engine does not work here, taking perf: {}", problem));
   return engine;
 }

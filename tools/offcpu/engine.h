@@ -1,4 +1,4 @@
-// Where waits come from: what offcpu's main path needs of an engine.
+// The source of waits: the interface of an engine for offcpu's main path.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,15 +26,15 @@ class Engine {
 
   /// A line for each thing that had to be done differently.
   [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
-  /// Writes the stream's head, and begins to record.  A command has not begun its program yet.
+  /// Writes the stream's head and starts to record.  A command has not started its program yet.
   /// `out` must outlive this.
   virtual void begin(Output& out) = 0;
-  /// Writes what was running before.
+  /// Writes the processes that were running before.
   virtual void tell_running() = 0;
-  /// What to poll(2).
+  /// The descriptors to poll(2).
   [[nodiscard]] virtual const std::vector<int>& fds() const = 0;
-  /// Takes in what has come; returns how soon it should be called again, in nanoseconds, if that
-  /// matters.
+  /// Handles everything that has arrived.  Returns how soon it should be called again, in
+  /// nanoseconds, if that matters.
   virtual std::optional<std::uint64_t> pass() = 0;
   /// Stops recording.
   virtual void stop() = 0;
@@ -45,14 +45,14 @@ class Engine {
   [[nodiscard]] virtual std::size_t threads() const = 0;
   /// Samples and other records that found no room.
   [[nodiscard]] virtual std::uint64_t lost() const = 0;
-  /// What else there is to say in the closing line, each part behind "; ".
+  /// Further text for the closing line, each part after "; ".
   [[nodiscard]] virtual std::string remarks() = 0;
-  /// What should be said even with --quiet, or empty.
+  /// A problem to report even with --quiet, or empty.
   [[nodiscard]] virtual std::string problem() const = 0;
 };
 
-/// Opens the engine that `options` ask for; `target` is known by now.  `note` gets a line where
-/// another one than usual had to be taken.  Throws Error.
+/// Opens the engine that `options` ask for; `target` is known by now.  `note` gets a line if
+/// another engine than usual had to be used.  Throws Error.
 std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
                                     const std::function<void(const std::string&)>& note);
 

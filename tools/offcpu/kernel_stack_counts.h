@@ -1,4 +1,4 @@
-// How the stacks that the kernel has walked ended, and what it had no room for, in words.
+// Describes how the stacks that the kernel has walked ended, and the losses for lack of room.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,10 +13,10 @@ namespace pe::offcpu {
 
 class KernelStackCounts {
  public:
-  /// `times` waits on a program's stack.
+  /// Adds `times` waits on a program's stack.
   void add(const unwind::StackOfKernel& stack, std::uint64_t times);
-  /// "98.9 % of stacks complete; 12 ended: too deep", of these and of `others`; empty if there were
-  /// none.
+  /// Describes these stacks and `others`: "98.9 % of stacks complete; 12 ended: too deep"; empty if
+  /// there were none.
   [[nodiscard]] std::string describe(const unwind::StackCounts& others) const;
 
  private:
@@ -24,7 +24,8 @@ class KernelStackCounts {
   std::array<std::uint64_t, unwind::kStackStopCount> incomplete_{};
 };
 
-/// "; 12 waits, 0.300 s, had no room", of what was not recorded as it should; empty if all was.
+/// Describes the losses: "; 12 without room in the kernel's map, 0.300 s"; empty if there were
+/// none.
 std::string describe_losses(const unwind::Counts& counts);
 
 }  // namespace pe::offcpu

@@ -1,4 +1,4 @@
-// offcpu: where threads wait, with whole stacks.
+// offcpu records where threads wait, with whole stacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@ namespace pe {
 
 extern const Tool kOffcpu;
 
-/// The whole tool, in this process.
+/// Runs the whole tool in this process.
 int offcpu_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

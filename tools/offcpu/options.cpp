@@ -75,8 +75,8 @@ EngineChoice read_engine(const CommandLine& line) {
 
 record::Request read_request(const CommandLine& line, const WaitChoice& choice) {
   record::Request request;
-  // A copy costs the switching thread time, and the ring room: what is missing of a deeper stack is
-  // read from its process, where it stands as long as the thread waits.
+  // A copy costs the switching thread time, and room in the ring.  The rest of a deeper stack is
+  // read from its process, where it is unchanged as long as the thread waits.
   constexpr std::uint32_t kStackBytes = 8 * 1024;
   request.events = {choice.states.empty() ? "context-switches" : "sched:sched_switch"};
   request.period = 1;

@@ -17,7 +17,7 @@ perf_event_attr passed_layout(const perf_event_attr& layout) {
   return attr;
 }
 
-/// Its fields: linux/perf_event.h, PERF_RECORD_SAMPLE.
+/// The fields of the record: linux/perf_event.h, PERF_RECORD_SAMPLE.
 void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack) {
   const auto& record = sample.record;
   if (record.kind == unwind::kRecordWaitEnded) {
@@ -29,7 +29,7 @@ void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKer
   chain_.clear();
   chains_.add_kernel_part(kernel_stack, chain_);
   const bool in_kernel = !chain_.empty();
-  // What was copied, filled up to whole words.
+  // The copy, padded to whole words.
   const std::size_t room = (sample.memory.size() + 7) / 8 * 8;
   builder_.begin(PERF_RECORD_SAMPLE, in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER)
       .add(id_)
@@ -52,7 +52,8 @@ void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKer
   hold(record, builder_.finish());
 }
 
-/// With what follows the copy in the process: read now, while it stands.
+/// Holds a sample, and the stack beyond its copy.  That is read from the process now, while it is
+/// unchanged.
 void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view text) {
   Held& held = held_.emplace_back(Held{record.time_ns, record, std::string(text), {}, 0});
   const auto sample =
@@ -65,7 +66,7 @@ void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view t
 }
 
 void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
-  // The ring is ordered by when room was reserved, right after the time was taken.
+  // The ring is in the order in which room was reserved, which is right after the time was read.
   std::stable_sort(held_.begin(), held_.end(),
                    [](const Held& a, const Held& b) { return a.time_ns < b.time_ns; });
   std::size_t done = 0;
@@ -95,7 +96,7 @@ const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_
                                                                            : nullptr;
 }
 
-/// A later thread may have the number by now.
+/// A later thread may already have the number.
 void PassedSwitches::forget_ended() {
   for (const Ended& ended : ended_)
     if (const auto waiting = waiting_.find(ended.tid);

@@ -1,5 +1,5 @@
-// Switches whose stack the kernel could not walk: as samples with registers and a copy of the
-// stack, which user space walks, and the ends of their waits.
+// Switches whose stack the kernel could not walk, and the ends of their waits.  Such a switch is a
+// sample with registers and a copy of the stack, which user space walks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,31 +21,32 @@
 
 namespace pe::offcpu {
 
-/// `layout` for samples that carry what such a switch does.
+/// Returns `layout` for samples that carry such a switch.
 perf_event_attr passed_layout(const perf_event_attr& layout);
 
 class PassedSwitches {
  public:
-  /// What goes on when a thread runs again, and the number of its waker.
+  /// Receives a wait when its thread runs again, and the number of the waker.
   using OnWait = std::function<void(const Wait&, std::uint32_t waker)>;
-  /// `stream`, which walks samples laid out as `layout` (passed_layout()), and `chains` must
+  /// `stream` walks samples laid out as `layout` (passed_layout()).  `stream` and `chains` must
   /// outlive this.
   PassedSwitches(record::RecordedStream& stream, const perf_event_attr& layout, std::uint64_t id,
                  ChainWriter& chains)
       : stream_(stream), layout_(layout), id_(id), chains_(chains) {}
 
-  /// What the ring has, and the stack in the kernel that it names: copied, to be walked later, with
-  /// what follows a copy that is too short in its process.
+  /// Holds a record of the ring and the kernel stack that it names, to be walked later.  If the
+  /// copy is too short, reads the rest of the stack from its process.
   void hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack);
-  /// Walks what is not younger than `until_ns`, and tells of waits that have ended.
+  /// Walks records that are not younger than `until_ns`, and reports waits that have ended.
   void walk_until(std::uint64_t until_ns, const OnWait& on_wait);
-  /// A sample that was walked: what it says stands until the thread's next.
+  /// Accepts a walked sample, which is valid until the thread's next one.
   void take(const stream::Sample& sample, std::uint16_t misc);
-  /// The stack of the thread that waits since then; null if its stack was not passed on.
+  /// Returns the stack of the thread that has waited since `since_ns`; null if it was not
+  /// forwarded.
   [[nodiscard]] const Stack* stack_since(std::uint32_t tid, std::uint64_t since_ns) const;
-  /// The thread has ended; its last wait may have to be held still.
+  /// The thread has ended; its last wait may still be held.
   void end_thread(std::uint32_t tid, std::uint64_t time_ns) { ended_.push_back({tid, time_ns}); }
-  /// Of the threads that have ended all waits were told.
+  /// Forgets threads that have ended: all their waits have been reported.
   void forget_ended();
 
  private:

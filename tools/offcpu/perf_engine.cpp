@@ -63,7 +63,7 @@ void PerfEngine::tell_running() {
 void PerfEngine::write_head() {
   stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
-  // One event, so that no reader looks at ids.
+  // There is one event, so no reader needs ids.
   writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
@@ -117,7 +117,8 @@ void PerfEngine::take_sample(const stream::Record& record) {
     tracker_.sample(*sample, record.misc, state_of(*sample));
 }
 
-/// The state that the tracepoint tells (linux/sched.h, TASK_*; include/trace/events/sched.h).
+/// Returns the state that the tracepoint reports (linux/sched.h, TASK_*;
+/// include/trace/events/sched.h).
 char PerfEngine::state_of(const stream::Sample& sample) const {
   if (state_field_.size != sizeof(std::uint64_t))
     return '?';
@@ -142,7 +143,7 @@ void PerfEngine::take_loss(const stream::Record& record) {
     tracker_.lost_switches(time_ns);
 }
 
-/// Everything else goes into the stream, behind the waits before it.
+/// Writes every other record to the stream, after the waits before it.
 void PerfEngine::take_change(const stream::Record& record) {
   recording_->waits.flush(stream::time_of(record, layout_));
   if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
@@ -159,7 +160,7 @@ std::uint64_t PerfEngine::lost() const { return lost_samples_.count(); }
 
 std::string PerfEngine::remarks() {
   std::string text;
-  // How many waits that were, and of whom, nobody knows.
+  // It is unknown how many waits that were, and of which threads.
   if (const std::uint64_t lost = lost_changes_.count(); lost > 0)
     text = fmt::format("; {} of switches and processes lost: waits are missing",
                        plural(lost, "record"));

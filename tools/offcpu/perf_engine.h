@@ -1,6 +1,6 @@
-// Waits from the kernel's counters: a sample with registers and stack each time that a thread
-// ceases to run (context-switches, or the tracepoint sched:sched_switch where states are wanted),
-// and records that tell when it ceased to run and ran again.
+// Waits from the kernel's counters.  There is a sample with registers and stack each time that a
+// thread stops running (context-switches, or the tracepoint sched:sched_switch if states are
+// wanted).  Records report when the thread stopped running and when it ran again.
 //
 // The sample comes before the record of the same switch (kernel/sched/core.c, __schedule();
 // perf_event_task_sched_out()).
@@ -35,7 +35,7 @@ class PerfEngine final : public Engine {
   [[nodiscard]] std::string problem() const override;
 
  private:
-  /// What exists once it is known where the stream goes.
+  /// The parts that exist once the output of the stream is known.
   struct Recording {
     Recording(Output& out, const PerfEngine& engine);
 
@@ -57,14 +57,14 @@ class PerfEngine final : public Engine {
   record::Target target_;
   record::Counters counters_;
   perf_event_attr layout_;               ///< of the kernel's records
-  perf_event_attr unwound_;              ///< of samples once their stacks are walked
+  perf_event_attr unwound_;              ///< of samples after their stacks are walked
   stream::TracepointField state_field_;  ///< empty: states are not recorded
   WaitTracker tracker_;
   std::optional<Recording> recording_;
   std::vector<pid_t> unreadable_;
   std::uint64_t stopped_ns_ = 0;
-  stream::LostSamples lost_samples_, lost_changes_;  ///< the latter: of switches, and of processes
-  std::uint64_t silent_threads_ = 0;                 ///< of the targets: nothing was told of them
+  stream::LostSamples lost_samples_, lost_changes_;  ///< the latter: of switches and processes
+  std::uint64_t silent_threads_ = 0;  ///< target threads of which nothing was recorded
 };
 
 }  // namespace pe::offcpu

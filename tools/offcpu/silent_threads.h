@@ -1,4 +1,4 @@
-// Threads of which nothing was seen: most of them waited all the time.
+// Threads of which nothing was recorded: most of them waited all the time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace pe::offcpu {
 
-/// Of the target's processes and threads, those that live and that `has_seen` does not know.
+/// Counts the live threads of the target that `has_seen` does not know.
 std::uint64_t count_silent_threads(const record::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen);
 

@@ -15,7 +15,8 @@ std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum>
   std::vector<KeyedSum> grown;
   for (const auto& [key, sum] : sums) {
     auto& before = known_[key];
-    // The parts of a sum grow one after the other: one may be of the next reading.
+    // The kernel updates the parts of a sum one after the other: one part may be of the next
+    // reading.
     if (sum.ns > before.ns)
       grown.push_back({key, {sum.ns - before.ns, sum.count - before.count, sum.last_ns}});
     else if (sum.ns == before.ns)

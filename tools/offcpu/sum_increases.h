@@ -1,4 +1,4 @@
-// By how much the kernel's sums have grown since they were last read.
+// Computes by how much the kernel's sums have grown since they were last read.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,8 +16,8 @@ class SumIncreases {
  public:
   using KeyedSum = unwind::BpfObject::KeyedSum;
 
-  /// Those that have grown, by how much, in the order of the end of their last wait.  `sums` are
-  /// all that there are.
+  /// Returns the sums that have grown, and by how much, in the order of the end of their last wait.
+  /// `sums` must contain all sums.
   std::vector<KeyedSum> take(std::span<const KeyedSum> sums);
 
  private:

@@ -7,7 +7,7 @@
 namespace pe::offcpu {
 namespace {
 
-/// The idle thread of a CPU, or one that is gone already: the kernel has no number for it.
+/// The idle thread of a CPU, or a thread that is gone: the kernel has no number for it.
 bool is_nobody(std::uint32_t tid) { return tid == 0 || tid == 0xffffffff; }
 
 }  // namespace
@@ -34,7 +34,7 @@ void WaitTracker::switched(const stream::SwitchRecord& change) {
     return;
   Thread& thread = threads_[change.tid];
   if (thread.phase == Phase::kEnded)
-    return;  // it ceases to run for the last time
+    return;  // it stops running for the last time
   if (change.is_out) {
     counts_.dropped += thread.phase == Phase::kWaiting ? 1 : 0;
     begin_wait(thread, change);
@@ -92,7 +92,7 @@ void WaitTracker::ended(std::uint32_t tid) {
   threads_[tid] = {.phase = Phase::kEnded, .stack = {}};
 }
 
-/// A thread that is not the first takes the first one's number, which has ended.
+/// A thread other than the first takes the number of the first, which has ended.
 void WaitTracker::began_program(std::uint32_t tid) {
   threads_[tid] = {.phase = Phase::kRunning, .stack = {}};
 }
@@ -100,7 +100,7 @@ void WaitTracker::began_program(std::uint32_t tid) {
 void WaitTracker::lost_switches(std::uint64_t until_ns) {
   doubtful_until_ns_ = std::max(doubtful_until_ns_, until_ns);
   for (auto& [tid, thread] : threads_)
-    thread.is_doubtful = true;  // begin_wait() knows better, once it has passed
+    thread.is_doubtful = true;  // begin_wait() corrects this after `until_ns`
 }
 
 void WaitTracker::finish(std::uint64_t end_ns) {

@@ -1,8 +1,8 @@
-// From switches of threads, in order of time, to waits: how long each was, and on which stack.
+// Turns switches of threads, in order of time, into waits: how long each was, and on which stack.
 //
-// A wait lasts from the record that tells that a thread has ceased to run to the one that tells
-// that it runs again.  Its stack is that of the sample right before the first.  Where records were
-// lost, a wait that may be two is dropped, and counted.
+// A wait lasts from the record that a thread has stopped running to the record that it runs again.
+// Its stack is that of the sample right before the first record.  If records were lost, a wait that
+// may be two is dropped and counted.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,20 +18,20 @@
 
 namespace pe::offcpu {
 
-/// Numbers as a record holds them.
+/// Returns numbers as a record holds them.
 inline std::string_view text_of(std::span<const std::uint64_t> numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
 }
 
-/// Where a thread was when it ceased to run.
+/// Where a thread was when it stopped running.
 struct Stack {
   std::uint64_t ip = 0;
-  std::uint16_t misc = 0;  ///< of the sample: whose address `ip` is
+  std::uint16_t misc = 0;  ///< of the sample: the kind of address that `ip` is
   std::uint32_t cpu = 0;
-  std::vector<std::uint64_t> chain = {};  ///< as in the sample; empty: not known
+  std::vector<std::uint64_t> chain = {};  ///< as in the sample; empty: unknown
 };
 
-/// Who ended a wait, and where it was then.
+/// The thread or interrupt that ended a wait, and its stack at that time.
 struct WokenBy {
   std::uint32_t pid = 0, tid = 0;  ///< 0: an interrupt
   Stack stack = {};
@@ -41,19 +41,19 @@ struct Wait {
   std::uint32_t pid = 0, tid = 0;
   std::uint64_t end_ns = 0;
   std::uint64_t length_ns = 0;
-  const Stack& stack;              ///< dies when the receiver returns
-  bool is_unfinished = false;      ///< it was cut off by the end of the recording
-  const WokenBy* waker = nullptr;  ///< dies when the receiver returns; null: not known
+  const Stack& stack;              ///< valid until the receiver returns
+  bool is_unfinished = false;      ///< the end of the recording cut it off
+  const WokenBy* waker = nullptr;  ///< valid until the receiver returns; null: unknown
 };
 
 struct WaitCounts {
-  std::uint64_t waits = 0;         ///< handed on
+  std::uint64_t waits = 0;         ///< reported
   std::uint64_t total_ns = 0;      ///< of these
   std::uint64_t unfinished = 0;    ///< of these
   std::uint64_t stackless = 0;     ///< of these: their stack was lost
-  std::uint64_t stateless = 0;     ///< left out: states were asked for, and it was lost
-  std::uint64_t dropped = 0;       ///< their beginning or end was lost
-  std::uint64_t began_before = 0;  ///< the recording, so that neither length nor stack is known
+  std::uint64_t stateless = 0;     ///< left out: states were asked for, and its state was lost
+  std::uint64_t dropped = 0;       ///< their start or end was lost
+  std::uint64_t began_before = 0;  ///< started before the recording: length and stack are unknown
 };
 
 class WaitTracker {
@@ -61,16 +61,16 @@ class WaitTracker {
   using OnWait = std::function<void(const Wait&)>;
   WaitTracker(WaitChoice choice, OnWait on_wait);
 
-  /// A thread is about to cease to run.  `state` is its letter in ps(1); '?': not known.
+  /// A thread is about to stop running.  `state` is its letter in ps(1); '?': unknown.
   void sample(const stream::Sample& sample, std::uint16_t misc, char state);
   void switched(const stream::SwitchRecord& change);
-  /// Threads that begin, end, or begin another program.
+  /// Threads that start, end, or start another program.
   void forked(std::uint32_t tid);
   void ended(std::uint32_t tid);
   void began_program(std::uint32_t tid);
   /// Switches up to `until_ns` may be missing.
   void lost_switches(std::uint64_t until_ns);
-  /// Hands on the waits that have not ended.
+  /// Reports the waits that have not ended.
   void finish(std::uint64_t end_ns);
 
   [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }

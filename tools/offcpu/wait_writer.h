@@ -1,11 +1,11 @@
-// Waits into the sample stream: a sample each, whose period is how long it was, in nanoseconds.
+// Writes waits to the sample stream: one sample each, whose period is its length in nanoseconds.
 //
 // Threads that hand work to each other wait hundreds of thousands of times a second, in few places.
-// What a thread waits in one place within 10 ms is one sample, so that the tools behind keep up.
-// Its time is the end of these 10 ms, or earlier where something changes that names depend on.
+// The waits of a thread in one place within 10 ms are one sample, so that later tools keep up.  Its
+// time is the end of these 10 ms, or earlier if something changes on which symbols depend.
 //
-// Where it is known who ended a wait, a sample of another event stands right before the wait's,
-// with the same time and period, and the waker's ids and stack (pe-stream(5)).
+// If the waker is known, a sample of another event is right before the wait's.  It has the same
+// time and period, and the waker's ids and stack (pe-stream(5)).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,7 +20,8 @@
 
 namespace pe::offcpu {
 
-/// The layout of samples and trailers that WaitWriter writes: of `recorded`, as its event has it.
+/// Returns the layout of samples and trailers that WaitWriter writes; `recorded` is the layout of
+/// its event.
 perf_event_attr wait_attr(const perf_event_attr& recorded);
 
 class WaitWriter {
@@ -30,9 +31,9 @@ class WaitWriter {
       : writer_(writer), id_(id), waker_id_(waker_id) {}
 
   void add(const Wait& wait);
-  /// Time has come to `now_ns`: writes what is older than 10 ms.
+  /// Time has reached `now_ns`: writes the waits if their 10 ms are over.
   void reach(std::uint64_t now_ns);
-  /// Writes all.
+  /// Writes all waits.
   void flush(std::uint64_t now_ns);
 
  private:

@@ -1,4 +1,4 @@
-// pe-record --check: what can be recorded here.
+// pe-record --check: prints which recordings are possible here.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace pe::recorder {
 
-/// Writes a line for each thing that matters, and which engine would be taken; returns the status:
-/// 1 if there is none.  Throws UsageError if a target is named, too.
+/// Writes a line for each ability that matters, and the engine that would be used.  Returns the
+/// status: 1 if there is no engine.  Throws UsageError if there is also a target.
 int check(const CommandLine& line, Io& io);
 
 }  // namespace pe::recorder

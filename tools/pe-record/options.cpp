@@ -42,7 +42,7 @@ constexpr Choice<record::Clock> kClocks[] = {
     {"wall", record::Clock::kWall},
 };
 
-/// What the engine bpf does not do; empty if it does all that is asked for.
+/// Returns an option that the engine bpf cannot fulfil; empty if it can fulfil all of them.
 std::string problem_of_bpf(const CommandLine& line, const record::Request& request) {
   std::string problem;
   for (const char* option : {"stack-size", "keep-stacks"})
@@ -58,7 +58,7 @@ std::string problem_of_bpf(const CommandLine& line, const record::Request& reque
   return problem;
 }
 
-/// What neither of the engines does that take samples without counters.
+/// Returns an option that neither of the engines without counters can fulfil.
 std::string problem_of_taken(const Options& options) {
   const record::Request& request = options.request;
   for (const std::string& event : request.events)
@@ -73,7 +73,7 @@ std::string problem_of_taken(const Options& options) {
   return {};
 }
 
-/// What the engine ptrace does not do, without its name; empty if it does all that is asked for.
+/// The same for the engine ptrace, without its name; empty if it can fulfil all options.
 std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
   if (options.target.is_wide() || !options.target.cpus.empty())
     return "stops single processes and threads: not with --all, --cpu, --cgroup";
@@ -86,7 +86,7 @@ std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
   return {};
 }
 
-/// The same of the engine signal.
+/// The same for the engine signal.
 std::string problem_of_signal(const Options& options) {
   if (!options.target.is_command)
     return "samples a command that it starts (pe-record --engine signal -- COMMAND): what runs "
@@ -96,7 +96,7 @@ std::string problem_of_signal(const Options& options) {
   return problem_of_taken(options);
 }
 
-/// The ring of a thread, for the engine signal.
+/// Checks the size of a thread's ring for the engine signal.
 void check_signal_ring(const record::Request& request) {
   const auto page = static_cast<std::uint64_t>(::getpagesize());
   const std::uint64_t least = inprocess::kLeastRingBytes / page;
@@ -114,7 +114,7 @@ std::vector<std::string> thread_choice(const std::string& list) {
   return threads;
 }
 
-/// Counters do not count all time: it is for the other engines, of which `auto` chooses one.
+/// Counters cannot count wall time.  The other engines can, and `auto` chooses one of them.
 void check_wall(const Options& options) {
   using record::Engine;
   const Engine engine = options.request.engine;

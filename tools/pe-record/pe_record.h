@@ -11,7 +11,7 @@ namespace pe {
 
 extern const Tool kPeRecord;
 
-/// The whole tool, in this process.
+/// Runs the whole tool in this process.
 int pe_record_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

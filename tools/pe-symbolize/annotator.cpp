@@ -34,7 +34,7 @@ Annotator::Named& Annotator::named_of(std::uint32_t pid) {
   return *process;
 }
 
-/// Resolves one address and writes what was found.
+/// Resolves one address and writes the result.
 Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t pid,
                                  const stream::CallChainEntry& entry) {
   const names::Resolved resolved =
@@ -50,7 +50,7 @@ Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t p
   return {resolved.unnamed, counts_.module_number(resolved.module)};
 }
 
-/// The number of a function of a module; a new one is written as a SYMBOL first.
+/// Returns the number of a function of a module; writes a SYMBOL first if it is new.
 std::uint64_t Annotator::symbol_id(const names::Function& function, const std::string& module) {
   constexpr std::uint32_t kNotOfACompiler =
       stream::kSymbolKernel | stream::kSymbolJit | stream::kSymbolUnresolved;

@@ -1,4 +1,4 @@
-// Writes, before the sample that needs them, what stands at its addresses.
+// Writes the symbols of a sample's addresses before the sample.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,20 +19,20 @@ namespace pe::symbolize {
 
 class Annotator {
  public:
-  /// `writer` and `resolver` must outlive this.  `simplify`: simplify_name().
+  /// `writer` and `resolver` must outlive this.  `simplify` shortens symbols by simplify_name().
   Annotator(stream::StreamWriter& writer, names::Resolver& resolver, bool simplify = false)
       : writer_(writer), resolver_(resolver), simplify_(simplify) {}
 
-  /// Names every frame of the sample that has not been named yet.
+  /// Resolves every frame of the sample that has not been resolved yet.
   void annotate(const stream::Session& session, const stream::Sample& sample, std::uint16_t misc);
-  /// What was named in a range of a process holds no longer.
+  /// Symbols in a range of a process are no longer valid.
   void forget(const stream::MappingChange& change);
 
   [[nodiscard]] const names::FrameCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] const RuntimeAdvice& advice() const noexcept { return advice_; }
 
  private:
-  /// What became of an address.
+  /// The result of resolving an address.
   struct Place {
     names::Unnamed unnamed = names::Unnamed::kNone;
     std::uint32_t module = 0;  ///< its number in counts_

@@ -1,4 +1,4 @@
-// Samples that carry a copy of their stack leave with a call chain instead.
+// Gives samples that carry a copy of their stack a call chain instead.
 //
 // perf record --call-graph dwarf and pe-record --keep-stacks write such samples.
 // SPDX-License-Identifier: MIT
@@ -17,7 +17,8 @@ namespace pe::symbolize {
 
 class CopiedStacks {
  public:
-  /// `session` and `resolver`, which knows the tables of code made at run time, must outlive this.
+  /// `session` and `resolver` must outlive this; `resolver` knows the tables of code made at run
+  /// time.
   CopiedStacks(const stream::Session& session, names::Resolver& resolver, bool may_continue)
       : session_(session),
         resolver_(resolver),
@@ -31,15 +32,15 @@ class CopiedStacks {
   CopiedStacks& operator=(CopiedStacks&&) = delete;
   ~CopiedStacks() = default;
 
-  /// A record of the session and, if it is a sample, what it says; both as they are to be written.
+  /// A record of the session and its content if it is a sample; both as they are to be written.
   struct Outcome {
     stream::Record record;
     std::optional<stream::Sample> sample;
   };
-  /// Takes in the session's record at hand.  Views die with the next call.
+  /// Handles the session's current record.  Views are valid until the next call.
   Outcome walk(const stream::Record& record);
 
-  /// "98.9 % of stacks complete; …", for the closing line; empty if none were copied.
+  /// "98.9 % of stacks complete; …", for the closing line; empty if no stacks were copied.
   [[nodiscard]] std::string report() const;
 
  private:

@@ -32,7 +32,8 @@ struct Debuginfod::Library {
   ~Library() {
     if (client != nullptr)
       end(client);
-    // Not unloaded: what it brought along (libcurl and its own) may have started threads.
+    // Not unloaded: the libraries that it brought along (libcurl and its own) may have started
+    // threads.
   }
 
   template <typename Function>
@@ -56,7 +57,8 @@ struct Debuginfod::Library {
 
   void hear_progress(Debuginfod& owner) const {
     set_user_data(client, &owner);
-    // A plain function gets no more than the client, and the owner only through the library.
+    // The callback is a plain function: it gets the client, and finds the owner through the
+    // library.
     static decltype(&debuginfod_get_user_data) owner_of = user_data;
     set_progress(client, [](debuginfod_client* of, long bytes, long of_bytes) {
       auto* owner = static_cast<Debuginfod*>(owner_of(of));
@@ -87,8 +89,8 @@ std::unique_ptr<Debuginfod> Debuginfod::from_environment(DebuginfodSettings sett
 Debuginfod::Debuginfod(std::unique_ptr<Library> library, DebuginfodSettings settings)
     : library_(std::move(library)), settings_(std::move(settings)) {
   library_->hear_progress(*this);
-  // elfutils 0.192 calls for progress only once a server answers; a silent one is left to its own
-  // timeout, 90 s unless the user set another (debuginfod-client-config(7)).
+  // elfutils 0.192 reports progress only once a server answers.  Only its own timeout ends a
+  // request to a silent one: 90 s unless the user has set another (debuginfod-client-config(7)).
   const auto patience = std::chrono::ceil<std::chrono::seconds>(settings_.patience).count();
   ::setenv(DEBUGINFOD_TIMEOUT_ENV_VAR, std::to_string(patience).c_str(), 0);
 }
@@ -111,7 +113,7 @@ std::optional<std::string> Debuginfod::debug_file(Bytes build_id) {
     failed_in_a_row_ = 0;
     return std::string(path.get());
   }
-  // The library says ENOENT for what we cancelled, too.
+  // The library returns ENOENT also for requests that we cancelled.
   if (fd.get() == -ENOENT && !is_cancelled_) {
     ++missing_;
     failed_in_a_row_ = 0;
@@ -123,7 +125,7 @@ std::optional<std::string> Debuginfod::debug_file(Bytes build_id) {
 }
 
 bool Debuginfod::may_go_on(std::uint64_t bytes, std::uint64_t of_bytes) {
-  // Until a server answers, the library counts the calls instead of bytes (elfutils 0.188).
+  // Until a server answers, the library counts calls instead of bytes (elfutils 0.188).
   constexpr std::uint64_t kMinStep = 1024;
   const auto now = std::chrono::steady_clock::now();
   if (bytes >= last_bytes_ + kMinStep) {

@@ -1,9 +1,9 @@
-// Debug files from debuginfod servers, which give them out by build id.
+// Gets debug files from debuginfod servers, which provide them by build id.
 //
-// Only if DEBUGINFOD_URLS names servers: whoever sets it wants their help and lets them see
-// which programs run here.  libdebuginfod keeps what it gets, and for some minutes what is missing,
-// in its cache (~/.cache/debuginfod_client).  It is loaded when it is first needed: with it come 30
-// libraries, which take 3 ms of every start.
+// Only if DEBUGINFOD_URLS names servers: a user who sets it wants their help and lets them see
+// which programs run here.  libdebuginfod keeps files in its cache (~/.cache/debuginfod_client),
+// and remembers missing ones for some minutes.  It is loaded when it is first needed, because it
+// brings 30 libraries, which would add 3 ms to every start.
 // Sources: debuginfod_find_debuginfo(3), debuginfod-client-config(7).
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -20,14 +20,14 @@
 namespace pe::symbolize {
 
 struct DebuginfodSettings {
-  /// A transfer that makes no progress for so long is given up; looked at every second.
+  /// A transfer without progress for this time is cancelled; checked every second.
   std::chrono::milliseconds patience{std::chrono::seconds(20)};
-  /// What one file may take in all, however steadily it comes; a server may send without end.
+  /// Limits of one file, however steadily it comes: a server may send without end.
   std::chrono::milliseconds most_time{std::chrono::minutes(10)};
   std::uint64_t most_bytes = std::uint64_t{4} << 30;
-  /// Called about once a second, and at the end of a transfer, with bytes; `of_bytes` is 0 while it
-  /// is not known.  Newer libraries (elfutils 0.192) call it only once a server has answered.
-  /// Empty: nobody wants to know.
+  /// Called about once a second, and at the end of a transfer, with the bytes so far; `of_bytes` is
+  /// 0 while it is unknown.  Newer libraries (elfutils 0.192) call it only once a server has
+  /// answered.  May be empty.
   std::function<void(std::uint64_t bytes, std::uint64_t of_bytes)> progress;
 };
 
@@ -41,17 +41,18 @@ class Debuginfod {
   Debuginfod& operator=(Debuginfod&&) = delete;
   ~Debuginfod();
 
-  /// The path, in the cache, of the debug file of that build id; nullopt if no server has it, or
-  /// answered.  It is to be checked like any other.  For objects::DebugSearch::fetch.
+  /// Returns the path, in the cache, of the debug file of that build id; nullopt if no server has
+  /// it or answers.  The caller must check the file like any other.  For
+  /// objects::DebugSearch::fetch.
   std::optional<std::string> debug_file(Bytes build_id);
 
-  /// Files had so far, from servers or the cache.
+  /// Files received so far, from servers or the cache.
   [[nodiscard]] std::uint64_t found() const noexcept { return found_; }
-  /// Asked for, and no server has them.
+  /// Requested files that no server has.
   [[nodiscard]] std::uint64_t missing() const noexcept { return missing_; }
-  /// Asked for in vain, because servers could not be reached or were too slow.
+  /// Requests that failed because servers could not be reached or were too slow.
   [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
-  /// Servers are not asked any more: several requests in a row failed.
+  /// Whether servers get no more requests, because several in a row have failed.
   [[nodiscard]] bool has_given_up() const noexcept { return failed_in_a_row_ >= kMaxFailures; }
 
   static constexpr unsigned kMaxFailures = 2;

@@ -1,4 +1,4 @@
-// pe-symbolize's options: as typed, then checked.
+// Reads pe-symbolize's options.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -9,9 +9,9 @@ namespace pe::symbolize {
 
 struct Options {
   names::Detail detail;
-  bool may_continue = true;      ///< stacks that are deeper than their copy
-  bool simplify_names = false;   ///< of functions of C++, Rust and D
-  bool with_statistics = false;  ///< of frames without a name
+  bool may_continue = true;      ///< continue stacks that are deeper than their copy
+  bool simplify_names = false;   ///< of functions in C++, Rust and D
+  bool with_statistics = false;  ///< of frames without a symbol
   bool quiet = false;
 };
 

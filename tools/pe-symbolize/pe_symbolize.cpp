@@ -25,7 +25,7 @@ void say(Io& io, const std::string& what) {
   io.err.write("pe-symbolize: " + printable(what) + "\n");
 }
 
-/// What the user can do about names that are missing.
+/// Prints advice to the user about missing symbols.
 void advise(const symbolize::Annotator& annotator, const names::Resolver& resolver,
             bool has_servers, Io& io) {
   for (const std::string& line : names::describe_stripped(
@@ -38,7 +38,7 @@ void advise(const symbolize::Annotator& annotator, const names::Resolver& resolv
     say(io, line);
 }
 
-/// Keeps the names in step with the mappings.
+/// Updates the symbols when mappings change.
 void follow_mappings(const Session& session, symbolize::Annotator& annotator,
                      names::Resolver& resolver) {
   const auto& change = session.mapping_change();
@@ -53,12 +53,12 @@ void follow_mappings(const Session& session, symbolize::Annotator& annotator,
     resolver.expect_jit_dump(change->pid, change->mapped->path);
 }
 
-/// Keeps the names in step with what the sampled process compiles.
+/// Updates the symbols when the sampled process compiles code.
 void follow_compiler(const Session& session, symbolize::Annotator& annotator,
                      names::Resolver& resolver) {
   const std::uint32_t pid = session.sample()->pid;
   const perf_event_attr& attr = session.event()->attr;
-  // Of times of another clock nothing can be told: the newest names count, as in a perf map.
+  // Times of another clock cannot be compared: the newest symbols count, as in a perf map.
   const bool has_same_clock = attr.use_clockid != 0 && attr.clockid == CLOCK_MONOTONIC;
   const std::uint64_t time_ns =
       has_same_clock ? session.sample()->time_ns : std::numeric_limits<std::uint64_t>::max();
@@ -67,12 +67,13 @@ void follow_compiler(const Session& session, symbolize::Annotator& annotator,
   });
 }
 
-/// Passes every record on, names before the samples that need them.
+/// Forwards every record, with symbols before the samples that need them.
 void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
                   names::Resolver& resolver, symbolize::CopiedStacks& stacks) {
   while (const auto record = session.next()) {
     if (record->is_ours() || record->is_compressed())
-      continue;  // names of an earlier pass, which ours replace; what could not be expanded
+      continue;  // symbols of an earlier pass, which ours replace; or data that could not be
+                 // expanded
     follow_mappings(session, annotator, resolver);
     if (session.sample())
       follow_compiler(session, annotator, resolver);
@@ -80,8 +81,8 @@ void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
     if (walked.sample)
       annotator.annotate(session, *walked.sample, record->misc);
     if (record->type == stream::kRecordFinishedRound) {
-      writer.write_finished_round();  // the end is ours to write
-      writer.flush();                 // a live recording shows up downstream round by round
+      writer.write_finished_round();  // we write the end of a round ourselves
+      writer.flush();                 // downstream tools see a live recording round by round
     } else {
       writer.write(walked.record.bytes);
     }
@@ -111,7 +112,7 @@ std::function<void(std::uint64_t, std::uint64_t)> shown_by(Progress& progress) {
   };
 }
 
-/// Debug files of this machine and, where there are any, of servers.
+/// Finds debug files of this machine and, if there are any, of servers.
 objects::DebugSearch search_with(symbolize::Debuginfod* servers) {
   objects::DebugSearch search;
   if (servers != nullptr)
@@ -155,7 +156,7 @@ int work(const CommandLine& line, Io& io) {
   progress.clear();
   const std::string damage = session.damage();
   if (damage.empty())
-    writer.write_end();  // without it the next reader knows, too, that something is missing
+    writer.write_end();  // without it the next reader also knows that something is missing
   writer.flush();
   if (options.with_statistics)
     for (const std::string& row : names::table(annotator.counts()))

@@ -1,4 +1,4 @@
-// pe-symbolize: puts names into a sample stream.
+// pe-symbolize: adds symbols to a sample stream.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@ namespace pe {
 
 extern const Tool kPeSymbolize;
 
-/// The whole tool, in this process.
+/// Runs the whole tool in this process.
 int pe_symbolize_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -13,7 +13,7 @@
 namespace pe::symbolize {
 namespace {
 
-// The first that fits counts: a JVM may have libpython mapped, but not the other way round.
+// The first match counts: a JVM may have libpython mapped, but not the other way round.
 constexpr Runtime kRuntimes[] = {
     {"libjvm.so", "",
      "Java: run `jcmd % Compiler.perfmap` while the program runs (JDK 17), then record again; "
@@ -31,7 +31,7 @@ constexpr Runtime kRuntimes[] = {
     {"libpython", "_PyEval_EvalFrameDefault", "Python: start it with -X perf (3.12)"},
 };
 
-/// "python3.11" starts with "python", and so does not "python-config", nor "nodeny".
+/// "python3.11" is called "python", but "nodeny" is not called "node".
 bool is_called(std::string_view name, std::string_view start) {
   if (!name.starts_with(start))
     return false;
@@ -40,7 +40,8 @@ bool is_called(std::string_view name, std::string_view start) {
          std::isdigit(static_cast<unsigned char>(rest.front())) != 0;
 }
 
-/// A program whose map or dump lacks an entry has been started with the option already.
+/// If only an entry of its map or dump is missing, the program has already been started with the
+/// option.
 bool hides_names(names::Unnamed why) {
   return why == names::Unnamed::kNoMap || why == names::Unnamed::kNotMapped;
 }

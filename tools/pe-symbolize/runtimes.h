@@ -1,4 +1,4 @@
-// Advice for programs whose functions a runtime makes or interprets: how to get their names.
+// Advice for programs whose functions a runtime compiles or interprets: how to get their symbols.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,24 +13,24 @@
 
 namespace pe::symbolize {
 
-/// A runtime, by what its processes have mapped.
+/// A runtime, recognised by the mappings of its processes.
 struct Runtime {
-  std::string_view file;         ///< how the name of a mapped file starts
-  std::string_view interpreter;  ///< a function that stands for the program's own; empty: none
-  std::string_view advice;       ///< "%" stands for the number of a process
+  std::string_view file;         ///< the start of the name of a mapped file
+  std::string_view interpreter;  ///< a function that represents the program's own; empty: none
+  std::string_view advice;       ///< "%" represents the number of a process
 };
 
-/// Null if none of the table is mapped.
+/// Null if no runtime of the table is mapped.
 const Runtime* runtime_of(const stream::AddressSpace& space);
 
-/// Which runtimes hid names.
+/// Finds the runtimes that hid symbols.
 class RuntimeAdvice {
  public:
-  /// One place of a process has been resolved.  `space` is what the process has mapped; null if
-  /// that is not known.
+  /// Handles a resolved address of a process.  `space` has the mappings of the process; null if
+  /// they are unknown.
   void see(std::uint32_t pid, const stream::AddressSpace* space, const names::Resolved& resolved);
 
-  /// A line for each runtime that hid names.
+  /// Returns a line for each runtime that hid symbols.
   [[nodiscard]] std::vector<std::string> lines() const;
 
  private:

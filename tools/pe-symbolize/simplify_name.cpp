@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::string_view kStd = "std::";
 
-/// What identifiers are made of, other scripts included.
+/// Whether identifiers may contain this byte, also those of other scripts.
 bool is_of_a_name(char c) {
   return is_word(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Namespaces that the library's versions are told apart by.
+/// Namespaces that distinguish the library's versions.
 bool is_inline_namespace(std::string_view name) {
   constexpr std::array<std::string_view, 8> kNames = {"__cxx11", "__1",       "__2", "__ndk1",
                                                       "__debug", "__cxx1998", "_V2", "__8"};
@@ -28,8 +28,8 @@ bool is_inline_namespace(std::string_view name) {
 struct ShortName {
   std::string_view of, name;
 };
-/// std::basic_string and its like, by what they are called for char; for wchar_t with a 'w' in
-/// front.
+/// Short names of std::basic_string and similar templates for char; those for wchar_t start with a
+/// 'w'.
 constexpr std::array kShortNames = {
     ShortName{"std::basic_string", "string"},
     ShortName{"std::basic_string_view", "string_view"},
@@ -49,8 +49,8 @@ constexpr std::array kShortNames = {
     ShortName{"std::basic_regex", "regex"},
 };
 
-/// How many arguments of a template of the library have no default; 0: it has none to leave out.
-/// Templates that are not meant to be written, such as std::_Hashtable, stay as they are.
+/// Returns how many arguments of a template of the library have no default; 0: it has none to omit.
+/// Templates that users do not write, such as std::_Hashtable, stay as they are.
 std::size_t required_arguments(std::string_view name) {
   constexpr std::array<std::string_view, 4> kOfTwo = {"map", "multimap", "unordered_map",
                                                       "unordered_multimap"};
@@ -79,7 +79,7 @@ std::size_t required_arguments(std::string_view name) {
   return is_of_one ? 1 : 0;
 }
 
-/// Whether an argument says no more than the default would: "std::less<K>" behind K.
+/// Whether an argument is the same as the default: "std::less<K>" after K.
 bool is_default(std::string_view argument, std::string_view first, std::string_view second) {
   constexpr std::array<std::string_view, 9> kTemplates = {
       "allocator", "char_traits", "default_delete", "deque", "equal_to",
@@ -96,18 +96,18 @@ bool is_default(std::string_view argument, std::string_view first, std::string_v
   const std::string_view of = argument.substr(bracket + 1);
   if (of == first)
     return true;
-  // Of a map the elements are pairs.
+  // The elements of a map are pairs.
   std::string pair("std::pair<");
   pair.append(first).append(" const, ").append(second).append(">");
   return name == "allocator" && (of == pair || of == "std::pair<...>");
 }
 
-/// A name as it is written anew, from left to right.
+/// Rewrites a name from left to right.
 class Simplifier {
  public:
   explicit Simplifier(std::string_view name) : in_(name) { out_.reserve(name.size()); }
 
-  /// The result, or the name itself if its brackets do not pair.
+  /// Returns the result, or the name itself if its brackets do not pair.
   std::string run() {
     while (at_ < in_.size())
       if (!step())
@@ -151,13 +151,13 @@ class Simplifier {
   std::size_t at_ = 0;
   std::string out_;
   std::vector<Bracket> open_;
-  std::vector<std::size_t> arguments_;        ///< where the arguments of open `<` begin in out_
-  std::size_t angle_end_ = 0;                 ///< behind the `>` that closed last, in out_
+  std::vector<std::size_t> arguments_;        ///< where the arguments of open `<` start in out_
+  std::size_t angle_end_ = 0;                 ///< after the `>` that closed last, in out_
   std::size_t brace_at_ = 0, brace_end_ = 0;  ///< the {} that closed last, in out_
   bool is_behind_operator_ = false;           ///< the last thing was "operator<<" or the like
 };
 
-/// Takes in what stands at at_; false if a bracket does not pair.
+/// Processes the text at at_; false if a bracket does not pair.
 bool Simplifier::step() {
   if (is_of_a_name(in_[at_])) {
     take_word();
@@ -192,7 +192,7 @@ bool Simplifier::step() {
   }
 }
 
-/// A word, and behind "operator" the symbols, which are no brackets.
+/// Copies a word and, after "operator", the symbols, which are not brackets.
 void Simplifier::take_word() {
   const auto begin = in_.begin() + static_cast<std::ptrdiff_t>(at_);
   const auto end = std::find_if_not(begin, in_.end(), is_of_a_name);
@@ -212,7 +212,7 @@ void Simplifier::take_word() {
   is_behind_operator_ = true;
 }
 
-/// A bracket, or a comparison: libiberty puts its operands in ().
+/// Processes a bracket or a comparison: libiberty puts the operands of a comparison in ().
 bool Simplifier::take_less(bool was_behind_operator) {
   const char next = next_but_one();
   if (!was_behind_operator && out_.ends_with(')') && (next == '(' || next == '=' || next == '<')) {
@@ -242,7 +242,7 @@ void Simplifier::take_comma() {
   arguments_.push_back(out_.size());
 }
 
-/// "::", without the inline namespace of the library before it.
+/// Copies "::", and removes an inline namespace of the library before it.
 void Simplifier::take_colons() {
   if (!sees("::")) {
     copy(1);
@@ -283,14 +283,14 @@ bool Simplifier::close(char opening) {
   return true;
 }
 
-/// Where the qualified name that ends at `at` begins.
+/// Returns where the qualified name that ends at `at` starts.
 std::size_t Simplifier::name_before(std::size_t at) const {
   while (at > 0 && (is_of_a_name(out_[at - 1]) || out_[at - 1] == ':'))
     --at;
   return at;
 }
 
-/// An argument of the innermost open `<`, `number` counted in arguments_.
+/// Returns an argument of the innermost open `<`; `number` is its index in arguments_.
 std::string_view Simplifier::argument(std::size_t number) const {
   const std::size_t begin = arguments_[number];
   const bool is_last = number + 1 == arguments_.size();
@@ -301,7 +301,7 @@ std::string_view Simplifier::argument(std::size_t number) const {
   return text;
 }
 
-/// Takes in the `>` at at_, and shortens what it closes.
+/// Processes the `>` at at_, and shortens the arguments that it closes.
 void Simplifier::end_arguments(const Bracket& bracket) {
   if (angle_end_ > bracket.at && angle_end_ + 1 == out_.size() && out_.back() == ' ')
     out_.pop_back();  // "> >"
@@ -332,7 +332,8 @@ void Simplifier::drop_defaults(const Bracket& bracket, std::string_view name) {
   }
 }
 
-/// "std::basic_string<char" becomes "std::string"; false if nothing does, or another word follows.
+/// Replaces "std::basic_string<char" by "std::string"; false if there is no alias, or another word
+/// follows.
 bool Simplifier::use_alias(const Bracket& bracket, std::size_t name_at) {
   const char next = next_but_one();
   constexpr std::string_view kMayFollow("\0:,> )&*", 8);
@@ -351,7 +352,7 @@ bool Simplifier::use_alias(const Bracket& bracket, std::size_t name_at) {
   return true;
 }
 
-/// "[abi:cxx11]" behind a name goes.
+/// Removes "[abi:cxx11]" after a name.
 bool Simplifier::drop_tag(const Bracket& bracket) {
   const std::string_view before = std::string_view(out_).substr(0, bracket.at);
   const std::string_view tag = std::string_view(out_).substr(bracket.at);

@@ -1,5 +1,5 @@
-// Shorter forms of demangled names, for people: the templates of C++'s standard library without
-// what is only said because the compiler has to.
+// Shorter forms of demangled names, for people.  Templates of C++'s standard library lose the parts
+// that only the compiler needs.
 //
 //   std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >  std::string
 //   std::vector<int, std::allocator<int> >::push_back                 std::vector<int>::push_back
@@ -7,13 +7,13 @@
 //   f<more than kMaxArgumentBytes>                                    f<...>
 //   f[abi:cxx11], A<B<C> >, {{closure}}                               f, A<B<C>>, {closure}
 //
-// The grammar: a name is text, brackets () [] {} <> that nest, and operators, which are no
-// brackets.
-// `<` opens unless it compares, `)<(`; `>` closes only what `<` opened, so within (), where C++ and
-// libiberty put comparisons, it is text; `->` is none.  A name whose brackets do not pair comes
-// back as it is.
+// The grammar: a name is text, brackets () [] {} <> that nest, and operators, which are not
+// brackets.  `<` opens unless it compares, `)<(`.  `>` closes only a `<`, so within (), where C++
+// and libiberty put comparisons, it is text.  `->` is not a bracket.  A name whose brackets do not
+// pair is returned unchanged.
 //
-// Promises: never longer; brackets that paired pair still; the second time nothing changes.
+// Guarantees: the result is never longer, brackets that paired still pair, and a second run changes
+// nothing.
 // Cost: linear; 0.9 us a name of libLLVM, of 65 bytes on average, which become 43.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -24,11 +24,11 @@
 
 namespace pe::symbolize {
 
-/// Template arguments that are still longer become `<...>`.
+/// Template arguments that are still longer than this become `<...>`.
 inline constexpr std::size_t kMaxArgumentBytes = 80;
 
-/// A C++, Rust or D name, as demangle() returns it.  Go's `main.(*T).Foo` and C's have nothing to
-/// shorten.
+/// Accepts a C++, Rust or D name as demangle() returns it.  Names of Go (`main.(*T).Foo`) and of C
+/// have nothing to shorten.
 std::string simplify_name(std::string_view name);
 
 }  // namespace pe::symbolize

@@ -22,7 +22,8 @@ void add_to(T& sum, std::type_identity_t<T> value) noexcept {
   sum = add_limited(sum, value);
 }
 
-/// Sums that may still be below zero: one thread frees what another's sums have not told yet.
+/// Sums that may still be negative: one thread frees blocks that another thread's sums do not
+/// include yet.
 struct SignedSums {
   std::uint64_t allocated_bytes = 0, allocated_count = 0, temporary_count = 0;
   std::int64_t live_bytes = 0, live_count = 0, peak_bytes = 0;
@@ -68,7 +69,7 @@ class HeapReader {
 
   Heap read() {
     const Header& header = heap_.header;
-    // What is there was counted after it was complete, so what the header counts is read now.
+    // The process counts an element after it is complete, so all counted elements can be read now.
     heap_.modules = section<Module>(kModulesAt, header.modules, kMaxModules);
     heap_.codes = section<Code>(kCodesAt, header.codes, kMaxCodes, 1);
     heap_.words = section<std::uint32_t>(kWordsAt, header.words, kMaxWords);
@@ -81,7 +82,8 @@ class HeapReader {
   }
 
  private:
-  /// `first`: the number of the first element, whose place is that of number 0.
+  /// `first` is the number of the first element that exists.  Index 0 of the result holds that
+  /// element.
   template <typename T>
   std::vector<T> section(std::uint64_t at, std::uint32_t count, std::uint32_t room,
                          std::uint32_t first = 0) {
@@ -109,7 +111,8 @@ class HeapReader {
 
   void read_sites() {
     const Header& header = heap_.header;
-    // Those whose sums threads have still were not written; the tree has two words for each.
+    // Threads still hold the sums of some sites, whose totals are unwritten.  The tree has two
+    // words for each site.
     const std::uint64_t most = std::min<std::uint64_t>(kMaxSites - 1, heap_.words.size() / 2 + 1);
     const auto narrow = file_.read_sparse<SiteTotals>(kSitesAt + sizeof(SiteTotals),
                                                       std::min<std::uint64_t>(header.sites, most));
@@ -127,7 +130,7 @@ class HeapReader {
     }
   }
 
-  /// Slots of threads that were never used are holes, which are stepped over.
+  /// Skips slots that no thread has ever used: they are holes in the file.
   void add_threads() {
     const std::uint32_t slots = std::min(heap_.header.threads, kMaxThreads);
     heap_.damaged += slots < heap_.header.threads ? 1 : 0;
@@ -155,7 +158,7 @@ class HeapReader {
     }
   }
 
-  /// A site's number stands behind kSite in the tree; what is before that is its stack.
+  /// A site's number follows kSite in the tree.  The nodes before kSite are its stack.
   void find_stacks() {
     heap_.sites.resize(sums_.size());
     const auto& words = heap_.words;
@@ -181,7 +184,7 @@ class HeapReader {
     std::int64_t live = 0;
     for (const SignedSums& sums : sums_)
       add_to(live, sums.live_bytes);
-    // What threads have not told of yet may make now the peak.
+    // Bytes that threads have not reported yet may make the present the peak.
     const bool is_now = live > heap_.header.peak_bytes;
     if (is_now)
       heap_.header.peak_tick = heap_.header.last_tick;
@@ -211,7 +214,7 @@ class HeapReader {
 
 bool Heap::stack(const Site& site, std::vector<Frame>& frames) const {
   frames.clear();
-  // Each step goes to a smaller number, so there is an end whatever the words are.
+  // Each step goes to a smaller number, so the loop ends whatever the words contain.
   std::uint32_t node = site.node;
   while (node != 0 && node < words.size()) {
     const std::uint32_t number = words[node];
@@ -246,7 +249,7 @@ Sums Heap::total() const noexcept {
 }
 
 std::uint64_t Heap::peak_excess_bytes() const noexcept {
-  // The x that x + errors * sqrt(x * mean) = peak holds for.
+  // Solves x + errors * sqrt(x * mean) = peak for x.
   constexpr double kErrors = 4;
   const auto peak = static_cast<double>(peak_bytes);
   const double half = kErrors / 2 * std::sqrt(static_cast<double>(header.sample_bytes));

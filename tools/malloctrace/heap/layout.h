@@ -1,41 +1,42 @@
-// What a traced process keeps about its heap, in memory that it shares with malloctrace.
+// The data about its heap that a traced process keeps in memory that it shares with malloctrace.
 //
-// The process (the preload library in it) writes, with plain stores and atomics; whoever has the
-// memfd reads at any time, also after the process has been killed.  The file is sparse: each
-// section begins at a fixed place and is as long as its count in the header says.
+// The process (the preload library in it) writes with plain stores and atomics.  Any holder of the
+// memfd may read at any time, even after the process was killed.  The file is sparse: each section
+// starts at a fixed offset, and its count in the header is its length.
 //
 //     Header
-//     Module[]        what code is mapped where; in the order in which they were met
-//     Code[]          each different address of a frame; numbers from 1 on
+//     Module[]        mapped code, in the order in which the process met it
+//     Code[]          each distinct address of a frame; numbers start at 1
 //     word[]          the tree of stacks, see below; number 0 is the root
-//     SiteTotals[]    of each site: a stack that has allocated.  Numbers from 1 on
-//     WideTotals[]    of sites whose numbers have outgrown SiteTotals; numbers from 1 on
-//     ThreadSums[]    what threads have counted and not added to the sites' totals yet
+//     SiteTotals[]    totals of each site, which is a stack that has allocated; numbers start at 1
+//     WideTotals[]    totals of sites that have outgrown SiteTotals; numbers start at 1
+//     ThreadSums[]    counts of threads that are not in the sites' totals yet
 //
-// The tree of stacks, root first, is made of 32-bit words.  A word is the number of a Code; its
-// parent is the word before.  Where a node has another child, that stands elsewhere, right behind
-// a word kHead | number of the parent.  A site is a child kSite of its stack's innermost frame,
-// followed by a word kHead | number of the site.  (A child by one step needs no index: nine of ten
-// nodes of real programs have only one.)
+// The tree of stacks, root first, consists of 32-bit words.  A word is the number of a Code; its
+// parent is the word before it.  Each further child of a node is elsewhere, right after a word
+// kHead | number of the parent.  A site is a child kSite of its stack's innermost frame, followed
+// by a word kHead | number of the site.  (A child in the next word needs no index: nine of ten
+// nodes of real programs have only one child.)
 //
 // Words, codes, modules and sites are complete before the header's count includes them, and never
-// change after.  Everything that is read must be checked by its reader: the process may be hostile.
+// change afterwards.  The reader must check everything that it reads: the process is untrusted.
 //
-// Where numbers begin with 1, number n stands at index n of its section, index 0 is unused, and a
-// count of n says that 1..n are there.  Words are 0..words-1, modules 0..modules-1, slots of
-// threads 0..threads-1.
+// Where numbers start at 1, number n is at index n of its section, and index 0 is unused.  A count
+// of n means that 1..n exist.  Words are 0..words-1, modules 0..modules-1, slots of threads
+// 0..threads-1.
 //
-// What the whole process holds is header.live_bytes plus live_bytes of all ThreadSums; what a site
-// holds is its totals' plus those of all ThreadSums for it, and so for every other number.
+// The whole process holds header.live_bytes plus live_bytes of all ThreadSums.  A site holds its
+// totals' live_bytes plus those of all ThreadSums for it.  Every other number is added up likewise.
 //
-// The peak.  When memory is about to be freed and the process holds more than ever, that is noted:
-// peak_bytes, and a new peak_version.  Before anything changes in totals of any kind whose
-// `version` is not the header's, they keep their live_bytes as peak_bytes and take over the
-// version.  So what they held at the peak is peak_bytes if the version is the header's, else
-// live_bytes.  If the process holds more than peak_bytes just now, the peak is now: every
-// live_bytes.  It was reached by the newest allocation: last_tick.
+// The peak.  When the process is about to free memory and holds more than ever, it records
+// peak_bytes and a new peak_version.  Totals of any kind have a `version`.  Before totals of
+// another version than the header's change, they copy live_bytes to peak_bytes and adopt the
+// header's version.  So at the peak they held peak_bytes if their version is the header's, else
+// live_bytes.  If the process holds more than peak_bytes right now, the peak is now: every
+// live_bytes is part of it.  The newest allocation reached it, at last_tick.
 //
-// Numbers in host order.  Bytes are what the program asked for, not what the allocator spent.
+// Numbers are in host byte order.  Bytes are those that the program asked for, not those that the
+// allocator spent.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -43,11 +44,11 @@
 
 namespace pe::heap {
 
-inline constexpr std::uint64_t kMagic = 0x3170616568657073;  ///< "spheheap1", the layout's version
+inline constexpr std::uint64_t kMagic = 0x3170616568657073;  ///< "speheap1", the layout's version
 inline constexpr std::uint32_t kHead = 0x80000000;
 inline constexpr std::uint32_t kSite = 0x7fffffff;
 
-/// Offsets of the sections, and how many elements each has room for.
+/// The offset of each section, and the number of elements that it has room for.
 inline constexpr std::uint64_t kModulesAt = std::uint64_t{1} << 20;
 inline constexpr std::uint32_t kMaxModules = 1 << 14;
 inline constexpr std::uint64_t kCodesAt = std::uint64_t{1} << 27;
@@ -59,59 +60,59 @@ inline constexpr std::uint32_t kMaxSites = 1 << 26;
 inline constexpr std::uint64_t kWidesAt = std::uint64_t{3} << 32;
 inline constexpr std::uint32_t kMaxWides = 1 << 22;
 inline constexpr std::uint64_t kThreadsAt = std::uint64_t{4} << 32;
-inline constexpr std::uint32_t kMaxThreads = 1 << 15;  ///< at one time; slots are used again
+inline constexpr std::uint32_t kMaxThreads = 1 << 15;  ///< at one time; slots are reused
 inline constexpr std::uint64_t kFileBytes = std::uint64_t{6} << 32;
 
-// live_bytes and what follows peak_bytes change at different times.
+// live_bytes changes at other times than the fields that follow peak_bytes.
 struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t magic;  ///< kMagic, written last
   std::uint32_t pid;
   std::uint32_t parent_pid;
-  std::uint64_t start_ns;      ///< CLOCK_MONOTONIC, when tracing began
-  char command[16];            ///< as prctl(PR_GET_NAME) has it
+  std::uint64_t start_ns;      ///< CLOCK_MONOTONIC when tracing started
+  char command[16];            ///< as prctl(PR_GET_NAME) returns it
   std::uint64_t sample_bytes;  ///< 0: exact; else counts are in units of 1/256, see kCountUnit
   std::uint32_t max_depth;     ///< 0: unlimited
 
-  /// Written by malloctrace: the time since it began, in `tick_ms`.
+  /// Written by malloctrace: the time since it started, in units of `tick_ms`.
   std::uint32_t tick;
   std::uint32_t tick_ms;
   std::uint32_t began_as;   ///< BeganAs
-  std::uint32_t has_ended;  ///< 1: the process has left by exit(3), or _exit(2) was seen
+  std::uint32_t has_ended;  ///< 1: the process left by exit(3), or we saw its _exit(2)
 
-  std::uint32_t modules, codes, words, sites, wides, threads;  ///< how many; of threads: slots used
-  std::uint32_t last_tick;  ///< of the newest allocation of any thread: when there was most
+  std::uint32_t modules, codes, words, sites, wides, threads;  ///< counts; of threads: slots used
+  std::uint32_t last_tick;  ///< of the newest allocation of any thread, and of a peak that is now
 
-  // Of the whole process.
-  alignas(64) std::int64_t live_bytes;  ///< what threads have told; the rest is in ThreadSums
-  /// What the thread of slot 0 held, and had not told, when others began; below 0: it has told
-  /// since.  So that the others know the peak; in no sum.
+  // Sums of the whole process.
+  alignas(64) std::int64_t live_bytes;  ///< reported by threads; the rest is in ThreadSums
+  /// Bytes that the thread of slot 0 held and had not reported when others started; below 0: it has
+  /// reported since.  The others need it to know the peak.  No sum includes it.
   std::int64_t alone_bytes;
   alignas(64) std::int64_t peak_bytes;  ///< see above
   std::uint32_t peak_version;
   std::uint32_t peak_tick;
-  std::uint32_t has_threads;  ///< 1: more than one thread has allocated: the peak is within slack
+  std::uint32_t has_threads;  ///< 1: several threads have allocated: the peak is within slack
   std::uint32_t unused;
-  std::uint64_t slack_bytes;  ///< the most by which the peak may be off
+  std::uint64_t slack_bytes;  ///< the maximum error of the peak
 
-  // What could not be done, or was no ordinary allocation.
+  // Failures, and calls that were no ordinary allocation.
   std::uint64_t failed;             ///< allocations that the allocator refused
-  std::uint64_t unknown_frees;      ///< of blocks that were never seen to be allocated
-  std::uint64_t inherited_frees;    ///< of blocks that a parent process had allocated, or may have
-  std::uint64_t cut_stacks;         ///< by --depth, or by room for one
+  std::uint64_t unknown_frees;      ///< of blocks whose allocation we never saw
+  std::uint64_t inherited_frees;    ///< of blocks that a parent process allocated, or may have
+  std::uint64_t cut_stacks;         ///< by --depth, or because there was no room
   std::uint64_t incomplete_stacks;  ///< that could not be walked to their end
   std::uint64_t dropped;            ///< allocations not counted: no room, or in the tracer itself
-  std::uint64_t full;               ///< of those: no room in a section
+  std::uint64_t full;               ///< of the dropped ones: a section had no room
   std::uint64_t early;              ///< allocations before the tracer could trace
 
   // The tracer's own cost.
   std::uint64_t walks, frames_walked, frames_reused;
-  std::uint64_t private_bytes;  ///< touched, as far as it knows: what is not in this file
+  std::uint64_t private_bytes;  ///< touched memory outside this file, as far as the tracer knows
 
-  // What the program has mapped itself (mmap(2), anonymous and writable), where that does not count
-  // as allocations.
-  std::uint64_t mapped_bytes, mapped_count;            ///< in all
+  // Anonymous writable memory that the program has mapped itself (mmap(2)), if mappings do not
+  // count as allocations.
+  std::uint64_t mapped_bytes, mapped_count;            ///< in total
   std::uint64_t mapped_live_bytes, mapped_peak_bytes;  ///< held now, and at most
-  std::uint64_t mapped_top_bytes;                      ///< in all, of the site that maps most
+  std::uint64_t mapped_top_bytes;                      ///< in total, of the site that maps most
   std::uint32_t mapped_top_site;                       ///< its number; 0: none
   std::uint32_t unused_mapped;
   std::uint64_t resident_peak_bytes;  ///< VmHWM when the process ended; 0: not known
@@ -119,19 +120,19 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
 
 enum class BeganAs : std::uint32_t { kProgram, kFork };
 
-/// Code that is mapped, and by which the addresses in it are named.
+/// A mapping of code.  It gives the addresses in it their symbols.
 struct Module {
   std::uint64_t start, end;  ///< avma of the executable mapping
   std::uint64_t file_offset;
   std::uint32_t major, minor;  ///< of the device
   std::uint64_t inode;         ///< 0: no file
-  std::uint32_t number;        ///< of loading: later ones may stand where earlier ones were
+  std::uint32_t number;        ///< of loading: later ones may replace earlier ones
   std::uint32_t path_length;
   char path[968];  ///< not terminated; longer ones are cut
 };
 static_assert(sizeof(Module) == 1024 - 8);
 
-/// An address that a frame has.
+/// The address of a frame.
 struct Code {
   std::uint64_t avma;    ///< as in a call chain: the return address, or the exact one
   std::uint32_t module;  ///< number of the Module in its section, plus one; 0: none known
@@ -154,9 +155,10 @@ struct Totals {
 };
 static_assert(sizeof(Totals) == 64);
 
-/// Totals in little more than half the room, which nearly all sites fit into.
+/// Totals in little more than half the space; nearly all sites fit into it.
 struct SiteTotals {
-  /// If nonzero: number of the WideTotals that stand for this, and the rest means nothing.
+  /// If nonzero: the number of the WideTotals that replace this element; all other fields are then
+  /// meaningless.
   std::uint32_t wide;
   std::uint32_t allocated_bytes, allocated_count, temporary_count;
   std::int32_t live_bytes, live_count, peak_bytes;
@@ -165,7 +167,7 @@ struct SiteTotals {
 };
 static_assert(sizeof(SiteTotals) == 40);
 
-/// The same, with room to grow; of what `wide` does not stand for.
+/// Returns the same totals with room to grow.  `narrow.wide` must be 0.
 inline Totals widened(const SiteTotals& narrow) noexcept {
   return {.allocated_bytes = narrow.allocated_bytes,
           .allocated_count = narrow.allocated_count,
@@ -181,16 +183,16 @@ inline Totals widened(const SiteTotals& narrow) noexcept {
 
 using WideTotals = Totals;
 
-/// A thread's own sums, so that threads do not wait for each other.  Added to the site's totals
-/// when another site needs the place.  One cache line.
+/// A thread's own sums, so that threads do not wait for each other.  They are added to the site's
+/// totals when another site needs the place.  One cache line each.
 struct alignas(64) ThreadSum {
-  std::uint32_t site;  ///< 0: none, and the rest means nothing
+  std::uint32_t site;  ///< 0: none, and the other fields are meaningless
   std::uint32_t version;
   std::uint64_t allocated_bytes, allocated_count;
   std::int64_t live_bytes, live_count;
   std::uint64_t temporary_count;
   std::int64_t peak_bytes;
-  std::uint32_t first_tick, last_tick;  ///< mean nothing while allocated_count is 0
+  std::uint32_t first_tick, last_tick;  ///< meaningless while allocated_count is 0
 };
 static_assert(sizeof(ThreadSum) == 64);
 
@@ -198,7 +200,7 @@ inline constexpr std::uint32_t kSumsOfThread = 512;
 struct ThreadSums {
   std::uint32_t tid;  ///< 0: the slot is free
   std::uint32_t unused;
-  std::int64_t live_bytes;  ///< not told to the header yet
+  std::int64_t live_bytes;  ///< not reported to the header yet
   ThreadSum sums[kSumsOfThread];
 };
 static_assert(sizeof(ThreadSums) * kMaxThreads <= kFileBytes - kThreadsAt);

@@ -45,14 +45,14 @@ std::uint64_t SharedFile::bytes_without_hole(std::uint64_t at) const {
 
 std::uint64_t SharedFile::data_bytes() const {
   struct stat status = {};
-  constexpr std::uint64_t kBlockBytes = 512;  // whatever st_blksize is
+  constexpr std::uint64_t kBlockBytes = 512;  // independent of st_blksize
   return ::fstat(fd_.get(), &status) == 0
              ? static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes
              : 0;
 }
 
 void SharedFile::set_tick(std::uint32_t tick, std::uint32_t tick_ms) const {
-  // One that cannot be told keeps its old time: ages are then less exact, and nothing else.
+  // If the write fails, the process keeps its old time, and only ages are less exact.
   (void)!::pwrite(fd_.get(), &tick_ms, sizeof tick_ms, offsetof(Header, tick_ms));
   (void)!::pwrite(fd_.get(), &tick, sizeof tick, offsetof(Header, tick));
 }

@@ -1,7 +1,7 @@
-// The memory that a traced process shares, as a file of which nothing is believed.
+// The memory that a traced process shares, as an untrusted file.
 //
-// It is read by pread(2), never mapped: what has been read cannot change under who checks it, holes
-// cost no memory, and the process cannot make us fault.
+// It is read by pread(2), never mapped.  So data cannot change while we check it, holes cost no
+// memory, and the process cannot make us fault.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,20 +21,20 @@ namespace pe::heap {
 
 class SharedFile {
  public:
-  /// Takes over what a process sent.  If it is no such memory, why not: "no memfd of the right
-  /// size", for a message.
+  /// Takes ownership of the file that a process sent.  If it is not such memory, returns the reason
+  /// for a message, such as "no shared memory of the right size".
   static std::variant<SharedFile, std::string> check(Fd fd);
 
-  /// nullopt if it cannot be read, or is of another version.
+  /// nullopt if it cannot be read or has another version.
   [[nodiscard]] std::optional<Header> header() const;
 
-  /// The first elements of a section that is written without a gap: at most `count`, and no more
-  /// than have been written; but for one, of which a part may have been.
+  /// Returns the first elements of a section that is written without a gap: at most `count`, and
+  /// only elements that have been written.  The last one may be written only in part.
   template <typename T>
   [[nodiscard]] std::vector<T> read(std::uint64_t at, std::uint64_t count) const {
     return read_sparse<T>(at, std::min(count, bytes_without_hole(at) / sizeof(T) + 1));
   }
-  /// `count` elements, for which there must be room: zeros where nothing has been written.
+  /// Returns `count` elements, for which there must be room.  Unwritten ones are zeros.
   template <typename T>
   [[nodiscard]] std::vector<T> read_sparse(std::uint64_t at, std::uint64_t count) const {
     std::vector<T> values(count);
@@ -43,20 +43,20 @@ class SharedFile {
     return values;
   }
 
-  /// Offset of the first byte from `at` on that has been written; nullopt: none has.
+  /// Returns the offset of the first written byte from `at` on; nullopt: there is none.
   [[nodiscard]] std::optional<std::uint64_t> next_data(std::uint64_t at) const;
 
-  /// How much memory it takes.
+  /// Returns how much memory the file uses.
   [[nodiscard]] std::uint64_t data_bytes() const;
 
-  /// Tells the process what time it is: Header::tick and tick_ms.
+  /// Gives the process the time: Header::tick and tick_ms.
   void set_tick(std::uint32_t tick, std::uint32_t tick_ms) const;
 
  private:
   explicit SharedFile(Fd fd) : fd_(std::move(fd)) {}
-  /// How many have been written from `at` on until the first that has not.
+  /// Returns the number of written bytes from `at` up to the first hole.
   [[nodiscard]] std::uint64_t bytes_without_hole(std::uint64_t at) const;
-  /// How many bytes were read.
+  /// Returns the number of bytes read.
   [[nodiscard]] std::size_t read_bytes(std::uint64_t at, std::span<std::byte> into) const;
 
   Fd fd_;

@@ -46,13 +46,13 @@ Weight weight_of(const Thread& thread, std::uint64_t bytes) noexcept {
   return mean == 0 ? Weight{bytes, 1} : sample_weight(bytes, mean);
 }
 
-/// Whether an allocation of a thread that has been interrupted at a sample is one.
+/// Whether an allocation that the hook did not pass between samples is a sample.
 bool is_sample(Thread& thread, std::size_t bytes) noexcept {
   const std::uint64_t mean = thread.tracer->settings.sample_bytes;
   if (mean == 0)
     return true;
   if (passes_between_samples(bytes))
-    return false;  // its first: the distance has only been drawn now
+    return false;  // the thread's first allocation: the distance has only been drawn now
   thread_state.sample_left = thread.distance.next(mean);
   return true;
 }
@@ -62,12 +62,12 @@ void note_last(Thread& thread, const void* memory) noexcept {
   thread.left_at_last = thread_state.sample_left;
 }
 
-/// Where every allocation counts, nothing is ever left to the next one.
+/// If every allocation counts, sample_left is always 0.
 bool is_still_last(const Thread& thread) noexcept {
   return thread.left_at_last == thread_state.sample_left;
 }
 
-/// Knows a block from now on; `insert` puts it among the live ones.
+/// Records a block; `insert` adds it to the live ones.
 template <typename Insert>
 [[gnu::always_inline]] inline void record(Thread& thread, const void* memory, Block block,
                                           Insert insert) noexcept {

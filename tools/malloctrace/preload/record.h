@@ -1,8 +1,8 @@
-// What the hooks do besides calling the real function: count blocks that come and go.
+// The work of the hooks beyond calling the real function: they count blocks that come and go.
 //
-// Where every allocation counts, each passes through here.  Where they are sampled, nearly all are
-// told apart in the hooks, by two numbers: the bytes to the thread's next sample, and a filter that
-// knows which addresses may be those of samples.
+// If every allocation counts, each one passes through here.  If allocations are sampled, the hooks
+// skip nearly all of them.  Two numbers suffice for that: the bytes to the thread's next sample,
+// and a filter of the addresses that may be those of samples.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,8 +14,9 @@
 
 namespace pe::malloctrace {
 
-/// How many samples have an address like that, up to 255, from where on it stays.  With `mask` 0
-/// there is one entry for all, which says whether frees must be looked at.
+/// Counts the samples whose addresses have the same hash.  A count stays at 255 once it has reached
+/// it.  With `mask` 0 there is one entry for all addresses, which shows whether frees must be
+/// checked.
 struct Filter {
   static constexpr std::size_t kSize = std::size_t{1} << 15;
   std::array<std::uint8_t, kSize> counts;
@@ -30,7 +31,7 @@ struct Filter {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
 extern constinit Filter filter;
 
-/// Whether an allocation is one of those between two samples: then that is all.
+/// Whether an allocation is between two samples: then nothing else is to be done.
 inline bool passes_between_samples(std::size_t bytes) noexcept {
   const std::uint64_t left = thread_state.sample_left;
   if (bytes >= left)
@@ -38,29 +39,29 @@ inline bool passes_between_samples(std::size_t bytes) noexcept {
   thread_state.sample_left = left - bytes;
   return true;
 }
-/// Whether a block that is freed cannot be one that is known.
+/// Whether a block that is freed cannot be a known one.
 inline bool is_no_sample(const void* memory) noexcept { return filter.of(memory) == 0; }
 
-/// `memory` has been allocated by a hook whose frame is `frame` (__builtin_frame_address(0));
-/// nullptr says that it was refused.
+/// A hook whose frame is `frame` (__builtin_frame_address(0)) has allocated `memory`; nullptr means
+/// that the allocator refused.
 void record_block(const void* memory, std::size_t bytes, const void* frame) noexcept;
 /// The same for memory that the program has mapped.
 void record_mapping(const void* memory, std::size_t bytes, const void* frame) noexcept;
-/// `memory` is about to be freed.  Its site is 0 if it was not known.
+/// `memory` is about to be freed.  The block's site is 0 if it was not known.
 Block forget_block(const void* memory) noexcept;
-/// What is known of mappings there is about to be unmapped, or has been by one that was put over
-/// it.
+/// Forgets mappings in a range that are about to be unmapped, or that a new mapping has just
+/// replaced.
 void forget_mapping(const void* memory, std::size_t bytes) noexcept;
 
-/// A block that realloc(3) may free, move or leave alone: what was known of it is taken away first,
-/// and put back if it has failed.
+/// A block that realloc(3) may free, move or leave alone.  It is removed from the live blocks
+/// first, and added again if realloc(3) fails.
 class Reallocation {
  public:
-  /// Before.
+  /// To be called before realloc(3).
   explicit Reallocation(const void* memory) noexcept;
-  /// After: the block is gone, or another now.
+  /// To be called afterwards: the block is gone, or is now another.
   void succeed() noexcept;
-  /// After: it stays.
+  /// To be called afterwards: the block remains.
   void fail() noexcept;
 
  private:

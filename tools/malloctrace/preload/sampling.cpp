@@ -6,7 +6,7 @@
 namespace pe::malloctrace {
 namespace {
 
-/// std::lround() is of libm.
+/// std::lround() is in libm.
 std::uint64_t rounded(double positive) noexcept {
   constexpr double kHalf = 0.5;
   return static_cast<std::uint64_t>(positive + kHalf);  // NOLINT(bugprone-incorrect-roundings)
@@ -36,7 +36,7 @@ double natural_logarithm(double positive) noexcept {
   return exponent * kLn2 + 2 * ratio * series;
 }
 
-/// A series for an argument that is halved until it is small, then 1 - (1 - y)^2 as often.
+/// Halves the argument until it is small, evaluates a series, then applies 1 - (1 - y)^2 as often.
 double one_minus_exp_of_minus(double x) noexcept {
   constexpr double kOne = 40;  // exp(-40) is below the precision
   if (x >= kOne)

@@ -34,16 +34,16 @@ constinit thread_local ThreadState thread_state{};
 
 namespace {
 
-/// What outlives forks.
+/// State that outlives forks.
 struct Process {
   Settings settings;
   bool has_settings;
   bool is_under_valgrind;
   bool has_key;
   bool is_off;
-  bool has_begun;             ///< or is off
-  std::uint32_t early_count;  ///< allocations before
-  std::uint32_t pid;          ///< that the tracer is for; 0: none yet
+  bool has_begun;             ///< true also if tracing is off
+  std::uint32_t early_count;  ///< allocations before the start
+  std::uint32_t pid;          ///< of the tracer's process; 0: none yet
   pthread_key_t key;          ///< for the ends of threads
   Tracer* tracer;
   std::byte* shared;
@@ -53,7 +53,7 @@ constinit Process
 
 std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
 
-/// Adds what a thread's walks have come to since the last time.
+/// Adds a thread's walks since the last call to the header.
 void tell_counts(Thread& thread) noexcept {
   heap::Header& header = thread.tracer->shared.header();
   const StackWalk::Counts& now = thread.walk.counts();
@@ -81,12 +81,12 @@ void close_thread(Thread& thread) noexcept {
   unmap_private(&thread, sizeof(Thread));
 }
 
-/// The destructor of our key.  Other keys' destructors come after, and then the C library frees
-/// what it has of the thread.  So this asks to be called again as often as it can; what comes after
-/// the last time is late, and counted call by call.
+/// The destructor of our key.  The destructors of other keys follow, and then the C library frees
+/// its own memory of the thread.  So this asks to be called again as often as possible.  Calls of
+/// hooks after the last time are late, and are counted one by one.
 void end_thread(void* memory) noexcept {
   auto* thread = static_cast<Thread*>(memory);
-  // The memory of the process that this one was forked from may be gone.
+  // The thread may be that of a parent process, whose memory may be gone.
   if (thread != thread_state.thread || !thread->is_ready)
     return;
   if (++thread_state.destructions < PTHREAD_DESTRUCTOR_ITERATIONS &&
@@ -96,7 +96,7 @@ void end_thread(void* memory) noexcept {
   close_thread(*thread);
 }
 
-/// False as long as there is no environment: the C library has not begun itself.
+/// False as long as there is no environment: the C library has not started yet.
 bool read_settings(const char* const* environment) noexcept {
   if (process.has_settings || environment == nullptr)
     return process.has_settings;
@@ -136,14 +136,14 @@ bool start_tables(Tracer& tracer) noexcept {
          tracer.free_slots.map(heap::kMaxThreads);
 }
 
-/// The library must not vanish from under a thread that has begun.
+/// The library must not be unloaded while a started thread needs it.
 bool make_key() noexcept {
   if (!process.has_key)
     process.has_key = ::pthread_key_create(&process.key, end_thread) == 0;
   return process.has_key;
 }
 
-/// Hands the memory over; false if the trace is over, or not of this process.
+/// Sends the memory; false if the trace is over, or not of this process.
 bool send_memory(int fd) noexcept {
   const Link link(process.settings.socket.view());
   if (!link || !link.is_to_parent())
@@ -151,10 +151,10 @@ bool send_memory(int fd) noexcept {
   return link && link.send_file(fd, process.settings.key.view());
 }
 
-/// False, and why it was, if there is a reason to tell.
+/// On failure returns false; `failure` then holds the reason, if there is one to report.
 bool start_process(bool is_fork, Failure& failure) noexcept {
-  // Its processor is not ours, its allocator stands in the place of all others, and its search for
-  // leaks would read all that we map.
+  // Valgrind's processor is not ours, its allocator replaces all others, and its search for leaks
+  // would read everything that we map.
   failure = {"it runs under valgrind", 0};
   if (process.is_under_valgrind)
     return false;
@@ -190,7 +190,7 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   return is_sent;
 }
 
-/// To malloctrace; the first process says it itself as well.
+/// Reports to malloctrace; the first process also prints the reason itself.
 void explain(const Failure& failure) noexcept {
   if (failure.what == nullptr)
     return;
@@ -202,7 +202,7 @@ void explain(const Failure& failure) noexcept {
   link.send_reason(failure);
 }
 
-/// Of a process that has one thread, and none that has begun.
+/// For a process that has one thread, which has not started.
 void unmap_all() noexcept {
   process.tracer = nullptr;
   unmap_inherited();
@@ -285,7 +285,7 @@ Thread* make_thread(Tracer& tracer) noexcept {
   thread->account.open(tracer.shared, slot, tracer.ledger);
   find_own_stack(*thread);
   thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ monotonic_ns());
-  // A forked child goes on where its parent was: it has come here by the end of a distance.
+  // A forked child continues where its parent was: it has come here at the end of a distance.
   if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
     thread_state.sample_left = thread->distance.next(tracer.settings.sample_bytes);
   count_up(header.private_bytes, sizeof(Thread) + thread->walk.private_bytes());
@@ -303,7 +303,7 @@ Thread* begin_thread() noexcept {
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   if (thread_state.is_starting)
     return nullptr;
-  // So are its children, as long as they run no other program.
+  // Tracing is also off in its children, as long as they run no other program.
   if (process.is_off) {
     thread_state.sample_left = kNever;
     return nullptr;
@@ -372,7 +372,8 @@ void begin_process(const char* const* environment) noexcept {
 
 namespace {
 
-/// The most that the process had resident (proc(5), VmHWM); 0 if that cannot be read.
+/// Returns the most memory that the process had resident (proc(5), VmHWM); 0 if that cannot be
+/// read.
 std::uint64_t resident_peak_bytes() noexcept {
   constexpr std::string_view kName = "VmHWM:";
   constexpr std::uint64_t kKiB = 1024;

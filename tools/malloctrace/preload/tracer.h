@@ -1,7 +1,7 @@
-// What the library knows of the process and of each of its threads.
+// The library's data about the process and about each of its threads.
 //
-// All of it is in memory that forks wipe: whoever finds zeros begins anew.  A thread begins at its
-// first allocation, the process at its first thread's.
+// All of it is in memory that forks wipe: code that finds zeros starts anew.  A thread starts at
+// its first allocation, the process at that of its first thread.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,9 +20,9 @@
 
 namespace pe::malloctrace {
 
-/// What the program maps, where that is only summed up.  In zeroed memory.
+/// Sums of the program's mappings, if they do not count as allocations.  In zeroed memory.
 struct MappedSites {
-  static constexpr std::size_t kSites = 1024;  ///< others are in the sums only
+  static constexpr std::size_t kSites = 1024;  ///< other sites are only in the sums
 
   SpinLock lock;
   std::array<std::uint32_t, kSites> sites;
@@ -32,7 +32,7 @@ struct MappedSites {
   void remove(heap::Header& header, std::uint64_t unmapped) noexcept;
 };
 
-/// Of the process.  In zeroed memory.
+/// The data of the process.  In zeroed memory.
 struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is one
   Settings settings;
   SharedMemory shared;
@@ -48,80 +48,83 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   SpinLock threads_lock;
   PrivateArray<std::uint32_t> free_slots;
   std::uint32_t free_slot_count;
-  std::uint64_t told_private_bytes;  ///< of the process's tables
+  std::uint64_t told_private_bytes;  ///< bytes of the process's tables that the header includes
   bool is_fork;
 };
 
-/// Of a thread.  In zeroed memory.
+/// The data of a thread.  In zeroed memory.
 struct Thread {
   bool is_ready;
-  bool is_busy;  ///< in a hook: what a signal handler allocates then is not counted
-  bool is_late;  ///< for one call of a hook: the C library is taking the thread apart
+  bool is_busy;  ///< in a hook: allocations of a signal handler are not counted meanwhile
+  bool is_late;  ///< for one call of a hook: the C library is destroying the thread
   Tracer* tracer;
-  const void* last_block;  ///< that it has allocated, if it is live; see Totals::temporary_count
-  /// Bytes to the next sample at that time: less now if it has allocated again, and that was none.
+  const void*
+      last_block;  ///< the last block that it allocated, if it is live; see Totals::temporary_count
+  /// Bytes to the next sample at that time.  There are fewer now if the thread has allocated again
+  /// without a sample.
   std::uint64_t left_at_last;
-  StackHash last_stack;  ///< and its site: mostly the same again
+  StackHash last_stack;  ///< and its site: mostly the next stack is the same
   std::uint32_t last_site;
   StackWalk walk;
   Account account;
   heap::ThreadSums* sums;
   std::uint64_t stack_low, stack_end;      ///< its own stack
-  std::uint64_t foreign_low, foreign_end;  ///< another one that it has been on
+  std::uint64_t foreign_low, foreign_end;  ///< another stack that it has been on
   SampleDistance distance;
-  StackWalk::Counts told;  ///< of walk.counts(), what the header has already
+  StackWalk::Counts told;  ///< the part of walk.counts() that the header includes
   MapsRoom room;
 };
 
-/// What is looked at first in each hook.
+/// The data that each hook reads first.
 struct ThreadState {
-  Thread* thread;             ///< may be of the parent process: is_ready is false then
-  std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has begun
-  bool is_starting;           ///< nothing is counted
-  bool is_late;               ///< it has ended for us, but allocates and frees still
-  std::uint8_t destructions;  ///< how often the destructors of its keys were run
+  Thread* thread;             ///< may be that of the parent process: is_ready is then false
+  std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has started
+  bool is_starting;           ///< true: nothing is counted
+  bool is_late;               ///< it has ended for us, but still allocates and frees
+  std::uint8_t destructions;  ///< how often the destructors of its keys have run
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
-/// Begins the process, by what its environment says (as in execve(2)); it may be too early for the
-/// C library to know its own.
+/// Starts the process by the settings in its environment (as in execve(2)).  The C library may not
+/// know its own environment yet.
 void begin_process(const char* const* environment) noexcept;
-/// Begins the calling thread, and the process if need be; nullptr if it is not traced.
+/// Starts the calling thread, and the process if necessary; nullptr if it is not traced.
 Thread* begin_thread() noexcept;
 
-/// Ends what begin_thread() has begun where nothing will tell that the thread has ended.
+/// Ends a thread that begin_thread() has started, if nothing will report the end of that thread.
 void end_late_thread(Thread& thread) noexcept;
 
-/// The site of the caller of a hook; 0 if it cannot be had.  `frame` is that of the hook: the
-/// caller's frame pointer and the return address.
+/// Returns the site of the caller of a hook; 0 if it cannot be found.  `frame` is that of the hook:
+/// it holds the caller's frame pointer and the return address.
 std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept;
 
-/// For the filter of samples, see hooks.cpp: called when the process has begun.  `knows_few`: not
-/// every block is counted, but samples, or none.
+/// Prepares the filter of samples when the process has started, see hooks.cpp.  `knows_few` means
+/// that only samples count, or nothing.
 void prepare_filter(bool knows_few) noexcept;
-/// The process is about to end, by exit(3) or _exit(2).
+/// Notes that the process is about to end, by exit(3) or _exit(2).
 void note_end() noexcept;
 /// Whether the process is traced.
 bool is_traced() noexcept;
-/// Whether some of what the tracer has mapped is in a range of addresses.
+/// Whether a range of addresses contains memory that the tracer has mapped.
 bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept;
 /// Whether mmap(2) counts as an allocation; else it is summed up.
 bool traces_mmap() noexcept;
-/// Whether processes that this one begins are to be traced.
+/// Whether processes that this one starts are to be traced.
 bool follows_children() noexcept;
-/// To malloctrace: a program is begun without the library, with which it would not start.
+/// Reports to malloctrace that a program is started without the library, because it would not start
+/// with it.
 void tell_left_out() noexcept;
-/// Whether this is the process that is traced, and not the child of a vfork(2) in its memory.
+/// Whether this is the traced process, and not the child of a vfork(2) in its memory.
 bool is_own_process() noexcept;
-/// After dlclose(3).
+/// To be called after dlclose(3).
 void note_unloaded() noexcept;
-/// An allocation that the allocator has refused.
+/// Counts an allocation that the allocator has refused.
 void note_failure() noexcept;
-/// An allocation that no thread could be begun for: it may have been too early for that.
+/// Counts an allocation for which no thread could be started: it may have been too early for that.
 void note_uncounted() noexcept;
 
-/// What is allocated as long as there is one of these is ours, and not counted.
+/// Allocations are ours and not counted while one of these exists.
 class Uncounted {
  public:
   Uncounted() noexcept : before_(thread_state.is_starting) { thread_state.is_starting = true; }
@@ -135,8 +138,8 @@ class Uncounted {
   bool before_;
 };
 
-/// The thread, and that it is in a hook until this is gone.  False in a handler of a signal that
-/// has interrupted one, and where nothing is traced.
+/// The thread, marked as being in a hook until this is destroyed.  False in a signal handler that
+/// has interrupted a hook, and if nothing is traced.
 class Hook {
  public:
   Hook() noexcept : thread_(thread_state.thread) {
@@ -150,7 +153,7 @@ class Hook {
       return;
     }
     thread_->is_busy = true;
-    asm volatile("" ::: "memory");  // for handlers of signals
+    asm volatile("" ::: "memory");  // for signal handlers
   }
   Hook(const Hook&) = delete;
   Hook(Hook&&) = delete;

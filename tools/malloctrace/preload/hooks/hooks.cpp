@@ -1,8 +1,8 @@
-// The functions of the C library that the program calls in our place of the real ones.
+// The functions of the C library that the program calls instead of the real ones.
 //
-// Each has two parts: one that is nearly nothing, for allocations between two samples, which jumps
-// to the real function; and one that counts.  Frames of the program begin with the caller of
-// either, for the first leaves no frame.
+// Each has two parts.  A minimal part handles allocations between two samples and jumps to the real
+// function.  The other part counts.  In both cases the program's frames start with the caller,
+// because the first part leaves no frame.
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ PE_NOINLINE void* counted_calloc(std::size_t count, std::size_t bytes) noexcept 
   return block;
 }
 
-/// A block of ours becomes one of the allocator's.
+/// Moves a boot block to the real allocator.
 void* move_boot_block(void* block, std::size_t bytes) noexcept {
   if (!is_ready())
     return nullptr;
@@ -137,7 +137,7 @@ PE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t byt
   return error;
 }
 
-/// All that take an alignment and a size.
+/// Hooks a function that takes an alignment and a size.
 #define PE_ALIGNED_HOOK(name)                                             \
   PE_HOOK void* name(std::size_t alignment, std::size_t bytes) noexcept { \
     if (!is_ready())                                                      \
@@ -150,7 +150,7 @@ PE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t byt
 PE_ALIGNED_HOOK(aligned_alloc)
 PE_ALIGNED_HOOK(memalign)
 
-/// And those that align to pages.
+/// Hooks a function that aligns to pages.
 #define PE_PAGE_HOOK(name)                                    \
   PE_HOOK void* name(std::size_t bytes) noexcept {            \
     if (!is_ready())                                          \
@@ -191,8 +191,8 @@ extern "C" {
 
 namespace {
 
-/// The dynamic linker calls this before all other libraries' (-z initfirst), so that what those
-/// allocate is counted.
+/// The dynamic linker calls this before the constructors of all other libraries (-z initfirst), so
+/// that their allocations are counted.
 [[gnu::constructor]] void start_tracing(int /*argc*/, char** /*argv*/,
                                         char** environment) noexcept {
   if (!is_ready())

@@ -1,4 +1,4 @@
-// Which of the programs that this one begins are traced.
+// Decides which of the programs that this one starts are traced.
 // SPDX-License-Identifier: MIT
 #include "inprocess/exec_hooks.h"
 #include "malloctrace/preload/tracer.h"
@@ -11,8 +11,8 @@ bool follows_exec() noexcept {
 
 bool follows_spawn() noexcept { return malloctrace::follows_children(); }
 
-// The memory of a program is shared as long as its process runs, and what it was to have counted by
-// then has been.
+// Nothing to do: the memory of a program is shared as long as its process runs.  The program has
+// already counted everything up to this point.
 bool begin_exec() noexcept { return false; }
 
 void fail_exec(bool /*what_began*/) noexcept {}

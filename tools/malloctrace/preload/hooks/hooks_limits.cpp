@@ -1,8 +1,9 @@
-// What the program asks of its whole address space, which is larger by ours than it knows.
+// Adjusts the program's requests for its whole address space.  The program does not know that our
+// mappings enlarge it.
 //
-// A limit of addresses (RLIMIT_AS) leaves ours out.  mlockall(2) would fill 24 GiB of memory: here
-// all mappings but ours are locked one by one, and those to come are locked page by page when they
-// are touched.
+// A limit on addresses (RLIMIT_AS) leaves our mappings out.  mlockall(2) would fill 24 GiB of
+// memory.  So this one locks all mappings but ours one by one.  Future mappings are locked page by
+// page, when they are touched.
 // SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr rlim_t kInfinity = RLIM_INFINITY;
 
-/// The file, and what is not in it: the shadow of a heap is an eighth of that.
+/// Adds our file, and our memory outside it: the shadow of a heap is an eighth of the heap.
 rlim_t with_ours(rlim_t limit) noexcept {
   constexpr rlim_t kTables = rlim_t{1} << 30;
   constexpr rlim_t kShadowPart = 4;
@@ -36,8 +37,8 @@ long set_limit(int pid, int resource, const rlimit* wanted, rlimit* before) noex
   return ::syscall(SYS_prlimit64, pid, resource, wanted, before);
 }
 
-/// The limit of addresses that the program wants, with ours beside it.  Where the hard limit does
-/// not allow that, as much as there may be: the program will then have less than it thinks.
+/// Sets the limit on addresses that the program wants, plus our share.  If the hard limit does not
+/// allow that, sets as much as it allows: the program then has less than it expects.
 long set_addresses(int pid, const rlimit& wanted, rlimit* before) noexcept {
   rlimit now{};
   const bool is_sane = wanted.rlim_cur <= wanted.rlim_max;
@@ -65,7 +66,8 @@ bool is_to_be_locked(const stream::MapsLine& map) noexcept {
   return map.readable && !map.path.starts_with("[v") && !is_tracers_memory(map.start, map.end);
 }
 
-/// As mlockall(2), which does not mind what cannot be filled (files that end before their mapping).
+/// Locks like mlockall(2), which ignores pages that cannot be filled (files that end before their
+/// mapping).
 int lock_all(int flags) noexcept {
   MapsRoom room;
   int error = 0;
@@ -77,7 +79,7 @@ int lock_all(int flags) noexcept {
       error = errno;
     else if ((flags & MCL_ONFAULT) == 0)
       ::syscall(SYS_mlock2, map.start, bytes, 0);
-    // A mapping may have gone since.
+    // The mapping may be gone in the meantime.
     if (error == ENOMEM && ::syscall(SYS_mincore, map.start, 1, room.data()) != 0)
       error = 0;
     return error == 0;
@@ -98,7 +100,7 @@ int lock_all(int flags) noexcept {
 
 using namespace pe::malloctrace;
 
-// By their names in the object file: the headers have several types for one.
+// Defined by their names in the object file: the headers declare several types for one name.
 #define PE_HOOK_OF(name) asm(name) __attribute__((visibility("default")))
 int hook_setrlimit(int resource, const rlimit* wanted) noexcept PE_HOOK_OF("setrlimit");
 int hook_setrlimit64(int resource, const rlimit* wanted) noexcept PE_HOOK_OF("setrlimit64");

@@ -1,9 +1,9 @@
-// mmap(2) and munmap(2), which count as allocations where the settings ask for it, and else are
+// mmap(2) and munmap(2).  They count as allocations if the settings ask for it; otherwise they are
 // summed up.
 //
-// What the C library maps itself (for its allocator, for stacks of threads) does not pass here, so
-// nothing counts twice.  Memory is what is anonymous and writable.  A mapping is one allocation
-// until all of it is gone; mremap(2) is not followed.
+// Mappings that the C library makes itself (for its allocator, for stacks of threads) do not come
+// here, so nothing counts twice.  Only anonymous writable mappings are memory.  A mapping is one
+// allocation until all of it is gone; mremap(2) is not followed.
 // SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 namespace pe::malloctrace {
 namespace {
 
-/// As the C library's, without asking for it: nothing else needs to be ready.
+/// Maps like the C library's function without calling it: nothing else needs to be ready.
 void* map(void* address, std::size_t bytes, int protection, int flags, int fd,
           __off64_t offset) noexcept {
   // The result is an address, or -1 with errno.
@@ -26,13 +26,13 @@ void* map(void* address, std::size_t bytes, int protection, int flags, int fd,
       ::syscall(SYS_mmap, address, bytes, protection, flags, fd, offset));
 }
 
-/// Files are memory of the kernel's, and what cannot be written is a reservation: nothing of these
-/// is the program's, however large they are.
+/// Pages of files belong to the kernel, and a mapping that cannot be written is a reservation.
+/// Neither is memory of the program, however large it is.
 bool is_memory(int protection, int flags) noexcept {
   return (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;
 }
 
-/// What was known to be there is gone (MAP_FIXED, or moved by mremap(2) before).
+/// Earlier mappings at these addresses are gone (MAP_FIXED, or an earlier mremap(2)).
 void count_mapped(const void* memory, std::size_t bytes, bool is_memory,
                   const void* frame) noexcept {
   forget_mapping(memory, bytes);
@@ -40,7 +40,7 @@ void count_mapped(const void* memory, std::size_t bytes, bool is_memory,
     record_mapping(memory, bytes, frame);
 }
 
-/// Else munmap(2) refuses.
+/// munmap(2) refuses other arguments.
 bool can_be_unmapped(const void* address, std::size_t bytes) noexcept {
   constexpr std::uintptr_t kPage = 4096;
   return reinterpret_cast<std::uintptr_t>(address) % kPage == 0 && bytes != 0;
@@ -51,7 +51,7 @@ bool can_be_unmapped(const void* address, std::size_t bytes) noexcept {
 
 using namespace pe::malloctrace;
 
-// By their names in the object file: the headers redirect mmap to mmap64.
+// Defined by their names in the object file: the headers redirect mmap to mmap64.
 #define PE_HOOK_OF(name) asm(name) __attribute__((visibility("default")))
 void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
                 long offset) noexcept PE_HOOK_OF("mmap");

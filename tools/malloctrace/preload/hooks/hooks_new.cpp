@@ -1,12 +1,12 @@
 // operator new and delete in all their forms.
 //
-// Where those of libstdc++ would be called, which are malloc and free but for what they do when
-// there is no memory, they are counted like these: the first frame is the caller of new.  Likewise
-// those of the library whose malloc it is (jemalloc, tcmalloc, mimalloc): such libraries let free
-// take what new has given, and whatever new and delete are called, they come here.  What fails is
-// tried again by the real ones, which call the new handler and throw.  Where the program or a
-// library has its own ones, they are called and nothing else: what they allocate is counted below
-// them.
+// If the program would call those of libstdc++, they are counted like malloc and free: the first
+// frame is the caller of new.  (They are malloc and free, except when there is no memory.)  The
+// same applies to those of the library that provides malloc (jemalloc, tcmalloc, mimalloc).  Such
+// libraries let free accept blocks of new, and whichever new and delete the program calls, the
+// calls come here.  After a failure the real operator tries again, calls the new handler and
+// throws.  If the program or a library has its own operators, only these are called; the
+// allocations that they make are counted.
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 
@@ -26,12 +26,12 @@ namespace {
 
 enum class NewMode : std::uint8_t {
   kUnknown,
-  kAsMalloc,  ///< libstdc++'s would be called, or the allocator's
-  kForward,   ///< another's
-  kAlone,     ///< there is no other: a library with a C++ library of its own inside, which we hide
+  kAsMalloc,  ///< libstdc++'s or the allocator's would be called
+  kForward,   ///< others would be called
+  kAlone,     ///< there is no other: we hide the C++ library inside another library
 };
 
-/// All, in the order of Function.
+/// All names, in the order of Function.
 constexpr std::array kNames = {
     "_Znwm",
     "_Znam",
@@ -79,8 +79,8 @@ enum Function : std::size_t {
 };
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
-/// Found when the library begins.  Asking the dynamic linker later may wait for its lock, and who
-/// holds that, a constructor of a library that is being loaded, may wait for us.
+/// Found when the library starts.  A later query may wait for the dynamic linker's lock.  Its
+/// holder, a constructor of a library that is being loaded, may wait for us.
 struct NewState {
   std::atomic<NewMode> mode;  ///< written last
   /// The definitions that would be called without us.
@@ -112,7 +112,7 @@ bool is_of_the_allocator(const void* function) noexcept {
 /// The definition that would be called without us; nullptr if there is none.
 void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
 
-/// The same, also if it was loaded later and for a plugin alone.
+/// The same, but also finds a library that was loaded later and only for a plugin.
 void* next_function_now(const char* name) noexcept {
   const inprocess::KeepErrno keep;
   if (void* next = next_function(name); next != nullptr)
@@ -145,9 +145,10 @@ NewMode find_mode() noexcept {
 }
 
 NewMode set_mode() noexcept {
-  const Uncounted uncounted;  // messages of dlsym(3)
+  const Uncounted uncounted;  // dlsym(3) allocates messages
   const NewMode mode = find_mode();
-  // What has failed is not the program's to hear of; the second call frees what the first has told.
+  // Hides our failed lookups from the program; the second call frees the message that the first
+  // returns.
   ::dlerror();
   ::dlerror();
   state.mode.store(mode, std::memory_order_release);
@@ -159,7 +160,7 @@ inline NewMode current_mode() noexcept {
   return mode != NewMode::kUnknown ? mode : set_mode();
 }
 
-/// nullptr if there is none, of which the dynamic linker is asked each time: a C++ library may have
+/// nullptr if there is none.  The dynamic linker is then asked each time: a C++ library may have
 /// been loaded since.
 void* next_of(Function function) noexcept {
   void* next = load_relaxed(state.next[function]);
@@ -170,11 +171,11 @@ template <typename Result, typename... Arguments>
 Result forward(Function function, Arguments... arguments) {
   auto* next = reinterpret_cast<Result (*)(Arguments...)>(next_of(function));
   if (next == nullptr)
-    __builtin_trap();  // no C++ library, and no memory: nobody can throw
+    __builtin_trap();  // no C++ library, and no memory: no code can throw
   return next(arguments...);
 }
 
-/// Of those forms that do not throw.
+/// For the forms that do not throw.
 template <typename... Arguments>
 void* forward_or_fail(Function function, Arguments... arguments) {
   auto* next = reinterpret_cast<void* (*)(Arguments...)>(next_of(function));
@@ -183,14 +184,14 @@ void* forward_or_fail(Function function, Arguments... arguments) {
 
 void* allocate(std::size_t bytes) noexcept { return real.malloc(bytes == 0 ? 1 : bytes); }
 
-/// As libstdc++ has it: a multiple of the alignment.
+/// Rounds up to a multiple of the alignment, as libstdc++ does.
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t least = bytes == 0 ? 1 : bytes;
   const std::size_t rounded = (least + alignment - 1) & ~(alignment - 1);
   return rounded < bytes ? nullptr : real.aligned_alloc(alignment, rounded);
 }
 
-/// nullptr if it must be done by the real one.
+/// nullptr if the real operator must do it.
 [[gnu::always_inline]] inline void* take(std::size_t bytes, std::size_t alignment,
                                          const void* frame) noexcept {
   const NewMode mode = current_mode();
@@ -202,7 +203,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   return block;
 }
 
-/// False if it must be done by the real one.
+/// False if the real operator must do it.
 [[gnu::always_inline]] inline bool give_back(void* block) noexcept {
   const NewMode mode = current_mode();
   if (mode == NewMode::kForward || mode == NewMode::kUnknown)

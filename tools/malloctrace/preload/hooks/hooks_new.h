@@ -4,7 +4,7 @@
 
 namespace pe::malloctrace {
 
-/// Finds whose operator new would be called without us; when the library begins.
+/// Finds whose operator new would be called without us.  To be called when the library starts.
 void prepare_new() noexcept;
 
 }  // namespace pe::malloctrace

@@ -1,8 +1,8 @@
-// What holds a lock of the calling thread while it allocates, which beginning to trace that thread
-// would wait for.
+// Hooks a function that allocates while it holds a lock of the calling thread.  If we started to
+// trace the thread there, we would wait for that lock.
 //
-// pthread_getattr_np(3) does so, and is what tells where the thread's stack is: a thread that asks
-// for its attributes before it has allocated anything is begun before.
+// pthread_getattr_np(3) is that function, and we call it to find the thread's stack.  So we start a
+// thread before it asks for its attributes, if it has not allocated anything yet.
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
 

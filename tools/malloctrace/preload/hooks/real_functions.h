@@ -1,4 +1,4 @@
-// The allocator that the program would have without us: the next definitions in the search order.
+// The allocator that the program would use without us: the next definitions in the search order.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -30,12 +30,12 @@ struct RealFunctions {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
 extern constinit RealFunctions real;
 
-/// Whether `function`, as the dynamic linker has found it by its name, is of this library; or a
-/// stub in a program that takes a function's address, which leads here.
+/// Whether `function`, as the dynamic linker has found it by name, is in this library.  A stub in a
+/// program that takes the function's address leads here, and counts as well.
 bool is_ours(const void* function) noexcept;
-/// Whether the program's calls of malloc do not come here: it has one itself, which is found first.
+/// Whether the program's calls of malloc do not come here: its own malloc is found first.
 bool has_own_malloc() noexcept;
-/// Fills `real`; false while it is at it, for dlsym(3) allocates.
+/// Fills `real`.  False during the search, because dlsym(3) allocates.
 bool find_real_functions() noexcept;
 
 }  // namespace pe::malloctrace

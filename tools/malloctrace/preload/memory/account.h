@@ -1,7 +1,7 @@
-// What one thread has allocated and freed, by site: its ThreadSums in the shared memory.
+// The allocations and frees of one thread by site: its ThreadSums in the shared memory.
 //
-// With one thread everything is exact, the peak as well.  With several, what a thread has allocated
-// and freed is known to the others once it exceeds a slack, so a peak may be off by that.
+// With one thread everything is exact, including the peak.  With several, a thread reports its live
+// bytes to the others once they exceed a slack, so a peak may be off by that slack.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace pe::malloctrace {
 
-/// What a block, or a sample that stands for many, counts for.
+/// The weight of a block, or of a sample that represents many blocks.
 struct Weight {
   std::uint64_t bytes, count;
 };
 
 class Account {
  public:
-  /// `sums` is the thread's, all zero, in slot `slot`.
+  /// The thread's sums are in slot `slot`, and all zero.
   void open(SharedMemory shared, std::uint32_t slot, Ledger& ledger) noexcept {
     header_ = &shared.header();
     sums_ = &shared.threads()[slot];
@@ -54,7 +54,7 @@ class Account {
              -static_cast<std::int64_t>(weight.count));
   }
 
-  /// Adds everything to the sites' totals: the thread ends, for all we know.
+  /// Adds everything to the sites' totals: as far as we know, the thread ends.
   void close() noexcept {
     for (heap::ThreadSum& sum : sums_->sums)
       ledger_->add(sum);
@@ -68,8 +68,8 @@ class Account {
     return told + sums_->live_bytes + std::max<std::int64_t>(alone, 0);
   }
 
-  /// It is taken from here before it is there: at worst it is missing for a moment, for a peak that
-  /// never was would stay.
+  /// Removes the bytes from this thread's sum before it adds them to the header.  For a moment they
+  /// may be missing; if they counted twice, a peak that never was would remain.
   void tell() noexcept {
     const std::int64_t bytes = sums_->live_bytes;
     store_relaxed(sums_->live_bytes, std::int64_t{0});
@@ -100,8 +100,8 @@ class Account {
   heap::Header* header_;
   heap::ThreadSums* sums_;
   Ledger* ledger_;
-  std::int64_t slack_;       ///< below 0: whatever there is must be told
-  std::uint32_t last_tick_;  ///< of this thread's allocations
+  std::int64_t slack_;       ///< below 0: any live bytes must be reported
+  std::uint32_t last_tick_;  ///< tick of this thread's last allocation
   bool is_first_;
 };
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << (kLowSizeBits + 64 - kA
 
 }  // namespace
 
-/// Of the page.
+/// Hashes the page.
 std::uint64_t BlockTable::hash(std::uint64_t avma) noexcept {
   constexpr unsigned kPageBits = 12;
   const std::uint64_t product = (avma >> kPageBits) * 0x9e3779b97f4a7c15;
@@ -28,7 +28,8 @@ std::size_t BlockTable::place(std::uint64_t avma, std::size_t size) noexcept {
   return (hash(avma) / kParts * kBlocksOfPage + (avma >> kBlockBits) % kBlocksOfPage) & (size - 1);
 }
 
-/// Its place, or the free one where it would stand.  There is a free one.
+/// Returns the index of the block, or the free index where it would be.  There is always a free
+/// one.
 std::size_t BlockTable::Part::find(std::uint64_t avma) const noexcept {
   std::size_t i = place(avma, entries.size());
   while (entries[i].address != 0 && (entries[i].address & kAddressMask) != avma)
@@ -48,7 +49,7 @@ bool BlockTable::Part::grow() noexcept {
   return true;
 }
 
-/// Moves back what stands behind a place that has become free and would not be found any more.
+/// Moves back entries after a freed place that would no longer be found.
 void BlockTable::Part::close_gap(std::size_t gap) noexcept {
   const std::size_t mask = entries.size() - 1;
   for (std::size_t i = (gap + 1) & mask; entries[i].address != 0; i = (i + 1) & mask) {

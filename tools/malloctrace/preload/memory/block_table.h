@@ -1,6 +1,6 @@
 // Live blocks of any allocator: address -> site and size, 16 bytes each.
 //
-// Open addressing in 256 parts, each with a lock of its own.  Blocks of one page are neighbours.
+// Open addressing in 256 parts, each with its own lock.  Blocks of one page are neighbours.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,16 +20,16 @@ struct Block {
 
 class BlockTable {
  public:
-  /// Instead of what is known of this address.  False if there is no memory.
-  /// `avma` is below 2^48, the site below 2^26, and bytes are cut at 2^54 - 1.
+  /// Replaces any block at this address.  False if there is no memory.  `avma` must be below 2^48
+  /// and the site below 2^26; sizes are cut at 2^54 - 1.
   bool insert(std::uint64_t avma, Block block) noexcept;
-  /// Removes it; nullopt if it is not there.
+  /// Removes the block; nullopt if there is none.
   std::optional<Block> take(std::uint64_t avma) noexcept;
   [[nodiscard]] std::uint64_t private_bytes() const noexcept;
 
  private:
   struct Entry {
-    std::uint64_t address;  ///< its upper 16 bits are of the size; 0: a free place
+    std::uint64_t address;  ///< the upper 16 bits belong to the size; 0: a free place
     std::uint64_t rest;     ///< site and the lower 38 bits of the size
   };
   struct alignas(64) Part {

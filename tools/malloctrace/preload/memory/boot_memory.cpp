@@ -28,14 +28,14 @@ void* boot_allocate(std::size_t bytes, std::size_t alignment) noexcept {
     alignment = kAlignment;
   if (bytes > memory.bytes.size() || alignment > memory.bytes.size())
     return nullptr;
-  // The size stands before the block; both are within what is taken, wherever that begins.
+  // The size is stored before the block.  Both fit into `taken`, wherever it starts.
   const std::size_t taken = (bytes + kAlignment + alignment + kAlignment - 1) & ~(kAlignment - 1);
   const std::size_t start = memory.used.fetch_add(taken);
   if (start + taken > memory.bytes.size())
     return nullptr;
   const std::size_t at = (start + kAlignment + alignment - 1) & ~(alignment - 1);
   const std::size_t size_at = at - sizeof bytes;
-  if (size_at >= memory.bytes.size())  // never so; but that g++ 12 sees
+  if (size_at >= memory.bytes.size())  // never true, but g++ 12 needs it
     return nullptr;
   std::byte* block = memory.bytes.data() + at;
   std::memcpy(memory.bytes.data() + size_at, &bytes, sizeof bytes);

@@ -1,6 +1,6 @@
-// Memory for what is asked for before the real allocator is found: dlsym(3) itself asks.
+// Memory for requests that come before the real allocator is found: dlsym(3) itself allocates.
 //
-// A few kilobytes that are never given back.
+// There are 64 KiB, which are never given back.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,14 +8,16 @@
 
 namespace pe::malloctrace {
 
-/// Zeros, aligned to 16 or to `alignment` if that is more; nullptr if there is no room left.
+/// Returns zeros, aligned to 16 or to `alignment` if that is more; nullptr if there is no room
+/// left.
 void* boot_allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
-/// Whether a block is one of these.
+/// Whether a block is in this memory.
 bool is_boot_block(const void* block) noexcept;
-/// Their number, and one by number: for those who must tell them apart in another way.
+/// The number of these blocks, and one block by its number, for code that must recognise them in
+/// another way.
 std::size_t boot_block_count() noexcept;
 const void* boot_block(std::size_t number) noexcept;
-/// How many bytes were asked for.
+/// Returns how many bytes were asked for.
 std::size_t boot_block_bytes(const void* block) noexcept;
 
 }  // namespace pe::malloctrace

@@ -14,7 +14,7 @@ namespace pe::malloctrace {
 namespace {
 
 struct Place {
-  std::uint64_t at, end, first;  ///< in the file; `first`: bytes that are open from the beginning
+  std::uint64_t at, end, first;  ///< in the file; `first`: bytes that are open from the start
 };
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
@@ -24,7 +24,7 @@ constexpr std::array<Place, 5> kPlaces = {{{heap::kCodesAt, heap::kWordsAt, 4 * 
                                            {heap::kWidesAt, heap::kThreadsAt, 4 * kMib},
                                            {heap::kThreadsAt, heap::kFileBytes, 4 * kMib}}};
 
-/// Not by mprotect(3): a program may have one of its own.
+/// Makes the system call itself: a program may have its own mprotect(3).
 bool open_bytes(std::byte* start, std::uint64_t bytes) noexcept {
   const inprocess::KeepErrno keep;
   return ::syscall(SYS_mprotect, start, bytes, PROT_READ | PROT_WRITE) == 0;

@@ -1,8 +1,8 @@
-// How far each section of the shared memory is open: readable and writable.
+// Tracks how far each section of the shared memory is open: readable and writable.
 //
-// A section begins small and grows by doubling, ahead of its use.  The rest of the 24 GiB is mapped
-// without access.  Whoever reads all memory that can be read (valgrind, looking for leaks; a
-// debugger that writes a core file) would fill the file with pages of zeros otherwise.
+// A section starts small and doubles, ahead of its use.  The rest of the 24 GiB is mapped without
+// access.  Otherwise a program that reads all readable memory would fill the file with pages of
+// zeros.  Examples are valgrind, searching for leaks, and a debugger that writes a core file.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace pe::malloctrace {
 
-/// Those that grow.
+/// The sections that grow.
 enum class Section : std::uint8_t { kCodes, kWords, kSites, kWides, kThreads };
 
-/// In zeroed memory.  Calls for one section are under a lock of the caller's.
+/// In zeroed memory.  The caller must hold a lock for each section that it uses.
 class Extents {
  public:
-  /// Opens what there is at first, of heap::kFileBytes that are mapped without access at `base`.
+  /// Opens the first part of each section; heap::kFileBytes are mapped without access at `base`.
   /// False if there is no memory.
   bool start(std::byte* base) noexcept;
-  /// Whether elements 0 to `count` - 1, of `size` bytes each, may be used; opens them if they are
-  /// within the section's room, which is the caller's to see to.  False if there is no memory.
+  /// Whether elements 0 to `count` - 1, of `size` bytes each, may be used; opens them if necessary.
+  /// The caller ensures that they are within the section's room.  False if there is no memory.
   bool open(Section section, std::uint64_t count, std::uint64_t size) noexcept {
     const std::uint64_t bytes = count * size;
     return bytes <= open_[static_cast<std::size_t>(section)] || grow(section, bytes);
@@ -34,7 +34,7 @@ class Extents {
   bool grow(Section section, std::uint64_t bytes) noexcept;
 
   std::byte* base_;
-  std::array<std::uint64_t, kSections> open_;  ///< bytes of each
+  std::array<std::uint64_t, kSections> open_;  ///< open bytes of each section
 };
 
 }  // namespace pe::malloctrace

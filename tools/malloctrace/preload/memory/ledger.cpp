@@ -34,7 +34,7 @@ heap::SiteTotals narrowed(const heap::Totals& totals) noexcept {
           .last_tick = totals.last_tick};
 }
 
-/// Both are of the same version.
+/// Both have the same version.
 void add_to(heap::Totals& totals, const heap::ThreadSum& sum) noexcept {
   if (sum.allocated_count != 0) {
     const bool is_first = totals.allocated_count == 0;
@@ -67,7 +67,7 @@ void Ledger::store(std::uint32_t site, const heap::Totals& totals) noexcept {
     heap::Header& header = shared_.header();
     if (header.wides + 1 >= heap::kMaxWides ||
         !shared_.open<heap::WideTotals>(Section::kWides, std::uint64_t{header.wides} + 2)) {
-      count_up(header.full);  // keeps what it had
+      count_up(header.full);  // the site keeps its old totals
       return;
     }
     shared_.wides()[header.wides + 1] = totals;
@@ -102,9 +102,9 @@ void Ledger::note_peak(std::int64_t live_bytes) noexcept {
   publish(header.peak_version, header.peak_version + 1);
 }
 
-/// The first thread may be telling at this moment: then nothing is to be told for it.  That there
-/// are threads must be seen before its bytes are read: an exchange is a fence, too, that the thread
-/// sanitizer knows.
+/// The first thread may report its bytes at this moment; they are not recorded here in that case.
+/// has_threads must be visible before its bytes are read.  An exchange is also a fence, and one
+/// that the thread sanitizer knows.
 void Ledger::begin_threads() noexcept {
   heap::Header& header = shared_.header();
   if (header.has_threads != 0)

@@ -1,4 +1,4 @@
-// Adds what threads have counted to the sites' totals, and notes the process's peak.
+// Adds the counts of threads to the sites' totals, and records the process's peak.
 //
 // Sites are locked by stripes while their totals change.
 // SPDX-License-Identifier: MIT
@@ -12,7 +12,7 @@
 
 namespace pe::malloctrace {
 
-/// To be called before anything changes in totals: what they hold is what they held at the peak.
+/// To be called before totals change: their present values are those at the peak.
 template <typename T>
 void keep_peak(T& totals, std::uint32_t version) noexcept {
   if (totals.version != version) [[unlikely]] {
@@ -25,14 +25,14 @@ class Ledger {
  public:
   void start(SharedMemory shared) noexcept { shared_ = shared; }
 
-  /// Adds `sum` to its site's totals; then it is of no site.  For the thread whose sum it is.
+  /// Adds `sum` to its site's totals and clears it.  Only for the thread that owns `sum`.
   void add(heap::ThreadSum& sum) noexcept;
-  /// The process holds `live_bytes`, more than ever it seems, and is about to hold less.
+  /// The process holds `live_bytes`, apparently more than ever, and is about to hold less.
   void note_peak(std::int64_t live_bytes) noexcept;
   /// From now on there is more than one thread.
   void begin_threads() noexcept;
-  /// A thread tells what it had kept to itself, and how far off it may be until the next time; how
-  /// much that may be.
+  /// Adds bytes that a thread has not reported yet.  Returns the slack: how far off the thread may
+  /// be until its next report.
   std::int64_t settle(std::int64_t bytes) noexcept;
 
  private:
@@ -45,7 +45,8 @@ class Ledger {
   SpinLock peak_lock_, wide_lock_;
 };
 
-/// The totals of a site, narrow or wide.  Under its stripe's lock, or where nobody writes.
+/// Returns the totals of a site, narrow or wide.  The caller holds its stripe's lock, or no thread
+/// writes.
 heap::Totals totals_of(SharedMemory shared, std::uint32_t site) noexcept;
 
 }  // namespace pe::malloctrace

@@ -1,4 +1,5 @@
-// Which blocks are live: by a shadow of the heap where the allocator is glibc's, else in a table.
+// The live blocks: in a shadow of the heap if the allocator is glibc's and nothing is sampled, else
+// in a table.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,12 +18,12 @@ class LiveBlocks {
     return !has_shadow || shadow_.start();
   }
 
-  /// Instead of what was known of this address; false if there is no memory.
+  /// Replaces any block at this address; false if there is no memory.
   bool insert(const void* memory, Block block) noexcept {
     const auto avma = reinterpret_cast<std::uint64_t>(memory);
     return has_shadow_ ? shadow_.insert(avma, block, table_) : table_.insert(avma, block);
   }
-  /// Removes a block; its site is 0 if it is not known.  The memory must be live still.
+  /// Removes a block; its site is 0 if it is not known.  The memory must still be live.
   Block take(const void* memory) noexcept {
     const auto avma = reinterpret_cast<std::uint64_t>(memory);
     return has_shadow_ ? shadow_.take(avma, table_) : table_.take(avma).value_or(Block{});

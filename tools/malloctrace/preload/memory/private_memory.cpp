@@ -19,8 +19,8 @@ struct Region {
   std::size_t bytes;
 };
 
-/// What is mapped, for a child to give it back; not wiped.  What finds no place is left mapped
-/// there.
+/// All mapped regions, for a child to unmap; not wiped.  A region that finds no place here stays
+/// mapped in the child.
 struct Regions {
   std::array<Region, 4096> all;
   std::atomic<std::uint32_t> used;  ///< places that were ever in use
@@ -28,7 +28,7 @@ struct Regions {
 constinit Regions
     regions{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
 
-/// Not by mmap(3) and so on: those may be hooks of ours.
+/// Makes the system call itself: mmap(3) may be a hook of ours.
 void* map_pages(std::size_t bytes) noexcept {
   const long result = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,7 +40,7 @@ void note(void* memory, std::size_t bytes) noexcept {
   for (std::uint32_t i = 0; i < regions.all.size(); ++i) {
     Region& region = regions.all[i];
     void* nothing = nullptr;
-    void* const taken = &regions;  // until its size is known
+    void* const taken = &regions;  // marks the place until its size is known
     if (region.memory.load(std::memory_order_relaxed) != nullptr ||
         !region.memory.compare_exchange_strong(nothing, taken))
       continue;

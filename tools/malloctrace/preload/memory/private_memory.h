@@ -1,7 +1,7 @@
-// Memory of the tracer's own, which no allocator knows and no fork inherits.
+// The tracer's own memory, which no allocator knows and no fork inherits.
 //
 // It is zero at first, costs nothing until it is touched, and is zero again in a forked child
-// (madvise(2), MADV_WIPEONFORK): a child finds out that nothing of what its parent knew holds.
+// (madvise(2), MADV_WIPEONFORK).  So a child notices that its parent's knowledge is not valid.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,23 +10,21 @@
 
 namespace pe::malloctrace {
 
-/// nullptr if there is none.  errno is kept by all of these.
+/// nullptr if there is no memory.  All of these functions keep errno.
 void* map_private(std::size_t bytes) noexcept;
 void unmap_private(void* memory, std::size_t bytes) noexcept;
-/// Makes it zero and gives the pages back.
+/// Zeroes the memory and returns its pages to the kernel.
 void clear_private(void* memory, std::size_t bytes) noexcept;
-/// Whether some of it is in a range of addresses.
+/// Whether a range of addresses contains some of this memory.
 bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept;
-/// In a forked child, while it has one thread: gives back the addresses of everything that its
-/// parent had mapped.
+/// Unmaps everything that the parent had mapped.  For a forked child while it has one thread.
 void unmap_inherited() noexcept;
 
-/// An array that lives in such memory; trivially constructed, so that wiped memory holds empty
-/// ones.
+/// An array in such memory.  It is trivially constructed, so wiped memory holds empty arrays.
 template <typename T>
 class PrivateArray {
  public:
-  /// Room for `count` zeros instead of what there was; false (and no change) if there is none.
+  /// Replaces the array with `count` zeros; false (and no change) if there is no memory.
   bool map(std::size_t count) noexcept {
     void* memory = map_private(count * sizeof(T));
     if (memory == nullptr)

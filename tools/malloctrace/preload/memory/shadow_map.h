@@ -1,10 +1,10 @@
 // Live blocks of glibc's malloc: 4 bytes for each 32 bytes of the heap, written by plain stores.
 //
-// It relies on glibc's layout: chunks have at least 32 bytes and are aligned to 16, so no two
-// blocks begin in the same 32; and the word before a block holds its chunk's size, so that only the
-// slack is kept, what the chunk has beyond what was asked for, and in which half of the 32 the
-// block begins.  Blocks with more of it (memory of its own mapping, mostly) are in a table besides.
-// (malloc/malloc.c of glibc 2.36: MINSIZE, chunksize().)
+// It relies on glibc's layout (malloc/malloc.c of glibc 2.36: MINSIZE, chunksize()).  Chunks have
+// at least 32 bytes and are aligned to 16, so no two blocks start in the same 32.  The word before
+// a block holds its chunk's size.  So an entry stores the site, the slack, and the half of the 32
+// in which the block starts.  The slack is the bytes that the chunk has beyond the requested size.
+// Blocks with more of it (mostly those with their own mapping) are also in a table.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace pe::malloctrace {
 
-/// What a block of glibc's has room for.  It is read in front of the block, which is not the
+/// Returns the usable size of a glibc block.  Reads the word before the block, which is not the
 /// program's.
 [[gnu::no_sanitize_address]] inline std::uint64_t usable_bytes(std::uint64_t avma) noexcept {
   constexpr std::uint64_t kFlags = 7;
@@ -34,7 +34,7 @@ class ShadowMap {
   /// To be called once before anything else; false if there is no memory.
   bool start() noexcept { return leaves_.map(kLeaves); }
 
-  /// Whatever was known of this address is forgotten.  False if there is no memory.
+  /// Replaces any block at this address.  False if there is no memory.
   bool insert(std::uint64_t avma, Block block, BlockTable& others) noexcept {
     std::uint32_t* entry = entry_of(avma);
     if (entry == nullptr) [[unlikely]] {
@@ -58,7 +58,7 @@ class ShadowMap {
   Block take(std::uint64_t avma, BlockTable& others) noexcept {
     std::uint32_t* entry = entry_of(avma);
     const std::uint32_t value = entry == nullptr ? 0 : load_relaxed(*entry);
-    // What is freed may be no block's beginning.
+    // The program may free an address that is not the start of a block.
     if (value == 0 || (value & kHalf) >> kHalfShift != avma % kGrain) [[unlikely]]
       return {};
     store_relaxed(*entry, 0U);
@@ -68,7 +68,7 @@ class ShadowMap {
     return {(value & ~kHalf) >> kSlackBits, usable_bytes(avma) - slack};
   }
 
-  /// Of memory that has been touched; the kernel is asked.
+  /// Returns the bytes that have been touched; it asks the kernel.
   [[nodiscard]] std::uint64_t private_bytes() const noexcept;
 
   void prefetch(std::uint64_t avma) const noexcept {
@@ -78,11 +78,11 @@ class ShadowMap {
 
  private:
   static constexpr unsigned kAddressBits = 47;
-  static constexpr unsigned kLeafBits = 26;  ///< of the addresses that one leaf is for
+  static constexpr unsigned kLeafBits = 26;  ///< of the addresses that one leaf covers
   static constexpr unsigned kGrainBits = 5;
   static constexpr unsigned kSlackBits = 5;
   static constexpr std::uint64_t kGrain = std::uint64_t{1} << kGrainBits;
-  static constexpr std::uint32_t kHalf = 0x80000000;  ///< it begins 16 bytes behind the grain
+  static constexpr std::uint32_t kHalf = 0x80000000;  ///< the block starts 16 bytes after the grain
   static constexpr unsigned kHalfShift = 31 - 4;
   static constexpr std::uint32_t kElsewhere = (1U << kSlackBits) - 1;
   static constexpr std::size_t kLeaves = std::size_t{1} << (kAddressBits - kLeafBits);
@@ -96,11 +96,11 @@ class ShadowMap {
   static std::uint32_t half_of(std::uint64_t avma) noexcept {
     return static_cast<std::uint32_t>(avma << kHalfShift) & kHalf;
   }
-  /// Maps a leaf, and gives the entry in it.
+  /// Maps a leaf and returns the entry in it.
   std::uint32_t* add_leaf(std::uint64_t avma) noexcept;
 
-  /// As many are asked for by private_bytes(); those beyond, of heaps of more than 8 GiB, are taken
-  /// to be like these.
+  /// private_bytes() checks this many leaves.  It assumes that leaves beyond these, of heaps of
+  /// more than 8 GiB, are like them.
   static constexpr std::size_t kNotedLeaves = 128;
 
   PrivateArray<std::uint32_t*> leaves_;

@@ -1,4 +1,4 @@
-// The memory that is shared with malloctrace, by its sections: see malloctrace/heap/layout.h.
+// The sections of the memory that is shared with malloctrace: see malloctrace/heap/layout.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,7 +19,7 @@ using inprocess::store_relaxed;
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// Of heap::kFileBytes bytes, as far as `extents` has opened them; nullptr: all.
+  /// heap::kFileBytes bytes at `base`, as far as `extents` has opened them; nullptr: all.
   explicit SharedMemory(std::byte* base, Extents* extents = nullptr) noexcept
       : base_(base), extents_(extents) {}
 
@@ -40,8 +40,8 @@ class SharedMemory {
     return at<heap::ThreadSums>(heap::kThreadsAt);
   }
 
-  /// Whether elements 0 to `count` - 1 of a section may be used; to be asked, under a lock of the
-  /// caller's, before a count in the header grows.
+  /// Whether elements 0 to `count` - 1 of a section may be used.  The caller must hold a lock and
+  /// call this before a count in the header grows.
   template <typename T>
   [[nodiscard]] bool open(Section section, std::uint64_t count) const noexcept {
     return extents_ == nullptr || extents_->open(section, count, sizeof(T));

@@ -1,6 +1,6 @@
-// A lock of four bytes that is free when it is zero, so that memory which a fork has wiped holds
-// free ones.  For a few hundred nanoseconds at a time; never while calling into the program, the
-// dynamic linker or the C library's allocator.
+// A lock of four bytes that is free when it is zero, so memory that a fork has wiped holds free
+// locks.  Hold it for a few hundred nanoseconds at a time, and never while calling into the
+// program, the dynamic linker or the C library's allocator.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -25,8 +25,8 @@ class SpinLock {
   void unlock() noexcept { word_.store(0, std::memory_order_release); }
 
  private:
-  /// Whoever holds it may have been put off the processor; by us, if we are of a higher priority
-  /// (SCHED_FIFO): then it runs only while we sleep.
+  /// The holder may have been preempted.  If we preempted it with a higher priority (SCHED_FIFO),
+  /// it runs only while we sleep.
   void wait(unsigned round) const noexcept {
     constexpr int kSpins = 200;
     for (int i = 0; i < kSpins; ++i) {

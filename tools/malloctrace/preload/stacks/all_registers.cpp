@@ -12,7 +12,7 @@ using unwind::StackView;
 using unwind::architecture::Registers;
 namespace architecture = unwind::architecture;
 
-/// As they are in the function that this becomes a part of.
+/// Returns the registers of the function that this is inlined into.
 [[gnu::always_inline]] inline Registers registers_here() noexcept {
   constexpr std::array<unsigned, 8> kNumbers = {architecture::kInstructionPointer,
                                                 architecture::kStackPointer,

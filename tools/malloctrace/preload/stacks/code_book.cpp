@@ -24,32 +24,32 @@ std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
   const auto start = reinterpret_cast<std::uint64_t>(found.dlfo_map_start);
   auto end = reinterpret_cast<std::uint64_t>(found.dlfo_map_end);
   const auto header = reinterpret_cast<std::uint64_t>(found.dlfo_eh_frame);
-  // Of some programs the code alone is told (glibc 2.36; Debian 12's make), and the tables, which
-  // are no larger than that in any, stand behind it.
+  // For some programs glibc reports only the code (glibc 2.36; Debian 12's make).  The tables
+  // follow the code, and in no program are they larger than this.
   constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 28;
   if (header >= end)
     end = header + kMostTableBytes;
   return unwind::find_loaded_fde({start, end, header}, avma);
 }
 
-constexpr unsigned kUserAddressBits = 47;  ///< of user space
+constexpr unsigned kUserAddressBits = 47;  ///< of addresses in user space
 
-/// What is on a stack in the place of a return address, where a walk has guessed, is a small number
-/// mostly: those are no addresses (mmap_min_addr), and the kernel need not be asked.
+/// Where a walk has guessed, the word in place of a return address is mostly a small number.  Small
+/// numbers are no addresses (mmap_min_addr), so we need not ask the kernel.
 bool may_be_mapped(std::uint64_t avma) noexcept {
   constexpr std::uint64_t kPage = 4096;
   return avma >= kPage && avma >> kUserAddressBits == 0;
 }
 
-/// The key of an address in a module: 16 bits of it are free.
+/// Returns the key of an address in a module: 16 bits of an address are free.
 CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
   static_assert(heap::kMaxModules < 1 << 15);
   return {key.avma() | std::uint64_t{module} << kUserAddressBits, key.is_exact()};
 }
 
-/// Whether a return address, with no function before it that could have made the call, is the first
-/// of one: that was put there for a function to return into, by makecontext(3) below a coroutine's
-/// first one.  There is no caller behind it.
+/// Whether a return address is the start of a function and no function before it could have made
+/// the call.  makecontext(3) stores such an address below a coroutine's first function, for that to
+/// return into.  There is no caller beyond it.
 bool is_put_there(CodeKey key) noexcept {
   if (key.is_exact())
     return false;
@@ -57,7 +57,7 @@ bool is_put_there(CodeKey key) noexcept {
   return behind && behind->fde.start_svma == key.avma();
 }
 
-/// Goes to the row for `avma`; false if there is none.
+/// Goes to the row for `offset`; false if there is none.
 bool run_to(unwind::CfiProgram& program, std::uint64_t offset) noexcept {
   while (program.next())
     if (offset < program.to())
@@ -65,10 +65,10 @@ bool run_to(unwind::CfiProgram& program, std::uint64_t offset) noexcept {
   return false;
 }
 
-/// How many images have been unloaded so far.
+/// Stores how many images have been unloaded so far.
 int count_unloaded(dl_phdr_info* info, std::size_t /*size*/, void* result) noexcept {
   *static_cast<std::uint64_t*>(result) = info->dlpi_subs;
-  return 1;  // the first one says it
+  return 1;  // the first image reports it
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ GeneralStep CodeBook::step_by_row(CodeKey key, unwind::architecture::Registers& 
   return {unwind::step_row(program.row(), registers, stack), found->fde.cie.is_signal_frame};
 }
 
-/// Not under the lock: the dynamic linker has one of its own, and calls malloc under it.
+/// Runs without the lock: the dynamic linker has its own lock, and calls malloc under it.
 bool CodeBook::has_unloaded() noexcept {
   std::uint64_t unloaded = 0;
   ::dl_iterate_phdr(count_unloaded, &unloaded);
@@ -114,12 +114,12 @@ void CodeBook::forget_unloaded() noexcept {
     return;
   const std::lock_guard guard(lock_);
   modules_.drop_unmapped([this](std::uint64_t start, std::uint64_t end) { drop(start, end); });
-  // What was no code may be some now.
+  // Addresses that held no code may hold some now.
   table_.remove_if([](const KnownCode& code) { return code.number == 0; });
   publish(generation_, generation_ + 1);
 }
 
-/// What was found in a module that is gone; its numbers are kept.
+/// Drops the entries of a module that is gone, but keeps their numbers.
 void CodeBook::drop(std::uint64_t start, std::uint64_t end) noexcept {
   if (!has_gone_)
     has_gone_ = gone_.start();
@@ -133,7 +133,8 @@ void CodeBook::drop(std::uint64_t start, std::uint64_t end) noexcept {
   });
 }
 
-/// Of the address in a module, the one it had before or a new one; 0 if there is no room.
+/// Returns the number that the address had in the module before, or a new one; 0 if there is no
+/// room.
 std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
   if (has_gone_)
     if (const KnownCode* before = gone_.find(key_in(key, module)); before != nullptr)

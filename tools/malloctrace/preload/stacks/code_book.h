@@ -1,7 +1,8 @@
-// What a walk must know of code: how to step out of it, and its number in the shared memory.
+// Knows how to step out of each address of code, and its number in the shared memory.
 //
-// An address is looked up in a table without a lock; what is not there is found out once: its rule
-// from the call frame information that the dynamic linker has mapped, and its module.
+// An address is looked up in a table without a lock.  A missing address is examined once: its rule
+// is in the call frame information that the dynamic linker has mapped, and its module in
+// /proc/self/maps.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace pe::malloctrace {
 
-/// What a step by a whole row has come to.
+/// The result of a step by a whole row.
 struct GeneralStep {
   unwind::Step step;
   bool is_signal_frame;
@@ -26,9 +27,9 @@ struct GeneralStep {
 
 class CodeBook {
  public:
-  /// To be called once before anything else; false if there is no memory.
-  /// A process that is forked does not ask by itself what was unloaded: the dynamic linker's lock
-  /// may be held by a thread that is not there.
+  /// To be called once before anything else; false if there is no memory.  A forked process does
+  /// not check by itself for unloaded code: a thread that it does not have may hold the dynamic
+  /// linker's lock.
   bool start(SharedMemory shared, bool is_fork = false) noexcept;
 
   /// nullopt if there is no room.
@@ -36,13 +37,13 @@ class CodeBook {
     const KnownCode* known = table_.find(key);
     return known != nullptr ? std::optional(*known) : add(key);
   }
-  /// What is known now, and without looking further.
+  /// Returns the known addresses, without searching further.
   [[nodiscard]] const CodeTable::Table* known() const noexcept { return table_.table(); }
-  /// A rule of kGeneral, which is found again each time.
+  /// Steps by a rule of kGeneral, which is found again each time.
   GeneralStep step_by_row(CodeKey key, unwind::architecture::Registers& registers,
                           const unwind::StackView& stack) noexcept;
 
-  /// Changes when something that was known may be wrong.
+  /// Changes when known entries may be wrong.
   [[nodiscard]] std::uint32_t generation() const noexcept { return load_relaxed(generation_); }
   /// To be called when code may have been unloaded.
   void forget_unloaded() noexcept;
@@ -60,13 +61,13 @@ class CodeBook {
   SharedMemory shared_;
   SpinLock lock_;
   CodeTable table_;
-  CodeTable gone_;  ///< numbers of codes whose modules were unloaded, which may come back
-  bool has_gone_;   ///< whether gone_ has begun
+  CodeTable gone_;  ///< numbers of codes whose modules were unloaded and may come back
+  bool has_gone_;   ///< whether gone_ was started
   ModuleList modules_;
   std::uint32_t generation_;
   bool is_fork_;
-  std::uint64_t unloaded_;  ///< what the dynamic linker had unloaded when it was last asked
-  /// For the interpreter of rows; under the lock.
+  std::uint64_t unloaded_;  ///< the dynamic linker's count of unloaded images when we last asked
+  /// For the interpreter of rows; protected by the lock.
   std::array<unwind::CfiRow, unwind::CfiProgram::kMaxRememberedStates> room_;
 };
 

@@ -12,7 +12,7 @@ CodeTable::Table* CodeTable::new_table(std::uint64_t size) noexcept {
   return table;
 }
 
-/// The retired one again, if it is as large: unloading code does not make it another size.
+/// Reuses the retired table if the size is the same: unloading code does not change it.
 CodeTable::Table* CodeTable::next_table(std::uint64_t size) noexcept {
   if (retired_ == nullptr || retired_->mask + 1 != size)
     return new_table(size);
@@ -41,7 +41,7 @@ KnownCode* CodeTable::put(Table& table, const KnownCode& code) noexcept {
   return &entry;
 }
 
-/// Whoever still looks at a table of long ago finds zeros: only its pages are given back.
+/// A thread that still reads an older table finds zeros: only its pages are given back.
 void CodeTable::replace(Table* table) noexcept {
   if (retired_ != nullptr)
     clear_private(retired_, bytes_of(*retired_));

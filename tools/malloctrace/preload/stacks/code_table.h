@@ -1,7 +1,7 @@
-// What is known of each address that has been in a stack: 16 bytes, found without a lock.
+// Data about each address that has been in a stack: 16 bytes, found without a lock.
 //
-// Insert-only, but for replace_if() after code has been unloaded: that makes a new table, and who
-// still looks at the old one finds what was true a moment ago.
+// Entries are only inserted, except that remove_if() runs after code has been unloaded.  It makes a
+// new table; a thread that still reads the old one finds entries that were true a moment ago.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace pe::malloctrace {
 
-/// An address as a frame has it: a return address, or the very instruction.
+/// The address of a frame: a return address, or that of the instruction itself.
 class CodeKey {
  public:
   static constexpr std::uint64_t kExactBit = std::uint64_t{1} << 63;
@@ -26,7 +26,7 @@ class CodeKey {
   [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
   [[nodiscard]] std::uint64_t avma() const noexcept { return bits_ & ~kExactBit; }
   [[nodiscard]] bool is_exact() const noexcept { return (bits_ & kExactBit) != 0; }
-  /// Of a byte of the instruction that runs, or calls.
+  /// Returns the address of a byte of the instruction that runs or calls.
   [[nodiscard]] std::uint64_t instruction() const noexcept { return avma() - (is_exact() ? 0 : 1); }
 
   bool operator==(const CodeKey&) const noexcept = default;
@@ -38,7 +38,7 @@ class CodeKey {
 struct KnownCode {
   CodeKey key;  ///< 0: a free place
   unwind::Rule rule;
-  std::uint32_t number;  ///< of its heap::Code; 0: it is no code
+  std::uint32_t number;  ///< of its heap::Code; 0: not code
 };
 static_assert(sizeof(KnownCode) == 16);
 
@@ -50,8 +50,7 @@ class CodeTable {
   /// nullptr if it is not known.
   [[nodiscard]] const KnownCode* find(CodeKey key) const noexcept { return find_in(table(), key); }
 
-  /// The same in two steps, for many at a time.
-  /// Followed by mask + 1 entries.
+  /// The same in two steps, for many at a time.  mask + 1 entries follow the table.
   struct Table {
     std::uint64_t mask, count;
 
@@ -75,11 +74,11 @@ class CodeTable {
     }
   }
 
-  // The rest under a lock of the caller's.
+  // The caller must hold a lock for the rest.
 
-  /// What is to be found from now on; nullptr if there is no memory.
+  /// Adds an address; nullptr if there is no memory.
   const KnownCode* insert(const KnownCode& code) noexcept;
-  /// Leaves out what `is_stale` says.
+  /// Removes the entries for which `is_stale` is true.
   template <typename Predicate>
   void remove_if(Predicate is_stale) noexcept {
     Table* old = table_;
@@ -112,7 +111,7 @@ class CodeTable {
   void replace(Table* table) noexcept;
 
   Table* table_;
-  Table* retired_;  ///< the one before, which may still be looked at
+  Table* retired_;  ///< the previous one, which may still be read
 };
 
 }  // namespace pe::malloctrace

@@ -3,7 +3,7 @@
 
 namespace pe::malloctrace {
 
-/// At most the end of the address space.
+/// Returns the end of a mapping, at most that of the address space.
 std::uint64_t MappingList::end_of(std::uint64_t avma, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t kPage = 4096;
   constexpr std::uint64_t kMost = ~(kPage - 1);
@@ -12,7 +12,7 @@ std::uint64_t MappingList::end_of(std::uint64_t avma, std::uint64_t bytes) noexc
   return (avma + bytes + kPage - 1) & ~(kPage - 1);
 }
 
-/// The first piece that ends behind an address.
+/// Returns the first piece that ends after an address.
 std::size_t MappingList::first_behind(std::uint64_t avma) const noexcept {
   const Piece* first = pieces_.data();
   return static_cast<std::size_t>(
@@ -21,8 +21,8 @@ std::size_t MappingList::first_behind(std::uint64_t avma) const noexcept {
       first);
 }
 
-/// Whether there is another piece of the same mapping.  All of them lie where the mapping was, and
-/// `near` is the number of a piece behind `piece`.
+/// Whether there is another piece of the same mapping.  All its pieces are where the mapping was,
+/// and `near` is the number of a piece after `piece`.
 bool MappingList::has_more(std::size_t near, const Piece& piece) const noexcept {
   const std::uint64_t end = end_of(piece.block_avma, piece.block.bytes);
   for (std::size_t i = near; i < count_ && pieces_[i].start < end; ++i)
@@ -50,8 +50,8 @@ bool MappingList::insert(std::size_t at, const Piece& piece) noexcept {
   return true;
 }
 
-/// Takes a part out of a piece; the number of the next piece behind that part.  Without memory for
-/// one more piece, what is behind the part goes as well.
+/// Removes a part of a piece; returns the number of the next piece after that part.  If there is no
+/// memory for one more piece, the rest after the part is removed as well.
 std::size_t MappingList::take_out(std::size_t at, std::uint64_t from, std::uint64_t to) noexcept {
   Piece& piece = pieces_[at];
   if (from == piece.start && to == piece.end) {

@@ -1,6 +1,7 @@
-// Memory that the program has mapped itself: what of each mapping is left, by address.
+// Memory that the program has mapped itself: the remaining pieces of each mapping, by address.
 //
-// A mapping may be unmapped piece by piece, also from its middle, and by putting another over it.
+// A mapping may be unmapped piece by piece, even in its middle, or by another mapping placed over
+// it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,20 +18,20 @@ namespace pe::malloctrace {
 
 class MappingList {
  public:
-  /// What is about to go of a mapping.
+  /// The part of a mapping that is about to go.
   struct Cut {
-    Block block;               ///< the whole mapping, as it was asked for
+    Block block;               ///< the whole mapping, as the program requested it
     std::uint64_t from, to;    ///< bytes of it
-    std::uint64_t block_avma;  ///< where it began
+    std::uint64_t block_avma;  ///< where it started
     bool is_last;              ///< nothing else of it is left
   };
 
-  /// A mapping that begins at `avma`, of `block.bytes`, rounded up to pages; nothing that is known
-  /// may be there.  False if there is no memory.
+  /// Adds a mapping of `block.bytes` at `avma`, rounded up to pages; it must not overlap a known
+  /// one.  False if there is no memory.
   bool add(std::uint64_t avma, Block block) noexcept;
 
-  /// Takes away what there is in the pages of a range, and calls `on_cut(Cut)` for each piece,
-  /// under a lock.
+  /// Removes all pieces in the pages of a range, and calls `on_cut(Cut)` for each of them, under a
+  /// lock.
   template <typename Function>
   void cut(std::uint64_t avma, std::uint64_t bytes, Function on_cut) noexcept {
     const std::uint64_t end = end_of(avma, bytes);
@@ -66,7 +67,7 @@ class MappingList {
   SpinLock lock_;
   PrivateArray<Piece> pieces_;  ///< by address
   std::size_t count_;
-  std::uint64_t mappings_;  ///< that there ever were
+  std::uint64_t mappings_;  ///< number of mappings so far
 };
 
 }  // namespace pe::malloctrace

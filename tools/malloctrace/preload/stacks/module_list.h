@@ -1,6 +1,6 @@
-// The mappings of code that stacks have led to, as /proc/self/maps has them: noted in the shared
-// memory when an address of one is first met.  One that has gone and come back just as it was is
-// the same.
+// The mappings of code that stacks have led to, as in /proc/self/maps.  A mapping is recorded in
+// the shared memory when one of its addresses is first met.  A mapping that has gone and come back
+// unchanged is the same.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace pe::malloctrace {
 
-/// All calls under a lock of the caller's.
+/// The caller must hold a lock for all calls.
 class ModuleList {
  public:
   /// To be called once before anything else; false if there is no memory.
   bool start(SharedMemory shared) noexcept;
 
-  /// The number of the module of `avma`, plus one: what heap::Code::module is.  0 if nothing
-  /// executable is mapped there, or there is no room.
+  /// Returns the number of the module of `avma`, plus one, as in heap::Code::module.  0 if nothing
+  /// executable is mapped there, or if there is no room.
   std::uint32_t find(std::uint64_t avma) noexcept;
-  /// Forgets what is no longer mapped as it was, and calls `on_gone(start, end)` for it.
+  /// Forgets mappings that are gone or changed, and calls `on_gone(start, end)` for each.
   template <typename Function>
   void drop_unmapped(Function on_gone) noexcept {
     find_gone();
@@ -44,7 +44,7 @@ class ModuleList {
   std::uint32_t add(const stream::MapsLine& map) noexcept;
   std::uint32_t append(const stream::MapsLine& map) noexcept;
   void find_gone() noexcept;
-  /// Of a number of a module, plus one.
+  /// `number` is that of a module, plus one.
   [[nodiscard]] bool is_same(std::uint32_t number, const stream::MapsLine& map) const noexcept;
 
   SharedMemory shared_;

@@ -15,7 +15,7 @@
 
 namespace pe::malloctrace {
 
-/// Room for a piece of the file: its longest line at least.
+/// Room for a part of the file: at least its longest line.
 using MapsRoom = std::array<char, 4096 + 128>;
 
 /// Calls `on_mapping(MapsLine)` for each mapping until it returns false.  False if the file cannot

@@ -37,7 +37,7 @@ bool SiteTable::insert(StackHash stack, std::uint32_t site) noexcept {
     for (std::uint64_t i = 0; i <= table_->mask; ++i)
       if (const Entry& entry = table_->entry(i); entry.site != 0)
         put(*larger, entry.hash(), entry.site);
-    if (retired_ != nullptr)  // whoever still looks at it finds zeros
+    if (retired_ != nullptr)  // a thread that still reads it finds zeros
       clear_private(retired_, bytes_of(*retired_));
     retired_ = table_;
     publish(table_, larger);

@@ -1,9 +1,9 @@
-// Stacks that have allocated: from a hash of the whole stack to its site, found without a lock.
+// Stacks that have allocated: maps a hash of the whole stack to its site, without a lock.
 //
-// The hash has 64 bits, and the stacks themselves are not compared: among a million stacks, one is
-// mistaken for another with a probability of 10^-7 at most.  It spares the hot path the tree of
-// stacks, whose nodes are cache misses.  An entry takes 12 bytes, for in programs with many stacks
-// the table is larger than caches are.
+// The hash has 64 bits, and the stacks themselves are not compared.  Among a million stacks, one is
+// mistaken for another with a probability of at most 10^-7.  The hash saves the hot path the tree
+// of stacks, whose nodes are cache misses.  An entry has 12 bytes, because in programs with many
+// stacks the table is larger than caches are.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace pe::malloctrace {
 
-/// Of frames, the outermost first.
+/// The hash of a list of frames, the outermost first.
 class StackHash {
  public:
-  /// Of a stack that continues this one by a frame whose heap::Code has this number.
+  /// Returns the hash of this stack plus one frame, whose heap::Code has this number.
   [[nodiscard]] StackHash with(std::uint32_t code) const noexcept {
     constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
     constexpr std::uint64_t kMix = 0xd6e8feb86659fd93;
@@ -51,7 +51,7 @@ class SiteTable {
         return site;
     }
   }
-  /// Under a lock of the caller's.  False if there is no memory.
+  /// The caller must hold a lock.  False if there is no memory.
   bool insert(StackHash stack, std::uint32_t site) noexcept;
   [[nodiscard]] std::size_t private_bytes() const noexcept { return bytes_of(*table_); }
 
@@ -66,7 +66,7 @@ class SiteTable {
     }
   };
   static_assert(sizeof(Entry) == 12);
-  /// Followed by mask + 1 entries.
+  /// mask + 1 entries follow it.
   struct Table {
     std::uint64_t mask, count;
 
@@ -84,7 +84,7 @@ class SiteTable {
   static void put(Table& table, std::uint64_t hash, std::uint32_t site) noexcept;
 
   Table* table_;
-  Table* retired_;  ///< the one before, which may still be looked at
+  Table* retired_;  ///< the previous one, which may still be read
 };
 
 }  // namespace pe::malloctrace

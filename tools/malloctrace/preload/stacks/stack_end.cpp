@@ -11,7 +11,7 @@
 #include "malloctrace/preload/hooks/real_functions.h"
 
 extern "C" {
-/// Where the kernel has put the first thread's arguments (ld.so of glibc).
+/// The place where the kernel has put the first thread's arguments (ld.so of glibc).
 extern void* __libc_stack_end;  // NOLINT
 }
 
@@ -23,8 +23,9 @@ namespace {
 constexpr std::uint64_t kFirstStackBytes = std::uint64_t{128} << 20;
 constexpr std::uint64_t kArgumentBytes = 64;  ///< argc, argv, and more
 
-/// Up to where all pages from `start` on are mapped: `end`, or less; 0 if the kernel knows of one
-/// that is not.  A stack deeper than a megabyte is not worth more of the kernel's time.
+/// Returns an address up to which all pages from `start` on are mapped: `end`, or less; 0 if the
+/// kernel reports one that is not.  A stack deeper than a megabyte is not worth more of the
+/// kernel's time.
 std::uint64_t mapped_end(std::uint64_t start, std::uint64_t end) noexcept {
   constexpr std::uint64_t kPage = 4096;
   constexpr std::uint64_t kMost = 256;
@@ -62,8 +63,8 @@ StackEnd end_of_stack(Thread& thread, std::uint64_t sp) noexcept {
   if (sp >= thread.stack_low && sp < thread.stack_end)
     return {thread.stack_end};
   const auto is_known = [&] { return sp >= thread.foreign_low && sp < thread.foreign_end; };
-  // A stack like that may have been unmapped, and something else be there now; or a part of the
-  // mapping, which is of several stacks where the kernel has joined theirs.
+  // The stack may have been unmapped and replaced since.  Or a part of the mapping may be gone: the
+  // kernel may have merged the mappings of several stacks.
   if (is_known())
     if (const std::uint64_t end = mapped_end(sp, thread.foreign_end); end != 0)
       return {end, true};

@@ -1,5 +1,5 @@
-// How far a stack may be read: to the end of the thread's own, or of the mapping that another one
-// is in (coroutines, alternate stacks of signals).
+// Finds how far a stack may be read: to the end of the thread's own stack, or of the mapping that
+// contains another one.  Coroutines and signals (alternate stacks) have others.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@ namespace pe::malloctrace {
 
 /// Fills stack_low and stack_end of the calling thread.
 void find_own_stack(Thread& thread) noexcept;
-/// Of the stack that `sp` points into; 0 if nothing is readable there.
+/// Returns the end of the stack that `sp` points into; 0 if `sp` is not readable.
 StackEnd end_of_stack(Thread& thread, std::uint64_t sp) noexcept;
 
 }  // namespace pe::malloctrace

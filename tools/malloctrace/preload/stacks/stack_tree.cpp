@@ -10,7 +10,7 @@ using heap::kSite;
 
 namespace {
 
-/// Of an entry of the index; the others are a child's number.
+/// The mark in an entry of the index; the other bits are a child's number.
 constexpr std::uint32_t kMarkBits = 0xe0000000;
 
 }  // namespace
@@ -25,7 +25,7 @@ bool StackTree::start(SharedMemory shared) noexcept {
   return true;
 }
 
-/// Room for a way of `depth` frames; false if there is no memory.
+/// Makes room for a path of `depth` frames; false if there is no memory.
 bool StackTree::remember(std::uint32_t depth) noexcept {
   constexpr std::size_t kFirstSize = 1024;
   if (depth <= last_.size())
@@ -41,7 +41,8 @@ std::uint64_t StackTree::hash(std::uint32_t node, std::uint32_t code) noexcept {
   return product ^ product >> 32;
 }
 
-/// The bits of the hash that no place depends on, where a child's number has none.
+/// Returns bits of the hash that no place depends on, at positions that a child's number leaves
+/// free.
 std::uint32_t StackTree::mark(std::uint64_t hash) noexcept {
   static_assert(heap::kMaxWords == ~kMarkBits + 1);
   constexpr unsigned kUpperHalf = 32;
@@ -73,7 +74,7 @@ void StackTree::put(std::uint32_t child) noexcept {
   index_[i & mask] = mark(place) | child;
 }
 
-/// For one more child that stands elsewhere.
+/// Makes room for one more child that does not follow its parent.
 bool StackTree::make_room() noexcept {
   if (indexed_ * 4 < index_.size() * 3)
     return true;
@@ -87,7 +88,7 @@ bool StackTree::make_room() noexcept {
   return true;
 }
 
-/// Not published yet.
+/// Adds a child without publishing it.
 std::uint32_t StackTree::append(std::uint32_t node, std::uint32_t code) noexcept {
   constexpr std::uint32_t kMost = 3;  // a head, the child, a site's number
   std::uint32_t* words = shared_.words();

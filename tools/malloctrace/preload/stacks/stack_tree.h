@@ -1,8 +1,8 @@
-// The tree of stacks in the shared memory, as malloctrace/heap/layout.h describes it: adds stacks.
+// Adds stacks to the tree in the shared memory that malloctrace/heap/layout.h describes.
 //
-// Which child a node has is found without an index where it stands right behind; others are in a
-// table of 4 bytes each, in private memory.  Three bits of these are of a hash, so that most that
-// are not meant are told apart without a look at the tree.
+// A child right after its node is found without an index.  Other children are in a table of 4 bytes
+// each, in private memory.  Three bits of an entry are from a hash, so most wrong entries are
+// recognised without reading the tree.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace pe::malloctrace {
 
-/// All calls under a lock of the caller's.
+/// The caller must hold a lock for all calls.
 class StackTree {
  public:
   /// To be called once before anything else; false if there is no memory.
@@ -23,19 +23,19 @@ class StackTree {
   static constexpr std::uint32_t kRoot = 0;
   static constexpr std::uint32_t kFull = 0xffffffff;
 
-  /// The child of `node` for a heap::Code's number, which is added if it is new; kFull if there is
-  /// no room.
+  /// Returns the child of `node` for a heap::Code's number, which is added if it is new; kFull if
+  /// there is no room.
   std::uint32_t child(std::uint32_t node, std::uint32_t code) noexcept;
-  /// The site of a stack whose innermost frame is `node`, added if it is new; 0 if there is no
-  /// room.
+  /// Returns the site of a stack whose innermost frame is `node`, which is added if it is new; 0 if
+  /// there is no room.
   std::uint32_t site(std::uint32_t node) noexcept;
-  /// The site of a whole stack of `depth` frames, of which `code(i)` is the number of the code, the
-  /// outermost first; added if it is new.  0 if there is no room.
+  /// Returns the site of a whole stack of `depth` frames, which is added if it is new.  `code(i)`
+  /// is the number of a frame's code, the outermost first.  0 if there is no room.
   template <typename CodeOf>
   std::uint32_t site_of(std::uint32_t depth, CodeOf code) noexcept {
     if (!remember(depth))
       return 0;
-    // New stacks have most of their frames in common.
+    // A new stack has most of its frames in common with the last one.
     std::uint32_t same = 0;
     while (same < depth && same < last_depth_ && last_[same].code == code(same))
       ++same;
@@ -67,9 +67,9 @@ class StackTree {
   bool remember(std::uint32_t depth) noexcept;
 
   SharedMemory shared_;
-  PrivateArray<Step> last_;  ///< the way to the stack that was added last
+  PrivateArray<Step> last_;  ///< the path to the stack that was added last
   std::uint32_t last_depth_;
-  PrivateArray<std::uint32_t> index_;  ///< marked children that do not stand behind their parents
+  PrivateArray<std::uint32_t> index_;  ///< marked children that do not follow their parents
   std::size_t indexed_;
 };
 

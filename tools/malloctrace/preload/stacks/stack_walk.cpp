@@ -29,7 +29,7 @@ StackView view_of(std::uint64_t sp, std::uint64_t end) noexcept {
   return {sp, Bytes(first, end > sp ? end - sp : 0)};
 }
 
-/// Whether stepping by a rule looks at the frame pointer.
+/// Whether a step by a rule uses the frame pointer.
 bool uses_frame_pointer(Rule rule) noexcept {
   return rule.kind() == RuleKind::kFramePointer || rule.kind() == RuleKind::kNone;
 }
@@ -52,7 +52,8 @@ void StackWalk::stop() noexcept {
   fp_words_.unmap();
 }
 
-/// The number of the outermost kept frame one of whose words has changed; kept_count_ if none has.
+/// Returns the number of the outermost kept frame one of whose words has changed; kept_count_ if
+/// none has.
 std::size_t StackWalk::first_changed() const noexcept {
   constexpr std::size_t kAtOnce = 4;
   const Place* places = places_.data();
@@ -77,17 +78,17 @@ std::size_t StackWalk::first_changed() const noexcept {
   return same;
 }
 
-/// How many of the kept frames have all words outside unchanged, and may be joined.  The first one
-/// that has changed may be: its words are about its inside.
+/// Returns how many of the kept frames may be joined: all words outside of them are unchanged.  The
+/// first changed frame may be joined, because its words concern its inside.
 std::size_t StackWalk::joinable() const noexcept {
   if (kept_count_ == 0 || max_depth_ != 0)
     return 0;
   if (zero_slot_ != 0 && word_at(zero_slot_) != 0)
-    return 0;  // the stack goes on
+    return 0;  // the stack continues
   return std::min({kept_count_, barrier_, first_changed() + 1});
 }
 
-/// Twice the room; false if there is no memory.
+/// Doubles the room; false if there is no memory.
 bool StackWalk::grow() noexcept {
   const auto doubled = [](auto& array) {
     auto old = array;
@@ -109,7 +110,7 @@ StackWalk::Next StackWalk::step_without_cfi(Position& at) noexcept {
   at.fp_slot = at.state.fp;
   at.state = caller;
   at.is_exact = false;
-  // A guess: whether it is code is seen when it is looked up.
+  // This is a guess: the lookup of the address shows whether it is code.
   return Next::kGoOn;
 }
 
@@ -134,7 +135,7 @@ StackWalk::Next StackWalk::step_generally(Position& at, const KnownCode& code) n
   return Next::kGoOn;
 }
 
-/// By a rule that is not of the two most common kinds.
+/// Steps by a rule that is not of the two most common kinds.
 StackWalk::Next StackWalk::step_otherwise(Position& at, const KnownCode& code) noexcept {
   switch (code.rule.kind()) {
     case RuleKind::kEnd:
@@ -166,8 +167,8 @@ bool has_fp_of(const Details& kept, std::uint64_t fp) noexcept {
   return kept.needs_fp == 0 || kept.fp == fp;
 }
 
-/// Where enter_caller() has read the frame pointer; 0: nowhere, as a slot that has been popped is
-/// not read.
+/// Returns where enter_caller() has read the frame pointer; 0: nowhere, because a slot that has
+/// been popped is not read.
 std::uint64_t slot_that_was_read(Rule rule, std::uint64_t sp, std::uint64_t cfa) noexcept {
   const std::uint64_t saved_bytes = rule.frame_pointer_slot() * kWord;
   return saved_bytes - 1 < cfa - sp ? cfa - saved_bytes : 0;
@@ -175,9 +176,9 @@ std::uint64_t slot_that_was_read(Rule rule, std::uint64_t sp, std::uint64_t cfa)
 
 }  // namespace
 
-/// Fills new_ as long as addresses are known and have one of the two most common rules: nine of ten
-/// walks and more need nothing else.  `candidate` is one more than the number of the kept frame
-/// that may be joined next, below `limit`; it is the one if that is so.
+/// Fills new_ while addresses are known and have one of the two most common rules: at least nine of
+/// ten walks need nothing else.  `candidate` is one more than the number of the kept frame that may
+/// be joined next, below `limit`.  On Pause::kJoins that frame is the joined one.
 StackWalk::Pause StackWalk::walk_common(Position& position, std::size_t limit,
                                         std::size_t& candidate) noexcept {
   const CodeTable::Table* known = codes_->known();
@@ -230,13 +231,14 @@ StackWalk::Pause StackWalk::walk_common(Position& position, std::size_t limit,
   return pause;
 }
 
-/// Of new_, with one more that joins and with all kept frames as well in the others.
+/// Returns the room in new_, so that one joined frame fits as well, and all kept frames fit into
+/// the other arrays.
 std::size_t StackWalk::room_for_new() const noexcept {
   const std::size_t room = new_.size() - kept_count_ - 1;
   return max_depth_ != 0 && max_depth_ < room ? max_depth_ : room;
 }
 
-/// Does what the common case has not.
+/// Handles the cases that walk_common() does not.
 StackWalk::Next StackWalk::go_on(Position& at, Pause pause) noexcept {
   const bool is_deepest = at.count == max_depth_ && max_depth_ != 0;
   switch (pause) {
@@ -262,8 +264,8 @@ StackWalk::Next StackWalk::go_on(Position& at, Pause pause) noexcept {
   return Next::kIncomplete;
 }
 
-/// Fills new_; the number of the kept frame where it goes on, which is the last one of new_; or
-/// kNone if the walk has come to an end.
+/// Fills new_.  Returns the number of the kept frame that the walk joins, which is the last one of
+/// new_; kNone if the walk has ended.
 std::size_t StackWalk::walk_to_join(Position& at, std::size_t limit) noexcept {
   std::size_t candidate = kept_count_;
   Next next = Next::kGoOn;
@@ -278,7 +280,7 @@ std::size_t StackWalk::walk_to_join(Position& at, std::size_t limit) noexcept {
   return kNone;
 }
 
-/// Puts the new frames inside of the one that was joined, or instead of all.
+/// Puts the new frames inside of the joined one, or replaces all.
 void StackWalk::keep(std::size_t joined, const Position& at) noexcept {
   const NewFrame* from = new_.data();
   Details* details = details_.data();
@@ -293,7 +295,7 @@ void StackWalk::keep(std::size_t joined, const Position& at) noexcept {
     number = joined + 1;
     needs_fp = frame.needs_fp != 0;
     hash = frame.hash;
-    // It was reached in another way.
+    // The walk has reached this frame in another way.
     words = joined == 0 ? 0 : details[joined - 1].fp_words_end;
     const NewFrame& again = from[at.count];
     if (needs_fp && again.fp_slot != 0)

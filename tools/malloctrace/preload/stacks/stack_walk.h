@@ -1,19 +1,19 @@
 // Walks a thread's own stack, from an allocation hook outwards, without allocating.
 //
 // Frames are found by call frame information, or by frame pointers where there is none, as in
-// unwind/walk/walker.h.  What the last walk has found is kept, the outermost frame first, with the
-// words of the stack that it depended on; a new walk joins it at a frame of the same address, stack
-// pointer and (where it matters) frame pointer, if the words outside of it are unchanged.  So it
-// costs as many steps as there are new frames, and a comparison for each old one (see unwind/
-// thread_history.h for why that is exact).
+// unwind/walk/walker.h.  The frames of the last walk are kept, the outermost first, with the words
+// of the stack that they depended on.  A new walk joins them at a frame of the same address, stack
+// pointer and (where it matters) frame pointer.  The words outside of that frame must be unchanged.
+// So a walk costs a step for each new frame, and a comparison for each old one.
+// unwind/thread_history.h explains why that is exact.
 //
-// Frames of a stack that is not the thread's own are not kept: its memory may be gone by the next
-// walk, and what stands there is read.
+// Frames of a stack that is not the thread's own are not kept.  Comparing them would read its
+// memory, which may be gone by the next walk.
 //
-// A step by a general row or out of a realigned frame depends on more than is compared: frames
+// A step by a general row or out of a realigned frame depends on more than is compared, so frames
 // inside of it never join.
 //
-// The stack is known by the hash of its frames, which each kept frame has of itself and those
+// A hash of its frames identifies a stack.  Each kept frame has the hash of itself and those
 // outside.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -30,11 +30,11 @@ namespace pe::malloctrace {
 
 struct WalkedStack {
   StackHash hash;
-  std::uint32_t depth;  ///< 0: no frame could be had
+  std::uint32_t depth;  ///< 0: no frame was found
 };
 
-/// Where a stack ends, and that it may be read up to there: now, or where it is the thread's own,
-/// as long as there is the thread.
+/// The end of a stack, which may be read up to there: now, or for the thread's own stack as long as
+/// the thread exists.
 struct StackEnd {
   std::uint64_t avma;
   bool is_foreign = false;
@@ -46,25 +46,26 @@ using FindStackEnd = StackEnd (*)(std::uint64_t sp) noexcept;
 /// One for each thread.  In zeroed memory.
 class StackWalk {
  public:
-  /// False if there is no memory.  `max_depth` 0 is without a limit.
+  /// False if there is no memory.  `max_depth` 0 means no limit.
   bool start(CodeBook& codes, std::uint32_t max_depth, FindStackEnd find_end) noexcept;
   void stop() noexcept;
 
-  /// From the caller of a hook: its return address, and the registers as they are after the return.
+  /// Walks from the caller of a hook: its return address, and the registers as they are after the
+  /// return.
   WalkedStack walk(const unwind::FrameState& caller, StackEnd end) noexcept;
 
-  /// The numbers of the codes of the stack that was walked last, from the outermost, 0, on.
+  /// Returns the number of the code of a frame of the last stack; index 0 is the outermost frame.
   [[nodiscard]] std::uint32_t code(std::size_t index) const noexcept {
     return details_[index].code;
   }
 
-  // Of the stack that was walked last.
+  // About the last stack that was walked.
   [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
   [[nodiscard]] bool is_incomplete() const noexcept { return is_incomplete_; }
 
-  // Of all of them.
+  // About all stacks.
   struct Counts {
-    std::uint64_t walks, walked, reused;  ///< stacks; frames
+    std::uint64_t walks, walked, reused;  ///< stacks; the other two are frames
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
   [[nodiscard]] std::size_t private_bytes() const noexcept {
@@ -79,25 +80,25 @@ class StackWalk {
     unwind::Rule rule;
     std::uint32_t code;
   };
-  /// Of a kept frame, what is looked at most: right below sp stands the address.
+  /// The part of a kept frame that is read most.  The word right below sp holds the address.
   struct Place {
     std::uint64_t sp;
     CodeKey key;
   };
-  /// The rest of it.
+  /// The rest of a kept frame.
   struct Details {
     std::uint64_t fp;
     StackHash hash;
     std::uint32_t code;
     std::uint32_t needs_fp : 1;       ///< whether the frames outside depend on fp
-    std::uint32_t fp_words_end : 31;  ///< how many fp_words_ are of this frame and those outside
+    std::uint32_t fp_words_end : 31;  ///< number of fp_words_ of this frame and those outside
   };
   /// A frame pointer that frames outside depend on, and where it was read.
   struct FpWord {
     std::uint64_t avma, value;
   };
   enum class Next : std::uint8_t { kGoOn, kEnd, kIncomplete, kNoRoom };
-  /// Why the common case has not gone on.
+  /// Why the common case has stopped.
   enum class Pause : std::uint8_t { kJoins, kIsEnd, kIsUnknown, kIsOther, kFails, kIsFull };
   /// Where the walk is.
   struct Position {
@@ -105,7 +106,7 @@ class StackWalk {
     unwind::StackView stack;
     std::uint64_t fp_slot;
     bool is_exact;
-    std::size_t count;  ///< of new_
+    std::size_t count;  ///< in new_
   };
 
   [[nodiscard]] std::size_t joinable() const noexcept;
@@ -133,12 +134,12 @@ class StackWalk {
   // Kept frames, outermost first.
   PrivateArray<Place> places_;
   PrivateArray<Details> details_;
-  PrivateArray<FpWord> fp_words_;  ///< one a frame at most
+  PrivateArray<FpWord> fp_words_;  ///< at most one a frame
   std::size_t kept_count_;
   std::size_t barrier_;      ///< kept frames from this number on are not joined
-  std::size_t new_barrier_;  ///< of new_: the last one that was left by a barrier, plus one
+  std::size_t new_barrier_;  ///< in new_: the last frame that was left by a barrier, plus one
   std::uint64_t stack_end_;  ///< of the kept frames; kNoStack: they are not to be joined
-  /// The word that ended the kept frames' stack by being 0; 0: it ended otherwise.
+  /// The zero word that ended the kept frames' stack; 0: the stack ended otherwise.
   std::uint64_t zero_slot_, new_zero_slot_;
   bool is_cut_, is_incomplete_;
   bool is_elsewhere_;  ///< the new frames are of more than one stack
