@@ -9,8 +9,13 @@ record() {  # NAME PROGRAM SECONDS [HZ]
 }
 
 # 35.7 % become 40: with 15,000 samples a side that is seven times what drawing them varies by.
-record fast "$PE_AB" 3 4999
-record slow "$PE_AB_SLOWER" 3 4999
+# In turns: what else runs on the machine slows some functions more than others, and so meets both.
+for i in 1 2 3 4 5 6; do
+  record "fast$i" "$PE_AB" 0.5 4999
+  record "slow$i" "$PE_AB_SLOWER" 0.5 4999
+done
+cat "$dir"/fast[1-6].folded >"$dir/fast.folded"
+cat "$dir"/slow[1-6].folded >"$dir/slow.folded"
 flamediff --text --fail-over 1% "$dir/fast.folded" "$dir/slow.folded" >"$dir/table" 2>"$dir/err"
 expect 'status' 3 $?
 grep -q 'hash grew from' "$dir/err" || fail "hash is not named: $(cat "$dir/err" "$dir/table")"
