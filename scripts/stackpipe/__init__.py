@@ -1,1 +1,1 @@
-"""The commands that join stackpipe's tools: plain modules of Python's standard library, without a shell."""
+"""The commands that join stackpipe's tools.  They use only Python's standard library, and no shell."""

@@ -1,4 +1,4 @@
-"""profile_run capture: from a workload to a folder that has everything."""
+"""profile_run capture: records a workload, and writes the folder of a run."""
 import json
 import os
 import re
@@ -17,32 +17,32 @@ from stackpipe.runs import FORMAT, Run, find_run, keep_run, program_of, read_run
 
 OWN_FAILURE = 125
 _MOST_MESSAGES = 65536
-# A recorder that ended in good order printed it.
+# The line that a recorder prints if it ends normally.
 CLOSING_LINE = re.compile(r"(?:pe-record|offcpu|malloctrace): ([0-9]+) (?:samples?|waits?|allocations?), .*")
 _FIGURES = re.compile(r".* % of ([0-9]+(?:\.[0-9]+)?) s(;.*|$)")
 _EVENTS = {"malloctrace": "alloc-bytes", "offcpu": "offcpu", "hotcold": "cpu-clock,offcpu"}
 
 
 class Target(NamedTuple):
-    """What is recorded."""
+    """The target of the recording."""
 
-    arguments: list[str]  #: of a recorder
-    what: str  #: as text
-    workload: list[str]  #: empty: a process, or the system
+    arguments: list[str]  #: the recorder's arguments
+    what: str  #: the target, as text
+    workload: list[str]  #: empty: the target is a process or the system
     pid: str
 
 
 class Captured(NamedTuple):
-    """A new run."""
+    """A new run and its result."""
 
     run: Run
-    status: int  #: of the program, or of the recorder if there was none
+    status: int  #: status of the program, or of the recorder if there was no program
     samples: int
     lost: int
 
 
 def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
-    """What is to be recorded; raises UsageError."""
+    """Returns the target to record; raises UsageError."""
     if workload and settings.pid:
         raise UsageError("--workload, --pid: only one of them")
     if mode == "system":
@@ -59,7 +59,7 @@ def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
 
 
 def command_line_of(pid: str) -> str:
-    """The beginning of a process's command line."""
+    """Returns the start of a process's command line."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return text_of(file.read(200).replace(b"\0", b" ")).rstrip(" ")
@@ -68,7 +68,7 @@ def command_line_of(pid: str) -> str:
 
 
 class Draft:
-    """A run that is being made, in a folder of its own.  What the tools say is in a file, one after the other."""
+    """A run that is being made, in a folder of its own.  One file collects the messages of the tools."""
 
     def __init__(self, output: str, stamp: str):
         try:
@@ -78,22 +78,22 @@ class Draft:
         self.stamp = stamp
         self.folder = files.temporary_folder(output, f".capture-{stamp}-")
         self.said: BinaryIO = files.create(self.path(".said"))
-        self.printed: BinaryIO | None = None  #: what the program prints, with --work
+        self.printed: BinaryIO | None = None  #: the program's output, with --work
 
     def path(self, name: str) -> str:
-        """Of a file in it."""
+        """Returns the path of a file in the draft."""
         return os.path.join(self.folder, name)
 
     def messages(self) -> list[str]:
-        """What the tools have said.  The draft's own name is of no use to a reader, nor that of a picture that moves
-        yet."""
+        """Returns the messages of the tools.  Removes the draft's path and hotcold's line with the flame graph's path: both
+        will change."""
         self.said.seek(0)
         text = text_of(self.said.read().replace(b"\0", b"")[:_MOST_MESSAGES]).replace(f"{self.folder}/", "")
         self.said.seek(0, os.SEEK_END)
         return [line for line in text.splitlines() if not re.fullmatch(r"hotcold: (.*/)?flame\.svg", line)]
 
     def close(self) -> None:
-        """Removes the files that only the making needed."""
+        """Removes the files that only the capture needed."""
         for file in (self.said, self.printed):
             if file:
                 file.close()
@@ -103,7 +103,7 @@ class Draft:
 
 
 def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Captured:
-    """Makes a run; raises Failure."""
+    """Records and writes a run; raises Failure."""
     mode = modes.mode_of(settings.line.last("mode"), settings.line.last("duration"))
     target = read_target(settings, mode.name, workload)
     need(tools, "pe-record", "capture")
@@ -123,7 +123,7 @@ def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> C
 
 
 def find_baseline(settings: Settings, what: str, mode: str) -> Run | None:
-    """The run of --baseline, else the last one of the same kind."""
+    """Returns the run of --baseline, or else the last run of the same workload and mode."""
     if settings.line.has("baseline") and settings.line.last("baseline"):
         return find_run(settings.output, settings.line.last("baseline"), "--baseline")
     for run in reversed(read_runs(settings.output)):
@@ -133,12 +133,12 @@ def find_baseline(settings: Settings, what: str, mode: str) -> Run | None:
 
 
 def without_invalid(text: str) -> str:
-    """Text as JSON can hold it: bytes that are no UTF-8 are left out."""
+    """Removes bytes that are not UTF-8, which JSON cannot hold."""
     return bytes_of(text).decode("utf-8", "ignore")
 
 
 class Making(NamedTuple):
-    """All that making a run needs."""
+    """The inputs of a run that is being made."""
 
     settings: Settings
     tools: pipeline.Tools
@@ -181,7 +181,7 @@ def make_run(making: Making) -> Captured:
 
 
 def keep_draft(making: Making, problem: str) -> None:
-    """Leaves in the draft's folder what was recorded, and raises Failure."""
+    """Keeps the recording in the draft's folder, and raises Failure."""
     draft = making.draft
     lines = draft.messages()
     draft.close()
@@ -190,7 +190,7 @@ def keep_draft(making: Making, problem: str) -> None:
             os.unlink(draft.path(name))
     try:
         files.write_new(draft.path("messages.txt"), "".join(f"{line}\n" for line in lines))
-    except OSError:  # of a full disk; they have been printed
+    except OSError:  # the disk is full; the messages have been printed
         pass
     kept = draft.path(next(iter(making.mode.streams)))
     draft.folder = ""
@@ -198,13 +198,13 @@ def keep_draft(making: Making, problem: str) -> None:
 
 
 def record(making: Making) -> tuple[int, bool]:
-    """The recording itself: the recorder's status, and whether it was interrupted.  Ctrl-C reaches the recorder, which
-    then ends in good order, and this command, which goes on; from then on it does not listen, so that a second one
-    leaves a whole run as well."""
+    """Records, and returns the recorder's status and whether Ctrl-C interrupted it.  Ctrl-C reaches the recorder, which ends
+    normally, and this command, which continues.  After the recording this command ignores Ctrl-C, so a second one also
+    leaves a complete run."""
     draft, interrupted = making.draft, []
     printed = 2
     if making.settings.work:
-        # Into a file, for a program's output may come long after the recorder has ended: of processes that it left.
+        # Output goes to a file, because processes that the program left may write long after the recorder has ended.
         draft.printed = files.create(draft.path(".output"))
         printed = draft.printed.fileno()
     pipeline.on_stop(lambda number, frame: interrupted.append(number))
@@ -216,7 +216,7 @@ def record(making: Making) -> tuple[int, bool]:
         if apart >= 0:
             os.close(apart)
     if making.mode.recorder == "malloctrace" and making.mode.has_limit:
-        # It has no time to end at, only that of its program: SIGINT ends both.
+        # malloctrace has no time limit and ends with its program.  SIGINT ends both.
         try:
             process.wait(float(making.mode.seconds))
         except subprocess.TimeoutExpired:
@@ -231,7 +231,7 @@ def record(making: Making) -> tuple[int, bool]:
 
 
 def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
-    """The recorder and its arguments."""
+    """Returns the recorder and its arguments."""
     mode, draft, tools = making.mode, making.draft, making.tools
     limit = ["-d", text_of_number(short(float(mode.seconds)))] if mode.has_limit else []
     stream = draft.path("raw.pe")
@@ -244,23 +244,23 @@ def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
 
 
 def keep_apart(making: Making, printed: int) -> tuple[list[str], int]:
-    """Lets the program write to our standard error and not to the recorder's: what a program says is not to be taken
-    for the recorder's figures, and what it leaves running is not to be waited for.  A shell of a fraction of a
-    millisecond moves the descriptor, and is the program from then on: Python would be in the profile.  It reads no text
-    but its own.  What cannot be executed goes to the recorder as it is.  Returns the recorder's target, and a descriptor
-    that it is to inherit, or -1."""
+    """Gives the program our standard error, not the recorder's.  So its output is never parsed as the recorder's figures,
+    and we do not wait for processes that it leaves running.  A shell moves the descriptor in a fraction of a millisecond,
+    and then executes the program; Python would appear in the profile.  The shell parses only our own text.  A program that
+    cannot be executed goes to the recorder unchanged.  Returns the recorder's target, and a descriptor for it to inherit,
+    or -1."""
     target, users = making.target, making.tools.users
     free = next((number for number in range(9, 2, -1) if not os.path.exists(f"/proc/self/fd/{number}")), -1)
     if not shutil.which(target.workload[0], path=users.get("PATH", os.defpath)) or free < 0:  # dash knows one digit
         return target.arguments, -1
     os.dup2(printed, free)
-    # dash, which starts sooner, takes variables away whose names it could not have: functions that bash exports.
+    # dash starts faster, but drops variables whose names it does not allow, such as functions that bash exports.
     shell = "/bin/sh" if all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in users) else shutil.which("bash") or "/bin/sh"
     return ["--", shell, "-c", f'exec "$@" 2>&{free} {free}>&-', "sh", *target.workload], free
 
 
 class Closing(NamedTuple):
-    """What the recorders tell at the end; of two, both together."""
+    """The figures in the recorders' closing lines; for two recorders, combined."""
 
     samples: int
     lost: int
@@ -268,7 +268,7 @@ class Closing(NamedTuple):
 
 
 def read_closing_lines(messages: Sequence[str]) -> Closing | None:
-    """Figures of the last two; None if no recorder ended in good order."""
+    """Returns the figures of the last two closing lines; None if no recorder ended normally."""
     lines = [match for line in messages if (match := CLOSING_LINE.fullmatch(line))][-2:]
     samples = lost = 0
     seconds: float | None = None
@@ -282,8 +282,8 @@ def read_closing_lines(messages: Sequence[str]) -> Closing | None:
 
 
 def read_work(settings: Settings, draft: Draft) -> int | float | None:
-    """The units of work that the program reports: the number in the last line that --work matches, in its first group
-    or, if it has none, in what it matches."""
+    """Returns the units of work that the program reports, from the last line that --work matches.  The number is the first
+    group of the expression or, without groups, the whole match."""
     regex = settings.work
     if not regex or not draft.printed:
         return None
@@ -299,35 +299,35 @@ def read_work(settings: Settings, draft: Draft) -> int | float | None:
 
 
 def derive(making: Making) -> None:
-    """Streams with names, folded text and the pictures; raises NotWritten."""
+    """Writes the streams with symbols, the folded text and the flame graphs; raises NotWritten."""
     mode, draft = making.mode, making.draft
     for raw, named in mode.streams.items():
         write_stage(making, named, [["pe-symbolize", draft.path(raw)], ["gzip", "-1"]])
-    if mode.recorder != "hotcold":  # which folds itself
+    if mode.recorder != "hotcold":  # hotcold itself folds
         fold(making, "stacks.folded", [])
     draw(making, "stacks", "flame", f"{draft.stamp}, {mode.name}")
     for part, event in modes.HEAP_PARTS.items() if mode.name == "heap" else ():
-        # What it says, the first has said.
+        # Its messages would repeat those of the first fold.
         fold(making, f"{part}.folded", ["--event", event], stderr=subprocess.DEVNULL)
         draw(making, part, part, f"{draft.stamp}, {event}")
 
 
 def fold(making: Making, name: str, more: list[str], **streams) -> None:
-    """Folds the stream with names."""
+    """Folds the stream with symbols."""
     write_stage(making, name, [["gzip", "-dc", "--", making.draft.path("named.pe.gz")], ["stackfold", "--annotate", *more, "-"]], **streams)
 
 
 def draw(making: Making, folded: str, picture: str, subtitle: str) -> None:
-    """Draws one of the run's pictures; one without stacks says so."""
+    """Draws one of the run's flame graphs; without stacks, its text reports that."""
     draft = making.draft
-    if os.path.lexists(draft.path(f"{picture}.svg")):  # of hotcold
+    if os.path.lexists(draft.path(f"{picture}.svg")):  # hotcold drew it
         os.unlink(draft.path(f"{picture}.svg"))
     write_stage(making, f"{picture}.svg", [["flamesvg", *modes.look_options(making.mode.name), "--title", printable(making.target.what),
                                             "--subtitle", subtitle, draft.path(f"{folded}.folded")]])
 
 
 def write_stage(making: Making, name: str, stages: Sequence[Sequence[str]], stderr: BinaryIO | int | None = None) -> None:
-    """A file of the draft by a pipeline; raises NotWritten."""
+    """Writes a file of the draft by a pipeline; raises NotWritten."""
     with files.create(making.draft.path(name)) as out:
         statuses = making.tools.pipe(stages, stdout=out, stderr=making.draft.said if stderr is None else stderr)
     is_picture = stages[-1][0] == "flamesvg"
@@ -336,7 +336,7 @@ def write_stage(making: Making, name: str, stages: Sequence[Sequence[str]], stde
 
 
 def read_meta(making: Making, closing: Closing, done: dict) -> dict:
-    """What meta.json holds."""
+    """Returns the content of meta.json."""
     mode, target, draft = making.mode, making.target, making.draft
     messages = draft.messages()
     names = [match for line in messages
@@ -368,12 +368,12 @@ def read_meta(making: Making, closing: Closing, done: dict) -> dict:
 
 
 def short(number: float) -> int | float:
-    """Without a fraction of nothing."""
+    """Converts a number without a fraction to an integer."""
     return int(number) if number == int(number) else number
 
 
 def run_capture(settings: Settings, tools: pipeline.Tools) -> int:
-    """A new run, whose folder is printed.  Returns the status of the program, if there is one."""
+    """Makes a run and prints its folder.  Returns the status of the program, or 0 without one."""
     workload = settings.workload()
     captured = capture(settings, workload, tools)
     problem = None

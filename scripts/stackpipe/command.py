@@ -1,4 +1,4 @@
-"""How a command is run: its descriptors, its one catch of errors, its --help and --version."""
+"""Runs a command: prepares its descriptors, catches its errors, answers --help and --version."""
 import importlib
 import os
 import signal
@@ -11,7 +11,8 @@ from stackpipe.pipeline import Tools
 
 
 def _plug_descriptors() -> None:
-    """Nothing that is opened here becomes a standard descriptor that is closed; what is printed there fails."""
+    """Opens /dev/null for closed standard descriptors, in a mode in which reads or writes fail.  So no file that the
+    command opens later gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -20,7 +21,8 @@ def _plug_descriptors() -> None:
 
 
 def _restore_locale() -> None:
-    """Python sets LC_CTYPE where the locale is C (PEP 538).  What it starts gets what the user has."""
+    """Python sets LC_CTYPE if the locale is C (PEP 538).  Child processes must get the user's environment, so this removes
+    it."""
     if os.environ.get("LC_CTYPE") == "C.UTF-8":
         with open("/proc/self/environ", "rb") as file:
             if b"\0LC_CTYPE=" not in b"\0" + file.read():
@@ -28,7 +30,7 @@ def _restore_locale() -> None:
 
 
 def read_options(name: str, usage: str, table: Sequence[options.Option], arguments: Sequence[str], tools: Tools) -> options.CommandLine:
-    """The command line; --help and --version are answered here, and end the command."""
+    """Returns the command line.  Answers --help and --version, which end the command."""
     line = options.read(table, arguments)
     if line.has("help"):
         print_help(name, usage, table)
@@ -38,13 +40,13 @@ def read_options(name: str, usage: str, table: Sequence[options.Option], argumen
 
 
 def print_help(name: str, usage: str, table: Sequence[options.Option], closing: str = "") -> NoReturn:
-    """The usage, the options, and where there is more."""
+    """Prints the usage, the options, and a reference to the man page."""
     messages.print_out(f"{usage}\nOptions:\n{options.describe(table)}\n{closing}More in {name}(1).\n")
     raise Failure("", 0)
 
 
 def print_version(name: str, tools: Tools) -> NoReturn:
-    """The version of the tools is that of the commands."""
+    """Prints the version of the tools, which is also that of the commands."""
     statuses, text = tools.read([["stackfold", "--version"]])
     if statuses != [0]:
         raise Failure("", statuses[0])
@@ -53,7 +55,7 @@ def print_version(name: str, tools: Tools) -> NoReturn:
 
 
 def run(name: str, here: str) -> NoReturn:
-    """Runs the module of a command, and ends as it says.  `here` is the folder of the command."""
+    """Runs the module of a command, and exits with its status.  `here` is the folder of the command."""
     _plug_descriptors()
     _restore_locale()
     module = importlib.import_module("stackpipe." + name.replace("-", "_"))
@@ -63,7 +65,7 @@ def run(name: str, here: str) -> NoReturn:
         if str(failure):
             messages.say(name, str(failure))
         status = failure.status
-    except KeyboardInterrupt:  # as a program ends that does nothing about it
+    except KeyboardInterrupt:  # end by the signal, like a program that does not handle it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         status = 130

@@ -1,4 +1,4 @@
-"""profile_run diff and ci: two runs beside each other, by flamediff: for people, and for pipelines."""
+"""profile_run diff and ci: compare two runs by flamediff, for people and for CI pipelines."""
 import os
 import re
 import subprocess
@@ -10,18 +10,18 @@ from stackpipe.profile_run import Settings, need, path_of, words_of
 from stackpipe.report import list_functions, show
 from stackpipe.runs import Run, find_run, must_count_alike
 
-GREW = 3  #: the status of flamediff --fail-over, and ours
+GREW = 3  #: exit status of flamediff --fail-over, and of ci
 
 
 class Sides(NamedTuple):
-    """What is compared."""
+    """The runs to compare."""
 
     befores: list[Run]
     afters: list[Run]
 
     def options(self, settings: Settings) -> list[str]:
-        """Options of flamediff for what is counted: the cost of each unit of work, where all runs know how much they
-        did, recorded alike.  Raises Failure if --work asks for that in vain."""
+        """Returns the options of flamediff for the counts.  It compares costs per unit of work if all runs report their
+        work and have the same rate, event and mode.  If they do not, --work raises Failure."""
         counted = modes.counted_options(self.afters[0].text("mode"))
         runs = self.befores + self.afters
         kinds = {(run.figure("rate_hz"), run.text("event"), run.text("mode")) for run in runs}
@@ -32,7 +32,7 @@ class Sides(NamedTuple):
         return counted
 
     def arguments(self) -> list[str]:
-        """The files, as flamediff takes them."""
+        """Returns the files as arguments of flamediff."""
         befores, afters = ([run.stacks for run in side] for side in self)
         if len(befores) + len(afters) == 2:
             return ["--", *befores, *afters]
@@ -40,7 +40,7 @@ class Sides(NamedTuple):
 
 
 def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
-    """Text, and a picture."""
+    """Prints the comparison as text, and draws it as a flame graph."""
     need(tools, "flamediff", "diff")
     if not settings.line.last("before"):
         raise UsageError("diff: --before is missing")
@@ -58,7 +58,7 @@ def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
-    """0: nothing grew; 3: something did; 1: it could not be found out, or the program failed."""
+    """Returns 0 if nothing grew, 3 if something did, and 1 if the comparison or the program failed."""
     need(tools, "flamediff", "ci")
     sides = record_sides(settings, tools) if settings.line.has("runs") else find_sides(settings, tools)
     must_count_alike("--baseline", sides.befores[0], sides.afters[0].unit)
@@ -78,7 +78,7 @@ def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def append(path: str, text: str) -> None:
-    """To what is in the file already; raises Failure."""
+    """Appends text to a file, by replacing the file; raises Failure."""
     before = b""
     if os.path.isfile(path):
         try:
@@ -90,7 +90,7 @@ def append(path: str, text: str) -> None:
 
 
 def record(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Run:
-    """A new run of a program that did well; raises Failure."""
+    """Records a new run; raises Failure, also if the program fails."""
     from stackpipe.capture import capture
 
     captured = capture(settings, workload, tools)
@@ -100,8 +100,8 @@ def record(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Ru
 
 
 def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
-    """N runs of each side in turn, so that both meet the same weather on this machine.  Nothing is run that a stored run
-    names."""
+    """Records N runs of each side in turn, so that both meet the same load on this machine.  Never executes a command line
+    that a stored run holds."""
     before = words_of(settings.line.last("baseline-workload"))
     if settings.line.last("baseline"):
         raise UsageError("--runs, --baseline: only one of them; --baseline-workload records that side, too")
@@ -120,7 +120,7 @@ def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
 
 
 def find_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
-    """The runs that --baseline and --run mean; a new one if there is a program."""
+    """Returns the runs that --baseline and --run name.  If there is a program, records a new run in place of --run."""
     if settings.line.has("baseline-workload"):
         raise UsageError("--baseline-workload: only with --runs")
     if not settings.line.last("baseline"):
@@ -135,7 +135,7 @@ def find_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
 
 
 def verdict(said: str, status: int) -> str:
-    """What did not surely grow may have grown all the same; then flamediff says so."""
+    """Returns the headline.  Growth that may be noise is not ruled out: flamediff reports it in `said`."""
     if status == 0:
         is_unsure = re.search(r"^flamediff: .* grew from .* cannot tell from noise", said, re.MULTILINE)
         return "no function grew for sure" if is_unsure else "no function grew"
@@ -143,7 +143,7 @@ def verdict(said: str, status: int) -> str:
 
 
 def summary_of(settings: Settings, tools: pipeline.Tools, sides: Sides, options: Sequence[str], said: str, status: int) -> str:
-    """In Markdown, in which no name means anything."""
+    """Returns the summary in Markdown, with all names escaped."""
     of_what = "the cost of a unit of work before" if "--per" in options else "the samples"
     text = f"## Profile: {verdict(said, status)}\n\nLimit: {settings.fail_over} more of {of_what}, beyond noise.\n\n"
     text += "|  | run | samples | lost | work |\n|---|---|---:|---:|---:|\n"
@@ -159,10 +159,10 @@ def summary_of(settings: Settings, tools: pipeline.Tools, sides: Sides, options:
 
 
 def block(text: str) -> str:
-    """Text that came out of a profile: no line of it can end the block, for each begins with four blanks."""
+    """Quotes text from a profile as a code block.  Each line starts with four blanks, so none can end the block."""
     return "".join(f"    {line}\n" for line in printable_lines(text).splitlines())
 
 
 def cell(text: str) -> str:
-    """A cell of a table: nothing in it means anything to Markdown or HTML."""
+    """Returns the text as a table cell, without characters that Markdown or HTML interpret."""
     return re.sub(r"[\]\[\\`*_|<>&#!()]", " ", printable(text))

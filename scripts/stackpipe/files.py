@@ -1,9 +1,8 @@
-"""The only way in which the commands create files: a new one, under a name that nobody can foresee, beside the one that
-it replaces.
+"""The only way in which the commands create files: a new file with an unpredictable name, beside the file it replaces.
 
-As in base/io/new_file.h: the file has a random name in the folder of the result, is made by O_EXCL and O_NOFOLLOW, and is
-renamed when it is whole.  So a symbolic link is replaced, not followed, and a result is whole or not there.  Devices,
-pipes and open descriptors are written as they are.  Folders for what a command needs in between are for their owner.
+As in base/io/new_file.h, the file gets a random name in the folder of the result.  It is created with O_EXCL and O_NOFOLLOW,
+and renamed once it is complete.  So a symbolic link is replaced, not followed, and a result is complete or absent.  Devices,
+pipes and open descriptors are written directly.  Only the owner can access the folders of temporary files.
 """
 import os
 import re
@@ -26,7 +25,7 @@ def _random_letters(count: int) -> str:
 
 
 def create(path: str, mode: int = 0o666) -> BinaryIO:
-    """A new file that nothing was in the way of; raises OSError."""
+    """Creates a file that did not exist; raises OSError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return open(os.open(path, flags, mode), "w+b")
 
@@ -46,13 +45,13 @@ def _create_beside(path: str) -> tuple[str, BinaryIO]:
 
 
 def replaced_by(name: str) -> str:
-    """The name of the file that a draft of this name was to become; empty if it is not the name of one."""
+    """Returns the name of the file that a draft of this name would replace; empty if it is not a draft's name."""
     match = re.fullmatch(r"(.+)\.[0-9A-Za-z]{6}", name, re.DOTALL)
     return match[1] if match else ""
 
 
 def temporary_folder(parent: str = "", prefix: str = "stackpipe-") -> str:
-    """A new folder for its owner alone; in TMPDIR unless a parent is named."""
+    """Creates a folder for its owner only, in `parent` or, by default, in TMPDIR."""
     parent = parent or os.environ.get("TMPDIR") or "/tmp"
     for _ in range(_MOST_TRIES):
         name = os.path.join(parent, prefix + _random_letters(8))
@@ -67,7 +66,7 @@ def temporary_folder(parent: str = "", prefix: str = "stackpipe-") -> str:
 
 
 def remove_folder(path: str) -> None:
-    """With all that is in it, as far as that can be removed."""
+    """Removes a folder and its content, as far as possible."""
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -76,7 +75,7 @@ def _is_written_in_place(path: str) -> bool:
 
 
 def _check_usable(path: str) -> None:
-    """Anybody may have put a pipe there, to hold us up or to read what is not theirs."""
+    """Raises Failure for a folder or another user's pipe.  Such a pipe could block us, or read our data."""
     try:
         status = os.stat(path)
     except OSError:
@@ -88,7 +87,7 @@ def _check_usable(path: str) -> None:
 
 
 def check_writable(path: str) -> None:
-    """Raises Failure if `path` cannot be written, as far as is known before there is anything to write."""
+    """Raises Failure if `path` cannot be written, as far as this can be checked in advance."""
     _check_usable(path)
     if not _is_written_in_place(path):
         name, file = _create_beside(path)
@@ -97,7 +96,7 @@ def check_writable(path: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """A name is safe when its folder is."""
+    """Writes a folder to disk, so that a new name in it survives a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -106,7 +105,7 @@ def _sync_folder(folder: str) -> None:
 
 
 class Draft:
-    """What becomes the file `path` by keep(), and else leaves nothing.
+    """A draft of the file `path`.  keep() turns it into that file; without keep(), nothing remains.
 
     with files.Draft(path) as draft:
         draft.file.write(...)
@@ -114,7 +113,7 @@ class Draft:
     """
 
     def __init__(self, path: str, is_new: bool = False):
-        """`is_new`: whatever is there is replaced, not written as it is."""
+        """`is_new`: always replaces `path`; without it, a device or pipe is written directly."""
         if not is_new:
             _check_usable(path)
         self.path = path
@@ -131,7 +130,7 @@ class Draft:
         return self
 
     def keep(self, on_disk: bool = False) -> None:
-        """From now on it is there, on_disk: also if the machine fails; raises OSError."""
+        """Puts the file in place; with on_disk, it survives a crash of the machine.  Raises OSError."""
         self.file.flush()
         if on_disk:
             os.fsync(self.file.fileno())
@@ -147,7 +146,7 @@ class Draft:
     def __exit__(self, *exception: object) -> None:
         try:
             self.file.close()
-        except OSError:  # of a full disk: what is lost was not kept
+        except OSError:  # the disk is full; keep() did not keep the lost data
             pass
         if os.path.lexists(self._name):
             os.unlink(self._name)
@@ -156,7 +155,7 @@ class Draft:
 
 
 def write_file(path: str, content: str | bytes) -> None:
-    """The file is the content, whole, or is what it was; raises Failure."""
+    """Replaces a file with the content, completely or not at all; raises Failure."""
     with Draft(path) as draft:
         try:
             draft.file.write(content if isinstance(content, bytes) else bytes_of(content))
@@ -166,13 +165,13 @@ def write_file(path: str, content: str | bytes) -> None:
 
 
 def write_new(path: str, content: str | bytes) -> None:
-    """Into a folder of our own, where nothing of that name is."""
+    """Writes a new file in a folder of our own; raises OSError if the file exists."""
     with create(path) as file:
         file.write(content if isinstance(content, bytes) else bytes_of(content))
 
 
 def why_not_written(folder: str) -> str:
-    """Why nothing more can be written into a folder, such as ": No space left on device"; empty if something can."""
+    """Returns why a folder is not writable, such as ": No space left on device"; empty if it is writable."""
     try:
         name, file = _create_beside(os.path.join(folder, "file"))
     except Failure as failure:

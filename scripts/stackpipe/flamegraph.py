@@ -1,4 +1,4 @@
-"""flamegraph(1): records a command, draws where its time went, and ends as it did."""
+"""flamegraph(1): records a command, draws its flame graph, and returns its status."""
 import os
 from typing import Sequence
 
@@ -16,7 +16,7 @@ OPTIONS = (Option("freq", "F", "HZ", "samples a second and CPU (default 99)"), H
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
-    """The command's own status, or ours."""
+    """Returns the status of the recorded command, or our own."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
     if not line.operands:
         raise UsageError("the name of the picture is missing")
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
 
 
 def record_and_draw(out: str, hz: str, command: Sequence[str], tools: pipeline.Tools) -> int:
-    """Into the file `out`."""
+    """Records the command and draws its flame graph into the file `out`."""
     recorder = tools.find("pe-record")
     try:
         files.check_writable(out)
@@ -42,7 +42,7 @@ def record_and_draw(out: str, hz: str, command: Sequence[str], tools: pipeline.T
         pipeline.stop_listening()
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status
-        # pe-symbolize fails if pe-record was killed: the stream has no end.
+        # If pe-record was killed, the stream has no end, and pe-symbolize fails.
         result = pipeline.draw(tools, out, [["pe-symbolize", stream], ["stackfold", "--annotate"],
                                             ["flamesvg", "--colors", "kind", "--title", printable(" ".join(command))]])
     finally:

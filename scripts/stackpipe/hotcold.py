@@ -1,4 +1,4 @@
-"""hotcold(1): where a program runs and where it waits, in one picture: pe-record and offcpu on the same target."""
+"""hotcold(1): shows where a program runs and waits in one flame graph, from pe-record and offcpu on the same target."""
 import os
 import re
 import signal
@@ -24,31 +24,31 @@ OPTIONS = (
     HELP,
     VERSION,
 )
-# A recorder that could do its work says so in a closing line.
+# A recorder that succeeded prints a closing line.
 _CLOSING_LINE = re.compile(rb"^[a-z-]+: [0-9]+ (samples?|waits?), ", re.MULTILINE)
 _LOOK_S = 0.02
 
 
 class Request(NamedTuple):
-    """What is to be recorded."""
+    """The target to record, and the options."""
 
     out: str
-    pid: str  #: empty: `command` is run
+    pid: str  #: empty: hotcold runs `command`
     command: list[str]
-    limit: list[str]  #: options of both recorders
+    limit: list[str]  #: options for both recorders
     hz: str
-    keep: str  #: a folder; empty: nothing is kept
+    keep: str  #: the folder to keep files in; empty: keep none
 
 
 class Folders(NamedTuple):
-    """Where things are while they are made."""
+    """Folders of the files in progress."""
 
     temporary: str
-    work: str  #: of the streams, which are large: they are made where they are to stay
+    work: str  #: holds the streams; they are large, so they are written where they stay
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
-    """The command's own status, or ours."""
+    """Returns the status of the recorded command, or our own."""
     request = read_request(read_options(NAME, USAGE, OPTIONS, arguments, tools))
     temporary, work = "", ""
     try:
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
 
 
 def read_request(line: CommandLine) -> Request:
-    """What the command line asks for; raises UsageError."""
+    """Returns the request that the command line makes; raises UsageError."""
     if not line.operands:
         raise UsageError("the name of the picture is missing")
     if len(line.operands) > 1:
@@ -86,8 +86,8 @@ def read_request(line: CommandLine) -> Request:
 
 
 class HeldCommand:
-    """A command that is held before it begins, so that both recorders see all of it.  It waits in reading a pipe, at
-    whose end it ends, should we be killed."""
+    """A command that is held before it starts, so that both recorders see all of it.  It waits on a pipe.  If we are killed,
+    the pipe closes and the command exits."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str]):
         reading, self._gate = os.pipe()
@@ -113,18 +113,18 @@ class HeldCommand:
             os._exit(status)
 
     def go(self) -> None:
-        """Lets it begin."""
+        """Starts the command."""
         write_all(self._gate, b"g")
         os.close(self._gate)
 
     def wait(self) -> int:
-        """Its status, as a shell has it."""
+        """Waits for the command, and returns its status as a shell does."""
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return 128 - code if code < 0 else code
 
 
 def record_and_draw(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
-    """From the command to its picture."""
+    """Records the target and draws its flame graph."""
     ran = record(request, folders.work, tools)
     for stream in ("on", "off"):
         if not was_recorded(folders.work, stream):
@@ -146,14 +146,14 @@ def record_and_draw(request: Request, folders: Folders, tools: pipeline.Tools) -
 
 
 def record(request: Request, work: str, tools: pipeline.Tools) -> int:
-    """Both recorders, until the target ends, the time is over or Ctrl-C is typed: the status of the command."""
+    """Runs both recorders until the target ends, the time is over or Ctrl-C is typed.  Returns the command's status."""
     pipeline.go_on()
     held = None if request.pid else HeldCommand(request.command, tools.users)
     target = request.pid or str(held.pid)
     recorders = [start_recorder(tools, ["pe-record", "-e", "cpu-clock", "-F", request.hz], request, work, "on", target),
                  start_recorder(tools, ["offcpu"], request, work, "off", target)]
     if held:
-        # Each writes the head of its stream when it is recording.
+        # Each recorder writes the head of its stream once it is recording.
         while not all(has_begun(work, stream) for stream in ("on", "off")):
             if any(recorder.poll() is not None for recorder in recorders):
                 break
@@ -169,7 +169,7 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
 
 
 def end_command(held: HeldCommand, has_limit: bool) -> int:
-    """As pe-record does with a command: when the time is over, it is asked to end, and that is no failure."""
+    """Like pe-record, sends the command SIGTERM when the time is over.  Ending by that signal is not a failure."""
     if has_limit:
         os.kill(held.pid, signal.SIGTERM)
     status = held.wait()
@@ -178,7 +178,7 @@ def end_command(held: HeldCommand, has_limit: bool) -> int:
 
 def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, work: str, stream: str,
                    target: str) -> subprocess.Popen:
-    """It ends with us, should we be killed."""
+    """Starts a recorder, which ends with us if we are killed."""
     stream_file = os.path.join(work, f"{stream}.pe")
     with files.create(os.path.join(work, f"{stream}.txt")) as said:
         return tools.start(["setpriv", "--pdeathsig", "TERM", "--", tools.find(command[0]), *command[1:], *request.limit,
@@ -186,7 +186,7 @@ def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, 
 
 
 def has_begun(work: str, stream: str) -> bool:
-    """Is there something in the stream?"""
+    """Has the recorder written anything to the stream?"""
     try:
         return os.path.getsize(os.path.join(work, f"{stream}.pe")) > 0
     except OSError:
@@ -194,13 +194,13 @@ def has_begun(work: str, stream: str) -> bool:
 
 
 def was_recorded(work: str, stream: str) -> bool:
-    """Has the recorder done its work, to the end?"""
+    """Did the recorder finish its work?"""
     with open(os.path.join(work, f"{stream}.txt"), "rb") as file:
         return has_begun(work, stream) and _CLOSING_LINE.search(file.read()) is not None
 
 
 def fold(streams: str, folded: str, tools: pipeline.Tools) -> int:
-    """Folded text of both streams, in microseconds.  Returns 0 if all of it is there."""
+    """Folds both streams into one file, in microseconds.  Returns 0 if all of it was written."""
     failed = 0
     with files.create(folded) as out:
         for stream, weight, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", [], as_waiting)):
@@ -216,13 +216,13 @@ def fold(streams: str, folded: str, tools: pipeline.Tools) -> int:
 
 
 def in_microseconds(stack: bytes, count: bytes) -> bytes:
-    """A line of folded text, of one whose count is in nanoseconds."""
+    """Converts a line of folded text from nanoseconds to microseconds."""
     return b"%s %.0f\n" % (stack, float(count) / 1000)
 
 
 def as_waiting(stack: bytes, count: bytes) -> bytes:
-    """A line whose frames are marked, all but the first, which is the thread's name: so the two are beside each other
-    in the picture."""
+    """Marks all frames of a line but the first, the thread's name.  So running and waiting are drawn side by side under
+    the same thread."""
     root, *rest = stack.split(b";")
     marked = b";".join([root, *(frame + b"_[o]" for frame in rest)]) if rest else root + b"_[o]"
     return b"%s %s\n" % (marked, count)

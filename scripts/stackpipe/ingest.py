@@ -1,15 +1,15 @@
-"""Sending a profile to a server that takes profiles as Pyroscope does, by POST /ingest.
+"""Sends a profile to a server that accepts profiles like Pyroscope, by POST /ingest.
 
-The profile is the body, and the query has
+The body is the profile, and the query has
   name=SERIES        name{key=value,...}
   from=, until=      seconds of Unix time
-  sampleRate=HZ      left out where it is not known
+  sampleRate=HZ      omitted if unknown
   format=pprof
 Sources: grafana.com/docs/pyroscope, "Server HTTP API"; github.com/grafana/pyroscope,
-pkg/ingester/pyroscope/ingest_handler.go.  Tenants are told apart by X-Scope-OrgID.
+pkg/ingester/pyroscope/ingest_handler.go.  X-Scope-OrgID names the tenant.
 
-Redirections are not followed, so a token goes nowhere but to the server that was named; certificates are verified; of an
-answer, a little is read.
+The client does not follow redirections, so it sends a token only to the named server.  It verifies certificates, and reads
+only the start of an answer.
 """
 import os
 import re
@@ -24,17 +24,17 @@ from stackpipe.messages import Failure, UsageError, printable, text_of
 from stackpipe.spool import Profile, SpoolName
 
 _MOST_TOKEN_BYTES = 8192
-_MOST_ANSWER_BYTES = 64 * 1024  # more of an answer is not waited for
-_MOST_TEXT = 200  # more of it is not shown
+_MOST_ANSWER_BYTES = 64 * 1024  # the client stops reading an answer after this
+_MOST_TEXT = 200  # the most characters of an answer that a message shows
 _PIECE = 64 * 1024
-_TIMEOUTS_IN_ALL = 20  # of a server that answers, but a byte at a time
-_TICK_S = 0.1  # how long a transfer may go on before somebody asks whether to give up
+_TIMEOUTS_IN_ALL = 20  # limits a transfer to 20 timeouts, for a server that sends a byte at a time
+_TICK_S = 0.1  # how often a transfer checks whether to give up
 
 
 def ingest_url(address: str, allows_http: bool) -> str:
-    """The address of POST /ingest at a server: "host", "https://host:4040/prefix", ".../ingest".  It is https unless it
-    says http, which has to be allowed for any host but this machine.  Raises UsageError, which does not repeat an address
-    that may hold a password."""
+    """Returns the address of POST /ingest at a server, from "host", "https://host:4040/prefix" or ".../ingest".  The
+    default is https; http needs permission for any host but this machine.  Raises UsageError, which never repeats the
+    address: it may hold a password."""
     if re.search(r"[\s\x00-\x20\x7f\\]", address):
         raise UsageError("--url: not an address: it has blanks or control characters")
     if "://" not in address:
@@ -61,7 +61,7 @@ def ingest_url(address: str, allows_http: bool) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """A name or a number, in any of the forms that connect(2)'s callers accept."""
+    """Does a name or number mean this machine?  Numbers may have any form that callers of connect(2) accept."""
     if host.lower() == "localhost" or host == "::1":
         return True
     try:
@@ -71,7 +71,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def check_is_here(url: str) -> None:
-    """Raises OSError if the host of an address, such as "localhost", is not this machine: a name server may say so."""
+    """Raises OSError if the host of an address is not this machine.  A name server may map even "localhost" elsewhere."""
     import ipaddress
 
     parts = urllib.parse.urlsplit(url)
@@ -81,13 +81,13 @@ def check_is_here(url: str) -> None:
 
 
 class Token(NamedTuple):
-    """The secret by which a server knows us.  It is never on a command line, nor in a message."""
+    """The secret that authenticates us to a server.  It never appears on a command line or in a message."""
 
-    user: str = ""  #: of HTTP's Basic (RFC 7617); empty: Bearer (RFC 6750)
-    secret: str = ""  #: empty: there is none
+    user: str = ""  #: the user of HTTP Basic authentication (RFC 7617); empty: Bearer (RFC 6750)
+    secret: str = ""  #: empty: no token
 
     def header(self) -> str:
-        """What follows "Authorization: "."""
+        """Returns the value of the header Authorization."""
         if not self.user:
             return f"Bearer {self.secret}"
         import base64
@@ -95,13 +95,13 @@ class Token(NamedTuple):
         return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
 
     def is_in(self, answer: str) -> bool:
-        """Does a server's answer hold the token, the beginning of it, or the header that it came in?"""
+        """Does a server's answer contain the token, its start, or its header?"""
         return bool(self.secret) and (self.secret[:8] in answer or "Basic " in answer)
 
 
 def read_token(path: str) -> Token:
-    """The first line of a file, "TOKEN" or "USER:PASSWORD"; a bearer token has no colon.  Raises Failure, which says
-    nothing of what is in it, also if others than its owner and group can read or write the file."""
+    """Reads the first line of a file, "TOKEN" or "USER:PASSWORD"; a bearer token has no colon.  Raises Failure, which never
+    shows the content, also if others than its owner and group can read or write the file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -127,23 +127,23 @@ def read_token(path: str) -> Token:
 
 
 class Answer(NamedTuple):
-    """What a server has answered."""
+    """The answer of a server."""
 
-    status: int  #: of HTTP; 0: none came, or not all of what was to be sent went
-    text: str  #: the beginning of the body, or why there is none: neither long nor safe to print
+    status: int  #: the HTTP status; 0: no answer came, or the request was not sent completely
+    text: str  #: the start of the body, or the reason why there is none; short, but not safe to print
     retry_after_s: float = 0
 
     def message(self) -> str:
-        """ "503: 'out of memory'", or what was in its way."""
+        """Returns text such as "503: 'out of memory'", or the reason why there is no answer."""
         if self.status == 0:
             return printable(self.text[:_MOST_TEXT])
         return f"{self.status}: '{printable(self.text[:_MOST_TEXT])}'" if self.text else str(self.status)
 
 
 def judge(status: int) -> str:
-    """What a status means for the profile (RFC 9110, 15): "sent"; "refused", if it is at fault (400, 413, 415, 422, ...);
-    or "again".  One that was not let in, because of the token (401, 403, 407) or the address (404, 405, redirections), is
-    not at fault: once that is mended, it can be sent."""
+    """Returns the meaning of a status for the profile (RFC 9110, 15): "sent"; "refused", if the profile is at fault (400,
+    413, 415, 422, ...); or "again".  An error in the token (401, 403, 407) or the address (404, 405, redirections) means
+    "again": the profile can be sent once the user has corrected it."""
     if 200 <= status < 300:
         return "sent"
     if 400 <= status < 500 and status not in (401, 403, 404, 405, 407, 408, 421, 425, 426, 429):
@@ -152,9 +152,9 @@ def judge(status: int) -> str:
 
 
 class Backoff:
-    """How long to wait before a server that did not take a profile is asked again: twice as long after each failure, up
-    to a limit, and by chance between half of that and all of it, so that many who lost the same server do not come back
-    at once.  A server's own wish (Retry-After, RFC 9110, 10.2.3) counts where it is longer, within reason."""
+    """The pause after a failed request.  It doubles after each failure, up to a limit.  The pause is random between half of
+    this value and all of it, so that many clients do not return to a server at once.  A longer Retry-After of the server
+    (RFC 9110, 10.2.3) replaces it, up to a limit."""
 
     FIRST_S, MOST_S, MOST_ASKED_S = 1.0, 300.0, 3600.0
 
@@ -165,11 +165,11 @@ class Backoff:
         self.reset()
 
     def reset(self) -> None:
-        """After a success."""
+        """Resets the pause after a success."""
         self._step_s = self.FIRST_S
 
     def next(self, asked_s: float) -> float:
-        """After one more failure in a row; `asked_s` is what the server wishes."""
+        """Returns the pause after one more failure in a row; `asked_s` is the server's Retry-After."""
         own = self._chance.uniform(self._step_s / 2, self._step_s)
         self._step_s = min(self._step_s * 2, self.MOST_S)
         if asked_s <= 0:
@@ -178,7 +178,7 @@ class Backoff:
 
 
 def query_of(profile: Profile, name: SpoolName) -> str:
-    """Whole seconds that hold the profile."""
+    """Returns the query.  Its whole seconds enclose the time of the profile."""
     fields = {"name": profile.series, "from": name.from_ms // 1000, "until": -(-name.until_ms // 1000)}
     if profile.rate_hz:
         fields["sampleRate"] = profile.rate_hz
@@ -187,7 +187,7 @@ def query_of(profile: Profile, name: SpoolName) -> str:
 
 
 def retry_after_of(text: str | None) -> float:
-    """Seconds that a server wishes, as a number or a date; 0 if it does not say."""
+    """Parses Retry-After, a number of seconds or a date, into seconds; 0 if it is missing or invalid."""
     if not text:
         return 0
     if re.fullmatch("[0-9]{1,9}", text):
@@ -201,7 +201,7 @@ def retry_after_of(text: str | None) -> float:
 
 
 class Server:
-    """Where profiles are sent.  Raises Failure."""
+    """The server that receives the profiles.  Raises Failure."""
 
     def __init__(self, url: str, ca_file: str = "", tenant: str = "", allows_http: bool = False, timeout_s: int = 30):
         import ssl
@@ -216,7 +216,7 @@ class Server:
         except (OSError, ssl.SSLError):
             raise Failure(f"{ca_file}: holds no certificates") from None
         trust.minimum_version = ssl.TLSVersion.TLSv1_2
-        # http to this machine does not go by way of another.
+        # http to this machine must not use a proxy.
         self._must_be_here = url.startswith("http:") and not allows_http
         proxies = {} if self._must_be_here else None
         self._open = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=trust),
@@ -224,8 +224,8 @@ class Server:
         self.url, self._tenant, self._timeout_s = url, tenant, timeout_s
 
     def send(self, profile: Profile, name: SpoolName, token: Token, gives_up: Callable[[], bool]) -> Answer:
-        """Waits for the answer, or until `gives_up`, asked several times a second, says true.  The transfer is a thread,
-        for no name server can be asked with a timeout; one that is given up ends with the process."""
+        """Sends a profile, and waits for the answer or until `gives_up()` is true; it is polled several times a second.
+        The transfer runs in a thread, because a DNS lookup has no timeout.  An abandoned thread ends with the process."""
         answers: list[Answer] = []
         deadline = time.monotonic() + _TIMEOUTS_IN_ALL * self._timeout_s
         thread = threading.Thread(target=lambda: answers.append(self._transfer(profile, name, token, deadline)), daemon=True)
@@ -263,7 +263,7 @@ class Server:
 
 
 def pieces(data: bytes, deadline: float) -> Iterator[bytes]:
-    """Each piece has the whole timeout, and all of them the deadline."""
+    """Yields the data in pieces.  Each piece has the full timeout; all of them share the deadline."""
     for begin in range(0, len(data), _PIECE):
         if time.monotonic() > deadline:
             raise TimeoutError("timed out")
@@ -271,7 +271,7 @@ def pieces(data: bytes, deadline: float) -> Iterator[bytes]:
 
 
 def read_a_little(response, deadline: float) -> str:
-    """The beginning of a body."""
+    """Returns the start of a body."""
     text, count = b"", 0
     while count <= _MOST_ANSWER_BYTES and time.monotonic() < deadline:
         piece = response.read1(_PIECE)
@@ -283,7 +283,7 @@ def read_a_little(response, deadline: float) -> str:
 
 
 def reason_of(error: object) -> str:
-    """Why there is no answer."""
+    """Returns the reason why there is no answer."""
     import ssl
 
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -1,7 +1,7 @@
 """merge_fleet(1): adds up the folded text of many hosts, by a tree of `stackfold --merge-sorted`.
 
-No merge has more files open than --fan-in says, so memory is that of the merges that run at a time, however much text
-there is.  What is compressed comes through a pipe from gzip or zstd, which stackfold opens as /dev/fd/N.
+A merge opens at most --fan-in files.  So memory depends on the number of concurrent merges, not on the amount of text.
+gzip or zstd unpacks a compressed file into a pipe, which stackfold opens as /dev/fd/N.
 """
 import concurrent.futures
 import contextlib
@@ -35,7 +35,7 @@ OPTIONS = (
     HELP,
     VERSION,
 )
-#: What a file begins with, and who unpacks it.
+#: The magic number of compressed files, and the command that unpacks them.
 _UNPACKERS = {b"\x1f\x8b": ["gzip", "-dc"], b"\x28\xb5\x2f\xfd": ["zstd", "-dcq"]}
 _TOTALS = re.compile(r"stackfold: read (\d+) lines?, a count of ([0-9.]+); wrote (\d+) stacks?, a count of ([0-9.]+)")
 _EXACT = Context(prec=1000)
@@ -43,7 +43,7 @@ _FEWEST_OF_A_BRANCH = 16
 
 
 class Totals(NamedTuple):
-    """How much a merge has read and written."""
+    """The lines, stacks and counts that a merge has read and written."""
 
     lines: int
     read: Decimal
@@ -72,20 +72,20 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
 
 
 def stop(number: int, frame: object) -> NoReturn:
-    """Of a signal: what runs is ended, what is half merged removed."""
+    """Handles a signal: exits, so that Merger ends its processes and removes its files."""
     sys.exit(128 + number)
 
 
 def map_input(tools: pipeline.Tools) -> int:
-    """The mapper of Hadoop; sed is 30 times as fast as looking for each line's last blank here."""
+    """Runs as Hadoop's mapper.  sed finds each line's last blank 30 times as fast as Python."""
     statuses = tools.pipe([["stackfold", "--from", "folded"], ["sed", "-E", r"s/ ([0-9.]+)$/\t\1/"]])
     failures = [status for status in statuses if status]
     status = failures[-1] if failures else 0
-    return 1 if status == 4 else status  # sed's own of a full disk
+    return 1 if status == 4 else status  # sed's status if the disk is full
 
 
 def read_number(line: CommandLine, name: str, least: int, otherwise: str) -> int:
-    """A number of an option; raises UsageError."""
+    """Returns the number of an option; raises UsageError."""
     text = line.last(name, otherwise)
     if not re.fullmatch(r"[1-9][0-9]{0,5}", text) or int(text) < least:
         raise UsageError(f"--{name}: not a number above {least - 1}: '{text}'")
@@ -93,14 +93,14 @@ def read_number(line: CommandLine, name: str, least: int, otherwise: str) -> int
 
 
 def usual_fan_in(most_open: int) -> int:
-    """A hundred files at a time, or what the limit of descriptors allows, of which an unpacker's file takes two."""
+    """Returns 100, or fewer if the descriptor limit requires it: an unpacker's file needs two descriptors."""
     if most_open == resource.RLIM_INFINITY or most_open > 220:
         most_open = 220
     return (max(most_open, 24) - 20) // 2
 
 
 def read_names(line: CommandLine) -> list[str]:
-    """The files to merge, all of which are there; raises Failure."""
+    """Returns the files to merge; raises Failure if one cannot be read."""
     names = line.operands + (line.command or [])
     if line.has("files-from"):
         if names:
@@ -115,11 +115,11 @@ def read_names(line: CommandLine) -> list[str]:
             say(NAME, f"{name}: {'no file that can be read' if os.path.exists(name) else 'No such file or directory'}")
     if missing:
         raise Failure(f"{missing} of {len(names)} files missing: nothing is written")
-    return [f"./{name}" if name.startswith("-") else name for name in names]  # neither standard input nor an option
+    return [f"./{name}" if name.startswith("-") else name for name in names]  # neither stdin nor an option
 
 
 def read_list(path: str) -> list[str]:
-    """Names, each followed by a zero byte."""
+    """Reads file names, each followed by a zero byte."""
     try:
         with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
             names = text_of(file.read()).split("\0")
@@ -129,21 +129,21 @@ def read_list(path: str) -> list[str]:
 
 
 def unpacker_of(name: str) -> list[str]:
-    """What a file is unpacked by, as its first bytes tell; empty for text as it is."""
+    """Returns the command that unpacks a file, by its first bytes; empty for plain text."""
     with open(name, "rb") as file:
         begin = file.read(4)
     return next((command for magic, command in _UNPACKERS.items() if begin.startswith(magic)), [])
 
 
 class Unpacker(NamedTuple):
-    """What unpacks a file into a pipe."""
+    """A process that unpacks a file into a pipe."""
 
     process: subprocess.Popen
     file: str
     said: str  #: a file with its messages
 
     def has_failed(self) -> bool:
-        """Waits for its end, and says why the file could not be unpacked; it could if nobody wanted all of it."""
+        """Waits for its end, and reports a failure.  SIGPIPE or SIGTERM is not one: the rest was not needed."""
         status = pipeline.wait_for(self.process)
         if status in (0, 128 + signal.SIGPIPE, 128 + signal.SIGTERM):
             return False
@@ -154,14 +154,14 @@ class Unpacker(NamedTuple):
 
 
 class Merger:
-    """Runs merges, some at a time, and ends all of them when it is left."""
+    """Runs up to `jobs` merges at a time.  On exit, it ends all of them."""
 
     def __init__(self, tools: pipeline.Tools, parent: str, jobs: int):
         self._tools, self._parent, self.jobs = tools, parent, jobs
         self._folder = ""
         self._number = 0
         self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
-        self._lock = threading.RLock()  # merges start one at a time, so few descriptors are open here
+        self._lock = threading.RLock()  # merges start one at a time, so this process has few open descriptors
         self._is_stopped = False
         self._running: set[subprocess.Popen] = set()
 
@@ -180,18 +180,18 @@ class Merger:
             files.remove_folder(self._folder)
 
     def new_path(self) -> str:
-        """In a folder of our own, which is made when it is needed."""
+        """Returns a new path in a temporary folder, which the first call creates."""
         with self._lock:
             self._folder = self._folder or files.temporary_folder(self._parent, "merge_fleet.")
             self._number += 1
             return os.path.join(self._folder, str(self._number))
 
     def why_not_written(self) -> str:
-        """As of files; of the folder of our own."""
+        """Like files.why_not_written(), for the temporary folder."""
         return files.why_not_written(self._folder)
 
     def submit(self, inputs: Sequence[str], path: str = "") -> concurrent.futures.Future:
-        """Merges into a new file, or standard output, in the background.  The result is its Totals, or Failure."""
+        """Merges into a new file, or standard output, in the background.  The future yields Totals or raises Failure."""
         return self._pool.submit(self._merge, inputs, path)
 
     def _merge(self, inputs: Sequence[str], path: str) -> Totals | None:
@@ -215,7 +215,7 @@ class Merger:
         return totals
 
     def _start(self, inputs: Sequence[str], path: str) -> tuple[subprocess.Popen, dict[str, Unpacker]]:
-        """A merge, and what unpacks for it, by the names of its pipes."""
+        """Starts a merge.  Returns its process, and its unpackers by the names of their pipes."""
         unpackers: dict[str, Unpacker] = {}
         names, pipes = [], []
         try:
@@ -242,8 +242,8 @@ class Merger:
 
 
 def tell(said: str, names: dict[str, str]) -> Totals | None:
-    """Forwards what stackfold says of its input, by the names of the files that come through pipes.  Returns how much
-    it was."""
+    """Forwards stackfold's messages, with the names of files in place of their pipes.  Returns the totals among the
+    messages."""
     totals = None
     for line in said.splitlines():
         if match := _TOTALS.fullmatch(line):
@@ -254,8 +254,9 @@ def tell(said: str, names: dict[str, str]) -> Totals | None:
 
 
 def merge_tree(merger: Merger, names: list[str], fan_in: int) -> Totals:
-    """The first level has as many branches as merges run at a time, or more; a few files are merged at once.  Returns
-    what the first level has read and the last merge has written; raises Failure unless that is the same."""
+    """Merges all files.  The first level has at least as many branches as merges run at a time; a few files need only one
+    merge.  Returns the totals that the first level has read and the last merge has written.  Raises Failure if the two
+    differ."""
     size = min(max(-(-len(names) // merger.jobs), _FEWEST_OF_A_BRANCH), fan_in)
     first = None
     while len(names) > size:
@@ -271,7 +272,7 @@ def merge_tree(merger: Merger, names: list[str], fan_in: int) -> Totals:
 
 
 def merge_level(merger: Merger, names: list[str], size: int) -> tuple[list[str], list[Totals | None]]:
-    """Every `size` files become one."""
+    """Merges each group of `size` files into one."""
     merged, futures = [], []
     failed = 0
     for begin in range(0, len(names), size):
@@ -289,7 +290,7 @@ def merge_level(merger: Merger, names: list[str], size: int) -> tuple[list[str],
 
 
 def check_sums(first: Sequence[Totals | None], last: Totals | None) -> Totals:
-    """What the first level has read is what the last merge has written, or something was lost on the way."""
+    """Raises Failure unless the last merge has written the count that the first level has read."""
     if last is None or any(totals is None for totals in first):
         raise Failure("stackfold did not tell how much was read and written: something was lost")
     read = Decimal(0)
@@ -301,6 +302,6 @@ def check_sums(first: Sequence[Totals | None], last: Totals | None) -> Totals:
 
 
 def text_of_count(count: Decimal) -> str:
-    """Without zeros at the end of a fraction."""
+    """Formats a count without zeros at the end of its fraction."""
     text = format(count, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,8 +1,8 @@
 """Messages that are safe to print, and the two ways in which a command fails.
 
-A name of a file, process or function may hold anything.  Nothing that steers a terminal, or makes text look like other
-text, is printed as it is: control characters, bytes that are no UTF-8, and the characters that change the direction of
-text (Unicode Standard Annex 9) or end a line.  The tools write them in the same way (base/quote.h).
+A name of a file, process or function is untrusted.  It may hold characters that control a terminal, or make text look
+like other text.  So the commands escape control characters, bytes that are not UTF-8, and characters that end a line or
+change the direction of text (Unicode Standard Annex 9).  The tools escape them in the same way (base/quote.h).
 """
 import os
 import re
@@ -11,7 +11,7 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\
 
 
 class Failure(Exception):
-    """The command cannot go on: "subject: problem"; without a text, somebody else has said why."""
+    """The command cannot go on.  The text is "subject: problem"; it is empty if the reason has been printed already."""
 
     def __init__(self, text: str, status: int = 1):
         super().__init__(text)
@@ -27,7 +27,7 @@ class UsageError(Failure):
 
 def _escape(match: re.Match) -> str:
     code = ord(match[0])
-    if code >= 0xD800 and code <= 0xDFFF:  # a byte that is no UTF-8, by surrogateescape
+    if code >= 0xD800 and code <= 0xDFFF:  # a byte that is not UTF-8, from surrogateescape
         return f"\\x{code & 0xFF:02x}"
     if code > 0xFF:
         return f"\\u{code:04x}"
@@ -35,34 +35,34 @@ def _escape(match: re.Match) -> str:
 
 
 def printable(text: str) -> str:
-    """The text in one line, with escapes for all that is not safe to print."""
+    """Returns the text as one line, with escapes for unsafe characters."""
     return _UNSAFE.sub(_escape, text)
 
 
 def printable_lines(text: str) -> str:
-    """The same of several lines."""
+    """Like printable(), but keeps line breaks."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def text_of(data: bytes) -> str:
-    """Text of any bytes; bytes_of() gives them back."""
+    """Converts any bytes to text; bytes_of() reverses this."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes of text that came from the system or from text_of()."""
+    """Returns the bytes of text that came from the system or from text_of()."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Writes all of it; raises OSError."""
+    """Writes all of the data; raises OSError."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view):]
 
 
 def say(command: str, text: str) -> None:
-    """A line on standard error.  If it cannot be printed, nobody can be told."""
+    """Prints a line on standard error.  Ignores an error: there is no other place to report it."""
     try:
         write_all(2, bytes_of(f"{command}: {printable(text)}\n"))
     except OSError:
@@ -70,7 +70,7 @@ def say(command: str, text: str) -> None:
 
 
 def say_lines(text: str) -> None:
-    """What tools have said, on standard error, made safe."""
+    """Prints the messages of tools on standard error, with unsafe characters escaped."""
     try:
         write_all(2, bytes_of(printable_lines(text)))
     except OSError:
@@ -78,8 +78,8 @@ def say_lines(text: str) -> None:
 
 
 def print_out(text: str, status: int = 1) -> None:
-    """Writes text to standard output.  A full disk does not look like success; a reader that has gone ends the command
-    without a word, as it ends the tools."""
+    """Writes text to standard output.  Raises Failure if the disk is full.  If the reader has closed the pipe, the command
+    ends without a message, as the tools do."""
     try:
         write_all(1, bytes_of(text))
     except BrokenPipeError:
@@ -89,5 +89,5 @@ def print_out(text: str, status: int = 1) -> None:
 
 
 def count_of(number: int, what: str) -> str:
-    """ "1 run", "2 runs"."""
+    """Returns a count with its noun, such as "1 run" or "2 runs"."""
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What a mode of profile_run stands for: recorder, rate and time, and how what it counts is drawn."""
+"""The modes of profile_run.  A mode sets the recorder, rate and duration, and how its counts are drawn."""
 import re
 from typing import NamedTuple
 
@@ -6,27 +6,27 @@ from stackpipe.runs import unit_of
 
 
 class Mode(NamedTuple):
-    """How something is recorded."""
+    """A way to record a target."""
 
     name: str
     recorder: str
     hz: int  #: 0: the recorder has no rate
-    seconds: str  #: "0": with the program
+    seconds: str  #: "0": until the program ends
 
     @property
     def has_limit(self) -> bool:
-        """Does it end by itself?"""
+        """Does the recording end after a set time?"""
         return float(self.seconds) > 0
 
     @property
     def streams(self) -> dict[str, str]:
-        """The streams that the recorder leaves, and what those with names are called in a run."""
+        """Maps the recorder's streams to the files of the run that hold them with symbols."""
         if self.recorder == "hotcold":
             return {"on.pe": "oncpu.pe.gz", "off.pe": "offcpu.pe.gz"}
         return {"raw.pe": "named.pe.gz"}
 
 
-# 499 Hz finds ten points of growth in one pair of 4-second runs, where 99 Hz misses a third of them.
+# 499 Hz finds growth of ten points in one pair of 4-second runs; 99 Hz misses a third of such growth.
 _MODES = {
     "default": ("pe-record", 499, "10"),
     "quick": ("pe-record", 499, "5"),
@@ -36,34 +36,34 @@ _MODES = {
     "heap": ("malloctrace", 0, "0"),
     "hotcold": ("hotcold", 99, "10"),
 }
-#: Folded text and pictures that a run of the heap has besides, and the events that they are of.
+#: Additional folded text and flame graphs of a heap run, and their events.
 HEAP_PARTS = {"peak": "peak-bytes", "leaks": "live-bytes"}
-#: What counts are, where a report says it.
+#: Descriptions of the counts, for the modes whose reports explain them.
 COUNTS = {"heap": "bytes allocated", "offcpu": "microseconds waited",
           "hotcold": "microseconds on CPU, and, of frames with the mark _[o], waited"}
-# Every thread waits in the scheduler; who called it tells more.
+# Every thread waits in the scheduler; its callers are more informative.
 _SCHEDULER = re.compile(rb"(;_*(schedule|preempt_schedule|io_schedule|finish_task_switch)[a-z_.]*(_\[[a-z]\])?)+ ([0-9]+)$",
                         re.MULTILINE)
 
 
 def mode_of(name: str, seconds: str) -> Mode:
-    """The mode of a name; `seconds` unless that is empty."""
+    """Returns the mode of a name.  `seconds` replaces its duration unless it is empty."""
     recorder, hz, usual = _MODES[name or "default"]
     return Mode(name or "default", recorder, hz, seconds or usual)
 
 
 def counted_options(mode: str) -> list[str]:
-    """Options of flamediff for a mode's counts."""
+    """Returns the options of flamediff for a mode's counts."""
     unit = unit_of(mode)
     return [] if unit == "samples" else ["--countname", unit]
 
 
 def look_options(mode: str) -> list[str]:
-    """Options of flamesvg for a mode's picture."""
+    """Returns the options of flamesvg for a mode's flame graph."""
     colors = {"offcpu": "io", "heap": "mem", "hotcold": "hotcold"}.get(mode, "kind")
     return ["--colors", colors, *counted_options(mode)]
 
 
 def without_scheduler(folded: bytes) -> bytes:
-    """Folded text whose stacks end before the scheduler."""
+    """Removes the scheduler's frames from the ends of stacks."""
     return _SCHEDULER.sub(rb" \4", folded)

@@ -1,8 +1,8 @@
-"""Options of a command: one table, by which its command line is read and its --help is written.
+"""Options of a command.  The same table parses its command line and prints its --help.
 
-argparse is not strict enough: it takes a value that begins with "-" for an option, moves operands about, and changed
-both from 3.11 to 3.14.  The grammar is that of the tools: no abbreviations; "--name VALUE", "--name=VALUE", "-n VALUE"
-and "-nVALUE"; operands anywhere in front of "--".
+argparse is not strict enough: it parses a value that starts with "-" as an option and reorders operands.  It changed both
+from 3.11 to 3.14.  The grammar is that of the tools: "--name VALUE", "--name=VALUE", "-n VALUE" and "-nVALUE", without
+abbreviations.  Operands may be anywhere before "--".
 """
 import textwrap
 from typing import Callable, NamedTuple, Sequence
@@ -14,14 +14,14 @@ _WIDTH = 80
 
 
 class Option(NamedTuple):
-    """One of a command's options."""
+    """An option of a command."""
 
     name: str
     letter: str
-    value: str  #: what its value is called; empty: it has none
+    value: str  #: the name of its value; empty: it has none
     text: str
     repeats: bool = False  #: it may be given several times
-    choices: tuple[str, ...] = ()  #: what its value may be; empty: see its name
+    choices: tuple[str, ...] = ()  #: the allowed values; empty: see `value`
 
 
 HELP = Option("help", "h", "", "print this help and exit")
@@ -29,14 +29,14 @@ VERSION = Option("version", "V", "", "print the version and exit")
 
 
 class CommandLine(NamedTuple):
-    """What was given."""
+    """A parsed command line."""
 
-    values: dict[str, list[str]]  #: of each option, in order
+    values: dict[str, list[str]]  #: the values of each option, in order
     operands: list[str]
-    command: list[str] | None  #: what follows "--"; None: no "--" is there
+    command: list[str] | None  #: the words after "--"; None: there is no "--"
 
     def last(self, name: str, otherwise: str = "") -> str:
-        """The last value of an option; the others do not count."""
+        """Returns the last value of an option; earlier ones are ignored."""
         return self.values[name][-1] if name in self.values else otherwise
 
     def has(self, name: str) -> bool:
@@ -46,7 +46,7 @@ class CommandLine(NamedTuple):
 
 def read(options: Sequence[Option], arguments: Sequence[str],
          check: Callable[[str, str], None] = lambda name, value: None) -> CommandLine:
-    """Takes a command line apart.  `check` sees each option and its value in order.  Raises UsageError."""
+    """Parses a command line.  Calls `check` with each option and its value, in order.  Raises UsageError."""
     known = {f"--{option.name}": option for option in options}
     known |= {f"-{option.letter}": option for option in options if option.letter}
     values: dict[str, list[str]] = {}
@@ -72,13 +72,13 @@ def read(options: Sequence[Option], arguments: Sequence[str],
                 raise UsageError(f"{word}: a value is missing") from None
         check(option.name, value)
         values.setdefault(option.name, []).append(value)
-        if option in (HELP, VERSION):  # nothing behind it counts
+        if option in (HELP, VERSION):  # the rest is ignored
             break
     return CommandLine(values, operands, None)
 
 
 def describe(options: Sequence[Option]) -> str:
-    """The lines of --help that list them."""
+    """Returns the lines of --help that list the options."""
     lines = []
     for option in options:
         begin = f"  -{option.letter}, " if option.letter else "      "

@@ -1,6 +1,6 @@
-"""Running tools: by their own names and arguments, never by a shell.
+"""Runs tools directly, never through a shell.
 
-A pipeline has failed if any of its stages has (bash's pipefail), so half a result never passes for the whole.
+A pipeline fails if any of its stages fails (bash's pipefail), so a partial result never passes for a complete one.
 """
 import os
 import shutil
@@ -14,15 +14,15 @@ Target = int | IO[bytes] | None
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_START = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-_NOTHING_TO_DRAW = 2  # of flamesvg and stacktop
+_NOTHING_TO_DRAW = 2  # exit status of flamesvg and stacktop
 
 
 class Tools:
-    """Where tools are, and what they and the user's own programs get as environment."""
+    """Finds tools, and holds the environments of the tools and of the user's programs."""
 
     def __init__(self, here: str, environment: Mapping[str, str] | None = None):
-        """`here` is the folder of the command: tools beside it are of its version.  Otherwise those in PATH count, or
-        those of the build folder of a checkout."""
+        """`here` is the folder of the command: tools beside it have its version.  If there are none, those in PATH are
+        used, or else those in the build folder of a checkout."""
         self.users = dict(os.environ if environment is None else environment)
         self.here = here
         path = self.users.get("PATH", os.defpath)
@@ -31,18 +31,18 @@ class Tools:
             path = f"{here}:{path}"
         elif not shutil.which("stackfold", path=path) and os.access(os.path.join(build, "stackfold"), os.X_OK):
             path = f"{build}:{path}"
-        # Messages, decimal points and the order of names are those of the C locale.
+        # The C locale fixes messages, decimal points and the order of names.
         self.environment = {**self.users, "PATH": path, "LC_ALL": "C"}
 
     def find(self, name: str) -> str:
-        """The path of a program; raises Failure."""
+        """Returns the path of a program; raises Failure."""
         path = shutil.which(name, path=self.environment["PATH"])
         if not path:
             raise Failure(f"{name} is not installed", 125)
         return path
 
     def start(self, command: Sequence[str], *, as_user: bool = False, **more) -> subprocess.Popen:
-        """Starts a tool; `as_user`: with the user's own locale and path, for it runs what the user has named."""
+        """Starts a tool.  `as_user` keeps the user's locale and path, for a tool that runs the user's program."""
         path = command[0] if "/" in command[0] else self.find(command[0])
         try:
             return subprocess.Popen(command, executable=path, env=self.users if as_user else self.environment, **more)
@@ -51,7 +51,7 @@ class Tools:
 
     def start_all(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
                   stderr: Target = None) -> list[subprocess.Popen]:
-        """Starts a pipeline; each stage reads what the one before it prints."""
+        """Starts a pipeline; each stage reads the output of the one before it."""
         running: list[subprocess.Popen] = []
         try:
             for stage in stages:
@@ -59,7 +59,7 @@ class Tools:
                 running.append(self.start(stage, stdin=running[-1].stdout if running else stdin,
                                           stdout=stdout if is_last else subprocess.PIPE, stderr=stderr))
                 if len(running) > 1:
-                    running[-2].stdout.close()  # so that it hears of a reader that has gone
+                    running[-2].stdout.close()  # so that the stage gets SIGPIPE if its reader exits
         except Failure:
             for process in running:
                 process.kill()
@@ -70,11 +70,11 @@ class Tools:
 
     def pipe(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
              stderr: Target = None) -> list[int]:
-        """Runs a pipeline to its end: the status of each stage, as a shell has it."""
+        """Runs a pipeline, and returns the status of each stage as a shell does."""
         return [wait_for(process) for process in self.start_all(stages, stdin=stdin, stdout=stdout, stderr=stderr)]
 
     def read(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stderr: Target = None) -> tuple[list[int], bytes]:
-        """The same, and what the last stage printed."""
+        """Like pipe(), but also returns the output of the last stage."""
         running = self.start_all(stages, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
         with running[-1].stdout as file:
             printed = file.read()
@@ -82,20 +82,20 @@ class Tools:
 
 
 def wait_for(process: subprocess.Popen) -> int:
-    """Its status, as a shell has it: 128 and more if a signal ended it."""
+    """Waits for a process, and returns its status as a shell does: 128 plus the signal if one ended it."""
     status = process.wait()
     return 128 - status if status < 0 else status
 
 
 def outcome(statuses: Sequence[int]) -> int:
-    """Of a pipeline whose last stage draws: 0, 2 if there was nothing to draw, and else 1."""
+    """Returns the result of a pipeline whose last stage draws: 0, 2 if there was nothing to draw, and otherwise 1."""
     if any(statuses[:-1]) or statuses[-1] not in (0, _NOTHING_TO_DRAW):
         return 1
     return statuses[-1]
 
 
 def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]]) -> int:
-    """Draws a picture by a pipeline: its outcome().  The file stays as it was unless that is 0."""
+    """Draws a flame graph by a pipeline, and returns its outcome().  The file is replaced only if that is 0."""
     from stackpipe.files import Draft
 
     with Draft(path) as draft:
@@ -109,8 +109,8 @@ def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]]) -> int:
 
 
 def report_picture(command: str, path: str, result: int, status: int) -> int:
-    """Says what became of a picture.  Returns the status of a command that records and draws: that of what it ran, or
-    125."""
+    """Reports whether a flame graph was drawn.  Returns the status of a command that records and draws: that of the
+    recorded program, or 125."""
     if result == 1:
         raise Failure(f"{path}: not drawn", 125)
     say(command, path if result == 0 else f"{path}: not drawn: nothing was recorded")
@@ -118,24 +118,24 @@ def report_picture(command: str, path: str, result: int, status: int) -> int:
 
 
 def on_stop(handle) -> None:
-    """Calls handle(number, frame) at Ctrl-C and the like.  Signals that whoever started us has ignored, as nohup does,
-    stay ignored."""
+    """Calls handle(number, frame) at SIGINT, SIGTERM and SIGHUP.  Signals that the parent process has set to be ignored,
+    as nohup does, stay ignored."""
     for number, before in _AT_START.items():
         signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN else handle)
 
 
 def go_on() -> None:
-    """From now on Ctrl-C ends what records, which hears of it as well, and not this command."""
+    """From now on Ctrl-C does not end this command.  It ends the recorder, which also gets the signal."""
     on_stop(lambda number, frame: None)
 
 
 def stop_listening() -> None:
-    """From now on nothing is recorded, and what was recorded is drawn whatever is typed."""
+    """Ignores Ctrl-C from now on: the recording is over, and its result is always drawn."""
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def listen_again() -> None:
-    """From now on Ctrl-C does what it did at the start."""
+    """From now on Ctrl-C acts as it did at the start."""
     for number, before in _AT_START.items():
         signal.signal(number, before)

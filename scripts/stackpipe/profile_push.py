@@ -1,4 +1,4 @@
-"""profile-push(1): keeps profiles on disk until a server has taken them."""
+"""profile-push(1): keeps profiles on disk until a server has accepted them."""
 import math
 import os
 import re
@@ -41,19 +41,19 @@ OPTIONS = (
 )
 _OF_PUTTING = ("name", "label", "from", "until", "rate")
 _OF_SENDING = ("follow", "patience", "timeout", "token-file", "ca-file", "tenant", "insecure-http")
-# What Pyroscope takes (github.com/grafana/pyroscope, api/model/labelset/{labelset,validate}.go, its limits
-# validation.max-length-label-name and -value) and, for the first character of a key, Prometheus, which it keeps.
+# Pyroscope's limits (github.com/grafana/pyroscope, api/model/labelset/{labelset,validate}.go, its limits
+# validation.max-length-label-name and -value).  Prometheus's rule, which Pyroscope keeps, limits a key's first character.
 _APP = re.compile(r"[A-Za-z0-9_./-]+")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,1023}")
 _TENANT = re.compile(r"[A-Za-z0-9_!.*'()-]{1,150}")
 _MOST_VALUE_BYTES = 2048
-_MOST_SERIES_BYTES = 4096  # more cannot be in the first line of a request everywhere
+_MOST_SERIES_BYTES = 4096  # some servers reject a longer request line
 _MOST_UNPACKED = 4 << 30
-_LOOK_S = 1.0  # how long a profile that has come may lie there
+_LOOK_S = 1.0  # how long a new profile may stay unnoticed
 
 
 class Put(NamedTuple):
-    """A profile that is put into the spool."""
+    """The description of a profile to put into the spool."""
 
     series: str
     rate_hz: int
@@ -62,7 +62,7 @@ class Put(NamedTuple):
 
 
 class Send(NamedTuple):
-    """How what is there is sent."""
+    """How to send the profiles in the spool."""
 
     url: str
     allows_http: bool
@@ -75,7 +75,7 @@ class Send(NamedTuple):
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
-    """0: all is done; 1: something is lost or waits on."""
+    """Returns 0 if all is done, and 1 if profiles are lost or still waiting."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
     folder = line.last("spool", "profiles/watch/spool")
     if not folder:
@@ -96,14 +96,14 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
             raise UsageError("one profile at a time")
     if line.has("dry-run"):
         return 0
-    os.umask(0o077)  # profiles tell what a machine does
+    os.umask(0o077)  # profiles reveal what a machine does
     if isinstance(request, Send):
         return send(folder, limit_bytes, request)
     return put(folder, limit_bytes, request, operands[0])
 
 
 def read_bytes(name: str, text: str) -> int:
-    """A number of bytes; K, M and G are 1024 and its powers.  Raises UsageError."""
+    """Parses a number of bytes; K, M and G are powers of 1024.  Raises UsageError."""
     match = re.fullmatch(r"([0-9]{1,15})([KMG]?)", text, re.ASCII | re.IGNORECASE)
     count = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
     if not 0 < count <= 1 << 40:
@@ -112,7 +112,7 @@ def read_bytes(name: str, text: str) -> int:
 
 
 def read_ms(line: CommandLine, name: str, most_ms: int, otherwise_ms: int) -> int:
-    """Seconds of an option, as milliseconds; raises UsageError."""
+    """Returns an option's seconds in milliseconds; raises UsageError."""
     if not line.has(name):
         return otherwise_ms
     text = line.last(name)
@@ -122,7 +122,7 @@ def read_ms(line: CommandLine, name: str, most_ms: int, otherwise_ms: int) -> in
 
 
 def parse_label(text: str) -> tuple[str, str] | None:
-    """ "KEY=VALUE"; None if Pyroscope would not take it: its grammar has no quotes, a value ends at "," and "}"."""
+    """Parses "KEY=VALUE"; None if Pyroscope would reject it.  Its grammar has no quotes: a value ends at "," or "}"."""
     key, _, value = text.partition("=")
     if not _KEY.fullmatch(key) or key == "__name__":
         return None
@@ -131,7 +131,7 @@ def parse_label(text: str) -> tuple[str, str] | None:
 
 
 def series_text(app: str, labels: dict[str, str]) -> str:
-    """What a profile is of, as Pyroscope has it: name{key=value,...}; the same labels are the same text.  Raises
+    """Returns the series of a profile in Pyroscope's form, name{key=value,...}.  The same labels give the same text.  Raises
     UsageError."""
     text = app + "{" + ",".join(f"{key}={value}" for key, value in sorted(labels.items())) + "}"
     if len(text.encode()) > _MOST_SERIES_BYTES:
@@ -140,7 +140,7 @@ def series_text(app: str, labels: dict[str, str]) -> str:
 
 
 def read_put(line: CommandLine) -> Put:
-    """Raises UsageError."""
+    """Reads the options of putting a profile; raises UsageError."""
     app = line.last("name", "stackpipe")
     if not _APP.fullmatch(app):
         raise UsageError(f"--name: not a name of letters, digits, '-', '.', '/' and '_': '{app}'")
@@ -167,11 +167,11 @@ def read_put(line: CommandLine) -> Put:
 
 
 def read_send(line: CommandLine) -> Send:
-    """Raises UsageError, and Failure if a file that is named cannot be read."""
+    """Reads the options of sending; raises UsageError, or Failure if an option's file cannot be read."""
     allows_http = line.has("insecure-http")
     url = ingest_url(line.last("url"), allows_http)
     ca_file, tenant, token_file = line.last("ca-file"), line.last("tenant"), line.last("token-file")
-    if line.has("ca-file"):  # one that is not there would look like a server that cannot be reached
+    if line.has("ca-file"):  # checked here: later, a missing file would look like an unreachable server
         try:
             os.close(os.open(ca_file, os.O_RDONLY | os.O_CLOEXEC))
         except OSError as error:
@@ -183,12 +183,12 @@ def read_send(line: CommandLine) -> Send:
         raise UsageError(f"--timeout: not whole seconds from 1: '{line.last('timeout')}'")
     patience_s = read_ms(line, "patience", 3_600_000, 5000) / 1000
     if token_file:
-        read_token(token_file)  # now, for whoever types it
+        read_token(token_file)  # reports errors now, while the user is present
     return Send(url, allows_http, ca_file, tenant, timeout_ms // 1000, patience_s, line.has("follow"), token_file)
 
 
 def check_is_whole(data: bytes, name: str) -> None:
-    """Raises Failure if the gzip data ends early or is damaged: no server should get half a profile."""
+    """Raises Failure if the gzip data is truncated or damaged: no server should get a partial profile."""
     import gzip
     import io
     import zlib
@@ -207,7 +207,7 @@ def check_is_whole(data: bytes, name: str) -> None:
 
 
 def read_profile(path: str, limit_bytes: int) -> bytes:
-    """The whole input, or its first `limit_bytes` and one more.  Raises Failure."""
+    """Reads the whole input, or its first `limit_bytes` + 1 bytes.  Raises Failure."""
     name = "stdin" if path == "-" else path
     try:
         with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
@@ -216,13 +216,13 @@ def read_profile(path: str, limit_bytes: int) -> bytes:
         raise Failure(f"{name}: {error.strerror}") from None
     if data[:2] != b"\x1f\x8b":
         raise Failure(f"{name}: not a compressed pprof profile: stackfold --to pprof writes one")
-    if len(data) <= limit_bytes:  # and else it is refused for its size
+    if len(data) <= limit_bytes:  # otherwise the spool refuses it for its size
         check_is_whole(data, name)
     return data
 
 
 def put(folder: str, limit_bytes: int, request: Put, path: str) -> int:
-    """A profile into the spool."""
+    """Puts a profile into the spool."""
     data = read_profile(path, min(limit_bytes, MOST_PROFILE_BYTES))
     spool = Spool(folder, limit_bytes)
     try:
@@ -235,8 +235,8 @@ def put(folder: str, limit_bytes: int, request: Put, path: str) -> int:
 
 
 class Ending:
-    """When to come to an end: standard input has ended, or a signal came; and how long there is then.  A second signal
-    leaves no time."""
+    """Decides when to stop.  The end of standard input or a signal requests a stop, which leaves `patience_s` seconds.  A
+    second signal leaves none."""
 
     def __init__(self, follows: bool, patience_s: float):
         self._patience_s, self._follows = patience_s, follows
@@ -251,7 +251,7 @@ class Ending:
         self._over_at = now + self._patience_s if self._over_at is None else now
 
     def _look(self, time_s: float) -> None:
-        """Waits at most so long for something to happen, and takes it in."""
+        """Waits at most `time_s` for input or a signal, and handles it."""
         ready = select.select([self._waking] + [0] * self._follows, [], [], time_s)[0]
         if self._waking in ready:
             os.read(self._waking, 4096)
@@ -261,37 +261,37 @@ class Ending:
                 self._begin()
 
     def has_begun(self) -> bool:
-        """Nothing more is waited for."""
+        """Has the stop been requested?"""
         self._look(0)
         return self._over_at is not None
 
     def is_over(self) -> bool:
-        """There is no time left."""
+        """Is the time over?"""
         return self.has_begun() and time.monotonic() >= self._over_at
 
     def wait(self, time_s: float) -> None:
-        """Until so much time has passed, or the end begins."""
+        """Waits until `time_s` has passed or a stop is requested."""
         until = time.monotonic() + time_s
         while self._over_at is None and (left := until - time.monotonic()) > 0:
             self._look(left)
 
 
 class Sender:
-    """Works a spool off, oldest first, as long as it is told to."""
+    """Sends the profiles of a spool, oldest first."""
 
     def __init__(self, outbox: Outbox, server: Server, ending: Ending, request: Send):
         self._outbox, self._server, self._ending, self._request = outbox, server, ending, request
-        self._failures: set[tuple[int, str]] = set()  # kinds of them since the last success
-        self._refusals: set[int] = set()  # status of those that were said
+        self._failures: set[tuple[int, str]] = set()  # kinds of failures since the last success
+        self._refusals: set[int] = set()  # statuses of reported refusals
         self._unreadable: set[str] = set()
 
     def run(self) -> None:
-        """Until the spool is empty and the end has begun, or the time is over.  Once it has begun, one failure ends
-        it."""
+        """Sends until a stop is requested and the spool is empty, or until the time is over.  After the request, one failure
+        ends it."""
         backoff = Backoff()
         wished_until = 0.0
         while not self._ending.is_over():
-            # Asked for first, so that what came before the end is not left.
+            # Checked before take(), so that profiles that came before the stop request are still sent.
             goes_on = self._request.follows and not self._ending.has_begun()
             if not goes_on and time.monotonic() < wished_until:
                 return
@@ -314,7 +314,7 @@ class Sender:
             self._ending.wait(pause)
 
     def _try_to_send(self, name: SpoolName, profile: Profile) -> Answer:
-        try:  # for each profile, so it may change, and may be there again in a moment
+        try:  # read for each profile, because the file may change, or be missing for a moment
             token = read_token(self._request.token_file) if self._request.token_file else Token()
         except Failure as failure:
             return Answer(0, str(failure))
@@ -324,11 +324,11 @@ class Sender:
         return answer
 
     def _deal_with(self, name: SpoolName, answer: Answer) -> bool:
-        """False if the server has to be left alone for a while."""
+        """Handles an answer; False if the sender must pause before its next request."""
         verdict = judge(answer.status)
         if verdict == "again":
             self._outbox.give_back(name)
-            # Some differ in nothing but how many milliseconds they took.
+            # Some messages differ only in their milliseconds.
             kind = answer.status, re.sub("[0-9]", "", answer.message()) if answer.status == 0 else ""
             if kind not in self._failures:
                 self._failures.add(kind)
@@ -350,7 +350,7 @@ class Sender:
 
 
 def open_outbox(spool: Spool, waits: bool, ending: Ending) -> Outbox | None:
-    """Another process may be about to end.  Raises Failure."""
+    """Opens the outbox; if `waits`, waits while another process sends from it.  Raises Failure."""
     outbox = Outbox.open(spool)
     taken = f"{spool.folder}: another profile-push sends from here"
     if not outbox and not waits:
@@ -364,7 +364,7 @@ def open_outbox(spool: Spool, waits: bool, ending: Ending) -> Outbox | None:
 
 
 def report_before(spool: Spool, before: Counts) -> None:
-    """What an earlier run has left."""
+    """Reports the profiles and losses that earlier runs have left."""
     waiting = spool.waiting()
     parts = [f"{count_of(waiting, 'profile')} from before"] * bool(waiting)
     parts += [f"so far {before.losses()}"] * bool(before.losses())
@@ -373,7 +373,7 @@ def report_before(spool: Spool, before: Counts) -> None:
 
 
 def report_after(spool: Spool, before: Counts) -> bool:
-    """Returns whether all is well."""
+    """Reports the result; returns whether no profile is lost or waiting."""
     everything = spool.counts()
     now = everything.since(before)
     losses, ever, waiting = now.losses(), everything.losses(), spool.waiting()
@@ -388,7 +388,7 @@ def report_after(spool: Spool, before: Counts) -> bool:
 
 
 def send(folder: str, limit_bytes: int, request: Send) -> int:
-    """What is in the spool, to the server."""
+    """Sends the profiles in the spool to the server."""
     ending = Ending(request.follows, request.patience_s)
     server = Server(request.url, request.ca_file, request.tenant, request.allows_http, request.timeout_s)
     spool = Spool(folder, limit_bytes)

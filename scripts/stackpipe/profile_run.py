@@ -1,6 +1,6 @@
-"""profile_run(1): records profiles, keeps each as a folder, reports and compares them: made of the filters.
+"""profile_run(1): records profiles, keeps each as a folder, reports and compares them.  It runs the other tools.
 
-This module is the command line.  What a command does is in a module of its own, which is imported when it is called.
+This module parses the command line.  Each command has its own module, which is imported when the command runs.
 """
 import importlib
 import re
@@ -12,7 +12,7 @@ from stackpipe.messages import Failure, UsageError, print_out
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "profile_run"
-#: Each command, the module that has its run(), and what --help says of it.
+#: Each command, the module with its run_COMMAND(), and its text in --help.
 COMMANDS = {
     "capture": ("capture", "record a program, a process or the system: a new run"),
     "flamegraph": ("report", "draw a run's flame graph again; what follows -- goes to flamesvg"),
@@ -65,13 +65,13 @@ OPTIONS = (
     HELP,
     VERSION,
 )
-#: Options that some commands alone have.
+#: Options that only some commands have.
 ONLY_WITH = {"work": ("capture", "ci"), "runs": ("ci",), "baseline-workload": ("ci",),
              **dict.fromkeys(("rate", "interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"
 _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"
-#: What values have to be, and what those are called.
+#: The allowed forms of values, and their descriptions in messages.
 FORMS = {"pid": (_COUNT, "a process"), "duration": (_DECIMAL, "a number of seconds"),
          "runs": ("[1-9][0-9]{0,8}", "a number above 0"), "mode": ("|".join(MODES), f"one of {', '.join(MODES)}"),
          "top": (_COUNT, "a number of functions"), "fail-over": (r"[0-9]{1,3}(\.[0-9]{1,9})?%?", "a percentage"),
@@ -79,35 +79,35 @@ FORMS = {"pid": (_COUNT, "a process"), "duration": (_DECIMAL, "a number of secon
          "keep": (_COUNT, "a number of hours"), "limit": (r"(?s:.+)=[0-9]{1,3}(\.[0-9]{1,9})?%?", "FUNCTION=PERCENT"),
          "output": ("(?s:.+)", "a folder"), "push": ("(?s:.+)", "a server"), "workload": (r"(?s:.*[^ \t].*)", "a program"),
          "baseline-workload": (r"(?s:.*[^ \t].*)", "a program")}
-#: What POSIX calls classes of characters, for those who write regular expressions as grep -E has them.
+#: The character classes of POSIX, so that users can write regular expressions as for grep -E.
 _CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \\t", "digit": "0-9", "lower": "a-z", "punct": "!-/:-@\\[-`{-~",
             "space": "\\s", "upper": "A-Z", "xdigit": "0-9a-fA-F"}
 
 
 class Settings(NamedTuple):
-    """The command line, checked."""
+    """The command line, after the checks."""
 
     command: str
     line: options.CommandLine
 
     @property
     def output(self) -> str:
-        """The folder of runs; no program takes it for an option."""
+        """The folder of runs; it never starts with "-", so no program parses it as an option."""
         return path_of(self.line.last("output", "profiles"))
 
     @property
     def svg(self) -> str:
-        """Where the picture goes; empty: where it usually does."""
+        """The SVG file to write; empty: the default."""
         return path_of(self.line.last("svg"))
 
     @property
     def fail_over(self) -> str:
-        """Growth that counts, with its "%"."""
+        """The limit of growth, with its "%"."""
         return self.line.last("fail-over", "5").removesuffix("%") + "%"
 
     @property
     def top(self) -> int:
-        """Functions to tell."""
+        """The number of functions to report."""
         return int(self.line.last("top", "20"))
 
     @property
@@ -117,11 +117,11 @@ class Settings(NamedTuple):
 
     @property
     def work(self) -> re.Pattern | None:
-        """How the program's output tells how much it did."""
+        """The expression that finds the units of work in the program's output."""
         return compile_regex(self.line.last("work")) if self.line.has("work") else None
 
     def workload(self) -> list[str]:
-        """The program to record, and its arguments; empty: none."""
+        """Returns the program to record and its arguments; empty: none."""
         given = words_of(self.line.last("workload"))
         if self.line.command:
             if given:
@@ -131,24 +131,24 @@ class Settings(NamedTuple):
 
 
 def words_of(text: str) -> list[str]:
-    """Split at blanks and tabs: no quotes, no patterns, no variables."""
+    """Splits text at blanks and tabs; quotes, patterns and variables have no meaning."""
     return [word for word in re.split("[ \t]+", text) if word]
 
 
 def path_of(path: str) -> str:
-    """A path that no program takes for an option."""
+    """Returns a path that no program parses as an option."""
     return f"./{path}" if path.startswith("-") else path
 
 
 def compile_regex(text: str) -> re.Pattern:
-    """A regular expression of the user's; raises re.error."""
+    """Compiles a regular expression from the user; raises re.error."""
     if not text:
         raise re.error("empty")
     return re.compile(re.sub(r"\[:([a-z]+):\]", lambda match: _CLASSES.get(match[1], match[0]), text))
 
 
 def check_value(command: str, name: str, value: str) -> None:
-    """Raises UsageError."""
+    """Raises UsageError if the command does not have the option, or its value is invalid."""
     commands = ONLY_WITH.get(name, (command,))
     if command not in commands:
         raise UsageError(f"--{name}: only with {' or '.join(commands)}")
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
 
 
 def run_list(settings: Settings, tools: pipeline.Tools) -> int:
-    """The runs that there are."""
+    """Prints a table of all runs."""
     from stackpipe import runs
 
     print_out(runs.table_of(runs.read_runs(settings.output, with_broken=True)))
@@ -195,7 +195,7 @@ def run_list(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def need(tools: pipeline.Tools, tool: str, purpose: str) -> None:
-    """Raises Failure."""
+    """Raises Failure if a tool is not installed."""
     try:
         tools.find(tool)
     except Failure:

@@ -1,4 +1,4 @@
-"""What a run of profile_run tells: its report, its hot spots, its picture."""
+"""The output of a profile_run run: its report, its hot spots and its flame graph."""
 import os
 import subprocess
 from typing import TYPE_CHECKING, Sequence
@@ -11,7 +11,7 @@ from stackpipe.runs import find_run
 if TYPE_CHECKING:
     from stackpipe.capture import Making
 
-_COLUMNS = 120  # of a report's lines: names of C++ have hundreds; the folded text has them whole
+_COLUMNS = 120  # width of a report's lines: C++ symbols can be hundreds long; the folded text keeps them whole
 _FROM_THE_ROOT = ("--tree", "--total", "-n", "1", "--percent-limit", "2", "--max-depth", "30")
 
 
@@ -20,7 +20,7 @@ class NotWritten(Exception):
 
 
 def list_functions(tools: pipeline.Tools, *arguments: str) -> str:
-    """A table by stacktop, which returns 2 for a profile without stacks; raises NotWritten."""
+    """Returns a table by stacktop.  Its status 2, a profile without stacks, is not an error.  Raises NotWritten."""
     statuses, text = tools.read([["stacktop", "--columns", str(_COLUMNS), *arguments]], stderr=subprocess.DEVNULL)
     if pipeline.outcome(statuses) == 1:
         raise NotWritten
@@ -28,7 +28,7 @@ def list_functions(tools: pipeline.Tools, *arguments: str) -> str:
 
 
 def report_of(making: "Making", meta: dict) -> str:
-    """The report of a run that is being made; raises NotWritten, OSError."""
+    """Returns the report of a run that is being made.  Raises NotWritten, OSError."""
     mode, tools, draft = making.mode, making.tools, making.draft
     stacks = draft.path("stacks.folded")
     if meta["unit"] != "samples":
@@ -42,7 +42,7 @@ def report_of(making: "Making", meta: dict) -> str:
     text += list_functions(tools, "--tree", "--self", "-n", "5", "--percent-limit", "1", "--max-depth", "8", "--", stacks)
     what = "BYTES ARE" if mode.name == "heap" else "TIME IS"
     text += f"\nWHERE THE {what}, FROM THE ROOT (lines of 2 % and more)\n\n" + list_functions(tools, *_FROM_THE_ROOT, "--", stacks)
-    if mode.name == "heap":  # who held memory when there was most of it, and who holds it in the end
+    if mode.name == "heap":  # the holders of memory at its peak, and at the end
         for title, part in (("HELD AT THE PEAK", "peak"), ("NOT FREED", "leaks")):
             text += f"\n{title}, IN BYTES (lines of 2 % and more)\n\n"
             text += list_functions(tools, *_FROM_THE_ROOT, "--", draft.path(f"{part}.folded"))
@@ -55,7 +55,7 @@ def report_of(making: "Making", meta: dict) -> str:
 
 
 def head_of(making: "Making", meta: dict) -> str:
-    """The lines that say what it is a report of."""
+    """Returns the lines that describe the profile: its date, mode, samples and so on."""
     mode, stamp = making.mode, making.draft.stamp
     asked = f"{meta['seconds_asked']} s" if mode.has_limit else "until it ends"
     lines = {
@@ -76,7 +76,7 @@ def head_of(making: "Making", meta: dict) -> str:
 
 
 def symbols_of(meta: dict) -> str:
-    """How many frames have a name."""
+    """Returns the share of frames that have a symbol, as text."""
     if meta["frames"]:
         share = 100 * (meta["frames"] - meta["frames_without_name"]) / meta["frames"]
         return f"{share:.1f} % of {meta['frames']} frames have a name"
@@ -84,7 +84,7 @@ def symbols_of(meta: dict) -> str:
 
 
 def comparison_of(making: "Making") -> str:
-    """What has changed since the baseline."""
+    """Returns the report's section on the changes since the baseline."""
     text = "\nAGAINST THE BASELINE\n\n"
     if not making.baseline:
         return text + "There is no earlier run of this workload and mode, and none was named.\n"
@@ -94,16 +94,16 @@ def comparison_of(making: "Making") -> str:
     except Failure:
         return text + f"flamediff is not installed, which compares; the baseline would be {name}.\n"
     counted = modes.counted_options(making.mode.name)
-    # Where noise is not known, all changes are told.
+    # Where the noise is unknown, flamediff reports all changes.
     statuses, told = making.tools.read([["flamediff", "--text", *(counted or ["--only-significant"]), "--top", "10", "--",
                                          making.baseline.stacks, making.draft.path("stacks.folded")]], stderr=subprocess.STDOUT)
     return text + f"Baseline: {name}\n\n{text_of(told)}" + ("They could not be compared.\n" if any(statuses) else "")
 
 
 def run_analyze(settings: Settings, tools: pipeline.Tools) -> int:
-    """Hot spots of a run, and what is usually done about them."""
+    """Prints the hot spots of a run, and the usual remedies."""
     run = find_run(settings.output, settings.line.last("run", "latest"), "--run")
-    width = [] if os.isatty(1) else ["--columns", str(_COLUMNS)]  # a terminal has its own
+    width = [] if os.isatty(1) else ["--columns", str(_COLUMNS)]  # stacktop uses the terminal's own width
     show(tools, ["stacktop", *width, "-n", str(settings.top), "--hints", "--", run.stacks])
     print_out("\n")
     show(tools, ["stacktop", *width, "--tree", "--self", "-n", str(min(settings.top, 5)), "--percent-limit", "1", "--max-depth", "8",
@@ -112,14 +112,14 @@ def run_analyze(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def show(tools: pipeline.Tools, command: Sequence[str]) -> None:
-    """A tool's output on standard output; raises Failure as it has failed."""
+    """Prints a tool's output on standard output.  Raises Failure with the tool's status if it fails."""
     status = tools.pipe([command])[0]
     if status:
         raise Failure("", status)
 
 
 def run_flamegraph(settings: Settings, tools: pipeline.Tools) -> int:
-    """Draws a run again.  The options that follow -- are flamesvg's, and come before ours."""
+    """Draws a run again.  Options after -- go to flamesvg and take precedence over ours."""
     need(tools, "flamesvg", "flamegraph")
     run = find_run(settings.output, settings.line.last("run", "latest"), "--run")
     path, theirs = settings.svg or run.path("flame.svg"), settings.line.command or []
@@ -132,5 +132,5 @@ def run_flamegraph(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def is_given(options: Sequence[str], name: str) -> bool:
-    """Is this option among others?"""
+    """Do the options contain this one?"""
     return any(option == name or option.startswith(f"{name}=") for option in options)

@@ -1,13 +1,13 @@
-"""The folder of runs: names, what is in a run, finding one.
+"""The folder of runs: their names, their files, and how to find one.
 
 A run is OUTPUT/YYYY-MM-DDTHH-MM-SSZ[-N], and holds
-  named.pe.gz     the sample stream with names, pe-stream(5); of two recorders oncpu.pe.gz and offcpu.pe.gz
+  named.pe.gz     the sample stream with symbols, pe-stream(5); for two recorders, oncpu.pe.gz and offcpu.pe.gz
   stacks.folded   folded(5)
-  flame.svg       the picture
+  flame.svg       the flame graph
   report.txt      for people
   meta.json       for programs
-  messages.txt    what the tools said
-It is made under a name that begins with a dot, and renamed when it is whole.  All of it may have been changed by hand.
+  messages.txt    the messages of the tools
+A run is written under a name that starts with a dot, and renamed once it is complete.  Users may have edited any part.
 """
 import json
 import math
@@ -20,41 +20,41 @@ from stackpipe.messages import Failure, count_of, printable, say
 NAME = "profile_run"
 FORMAT = 1
 _RUN = re.compile(r"([0-9]{4}-.*T.*)Z(?:-([0-9]{1,9}))?.*", re.DOTALL)
-#: What a mode counts where that is no samples; of a time, no comparison knows its noise.
+#: The units of modes that do not count samples.  The noise of times is unknown to every comparison.
 _UNITS = {"offcpu": "us", "hotcold": "us", "heap": "bytes"}
 
 
 def unit_of(mode: str) -> str:
-    """What a mode counts."""
+    """Returns the unit of a mode's counts."""
     return _UNITS.get(mode, "samples")
 
 
 def text_of_number(number: int | float) -> str:
-    """A figure, as short as it can be written without an exponent."""
+    """Formats a number as short as possible without an exponent."""
     return str(number) if isinstance(number, int) else f"{number:.9f}".rstrip("0").rstrip(".")
 
 
 class Run(NamedTuple):
-    """A folder that is a run, or is called like one."""
+    """A folder that is a run, or has the name of one."""
 
     folder: str
 
     @property
     def name(self) -> str:
-        """Its name in messages and tables."""
+        """The run's name in messages and tables."""
         return os.path.basename(self.folder)
 
     def path(self, file: str) -> str:
-        """Of one of its files."""
+        """Returns the path of one of the run's files."""
         return os.path.join(self.folder, file)
 
     @property
     def stacks(self) -> str:
-        """The path of its folded text."""
+        """The path of the run's folded text."""
         return self.path("stacks.folded")
 
     def meta(self) -> dict:
-        """Its meta.json; empty if that cannot be read."""
+        """Returns the content of meta.json; empty if it cannot be read."""
         try:
             with open(self.path("meta.json"), encoding="utf-8", errors="surrogateescape") as file:
                 meta = json.loads(file.read(), strict=False)
@@ -63,29 +63,29 @@ class Run(NamedTuple):
         return meta if isinstance(meta, dict) else {}
 
     def text(self, key: str) -> str:
-        """A text of its meta.json; empty if there is none."""
+        """Returns a text in meta.json; empty if there is none."""
         value = self.meta().get(key)
         return value if isinstance(value, str) else ""
 
     def number(self, key: str) -> int | float | None:
-        """A number of its meta.json that is not below 0."""
+        """Returns a number in meta.json; None if it is missing, negative or not finite."""
         value = self.meta().get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
             return None
         return value
 
     def figure(self, key: str) -> str:
-        """The same as text, or "-"."""
+        """Returns the same number as text, or "-"."""
         number = self.number(key)
         return "-" if number is None else text_of_number(number)
 
     @property
     def unit(self) -> str:
-        """What it counts."""
+        """The unit of the run's counts."""
         return unit_of(self.text("mode"))
 
     def why_broken(self) -> str:
-        """Why the folder is not a whole run; empty if it is one."""
+        """Returns the reason why the folder is not a complete run; empty if it is one."""
         for file in ("meta.json", "stacks.folded"):
             if not os.path.isfile(self.path(file)):
                 return f"no {file}"
@@ -93,13 +93,13 @@ class Run(NamedTuple):
 
 
 def program_of(workload: str) -> str:
-    """What a workload ran, whatever the number of its process was: "process 12 (nginx)" and "process 13 (nginx)" are
-    the same."""
+    """Returns a workload without its process number, so that "process 12 (nginx)" and "process 13 (nginx)" are the
+    same."""
     return re.sub(r"^process [0-9]* ", "", workload)
 
 
 def read_runs(output: str, with_broken: bool = False) -> list[Run]:
-    """The runs, oldest first; those of one second are in the order of their numbers."""
+    """Returns the runs, oldest first; runs of the same second are in the order of their numbers."""
     found = []
     try:
         names = os.listdir(output)
@@ -114,7 +114,7 @@ def read_runs(output: str, with_broken: bool = False) -> list[Run]:
 
 
 def find_run(output: str, name: str, option: str) -> Run:
-    """The run of that name in `output`, a folder, latest or previous; raises Failure, which names the option."""
+    """Returns a run by its name in `output`, its folder, "latest" or "previous".  Raises Failure, which names the option."""
     if name in ("latest", "previous"):
         with_samples = [run for run in read_runs(output) if os.path.isfile(run.stacks) and os.path.getsize(run.stacks) > 0]
         back = 1 if name == "latest" else 2
@@ -130,20 +130,20 @@ def find_run(output: str, name: str, option: str) -> Run:
 
 
 def must_count_alike(option: str, run: Run, unit: str) -> None:
-    """Shares of bytes are not to be set beside those of samples."""
+    """Raises Failure if the units differ: shares of bytes and of samples are not comparable."""
     if run.unit != unit:
         raise Failure(f"{option}: {run.name} counts {run.unit}, not {unit}")
 
 
 def keep_run(draft: str, output: str, stamp: str) -> Run:
-    """Makes a draft a run of its own."""
+    """Turns a draft into a run, by renaming it."""
     mask = os.umask(0)
     os.umask(mask)
     os.chmod(draft, 0o777 & ~mask)
     for number in range(1, 1001):
         made = os.path.join(output, stamp if number == 1 else f"{stamp}-{number}")
         try:
-            os.rename(draft, made)  # which refuses to replace a folder that is not empty
+            os.rename(draft, made)  # rename(2) does not replace a folder that is not empty
             return Run(made)
         except OSError:
             continue
@@ -151,7 +151,7 @@ def keep_run(draft: str, output: str, stamp: str) -> Run:
 
 
 def table_of(runs: list[Run]) -> str:
-    """A line for each."""
+    """Returns a table with a line for each run."""
     form = "{:<22} {:<9} {:>9} {:>6} {:>8}  {}\n"
     text = form.format("run", "mode", "samples", "lost", "seconds", "workload")
     for run in runs:
@@ -165,7 +165,7 @@ def table_of(runs: list[Run]) -> str:
 
 
 def say_drafts(output: str) -> None:
-    """What is not finished, if there is something."""
+    """Reports unfinished captures, if any."""
     try:
         drafts = [entry for entry in os.scandir(output) if entry.name.startswith(".capture-") and entry.is_dir(follow_symlinks=False)]
     except OSError:

@@ -1,17 +1,17 @@
-"""The folder in which profiles wait to be sent: bounded, and whole whenever a process is killed.
+"""The folder in which profiles wait to be sent.  Its size is bounded, and it stays consistent if a process is killed.
 
-  FROM-UNTIL-N.pprof.gz   profiles
-  sending/                the one that is being sent, if there is one
-  counts                  what became of all profiles, since the spool was made: a line "NAME COUNT" each
+  FROM-UNTIL-N.pprof.gz   the waiting profiles
+  sending/                holds the profile that is being sent, if any
+  counts                  counts of sent and lost profiles, since the spool was made: a line "NAME COUNT" for each kind
 
-A profile's name has two times in milliseconds of Unix time, of 13 digits so that names sort by age, when the profile
-begins and ends, and a number that tells profiles of the same times apart.  The file is gzip data (RFC 1952) of two
-members: one that is empty but for its comment, "stackpipe-push 1 RATE_HZ SERIES", and the profile as it came.  So
-whatever reads pprof profiles reads a spooled one.
+A profile's name has its start and end in milliseconds of Unix time, with 13 digits so that names sort by age.  A number
+distinguishes profiles of the same times.  The file is gzip data (RFC 1952) of two members.  The first is empty except for
+its comment, "stackpipe-push 1 RATE_HZ SERIES"; the second is the unchanged profile.  So every reader of pprof profiles can
+read a spooled one.
 
-Whoever changes something holds a lock (flock(2)) on the folder for that moment, so what is unfinished under the lock was
-left by a killed process.  Whoever sends holds one on sending/ as long as it runs.  A profile moves by rename(2) alone; if
-it is lost, it is counted before it goes.
+A process that changes something holds a lock (flock(2)) on the folder for that moment.  So unfinished files that it finds
+under the lock were left by a killed process.  A sending process holds a lock on sending/ as long as it runs.  A profile
+moves only by rename(2); a dropped profile is counted before it is removed.
 """
 import contextlib
 import fcntl
@@ -23,23 +23,23 @@ from typing import Iterator, NamedTuple
 from stackpipe import files
 from stackpipe.messages import Failure, bytes_of, text_of
 
-#: A larger one is none: it has to be in memory to be sent.
+#: Larger profiles are rejected, because sending needs the whole profile in memory.
 MOST_PROFILE_BYTES = 1 << 30
-#: The last time that 13 digits hold, in the year 2286.
+#: The last time that fits 13 digits, in the year 2286.
 LAST_TIME_MS = 9_999_999_999_999
 _MOST_COUNTS_BYTES = 4096
 _NAME = re.compile(r"([0-9]{13})-([0-9]{13})-(0|[1-9][0-9]{0,9})\.pprof\.gz", re.ASCII)
 # ID1 ID2 CM FLG MTIME XFL OS (RFC 1952, 2.3): deflate, FCOMMENT, no time, OS unknown.
 _MEMBER = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff"
-# The end of the comment, an empty block of deflate, CRC32 and ISIZE of nothing.
+# The end of the comment, an empty deflate block, and the CRC32 and ISIZE of empty data.
 _MEMBER_END = b"\0\x03\0\0\0\0\0\0\0\0\0"
 _CONTENT = re.compile(re.escape(_MEMBER) + rb"stackpipe-push 1 ([0-9]{1,9}) ([^\0]+)" + re.escape(_MEMBER_END) + rb"(.*)", re.DOTALL)
-#: What is counted, and how messages call it; empty: it is no loss.
+#: The kinds of counts, and their text in messages; empty: not a loss.
 _COUNTED = {"sent": "", "dropped": "dropped as the spool was full", "refused": "refused by the server", "damaged": "half-written"}
 
 
 class SpoolName(NamedTuple):
-    """The name of a profile; in order, the oldest is the first."""
+    """The name of a profile; the oldest sorts first."""
 
     from_ms: int
     until_ms: int
@@ -47,12 +47,12 @@ class SpoolName(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As the file is called."""
+        """The name of the file."""
         return f"{self.from_ms:013}-{self.until_ms:013}-{self.number}.pprof.gz"
 
 
 def parse_name(text: str) -> SpoolName | None:
-    """None unless it is exactly the text of one."""
+    """Parses a name; None unless it is exactly the text of one."""
     match = _NAME.fullmatch(text)
     if not match or int(match[2]) < int(match[1]) or int(match[3]) >= 1 << 32:
         return None
@@ -60,48 +60,48 @@ def parse_name(text: str) -> SpoolName | None:
 
 
 class Profile(NamedTuple):
-    """What of a profile is not in its file's name."""
+    """The content of a profile's file."""
 
     series: str
     rate_hz: int  #: 0: not known
     pprof: bytes  #: gzip data
 
     def content(self) -> bytes:
-        """Of the file."""
+        """Returns the bytes of the file."""
         return _MEMBER + b"stackpipe-push 1 %d " % self.rate_hz + bytes_of(self.series) + _MEMBER_END + self.pprof
 
 
 def parse_content(content: bytes) -> Profile | None:
-    """None if it was not written by Profile.content()."""
+    """Parses a file's bytes; None if Profile.content() did not write them."""
     match = _CONTENT.fullmatch(content)
     return Profile(text_of(match[2]), int(match[1]), match[3]) if match else None
 
 
 class Counts(dict):
-    """What became of the profiles, by the names in _COUNTED."""
+    """Counts of sent and lost profiles, by the names in _COUNTED."""
 
     def __init__(self, **counts: int):
         super().__init__({name: counts.get(name, 0) for name in _COUNTED})
 
     def text(self) -> str:
-        """As the file has it."""
+        """Returns the content of the file `counts`."""
         return "".join(f"{name} {count}\n" for name, count in self.items())
 
     def plus(self, other: "Counts") -> "Counts":
-        """The sum."""
+        """Returns the sum of both counts."""
         return Counts(**{name: count + other[name] for name, count in self.items()})
 
     def since(self, before: "Counts") -> "Counts":
-        """What has been added; somebody may have emptied the file."""
+        """Returns the increase; it is never negative, although somebody may have emptied the file."""
         return Counts(**{name: max(count - before[name], 0) for name, count in self.items()})
 
     def losses(self) -> str:
-        """ "2 dropped as the spool was full, 1 refused by the server"; empty if nothing is lost."""
+        """Returns text such as "2 dropped as the spool was full, 1 refused by the server"; empty if nothing is lost."""
         return ", ".join(f"{self[name]} {loss}" for name, loss in _COUNTED.items() if loss and self[name])
 
 
 def parse_counts(text: str) -> Counts:
-    """What the text does not have, or not as a count, is 0."""
+    """Parses counts; a count that is missing or invalid is 0."""
     found = re.findall(r"^([a-z]+) ([0-9]{1,20})$", text, re.MULTILINE | re.ASCII)
     return Counts(**{name: int(count) for name, count in found if name in _COUNTED and int(count) < 1 << 64})
 
@@ -117,13 +117,13 @@ def _locked(folder: str) -> Iterator[None]:
 
 
 def _profiles_in(folder: str) -> list[SpoolName]:
-    """Oldest first.  A folder that is called like a profile is left alone."""
+    """Returns the profiles, oldest first.  Ignores folders, even if they have the name of a profile."""
     with os.scandir(folder) as entries:
         return sorted(name for entry in entries if (name := parse_name(entry.name)) and not entry.is_dir(follow_symlinks=False))
 
 
 def _size_of(path: str) -> int:
-    """0 if there is no such file."""
+    """Returns a file's size; 0 if it does not exist."""
     try:
         return os.lstat(path).st_size
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _size_of(path: str) -> int:
 
 
 def _read_regular(path: str, most: int) -> bytes | None:
-    """None if it cannot be read; empty if it is no regular file, or larger."""
+    """Reads a file; None if it cannot be read, empty if it is not a regular file or is larger than `most`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -148,7 +148,7 @@ def _read_regular(path: str, most: int) -> bytes | None:
 
 
 def _make_folder(folder: str) -> None:
-    """For its owner alone: profiles tell what a machine does."""
+    """Creates a folder for its owner only: profiles reveal what a machine does."""
     parent = os.path.dirname(folder)
     if parent:
         os.makedirs(parent, exist_ok=True)
@@ -157,19 +157,19 @@ def _make_folder(folder: str) -> None:
 
 
 class Spool:
-    """Makes the folder if there is none.  What was left half-written is removed and counted.  All of it raises Failure or
-    OSError."""
+    """A spool in a folder.  Creates the folder if needed, and removes and counts half-written profiles.  All methods raise
+    Failure or OSError."""
 
     def __init__(self, folder: str, limit_bytes: int):
         self.folder, self._limit_bytes = folder, limit_bytes
-        self._unwritten = Counts()  # what the disk had no room for
+        self._unwritten = Counts()  # counts that could not be written to disk
         _make_folder(folder)
         _make_folder(self.path("sending"))
         with _locked(folder):
             self._remove_unfinished()
 
     def path(self, name: str) -> str:
-        """Of something in it."""
+        """Returns the path of a file in the spool."""
         return os.path.join(self.folder, name)
 
     def _remove_unfinished(self) -> None:
@@ -182,8 +182,8 @@ class Spool:
         self.count("damaged", damaged)
 
     def put(self, from_ms: int, until_ms: int, content: bytes) -> int:
-        """Adds a profile, and drops the oldest ones until all fit into the limit; returns how many.  A profile that
-        alone is larger counts as dropped, and raises Failure."""
+        """Adds a profile, and drops the oldest ones until all fit the limit.  Returns the number of dropped profiles.
+        A profile that alone exceeds the limit counts as dropped, and raises Failure."""
         with _locked(self.folder):
             most = min(self._limit_bytes, MOST_PROFILE_BYTES)
             if len(content) > most:
@@ -216,16 +216,16 @@ class Spool:
         return dropped
 
     def counts(self) -> Counts:
-        """Since the spool was made."""
+        """Returns the counts since the spool was made."""
         return parse_counts(text_of(_read_regular(self.path("counts"), _MOST_COUNTS_BYTES) or b"")).plus(self._unwritten)
 
     def waiting(self) -> int:
-        """How many profiles there are, the one that is being sent among them."""
+        """Returns the number of profiles, including the one that is being sent."""
         return len(_profiles_in(self.folder)) + len(_profiles_in(self.path("sending")))
 
     def count(self, what: str, more: int = 1) -> None:
-        """Under the lock.  A full disk must not keep profiles from being removed: it is written with the next, and told
-        at the end."""
+        """Adds to a count; the caller holds the lock.  A full disk must not prevent the removal of profiles: a count that
+        cannot be written is kept in memory, for the next write and the final report."""
         if not more:
             return
         self._unwritten[what] += more
@@ -236,20 +236,20 @@ class Spool:
 
 
 class Outbox:
-    """The side of a spool from which profiles are sent: one process at a time.  What a killed one left in sending/ waits
+    """The sending side of a spool, open in one process at a time.  A profile that a killed process left in sending/ waits
     again."""
 
     def __init__(self, spool: Spool, lock: int):
         self._spool, self._lock = spool, lock
-        self._known: list[SpoolName] = []  # may have been dropped since
-        self.unreadable: set[str] = set()  #: names of those that could not be read, and are left where they are
+        self._known: list[SpoolName] = []  # some may have been dropped since
+        self.unreadable: set[str] = set()  #: names of unreadable profiles, which stay in place
         with _locked(spool.folder):
             for name in _profiles_in(spool.path("sending")):
                 self._move(name, is_claimed=False)
 
     @classmethod
     def open(cls, spool: Spool) -> "Outbox | None":
-        """None if another process has it."""
+        """Opens the outbox; None if it is open in another process."""
         lock = os.open(spool.path("sending"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -259,14 +259,14 @@ class Outbox:
         return cls(spool, lock)
 
     def close(self) -> None:
-        """Another process may have it."""
+        """Closes the outbox, so that another process can open it."""
         os.close(self._lock)
 
     def _sending(self, name: SpoolName) -> str:
         return self._spool.path(f"sending/{name.text}")
 
     def _move(self, name: SpoolName, is_claimed: bool) -> bool:
-        """To sending/, or back; False if it is gone."""
+        """Moves a profile to sending/, or back; False if it no longer exists."""
         places = [self._spool.path(name.text), self._sending(name)]
         try:
             os.rename(*places if is_claimed else reversed(places))
@@ -283,11 +283,11 @@ class Outbox:
             name = self._known.pop(0)
             with _locked(self._spool.folder):
                 if self._move(name, is_claimed=True):
-                    return name  # and else it has been dropped
+                    return name  # otherwise it has been dropped
 
     def take(self) -> tuple[SpoolName, Profile] | None:
-        """The oldest profile, which nobody drops until it has been dealt with.  One of which nothing can be made is
-        removed and counted."""
+        """Returns the oldest profile.  No process drops it until remove() or give_back().  Removes and counts damaged
+        profiles."""
         while name := self._claim_oldest():
             content = _read_regular(self._sending(name), MOST_PROFILE_BYTES)
             profile = parse_content(content) if content is not None else None
@@ -301,13 +301,13 @@ class Outbox:
         return None
 
     def remove(self, name: SpoolName, count: str) -> None:
-        """It was sent, refused, or is damaged."""
+        """Removes and counts a profile that was sent or refused, or is damaged."""
         with _locked(self._spool.folder):
-            os.unlink(self._sending(name))  # first: what has arrived is not to be sent again
+            os.unlink(self._sending(name))  # before counting: an accepted profile must not be sent again
             self._spool.count(count)
 
     def give_back(self, name: SpoolName, is_next: bool = True) -> None:
-        """It waits on, in its place."""
+        """Moves a profile back, so that it waits again in its old position."""
         with _locked(self._spool.folder):
             self._move(name, is_claimed=False)
         if is_next:

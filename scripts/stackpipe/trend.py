@@ -15,7 +15,7 @@ _MOST_NAME = 200
 
 
 class Share(NamedTuple):
-    """Of a function in a profile that has samples, in per cent."""
+    """A function's shares of a profile that has samples, in per cent."""
 
     self_percent: float
     total_percent: float
@@ -31,12 +31,12 @@ class Row(NamedTuple):
 
 
 def plain(name: str) -> str:
-    """A function's name without its mark and what compilers add to those of clones."""
+    """Returns a function's symbol without its mark and the suffixes that compilers give to clones."""
     return _CLONE.sub("", re.sub(r"_\[[a-z]\]$", "", name))
 
 
 def stacks_of(path: str):
-    """Frames and count of each line of folded text; raises Failure."""
+    """Yields the frames and the count of each line of folded text; raises Failure."""
     try:
         with open(path, "rb") as file:
             for line in file:
@@ -50,8 +50,8 @@ def stacks_of(path: str):
 
 
 def share_of(function: str, path: str) -> Share | None:
-    """A function's shares, whatever its mark and clone; None of a profile without samples.  A stack counts once,
-    however many of the clones are in it."""
+    """Returns a function's shares, over all its marks and clones; None for a profile without samples.  A stack counts
+    once, even if several clones are in it."""
     meant: dict[str, bool] = {}
     everything = alone = total = 0.0
     is_found = False
@@ -69,7 +69,7 @@ def share_of(function: str, path: str) -> Share | None:
 
 
 def near_names(function: str, path: str) -> list[str]:
-    """Functions whose names have the last part of this one in them, or begin as it does: a few, the hottest first."""
+    """Returns the few hottest functions whose symbols contain the last part of this one, or start as it does."""
     wanted = function.lower().rpartition("::")[2]
     begin = wanted[:4]
     sums: dict[str, float] = {}
@@ -84,13 +84,13 @@ def near_names(function: str, path: str) -> list[str]:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Blocks between 0 and the largest of them: noise is not to look like change."""
+    """Draws values as blocks.  The scale starts at 0, so that noise does not look like change."""
     high = max(values, default=0)
     return "".join("▁▂▃▄▅▆▇█"[int(7 * value / high + 0.5) if high > 0 else 0] for value in values)
 
 
 def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
-    """A line of blocks, a table and a picture, of the runs of the same program."""
+    """Prints a line of blocks and a table of the runs of the same program, and draws them as SVG."""
     function = settings.line.operands[0]
     wanted = settings.line.last("run", "latest")
     found = find_run(settings.output, wanted, "trend")
@@ -118,12 +118,12 @@ def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def is_alike(run: Run, other: Run) -> bool:
-    """Does it count the same in the same program?"""
+    """Do both runs count the same unit in the same program?"""
     return run.unit == other.unit and program_of(run.text("workload")) == program_of(other.text("workload"))
 
 
 def table_of(function: str, rows: Sequence[Row]) -> str:
-    """For people."""
+    """Returns the shares as a table."""
     totals = [row.share.total_percent for row in rows if row.share]  # runs without samples have no share
     text = f"share of {printable(function)} in {count_of(len(rows), 'run')}\n\n"
     text += f"total {min(totals):.2f} to {max(totals):.2f} %  {sparkline(totals)}\n"
@@ -142,18 +142,18 @@ _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 60, 90, 60, 300
 
 
 def xml_text(text: str) -> str:
-    """Text of an element.  XML cannot have U+FFFE and U+FFFF."""
+    """Escapes the text of an element.  XML forbids U+FFFE and U+FFFF."""
     return html.escape(re.sub("[\ufffe\uffff]", "?", printable(text)))
 
 
 def step_of(high: float) -> float:
-    """Between the lines of a scale that has few of them."""
+    """Returns the distance between the lines of a scale, so that there are only a few."""
     return next((step for least, step in ((50, 20), (20, 10), (10, 5), (4, 2), (2, 1)) if high > least), 0.5)
 
 
 def picture_of(title: str, rows: Sequence[Row]) -> str:
-    """Both shares over time, as SVG.  Runs may have been renamed to anything by hand: what is no letter, digit, "-", "_",
-    ":" or "." is not in the picture."""
+    """Draws both shares over time, as SVG.  Users may rename runs to anything.  So each character of a name that is not a
+    letter, digit, "-", "_", ":" or "." becomes "?"."""
     high = max(row.share.total_percent for row in rows)
     step = step_of(high)
     scale = min(step * (int(high / step) + 1), 100)
@@ -182,7 +182,7 @@ def picture_of(title: str, rows: Sequence[Row]) -> str:
         for what, style, share in (("self", "q", row.share.self_percent), ("total", "p", row.share.total_percent)):
             lines.append(f'<circle class="{style}" cx="{x_of(number):.1f}" cy="{y_of(share):.1f}" r="4">'
                          f"<title>{names[number]}: {what} {share:.2f} %, {row.samples} samples</title></circle>")
-    # Labels that would lie on each other are moved apart.
+    # Move labels apart that would overlap.
     total, alone = y_of(rows[-1].share.total_percent), y_of(rows[-1].share.self_percent)
     if alone - total < 14:
         total = (alone + total) / 2 - 7

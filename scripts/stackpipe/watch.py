@@ -1,6 +1,7 @@
-"""profile_run watch: profiling without end: a folded file an hour, the oldest removed, alerts, and profiles for a server.
+"""profile_run watch: profiles continuously.  Writes a folded file an hour, removes the oldest, raises alerts, and can send
+profiles to a server.
 
-profile-push sends from a folder, beside the recording, which never waits for it.
+profile-push sends from a spool folder in parallel; the recording never waits for it.
 """
 import fcntl
 import os
@@ -21,26 +22,26 @@ _PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-fil
 
 
 class Once:
-    """What is true at every look is said at the first: messages that differ in numbers alone are the same."""
+    """Prints a repeated message only once.  Messages that differ only in numbers count as the same."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()
 
     def say(self, text: str) -> None:
-        """A message."""
+        """Prints a message, unless it is a repetition."""
         key = re.sub("[0-9]", "", text)
         if key not in self._said:
             self._said.add(key)
             say(NAME, text)
 
     def forward(self, said: str) -> None:
-        """The lines of a tool."""
+        """Forwards the messages of a tool, without repetitions."""
         for line in said.splitlines():
             self.say(line)
 
 
 class Push:
-    """The two sides of profile-push: one puts profiles into a spool, the other sends them."""
+    """The two uses of profile-push: one command puts profiles into a spool, the other sends them."""
 
     def __init__(self, settings: Settings, folder: str, tools: pipeline.Tools):
         line = settings.line
@@ -54,7 +55,7 @@ class Push:
         self._send += [f"--tenant={line.last('push-tenant')}"] * line.has("push-tenant")
         self._send += ["--insecure-http"] * line.has("insecure-http")
         self._unspooled = 0
-        # What both are called with is checked before anything is recorded.
+        # Check the arguments of both before recording starts.
         for command in (self._put, self._send):
             status = tools.pipe([[*command, "--dry-run"]], stdin=subprocess.DEVNULL)[0]
             if status:
@@ -62,8 +63,8 @@ class Push:
         self._start()
 
     def _start(self) -> None:
-        """Ctrl-C is for the recorder; the sender goes on until the last profile is there, or its input ends: also when
-        we are killed."""
+        """Starts the sender.  It ignores Ctrl-C, so that it also sends the last profile.  It stops when its input ends, also
+        if we are killed."""
         before = {number: signal.signal(number, signal.SIG_IGN) for number in pipeline.STOP_SIGNALS}
         try:
             self._sender = self._tools.start(self._send, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -72,7 +73,7 @@ class Push:
                 signal.signal(number, handler)
 
     def put(self, named: str, began: float, ended: float, once: Once) -> None:
-        """The profile of a stream with names, of its time."""
+        """Puts the profile of a stream with symbols into the spool, with its start and end time."""
         fold = self._tools.start(["stackfold", "--to", "pprof", "--", named], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         put = self._tools.start([*self._put, "--from", f"{began:.3f}", "--until", f"{ended:.3f}"], stdin=fold.stdout,
                                 stderr=subprocess.PIPE)
@@ -85,7 +86,7 @@ class Push:
             self._start()
 
     def end(self) -> None:
-        """The sender tells what it has sent, and what not."""
+        """Ends the sender, which reports its result, and reports profiles that were not sent or not put into the spool."""
         self._sender.stdin.close()
         status = pipeline.wait_for(self._sender)
         if status:
@@ -95,7 +96,7 @@ class Push:
 
 
 def name_of(pid: str) -> str:
-    """What Pyroscope calls the application, if the user does not say: the process's name."""
+    """Returns the default application name for Pyroscope: the process's name."""
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
             name = text_of(file.read()).rstrip("\n")
@@ -105,12 +106,12 @@ def name_of(pid: str) -> str:
 
 
 def hours_of(folder: str) -> list[str]:
-    """The files of hours, by their names."""
+    """Returns the hourly files, sorted by name."""
     return sorted(os.path.join(folder, name) for name in os.listdir(folder) if _HOUR_FILE.fullmatch(name))
 
 
 class Watch:
-    """The watching of a process, or of all."""
+    """Watches a process, or the whole system."""
 
     def __init__(self, settings: Settings, folder: str, scratch: str, tools: pipeline.Tools):
         self._settings, self._folder, self._tools = settings, folder, tools
@@ -125,10 +126,10 @@ class Watch:
             self._baseline = run.stacks
 
     def look(self, push: Push | None) -> None:
-        """Records for an interval, adds that to the file of the hour, and looks what is in it."""
+        """Records one interval, adds it to the file of the hour, and checks that file for alerts."""
         hour = os.path.join(self._folder, time.strftime("%Y-%m-%dT%HZ.folded", time.gmtime()))
         took = self._record()
-        ended = time.time()  # the clock may have been set meanwhile
+        ended = time.time()  # the clock may have been set during the recording
         if not self._fold():
             self.missing += 1
             return
@@ -140,7 +141,7 @@ class Watch:
         self._check_growth(hour)
 
     def _record(self) -> float:
-        """Returns how long it took, by a clock that nobody sets."""
+        """Records one interval.  Returns its duration, by a clock that cannot be set."""
         line, stream = self._settings.line, f"{self._chunk}.pe"
         target = ["-p", self._settings.pid] if self._settings.pid else ["-a"]
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -148,7 +149,7 @@ class Watch:
                                      *target], stderr=subprocess.PIPE)
         said = text_of(process.communicate()[1])
         took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
-        # An interval in which nothing ran is no failure.
+        # An interval in which nothing ran is not a failure.
         others = [line for line in said.splitlines() if not line.startswith("pe-record: nothing was recorded: ")]
         self._once.forward("\n".join(others))
         status = pipeline.wait_for(process)
@@ -158,7 +159,7 @@ class Watch:
         return took
 
     def _fold(self) -> bool:
-        """Names and folded text of the interval; False, and it is said, if they could not be made."""
+        """Symbolizes and folds the interval; on failure, reports it and returns False."""
         named = f"{self._chunk}.named"
         for command, path in ((["pe-symbolize", f"{self._chunk}.pe"], named), (["stackfold", "--annotate", "--", named], self._chunk)):
             if os.path.lexists(path):
@@ -185,8 +186,8 @@ class Watch:
         raise Failure(f"{hour}: cannot be written")
 
     def _remove_oldest(self, hour: str) -> None:
-        """The oldest go, and never the file at hand.  Those of hours to come are from before the clock was set back, and
-        older."""
+        """Removes the oldest files, but never the current one.  Files of future hours were written before the clock was set
+        back, so they count as the oldest."""
         keep = int(self._settings.line.last("keep", "168"))
         hours = hours_of(self._folder)
         to_come = [file for file in hours if file > hour]
@@ -207,7 +208,7 @@ class Watch:
                 self._alert(function, told, most, hour, f"{told} % of the samples, the limit is {most} %")
 
     def _check_growth(self, hour: str) -> None:
-        """What grew since the hour before, or beside a baseline, beyond noise."""
+        """Alerts if a function grew beyond noise, since the hour before or against a baseline."""
         earlier = [file for file in hours_of(self._folder) if file < hour]
         before = self._baseline or (earlier[-1] if earlier else "")
         if not before:
@@ -224,8 +225,8 @@ class Watch:
             self._alert("growth", grown, self._settings.fail_over, hour, grown)
 
     def _alert(self, subject: str, told: str, limit: str, hour: str, why: str) -> None:
-        """Once for each file and function, on standard error, and by the user's program, which gets the function, its
-        share, the limit and the file as arguments: no shell sees them."""
+        """Reports an alert once for each file and function, on standard error and to the user's program.  The program gets
+        the function, its share, the limit and the file as arguments, without a shell."""
         if (hour, subject) in self._alerted:
             return
         self._alerted.add((hour, subject))
@@ -244,7 +245,7 @@ class Watch:
 
 
 def lock(folder: str) -> int:
-    """Of two that watch in one folder each would write over what the other adds.  Raises Failure."""
+    """Locks the folder: two watches in it would overwrite each other's files.  Raises Failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -254,7 +255,7 @@ def lock(folder: str) -> int:
 
 
 def remove_left_chunks(folder: str) -> None:
-    """Of a watch that was killed: the lock is ours, so nobody writes there any more."""
+    """Removes the chunks of a killed watch.  We hold the lock, so no other process writes them."""
     for entry in list(os.scandir(folder)):
         if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False):
             files.remove_folder(entry.path)
@@ -262,7 +263,7 @@ def remove_left_chunks(folder: str) -> None:
 
 
 def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
-    """Until --duration is over, the process has ended, or a signal comes."""
+    """Watches until --duration is over, the process has ended, or a signal arrives."""
     line = settings.line
     need(tools, "pe-record", "watch")
     if line.has("workload") or line.command is not None:
@@ -298,7 +299,7 @@ def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def watch_on(settings: Settings, look: Callable[[], None], is_stopped: Callable[[], bool]) -> None:
-    """Looks, until there is a reason not to."""
+    """Calls `look` until the time is over, the process has ended, or a signal has arrived."""
     limit = settings.line.last("duration")
     end = time.clock_gettime(time.CLOCK_BOOTTIME) + float(limit) if limit else None
     while not is_stopped():
@@ -310,7 +311,7 @@ def watch_on(settings: Settings, look: Callable[[], None], is_stopped: Callable[
 
 
 def is_there(pid: str) -> bool:
-    """Is there such a process?"""
+    """Does the process exist?"""
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Files are new, whole, and where they were to be."""
+"""Files are new, complete, and in the right place."""
 import os
 import stat
 import tempfile

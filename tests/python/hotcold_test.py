@@ -1,4 +1,4 @@
-"""What hotcold makes of its command line and of folded text."""
+"""Tests how hotcold parses its command line and converts folded text."""
 import unittest
 
 from stackpipe import hotcold, options

@@ -1,4 +1,4 @@
-"""Addresses, tokens, answers, and real requests to a server in this process."""
+"""Tests addresses, tokens, answers, and real requests to a server in this process."""
 import http.server
 import os
 import tempfile

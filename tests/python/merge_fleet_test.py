@@ -1,4 +1,4 @@
-"""What merge_fleet makes of its command line, of what stackfold says, and of sums."""
+"""Tests how merge_fleet handles its command line, stackfold's messages, and sums."""
 import os
 import resource
 import tempfile

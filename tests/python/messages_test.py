@@ -1,4 +1,4 @@
-"""Untrusted text is printed, but not as it is."""
+"""Untrusted text is escaped before it is printed."""
 import os
 import unittest
 

@@ -1,4 +1,4 @@
-"""The grammar of command lines, which is that of the tools."""
+"""Tests the grammar of command lines, which is the same as that of the tools."""
 import unittest
 
 from stackpipe import options

@@ -1,4 +1,4 @@
-"""Pipelines without a shell."""
+"""Tests pipelines without a shell."""
 import os
 import signal
 import subprocess

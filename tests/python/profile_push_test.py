@@ -1,4 +1,4 @@
-"""The command line of profile-push, and what it refuses."""
+"""Tests the command line of profile-push, and the inputs that it rejects."""
 import gzip
 import io
 import os

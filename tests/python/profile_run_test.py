@@ -1,4 +1,4 @@
-"""The command line of profile_run, and what its commands make of texts."""
+"""Tests the command line of profile_run, and how its commands parse and write text."""
 import re
 import unittest
 
@@ -117,7 +117,7 @@ class Summary(unittest.TestCase):
 
 class Sides(unittest.TestCase):
     class Known:
-        """A run of which all that is asked is known."""
+        """A run that has every value that Sides reads."""
 
         def __init__(self, work, rate="499"):
             self.work, self.rate, self.stacks = work, rate, f"{work}.folded"

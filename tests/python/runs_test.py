@@ -1,4 +1,4 @@
-"""The folder of runs, whatever is in it."""
+"""Tests the folder of runs, with valid and invalid content."""
 import json
 import os
 import tempfile

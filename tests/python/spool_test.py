@@ -1,4 +1,4 @@
-"""The spool: profiles in order, each once, whole or counted."""
+"""Tests the spool: it yields each profile once, in order, and complete; it counts the others."""
 import gzip
 import os
 import stat
@@ -13,7 +13,7 @@ ROOM = 1 << 30
 
 
 def content_of(text):
-    """100 bytes and more of a profile."""
+    """Returns a profile's content of more than 100 bytes."""
     return spool.Profile(f"app{{x={text * 50}}}", 99, gzip.compress(text.encode(), mtime=0)).content()
 
 
@@ -146,7 +146,7 @@ class Order(InFolder):
         self.put(one, 1, "a")
         box = self.outbox(one)
         first = box.take()
-        self.put(one, 1, "b")  # while the other is on its way
+        self.put(one, 1, "b")  # while the other is being sent
         box.give_back(first[0])
         self.assertEqual(one.waiting(), 2)
         self.assertEqual([box.take()[1].content() for _ in range(2)], [content_of("a"), content_of("b")])
@@ -235,7 +235,7 @@ class Killed(InFolder):
 
     def test_counts_that_cannot_be_written_keep_no_profile_there(self):
         one = self.make()
-        os.makedirs(self.path("counts/in_the_way"))  # so that nothing replaces it
+        os.makedirs(self.path("counts/in_the_way"))  # so that the file cannot be replaced
         self.put(one, 1)
         box = self.outbox(one)
         box.remove(box.take()[0], "refused")

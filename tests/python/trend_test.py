@@ -1,4 +1,4 @@
-"""Shares of a function, and their picture."""
+"""Tests the shares of a function, and their chart."""
 import os
 import tempfile
 import unittest

@@ -1,4 +1,4 @@
-"""Parts of profile_run watch that need no recording."""
+"""Tests the parts of profile_run watch that need no recording."""
 import contextlib
 import io
 import os
