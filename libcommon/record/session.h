@@ -2,11 +2,10 @@
 // closing line.  pe-record, offcpu and malloctrace each supply the source.
 //
 //     Session session("pe-record", request, io);
-//     session.start_child();      the command waits before its exec
-//     session.watch_targets();
-//     SomeSource source(session); opens counters or an engine; a refusal costs nothing yet
-//     session.open_output();
+//     SomeSource source(session);   starts the child, opens its engine, and only then the output
 //     return session.run(source);
+//
+// An engine that cannot work so costs nothing: no older file is replaced.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -37,7 +36,7 @@ struct SessionRequest {
   [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
 };
 
-/// What a session records from.
+/// Supplies a session with records.
 class Source {
  public:
   Source() = default;

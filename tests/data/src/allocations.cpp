@@ -1,5 +1,5 @@
 // Allocates in known ways: how often and how much, in functions whose names say so.
-// Usage: allocations PATTERN.  What each does is what tests/e2e/malloctrace.sh expects.
+// Usage: allocations PATTERN.  tests/live/heap/malloctrace.sh knows what each pattern allocates.
 // SPDX-License-Identifier: MIT
 #include <malloc.h>
 #include <sys/mman.h>

@@ -80,7 +80,7 @@ void sample_process(const ucontext_t& context) noexcept {
     sample_slot(slot, 1, context);
 }
 
-/// Handles a signal of ours; false if it is none of ours.
+/// Handles a signal of this library; false if the signal belongs to the program.
 bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
   constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
   const KeepErrno keep;
