@@ -1,4 +1,4 @@
-// What a frame counted in two profiles, and whether its change is more than noise.
+// Holds each frame's counts in two profiles, and whether its change is more than noise.
 // SPDX-License-Identifier: MIT
 
 const Noise = { UNKNOWN: 0, TOO_RARE: 1, WITHIN: 2, BEYOND: 3 };
@@ -42,15 +42,15 @@ class Compared {
     return this.dimsNoise && this.noise[node] !== Noise.BEYOND;
   }
 
-  // Change as colours show it, where the strongest is for `largest`: what may be noise is no more
-  // than a tint.
+  // Limits a change for colouring: `largest` has the strongest colour; a change that may be noise only gets a
+  // tint.
   shade(node, delta, largest) {
     const isTint = this.noise[node] === Noise.WITHIN || this.noise[node] === Noise.TOO_RARE;
     const limit = isTint ? TINT * largest : largest;
     return Math.max(-limit, Math.min(delta, limit));
   }
 
-  // The same where the nodes are in another order.
+  // Returns the same data for the nodes in another order.
   inOrder(order) {
     const other = Object.assign(new Compared(0), this);
     for (const key of ['before', 'after', 'noise', 'low', 'high'])

@@ -1,6 +1,6 @@
-// The call tree as columns: one typed array for each property, one index for
-// each node.  Nodes lie depth first, callers before callees, the root is 0; a
-// subtree is a range, so that nothing is ever searched by position.
+// The call tree as columns: one typed array for each property, one index for each node.  Nodes are ordered
+// depth first, callers before callees; the root is 0.  So a subtree is a range, and no code has to search for
+// its nodes.
 // SPDX-License-Identifier: MIT
 
 class Tree {
@@ -26,7 +26,7 @@ class Tree {
     this.original = null;  // for each node its index in name order; null: the same
   }
 
-  // Fills parent and depth from how many children each node has.
+  // Fills parent and depth from the number of children of each node.
   link(children) {
     let above = 0;
     const waiting = Uint32Array.from(children);
@@ -43,7 +43,7 @@ class Tree {
     }
   }
 
-  // Fills end and total; total holds own counts before.
+  // Fills end and total.  Before the call, total holds each node's own count.
   addUp() {
     for (let node = this.size - 1; node >= 0; --node) {
       this.end[node] = Math.max(this.end[node], node + 1);
@@ -55,7 +55,7 @@ class Tree {
     }
   }
 
-  // Fills start: children side by side, the first one `own(parent)` right of its parent's edge.
+  // Fills start.  Children lie side by side; the first starts `own(parent)` right of its parent's edge.
   place(own) {
     const next = new Float64Array(this.size);
     next[0] = own(0);
@@ -67,7 +67,7 @@ class Tree {
     }
   }
 
-  // The same where each has a space of its own left of it.
+  // Fills start, if each node has a space of its own on its left.
   placeBy(spaces) {
     const next = new Float64Array(this.size);
     for (let node = 1; node < this.size; ++node) {
@@ -86,8 +86,8 @@ class Tree {
     return node === 0 ? 'all' : this.names[this.name[node]];
   }
 
-  // 0xRRGGBB.  Differences: white at 0, growth red, shrinking blue; frames that only
-  // divide stacks have none.
+  // Returns 0xRRGGBB.  Differences are white at 0, red if the frame grew, blue if it shrank.  Frames that
+  // only divide stacks ("-", "--") keep their colour.
   colorOf(node) {
     if (this.compared !== null && !this.isGap(node) && this.compared.isDimmed(node))
       return 0xdcdcdc;
