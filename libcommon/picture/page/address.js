@@ -4,7 +4,7 @@
 // The script writes them behind "#" and also reads them behind "?".  It ignores what does not fit this page.
 // SPDX-License-Identifier: MIT
 
-const NEAR = 0.06;  // pixels: addresses used to have one decimal
+const NEAR = 0.06;  // pixels: older addresses have one decimal
 
 // Keeps enough decimals to distinguish each count from the next.
 function cornerOf(node) {

@@ -4,16 +4,16 @@
 const Noise = { UNKNOWN: 0, TOO_RARE: 1, WITHIN: 2, BEYOND: 3 };
 const NOISE_TEXTS = ['noise not known', 'too rare to tell', 'may be noise', 'more than noise'];
 
-const TINT = 0.19;  // of the strongest colour
+const TINT = 0.19;  // fraction of the strongest colour
 
 class Compared {
   constructor(size) {
     this.before = new Float64Array(size);
     this.after = new Float64Array(size);
     this.noise = new Uint8Array(size);
-    this.low = new Float64Array(size);  // of the change's interval
+    this.low = new Float64Array(size);  // ends of the change's interval
     this.high = new Float64Array(size);
-    this.wholeBefore = 0;  // counts that shares are of
+    this.wholeBefore = 0;  // counts that are 100 %
     this.wholeAfter = 0;
     this.dimsNoise = false;
   }
@@ -71,7 +71,7 @@ function comparedText(tree, node) {
   const { compared, perOne } = tree;
   const before = 'before ' + countText(compared.before[node]);
   const after = 'after ' + grouped(compared.after[node] / perOne * factor);
-  if (node === 0 && compared.change(node, perOne) === 0)  // all of each
+  if (node === 0 && compared.change(node, perOne) === 0)  // 100 % of each
     return before + ', ' + after;
   const noise = compared.noise[node];
   const interval = noise === Noise.UNKNOWN ? '' :

@@ -54,7 +54,7 @@ const cursor = {
     if (key === 'Home')
       return 0;
     if (key !== 'ArrowLeft' && key !== 'ArrowRight' || isOnPath(this.node))
-      return -1;  // siblings of what is zoomed are not in the view
+      return -1;  // siblings of the zoomed node are not in the view
     const siblings = this.siblings();
     const next = siblings[siblings.indexOf(this.node) + (key === 'ArrowLeft' ? -1 : 1)];
     return next === undefined ? -1 : next;

@@ -11,7 +11,7 @@ const OWN_ELEMENT = Math.min(14, 2 * inset + fontSize);
 const APART = 3;  // pixels: frames of this width are drawn with a seam between them
 const SEAM_WIDTH = 4;  // tenths of pixels
 const FILLED = 1;  // pixels that a run must fill
-const SEAM = 0.05;  // pixels between neighbours that nobody sees
+const SEAM = 0.05;  // pixels: an invisible space between neighbours
 const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
 
 // The nodes to draw, as collect() found them.
@@ -48,7 +48,7 @@ function collect() {
 // Describes an element of the pool, or the node's own element, and what it shows at present.
 function newEntry(group) {
   const entry = { group, rect: group.querySelector('rect'), text: group.querySelector('text'), shows: {}, own: '' };
-  for (const name of group.classList)  // of a user's choice
+  for (const name of group.classList)  // classes that the user set
     entry.own += name === 'dark' ? '' : name + ' ';
   if (entry.rect === null) {
     entry.rect = svgElement('rect');

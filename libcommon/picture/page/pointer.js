@@ -1,5 +1,5 @@
 // Handles the mouse.  It finds the frame under the mouse by coordinates, so that frames too narrow for an
-// element of their own respond, too.
+// element of their own also respond.
 // SPDX-License-Identifier: MIT
 
 const pointed = { node: -1 };

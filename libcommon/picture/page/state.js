@@ -24,8 +24,8 @@ const rowHeight = Number(given.row);
 const topMargin = Number(given.top);
 const firstRow = Number(given.first);  // the upper edge of the root when it is at the top
 const bottomMargin = Number(given.bottom);
-const givenLevels = Number(given.levels);  // rows of the picture as it came
-const givenWidth = Number(given.width);  // of the root, likewise
+const givenLevels = Number(given.levels);  // rows of the original layout
+const givenWidth = Number(given.width);  // of the root in it
 const givenHeight = topMargin + givenLevels * rowHeight + bottomMargin;
 const isGivenInverted = 'inverted' in given;
 const minWidth = Math.max(0.02, Number(given.minwidth));
@@ -38,8 +38,8 @@ const view = {
   zoomed: 0,
   inverted: isGivenInverted,
   heavy: false,
-  levels: givenLevels,  // rows of the picture as it is
-  usable: givenWidth,  // pixels that the zoomed node has
+  levels: givenLevels,  // rows of the current layout
+  usable: givenWidth,  // width of the zoomed node, in pixels
 };
 
 function svgElement(name, attributes = {}) {

@@ -7,19 +7,19 @@ class Tree {
   constructor(size) {
     this.size = size;
     this.name = new Uint32Array(size);  // index into names; 0: no function, a gap
-    this.parent = new Uint32Array(size);  // the root is its own
+    this.parent = new Uint32Array(size);  // the root is its own parent
     this.depth = new Uint32Array(size);
     this.end = new Uint32Array(size);  // one past the last descendant
     this.total = new Float64Array(size);  // counts, in units of 1 / perOne
-    this.start = new Float64Array(size);  // counts left of it
-    this.delta = null;  // how much it grew since another profile, NaN: not known
+    this.start = new Float64Array(size);  // counts on its left
+    this.delta = null;  // growth since another profile; NaN: not known
     this.largestDelta = 0;
-    this.compared = null;  // what each counted in two profiles
+    this.compared = null;  // counts of each node in two profiles
 
     this.names = [];
     this.colors = [];  // of each name, 0xRRGGBB
     this.perOne = 1;
-    this.smallest = 0;  // nodes counted less were left out
+    this.smallest = 0;  // nodes with smaller counts were left out
     this.leftOut = 0;
     this.groups = null;  // elements of its own for each node, or null: drawn from a pool
     this.titles = null;
