@@ -235,7 +235,7 @@ for how in exec fork; do
   said '; 1 program begun that could not load the library: not sampled'
 done
 # The closing line reports the CPU time of programs without the library, and of programs that end within a
-# period.  The programs measure their own time.  The limit is 0.01 s less, because the closing line rounds.
+# period.  The programs measure their own time, and print 0.01 s less, because the closing line rounds.
 cat >"$dir/burn.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>

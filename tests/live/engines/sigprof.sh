@@ -86,7 +86,7 @@ edge unnoticed
 if (ulimit -i 0; "$PE_SELF" shares "$dir/stream") >/dev/null 2>"$dir/said"; then fail 'started without timers'; fi
 grep -q 'start: the kernel gives no timer' "$dir/said" || fail "without timers: $(cat "$dir/said")"
 
-# perf can read such streams, too.
+# perf can also read such streams.
 if command -v perf >/dev/null; then
   perf script -i - <"$dir/second" 2>&1 | grep -q 'spin_child' || fail 'perf does not read the stream'
 fi

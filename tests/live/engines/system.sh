@@ -1,6 +1,6 @@
 #!/bin/bash
-# Recordings of the whole system, of one CPU and of a control group have samples of the programs that run
-# there.
+# Recordings of the whole system, of one CPU and of a control group have samples of the programs that they
+# cover.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'recording the whole system needs root'
 # cpu_ms PID: prints the CPU time of the process so far

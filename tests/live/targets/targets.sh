@@ -23,7 +23,7 @@ pe-record -p pe-nobody -d 0.1 -o "$dir/x.pe" 2>"$dir/err"; expect 'no such name:
 expect 'no such name' "pe-record: --pid: no process has the name 'pe-nobody'" "$(cat "$dir/err")"
 kill $one $two
 
-# The first process sleeps; the processes that it started before are recorded, too.
+# The first process sleeps; the processes that it started before are also recorded.
 # shellcheck disable=SC2016 # the program is to expand it
 sh -c '"$0" shares 600 & echo $! >"$1.one"; (: sub; "$0" shares 600 & echo $! >"$1.two"; wait) & wait' "$dir/pe-named" "$dir/child" & parent=$!
 await "$dir/child.one"; await "$dir/child.two"

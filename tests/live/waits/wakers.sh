@@ -21,8 +21,7 @@ woken_by() {
 offcpu --wakers -o "$dir/w.pe" -- "$PE_WAITS" nanosleep read mutex condition >"$dir/said" 2>"$dir/err"
 expect 'status' 0 $?
 fold "$dir/w.pe" >"$dir/w.folded"
-# There are ten waits of 40 ms each.  If the machine stops, a reader may find its data there and does not have
-# to wait.
+# There are ten waits of 40 ms each.  If the machine stops, a reader may find its data without waiting.
 at_least 'read, ended by the writing thread' 300000 \
   "$(woken_by ';wait_in_read;' '^;.*write;.*write_slowly;start_thread;_*clone3;waits;$' "$dir/w.folded")"
 at_least 'a mutex, by who held it' 300000 \
