@@ -1,4 +1,4 @@
-"""Of Google Benchmark's JSON (standard input): a line for each benchmark, its name and its least CPU time in ns."""
+"""Reads Google Benchmark's JSON (standard input); prints each benchmark's name and least CPU time in ns, one a line."""
 import json
 import sys
 

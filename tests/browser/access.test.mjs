@@ -1,4 +1,4 @@
-// The page without a mouse: keyboard, and what a screen reader is told.
+// Tests the page without a mouse: by keyboard, and through a screen reader.
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

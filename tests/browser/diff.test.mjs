@@ -1,4 +1,4 @@
-// The page of flamediff in a real browser: what the script says and draws is what the file does.
+// Tests flamediff's page in a real browser: the script shows the same texts, colours and classes as the file.
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import {
 const BEFORE = 'main;parse;alloc 700\nmain;run;hash 800\nmain;run;old 300\nmain;same 200\nmain;few 3\n';
 const AFTER = 'main;parse;alloc 700\nmain;run;hash 1400\nmain;run;fresh 250.5\nmain;same 200\nmain;few 5\n';
 
-// By name and depth, what the file's own titles, colours and classes are.
+// Returns the depths, titles, colours and classes of the frames in the file itself.
 function ownFrames(svg) {
   const frames = [];
   for (const m of String(svg).matchAll(/<g( class="([^"]*)")? data-at="[^"]* (\d+)"><title>([^<]*)<\/title><rect[^>]* fill="([^"]*)"/g))
@@ -34,7 +34,7 @@ for (const options of [[], ['--absolute'], ['--only-significant'], ['--width-fro
     const svg = drawDiff(BEFORE, AFTER, ...options);
     await openBytes(svg);
     const drawn = await drawnFrames();
-    // The file merges what is narrower than a pixel, the script what no label fits.
+    // The file merges frames narrower than a pixel; the script merges frames that no label fits.
     const wide = new Set(drawn.map((f) => f.title));
     const own = ownFrames(svg).filter((f) => wide.has(f.title));
     assert.ok(own.length >= 8);

@@ -1,5 +1,5 @@
-// What the tests of the page share: the browser, drawing a profile, finding frames.
-// A page that writes to the console or throws fails its test.
+// The common code of the page's tests: the browser, drawing a profile, finding frames.
+// A test fails if its page writes to the console or throws.
 // SPDX-License-Identifier: MIT
 import { before, after, beforeEach, afterEach } from 'node:test';
 import assert from 'node:assert/strict';
@@ -60,7 +60,7 @@ export function draw(profile, ...options) {
   return run.stdout;
 }
 
-// Of two profiles, by flamediff.
+// Draws two profiles by flamediff.
 export function drawDiff(before, after, ...options) {
   const files = [before, after].map((profile, i) => {
     const file = join(folder, i === 0 ? 'before' : 'after');
@@ -78,7 +78,7 @@ export function write(bytes, name = 'page.svg') {
   return pathToFileURL(file).href;
 }
 
-// Until the script has taken the picture over.
+// Waits until the script has taken control of the page.
 export const live = (where = page) => where.waitForSelector('svg.live', { state: 'attached' });
 
 export async function openBytes(bytes, address = '') {
@@ -91,7 +91,7 @@ export async function openBytes(bytes, address = '') {
 export const open = (profile = PROFILE, address = '', options = []) => openBytes(draw(profile, ...options), address);
 
 const escaped = (name) => name.replace(/[\\"]/g, '\\$&');
-// A frame that is in sight, by its name.
+// Finds a visible frame by its name.
 export const frame = (name) => page.locator(`#frames g:not(.hidden)[aria-label^="${escaped(name)} ("]`).first();
 export const isShown = async (name) => await page.locator(`#frames g:not(.hidden)[aria-label^="${escaped(name)} ("]`).count() > 0;
 export const text = (id) => page.locator('#' + id).textContent();

@@ -1,4 +1,4 @@
-// How the page adapts: to the window, to light and dark, to strict policies.
+// Tests how the page adapts to the window, to light and dark mode, and to strict content security policies.
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';

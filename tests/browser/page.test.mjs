@@ -1,4 +1,4 @@
-// The page in a real browser: zoom, search, details, address.
+// Tests the page in a real browser: zoom, search, details, address.
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -167,7 +167,7 @@ test('rows are drawn as they are scrolled into sight', async () => {
   await page.evaluate(() => window.scrollTo(0, 24000));
   await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f1500 ("]');
   assert.ok(!await isShown('f2999'));
-  await page.evaluate(() => window.scrollTo(0, 1e6));  // the bar, too, is in sight there
+  await page.evaluate(() => window.scrollTo(0, 1e6));  // the bar is also in view there
   await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f0 ("]');
 });
 

@@ -1,4 +1,4 @@
-// speedscope's own page opens what stackfold --to speedscope writes.
+// speedscope's own page opens the output of stackfold --to speedscope.
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import { browser, folder } from './harness.mjs';
 
 const PROFILE = 'main;parse;alloc 20\nmain;parse;read 30\nmain;run;<b>&amp;"\\ 50\n';
 
-// As its own command does it: the page loads a script that hands the file over.
+// Opens the file like speedscope's own command: the page loads a script that hands the file over.
 async function openInSpeedscope(page, bytes) {
   const release = join(dirname(createRequire(import.meta.url).resolve('speedscope/package.json')), 'dist/release');
   const script = join(folder, 'profile.js');
@@ -22,7 +22,7 @@ async function openInSpeedscope(page, bytes) {
 test('every function has its weight in the sandwich view', async () => {
   const run = spawnSync(process.env.STACKFOLD, ['--to', 'speedscope'], { input: PROFILE });
   assert.equal(run.status, 0, String(run.stderr));
-  const page = await browser.newPage();  // its console is speedscope's own
+  const page = await browser.newPage();  // not watched: its console has speedscope's own messages
   const errors = [];
   page.on('pageerror', (error) => errors.push(error.message));
   await openInSpeedscope(page, run.stdout);

@@ -1,5 +1,5 @@
-// The tree that the file carries: what zooming reveals, how both sources agree,
-// and what happens when there is none or the browser cannot read it.
+// Tests the tree that the file carries: zooming reveals frames, and both sources agree.  Also tests files
+// without a tree, and browsers that cannot read it.
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ function deepProfile(stacks) {
   return profile;
 }
 
-// "one frame a line: name (detail) depth", of all that one can hover over.
+// Returns a line for each visible frame: its label, position, width and colour.
 async function everyTitle() {
   return page.evaluate(() => Array.from(document.querySelectorAll('#frames g:not(.hidden)'),
     (group) => `${group.getAttribute('aria-label')} x ${group.querySelector('rect').getAttribute('x')} w ${
@@ -39,7 +39,7 @@ test('zooming reveals frames that the first view does not have', async () => {
   assert.ok(!svg.includes('<title>needle'));
   await open(profile);
   assert.ok(!await isShown('zoo'));
-  // 39 counts are 0.05 pixels at the right end; the keyboard finds what the mouse cannot.
+  // The 39 counts are 0.05 pixels at the right end.  The keyboard reaches them, the mouse cannot.
   await page.locator('#cursor').focus();
   for (const key of ['ArrowUp', 'ArrowUp', 'ArrowRight', 'Enter'])
     await page.keyboard.press(key);
@@ -116,7 +116,7 @@ test('counts left out by a small --embed leave gaps that say so, and move nothin
   assert.ok(kept.length > 20);
   const moved = kept.filter((line) => !all.has(line) && !line.includes('not in this file'));
   assert.deepEqual(moved, []);
-  // The first run of frames that are not there: its left upper corner.
+  // Gets the upper left corner of the first run of missing frames.
   const [x, y] = (await page.locator('#frames > path.gap').getAttribute('d')).match(/M(\d+) (\d+)/).slice(1)
     .map((tenths) => tenths / 10);
   await page.mouse.move(x + 0.5, y + 5);
@@ -216,7 +216,7 @@ test('in an <img> the picture is drawn, and no script runs', async () => {
   const size = await page.locator('img').evaluate((image) => [image.naturalWidth, image.naturalHeight]);
   assert.deepEqual(size, [1200, 150]);
   const pixel = (x, y) => page.screenshot({ clip: { x, y, width: 2, height: 2 } });
-  assert.notDeepEqual(await pixel(1000, 92), await pixel(1000, 45));  // `other` is there, above spin is nothing
+  assert.notDeepEqual(await pixel(1000, 92), await pixel(1000, 45));  // `other` is there; above spin there is nothing
 });
 
 test('inside an HTML page it works as well', async () => {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/dev/check-files finds each way of creating a file that is not ours, and nothing in harmless lines.
+# scripts/dev/check-files reports each way to create a file outside our own code, and accepts harmless lines.
 # Usage: check-files.sh CHECK_FILES
 check=$1
 dir=$(mktemp -d)

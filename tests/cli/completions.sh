@@ -1,5 +1,5 @@
 #!/bin/bash
-# What shells complete: each of them is asked, and knows each option of --help.
+# Tests the completions by asking each shell: it offers the right words, and knows each option of --help.
 # Usage: completions.sh FOLDER TOOLS_FOLDER SCRIPTS_FOLDER NAME...
 set -u
 export LC_ALL=C
@@ -41,7 +41,8 @@ mkdir 'a folder' runs
 hostile='two $(touch harm).folded'
 touch one.folded "$hostile" 'a folder/three.folded'
 
-# What bash, as it comes, offers for the last word, sorted and each once, as it shows them; "|" between them.
+# Prints the words that bash, in its default state, offers for the last word, as it shows them: sorted,
+# unique, "|" between them.
 in_bash() {  # WORD...
   bash --norc -c '
     . "$1/$2"
@@ -52,14 +53,14 @@ in_bash() {  # WORD...
     "$function"
     [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' bash "$folder" "$@" | sort -u | paste -sd '|'
 }
-# The same of fish: candidates that begin with the line's last word, without their descriptions.  fish 4 offers further
-# ones, which have its letters somewhere.
+# Does the same with fish: prints candidates that start with the line's last word, without their descriptions.
+# fish 4 also offers words that contain its letters.
 in_fish() {  # TOOL COMMAND_LINE [LAST_WORD]
   local last=${3:-${2##* }}
   HOME=$home XDG_CONFIG_HOME=$home fish --no-config -c "source '$folder/$1.fish'; complete -C '$2'" | cut -f 1 |
     awk -v last="$last" 'index($0, last) == 1' | sort | paste -sd '|'
 }
-# And of zsh: what it offers, and the line that Tab makes of it.
+# Does the same with zsh: prints its offers, and the line after Tab.
 coproc ZSH { exec zsh -f "$support/zsh_offers" "$folder"; }
 in_zsh() {  # COMMAND_LINE
   printf '%s\n' "$1" >&"${ZSH[1]}"
@@ -122,7 +123,7 @@ expect 'latest' "$(in_fish profile_run 'profile_run diff --before la')" 'fish: t
 expect 'runs/' "$(in_fish profile_run 'profile_run diff --before ru')" 'fish: a run'
 # shellcheck disable=SC2016
 expect 'one.folded' "$(in_fish pe-record 'pe-record cat $(touch harm) on')" 'fish: a hostile line'
-# Of processes fish tells all that begin so.
+# For process IDs, fish offers all that start with the word.
 offered() { case "|$1|" in *"|$2|"*) ;; *) fail "$3: '$1', without '$2'" ;; esac }
 offered "$(in_fish pe-record "pe-record -p $$")" $$ 'fish: a process'
 offered "$(in_fish offcpu "offcpu -p 1,$$")" "1,$$" 'fish: one of several processes'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Scripts that build, test and measure do nothing where the command line is wrong, and have --help.
-# Arguments: the folder of the sources.
+# Scripts that build, test and measure do nothing if the command line is wrong, and have --help.
+# Argument: the folder of the sources.
 set -u
 failed=0
 for name in setup demo test bench dev/soak dev/check-releases dev/in-debian dev/check-tidy dev/make-deb; do

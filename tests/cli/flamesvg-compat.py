@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def frames(svg):
-    """The picture's size, then a line for each frame."""
+    """Returns the picture's size, and then a line for each frame."""
     root = ET.fromstring(svg)
     lines = [f"image {float(root.get('width')):.1f} {float(root.get('height')):.1f}"]
     for group in root.iter():
@@ -33,7 +33,7 @@ def draw(command, options, file):
     done = subprocess.run([*command, *options, file], capture_output=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{command[0]} {options} {file}: status {done.returncode}: {done.stderr.decode()}")
-    # Characters that XML cannot hold are the script's; ours has none.
+    # The script prints characters that XML cannot hold; ours does not.
     return frames(re.sub(rb"[\x00-\x08\x0b-\x1f]", b"", done.stdout))
 
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Whatever a profile or an option holds, the page is well-formed XML and none
-# of it is markup.  Usage: flamesvg-wellformed.sh FLAMESVG
+# With any profile or option, the page is well-formed XML, and no text of theirs becomes markup.
+# Usage: flamesvg-wellformed.sh FLAMESVG
 set -u
 tool=$1 failed=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
-# check LABEL [OPTION...]: draws $dir/in, with the embedded tree and without
+# check LABEL [OPTION...]: draws $dir/in, with the embedded tree and without it
 check() {
   wanted_trees=1
   check_page "$@"
@@ -22,19 +22,19 @@ check_page() {
   xmllint --noout --nonet "$dir/out.svg" || { echo "$label: not well-formed"; failed=1; }
   scripts=$(xmllint --xpath 'count(//*[local-name()="script"])' "$dir/out.svg")
   [ "$scripts" = 1 ] || { echo "$label: $scripts scripts, not 1"; failed=1; }
-  # The names that the page's script reads are in base64, so none of them can end the element.
+  # The names that the page's script reads are in base64, so they cannot end the element.
   trees=$(xmllint --xpath 'count(//*[local-name()="metadata"][translate(., "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=", "") = ""])' "$dir/out.svg")
   [ "$trees" = "$wanted_trees" ] || { echo "$label: $trees trees, not $wanted_trees"; failed=1; }
   handlers=$(xmllint --xpath 'count(//@*[starts-with(name(), "on")] | //*[local-name()="evil"])' "$dir/out.svg")
   [ "$handlers" = 0 ] || { echo "$label: $handlers foreign handlers or elements"; failed=1; }
 }
 
-# More text in one element than parsers take by default, if it were not cut: names that do not compress.
+# The names do not compress.  Uncut, one element would have more text than parsers accept by default.
 LC_ALL=C awk 'BEGIN { srand(1); for (i = 0; i < 90000; i++) { s = ""; for (j = 0; j < 120; j++) s = s sprintf("%c", 97 + int(rand() * 26)); print "main;" s " 1" } }' >"$dir/in"
 wanted_trees=2
 check_page 'a large tree' --embed all
 
-# Every byte but newline, alone and as part of a name.
+# All bytes except newline, alone and as a part of a name.
 awk 'BEGIN { for (i = 1; i < 256; i++) if (i != 10) printf "main;x%cy;%c 5\n", i, i }' >"$dir/in"
 printf 'main;nul\000nul 5\n' >>"$dir/in"
 check bytes

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Every program and library that is installed is hardened; and what is built without is told, by name.
-# Usage: hardening.sh BUILD_FOLDER SOURCE_FOLDER FORTIFIED   (true or false: whether the build is to be)
+# Every program and library that is installed is hardened.  If one is not, the check names the missing property.
+# Usage: hardening.sh BUILD_FOLDER SOURCE_FOLDER FORTIFIED   (true or false: whether the build must be fortified)
 set -u
 build=$1 source=$2 is_fortified=$3 failed=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
-# That of malloctrace has no stack protector: see tools/meson.build.
+# malloctrace's library has no stack protector: see tools/meson.build.
 check() { "$source/scripts/dev/check-hardening" --no-stack-protector libmalloctrace_preload.so "$@"; }
 
 DESTDIR=$dir/root meson install -C "$build" --no-rebuild --quiet >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
@@ -17,7 +17,7 @@ for name in flamediff flamesvg malloctrace offcpu pe-record pe-symbolize stackfo
 done
 xargs -d '\n' "$source/scripts/dev/check-hardening" --no-stack-protector libmalloctrace_preload.so <"$dir/files" || fail 'not hardened'
 
-# Which of our files are compiled with _FORTIFY_SOURCE: all but those of the libraries for other programs.
+# All our files are compiled with _FORTIFY_SOURCE, except those of the libraries for other programs.
 python3 - "$build/compile_commands.json" "$is_fortified" <<'END' || fail 'not fortified'
 import json, re, sys
 commands = [c for c in json.load(open(sys.argv[1])) if re.match(r"(libcommon|tools)/(?!lib[^/]*\.so)", c["output"])]
@@ -28,7 +28,7 @@ print("\n".join(wrong) or f"{len(last)} files")
 sys.exit(bool(wrong) or len(last) < 20)
 END
 
-# Each property, missing.
+# For each property, a program that lacks it.
 cat >"$dir/prog.c" <<'END'
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #!/bin/bash
-# merge_fleet, and the stages of a cluster by hand: the bytes are those of folding all at once, or it says why not.
+# merge_fleet, and a cluster's stages run by hand, write the same bytes as one stackfold, or report why they
+# cannot.
 . "$(dirname "$0")/../live/lib.sh"
 command -v zstd >/dev/null || skip "no zstd here"
 export LC_ALL=C
@@ -9,9 +10,9 @@ mkdir "$dir/temp" "$dir/hosts" "$dir/bin"
 cd "$dir/hosts" || exit 1
 export TMPDIR=$dir/temp
 
-# merge ARGUMENT...: status in $status, what is written in out and err beside the hosts.
+# merge ARGUMENT...: sets $status; the output goes to out and err beside the hosts
 merge() { "$tool" "$@" >"$dir/out" 2>"$dir/err" </dev/null; status=$?; }
-# same LABEL: did it do all of it, in silence, and leave nothing behind?
+# same LABEL: requires the complete result, no messages, and no remaining files
 same() {
   expect "$1: status" 0 "$status"
   cmp -s "$dir/want" "$dir/out" || fail "$1: $(diff -a "$dir/want" "$dir/out" | head -n 5)"
@@ -19,7 +20,7 @@ same() {
   left "$1"
 }
 left() { [ -z "$(ls -A "$dir/temp")" ] || { fail "$1: leaves $(ls -A "$dir/temp")"; rm -rf "${dir:?}"/temp/*; }; }
-# refused LABEL TEXT: did it fail, and say that?
+# refused LABEL TEXT: requires a failure with this message
 refused() {
   expect "$1: status" 1 "$status"
   grep -aqF -e "$2" "$dir/err" || fail "$1: no '$2' in: $(cat "$dir/err")"
@@ -27,8 +28,9 @@ refused() {
 }
 empty() { [ ! -s "$dir/out" ] || fail "$1: writes all the same"; }
 
-# The folded text of a made-up host, in no order: stacks of all of them, of some, of itself; the counts of three are
-# too large for a double; names with blanks, in UTF-8 and not; one stack that is another's beginning.
+# Writes the folded text of a made-up host, unsorted.  Some stacks are common to all hosts, some to a few,
+# some its own.  Three counts are too large for a double.  Names have blanks, and are UTF-8 or not.  One stack
+# is the start of another.
 host() {  # NUMBER
   printf '%s\n' 'all;of;them 1' 'a (x);b 2' 'a;b 3' "a $1" 'a;;b 1' 'größe;ключ;名前 2' $'bad\xff\xfe;x 1' \
     "std::vector<int, std::allocator<int> >::push_back;operator new(unsigned long) $1" \
@@ -37,7 +39,7 @@ host() {  # NUMBER
   for ((i = 0; i < 60; i++)); do echo "main;f$((i * $1 % 97));g$((i % 7)) $((i * 1000003))"; done
 }
 
-# Their files, one of them empty, others compressed or called what no shell likes.
+# The hosts' files: one is empty, others are compressed, or have names that are difficult for a shell.
 # shellcheck disable=SC2016 # no shell is to expand it
 odd=('two words' $'new\nline' '-n' '-' '--' '*' "q'u\"ote" 'a&b\1' '$(touch pwned)' 'ünï')
 for ((n = 0; n < 29; n++)); do
@@ -60,7 +62,7 @@ merge --stats --fan-in 5 --files-from "$dir/list"
 grep -q "^merge_fleet: 29 files: read [0-9]* lines, a count of 13835058.*; wrote $(wc -l <"$dir/want") stacks$" "$dir/err" || fail "--stats: $(cat "$dir/err")"
 cmp -s "$dir/want" "$dir/out" || fail '--stats: the output differs'
 
-# What must not pass for the whole: on the way of one merge, and of many.
+# Incomplete input must not look complete: with a single merge, and with several.
 for way in '-j 1' '--fan-in 3'; do
   IFS=' ' read -ra options <<<"$way"
   merge "${options[@]}" -- "${names[@]}" 'not there'; refused "$way, missing" 'not there: No such file or directory'; empty "$way, missing"
@@ -85,7 +87,7 @@ merge; expect 'no file: status' 2 "$status"
 merge --fan-in 1 host-11; expect '--fan-in 1: status' 2 "$status"
 merge --jobs=none host-11; expect '--jobs: status' 2 "$status"
 
-# Branches that lose a line in silence, or die.
+# Some branches silently lose a line, or die.
 fake() { printf '%s\n' '#!/bin/bash' "$1" >"$dir/bin/stackfold"; chmod +x "$dir/bin/stackfold"; }
 fake "case \"\$1\" in --merge-sorted) set -o pipefail; '$stackfold' \"\$@\" | sed 2d ;; *) exec '$stackfold' \"\$@\" ;; esac"
 PATH=$dir/bin:$PATH merge --fan-in 3 -- "${names[@]}"; refused 'a lost line' 'something was lost'
@@ -103,8 +105,9 @@ for way in '-j 1' '-j 1 --fan-in 3'; do
   ! kill -0 "$sleeper" 2>/dev/null || fail "$way, told to end: stackfold runs on"
 done
 
-# A cluster by hand.  Hadoop: what is before a line's first tab is the key, by which lines are sorted, no further, and
-# shared out; a line without a tab gets one at its end.  Stacks with tabs and sums beyond 2^64 are in it, too.
+# A cluster by hand.  Hadoop: the text before a line's first tab is the key.  Lines are sorted and distributed
+# by the key only.  A line without a tab gets one at its end.  The input also has stacks with tabs, and sums
+# beyond 2^64.
 cd "$dir" || exit 1
 printf 'with\ta tab;b 5\nwith 3\nwith\ta tab;c 1\nhuge 18446744073709551615\n' >>all
 stackfold all >want 2>/dev/null
@@ -126,14 +129,14 @@ for form in mapped combined; do
   if ! [ -s part-0.out ] || ! [ -s part-1.out ] || ! [ -s part-2.out ]; then fail "$form: a reducer has nothing to do"; fi
   stackfold --merge-sorted part-*.out 2>/dev/null | cmp - want || fail "$form: not the same as at once"
 done
-# In constant memory where no stack has a tab; and not in silence where one has.
+# If no stack has a tab, memory use is constant.  If one has, there is a message.
 sed '/\t/d' all | stackfold >want.plain 2>/dev/null
 cat mapped.split.* | grep -v $'\t.*\t' | by_key | stackfold --merge-sorted 2>/dev/null | cmp - want.plain || fail 'sorted reducer'
 cat mapped.split.* | by_key | stackfold --merge-sorted >out 2>err && fail 'a sorted reducer takes stacks with tabs'
 stackfold out 2>/dev/null | cmp - want || fail 'a sorted reducer loses something'
 echo 'no stack' | "$tool" --map >out 2>err; expect 'a mapper of nothing' 1 $?
 
-# Spark: a line's last blank is before the count; lines are shared out by stack, and in any order.
+# Spark: the count follows a line's last blank.  Lines are distributed by stack, in any order.
 for split in split.*; do stackfold --from folded "$split" 2>/dev/null; done | tac |
   awk '{ stack = $0; sub(/ [^ ]*$/, "", stack); print >("piped-" length(stack) % 3) }'
 for part in piped-[0-9]; do stackfold --from folded "$part" >"$part.out" 2>/dev/null || fail "$part: status"; done

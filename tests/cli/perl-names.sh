@@ -1,5 +1,5 @@
 #!/bin/sh
-# The installed links make a script that calls the perl scripts call us.  Usage: perl-names.sh BUILD_FOLDER
+# With the installed links, a script that calls the perl scripts calls our tools.  Usage: perl-names.sh BUILD_FOLDER
 set -u
 build=$1 failed=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT

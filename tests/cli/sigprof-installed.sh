@@ -1,7 +1,8 @@
 #!/bin/bash
-# What is installed for programs that profile themselves: a header for C99 and C++, a library that gives nothing but its
-# functions and needs nothing but the C library, and pkg-config's file, by which the example is built.
-# usage: sigprof-installed.sh BUILD_FOLDER SOURCE_FOLDER LIBRARY
+# Checks the installed files for programs that profile themselves.  The header works in C99 and C++.  The
+# library exports only its functions, and needs only the C library.  The example can be built with
+# pkg-config's file.
+# Usage: sigprof-installed.sh BUILD_FOLDER SOURCE_FOLDER LIBRARY
 set -u
 build=$1 source=$2 library=$3
 dir=$(mktemp -d)
@@ -20,7 +21,7 @@ for compile in 'cc -std=c99 -x c' 'cc -std=c17 -x c' 'c++ -std=c++98 -Wno-long-l
     $compile -Wall -Wextra -pedantic -Werror -I "$source/include" -fsyntax-only - || fail "$compile"
 done
 
-# All that is built, and what is for those who build with it.
+# Installs everything that is built, and the files for developers.
 DESTDIR=$dir/root meson install -C "$build" --no-rebuild --tags devel,runtime,examples --quiet >"$dir/installed" 2>&1 ||
   fail "$(cat "$dir/installed")"
 pc=$(find "$dir/root" -name stackpipe-sigprof.pc)

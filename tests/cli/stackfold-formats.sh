@@ -1,7 +1,8 @@
 #!/bin/sh
-# Each captured input of DATA/FORMAT folds to what stands beside it: CASE.folded, and with options
-# CASE--OPTION.folded (several: CASE--ONE--TWO.folded); what is said of it is CASE.err, nothing if there is none.
-# Told by content and named with --from, of Unix lines and of DOS lines, it is the same.
+# Each captured input of DATA/FORMAT folds to the file beside it: CASE.folded, or with options
+# CASE--OPTION.folded (several: CASE--ONE--TWO.folded).  CASE.err has the expected messages; without this file
+# there are none.
+# The result is the same if stackfold detects the format or --from names it, and with Unix or DOS lines.
 # Usage: stackfold-formats.sh STACKFOLD DATA_FOLDER MANUAL_PAGE
 set -u
 stackfold=$(realpath "$1") data=$2 page=$3 failed=0 compared=0
@@ -32,10 +33,10 @@ for wanted in "$data"/*/*.folded; do
   "$stackfold" $options "$dir/dos" >"$dir/out" 2>/dev/null
   check "$wanted" "$dir/out" "$format/$name with DOS lines"
 done
-# All are in the table of formats; the manual page and this folder follow it.
+# The manual page and this folder have all formats of the table of formats.
 for format in $("$stackfold" --from '?' 2>&1 | sed 's/.*not one of \(.*\): .*/\1/; s/,//g'); do
   grep -q "^\.It Cm $format\$" "$page" || { echo "$format is not in the manual page"; failed=1; }
-  case $format in stream | folded | perf-script) continue ;; esac  # have tests of their own
+  case $format in stream | folded | perf-script) continue ;; esac  # these have their own tests
   [ -d "$data/$format" ] || { echo "no captured input of $format"; failed=1; }
 done
 echo "$compared compared"

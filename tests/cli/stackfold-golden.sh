@@ -1,5 +1,6 @@
 #!/bin/sh
-# stackfold --compat against results of stackcollapse-perf.pl: our own cases, and the perl's own data where it is.
+# Compares stackfold --compat with results of stackcollapse-perf.pl: for our own cases, and for the perl
+# scripts' data if it exists.
 # Usage: stackfold-golden.sh STACKFOLD DATA_FOLDER PERL_DATA_FOLDER
 set -u
 stackfold=$1 own=$2 perl=$3 failed=0 compared=0

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Functions inlined at an address, and the lines, are those that eu-addr2line or addr2line tells, for
-thousands of addresses of C++ programs with debug information.
+"""Functions inlined at an address, and the lines, are the same as those of eu-addr2line or addr2line.  This is
+checked for thousands of addresses of C++ programs with debug information.
 
-eu-addr2line does not see what is inlined into functions of local classes (lambdas), nor a destructor
-into its deleting twin.  Both call a function without linkage name as DWARF does, without what it stands in, and
-addr2line sometimes gives that one's name in the symbol table, or its file, to the innermost one: these
-are not compared.
+eu-addr2line does not see functions that are inlined into functions of local classes (lambdas), or a destructor
+that is inlined into its deleting twin.  Both programs give a function without linkage name its DWARF name, without
+scopes.  addr2line sometimes gives the innermost function a name from the symbol table, or the file of that symbol.
+These differences are ignored.
 
 Usage: symbolize-inlines.py PE-SYMBOLIZE PROGRAM...
 """
@@ -30,14 +30,14 @@ def record(kind, misc, body):
 
 
 def code_segments(program):
-    """(svma, file offset, bytes) of what is loaded executable."""
+    """Returns (svma, file offset, bytes) of each executable segment."""
     text = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
     rows = re.findall(r"LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", text)
     return [(int(svma, 16), int(offset, 16), int(size, 16)) for offset, svma, size in rows]
 
 
 def stream(program, segments, addresses):
-    """A recording of one process that has the program mapped, every address in a sample."""
+    """Returns a recording of one process that has the program mapped, with each address in a sample."""
     attr = struct.pack("<IIQQQQQ", 1, ATTR_BYTES, 0, 1, SAMPLE_TYPE, 0, 1 << 18)
     out = b"PERFILE2" + struct.pack("<Q", 16) + record(64, 0, attr + b"\0" * (ATTR_BYTES - len(attr)))
     trailer = struct.pack("<IIQQ", 1, 1, 1, 7)
@@ -54,7 +54,7 @@ def stream(program, segments, addresses):
 
 
 def names_in(data):
-    """address: [(name, is inlined, file, line)], innermost first."""
+    """Returns {address: [(name, is inlined, file, line)]}, innermost first."""
     symbols, places, at = {}, {}, 16
     while at < len(data):
         kind, _, size = struct.unpack_from("<IHH", data, at)
@@ -71,10 +71,10 @@ def names_in(data):
 
 
 def told_by(witness, program, addresses):
-    """The same by eu-addr2line or addr2line: address: [(mangled name, file, line)].
+    """Returns the same from eu-addr2line or addr2line: {address: [(mangled name, file, line)]}.
 
-    eu-addr2line -i ends with 1 where it was asked about code without debug information: that there is an
-    answer to every address is what counts."""
+    eu-addr2line -i exits with 1 if an address has no debug information.  So this requires an answer for every
+    address instead of status 0."""
     text = subprocess.run([witness, "-a", "-i", "-f", "-e", program], text=True, capture_output=True, check=False,
                           input="".join(f"{a:#x}\n" for a in addresses)).stdout
     places, current = {}, None
@@ -91,13 +91,15 @@ def told_by(witness, program, addresses):
 
 
 def demangled(names):
-    """Without parameters, as ours are."""
+    """Returns names without parameters, like ours."""
     text = subprocess.run(["c++filt", "-p"], input="\n".join(names), text=True, capture_output=True, check=True).stdout
     return dict(zip(names, text.splitlines()))
 
 
 def is_same(our, their):
-    """Name, file and line: ours has the scopes of a function of one file, too, and stays mangled if it would be too long."""
+    """Compares name, file and line.
+
+    Our name also has the scopes of a function that is local to a file.  It stays mangled if it would be too long."""
     is_too_long = our[0].startswith("_Z") and len(their[0]) > MAX_NAME_BYTES
     return our[1:] == their[1:] and (our[0] == their[0] or our[0].endswith("::" + their[0]) or is_too_long)
 
@@ -127,7 +129,7 @@ def compare(symbolize, program):
 
 
 def not_as_addr2line(program, differ):
-    """Those of (address, ours, eu-addr2line's) where addr2line does not agree with us either."""
+    """Returns those of (address, ours, eu-addr2line's) where addr2line does not agree with us either."""
     told = told_by("addr2line", program, [address for address, _, _ in differ])
     plain = demangled(sorted({name for frames in told.values() for name, _, _ in frames}))
     left = []

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every row of the machine's libraries is what readelf says, and so are the rules made of them.
+"""Every row of the machine's libraries, and every rule made from the rows, agrees with readelf.
 
 Usage: unwind-rows.py DUMP_ROWS FILE... [--all FILE...]
 
-A FILE may be a pattern: the last file that matches.  Those after --all are looked at with PE_ALL in the environment.
+A FILE may be a pattern; the last matching file is used.  Files after --all are checked only if PE_ALL is set.
 """
 import glob
 import os
@@ -23,7 +23,7 @@ def lines_of(*command, may_warn=False):
 
 
 def merged(rows):
-    """(location, row) pairs: of several at one place the last, of equal neighbours the first."""
+    """Returns (location, row) pairs: the last of several rows at one location, the first of equal neighbours."""
     result = []
     for location, row in rows:
         if result and result[-1][0] == location:
@@ -34,7 +34,7 @@ def merged(rows):
 
 
 def readelf_functions(file):
-    """{(start, end): [(location, row)]}; readelf fails of files whose debug file is not installed"""
+    """Returns {(start, end): [(location, row)]}.  readelf fails for files whose debug file is not installed."""
     functions, cies, names, rows, cie_rows = {}, {}, [], None, None
     entry = re.compile(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)(?: cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+))?")
     pending = []
@@ -51,7 +51,7 @@ def readelf_functions(file):
         elif len(words) > 1 and rows is not None and len(words[0]) == 16:
             saved = " ".join(f"{name}={where}" for name, where in zip(names, words[2:])
                              if name in REGISTERS and where not in "us")
-            # An undefined return address ends the stack: the one "u" that says something.
+            # An undefined return address ends the stack.  This is the only "u" with a meaning.
             end = dict(zip(names, words[2:])).get("ra") == "u"
             rows.append((int(words[0], 16), f"{words[1]} {saved}".strip(), end))
     for start, end, cie_rows, rows in pending:
@@ -78,7 +78,7 @@ def our_functions(dump_rows, file):
 
 
 def rule_for(row, ends):
-    """What our rule may be, from readelf's row."""
+    """Returns the set of rules that we may make from readelf's row."""
     cfa, *saved = row.split()
     saved = dict(word.split("=") for word in saved)
     if ends:

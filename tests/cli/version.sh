@@ -1,5 +1,6 @@
 #!/bin/sh
-# --version of each tool and script has the version and the commit; where a source tree takes the commit from.
+# --version of each tool and script prints the version and the commit.  Checks where source trees get the
+# commit from.
 # Usage: version.sh BUILD_FOLDER SOURCE_FOLDER VERSION NAME...
 set -u
 build=$1 source=$2 version=$3 failed=0
@@ -7,7 +8,7 @@ shift 3
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
 
-# Which commit is not asked: the tree may have changed since it was built.
+# The commit itself is not checked, because the tree may have changed since the build.
 commit='( \([0-9a-f]{12}(-dirty)?\))?'
 [ ! -e "$source/.git" ] || commit=${commit%\?}
 PATH=$build/tools:$PATH
@@ -18,7 +19,8 @@ for name; do
   printf '%s\n' "$said" | grep -qE "^$name $version$commit\$" || fail "$name: $said"
 done
 
-# Trees with the script: of a repository, of its archive, unpacked somewhere, and within another repository.
+# Trees that hold the script: a repository, its archive unpacked outside, and its archive unpacked inside
+# another repository.
 git() { command git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main "$@"; }
 expect() {  # WHAT TREE COMMIT
   said=$("$2/scripts/dev/source-commit") || fail "$1: exit $?"
@@ -26,7 +28,7 @@ expect() {  # WHAT TREE COMMIT
 }
 tree=$dir/tree
 mkdir -p "$tree/scripts/dev" "$dir/unpacked"
-# Our own tree may be an unpacked archive, in which the commit stands.
+# Our own tree may be an unpacked archive, which has the commit in the script.
 # shellcheck disable=SC2016 # git-archive(1) finds it
 sed "s/^archived=.*/archived='\$Format:%H\$'/" "$source/scripts/dev/source-commit" >"$tree/scripts/dev/source-commit"
 chmod +x "$tree/scripts/dev/source-commit"

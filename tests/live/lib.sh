@@ -1,13 +1,14 @@
-# Sourced by every end-to-end test: the tools on PATH, a folder of its own, and ways to fail.
-# The harness sets PE_TOOLS (the tools' build folder) and PE_WORKLOAD (tests/data/src/workload, built).
+# Every end-to-end test sources this file.  It puts the tools on PATH, makes a folder for the test, and reports
+# failures.  The harness sets PE_TOOLS (the tools' build folder) and PE_WORKLOAD (tests/data/src/workload, built).
 # shellcheck shell=bash
 set -u
 PATH=$PE_TOOLS:$PATH
 dir=$(mktemp -d)
 HOME=$(mktemp -d "$dir.home.XXXX"); export HOME  # tools keep binaries below it
 failed=0
-paranoid=  # what a test that sets perf_event_paranoid found
-# In this shell alone: bash runs this also in a child that a signal ends before it has begun its command.
+paranoid=  # the value of perf_event_paranoid before the test changed it
+# Cleans up in this shell only.  bash also runs the trap in a child that a signal ends before the child starts
+# its command.
 clean_up() {
   [ "$BASHPID" = $$ ] || return
   [ -z "$paranoid" ] || echo "$paranoid" >/proc/sys/kernel/perf_event_paranoid
@@ -23,8 +24,8 @@ finish() { exit "$failed"; }
 # expect LABEL WANTED GOT
 expect() { [ "$2" = "$3" ] || fail "$1: $3, not $2"; }
 
-# share PATTERN FILE: percent of the weight of all folded stacks that match
-share() {  # through the environment: -v would take backslashes away
+# share PATTERN FILE: the percentage of the weight of all folded stacks that the matching ones have
+share() {  # passed in the environment, because -v would remove backslashes
   PATTERN=$1 awk '{ all += $NF; if ($0 ~ ENVIRON["PATTERN"]) hit += $NF }
     END { printf "%.1f\n", all ? 100 * hit / all : 0 }' "$2"
 }
@@ -36,8 +37,8 @@ within() {
 # at_least LABEL WANTED GOT
 at_least() { awk -v w="$2" -v g="$3" 'BEGIN { exit !(g >= w) }' || fail "$1: $3, not at least $2"; }
 
-# samples_near LABEL EXPECTED SAMPLES LOST: their number spreads by the root of itself at most: 5 of these.  Not all that is
-# lost need be samples.
+# samples_near LABEL EXPECTED SAMPLES LOST: allows a deviation of five times the square root of the expected
+# number.  Not all lost records need be samples.
 samples_near() {
   local spread
   spread=$(awk -v n="$2" 'BEGIN { print 5 * sqrt(n > 1 ? n : 1) }')
@@ -45,26 +46,27 @@ samples_near() {
   at_least "$1: the most samples" "$3" "$(awk -v n="$2" -v s="$spread" 'BEGIN { print n + s }')"
 }
 
-# await FILE: until it is there
+# await FILE: waits until the file exists
 await() {
   for _ in $(seq 1200); do [ -e "$1" ] && return; sleep 0.05; done
   fail "$1 did not come"
 }
 
-# await_text TEXT FILE: until it is in it.  A file of before must be removed first: a command makes its file only when it
-# begins, after what started it has gone on.
+# await_text TEXT FILE: waits until the file contains the text.  The caller must first remove a file of an
+# earlier command: a command in the background opens its file only when it starts, and the test may run on
+# before that.
 await_text() {
   for _ in $(seq 1200); do grep -q -- "$1" "$2" 2>/dev/null && return; sleep 0.05; done
   fail "no '$1' in $2"
 }
 
-# await_program PID NAME: until the process is it
+# await_program PID NAME: waits until the process runs this program
 await_program() {
   for _ in $(seq 1200); do [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] && return; sleep 0.02; done
   fail "$1 is not $2"
 }
 
-# tid_of PID NAME: the process's thread of that name, once there is one
+# tid_of PID NAME: prints the ID of the process's thread of that name, once there is one
 tid_of() {
   local found
   for _ in $(seq 1200); do
@@ -75,8 +77,8 @@ tid_of() {
   fail "$1 has no thread $2" >&2
 }
 
-# fake_sanitizer LIBRARY SOURCE PROGRAM: builds a program with a library called as AddressSanitizer's is, which does not
-# start (status 9) where LD_PRELOAD names the other one
+# fake_sanitizer LIBRARY SOURCE PROGRAM: builds a program with a library that has the name of
+# AddressSanitizer's.  The program does not start (status 9) if LD_PRELOAD names LIBRARY.
 fake_sanitizer() {
   cc -shared -fPIC -Wl,-soname,libasan.so.8 -o "$dir/libasan.so.8" -x c - <<END
 #include <stdlib.h>
@@ -90,18 +92,19 @@ END
   cc -Wl,--no-as-needed -Wl,-rpath,"$dir" -o "$3" "$2" "$dir/libasan.so.8"
 }
 
-# used_ms PID: its CPU time until now, of all threads (proc_pid_stat(5): in hundredths of a second)
+# used_ms PID: prints the CPU time so far of all threads of the process (proc_pid_stat(5): in hundredths of a
+# second)
 used_ms() { awk '{ sub(/.*\) /, ""); print 10 * ($12 + $13) }' "/proc/$1/stat"; }
 
-# await_used MS PID: until it has used so much more CPU time, or has ended
+# await_used MS PID: waits until the process has used MS more CPU time, or has ended
 await_used() {
   local until_ms
   until_ms=$(($(used_ms "$2") + $1))
   while kill -0 "$2" 2>/dev/null && [ "$(used_ms "$2")" -lt $until_ms ]; do sleep 0.02; done
 }
 
-# until_used MS PID PROGRAM...: runs a recorder of the process until that has used so much more CPU time (a program, for a
-# function would be ended alone)
+# until_used MS PID PROGRAM...: runs a recorder of the process until the process has used MS more CPU time.
+# PROGRAM must not be a shell function: the signal would end only the subshell.
 until_used() {
   local recorder until_ms
   until_ms=$(($(used_ms "$2") + $1))
@@ -111,8 +114,8 @@ until_used() {
   wait $recorder
 }
 
-# load_while FILE COMMAND...: records, into FILE, the process that is given to the command by -p, which loads a plugin once
-# the recorder has read its mappings
+# load_while FILE COMMAND...: runs a recorder of a process, which it names to the command by -p, and writes to
+# FILE.  The process loads a plugin once the recorder has read its mappings.
 load_while() {
   local file=$1 target recorder; shift
   mkfifo "$dir/go"
@@ -124,11 +127,12 @@ load_while() {
   wait $recorder
 }
 
-# can_record OPTION...: whether pe-record can with them
+# can_record OPTION...: succeeds if pe-record can record with these options
 can_record() { pe-record -q -e cpu-clock -F 997 "$@" -o "$dir/can_record.pe" -- "$PE_WORKLOAD" shares 0.1; }
 
-# record_by_perf OPTION...: perf record with -o FILE.  perf 6.1 now and then ends by SIGABRT when it has recorded ("assertion
-# failed at util/build-id.c", "stack smashing detected"): it has another try.
+# record_by_perf OPTION...: runs perf record; the options include -o FILE.  perf 6.1 sometimes ends by SIGABRT
+# after recording ("assertion failed at util/build-id.c", "stack smashing detected").  The function repeats it
+# in that case.
 record_by_perf() {
   local status
   for _ in 1 2 3; do
@@ -138,5 +142,5 @@ record_by_perf() {
   return $status
 }
 
-# fold STREAM...: the middle of the pipeline
+# fold STREAM...: runs the middle of the pipeline
 fold() { pe-symbolize -q "$1" | stackfold "${@:2}"; }

@@ -1,24 +1,25 @@
-# Sourced after lib.sh: what the stacks of data/src/stacks.cpp must look like, case by case.
-# PE_STACKS is the folder of its builds; PE_VERBOSE=1 prints what was measured, not only what failed.
+# Tests source this file after lib.sh.  It defines how the stacks of data/src/stacks.cpp must look, case by
+# case.
+# PE_STACKS is the folder of its builds.  PE_VERBOSE=1 prints all measurements, not only failures.
 # shellcheck shell=bash
 
-# Debian's libc without its debug symbols has no names for the start of a thread, nor for what calls main().
+# If Debian's libc has no debug symbols, the start of a thread and the caller of main() have no names.
 nameless='(\[libc\.so\.6\]|libc\.so\.6\+0x[0-9a-f]+)'
 thread_root="((__)?clone3|$nameless);(start_thread|$nameless);"
 main_root="_start;__libc_start_main[^;]*;(__libc_start_call_main|$nameless);main;run_case;"
 
-# frames NAME COUNT: that many frames NAME, each with its semicolon
+# frames NAME COUNT: prints COUNT frames called NAME, each with its semicolon
 frames() { printf "$1;%.0s" $(seq "$2"); }
 
-# root_of CASE: how its stacks begin, behind the name of the thread
+# root_of CASE: prints how the case's stacks start, after the name of the thread
 root_of() {
   case $1 in
-    thread*) echo "($thread_root|$main_root)" ;;  # the main thread's: starting them, and joining
+    thread*) echo "($thread_root|$main_root)" ;;  # the second is the main thread's: it starts and joins threads
     *) echo "$main_root" ;;
   esac
 }
 
-# path_of CASE: the frames behind the root, until where its time is spent
+# path_of CASE: prints the frames from the root to where the case spends its time
 path_of() {
   case $1 in
     alloca) echo 'alloca_case;spin' ;;
@@ -41,11 +42,14 @@ path_of() {
   esac
 }
 
-# check_case LABEL FOLDED CASE SAMPLES: at least so many samples, 99 % of them from the root on, and 95 % on
-# the known path (the rest is in what the case does besides: reading the clock, the loop around the loop).
-# exception: 97 % here and 99 % of all builds together, for while the C++ runtime enters a landing pad it writes
-# that one's registers over those it saved itself: 0 to 3 samples of 250, in perf's eyes, too.
-# deep, unwritten: 97 %, for how much of the process's memory to read is found out by trying; 20 to 40 ms stay cut.
+# check_case LABEL FOLDED CASE SAMPLES: requires at least SAMPLES samples, 99 % of them complete to the root,
+# and 95 % on the known path.  The rest are in other code of the case: it reads the clock, and an outer loop
+# runs the inner one.
+# exception: 97 % here, and 99 % for all builds together.  While the C++ runtime enters a landing pad, it
+# overwrites the registers that it saved with those of the landing pad.  This affects 0 to 3 of 250 samples;
+# perf sees the same.
+# deep, unwritten: 97 %, because the recorder finds out by trial how much of the process's memory it must
+# read.  The stacks of 20 to 40 ms stay cut.
 check_case() {
   local root path complete known least=99
   grep "^$3;" "$2" >"$dir/case"
@@ -64,14 +68,15 @@ check_case() {
     grep -vE "$root$path" "$dir/case" | awk '{ print $NF, $0 }' | sort -rn | head -3 | cut -c1-500
 }
 
-# check_exceptions: what is in "$dir/exceptions", of all builds together
+# check_exceptions: checks "$dir/exceptions", which has the samples of all builds
 check_exceptions() {
   at_least 'exceptions of all builds: thrown from below, %' 85 "$(share ';exception_case(\.cold)?;throw_below[ ;.]' "$dir/exceptions")"
   at_least 'exceptions of all builds: complete stacks, %' 99 "$(share "^[^;]+;$main_root" "$dir/exceptions")"
 }
 
-# check_altstack LABEL FOLDED: a copy of the handler's own stack holds the registers of what it interrupted, and no
-# caller of that.  So much must be there; what is more, must be all.
+# check_altstack LABEL FOLDED: a copy of the handler's own stack holds the registers of the function that the
+# signal interrupted, but not that function's callers.  The stack must have at least this function; a stack
+# with more must be complete.
 check_altstack() {
   local handler="interrupted_within;$nameless;handle_signal;spin"
   grep '^altstack;' "$2" >"$dir/case"
@@ -79,20 +84,22 @@ check_altstack() {
     "$(share "^altstack;(\[unknown\];|${main_root}altstack_case;)?$handler" "$dir/case")"
 }
 
-# program_of BUILD: its file in `program`; fails if it is not there, for scripts/setup installs both compilers
+# program_of BUILD: sets `program` to the file of this build.  It fails if there is none, because
+# scripts/setup installs both compilers.
 program_of() {
   program=$PE_STACKS/stacks_$1
   [ -x "$program" ] || { fail "$program is not built: no compiler for it?"; return 1; }
 }
 
-# Interrupts come anywhere, the more of them the busier the machine.
+# Interrupts come anywhere, and more often on a busy machine.
 without_kernel_frames() { sed -E 's/(;[^;]*_\[k\])+ ([0-9]+)$/ \2/'; }
 
-# While the kernel makes the page that the stack has just reached, which takes long where memory is short, the copy is empty:
-# in perf's eyes, too, there is nothing but the function that reached it.
+# While the kernel allocates the page that the stack has just reached, the copy is empty.  This takes long if
+# memory is short.  perf, too, sees nothing but the function that reached the page.
 without_first_touches() { sed -E '/^[^;]+;[^;]+;asm_exc_page_fault_\[k\]/d'; }
 
-# check_cases LABEL STREAM SAMPLES CASE...; after a failure, what pe-symbolize says of the stream
+# check_cases LABEL STREAM SAMPLES CASE...: after a failure it prints what pe-symbolize reported about the
+# stream
 check_cases() {
   local case failed_before=$failed
   pe-symbolize "$2" 2>"$dir/$1.closing" | stackfold --kernel 2>>"$dir/$1.closing" |

@@ -1,4 +1,4 @@
-"""Files are new, complete, and in the right place."""
+"""Tests that files are new, complete, and in the right place."""
 import os
 import stat
 import tempfile

@@ -1,4 +1,4 @@
-"""Untrusted text is escaped before it is printed."""
+"""Tests that untrusted text is escaped before it is printed."""
 import os
 import unittest
 

@@ -1,12 +1,12 @@
-// The address holds the state: #x=..&y=.. is the corner that the zoomed frame has
-// in the picture as it came, s= the search, c=1 ignoring case; i=1 turned upside
-// down, h=1 heaviest on the left.  The same behind "?" is read, too.  What does not fit this page is
-// ignored.
+// The address holds the state of the page.  x and y are the corner of the zoomed frame in the original
+// layout; s is the search, and c=1 makes it ignore case.  i=1 turns the graph upside down, h=1 puts the
+// heaviest callees on the left.
+// The script writes them behind "#" and also reads them behind "?".  It ignores what does not fit this page.
 // SPDX-License-Identifier: MIT
 
-const NEAR = 0.06;  // pixels: addresses used to have one decimal
+const NEAR = 0.06;  // pixels: older addresses have one decimal
 
-// Enough decimals to tell a count from the next.
+// Keeps enough decimals to distinguish each count from the next.
 function cornerOf(node) {
   const tree = orders.byName;
   const width = givenWidth / tree.total[0];
@@ -18,7 +18,8 @@ function cornerOf(node) {
   };
 }
 
-// The frame of that row whose corner is there exactly, or else the widest one near it.
+// Returns the frame of that row whose corner is exactly there; else the widest frame near it; else 0, the
+// root.
 function nodeAtCorner(x, y) {
   const tree = orders.byName;
   const depth = isGivenInverted ? Math.round((y - firstRow) / rowHeight) :
@@ -54,7 +55,7 @@ function saveAddress() {
   try {
     history.replaceState(null, '', '#' + state);
   } catch (error) {
-    // A page inside another may have no address of its own.
+    // A page embedded in another may have no address of its own.
   }
 }
 

@@ -1,4 +1,4 @@
-// Buttons, the search field, and the keys that work everywhere.
+// The buttons, the search field, and the keys that work everywhere.
 // SPDX-License-Identifier: MIT
 
 let box = null;  // the element around the search field, while it is open

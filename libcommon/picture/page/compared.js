@@ -1,19 +1,19 @@
-// What a frame counted in two profiles, and whether its change is more than noise.
+// Holds each frame's counts in two profiles, and whether its change is more than noise.
 // SPDX-License-Identifier: MIT
 
 const Noise = { UNKNOWN: 0, TOO_RARE: 1, WITHIN: 2, BEYOND: 3 };
 const NOISE_TEXTS = ['noise not known', 'too rare to tell', 'may be noise', 'more than noise'];
 
-const TINT = 0.19;  // of the strongest colour
+const TINT = 0.19;  // fraction of the strongest colour
 
 class Compared {
   constructor(size) {
     this.before = new Float64Array(size);
     this.after = new Float64Array(size);
     this.noise = new Uint8Array(size);
-    this.low = new Float64Array(size);  // of the change's interval
+    this.low = new Float64Array(size);  // ends of the change's interval
     this.high = new Float64Array(size);
-    this.wholeBefore = 0;  // counts that shares are of
+    this.wholeBefore = 0;  // counts that are 100 %
     this.wholeAfter = 0;
     this.dimsNoise = false;
   }
@@ -42,15 +42,15 @@ class Compared {
     return this.dimsNoise && this.noise[node] !== Noise.BEYOND;
   }
 
-  // Change as colours show it, where the strongest is for `largest`: what may be noise is no more
-  // than a tint.
+  // Limits a change for colouring: `largest` has the strongest colour; a change that may be noise only gets a
+  // tint.
   shade(node, delta, largest) {
     const isTint = this.noise[node] === Noise.WITHIN || this.noise[node] === Noise.TOO_RARE;
     const limit = isTint ? TINT * largest : largest;
     return Math.max(-limit, Math.min(delta, limit));
   }
 
-  // The same where the nodes are in another order.
+  // Returns the same data for the nodes in another order.
   inOrder(order) {
     const other = Object.assign(new Compared(0), this);
     for (const key of ['before', 'after', 'noise', 'low', 'high'])
@@ -71,7 +71,7 @@ function comparedText(tree, node) {
   const { compared, perOne } = tree;
   const before = 'before ' + countText(compared.before[node]);
   const after = 'after ' + grouped(compared.after[node] / perOne * factor);
-  if (node === 0 && compared.change(node, perOne) === 0)  // all of each
+  if (node === 0 && compared.change(node, perOne) === 0)  // 100 % of each
     return before + ', ' + after;
   const noise = compared.noise[node];
   const interval = noise === Noise.UNKNOWN ? '' :

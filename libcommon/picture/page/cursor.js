@@ -1,5 +1,5 @@
-// The keyboard in the picture: one stop of the Tab key, from which arrows lead
-// to callers, callees and siblings.  What it stands on is told to screen readers.
+// Keyboard navigation in the graph.  It is one stop of the Tab key; the arrow keys lead from there to
+// callers, callees and siblings.  Screen readers announce the frame under the cursor.
 // SPDX-License-Identifier: MIT
 
 const cursor = {
@@ -11,7 +11,7 @@ const cursor = {
     return document.activeElement === this.mark;
   },
 
-  // To where its node is now; to the zoomed one if that is out of the view.
+  // Moves the mark to its node, or to the zoomed node if its node is not in the view.
   place() {
     const { tree, zoomed } = view;
     const isInView = isOnPath(this.node) || (this.node >= zoomed && this.node < tree.end[zoomed]);
@@ -45,7 +45,7 @@ const cursor = {
     return heaviest;
   },
 
-  // Where the key leads from here, or -1.
+  // Returns the node to which the key leads from here, or -1.
   target(key) {
     const { tree } = view;
     const isAway = key === (view.inverted ? 'ArrowDown' : 'ArrowUp');  // from the root
@@ -54,13 +54,13 @@ const cursor = {
     if (key === 'Home')
       return 0;
     if (key !== 'ArrowLeft' && key !== 'ArrowRight' || isOnPath(this.node))
-      return -1;  // siblings of what is zoomed are not in the view
+      return -1;  // siblings of the zoomed node are not in the view
     const siblings = this.siblings();
     const next = siblings[siblings.indexOf(this.node) + (key === 'ArrowLeft' ? -1 : 1)];
     return next === undefined ? -1 : next;
   },
 
-  // Below the zoomed node only one callee of each caller is in the view.
+  // Below the zoomed node, the view has only one callee of each caller.
   onward() {
     if (!isOnPath(this.node) || this.node === view.zoomed)
       return this.heaviestChild();

@@ -1,8 +1,9 @@
-// The other source of the tree: the frames that the file draws, when it carries
-// no tree.  Their elements are kept, with the links that they may hold.
+// Builds the tree from the frames that the file draws, if the file carries no tree.  It keeps their elements,
+// with the links that these may hold.
 // SPDX-License-Identifier: MIT
 
-// "name (1,234 samples, 12.34%)" -> "name"; the name of the count may hold " (", too.
+// Makes "name" of "name (1,234 samples, 12.34%)".  The name of the count may hold " (", too, so the loop
+// counts these.
 function nameInTitle(title) {
   let end = title.length;
   for (let i = given.countname.split(' (').length; i > 0; --i)

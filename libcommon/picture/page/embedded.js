@@ -1,5 +1,5 @@
-// Reads the tree that the file carries.  The form is described in
-// libcommon/picture/embed.h; what does not fit it throws.
+// Reads the tree that the file carries.  libcommon/picture/embed.h describes the format.  The reader throws
+// if the data does not fit it.
 // SPDX-License-Identifier: MIT
 
 function embeddedText() {
@@ -30,7 +30,7 @@ class PackedReader {
     this.at = 0;
   }
 
-  // A LEB128 number; exact up to 2^53.
+  // Reads a LEB128 number.  It is exact up to 2^53.
   number() {
     let value = 0;
     for (let scale = 1; this.at < this.bytes.length; scale *= 128) {
@@ -49,7 +49,7 @@ class PackedReader {
     return this.bytes.subarray(this.at - size, this.at);
   }
 
-  // `size` numbers below `limit`: all their lowest bytes, then the next ones.
+  // Reads `size` numbers below `limit`: first the lowest bytes of all, next their second bytes, and so on.
   planes(size, limit) {
     const values = new Uint32Array(size);
     for (let shift = 0; shift === 0 || limit - 1 >= 2 ** shift; shift += 8) {
@@ -168,7 +168,7 @@ function unpackedTree(bytes) {
   return tree;
 }
 
-// Null if the file carries none, or this browser cannot read it.
+// Returns null if the file carries no tree, or this browser cannot read it.
 async function embeddedTree() {
   const text = embeddedText();
   if (text === '' || typeof DecompressionStream === 'undefined')

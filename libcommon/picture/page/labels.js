@@ -1,9 +1,9 @@
-// Labels, cut by what the letters really measure in the font at hand.
+// Cuts labels to fit their frames, by the measured width of each letter in the current font.
 // SPDX-License-Identifier: MIT
 
 const letterWidths = new Map();
 
-// All at once: the first length asked for makes the browser lay out the page.
+// Measures all characters at once, because the first query of a length makes the browser lay out the page.
 function measure(characters) {
   const probe = svgElement('text');
   probe.style.visibility = 'hidden';
@@ -24,7 +24,7 @@ function widthOf(character) {
   return letterWidths.get(character);
 }
 
-// `name`, or as much of it as fits `room` pixels together with "..", or nothing.
+// Returns `name`, or as much of it as fits into `room` pixels together with "..", or an empty string.
 function fitted(name, room) {
   const dots = 2 * widthOf('.');
   if (room < dots + widthOf('m'))

@@ -1,5 +1,4 @@
-// Counts and shares as text, rounded as the file's own titles are: a tie goes
-// to the even neighbour.
+// Formats counts and shares.  They are rounded like the file's own titles: a tie goes to the even neighbour.
 // SPDX-License-Identifier: MIT
 
 function roundHalfEven(value) {
@@ -7,7 +6,7 @@ function roundHalfEven(value) {
   return Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
 }
 
-// By hand: toLocaleString() takes 40 microseconds, and every frame in sight has a number.
+// Does not use toLocaleString(), which takes 40 microseconds; each visible frame has a number.
 function grouped(value) {
   const digits = roundHalfEven(value).toFixed(0);
   let text = digits.slice(-3);
@@ -16,7 +15,8 @@ function grouped(value) {
   return text;
 }
 
-// Two decimals.  A tie is exact only in eighths: toFixed() knows the others.
+// Formats with two decimals.  Only multiples of 1/8 can be exact ties; toFixed() rounds all other values
+// correctly.
 function twoDecimals(value) {
   const isTie = Number.isInteger(value * 8) && Number.isInteger(value * 200) && value * 200 % 2 !== 0;
   return isTie ? (roundHalfEven(value * 100) / 100).toFixed(2) : value.toFixed(2);

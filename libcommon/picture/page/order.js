@@ -1,7 +1,7 @@
-// The tree with the heaviest callees on the left.
+// Makes the tree that has the heaviest callees on the left.
 // SPDX-License-Identifier: MIT
 
-// Nodes in their new order, as indices of the old one.
+// Returns the nodes in their new order, as indices of the old one.
 function heavyOrder(tree) {
   const order = new Uint32Array(tree.size);
   const pending = [0];
@@ -20,7 +20,7 @@ function heavyOrder(tree) {
   return order;
 }
 
-// Own counts lie right of the children here.
+// In this tree, a node's own count lies right of its children.
 function leftHeavy(tree) {
   const order = heavyOrder(tree);
   const place = new Uint32Array(tree.size);
@@ -46,7 +46,7 @@ function leftHeavy(tree) {
   return heavy;
 }
 
-// Both orders, the second made when it is first asked for.
+// Both orders.  The second is made when the user first asks for it.
 const orders = { byName: null, heavy: null };
 
 function setOrder(heavy) {
@@ -58,7 +58,7 @@ function setOrder(heavy) {
   [view.zoomed, cursor.node] = selected.map((node) => node < 0 ? node : currentIndex(node));
 }
 
-// Between the order at hand and that of names, which addresses speak of.
+// These two convert between the current order and the order by name, which addresses refer to.
 function originalIndex(node) {
   return node > 0 && view.heavy ? view.tree.original[node] : node;
 }

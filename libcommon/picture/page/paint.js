@@ -1,26 +1,26 @@
-// Draws what is in sight: frames wide enough to be told apart as elements, which
-// are used again and again, the rest as a few paths of runs that fill a pixel.
+// Draws the visible frames.  Frames that are wide enough are elements, which the script reuses.  Narrower
+// frames become a few paths of runs, each of which fills a pixel.
 //
-// Cost: collect() looks at each node that is wide enough and at its children;
-// drawRows() makes elements for the rows in sight alone.
+// Cost: collect() visits each node that is wide enough, and its children.  drawRows() makes elements for the
+// visible rows only.
 // SPDX-License-Identifier: MIT
 
-// Pixels: narrower frames become part of a run.  No label fits them; an element costs the
-// browser some 20 microseconds of style and layout, a part of a path a tenth of that.
+// In pixels; narrower frames become part of a run.  They have no room for a label, and an element costs the
+// browser some 20 microseconds of style and layout.  A part of a path costs a tenth of that.
 const OWN_ELEMENT = Math.min(14, 2 * inset + fontSize);
 const APART = 3;  // pixels: frames of this width are drawn with a seam between them
 const SEAM_WIDTH = 4;  // tenths of pixels
 const FILLED = 1;  // pixels that a run must fill
-const SEAM = 0.05;  // pixels between neighbours that nobody sees
+const SEAM = 0.05;  // pixels: an invisible space between neighbours
 const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
 
-// Nodes to be drawn, by collect().
+// The nodes to draw, as collect() found them.
 const shown = { nodes: new Uint32Array(0), count: 0, first: 0, last: -1 };
 const pool = [];
 const paths = new Map();
 const hoverMark = svgElement('rect', { id: 'hover', class: 'hidden' });
 
-// Finds the nodes that are wide enough in this view, and how many rows they take.
+// Finds the nodes that are wide enough in this view, and the number of rows that they need.
 function collect() {
   const { tree, zoomed } = view;
   const { total, depth, end } = tree;
@@ -45,10 +45,10 @@ function collect() {
   view.levels = Math.max(givenLevels, deepest + 1);
 }
 
-// An element of the pool, or the node's own one, with what it shows at present.
+// Describes an element of the pool, or the node's own element, and what it shows at present.
 function newEntry(group) {
   const entry = { group, rect: group.querySelector('rect'), text: group.querySelector('text'), shows: {}, own: '' };
-  for (const name of group.classList)  // of a user's choice
+  for (const name of group.classList)  // classes that the user set
     entry.own += name === 'dark' ? '' : name + ' ';
   if (entry.rect === null) {
     entry.rect = svgElement('rect');
@@ -73,7 +73,7 @@ function entryFor(node, index) {
   return pool[index];
 }
 
-// Sets what differs from what the element shows already: most of a redraw's cost is attributes.
+// Sets only what differs from what the element shows already, because attributes are most of a redraw's cost.
 function show(entry, key, value, apply) {
   if (entry.shows[key] !== value) {
     entry.shows[key] = value;
@@ -83,7 +83,7 @@ function show(entry, key, value, apply) {
 
 const fills = new Map();  // by colour: as text, and whether white is easier to read on it
 
-// Relative luminance, and where both have the same contrast: WCAG 2.1.
+// Uses the relative luminance of WCAG 2.1; at 0.179, black and white text have the same contrast.
 function fillOf(color) {
   if (!fills.has(color)) {
     const channels = [color >> 16, color >> 8 & 255, color & 255];
@@ -97,8 +97,8 @@ function fillOf(color) {
   return fills.get(color);
 }
 
-// As printf's "%.1f", which takes the number as it is: only near a tie is that another
-// one than Math.round() gives, and an exact tie goes to the even neighbour.
+// Rounds like printf's "%.1f", which rounds the exact binary value.  This differs from Math.round() only near
+// a tie; an exact tie goes to the even neighbour.
 function tenth(pixels) {
   const off = Math.abs(pixels * 10 % 1);
   if (Math.abs(off - 0.5) > 1e-6)
@@ -146,7 +146,7 @@ function drawFrame(entry, node, left, width) {
   drawLabel(entry, node, x, y, width);
 }
 
-// Runs: by row the one that is being filled, by colour the path of those that are.
+// Collects runs: for each row the run that is being filled, for each colour the path of the finished runs.
 
 class Runs {
   constructor() {
@@ -166,7 +166,7 @@ class Runs {
     }
     run.right = left + width;
     const matches = isMatch(node);
-    // A match is not to be lost among wider neighbours.
+    // A match must not disappear among wider neighbours.
     if (matches && !run.isMatch || matches === run.isMatch && width > run.widest) {
       run.widest = width;
       run.node = node;
@@ -174,7 +174,7 @@ class Runs {
     }
   }
 
-  // In tenths of pixels: whole numbers become text ten times as fast.
+  // Works in tenths of pixels, because converting whole numbers to text is ten times faster.
   close(depth, run) {
     const x = Math.round(run.left * 10);
     let width = Math.round(run.right * 10) - x;
@@ -189,12 +189,12 @@ class Runs {
     parts.push('M' + x + ' ' + Math.round(rowTop(depth) * 10) + 'h' + width + this.down + width + 'z');
   }
 
-  // A few dozen colours: as the file's own runs have them.
+  // Reduces colours to a few dozen, as the file's own runs do.
   rounded(color) {
     return (color & 0xf0f0f0) + 0x080808;
   }
 
-  // Into the document; a path that has nothing to show is kept for later.
+  // Writes the paths into the document.  A path that has nothing to show is kept for later.
   draw() {
     this.open.forEach((run, depth) => this.close(depth, run));
     for (const key of this.paths.keys())
@@ -208,7 +208,7 @@ class Runs {
   }
 }
 
-// Draws the rows in sight, and some more on both sides for scrolling.
+// Draws the visible rows, and some more on both sides for scrolling.
 function drawRows(sight) {
   const rows = rowsBetween(sight, Math.max(200, (sight.bottom - sight.top) / 2));
   shown.first = rows.first;
@@ -244,8 +244,8 @@ function hideOthers(used) {
   drawn = used;
 }
 
-// The whole picture, after a change of the view; the row of the zoomed node stays
-// where it was in the window.
+// Redraws the whole graph after a change of the view.  The row of the zoomed node keeps its place in the
+// window.
 function paint(change) {
   const before = inSight();
   const shape = { inverted: view.inverted, levels: view.levels };
@@ -262,13 +262,13 @@ function paint(change) {
   followView(inSight());
 }
 
-// The depths of the rows between two heights of the page, spare pixels added on both sides.
+// Returns the depths of the rows between two heights of the page, with `spare` pixels added on both sides.
 function rowsBetween(sight, spare) {
   const rows = [depthAt(sight.top - spare), depthAt(sight.bottom + spare)];
   return { first: Math.max(0, Math.min(...rows)), last: Math.min(view.levels - 1, Math.max(...rows)) };
 }
 
-// After scrolling, if rows that were not drawn have come into sight.
+// Redraws after scrolling, if rows that were not drawn have become visible.
 function paintScrolled() {
   const sight = inSight();
   followView(sight);
@@ -277,7 +277,7 @@ function paintScrolled() {
     drawRows(sight);
 }
 
-// Takes the picture over: out goes what the file drew, unless it is the source.
+// Takes control of the graph.  Removes what the file drew, unless the tree was built from it.
 function takeOver() {
   for (const child of Array.from(layer.children))
     if (view.tree.groups === null || child.tagName === 'path')

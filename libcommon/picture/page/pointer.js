@@ -1,11 +1,11 @@
-// The mouse: which frame is under it is found by coordinates, so that frames too
-// narrow for an element of their own answer as well.
+// Handles the mouse.  It finds the frame under the mouse by coordinates, so that frames too narrow for an
+// element of their own also respond.
 // SPDX-License-Identifier: MIT
 
 const pointed = { node: -1 };
 const tip = svgElement('title');
 
-// The node at this place of the page, or -1.  Callers of the zoomed one take all of their row.
+// Returns the node at this position of the page, or -1.  Callers of the zoomed node fill their whole row.
 function nodeAt(x, y) {
   const { tree, zoomed } = view;
   const depth = depthAt(y);
@@ -29,7 +29,7 @@ function nodeAt(x, y) {
   return widthOfNode(node) < minWidth ? -1 : node;
 }
 
-// Tries beside the point, too: a pixel may be painted and its middle still be free.
+// Also tries positions beside the point: a pixel may be painted although no frame covers its middle.
 function nodeNear(event) {
   if (event.target.closest('#bar, #head > rect, .button, foreignObject'))
     return -1;

@@ -1,14 +1,14 @@
-// Search: a regular expression tried on each name once.
+// Search by a regular expression, which is tried on each name once.
 // SPDX-License-Identifier: MIT
 
 const searching = { pattern: '', ignoresCase: false, problem: '', names: null };
 
-// The root and gaps are no functions.
+// The root and gaps are not functions, so they never match.
 function isMatch(node) {
   return searching.names !== null && node !== 0 && searching.names[view.tree.name[node]] === 1;
 }
 
-// The counts under `top` that have a match on their stack, each once.
+// Sums the counts under `top` that have a match on their stack; each counts once.
 function matchedCount(top) {
   const { name, total, end, parent } = view.tree;
   const hits = searching.names;

@@ -1,8 +1,7 @@
-// Takes the picture over once the tree is there; until then the file's own
-// drawing shows.
+// Starts the script as soon as the tree is read.  Until that time the page shows what the file drew.
 // SPDX-License-Identifier: MIT
 
-// Once a frame of the screen, however often it is asked for.
+// Returns a function that runs `action` at most once per screen frame, however often it is called.
 function soon(action) {
   let isPending = false;
   return () => {

@@ -1,10 +1,9 @@
-// What every part of the page's script shares: the elements of the document,
-// the measures that the file carries as attributes, and the state of the view.
+// The state that all parts of the page's script share: the elements of the document, the measures that the
+// file carries as attributes, and the state of the view.
 //
-// The parts are joined in the order of libcommon/meson.build into one function;
-// they only define things, and start.js sets them going.  Text goes in as
-// textContent only, and handlers are added here: a policy that allows just this
-// script is enough.
+// The build joins the parts into one function, in the order of libcommon/meson.build.  They only define
+// things; start.js starts the work.  The script inserts text only as textContent, and adds its handlers
+// itself.  So a content security policy that allows only this script is enough.
 // SPDX-License-Identifier: MIT
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -25,22 +24,22 @@ const rowHeight = Number(given.row);
 const topMargin = Number(given.top);
 const firstRow = Number(given.first);  // the upper edge of the root when it is at the top
 const bottomMargin = Number(given.bottom);
-const givenLevels = Number(given.levels);  // rows of the picture as it came
-const givenWidth = Number(given.width);  // of the root, likewise
+const givenLevels = Number(given.levels);  // rows of the original layout
+const givenWidth = Number(given.width);  // of the root in it
 const givenHeight = topMargin + givenLevels * rowHeight + bottomMargin;
 const isGivenInverted = 'inverted' in given;
 const minWidth = Math.max(0.02, Number(given.minwidth));
 const factor = Number(given.factor);
 const fontSize = parseFloat(getComputedStyle(layer).fontSize);
 
-// The view.  Nodes are indices into `tree`, which is replaced when its order changes.
+// The view.  Nodes are indices into `tree`, which is replaced when the order changes.
 const view = {
   tree: null,
   zoomed: 0,
   inverted: isGivenInverted,
   heavy: false,
-  levels: givenLevels,  // rows of the picture as it is
-  usable: givenWidth,  // pixels that the zoomed node has
+  levels: givenLevels,  // rows of the current layout
+  usable: givenWidth,  // width of the zoomed node, in pixels
 };
 
 function svgElement(name, attributes = {}) {

@@ -1,32 +1,32 @@
-// The call tree as columns: one typed array for each property, one index for
-// each node.  Nodes lie depth first, callers before callees, the root is 0; a
-// subtree is a range, so that nothing is ever searched by position.
+// The call tree as columns: one typed array for each property, one index for each node.  Nodes are ordered
+// depth first, callers before callees; the root is 0.  So a subtree is a range, and no code has to search for
+// its nodes.
 // SPDX-License-Identifier: MIT
 
 class Tree {
   constructor(size) {
     this.size = size;
     this.name = new Uint32Array(size);  // index into names; 0: no function, a gap
-    this.parent = new Uint32Array(size);  // the root is its own
+    this.parent = new Uint32Array(size);  // the root is its own parent
     this.depth = new Uint32Array(size);
     this.end = new Uint32Array(size);  // one past the last descendant
     this.total = new Float64Array(size);  // counts, in units of 1 / perOne
-    this.start = new Float64Array(size);  // counts left of it
-    this.delta = null;  // how much it grew since another profile, NaN: not known
+    this.start = new Float64Array(size);  // counts on its left
+    this.delta = null;  // growth since another profile; NaN: not known
     this.largestDelta = 0;
-    this.compared = null;  // what each counted in two profiles
+    this.compared = null;  // counts of each node in two profiles
 
     this.names = [];
     this.colors = [];  // of each name, 0xRRGGBB
     this.perOne = 1;
-    this.smallest = 0;  // nodes counted less were left out
+    this.smallest = 0;  // nodes with smaller counts were left out
     this.leftOut = 0;
     this.groups = null;  // elements of its own for each node, or null: drawn from a pool
     this.titles = null;
     this.original = null;  // for each node its index in name order; null: the same
   }
 
-  // Fills parent and depth from how many children each node has.
+  // Fills parent and depth from the number of children of each node.
   link(children) {
     let above = 0;
     const waiting = Uint32Array.from(children);
@@ -43,7 +43,7 @@ class Tree {
     }
   }
 
-  // Fills end and total; total holds own counts before.
+  // Fills end and total.  Before the call, total holds each node's own count.
   addUp() {
     for (let node = this.size - 1; node >= 0; --node) {
       this.end[node] = Math.max(this.end[node], node + 1);
@@ -55,7 +55,7 @@ class Tree {
     }
   }
 
-  // Fills start: children side by side, the first one `own(parent)` right of its parent's edge.
+  // Fills start.  Children lie side by side; the first starts `own(parent)` right of its parent's edge.
   place(own) {
     const next = new Float64Array(this.size);
     next[0] = own(0);
@@ -67,7 +67,7 @@ class Tree {
     }
   }
 
-  // The same where each has a space of its own left of it.
+  // Fills start, if each node has a space of its own on its left.
   placeBy(spaces) {
     const next = new Float64Array(this.size);
     for (let node = 1; node < this.size; ++node) {
@@ -86,8 +86,8 @@ class Tree {
     return node === 0 ? 'all' : this.names[this.name[node]];
   }
 
-  // 0xRRGGBB.  Differences: white at 0, growth red, shrinking blue; frames that only
-  // divide stacks have none.
+  // Returns 0xRRGGBB.  Differences are white at 0, red if the frame grew, blue if it shrank.  Frames that
+  // only divide stacks ("-", "--") keep their colour.
   colorOf(node) {
     if (this.compared !== null && !this.isGap(node) && this.compared.isDimmed(node))
       return 0xdcdcdc;

@@ -1,4 +1,4 @@
-// Where things are: rows, columns, the size of the page, what of it is in sight.
+// The geometry: rows, columns, the size of the page, and its visible part.
 // SPDX-License-Identifier: MIT
 
 function pageHeight() {
@@ -9,7 +9,7 @@ function pageWidth() {
   return view.usable + 2 * margin;
 }
 
-// Upper edge of the row, as things are or were: { inverted, levels }.
+// Returns the upper edge of a row, in the current view or in another `shape`: { inverted, levels }.
 function rowTop(depth, shape = view) {
   return shape.inverted ? firstRow + depth * rowHeight : topMargin + (shape.levels - 1 - depth) * rowHeight + 1;
 }
@@ -24,7 +24,7 @@ function scale() {
   return count > 0 ? view.usable / count : 0;
 }
 
-// Is `node` the zoomed one or one of its callers?  Those take the whole width.
+// Returns whether `node` is the zoomed one or one of its callers.  These have the whole width.
 function isOnPath(node) {
   return node <= view.zoomed && view.zoomed < view.tree.end[node];
 }
@@ -41,14 +41,14 @@ function windowHeight() {
   return (window.visualViewport || { height: window.innerHeight }).height;
 }
 
-// The part of the page that the window shows, in the page's own pixels.
+// Returns the part of the page that the window shows, in the page's own pixels.
 function inSight() {
   const shown = page.getBoundingClientRect();
   const zoom = shown.width > 0 ? pageWidth() / shown.width : 1;
   return { left: shown.left, zoom, top: -shown.top * zoom, bottom: (windowHeight() - shown.top) * zoom };
 }
 
-// Where an event of the mouse is on the page.
+// Returns the position of a mouse event on the page.
 function pointOf(event) {
   const sight = inSight();
   return { x: (event.clientX - sight.left) * sight.zoom, y: event.clientY * sight.zoom + sight.top };
@@ -62,7 +62,7 @@ function applySize() {
   page.setAttribute('height', pageHeight());
 }
 
-// Head and bar stay in view, however high the picture is.
+// Keeps head and bar in view, however high the graph is.
 function followView(sight) {
   const height = pageHeight();
   const up = Math.min(Math.max(0, height - sight.bottom), height - 4 * fontSize);
@@ -72,15 +72,15 @@ function followView(sight) {
   head.firstElementChild.classList.toggle('hidden', down <= 0);
 }
 
-// What will be in sight once the window has been scrolled by `moved`.  Measuring
-// would make the browser lay out the page twice.
+// Returns the part that will be visible after the window has been scrolled by `moved`.  To measure it would
+// make the browser lay out the page twice.
 function sightAfter(sight, moved) {
   const height = sight.bottom - sight.top;
   const top = Math.max(Math.min(0, sight.top), Math.min(sight.top + moved, pageHeight() - height));
   return { ...sight, top, bottom: top + height };
 }
 
-// The width of the window, if the page takes that.
+// Uses the width of the window, if the page has "autowidth".
 function fitWindow() {
   if ('autowidth' in given)
     view.usable = Math.max(100, Math.floor(page.getBoundingClientRect().width) - 2 * margin);

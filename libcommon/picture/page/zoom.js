@@ -1,5 +1,4 @@
-// What the view shows: which node takes the whole width, which end is up, and
-// how siblings are ordered.
+// Changes the view: which node has the whole width, which end is up, and how siblings are ordered.
 // SPDX-License-Identifier: MIT
 
 function changeView(change) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# One line from a command to a picture.
+# flamegraph makes a flame graph of a command in one line.
 . "$(dirname "$0")/../lib.sh"
 draw() { "$PE_SCRIPTS/flamegraph" "$@" >"$dir/out" 2>"$dir/err"; status=$?; }
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Running and waiting of one program in one picture, and as runs that are kept.
+# hotcold shows running and waiting of one program in one flame graph; profile_run keeps such recordings as
+# runs.
 . "$(dirname "$0")/../lib.sh"
 cat >"$dir/mixed" <<'PY'
 import os, sys, time
@@ -14,11 +15,12 @@ for _ in range(4):
 sys.exit(int(sys.argv[1]))
 PY
 command -v python3 >/dev/null || skip 'python3 is not installed'
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')  # no script that finds it
-# The sum in milliseconds of the stacks that match, or do not.
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')  # not a wrapper script
+# The sum in milliseconds of the stacks that wait, and of those that run.
 waiting() { awk '/nanosleep[^;]*_\[o\]/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
 running() { awk '!/_\[o\] / { n += $NF } END { printf "%.0f\n", n / 1000 }' "$1"; }
-# Who is interrupted on the way to sleep is no waiter until then: that is up to what else runs.
+# A thread that is preempted on its way to sleep does not count as waiting until it sleeps.  How long this
+# takes depends on other programs.
 check() {  # LABEL FOLDED
   at_least "$1: ms waiting, of 600" 500 "$(waiting "$2")"
   at_least "$1: ms running" 350 "$(running "$2")"  # samples at 499 Hz of 400 ms and the start
@@ -45,12 +47,12 @@ kill -INT -- -$group
 wait $group
 xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
 "$PE_SCRIPTS/hotcold" "$dir/d.svg" -- "$dir/none" 2>/dev/null; expect 'a command that is not there' 127 $?
-# The very first wait: the command begins when both recorders record.
+# The first wait is recorded: the command starts only when both recorders record.
 for _ in 1 2 3; do
   "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sleep 0.3 2>"$dir/err"; expect 'sleep' 0 $?
   at_least 'seconds of the first wait' 0.3 "$(sed -n 's/^offcpu: .* waits*, \([0-9.]*\) s in all.*/\1/p' "$dir/err")"
 done
-# What a signal ends is told as offcpu does, and not by the shell.
+# If a signal ends the command, offcpu reports it; the shell must not print a message.
 "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sh -c 'kill -SEGV $$' 2>"$dir/err"; expect 'a crash' 139 $?
 expect 'lines that no tool has written' '' "$(grep -vE '^[a-z-]+: ' "$dir/err")"
 "$PE_SCRIPTS/hotcold" -d 2 "$dir/first.svg" -- "$PE_WORKLOAD" shares 60 2>"$dir/err"; expect 'a command that outlives the time' 0 $?
@@ -65,7 +67,7 @@ done
 "$PE_SCRIPTS/hotcold" "$dir/e.svg" -p 999999999 2>/dev/null; expect 'no such process' 125 $?
 [ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'
 
-# Kept: one run a mode, whose report names what waits, not the scheduler.
+# profile_run makes one run for each mode.  Its report names the functions that wait, not the scheduler.
 for mode in offcpu hotcold; do
   run=$("$PE_SCRIPTS/profile_run" capture --mode $mode --output "$dir/runs" -- "$python" "$dir/mixed" 0 2>"$dir/err") || fail "$mode: $(cat "$dir/err")"
   at_least "$mode: ms waiting, of 600" 500 "$(awk '/nanosleep/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$run/stacks.folded")"
@@ -74,13 +76,13 @@ for mode in offcpu hotcold; do
   grep -q '"unit": "us"' "$run/meta.json" || fail "$mode: no unit in $run/meta.json"
   xmllint --noout "$run/flame.svg" || fail "$mode: not well-formed"
 done
-# Of a program that does nothing but wait, that was sampled.
+# A run of a program that only waits counts as sampled.
 idle=$("$PE_SCRIPTS/profile_run" capture --mode hotcold --output "$dir/idle" -- sleep 0.3 2>"$dir/err") || fail "sleep: $(cat "$dir/err")"
 grep -qE '"samples": [1-9]' "$idle/meta.json" || fail "nothing counted in $(cat "$idle/meta.json")"
 
-# Killed: neither recorders nor what was held go on.
+# If hotcold is killed, neither the recorders nor the held command go on.
 mkdir "$dir/fake"
-printf '#!/bin/sh\nexec sleep 100\n' >"$dir/fake/pe-record"  # never begins
+printf '#!/bin/sh\nexec sleep 100\n' >"$dir/fake/pe-record"  # never starts the recording
 chmod +x "$dir/fake/pe-record"
 gone() {  # LABEL PID...
   for pid in "${@:2}"; do

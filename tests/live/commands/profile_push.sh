@@ -1,6 +1,6 @@
 #!/bin/bash
-# A server that fails, hangs, is gone, says no or wait, and comes back: every profile arrives once, or waits in the spool,
-# or is counted as lost; whatever is killed in between.
+# The server fails, hangs, disappears, refuses or says "wait", and comes back.  Every profile arrives once, or
+# waits in the spool, or is counted as lost, even if a process is killed in between.
 # shellcheck disable=SC2016 # conditions are expanded each time that they are looked at
 . "$(dirname "$0")/../lib.sh"
 here=$(dirname "$(readlink -f "$0")")
@@ -18,7 +18,7 @@ serve() {  # FOLDER [PORT [CERTIFICATE KEY]]
   port=$(cat "$1/port")
   url=http://127.0.0.1:$port
 }
-await() {  # CONDITION, as long as the test may take
+await() {  # CONDITION; waits at least 30 s
   local i
   for ((i = 0; i < 300; i++)); do eval "$1" && return; sleep 0.1; done
   return 1
@@ -26,7 +26,7 @@ await() {  # CONDITION, as long as the test may take
 mode() { echo "$2" >"$1/mode.new" && mv "$1/mode.new" "$1/mode"; }  # FOLDER MODE
 requests() { if [ -e "$1/requests" ]; then wc -l <"$1/requests"; else echo 0; fi; }  # FOLDER
 profile() { printf 'main;p%s %s\n' "$1" "$1" | stackfold --to pprof; }  # NUMBER
-# Profiles of one number each, so that what arrives tells which it was.
+# Makes profiles that each hold one number, so that the test knows which of them arrive.
 put() {  # SPOOL NUMBER...
   local spool=$1 number
   shift
@@ -36,14 +36,15 @@ put() {  # SPOOL NUMBER...
   done
 }
 push() { profile-push --spool "$1" --url "$url" "${@:2}"; }  # SPOOL [OPTION]...
-# follow CONDITION SPOOL [OPTION]...: a sender whose input ends when the condition holds; its exit status in `status`.
+# follow CONDITION SPOOL [OPTION]...: runs a sender whose input ends when the condition holds; sets `status`
+# to its exit status
 follow() {
   await "$1" | push "$2" --follow "${@:3}" 2>err
   local both=("${PIPESTATUS[@]}")
   [ "${both[0]}" -eq 0 ] || fail "never: $1: $(cat err)"
   status=${both[1]}
 }
-# A sender whose input is open until end(), in `sender`.
+# Starts a sender whose input stays open until end(), and sets `sender`.
 begin() {  # SPOOL [OPTION]...
   rm -f input
   mkfifo input
@@ -55,13 +56,13 @@ end() {
   exec 7>&-
   wait "$sender"
 }
-arrived() {  # FOLDER: the numbers, in the order in which they came
+arrived() {  # FOLDER: prints the numbers, in the order of their arrival
   local file
   for file in $(find "$1" -name '*.pprof.gz' | sort -V); do stackfold "$file" | sed 's/.*;p//; s/ .*//'; done | paste -sd' '
 }
 waiting() { find "$1" -name '*.pprof.gz' | wc -l; }  # SPOOL
 
-# All is well: everything arrives, oldest first, as it was, of its time and with its labels.
+# Normal operation: all profiles arrive unchanged, oldest first, with their times and labels.
 serve a
 put s1 3 1 2
 expect 'files of the spool' '1700000060250-1700000120250-0.pprof.gz 1700000120250-1700000180250-0.pprof.gz 1700000180250-1700000240250-0.pprof.gz' \
@@ -85,7 +86,7 @@ expect 'no token' - "$(cut -f 5 a/requests | sort -u)"
 push s1 2>err || fail 'push of nothing'
 expect 'nothing to send' 'profile-push: 0 profiles sent' "$(cat err)"
 
-# A failure, then not.
+# The server fails once; the next attempt succeeds.
 mode a 'once 500'
 put s2 4
 follow '[ "$(waiting s2)" = 0 ]' s2
@@ -93,13 +94,13 @@ expect 'after a failure' 0 "$status"
 has 'a failure' "$url/ingest: 500; what is not sent waits" err
 has 'a failure' "$url/ingest: takes profiles again" err
 
-# It is asked to wait, and does.
+# The server asks the sender to wait, and the sender does.
 mode a 'once 429 Retry-After: 2'
 put s2 5
 follow '[ "$(waiting s2)" = 0 ]' s2
 awk -F '\t' '$2 ~ /^429/ { asked = $1 } END { exit !(asked && $1 - asked >= 2) }' a/requests || fail "Retry-After: $(cut -f 1,2 a/requests)"
 
-# The end comes meanwhile: no further attempt.
+# The input ends while the sender waits as the server asked: there is no further attempt.
 mode a '503 Retry-After: 3000'
 put s2 6
 before=$(requests a)
@@ -107,13 +108,13 @@ follow 'grep -q 503 err' s2
 expect 'the end while waiting' 1 "$status"
 expect 'requests while waiting' $((before + 1)) "$(requests a)"
 has 'what waits' 'profile-push: 0 profiles sent; 1 profile not sent yet, in s2: the next run sends it' err
-# Else there is a last one.
+# Otherwise there is a last attempt.
 mode a 503
 follow 'grep -q 503 err && mode a 200' s2
 expect 'the last attempt' 0 "$status"
 has 'what was there before' 'profile-push: s2: 1 profile from before' err
 
-# Refused: that one is counted, the others arrive.
+# The server refuses one profile: the sender counts it, and the others arrive.
 mode a 'once 400'
 put s2 7 8
 push s2 2>err; expect 'a refusal' 1 $?
@@ -121,7 +122,7 @@ has refused "$url/ingest: a profile is refused: 400: 'bad \\x1b[31m label\\x0aba
 has refused 'profile-push: 1 profile sent, 1 refused by the server' err
 at_least 'length of a message' "$(wc -L <err)" 700
 expect 'after a refusal' 8 "$(arrived a | awk '{ print $NF }')"
-# What is not the profile's fault is none.
+# These errors are not the profile's fault, so the sender keeps it.
 for status in 301 401 403 404; do
   mode a "$status"
   put s3 9
@@ -132,7 +133,7 @@ for status in 301 401 403 404; do
   push s3 2>err || fail "after $status: $(cat err)"
 done
 
-# A server that hangs, closes, or answers without end.
+# The server hangs, closes the connection, or answers without end.
 for how in hang close endless; do
   mode a $how
   put s4 10
@@ -144,11 +145,11 @@ done
 mode a hang
 put s4 11
 before=$(requests a)
-# The end comes while it hangs.
+# The input ends while the server hangs.
 follow "[ \"\$(requests a)\" -gt $before ]" s4 --patience 0.1 --timeout 3000
 expect 'the end while it hangs' 1 "$status"
 has 'the end while it hangs' 'no time left' err
-# Killed while it hangs: what was on its way waits.
+# The sender is killed while the server hangs: the profile that it was sending stays in the spool.
 begin s4 --timeout 3000
 await "[ \"\$(requests a)\" -gt $((before + 1)) ]" || fail 'no request'
 expect 'on its way' 1700000660250-1700000720250-0.pprof.gz "$(cd s4/sending && echo *)"
@@ -161,7 +162,7 @@ mode a 200
 push s4 2>err || fail "after it was killed: $(cat err)"
 expect 'each once' '1 2 3 4 5 6 8 9 9 9 9 10 10 10 11' "$(arrived a)"
 
-# One that is gone and comes back on the same port.
+# The server ends, and comes back on the same port.
 kill $server
 wait $server 2>/dev/null
 put s5 12 13
@@ -173,7 +174,7 @@ await '[ "$(waiting s5)" = 0 ]' || fail 'a server that came back'
 end || fail "a server that came back: $(cat err)"
 expect 'after it came back' '12 13 14' "$(arrived a | cut -d ' ' -f 16-)"
 
-# Full: the oldest go, and are counted, in this run and the next ones.
+# The spool is full: profile-push drops the oldest profiles, and counts them in this run and the next ones.
 profile 100 | profile-push --spool sized-spool --name test.app --label env=e2e --label 'text=a b&c=d+é%' --rate 99
 size=$(stat -c %s sized-spool/*.gz)
 for number in 101 102 103 104 105; do
@@ -189,13 +190,13 @@ has 'dropped before' 'profile-push: s6: 3 profiles from before; so far 3 dropped
 has 'dropped ever' 'profile-push: 3 profiles sent (in all runs: 3 dropped as the spool was full)' err
 expect 'the newest arrive' '103 104 105' "$(arrived a | cut -d ' ' -f 19-)"
 
-# A disk that is full: it is said, and nothing stays.
+# The disk is full: profile-push reports it and leaves no file.
 head -c 5000 /dev/urandom | gzip >random.gz
 (ulimit -f 2; profile-push --spool s7 random.gz 2>err); expect 'a full disk' 1 $?
 has 'a full disk' 'File too large' err
 expect 'after a full disk' '' "$(find s7 -type f)"
 
-# Killed in the middle of writing: what is half-written is no profile, goes, and is counted.
+# profile-push is killed while it writes: the half-written file is not sent.  It is removed and counted.
 head -c 50000000 /dev/urandom | gzip -1 >large
 seen=0
 for ((i = 0; i < 50 && !seen; i++)); do
@@ -213,14 +214,14 @@ echo mine >s7/notes.ABC123
 put s7 15
 expect 'half-written, later' 0 "$(find s7 -name '*.pprof.gz.*' | wc -l)"
 expect 'what is not ours' mine "$(cat s7/notes.ABC123)"
-# And what a disk has made of a whole one.
+# The disk has damaged a complete file.
 echo nonsense >s7/1600000000000-1600000000000-0.pprof.gz
 push s7 2>err; expect 'a damaged one' 1 $?
 has 'half-written, told' 'so far 1 half-written' err
 has 'a damaged one' 'profile-push: 1 profile sent, 1 half-written (in all runs: 2 half-written)' err
 expect 'after half-written ones' 15 "$(arrived a | awk '{ print $NF }')"
 
-# Whatever is killed whenever, at the end each profile has arrived, and a large part of them not twice.
+# Senders are killed at various moments: at the end each profile has arrived at least once.
 mkdir b
 kill $server; wait $server 2>/dev/null
 serve b
@@ -235,7 +236,7 @@ done
 push s8 2>err || fail "after all that: $(cat err)"
 expect 'after all that' "$(echo {201..215})" "$(arrived b | tr ' ' '\n' | sort -n | uniq | paste -sd' ')"
 
-# The token: sent, and nowhere else.
+# The token: it is sent to the server, and appears nowhere else.
 secret=s3cret-T0ken
 (umask 077; echo $secret >token; echo "12345:$secret" >basic)
 mode b hang
@@ -261,7 +262,7 @@ push s9 --token-file token 2>err; expect 'a token for everybody' 1 $?
 expect 'a token for everybody' 'profile-push: token: a token that everybody can read or change: chmod o= this file' "$(cat err)"
 push s9 --token-file nowhere 2>err; expect 'no token' 1 $?
 
-# Nobody else gets it.
+# No other server receives the token.
 mode b "302 Location: http://127.0.0.1:$port/elsewhere"
 put s9 21
 chmod o= token
@@ -278,14 +279,14 @@ profile-push --url http://me:hunter2@localhost --spool s9 2>err
 hasnt 'a password in an address' hunter2 err
 profile-push --dry-run --insecure-http --url http://example.com || fail '--insecure-http'
 
-# TLS, with a certificate of our own.
+# TLS with a self-signed certificate.
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=test \
   -addext 'subjectAltName=IP:127.0.0.1' 2>/dev/null || fail openssl
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout other-key.pem -out other.pem -days 2 -subj /CN=test \
   -addext 'subjectAltName=DNS:example.com' 2>/dev/null
 kill $server; wait $server 2>/dev/null
 serve c 0 cert.pem key.pem
-url=127.0.0.1:$port  # which is https
+url=127.0.0.1:$port  # https by default
 push s9 --token-file token 2>err; expect 'an unknown certificate' 1 $?
 has 'an unknown certificate' "https://127.0.0.1:$port/ingest: SSL" err
 push s9 --ca-file other.pem 2>err; expect 'another certificate' 1 $?

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The demo's workload recorded twice, compared, its trend told; and whatever names, programs and users do, runs are whole.
+# Records the demo's workload twice, compares the runs, and reports a trend.  Runs stay complete, whatever
+# names, programs and users do.
 . "$(dirname "$0")/../lib.sh"
 runs="$dir/runs of a 'user' \"quoted\""
 pr() { "$PE_SCRIPTS/profile_run" "$@"; }
@@ -16,7 +17,7 @@ is_whole() {  # LABEL RUN
   gzip -dc "$2/named.pe.gz" | stackfold --annotate - 2>/dev/null | cmp -s - "$2/stacks.folded" || fail "$1: stream and stacks differ"
 }
 
-# Twice the same.
+# Records the same program twice.
 first=$(in_runs capture --mode detailed --workload "$PE_WORKLOAD shares 1" 2>"$dir/err")
 expect 'status of capture' 0 $?
 has 'closing line' "report: $first/report.txt" "$dir/err"
@@ -31,7 +32,7 @@ for run in "$first" "$second"; do
     has report "$text" "$run/report.txt"
   done
   case $(member "$run" frames) in None | [1-9]*) ;; *) fail "frames: $(member "$run" frames)" ;; esac
-  # Of libraries without symbols some have none.
+  # Some frames have no name, because some libraries have no symbols.
   grep -Eq '^symbols +(every frame has a name|[0-9.]+ % of [0-9]+ frames have a name)' "$run/report.txt" || fail "report: no symbols in $(cat "$run/report.txt")"
 done
 has 'the first report' 'There is no earlier run' "$first/report.txt"
@@ -57,7 +58,7 @@ grep -q 'Icicle' "$dir/-x y.svg" || xmllint --noout "$dir/-x y.svg" || fail 'fla
 in_runs ci --baseline previous --fail-over 10% >"$dir/out" 2>"$dir/err"; expect 'ci of the same' 0 $?
 has ci '## Profile: no function grew' "$dir/out"
 
-# What so few samples cannot tell is said.
+# ci reports growth that so few samples cannot tell from noise.
 for run in few fewer; do mkdir "$dir/$run" && cp "$first/meta.json" "$dir/$run"; done
 printf 'main;a 10\nmain;b 10\n' >"$dir/few/stacks.folded"
 printf 'main;a 6\nmain;b 14\n' >"$dir/fewer/stacks.folded"
@@ -65,7 +66,7 @@ in_runs ci --baseline "$dir/few" --run "$dir/fewer" --fail-over 5% >"$dir/out" 2
 has ci '## Profile: no function grew for sure' "$dir/out"
 has ci '    flamediff: b grew from 50.00% to 70.00%, which so few samples cannot tell from noise (20 and 20)' "$dir/out"
 
-# A function that grew, and names that mean harm to shells, terminals, Markdown, XML and awk.
+# A function grew; the names are malicious to shells, terminals, Markdown, XML and awk.
 # shellcheck disable=SC2016 # they are not to be expanded
 names=('$(touch pwned)' '`touch pwned`' "'; touch pwned; '" '</svg><script>alert(1)</script>' '\n\\&' 'a" b' '--output' $'esc\033]0;x\a\x9b\xff' '| a | b |' '```')
 slow=$runs/2000-01-01T00-00-00Z fast=$runs/1999-01-01T00-00-00Z
@@ -92,7 +93,7 @@ xmllint --noout "$slow/flame.svg" || fail 'a hostile picture: not well-formed'
 [ -z "$(find "$dir" -name 'pwned*')" ] || fail 'a name was run'
 rm -r "$slow" "$fast"
 
-# Clones that compilers made, names that are nearly right, long ones, and runs without samples.
+# Clones that compilers made, names that are nearly right, long names, and runs without samples.
 clones=$dir/clones
 for run in 1999-01-01T00-00-00Z 2000-01-01T00-00-00Z 2001-01-01T00-00-00Z; do
   mkdir -p "$clones/$run"
@@ -133,7 +134,7 @@ mkdir "$clones/.capture-1"
 pr list --output "$clones" 2>"$dir/out2" >"$dir/out"
 has 'list, drafts' 'not finished: 1 capture,' "$dir/out2"
 rmdir "$clones/.capture-1"
-# What is no whole run says so.
+# list marks folders that are not complete runs.
 mkdir "$clones/2004-01-01T00-00-00Z"
 pr list --output "$clones" >"$dir/out" 2>&1
 has 'list, an empty folder' '2004-01-01T00-00-00Z   broken: no meta.json' "$dir/out"
@@ -146,7 +147,7 @@ pr analyze --output "$clones" >"$dir/out"
 has 'long names' '::end' "$dir/out"
 expect 'lines of analyze that are too long' 0 "$(grep -c '.\{121\}' "$dir/out")"
 
-# Programs that fail, do nothing, have odd names, and what they get.
+# Programs that fail, do nothing, or have odd names; the arguments and environment that they receive.
 # shellcheck disable=SC2016 # the program is to expand it
 run=$(in_runs capture -- sh -c '"$0" shares 0.5; echo said; exit 7' "$PE_WORKLOAD" 2>"$dir/err"); expect 'status of the program' 7 $?
 is_whole 'a failing program' "$run"
@@ -174,7 +175,7 @@ has 'a single sample' '100.00%    1 100.00%     1  one' "$dir/out"
 : >"$run/stacks.folded"
 in_runs analyze --run "$run" >/dev/null 2>&1 || fail 'an empty profile'
 
-# Ctrl-C reaches the whole group of processes, as from a terminal.
+# Ctrl-C reaches the whole process group, as from a terminal.
 timeout -s INT 1.5 "$PE_SCRIPTS/profile_run" capture --output "$runs" --duration 0 -- "$PE_WORKLOAD" shares 60 >"$dir/out" 2>"$dir/err"
 run=$(head -n 1 "$dir/out")
 [ -n "$run" ] || fail "Ctrl-C: $(cat "$dir/err")"
@@ -182,7 +183,7 @@ is_whole 'Ctrl-C' "$run"
 expect 'Ctrl-C is told' True "$(member "$run" interrupted)"
 [ -z "$(find "$runs" -name '.capture*')" ] || fail 'drafts are left'
 
-# A file an hour, and alerts.
+# watch keeps one file for each hour, and raises alerts.
 mkdir -p "$dir/w/watch"
 echo 'a 1' | tee "$dir/w/watch/2001-01-01T00Z.folded" >"$dir/w/watch/2001-01-01T01Z.folded"
 # shellcheck disable=SC2016 # the script is to expand it
@@ -193,7 +194,7 @@ pr watch --output "$dir/w" --pid $target --rate 499 --interval 0.5 --duration 1.
   --alert "$dir/alarm first" 2>"$dir/err" || fail "watch: $(cat "$dir/err")"
 kill $target
 hours=("$dir"/w/watch/*.folded)
-# Against an hour in which the same was otherwise.
+# Compares with an hour in which the same program had other shares.
 mkdir -p "$dir/v/watch"
 printf 'workload;other 5000\nworkload;work 5000\n' >"$dir/v/watch/2001-01-01T00Z.folded"
 "$PE_WORKLOAD" shares 20 &
@@ -208,12 +209,12 @@ within 'watched share' 50 "$(share ';work;fifty' "${hours[-1]}")" 12
 has watch 'alert: fifty: ' "$dir/err"
 hasnt watch 'alert: thirty: ' "$dir/err"
 expect 'a limit of no function is told once' 1 "$(grep -c -e '--limit no_such=20%: no function of this name' "$dir/err")"
-# A recorder that says the same at every look.
+# The recorder prints the same message in every interval.
 mkdir "$dir/bin"
 printf '#!/bin/sh\necho "pe-record: $$ processes could not be read" >&2\nexec "%s" "$@"\n' "$(command -v pe-record)" >"$dir/bin/pe-record"
 chmod +x "$dir/bin/pe-record"
 PATH=$dir/bin:$PATH pr watch --output "$dir/u" --pid $$ --interval 0.3 --duration 1.5 2>"$dir/again" || fail "watch: $(cat "$dir/again")"
-# What could not be folded is missing, and that is said; half of it is not added.
+# Samples that could not be folded are missing, and watch reports this.  It does not add half of them.
 mkdir "$dir/broken"
 printf '#!/bin/sh\necho main 1; echo "stackfold: stdout: No space left on device" >&2; exit 1\n' >"$dir/broken/stackfold"
 chmod 755 "$dir/broken/stackfold"
@@ -224,7 +225,7 @@ expect 'half a chunk' '' "$(cat "$dir"/x/watch/*.folded 2>/dev/null)"
 expect 'a message of every look' 1 "$(grep -c 'could not be read' "$dir/again")"
 expect 'what an alert gets' 'first fifty 20' "$(awk 'NR == 1 || NR == 2 || NR == 4' "$dir/alarm.log" | paste -sd' ')"
 
-# The bytes that a program allocates, until it ends.
+# Records the bytes that a program allocates, until it ends.
 heap=$(pr capture --output "$dir/heap" --mode heap -- "$PE_WORKLOAD" shares 0.1 2>"$dir/err"); expect '--mode heap' 0 $?
 is_whole 'a run of the heap' "$heap"
 expect 'unit of the heap' bytes "$(member "$heap" unit)"
@@ -243,7 +244,7 @@ expect 'allocated' 11000 "$(awk '/;(keep_ten_of_100|peak_of_10000);/ { sum += $N
 has 'report: not freed' 'NOT FREED' "$heap/report.txt"
 has 'report: at the peak' 'peak_of_10000' "$heap/report.txt"
 
-# What is wrong.
+# Wrong command lines.
 usage() {  # MESSAGE ARGUMENT...
   "$PE_SCRIPTS/profile_run" "${@:2}" >"$dir/out" 2>"$dir/err"; expect "status of ${*:2}" 2 $?
   has "${*:2}" "$1" "$dir/err"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# profile_run ci: growth by ten points in four seconds, runs of both sides in turn, and the cost of a unit of work.
+# profile_run ci: growth by ten points in four seconds, runs of both sides in turn, and the cost of a unit of
+# work.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 pr() { "$PE_SCRIPTS/profile_run" "$@"; }
@@ -7,7 +8,7 @@ has() { grep -qF -e "$2" "$3" || fail "$1: no '$2' in $(cat "$3")"; }  # LABEL T
 hasnt() { ! grep -qF -e "$2" "$3" || fail "$1: '$2' in $(cat "$3")"; }
 member() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1/meta.json" "$2"; }
 
-# What 4 seconds at 99 Hz have shown: one of some twenty functions grew from 59.4 % to 69.7 %.
+# This is what 4 seconds at 99 Hz showed: one of some twenty functions grew from 59.4 % to 69.7 %.
 pr capture --output runs -- "$PE_WORKLOAD" shares 0.1 >out 2>err || fail "$(cat err)"
 made=$(cat out)
 profile() {  # NAME GROWN REST
@@ -21,7 +22,7 @@ pr ci --baseline ./before --run ./after >out 2>err; expect 'ten points more' 3 $
 has 'ten points more' 'grown grew from 59.34% to 69.70%' err
 pr ci --baseline ./after --run ./before --fail-over 11% >out 2>err; expect 'less' 0 $?
 
-# Three runs of each side in turn; the program notes who it is.
+# Three runs of each side in turn; the program records which side it is.
 cat >program <<'END'
 #!/bin/bash
 echo "$1" >>order
@@ -38,7 +39,7 @@ expect 'runs' 7 "$(pr list --output turns | wc -l)"
 for run in turns/*Z*; do
   case $(member "$run" workload) in *before) expect 'work' 40000 "$(member "$run" work)" ;; *) expect 'work' 20000 "$(member "$run" work)" ;; esac
 done
-# Twice the cost for each order, though no share is another.
+# Each order costs twice as much, although no function's share changes.
 expect "cost of an order, '$(cat err)'" 3 $status
 has 'cost of an order' 'worse: a unit of work costs more' out
 has 'cost of an order' '| baseline |' out
@@ -46,7 +47,7 @@ expect 'rows of the table' 6 "$(grep -cE '^\| (baseline|now) ' out)"
 has 'verdict' '## Profile: functions grew' out
 has 'the program is heard' 'did 40000 orders in all' err
 
-# The same two by hand.
+# The user compares the same two runs by hand.
 first=$(pr list --output turns | awk 'NR == 2 { print $1 }') second=$(pr list --output turns | awk 'NR == 3 { print $1 }')
 pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2>err || fail "diff: $(cat err)"
 has diff 'cost of a unit of work: before ' out
@@ -56,7 +57,7 @@ pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2
 has diff 'larger share' out
 hasnt diff 'worse' out
 
-# What is wrong.
+# Wrong command lines.
 usage() {  # MESSAGE ARGUMENT...
   "$PE_SCRIPTS/profile_run" "${@:2}" >out 2>err; expect "status of ${*:2}" 2 $?
   has "${*:2}" "$1" err

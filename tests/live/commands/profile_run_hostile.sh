@@ -1,12 +1,14 @@
 #!/bin/bash
-# Programs that lie and leave others behind, full disks, devices and links for files: no data is lost, no figure forged.
+# Programs print false figures and leave processes behind, disks are full, and files are devices or links.  No
+# data is lost, no figure is forged.
 . "$(dirname "$0")/../lib.sh"
 pr() { "$PE_SCRIPTS/profile_run" "$@"; }
 has() { grep -qF -e "$2" "$3" || fail "$1: no '$2' in $(cat "$3")"; }  # LABEL TEXT FILE
 member() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1/meta.json" "$2"; }
 cd "$dir" || exit 1
 
-# A program that prints the recorder's closing line, and leaves a process behind that holds its standard error open.
+# The program prints a false closing line of the recorder.  It leaves a process behind that keeps its standard
+# error open.
 # shellcheck disable=SC2016 # the program is to expand it
 liar='echo "pe-record: 007 samples, 00 lost, 1 % of 1.2.3 s;" >&2; setsid sleep 60 >/dev/null & echo $! >left; exec -a lying "$0" shares 0.3'
 run=$(timeout 60 "$PE_SCRIPTS/profile_run" capture --output r --duration 007 -- bash -c "$liar" "$PE_WORKLOAD" 2>err)
@@ -19,14 +21,14 @@ expect samples "$(awk '{ sum += $NF } END { print sum }' "$run/stacks.folded")" 
 expect 'seconds asked' 7 "$(member "$run" seconds_asked)"
 expect 'functions that bash exports' odd "$(env 'BASH_FUNC_odd%%=() { :; }' "$PE_SCRIPTS/profile_run" capture --output odd -- bash -c 'declare -F odd' 2>&1 >/dev/null | grep -x odd)"
 
-# A disk that fills up: limits on the size of files are met at the same calls.
+# The disk fills up: a limit on the size of files fails the same calls.
 (ulimit -f 24; trap '' XFSZ; pr capture --output full -- "$PE_WORKLOAD" shares 0.1 >out 2>err; expect 'a full disk' 125 $?; finish) || failed=1
 has 'a full disk' 'the run could not be written; what was recorded is kept in full/.capture-' err
 expect 'what is kept' 'messages.txt raw.pe' "$(cd full/.capture-* && echo *)"
 
-# Devices, pipes and descriptors are written in place, and stay; a link to a file is replaced.
+# profile_run writes to devices, pipes and descriptors in place, so they stay.  It replaces a link to a file.
 mkfifo pipe
-# A device of our own, for the system's is needed.
+# The test makes its own null device, because others need the system's.
 if ! { mknod null c 1 3 && true >null; } 2>/dev/null; then
   rm -f null
   ln -s /dev/null null
@@ -46,21 +48,21 @@ expect 'a link, nothing recorded' precious "$(cat link)"
 if ! [ -L /dev/stdout ] || [ "$kind" != "$(stat -c %F null)" ] || ! [ -p pipe ] || ! [ -L link ]; then fail 'a file that was there before is gone'; fi
 [ ! -e new.svg ] || fail 'an empty picture stays'
 
-# Paths and names that begin with "-" are none of sed's or rm's options.
+# sed and rm must not take paths and names that start with "-" for options.
 mkdir -- '-ew pwned'
 cp -r -- "$run" '-ew pwned/'
 pr list --output '-ew pwned' >out || fail 'a folder with a dash: status'
 expect 'lines of list' 2 "$(wc -l <out)"
 [ ! -e pwned ] || fail 'a path was taken for an option'
 
-# Runs of one second, in order.
+# Runs that started in the same second keep their order.
 for name in 2026-01-02T03-04-04Z 2026-01-02T03-04-04Z-2 2026-01-02T03-04-04Z-10 2026-01-02T03-04-05Z; do cp -r "$run" "order-$name"; done
 mkdir order
 for name in order-*; do mv "$name" "order/${name#order-}"; done
 expect 'order of runs' '2026-01-02T03-04-04Z 2026-01-02T03-04-04Z-2 2026-01-02T03-04-04Z-10 2026-01-02T03-04-05Z' \
   "$(pr list --output order | awk 'NR > 1 { print $1 }' | xargs)"
 
-# A run's own file and name may hold anything.
+# The files and the name of a run may hold anything.
 hostile=r/$'2026-01-01T00-00-00Z\e[31m'
 cp -r "$run" "$hostile"
 sed -i 's/^  "samples": .*/  "samples": "<b>1 2<\/b>",/; s/^  "mode": .*/  "mode": "\x1b[1m",/' "$hostile/meta.json"
@@ -78,7 +80,7 @@ xmllint --noout r/trend.svg || fail 'trend: not well-formed'
 expect 'a file beside the picture' precious "$(cat precious)"
 expect 'temporary files' '' "$(find r -regex '.*\.[0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z]' ! -name '*.folded')"
 
-# Pictures into links, descriptors and devices.
+# The flame graph is written to links, descriptors and devices.
 echo precious >linked.svg
 ln -sf linked.svg picture
 for file in picture /dev/stdout null; do
@@ -89,7 +91,7 @@ if [ -L picture ] || ! [ -L /dev/stdout ] || [ "$kind" != "$(stat -c %F null)" ]
 xmllint --noout picture || fail 'in place of a link: no picture'
 expect 'the file that the link led to' precious "$(cat linked.svg)"
 
-# Two that watch in one folder.
+# Two watches write to the same folder.
 "$PE_WORKLOAD" lazy 20 &
 target=$!
 pr watch --output w --pid $target --interval 1 --duration 4 2>first &

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What watch records arrives at a server as it is kept here; a server that hangs stops no recording, and what it did not
-# take, the next watch sends.
+# watch sends to a server the same profiles that it keeps.  A server that hangs does not stop the recording;
+# the next watch sends the profiles that this server did not accept.
 # shellcheck disable=SC2016 # conditions are expanded each time that they are looked at
 . "$(dirname "$0")/../lib.sh"
 here=$(dirname "$(readlink -f "$0")")
@@ -22,9 +22,9 @@ end_watch() {  # CONDITION
   kill $watch
   wait $watch || fail "watch: $(cat err)"
 }
-senders() { pgrep -P $watch -f 'profile-push .*--follow$'; }  # not those that only check options, or put something
+senders() { pgrep -P $watch -f 'profile-push .*--follow$'; }  # not those that only check options or spool a profile
 files() { find "$1" -name "$2" 2>/dev/null | wc -l; }  # FOLDER PATTERN
-# Without the marks of --annotate, which a profile has not, and sorted.
+# Removes the marks of --annotate, which profiles do not have, and sorts.
 plain() { stackfold "$@" 2>/dev/null | sed 's/_\[[kjil]\]//g' | stackfold; }
 
 mkdir taken
@@ -53,7 +53,7 @@ sys.exit(not good)
 END
 expect 'left in the spool' 0 "$(files w/watch/spool '*.gz')"
 
-# It hangs: what is recorded is kept all the same, and waits.
+# The server hangs: watch still keeps the recorded profiles, and they wait in the spool.
 mode taken hang
 begin_watch v --spool-size 1M
 end_watch '[ "$(files v/watch/spool "*.gz")" -ge 3 ]'
@@ -66,7 +66,7 @@ has 'what waited' "profile-push: v/watch/spool: $waiting profiles from before" e
 expect 'all that was recorded' "$(plain v/watch/*.folded)" "$(plain taken/*.pprof.gz)"
 expect 'left in the spool' 0 "$(files v/watch/spool '*.gz')"
 
-# The sender is killed: the next one goes on.
+# The sender is killed: the next one continues.
 rm -f taken/*.gz taken/*.query
 begin_watch u
 await '[ -n "$(senders)" ]'
@@ -74,7 +74,7 @@ first=$(senders)
 kill -9 "$first"
 end_watch "[ -n \"\$(senders | grep -vx $first)\" ] && [ \"\$(files taken '*.query')\" -ge 1 ]"
 expect 'all that was recorded' "$(plain u/watch/*.folded)" "$(plain taken/*.pprof.gz)"
-# The script is killed: its sender ends by itself, and the folder is free.
+# The script is killed: its sender ends by itself, and another watch can use the folder.
 begin_watch u
 await '[ -n "$(senders)" ]'
 sender=$(senders)
@@ -85,7 +85,7 @@ pr watch --output u --pid $target --rate 499 --interval 0.5 --duration 0.5 --pus
 has 'after it was killed' 'a watch was killed here' err
 expect 'what the killed one left' '' "$(find u/watch -name '.chunk-*')"
 
-# Wrong options are said before anything is recorded.
+# Wrong options are reported before the recording starts.
 pr watch --output t --pid $target --push "$url" --push-label 'a b=c' 2>err; expect 'a wrong label' 2 $?
 pr watch --output t --pid $target --push http://example.com 2>err; expect 'http' 2 $?
 has http 'profile-push: --url: http shows profiles' err

@@ -1,15 +1,18 @@
 #!/bin/bash
-# flamediff finds a function that is 20 % slower in two recordings; with PE_ALL, and nothing in those of the same program.
+# flamediff finds a function that is 20 % slower in two recordings.  With PE_ALL, it finds nothing in
+# recordings of the same program.
 . "$(dirname "$0")/../lib.sh"
 
 record() {  # NAME PROGRAM SECONDS [HZ]
   pe-record -F "${4:-997}" -o "$dir/stream" -- "$2" "$3" >/dev/null 2>"$dir/err" || fail "recording $1: $(cat "$dir/err")"
-  # The program's name is the only thing that may differ.
+  # Only the program's name may differ.
   fold "$dir/stream" 2>/dev/null | sed 's/^[^;]*/ab/' >"$dir/$1.folded"
 }
 
-# 35.7 % become 40: with 15,000 samples a side that is seven times what drawing them varies by.
-# In turns: what else runs on the machine slows some functions more than others, and so meets both.
+# The share grows from 35.7 % to 40 %.  With 15,000 samples on each side, that is seven times the random
+# variation.
+# The two programs run in turns, because other programs slow some functions more than others.  So this affects
+# both sides.
 for i in 1 2 3 4 5 6; do
   record "fast$i" "$PE_AB" 0.5 4999
   record "slow$i" "$PE_AB_SLOWER" 0.5 4999
@@ -25,8 +28,9 @@ flamediff "$dir/fast.folded" "$dir/slow.folded" | grep -q '<title>hash (before .
   fail 'hash is no more than noise in the picture'
 
 [ -n "${PE_ALL:-}" ] || finish  # tests/unit/picture/noise_test.cpp draws such runs with a seed
-# Twenty comparisons of the program with itself.  4 % of comparisons may raise an alarm by design: six or more of
-# twenty do in one of 10,000 runs of this test, while without correction for many functions eight are usual.
+# Compares the program with itself twenty times.  By design, 4 % of comparisons may raise an alarm.  Six or
+# more of twenty do so in one of 10,000 runs of this test.  Without correction for many functions, eight are
+# usual.
 alarms=0
 record 0 "$PE_AB" 0.4
 for i in $(seq 1 20); do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Stacks walked in the kernel are as complete as those of copies, however deep, and are shared out the same.
+# Stacks that the kernel unwinds are as complete as copied stacks, however deep they are, and the shares are
+# the same.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 if ! can_record --engine bpf 2>"$dir/err"; then
@@ -9,7 +10,7 @@ if ! can_record --engine bpf 2>"$dir/err"; then
 fi
 ms=250
 
-# Nothing is lost, and the programs' own ends are all that is walked from copies.
+# Nothing is lost; only stacks at the end of the programs are unwound from copies.
 check_build() {  # BUILD CASE...
   local build=$1
   program_of "$build" || return
@@ -26,8 +27,8 @@ check_build nopie realigned exception qsort
 check_build static signal exception thread=1 vdso
 check_exceptions
 
-# A megabyte of stack, pages of it that were never written, and what a handler on another stack interrupted: all of
-# that is there, once the tables are (alloca).
+# The stack has a megabyte, pages that were never written, or a function that a handler on another stack
+# interrupted.  As soon as the kernel has the tables (alloca), these stacks are complete.
 program_of o2 || finish
 pe-record --engine bpf -F 997 -o "$dir/deep.pe" -- "$program" 500 alloca deep=1024 unwritten=48 altstack 2>"$dir/err" || fail "$(cat "$dir/err")"
 [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
@@ -38,7 +39,7 @@ for case in deep=1024 unwritten=48 altstack; do
   at_least "$case: complete stacks, %" 99 "$(share "^[^;]+;$main_root" "$dir/case")"
 done
 
-# A running process, its threads, and the same shares.
+# A running process and its threads have the same shares.
 check_shares() {  # LABEL FOLDED
   within "$1: fifty" 50 "$(share ';main;work;fifty' "$2")" 5
   within "$1: thirty" 30 "$(share ';main;work;thirty' "$2")" 5
@@ -51,7 +52,7 @@ pe-record --engine bpf -F 997 -d 1 -t $target -o "$dir/thread.pe" 2>"$dir/err" |
 fold "$dir/thread.pe" >"$dir/thread.folded"
 at_least 'a thread: complete, %' 99 "$(share '^workload;_start;.*;main;work' "$dir/thread.folded")"
 
-# The whole system: a process gets its tables once it was sampled.
+# The whole system: a process gets its tables after its first sample.
 pe-record --engine bpf -F 997 -a -d 2 -o "$dir/all.pe" 2>"$dir/err" || fail "$(cat "$dir/err")"
 fold "$dir/all.pe" >"$dir/all.folded"
 grep '^workload;' "$dir/all.folded" | without_kernel_frames >"$dir/workload.folded"
@@ -59,7 +60,7 @@ at_least 'of everything, the workload: samples' 300 "$(awk '{ n += $NF } END { p
 at_least 'of everything, the workload: complete, %' 99 "$(share '^workload;_start;.*;main' "$dir/workload.folded")"
 kill $target
 
-# Processes that come and go; what they load while they run.
+# Processes start, end, and load libraries while they run.
 pe-record --engine bpf -F 997 -o "$dir/exec.pe" -- sh -c "'$PE_WORKLOAD' shares 0.5; exec '$PE_WORKLOAD' recursion 0.5" 2>"$dir/err"
 fold "$dir/exec.pe" >"$dir/exec.folded"
 at_least 'before the exec, %' 40 "$(share '^workload;_start;.*;work' "$dir/exec.folded")"
@@ -71,7 +72,7 @@ pe-record --engine bpf -F 997 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_
 fold "$dir/plugin.pe" >"$dir/plugin.folded"
 at_least 'in the plugin, %' 80 "$(share '^workload;_start;.*;main;.*plugin_spin' "$dir/plugin.folded")"
 
-# The kernel's part stands where perf's copies have it, or is left out.
+# The kernel's frames are in the same place as in perf's copies, or are left out.
 kernel=(dd if=/dev/zero of=/dev/null bs=1M count=3000)
 pe-record --engine bpf -F 997 -o "$dir/kernel.pe" -- "${kernel[@]}" 2>/dev/null
 fold "$dir/kernel.pe" --annotate >"$dir/kernel.folded"
@@ -80,7 +81,7 @@ pe-record --engine bpf --user-only -F 997 -o "$dir/user.pe" -- "${kernel[@]}" 2>
 fold "$dir/user.pe" --annotate >"$dir/user.folded"
 expect 'user only: kernel frames, %' 0.0 "$(share '_\[k\]' "$dir/user.folded")"
 
-# Two events, also of threads that inherit them: each sample says of which it is.
+# Two events, which threads inherit: each sample names its event.
 pe-record --engine bpf -e cpu-clock,page-faults -F 997 -o "$dir/two.pe" -- "$PE_WORKLOAD" threads 1 2>/dev/null
 if command -v perf >/dev/null; then
   perf script -i "$dir/two.pe" -F event,tid -G 2>"$dir/err" | sort | uniq -c | awk '{ print $NF }' | sort | uniq -c >"$dir/events"
@@ -89,7 +90,7 @@ if command -v perf >/dev/null; then
     "$(perf script -i "$dir/o2.pe" -F comm 2>/dev/null -G | grep -c .)"
 fi
 
-# Who may not is told why; auto is perf.
+# A user without privileges gets the reason; the engine "auto" chooses perf.
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$PE_WORKLOAD" "$(command -v pe-record)" "$dir/"
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }

@@ -1,10 +1,12 @@
 #!/bin/bash
-# Where eBPF cannot be had, or has no room: that is said, counted, and what can be recorded is.
+# eBPF is not available, or has no room: the tools report this, count the losses, and still record what they
+# can.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'eBPF, and mounting something over /sys/kernel/btf, needs root'
 offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>"$dir/err" || skip "$(cat "$dir/err")"
 
-# A kernel without BTF: asked for, refused; else the other engine does it, and that is said.
+# The kernel has no BTF.  pe-record refuses the engine if the user asked for it; else it uses another engine
+# and reports this.
 without_btf() {  # COMMAND...
   unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh "$@"
 }
@@ -20,7 +22,8 @@ if without_btf true 2>/dev/null; then
   grep -q '^pe-record: --engine bpf: eBPF: the kernel has no BTF' "$dir/err" || fail "no BTF, pe-record: $(cat "$dir/err")"
 fi
 
-# Programs that the kernel's verifier refuses, for its BTF tells them a wrong place: what it says is told, in one line.
+# The kernel's verifier refuses the programs, because its BTF gives them a wrong offset.  pe-record reports
+# the verifier's message in one line.
 # shellcheck disable=SC2016 # for the shell that runs it
 with_wrong_btf() { unshare --mount sh -c 'mount --bind "$0" /sys/kernel/btf/vmlinux && exec "$@"' "$dir/wrong.btf" "$@"; }
 if "$(dirname "$0")/../../support/wrong_btf.py" /sys/kernel/btf/vmlinux "$dir/wrong.btf" task_struct tgid && with_wrong_btf true 2>/dev/null; then
@@ -32,8 +35,8 @@ if "$(dirname "$0")/../../support/wrong_btf.py" /sys/kernel/btf/vmlinux "$dir/wr
   grep -q '^offcpu: the bpf engine does not work here, taking perf: eBPF: loading programs: ' "$dir/err" || fail "verifier, any engine: $(cat "$dir/err")"
 fi
 
-# stopped OUTPUT COMMAND...: runs the command under a recorder that stands still meanwhile.  $recorder is the recorder's
-# arguments.  (Its child stops it, and tells when it is done.)
+# stopped OUTPUT COMMAND...: runs the command under a recorder that is stopped meanwhile.  $recorder is the
+# recorder with its arguments.  (Its child stops it, and reports when the command is done.)
 stopped() {
   local output=$1 pid
   shift
@@ -44,18 +47,18 @@ stopped() {
   kill -CONT $pid
   wait $pid
 }
-# lost_downstream FILE: as stackfold tells it
+# lost_downstream FILE: prints the number that stackfold reports
 lost_downstream() { pe-symbolize -q "$1" | stackfold 2>&1 >/dev/null | sed -nE 's/.* ([0-9]+) samples? lost while.*/\1/p'; }
 
-# A full ring of samples.
+# The ring of samples is full.
 recorder=(pe-record --engine bpf -m 1 -F 997)
 stopped "$dir/full.pe" "$PE_WORKLOAD" shares 1; expect 'a full ring: status' 0 $?
 lost=$(sed -nE 's/^pe-record: [0-9]+ samples?, ([0-9]+) lost.*/\1/p' "$dir/err")
 at_least 'a full ring: samples lost' 100 "${lost:-0}"
 expect 'a full ring: lost, downstream' "${lost:-}" "$(lost_downstream "$dir/full.pe")"
 
-# A full ring of switches that were to be walked from copies, because the program is too new: the waits are there all
-# the same, as long as the program says, without a whole stack.
+# The ring is full of switches that the recorder should unwind from copies, because the program is too new.
+# All waits are still there, as many as the program reports, but without complete stacks.
 recorder=(offcpu --engine bpf --preempted)
 stopped "$dir/handed.pe" "$PE_WAITS" pingpong; expect 'switches not handed on: status' 0 $?
 at_least 'switches not handed on' 1000 "$(sed -nE 's/.*; ([0-9]+) stacks could not be handed on to be walked.*/\1/p' "$dir/err")"

@@ -1,13 +1,14 @@
 #!/bin/bash
-# CPU time of threads that run briefly: it has samples, or the closing line says truly how much has none.
+# CPU time of threads that run briefly has samples, or the closing line correctly reports the time without
+# samples.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'sampling whole CPUs, and setting perf_event_paranoid, needs root'
 
-# had FILE: CPU time in s that the program measured itself
+# had FILE: prints the CPU time in s that the program measured itself
 had() { awk '{ print $1 / 1e9 }' "$1"; }
 
-# 2,000 threads, none of which runs for a whole period.  A host that holds this machine's CPU takes samples away, and the
-# closing line counts these.
+# There are 2,000 threads, none of which runs for a whole period.  If the host takes the CPU away from this
+# machine, samples are missing, and the closing line counts these.
 for engine in perf bpf; do
   pe-record --engine "$engine" -F 997 -o "$dir/b.pe" -- "$PE_BRIEF" 2000 4 100 2>"$dir/err" >"$dir/had" || fail "$(cat "$dir/err")"
   read -r samples lost < <(sed -nE 's/^pe-record: ([0-9]+) samples?, ([0-9]+) lost.*/\1 \2/p' "$dir/err")
@@ -16,9 +17,10 @@ for engine in perf bpf; do
   samples_near "$engine, $(cat "$dir/err")" "$expected" "${samples:-0}" "${lost:-0}"
 done
 
-# Without the privileges each thread has its own counters, which know neither these threads nor the time of switches.  The
-# closing line has the time to 0.01 s.  The end of 2,000 threads, which the program cannot measure itself, takes some ms.  No call
-# chains: small rings have room for all else.
+# Without privileges, each thread has its own counters.  These do not count these threads or the time of
+# switches.  The closing line reports the time to 0.01 s.  The program cannot measure the end of its 2,000
+# threads, which takes some ms.  No call chains are recorded, so that small rings have room for everything
+# else.
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 echo 1 >/proc/sys/kernel/perf_event_paranoid
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Where counters are forbidden, the next engine is taken, and said; what is possible is told beforehand.
+# If counters are forbidden, the recorder uses the next engine and reports this.  --check reports in advance
+# what is possible.
 . "$(dirname "$0")/../lib.sh"
 deny() { "$PE_DENY" "$@"; }
-# recorded STREAM LABEL: stacks of a known program.  How its time is divided is looked at engine by engine elsewhere:
-# by signals that takes a machine with little else to do.
+# recorded STREAM LABEL: checks the stacks of a known program.  The tests of each engine check the shares:
+# with signals, these are only right if the machine has little else to do.
 recorded() {
   fold "$1" >"$dir/folded"
   at_least "$2: samples" 10 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/folded")"
@@ -35,7 +36,7 @@ grep -q '^pe-record: perf_event_open(2) is denied .*; nor by signal: memory .*; 
 deny process_vm_readv EPERM pe-record --engine ptrace -F 499 -o "$dir/mem.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
 recorded "$dir/mem.pe" 'read through /proc'
 
-# The table has the same lines everywhere, and says which engine it would be.
+# The table has the same lines everywhere, and reports which engine the recorder would use.
 pe-record --check >"$dir/all"; expect 'check' 0 $?
 deny perf_event_open EPERM pe-record --check >"$dir/denied"; expect 'check, without counters' 0 $?
 deny ptrace,memfd_create,perf_event_open EPERM pe-record --check >"$dir/nothing"; expect 'check, with nothing' 1 $?
@@ -51,7 +52,7 @@ expect 'ptrace' no "$(answer 'ptrace: threads stopped and read' "$dir/nothing")"
 expect 'the engine' none "$(answer '--engine auto would take' "$dir/nothing")"
 pe-record --check -a 2>"$dir/err"; expect 'check of a target' 2 $?
 
-# Users have their own processes, and no others.
+# Users can record their own processes only.
 [ "$(id -u)" = 0 ] || skip 'dropping rights needs root'
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Software events, tracepoints, periods, and what is kept of a stack.
+# Records software events and tracepoints, with periods, and with parts of the stack.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'tracepoints need root'
 samples() { fold "$1" | awk '{ n += $NF } END { print n + 0 }'; }
@@ -8,7 +8,7 @@ pe-record -e page-faults -c 1 -o "$dir/f.pe" -- "$PE_WORKLOAD" shares 0.1 2>/dev
 at_least 'page faults' 50 "$(samples "$dir/f.pe")"
 
 pe-record -c 10000000 -e cpu-clock -o "$dir/c.pe" -- "$PE_WORKLOAD" shares 1 2>/dev/null
-# Their number spreads by the root of itself at most, where others use the CPU, too: 5 of these.
+# If others use the CPU, too, the number varies by its square root; the test allows five times that.
 within 'a sample every 10 ms' 100 "$(samples "$dir/c.pe")" 50
 
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing

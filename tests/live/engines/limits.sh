@@ -1,6 +1,8 @@
 #!/bin/bash
-# Few descriptors (ulimit -n), little memory (ulimit -v): every tool does its work, or says which of them it is short of.
-# libdw, which finds inlined functions, ends a program itself where it gets no memory: pe-symbolize runs without it here.
+# Few descriptors (ulimit -n) or little memory (ulimit -v): every tool does its work, or reports which of them
+# is too low.
+# libdw, which finds inlined functions, ends the program if it gets no memory.  So pe-symbolize runs without
+# it here.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 engines=
@@ -12,16 +14,16 @@ pe-symbolize -q r.pe >n.pe
 stackfold n.pe >n.folded 2>/dev/null
 stackfold --to pprof n.pe >n.pb.gz
 sleep 600 & target=$!
-# What a message must say of it, so that the reader knows what to change.
+# A message must have one of these texts, so that the user knows what to change.
 short_of='out of memory|Cannot allocate memory|ulimit -[nu]|Too many open files|BTF .* could not be read|failed to map segment'
 
-# limited LABEL COMMAND...: what came of it, in `status` and err
+# limited LABEL COMMAND...: checks the result of a command, which is in `status` and err
 limited() {
-  # The target sleeps, and the command has ended before a sample is due.
+  # The target sleeps, and the command ended before a sample was due.
   if grep -q ': nothing was recorded: ' err; then status=0; fi
   case $status in
     0) ;;
-    # Before a program begins, its loader may find no room for libraries: that is 127.
+    # 127: before a program starts, its loader may find no room for the libraries.
     1 | 125 | 127)
       expect "$1: lines" 1 "$(grep -c . err)"
       grep -qE "^${*:2:1}: .*($short_of)" err || fail "$1: status $status, does not say what it is short of: $(cat err)"
@@ -33,7 +35,7 @@ with_little() {
   local kib files
   for ((kib = 8000; kib < 400000; kib += kib / 3)); do
     (ulimit -v $kib; exec timeout 60 "$@") >out 2>err </dev/null; status=$?
-    # timeout itself, too, has to begin
+    # timeout itself must also start.
     [ "$status" != 127 ] || grep -q '^timeout: ' err && continue
     limited "$kib KiB: $*" "$@"
   done
@@ -60,7 +62,8 @@ with_little flamesvg --title t n.folded
 with_little flamediff --folded n.folded n.folded
 with_little stacktop n.folded
 
-# A command in Python: before its first line it cannot say what it is short of, but it never leaves half a profile.
+# This command is in Python.  It cannot report a limit that stops it before its first line, but it never
+# leaves half a profile.
 put() { timeout 60 "$PE_SCRIPTS/profile-push" --spool spool n.pb.gz >out 2>err; status=$?; }
 for ((kib = 8000; kib < 400000; kib += kib / 3)); do
   (ulimit -v $kib; put; [ -s err ] || expect "$kib KiB: profile-push, in silence" 0 $status; finish) || failed=1
@@ -72,7 +75,7 @@ for files in 12 16 24 64; do (ulimit -n $files; put; expect "$files descriptors:
 at_least 'profiles in the spool' 5 "$(find spool -name '*.pprof.gz' | wc -l)"
 for file in spool/*.pprof.gz; do gzip -t "$file" || fail "half a profile: $file"; done
 
-# malloctrace reserves 24 GiB of addresses in the program: it says so.
+# malloctrace reserves 24 GiB of addresses in the program.  It reports if it cannot.
 (ulimit -v 4000000; malloctrace -q -o o.pe -- true 2>err); expect 'malloctrace, 4 GB: status' 125 $?
 grep -q '^malloctrace: addresses are limited to 4000000 KiB (ulimit -v)' err || fail "malloctrace, 4 GB: $(cat err)"
 for files in 5 8 12 64; do
@@ -81,7 +84,7 @@ for files in 5 8 12 64; do
 done
 expect '64 descriptors: malloctrace: status' 0 "$status"
 
-# Names that cannot be found for want of descriptors: that is said, and nothing else is blamed.
+# Symbols cannot be found for lack of descriptors: pe-symbolize reports this, and blames nothing else.
 (ulimit -n 4; exec pe-symbolize -q r.pe) >out 2>err; expect '4 descriptors: pe-symbolize: status' 0 $?
 ! grep -q kptr_restrict err || fail "4 descriptors: pe-symbolize: $(cat err)"
 kill $target

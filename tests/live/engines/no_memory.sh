@@ -1,12 +1,14 @@
 #!/bin/bash
-# One allocation of a tool fails, or all from one on, at many places: it does its work, or says what is wrong and fails.
-# libdw, which finds inlined functions, ends a program itself where it gets no memory: pe-symbolize runs without it here.
+# One allocation of a tool fails, or all from one on, at many places.  The tool does its work, or reports the
+# problem and fails.
+# libdw, which finds inlined functions, ends the program if it gets no memory.  So pe-symbolize runs without
+# it here.
 . "$(dirname "$0")/../lib.sh"
 pe-record -q -F 997 -o "$dir/r.pe" -- "$PE_WORKLOAD" shares 0.2 2>"$dir/err" || fail "$(cat "$dir/err")"
 pe-symbolize -q "$dir/r.pe" >"$dir/n.pe"
 stackfold "$dir/n.pe" >"$dir/n.folded" 2>/dev/null
 
-# at_many_places TOOL [ARGUMENT...]: each of the first DENSE, and so many PLACES in all
+# at_many_places TOOL [ARGUMENT...]: tries each of the first DENSE allocations, and PLACES places in all
 dense=20 places=20
 [ -z "${PE_ALL:-}" ] || dense=60 places=60
 at_many_places() {
@@ -26,7 +28,7 @@ at_many_places() {
   done
 }
 at_many_places pe-record --engine perf -o "$dir/again.pe" -p $$ -d 0.01
-# Threads of the recorder's own: who keeps files that are gone, and who takes samples.
+# The recorder has threads of its own: one keeps files that are gone, another records samples.
 cp "$PE_WORKLOAD" "$dir/gone"
 "$dir/gone" shares 600 & gone=$!
 until [ "$(readlink "/proc/$gone/exe")" = "$dir/gone" ]; do sleep 0.02; done
@@ -46,7 +48,7 @@ at_many_places stackfold --to pprof "$dir/n.pe"
 at_many_places flamesvg "$dir/n.folded"
 at_many_places flamediff "$dir/n.folded" "$dir/n.folded"
 at_many_places stacktop "$dir/n.folded"
-# What is told is true: a tool that says nothing has written what it always writes.
+# The messages are true: a tool without messages has written its complete output.
 stackfold "$dir/n.pe" >"$dir/whole" 2>/dev/null
 for place in 20 50 80; do
   FAIL_AT=$place LD_PRELOAD=$PE_FAIL stackfold "$dir/n.pe" >"$dir/out" 2>/dev/null && { cmp -s "$dir/out" "$dir/whole" || fail "allocation $place: output that is not whole, and status 0"; }

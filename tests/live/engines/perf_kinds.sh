@@ -1,14 +1,14 @@
 #!/bin/bash
-# Whatever perf is told to record, we read as many samples as perf script, with the same call chains.
-# Branch stacks (-b) and AUX data need a processor that records them, which virtual machines have not.
+# With all options of perf record, we read as many samples as perf script, with the same call chains.
+# Branch stacks (-b) and AUX data need a processor that records them; virtual machines do not have these.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip 'perf is not installed'
 compare=$(dirname "$0")/../../support/compare_chains.py
 
-# perf_record FILE OPTION...: of the workload, whatever perf says goes to the errors
+# perf_record FILE OPTION...: records the workload; perf's messages go to the errors
 perf_record() { record_by_perf -F 499 "${@:2}" -o "$1" -- "$PE_WORKLOAD" shares 0.4 2>"$dir/err" || fail "${*:2}: $(cat "$dir/err")"; }
 
-# same LABEL FILE UNMATCHED CHAINS: UNMATCHED so many times the samples are in perf's text only
+# same LABEL FILE UNMATCHED CHAINS: UNMATCHED times the number of samples are only in perf's text
 same() {
   local equal longer unmatched count
   pe-symbolize "$2" >"$dir/our.pe" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
@@ -23,7 +23,7 @@ same() {
   grep -q 'shorter 0 contradictory 0' "$dir/verdict" || fail "$1: $(cat "$dir/verdict")"
 }
 
-# kind LABEL UNMATCHED OPTION...: chains of the kernel
+# kind LABEL UNMATCHED OPTION...: compares call chains of the kernel
 kind() { perf_record "$dir/perf.data" -e cpu-clock -g "${@:3}"; same "$1" "$dir/perf.data" "$2" fp; }
 
 kind 'compressed' 0 -z
@@ -42,7 +42,8 @@ perf_record "$dir/perf.data" --call-graph dwarf,8192 -e cpu-clock -z
 same 'copied stacks, compressed' "$dir/perf.data" 0
 perf_record "$dir/perf.data" --call-graph dwarf,8192 -e cpu-clock -d -W --phys-data --intr-regs=ax,ip
 same 'copied stacks with fields behind them' "$dir/perf.data" 0
-# perf makes a sample of every event of the group out of one of the leader's; we leave it as it was recorded.
+# perf script makes samples of all events of the group from one sample of the leader.  We keep the sample as
+# recorded.
 perf_record "$dir/perf.data" -g -e '{cpu-clock,task-clock}:S'
 same 'a group that is read together' "$dir/perf.data" 1 fp
 perf_record "$dir/perf.data" -g -e cpu-clock,task-clock,page-faults
@@ -52,22 +53,22 @@ for event in cpu-clock task-clock; do
     "$(pe-symbolize -q "$dir/perf.data" | stackfold --event "$event" 2>/dev/null | awk '{ n += $NF } END { print n }')"
 done
 
-# Of the whole system only the numbers: the other processes are whatever runs here.
+# For the whole system, compares only the numbers: the other processes are unknown.
 for compressed in '' -z; do
   # shellcheck disable=SC2086 # an option, or none
   perf_record "$dir/perf.data" -e cpu-clock -g -a $compressed
   pe-symbolize -q "$dir/perf.data" | stackfold >"$dir/all.folded" 2>"$dir/err"
-  # A task that has ended has the thread -1.
+  # perf prints -1 as the thread of a task that has ended.
   expect "-a $compressed: samples" "$(perf script -i "$dir/perf.data" -F tid 2>/dev/null | grep -cE '^ *-?[0-9]')" \
     "$(awk '{ n += $NF } END { print n }' "$dir/all.folded")"
   grep '^workload;' "$dir/all.folded" >"$dir/workload.folded"
   within "-a $compressed: fifty" 50 "$(share ';main;work;fifty' "$dir/workload.folded")" 10
 done
 
-# Through a pipe, as perf writes it for itself.
+# The stream goes through a pipe, in the format that perf writes for itself.
 perf_record - -e cpu-clock -g -z >"$dir/pipe"
 same 'compressed, in a pipe' "$dir/pipe" 0 fp
-# What is compressed and cut gives what was before the cut, and says so.
+# A compressed file that is cut gives the samples before the cut, and a message.
 perf_record "$dir/perf.data" -e cpu-clock -g -z
 read -r data_at data_bytes < <(od -An -tu8 -j40 -N16 "$dir/perf.data")
 head -c $((data_at + data_bytes - 10)) "$dir/perf.data" >"$dir/half.data"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Stopped threads show the same as counters do: the shares of a known program and of its threads, what it loads, starts
-# and becomes, however deep its stacks are.
+# Stopping threads gives the same result as counters: the shares of a known program and of its threads; the
+# libraries that it loads, the processes that it starts, and exec.  Stacks may be deep.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 record() { pe-record --engine ptrace "$@" 2>"$dir/err"; }
@@ -15,7 +15,7 @@ fold "$dir/command.pe" >"$dir/command.folded"
 check_shares command "$dir/command.folded"
 grep -Eq '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU .* % of stacks complete.*; [0-9]+ stops, [0-9.]+ s in all, [0-9]+ us on average, [0-9]+ us the longest' "$dir/err" ||
   fail "closing line: $(cat "$dir/err")"
-# Samples stand for CPU time, whatever else runs here: a sample's weight is its share of it.
+# Samples represent CPU time, whatever else runs here: the weight of a sample is its share of the CPU time.
 expect 'the event' cpu-clock "$(perf script -i "$dir/command.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"
 seconds=$(pe-symbolize -q "$dir/command.pe" | stackfold --weight period | awk '{ n += $NF } END { print n / 1e9 }')
 within 'CPU seconds in all' 2.0 "$seconds" 0.2
@@ -27,7 +27,7 @@ check_shares 'running process' "$dir/running.folded"
 expect 'root frames' workload "$(cut -d';' -f1 "$dir/running.folded" | cut -d' ' -f1 | sort -u)"
 kill $target
 
-# Threads: each has what it had, by the kernel's account.
+# Each thread has as much CPU time as the kernel counts for it.
 "$PE_WORKLOAD" threads 60 & target=$!
 left=$(tid_of $target left); right=$(tid_of $target right)
 ran() { cut -d' ' -f1 "/proc/$target/task/$1/schedstat"; }
@@ -42,7 +42,7 @@ fold "$dir/left.pe" >"$dir/left.folded"
 expect 'share of the one thread asked for' 100.0 "$(share '^left;.*go_left' "$dir/left.folded")"
 kill $target
 
-# What it starts, becomes, and loads.
+# The program starts processes, calls exec, and loads a library.
 record -F 499 -o "$dir/fork.pe" -- "$PE_WORKLOAD" fork 1 || fail "fork: $(cat "$dir/err")"
 fold "$dir/fork.pe" --pid >"$dir/fork.folded"
 at_least 'the child in work(), %' 90 "$(share '^exe-[0-9]+;.*;main;work' "$dir/fork.folded")"
@@ -54,7 +54,7 @@ load_while "$dir/plugin.pe" record -F 499 || fail "a plugin: $(cat "$dir/err")"
 fold "$dir/plugin.pe" --annotate >"$dir/plugin.folded"
 at_least 'in the plugin, %' 80 "$(share 'plugin_spin_\[l\]' "$dir/plugin.folded")"
 
-# The status is the command's.
+# The recorder returns the status of the command.
 record -o "$dir/s.pe" -- sh -c 'exit 7'; expect "the command's status" 7 $?
 record -o "$dir/s.pe" -- sh -c 'kill -9 $$'; expect 'killed by a signal' 137 $?
 record -o "$dir/s.pe" -- "$dir/none"; expect 'not found' 127 $?
@@ -62,7 +62,8 @@ expect message "pe-record: $dir/none: No such file or directory" "$(tail -1 "$di
 : >"$dir/plain"; record -o "$dir/s.pe" -- "$dir/plain"; expect 'not executable' 126 $?
 record -o /dev/full -- true; expect 'own failure' 125 $?
 
-# LeakSanitizer traces its own process when it ends, and would fail: such a command is refused, other programs run alone.
+# LeakSanitizer traces its own process when that ends, and would fail.  So pe-record refuses such a command.
+# If another program has LeakSanitizer, it runs without the recorder.
 printf 'int main(void) { return 3; }\n' >"$dir/main.c"
 compilers="gcc"; ! command -v clang >/dev/null || compilers+=" clang"
 for compiler in $compilers; do
@@ -80,14 +81,14 @@ for compiler in $compilers; do
   done
 done
 
-# A megabyte of stack, and more.
+# Stacks of a megabyte and more.
 program_of o2 || finish
 record -F 499 -o "$dir/deep.pe" -- "$program" 500 deep=1024 alloca || fail "deep: $(cat "$dir/err")"
 pe-symbolize -q "$dir/deep.pe" | stackfold >"$dir/deep.folded"
 grep '^deep=1024;' "$dir/deep.folded" >"$dir/case"
 at_least 'deep: complete stacks, %' 95 "$(share "^[^;]+;$main_root" "$dir/case")"
 
-# Of all the time, a sleeper has as much as a busy thread.
+# With the wall clock, a thread that sleeps has as much time as a busy one.
 record --clock wall -F 99 -o "$dir/wall.pe" -- sh -c 'sleep 1.5' || fail "wall: $(cat "$dir/err")"
 fold "$dir/wall.pe" >"$dir/wall.folded"
 within 'asleep, of two processes' 50 "$(share '^sleep;.*nanosleep' "$dir/wall.folded")" 10

@@ -1,11 +1,12 @@
 #!/bin/bash
-# The target is what it would be without us: its signals, its stops, its end, and also when the recorder is killed.
+# The recorder does not change the target: its signals, its stops and its end are the same, even if the
+# recorder is killed.
 # shellcheck disable=SC2317 # until_so calls the functions
 . "$(dirname "$0")/../lib.sh"
 state() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
 tracer() { sed -n 's/^TracerPid:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null; }
 ran() { cut -d' ' -f1 "/proc/$1/schedstat"; }
-until_so() {  # LABEL COMMAND...: within ten seconds
+until_so() {  # LABEL COMMAND...: waits up to ten seconds
   local label=$1 i; shift
   for ((i = 0; i < 200; ++i)); do "$@" && return; sleep 0.05; done
   fail "$label: never"
@@ -16,7 +17,8 @@ is_stopped() { case $(state "$1") in [Tt]) ;; *) return 1 ;; esac; }
 runs_on() { local before; before=$(ran "$1"); sleep 0.05; [ "$(ran "$1")" -gt "$before" ]; }
 record() { pe-record --engine ptrace "$@" 2>"$dir/err"; }
 
-# Killed at many moments, also while a thread is stopped: every thread runs on, and the work is what it would have been.
+# The recorder is killed at many moments, also while a thread is stopped.  Every thread goes on, and its work
+# is unchanged.
 "$PE_WORKLOAD" shares 6 & target=$!
 for _ in 1 2 3 4 5 6 7 8; do
   pe-record -q --engine ptrace -F 9999 -p $target -o "$dir/killed.pe" 2>/dev/null & recorder=$!
@@ -29,7 +31,7 @@ for _ in 1 2 3 4 5 6 7 8; do
 done
 wait $target; expect "the target's own status" 0 $?
 
-# A stopped target stays so, and SIGCONT is its own.
+# A stopped target stays stopped, and only the SIGCONT of others continues it.
 "$PE_WORKLOAD" shares 60 & target=$!
 record -F 499 -d 3 -p $target -o "$dir/stop.pe" & recorder=$!
 until_so 'traced' is_traced $target
@@ -44,7 +46,7 @@ until_so 'stopped again' is_stopped $target
 wait $recorder; expect 'status' 0 $?
 until_so 'stopped when we had gone' is_stopped $target
 record -F 499 -d 0.5 -p $target -o "$dir/still.pe"; expect 'of a stopped process: status' 1 $?
-# It runs for some microseconds when it is let go, before it stops again.
+# After it is released, it runs for some microseconds before it stops again.
 grep -qE 'nothing was recorded: the target (was stopped by a signal all the time|ran for 0\.[0-9]+ ms in all)' "$dir/err" || fail "of a stopped process: $(cat "$dir/err")"
 expect 'its samples' 'pe-record: 0 samples' "$(head -1 "$dir/err" | cut -d, -f1)"
 until_so 'stopped after a whole recording' is_stopped $target
@@ -52,7 +54,7 @@ kill -CONT $target
 until_so 'runs in the end' runs_on $target
 kill $target
 
-# Every signal arrives, once.
+# Every signal arrives exactly once.
 cat >"$dir/counts.sh" <<'END'
 n=0; trap 'n=$((n + 1)); echo "$n" >"$1.last"' USR1; trap 'echo "$n" >"$1"; exit 5' TERM
 : >"$1.ready"
@@ -69,7 +71,7 @@ wait $recorder; expect "the recording's" 0 $?
 expect 'signals that arrived' 20 "$(cat "$dir/counted")"
 pe-symbolize -q "$dir/signals.pe" >/dev/null || fail 'the stream is damaged'
 
-# Killed in the middle.
+# The target is killed while it is recorded.
 "$PE_WORKLOAD" threads 60 & target=$!
 record -F 999 -p $target -o "$dir/gone.pe" & recorder=$!
 until_so 'traced' is_traced $target
@@ -77,7 +79,7 @@ sleep 0.3; kill -9 $target; wait $target 2>/dev/null
 wait $recorder; expect 'the target was killed: status' 0 $?
 pe-symbolize -q "$dir/gone.pe" >/dev/null || fail 'the stream is damaged'
 
-# Ctrl-C lets it go.
+# Ctrl-C releases the target.
 "$PE_WORKLOAD" shares 60 & target=$!
 pe-record --engine ptrace -F 999 -p $target -o "$dir/int.pe" 2>"$dir/err" & recorder=$!
 until_so 'traced' is_traced $target
@@ -85,7 +87,7 @@ kill -TERM $recorder; wait $recorder; expect 'ended by a signal: status' 0 $?
 expect 'tracer' 0 "$(tracer $target)"
 until_so 'runs on' runs_on $target
 
-# Who reads the stream has stopped reading: the target must not.
+# If the reader of the stream stops reading, the target must go on.
 mkfifo "$dir/pipe"
 { sleep 3; cat >/dev/null; } <"$dir/pipe" & reader=$!
 pe-record -q --engine ptrace --keep-stacks -F 999 -d 2 -p $target >"$dir/pipe" 2>/dev/null & recorder=$!
@@ -94,7 +96,7 @@ sleep 0.7
 until_so 'runs while nobody reads' runs_on $target
 wait $recorder $reader
 
-# Two tracers are one too many; nor may it be us, or the kernel.
+# A second tracer is refused; so are the recorder itself and the kernel's threads.
 pe-record -q --engine ptrace -F 99 -p $target -o "$dir/first.pe" & recorder=$!
 until_so 'traced' is_traced $target
 pe-record --engine ptrace -p $target -o "$dir/second.pe" 2>"$dir/err2"; expect 'traced already' 1 $?

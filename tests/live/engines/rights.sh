@@ -1,12 +1,13 @@
 #!/bin/bash
-# A recorder gives up rights that it needs no more once it records; the command that it started keeps its own.
+# A recorder drops the privileges that it does not need for recording.  The command that it started keeps its
+# own.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'rights can only be given up by who has them: needs root'
 own=$(awk '$1 == "CapEff:" { print $2 }' /proc/self/status)
 readonly kept=$(((1 << 2) | (1 << 5) | (1 << 19) | (1 << 34))) bpf=$(((1 << 38) | (1 << 39)))
 
 status_of() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
-# of_recorder LABEL ALLOWED TOOL...: while it records
+# of_recorder LABEL ALLOWED TOOL...: checks the capabilities of the recorder while it records
 of_recorder() {
   : >"$dir/stream"
   "${@:3}" -p $$ -o "$dir/stream" 2>"$dir/err" &

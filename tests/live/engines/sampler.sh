@@ -1,10 +1,11 @@
 #!/bin/bash
-# Programs that sample themselves: what the library that is loaded into them sees, and that it disturbs none.
+# Programs sample themselves by the library that is loaded into them: it records the right samples and
+# disturbs no program.
 # shellcheck source=SCRIPTDIR/../lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-# sample [SETTING...] -- COMMAND...: its status; the folded stacks, in microseconds, are in $dir/folded, counts and
-# what the program has said in $dir/said.
+# sample [SETTING...] -- COMMAND...: returns the command's status.  The folded stacks, in microseconds, are in
+# $dir/folded; counts and the program's messages are in $dir/said.
 sample() {
   "$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" "$@" >"$dir/out" 2>"$dir/said"
   local status=$?
@@ -19,14 +20,14 @@ check_whole() {
   expect "$1: without room" 0 "$(count without_room)"
   expect "$1: before the reader" 0 "$(count before_reader)"
 }
-# run_mode MODE [SETTING...]: a mode of the program that watches itself
+# run_mode MODE [SETTING...]: runs one mode of the program that watches itself
 run_mode() {
   sample "${@:2}" -- "$PE_SAMPLED" "$1" || fail "$1: status $?: $(grep sampled: "$dir/said")"
   check_whole "$1"
 }
 
-# The kernel sends such signals at its ticks, of which a program among many others meets few: then the shares are
-# looked at again.  (Those of threads: signal.sh.)
+# The kernel sends such signals at its ticks.  If many programs run, a program is running at few of these
+# ticks.  So the test repeats a recording whose shares are wrong.  (signal.sh checks the shares of threads.)
 near() { awk -v w="$1" -v g="$2" 'BEGIN { d = w - g; exit !(d <= 5 && -d <= 5) }'; }
 shares_hold() {
   sample "$@" -- "$PE_WORKLOAD" shares 2 || fail "shares $*: status $?"
@@ -88,12 +89,13 @@ for how in posix_spawn vfork-execve execle; do
   at_least "begun by $how with an environment of its own" 55 "$(share 'spin_closed[; ]' "$dir/folded")"
 done
 
-# Time that is waited, too.
+# The wall clock also counts time in which the program waits.
 sample clock=wall -- sleep 1 || fail "wall: status $?"
 at_least 'samples of a sleep' 50 "$(count weight)"
 at_least 'of them asleep' 80 "$(share 'nanosleep' "$dir/folded")"
 
-# Where the kernel gives no timers, there is one for the process: it must not kill what is begun by exec.
+# If the kernel gives no timers to threads, the library uses the timer of the process.  It must not kill the
+# program after exec.
 cat >"$dir/limited" <<'END'
 #!/bin/bash
 ulimit -i 0; exec "$@"
@@ -109,13 +111,13 @@ expect 'stopped' 1 "$(count stopped)"
 sample -- "$dir/limited" "$PE_SAMPLED" default
 expect 'SIGPROF without timers' 155 $?
 
-# hold COMMAND: $held runs it when the test says so ($dir/go), and says when it waits for that ($dir/begun)
+# hold COMMAND: sets $held to a script.  It makes $dir/begun, waits for $dir/go, and runs the command.
 hold() {
   rm -f "$dir/begun" "$dir/go"
   held="touch $dir/begun; until [ -e $dir/go ]; do sleep 0.05; done; $1"
 }
 
-# A recorder that stands still loses samples, which are counted, and what the ring holds is there.
+# A recorder that is stopped loses samples.  These are counted, and the samples in the ring are kept.
 hold "$PE_WORKLOAD shares 2; touch $dir/over"
 "$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" ring=65536 hz=499 -- bash -c "$held" 2>"$dir/said" &
 await "$dir/begun"; kill -STOP $!; touch "$dir/go"
@@ -125,14 +127,14 @@ at_least 'lost' 10 "$(count lost)"
 at_least 'taken' 10 "$(count samples)"
 within 'lost and taken' 998 "$(($(count lost_weight) + $(count weight)))" 150
 
-# One that is killed is not missed.
+# The recorder is killed: the command goes on.
 hold "$PE_WORKLOAD shares 0.3; $PE_WORKLOAD fork 0.3; echo \$? >$dir/s; mv $dir/s $dir/status"
 "$PE_SAMPLER_STREAM" "$PE_SAMPLER_LIBRARY" "$dir/stream" hz=499 ring=65536 -- bash -c "$held" 2>/dev/null &
 await "$dir/begun"; kill -KILL $!; wait $! 2>/dev/null; touch "$dir/go"
 await "$dir/status"
 expect 'the status without a recorder' 0 "$(cat "$dir/status")"
 
-# Nobody asks, nothing happens.
+# Without the recorder's settings the library does nothing.
 LD_PRELOAD=$PE_SAMPLER_LIBRARY "$PE_SAMPLED" own-handler >"$dir/out" 2>&1 || fail "unasked: status $?"
 expect 'unasked' '' "$(cat "$dir/out")"
 finish

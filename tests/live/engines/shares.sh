@@ -1,5 +1,6 @@
 #!/bin/bash
-# Fifty, thirty and twenty per cent of the time are found where they were spent, from a command and from a running process.
+# Fifty, thirty and twenty per cent of the time are found in the right functions, of a command and of a
+# running process.
 . "$(dirname "$0")/../lib.sh"
 
 check_shares() {  # LABEL FOLDED

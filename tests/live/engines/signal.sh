@@ -1,14 +1,15 @@
 #!/bin/bash
-# A command that samples itself shows what counters would: the shares of a known program and of its threads, what it
-# forks, becomes and loads; it is as it would be without us; and what cannot be sampled so is refused with the reason.
+# A command that samples itself gives the same result as counters: the shares of a known program and of its
+# threads, and the programs that it forks, executes and loads.  Its behaviour does not change.  pe-record
+# refuses commands that it cannot sample in this way, and reports the reason.
 # shellcheck disable=SC2317 # some_time calls the functions
 . "$(dirname "$0")/../lib.sh"
 record() { pe-record --engine signal "$@" >"$dir/out" 2>"$dir/err"; }
 record_deaf() { "$PE_DENY" "$@" >"$dir/out" 2>"$dir/err"; }
 weighed() { fold "$1" --weight period "${@:2}"; }
 said() { grep -Eq -- "$1" "$dir/err" || fail "not said: $1: $(cat "$dir/err")"; }
-# The kernel sends such signals at its ticks, of which a program among many others meets few: then the shares are
-# looked at again.
+# The kernel sends such signals at its ticks.  If many programs run, a program is running at few of these
+# ticks.  So the test repeats a recording whose shares are wrong.
 near() { awk -v w="$1" -v g="$2" 'BEGIN { d = w - g; exit !(d <= 5 && -d <= 5) }'; }
 some_time() { for _ in 1 2 3 4; do "$@" && return; done; fail "$*: $(cat "$dir/folded")"; }
 
@@ -25,7 +26,7 @@ at_least 'whole stacks' 99 "$(share '^workload;_start;.*;main;work;' "$dir/folde
 expect 'the event' cpu-clock "$(perf script -i "$dir/shares.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"
 within 'CPU seconds in all' 2.0 "$(awk '{ n += $NF } END { print n / 1e9 }' "$dir/folded")" 0.25
 
-# Eight threads, of which the nth does n parts of the work; all, one by its name, and none.
+# Eight threads: thread n does n parts of the work.  The test records all, one by its name, and none.
 threads_hold() {
   local n
   record -F 499 -o "$dir/eight.pe" -- "$PE_SAMPLED" eight || fail "eight: $(cat "$dir/err")"
@@ -44,7 +45,8 @@ grep -q '^pe-record: 0 samples, ' "$dir/err" || fail "a thread that is not there
 said 'nothing was recorded: the target ran for [0-9.]+ m?s, but not in a thread of --thread$'
 said "; no thread 'nobody' was seen, only 'sampled', '"
 
-# What it forks, however that ends, becomes, and loads; short ones are named though they are gone.
+# The program forks children, which end in several ways, calls exec, and loads a library.  Short processes
+# have names although they are gone.
 record -F 499 -o "$dir/tree.pe" -- "$PE_SAMPLED" tree || fail "tree: $(cat "$dir/err")"
 weighed "$dir/tree.pe" --pid >"$dir/folded"
 for name in returned exited killed before_exec closed; do
@@ -59,7 +61,8 @@ record -F 499 -o "$dir/plugin.pe" -- "$PE_WORKLOAD" "plugin=$PE_PLUGIN" 1 </dev/
 fold "$dir/plugin.pe" --annotate >"$dir/folded"
 at_least 'in the plugin, %' 80 "$(share 'plugin_spin_\[l\]' "$dir/folded")"
 
-# Its own handler and timer, what it does to its stack, a storm of signals: it checks itself that nothing has changed.
+# The program has its own handler and timer, changes its stack, or gets a storm of signals.  It checks itself
+# that nothing has changed.
 for mode in own-handler own-itimer errno storm; do
   record -F 1000 -o "$dir/mode.pe" -- "$PE_SAMPLED" $mode || fail "$mode: status $?: $(cat "$dir/err")"
   pe-symbolize -q "$dir/mode.pe" >/dev/null || fail "$mode: the stream is damaged"
@@ -68,7 +71,7 @@ record -o "$dir/own.pe" -- bash -c "ulimit -i 0; exec '$PE_SAMPLED' own-itimer" 
 said 'is not sampled any more: it uses ITIMER_PROF itself'
 said '; [0-9]+ process(es)? without timers for threads \(ulimit -i\): by ITIMER_PROF; 1 time sampling ended early'
 
-# The status is the command's, and its output where it was.
+# pe-record returns the command's status, and does not redirect its output.
 record -o "$dir/s.pe" -- sh -c 'echo hello; exit 7'; expect "the command's status" 7 $?
 expect 'its output' hello "$(cat "$dir/out")"
 record -o "$dir/s.pe" -- sh -c 'kill -9 $$'; expect 'killed by a signal' 137 $?
@@ -77,14 +80,14 @@ expect message "pe-record: $dir/none: No such file or directory" "$(tail -1 "$di
 : >"$dir/plain"; record -o "$dir/s.pe" -- "$dir/plain"; expect 'not executable' 126 $?
 record -o /dev/full -- true; expect 'own failure' 125 $?
 
-# Ended by time and by a signal: what was taken is there.
+# The recording ends by its time or by a signal.  The samples up to that point are kept.
 record -F 499 -d 1 -o "$dir/time.pe" -- "$PE_WORKLOAD" shares 60; expect 'ended by its time' 0 $?
 weighed "$dir/time.pe" >"$dir/folded"; at_least 'recorded until then' 1 "$(wc -l <"$dir/folded")"
 pe-record --engine signal -F 499 -o "$dir/int.pe" -- \
   sh -c "'$PE_WORKLOAD' shares 0.5; touch '$dir/sampled'; exec '$PE_WORKLOAD' shares 60" 2>"$dir/err" & recorder=$!
 await "$dir/sampled"; kill -TERM $recorder; wait $recorder; expect 'ended by a signal' 0 $?
 at_least 'samples until then' 1 "$(sed -n 's/^pe-record: \([0-9]*\) samples.*/\1/p' "$dir/err")"
-# The recorder is killed: the command ends as it would, and what it starts says nothing.
+# The recorder is killed: the command ends normally, and the programs that it starts print nothing.
 pe-record -q --engine signal -o "$dir/killed.pe" -- \
   sh -c "touch '$dir/begun'; until [ -e '$dir/go' ]; do sleep 0.05; done
     '$PE_WORKLOAD' fork 1; echo \$? >'$dir/s'; mv '$dir/s' '$dir/status'" >"$dir/left" 2>&1 & recorder=$!
@@ -93,13 +96,13 @@ await "$dir/status"
 expect 'the status without a recorder' 0 "$(cat "$dir/status")"
 expect 'what it says' '' "$(cat "$dir/left")"
 
-# Stacks deeper than a copy, from the process's memory.
+# Stacks deeper than a copy are continued from the process's memory.
 record -F 499 --stack-size 4096 -o "$dir/deep.pe" -- "$PE_WORKLOAD" recursion 1 || fail "deep: $(cat "$dir/err")"
 said '% of stacks complete'
 fold "$dir/deep.pe" >"$dir/folded"
 at_least 'deep stacks from main' 80 "$(share '^workload;_start;.*;main;' "$dir/folded")"
 
-# Of all time, a sleeper has what passes.
+# With the wall clock, a thread that sleeps has all the time that passes.
 record --clock wall -F 99 -o "$dir/wall.pe" -- sleep 1.5 || fail "wall: $(cat "$dir/err")"
 weighed "$dir/wall.pe" >"$dir/folded"
 at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
@@ -107,7 +110,8 @@ at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
 pe-record --clock wall -o "$dir/wall.pe" -- sleep 0.5 2>"$dir/err" || fail "wall, by whom it may be: $(cat "$dir/err")"
 said '^pe-record: engine signal, by which the command samples itself: counters do not count the time of --clock wall'
 
-# More binaries and processes than there are descriptors: processes wait their turn, and stacks are walked all the same.
+# There are more binaries and processes than descriptors.  Processes wait for their turn, and all stacks are
+# unwound.
 mkdir "$dir/many"
 for n in $(seq 40); do
   cp "$PE_WORKLOAD" "$dir/many/w$n"; echo "'$dir/many/w$n' shares 0.1 &"
@@ -117,9 +121,10 @@ echo wait >>"$dir/many/run"
 grep -Eq 'descriptors|too many open files|could not load' "$dir/err" && fail "few descriptors: $(cat "$dir/err")"
 fold "$dir/many.pe" >"$dir/folded"
 at_least 'whole stacks with few descriptors, %' 90 "$(share '^w[0-9]*;_start;.*;main;work;' "$dir/folded")"
-# The shell, its 40 children and what they become: all were taken in, though a tick may not have met each of them.
+# The recorder accepted the shell, its 40 children and the programs that these executed, although a tick may
+# not have hit each of them.
 said '; 81 programs and forked processes(;|$)'
-# A program that would not start behind another library is begun without ours.
+# A program that would not start if another library is loaded first runs without ours.
 printf 'int main(void) { return 5; }\n' >"$dir/main.c"
 fake_sanitizer sampler_preload "$dir/main.c" "$dir/sanitized"
 printf '#!%s\n' "$dir/sanitized" >"$dir/script"; chmod +x "$dir/script"
@@ -132,7 +137,8 @@ for how in posix_spawn vfork-execve execle; do
   said '; 1 program with AddressSanitizer begun without the library: not sampled'
 done
 
-# A program that forbids itself nearly all system calls, and with them the time stamp counter, or that counter alone.
+# The program forbids itself nearly all system calls and with them the time stamp counter, or only that
+# counter.
 cat >"$dir/strict.c" <<'END'
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -171,7 +177,8 @@ for what in '' tsc; do
   done
 done
 
-# ThreadSanitizer: gcc's finds nothing in us, and its stacks are whole.  Clang's, in the program itself, runs alone.
+# ThreadSanitizer: gcc's finds no error in the library, and its stacks are complete.  A program with Clang's,
+# which is in the program itself, runs without the library.
 cat >"$dir/races.cpp" <<'END'
 #include <thread>
 __attribute__((noinline)) static void spin() {
@@ -200,19 +207,19 @@ if command -v clang++ >/dev/null; then
   said "is not traced: clang's ThreadSanitizer is part of it"
 fi
 
-# What cannot load the library.
+# These programs cannot load the library.
 if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
   record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'a static program' 125 $?
   said '^pe-record: signal: /sbin/ldconfig: is statically linked'
   record_deaf perf_event_open EPERM pe-record -o "$dir/s.pe" -- /sbin/ldconfig -p
   said "^pe-record: engine ptrace, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
 fi
-# A program whose files may not grow is not harmed by what is said of it.
+# If a program's files may not grow, messages about it do not harm it.
 # shellcheck disable=SC2016 # for the shell that runs it
 record -o "$dir/s.pe" -- bash -c 'ulimit -f 0; "$0" shares 1' "$PE_WORKLOAD"; expect 'files that may not grow' 125 $?
 said ': nothing was recorded: '
 
-# A program that is begun by the system call itself, with no environment: in the same process, and in a child.
+# The program calls execve directly, with an empty environment: in the same process, and in a child.
 # shellcheck disable=SC2016 # not the shell's
 begun_bare='
 import ctypes, os, sys
@@ -227,8 +234,8 @@ for how in exec fork; do
   record -o "$dir/s.pe" -- python3 -c "$begun_bare" "$how" "$(command -v sleep)"
   said '; 1 program begun that could not load the library: not sampled'
 done
-# The closing line reports the CPU time of programs without the library, and of programs that end within a period.  They
-# measure it themselves, 0.01 s less than it is: the closing line rounds.
+# The closing line reports the CPU time of programs without the library, and of programs that end within a
+# period.  The programs measure their own time, and print 0.01 s less, because the closing line rounds.
 cat >"$dir/burn.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,18 +261,18 @@ record -o "$dir/s.pe" -- env "$dir/burn-static" 0.5; expect 'a static program al
 said ': nothing was recorded: the target ran for [0-9.]+ m?s, but in programs without the library \(static, set-user-ID\), or each'
 record -F 20 -o "$dir/s.pe" -- bash -c "for ((i = 0; i < 300; i++)); do '$dir/burn' 0.002; done" ||
   grep -q 'nothing was recorded' "$dir/err" || fail "brief programs: $(cat "$dir/err")"
-sampled=$(weighed "$dir/s.pe" 2>/dev/null | awk '{ n += $NF } END { print n / 1e9 }')  # some meet a tick
+sampled=$(weighed "$dir/s.pe" 2>/dev/null | awk '{ n += $NF } END { print n / 1e9 }')  # some are running at a tick
 at_least "seconds of brief programs, $(cat "$dir/err")" 0.59 "$(awk -v a="$(unsampled)" -v b="${sampled:-0}" 'BEGIN { print a + b }')"
 said '; [0-9]+ programs and forked processes without samples'
 
-# One that is begun with an environment made by hand gets what it needs.
+# A program that gets a new environment still gets the library's settings.
 record -o "$dir/s.pe" -- env -i "$PE_WORKLOAD" shares 1 || fail "env -i: $(cat "$dir/err")"
 fold "$dir/s.pe" >"$dir/folded"
 at_least 'with another environment, %' 90 "$(share ';main;work;' "$dir/folded")"
 record_deaf memfd_create EPERM pe-record --engine signal -o "$dir/s.pe" -- true; expect 'no shared memory' 125 $?
 said '^pe-record: signal: memory cannot be shared here'
 
-# Without any right.
+# The user has no privileges.
 [ "$(id -u)" = 0 ] || skip 'dropping rights needs root'
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$PE_WORKLOAD" "$PE_DENY" "$PE_TOOLS/pe-record" "$PE_TOOLS/libsampler_preload.so" "$dir/"
@@ -274,7 +281,7 @@ setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/den
 said '^pe-record: engine signal, by which the command samples itself: perf_event_open\(2\) is denied to every process here'
 fold "$dir/w/own.pe" >"$dir/folded"
 within 'as nobody: fifty' 50 "$(share ';main;work;fifty' "$dir/folded")" 10
-# One that gives its rights away is listened to.
+# The recorder accepts the samples of a program that drops its privileges.
 record -F 499 -o "$dir/rights.pe" -- setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/workload" shares 1
 fold "$dir/rights.pe" >"$dir/folded"
 at_least 'of another user' 90 "$(share '^workload;_start;.*;main;work' "$dir/folded")"

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Programs that profile themselves: what their streams say, and that the library disturbs nothing.
-# PE_SELF and PE_EDGES are self_profiled and self_edges of tests/data/src, PE_EXAMPLE is self_profile of
-# share/stackpipe/examples, PE_SIGPROF the library.
+# Programs profile themselves: their streams are right, and the library disturbs nothing.
+# PE_SELF and PE_EDGES are self_profiled and self_edges of tests/data/src.  PE_EXAMPLE is self_profile of
+# share/stackpipe/examples; PE_SIGPROF is the library.
 # shellcheck source=SCRIPTDIR/../lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-# run MODE [FILE...]: what it prints is in $dir/out
+# run MODE [FILE...]: the program's output is in $dir/out
 run() { "$PE_SELF" "$@" >"$dir/out" 2>"$dir/said" || fail "$*: status $?: $(cat "$dir/said")"; }
 count() { awk -v name="$1" '$1 == name { print $2 }' "$dir/out"; }
-# whole STREAM: folds it to $dir/folded; nothing may be missing or not understood
+# whole STREAM: folds it to $dir/folded; no record may be lost or malformed
 whole() {
   pe-symbolize "$1" 2>"$dir/symbolized" >"$dir/named" || fail "$1: $(cat "$dir/symbolized")"
   stackfold "$dir/named" >"$dir/folded" 2>"$dir/fold-said" || fail "$1: stackfold failed"
@@ -17,8 +17,8 @@ whole() {
 }
 sum_ms() { awk '{ sum += $NF } END { printf "%d\n", sum / 1000 }' "$dir/folded"; }
 
-# The kernel sends such signals at its ticks, of which a program among many others meets few: then shares are looked at
-# again.
+# The kernel sends such signals at its ticks.  If many programs run, a program is running at few of these
+# ticks.  So the test repeats a run whose shares are wrong.
 near() { awk -v w="$1" -v g="$2" 'BEGIN { d = w - g; exit !(d <= 5 && -d <= 5) }'; }
 shares_are() {  # FIRST NAME SECOND NAME THIRD NAME
   near "$1" "$(share "[;]$2[; ]" "$dir/folded")" && near "$3" "$(share "[;]$4[; ]" "$dir/folded")" &&
@@ -64,7 +64,7 @@ for mode in own-handler taken-over closed stalled storm wall exec; do
   run $mode
 done
 
-# Where it is not easy: code that comes later, stacks that are cut or no thread's own, descriptors that are not there.
+# Difficult cases: code that is loaded later, stacks that are cut or belong to no thread, missing descriptors.
 edge() { "$PE_EDGES" "$@" 2>"$dir/said" || fail "$*: status $?: $(cat "$dir/said")"; }
 edge plugin "$PE_PLUGIN" "$dir/stream"
 whole "$dir/stream"
@@ -82,16 +82,16 @@ whole "$dir/stream"
 at_least 'without standard descriptors' 90 "$(share 'spin_closed[; ]' "$dir/folded")"
 edge unnoticed
 
-# Where the kernel gives no timers.
+# The kernel gives no timers.
 if (ulimit -i 0; "$PE_SELF" shares "$dir/stream") >/dev/null 2>"$dir/said"; then fail 'started without timers'; fi
 grep -q 'start: the kernel gives no timer' "$dir/said" || fail "without timers: $(cat "$dir/said")"
 
-# perf reads such streams, too.
+# perf can also read such streams.
 if command -v perf >/dev/null; then
   perf script -i - <"$dir/second" 2>&1 | grep -q 'spin_child' || fail 'perf does not read the stream'
 fi
 
-# A program that is killed leaves a stream that was cut off, and what came until then.
+# A program that is killed leaves a stream without an end, which holds the samples up to that point.
 rm -f "$dir/stream"
 "$PE_SELF" shares "$dir/stream" >/dev/null 2>&1 &
 for _ in $(seq 600); do [ "$(stat -c %s "$dir/stream" 2>/dev/null || echo 0)" -gt 50000 ] && break; sleep 0.1; done
@@ -100,7 +100,7 @@ wait $! 2>/dev/null
 pe-symbolize -q "$dir/stream" 2>/dev/null | stackfold >"$dir/folded" 2>"$dir/fold-said"
 at_least 'before it was killed' 90 "$(share ';work;' "$dir/folded")"
 
-# The example, as its users run it.
+# Runs the example as its users do.
 example_holds() {
   "$PE_EXAMPLE" 3 >"$dir/folded" 2>"$dir/said" || fail "example: status $?: $(cat "$dir/said")"
   shares_are 50 fifty 30 thirty 20 twenty

@@ -1,14 +1,16 @@
 #!/bin/bash
-# The whole system, one CPU, a control group: what runs there is found.
+# Recordings of the whole system, of one CPU and of a control group have samples of the programs that they
+# cover.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'recording the whole system needs root'
-# cpu_ms PID: what it has run for
+# cpu_ms PID: prints the CPU time of the process so far
 cpu_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(1000 * ($12 + $13) / hz) }' /proc/"$1"/stat; }
 
 # samples_of REGEX FILE
 samples_of() { awk -v regex="$1" '$0 ~ regex { n += $NF } END { print n + 0 }' "$2"; }
 
-# has_samples LABEL MS FILE: of the workload, which ran for so long, unless they were lost
+# has_samples LABEL MS FILE: requires a sample, or a counted loss, for every 3 ms of the MS milliseconds that
+# the workload ran
 has_samples() {
   local lost
   lost=$(sed -nE 's/^pe-record: [0-9]+ samples?, ([0-9]+) lost.*/\1/p' "$dir/err")
@@ -18,11 +20,12 @@ has_samples() {
 "$PE_WORKLOAD" shares 30 & target=$!
 before=$(cpu_ms $target)
 pe-record -F 997 -a -d 1 -o "$dir/a.pe" 2>"$dir/err"; expect status 0 $?
-used=$(($(cpu_ms $target) - before))  # a little more than while it was recorded
+used=$(($(cpu_ms $target) - before))  # includes a short time before and after the recording
 fold "$dir/a.pe" >"$dir/a.folded"
 has_samples 'the workload among everything' $used "$dir/a.folded"
 
-# A command beside another target says how long that is recorded, and its status is the recorder's.
+# If another target is given, the command sets the length of the recording.  The recorder returns the status
+# of the command.
 before=$(cpu_ms $target)
 pe-record -F 997 -a -o "$dir/a.pe" -- sh -c 'sleep 1; exit 7' 2>"$dir/err"; expect 'status of the command' 7 $?
 used=$(($(cpu_ms $target) - before))

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Threads have their names, their own work, and can be recorded one by one.
+# Threads have their names and their own work.  The user can record a single thread.
 . "$(dirname "$0")/../lib.sh"
 pe-record -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
 fold "$dir/t.pe" --tid >"$dir/t.folded"
-# A second each.  What was lost, or had no samples because another machine held the CPU, is told.  The number of samples
-# spreads by the root of itself at most, where threads share a CPU: 5 of these are 158.
+# Each thread runs for a second.  The closing line reports lost samples, and time without samples because
+# another machine held the CPU.  If threads share a CPU, the number of samples varies by its square root.  The
+# test allows five times that, which is 158.
 read -r lost without < <(sed -nE 's/.* samples?, ([0-9]+) lost(.*; ([0-9.]+) of [0-9.]+ s CPU time without.*)?.*/\1 \3/p' "$dir/err")
 least=$(awk -v lost="${lost:-0}" -v without="${without:-0}" 'BEGIN { print 997 - 158 - lost - 997 * without }')
 for side in left right; do
@@ -21,8 +22,8 @@ pe-record -F 997 -d 1 -t "$left" -o "$dir/left.pe" 2>/dev/null
 fold "$dir/left.pe" >"$dir/left.folded"
 expect 'share of the one thread asked for' 100.0 "$(share '^left;.*go_left' "$dir/left.folded")"
 
-# Threads that appear while recording are inherited, the others found in /proc.
-# On a busy machine they need not run equally long: what each had is in /proc, in hundredths of a second.
+# Threads that start during the recording inherit the counters; the recorder finds the others in /proc.
+# On a busy machine they may not run equally long.  /proc has the CPU time of each in hundredths of a second.
 ticks() { awk -F '[)] ' '{ split($NF, f, " "); print f[12] + f[13] }' "/proc/$target/task/$1/stat"; }
 right=$(tid_of $target right)
 before="$(ticks "$left") $(ticks "$right")"
@@ -32,7 +33,7 @@ kill $target
 fold "$dir/both.pe" >"$dir/both.folded"
 within 'left of both' "$had" "$(share '^left;' "$dir/both.folded")" 5
 
-# A thread that ends ends the recording of it.
+# If the recorded thread ends, the recording ends.
 "$PE_WORKLOAD" threads 1 &
 right=$(tid_of $! right)
 timeout 20 pe-record -t "$right" -o "$dir/end.pe" 2>/dev/null

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Without rights: own processes still work, and what is missing is named.
+# Without privileges, users can record their own processes, and the tools report what is missing.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'setting perf_event_paranoid and dropping rights needs root'
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
@@ -20,7 +20,7 @@ expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON
 nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
 expect 'its message' 'pe-record: the target belongs to another user: need CAP_PERFMON, or root' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
 
-# A recording with kernel frames, symbolized by someone who may not see the kernel's symbols.
+# Root records kernel frames; a user who may not see the kernel's symbols symbolizes them.
 pe-record -F 997 -o "$dir/k.pe" -- dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null
 nobody "$dir/pe-symbolize" "$dir/k.pe" 2>"$dir/err" | nobody "$dir/stackfold" --annotate >"$dir/k.folded"
 expect 'said once' 1 "$(grep -c 'kernel symbols are hidden' "$dir/err")"

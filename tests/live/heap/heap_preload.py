@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the library of malloctrace counts is what programs have done.
+"""Malloctrace's library counts exactly the allocations that programs made.
 
-The programs say themselves what they have allocated and freed; real programs must run unchanged.
+The programs report their own allocations and frees; real programs must run unchanged.
 Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PLUGIN HEAP_ALLOCATOR HEAP_PATTERNS HEAP_STRESS HEAP_EDGES
 SPDX-License-Identifier: MIT
 """
@@ -32,7 +32,7 @@ def pairs(line):
 
 
 def run(command, settings="", stdin=b"", libraries=library):
-    """The result of the command, what its processes have shared, and their sites."""
+    """Returns the result of the command, and a list of its processes with their counts and sites."""
     out = folder / "dump"
     env = {**os.environ, "HEAP_DUMP": str(out), "HEAP_PLUGIN": plugin}
     result = subprocess.run([heap_dump, libraries, settings, *command], env=env, input=stdin, capture_output=True,
@@ -79,8 +79,8 @@ for program, mode in ((patterns, "coroutines"), (edges, "merged_stacks"), (edges
     if mode == "coroutines":
         check("coroutines: whole stacks", processes[0]["incomplete"] == 0, processes[0]["incomplete"])
 
-# glibc allocates for threads, too.  The peak is off by the slack of 4 KiB a thread, and by what the eight
-# threads have allocated and not counted themselves yet.
+# glibc also allocates for threads.  The error of the peak is at most 4 KiB of slack for each thread, plus the
+# allocations that the eight threads have not counted yet.
 PEAK_ERROR = 9 * 4096 + 8 * 5000
 for mode in ("threads", "short_threads"):
     result, processes = run([patterns, mode])
@@ -93,7 +93,8 @@ for mode in ("threads", "short_threads"):
     check(f"{mode}: peak", said["peak"] - PEAK_ERROR <= got["peak"] <= said["peak"] + extra + PEAK_ERROR,
           f"{got['peak']} instead of {said['peak']}")
 
-# Ten million blocks on eight threads, a quarter of them freed by another one: glibc's own come on top.
+# Ten million blocks on eight threads; another thread frees a quarter of them.  glibc's own allocations are
+# added.
 result, processes = run([stress])
 said, got = said_by(result)[0], processes[0]
 extra = [site for site in got["stacks"] if "ld-linux" in site[6]]
@@ -105,7 +106,8 @@ check("stress: blocks held", sum(int(site[3]) for site in of_stress) == said["li
 check("stress: nothing is lost", got["unknown"] == got["dropped"] == got["full"] == got["cut"] == 0)
 check("stress: whole stacks", got["incomplete"] == 0, got["incomplete"])
 
-# What the C library and late destructors do when a thread ends is counted, and takes no room for good.
+# When a thread ends, the C library and late destructors allocate and free.  The library counts this, and
+# reuses the thread's slot.
 result, processes = run([edges, "late_frees"])
 said, got = said_by(result)[0], processes[0]
 check("late_frees: counted", got["count"] >= said["count"] + 3000, got["count"])
@@ -114,14 +116,14 @@ check("late_frees: unknown", got["unknown"] == 0, got["unknown"])
 check("late_frees: nothing is lost", got["dropped"] == got["full"] == 0, got["dropped"])
 check("late_frees: slots", got["threads"] < 10, got["threads"])
 
-# A thread whose first allocation is one that the C library makes while it holds that thread's lock.
+# A thread's first allocation is made by the C library while it holds that thread's lock.
 result, processes = run([edges, "attributes"])
 said, got = said_by(result)[0], processes[0]
 check("attributes: counted", got["count"] >= said["count"] == 10, got["count"])
 check("attributes: unknown", got["unknown"] == 0, got["unknown"])
 check("attributes: nothing is lost", got["dropped"] == got["full"] == 0, got["dropped"])
 
-# Two children by fork(2) and a raw clone(2), each with a child.
+# Two children, by fork(2) and by a raw clone(2), each with a child of its own.
 result, processes = run([patterns, "fork"])
 said = said_by(result)
 check("fork: processes", len(processes) == 5, len(processes))
@@ -133,7 +135,8 @@ check("fork: of the parent", by_bytes[377]["inherited"] == 1 and by_bytes[377]["
 compare("fork: parent", said[-1], processes[0])
 check("fork: not followed", len(run([patterns, "fork"], "follow=0")[1]) == 1)
 
-# A library that comes and goes: its two functions are different stacks, and there are no others.
+# A library is loaded and unloaded repeatedly.  Its two functions have different stacks, and there are no
+# others.
 result, processes = run([patterns, "plugin"])
 of_plugin = [site for site in processes[0]["stacks"] if pathlib.Path(plugin).name in site[6].split(";")[-1]]
 check("plugin: two stacks of 50", len({site[6] for site in of_plugin}) == 2, of_plugin)
@@ -149,30 +152,30 @@ del os.environ["HEAP_PLUGIN_WAITS"]
 check("plugin that waits: status", result.returncode == 0, result.returncode)
 check("plugin that waits: counts operator new", processes[0]["count"] >= said_by(result)[0]["count"] + 100, processes[0]["count"])
 
-# What is allocated before any library's constructors have run is counted as all else.
+# Allocations before any library's constructors have run are counted like all others.
 os.environ["HEAP_EARLY"] = "1"
 result, processes = run([edges, "nothing"])
 del os.environ["HEAP_EARLY"]
 check("early: counted", processes[0]["count"] == said_by(result)[0]["count"] + 1, processes[0]["count"])
 check("early: none is missing", processes[0]["early"] == processes[0]["unknown"] == 0)
 
-# operator new counts, that of an allocator that is a library as well.
+# operator new is counted, also that of an allocator in a library of its own.
 for libraries in (library, f"{library}:{allocator}"):
     result, processes = run([edges, "new"], libraries=libraries)
     check(f"{libraries}: status", result.returncode == 0, result.returncode)
     compare(libraries, said_by(result)[0], processes[0])
 
-# mmap counts where it is asked for.
+# mmap is counted if the user asks for it.
 result, processes = run([patterns, "mmap"], "mmap=1")
 compare("mmap", said_by(result)[0], processes[0])
 check("mmap: not asked", run([patterns, "mmap"])[1][0]["count"] == 0)
 
-# A depth: the innermost frames, and the rest is counted.
+# With a depth limit, stacks have the innermost frames, and the cut ones are counted.
 result, processes = run([patterns, "mixed"], "depth=3")
 check("depth: frames", all(len(site[6].split(";")) <= 3 for site in processes[0]["stacks"]))
 check("depth: cut", processes[0]["cut"] == said_by(result)[0]["count"], processes[0]["cut"])
 
-# Nobody listens: the program runs all the same.
+# There is no listener: the program still runs.
 alone = subprocess.run([patterns, "exit"], env={**os.environ, "LD_PRELOAD": library, "MALLOCTRACE": "socket=nobody-there"},
                        capture_output=True)
 check("alone: status", alone.returncode == 7)
@@ -210,7 +213,7 @@ check("limit of file sizes: says so", b"ulimit -f" in small.stderr, small.stderr
 small = subprocess.run([heap_dump, library, "", "sh", "-c", f"x=$(ulimit -f 1000; {patterns} exit 2>&1 >&-); echo said: $x; :"],
                        capture_output=True)
 check("limit of file sizes: silent in other processes", small.stdout == b"said:\n" and b"ulimit -f" not in small.stderr, small)
-# Whoever listens takes the first process alone, and hears no other.
+# The listener accepts the first process only, and no messages come from others.
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 listener.bind(f"\0{folder.name}-{os.getpid()}")
 listener.listen()
@@ -245,19 +248,19 @@ for command in commands:
     check(f"{command[0]}: is traced", processes and processes[0]["count"] >= 10)
     check(f"{command[0]}: no unknown blocks", all(process["unknown"] == 0 for process in processes))
 
-# Its tables lie outside of what the dynamic linker tells of it.
+# The tables of this program are outside the ranges that the dynamic linker reports.
 if shutil.which("make"):
     process = run(["make", "-n", "-f", "/dev/null"])[1][0]
     check("make: whole stacks", process["count"] > 100 and process["incomplete"] == 0, process["incomplete"])
 
-# Sampled: right on average.  The sum's standard deviation is about 1 % here.
+# With sampling, the figures are right on average.  The sum's standard deviation is about 1 % here.
 result, processes = run([patterns, "mixed"], "sample=20000")
 said, got = said_by(result)[0], processes[0]
 check("sample: bytes", abs(got["bytes"] / said["bytes"] - 1) < 0.08, got["bytes"] / said["bytes"])
 check("sample: few walks", got["walks"] < said["count"] / 3, got["walks"])
 check("sample: live blocks are those of the samples", 0 < got["live"] < 3 * said["live"], got["live"])
 
-# An allocation between, which is no sample, counts all the same.
+# An allocation between samples, which is not sampled itself, still makes a block not temporary.
 for mode, fraction in (("overlapping", 0), ("coroutines", 1)):
     process = run([patterns, mode], "sample=100")[1][0]
     check(f"sample: {mode}: some", process["count"] > 0)

@@ -1,8 +1,8 @@
 #!/bin/bash
-# What malloctrace counts is what the program did.
+# malloctrace counts exactly the allocations that the program made.
 . "$(dirname "$0")/../lib.sh"
 
-# weight EVENT PATTERN: of stacks that match, in the stream at hand
+# weight EVENT PATTERN: prints the sum of the matching stacks in $dir/heap.pe
 weight() {
   pe-symbolize -q "$dir/heap.pe" | stackfold --event "$1" 2>/dev/null |
     PATTERN=$2 awk '$0 ~ ENVIRON["PATTERN"] { sum += $NF } END { print sum + 0 }'
@@ -22,7 +22,7 @@ trace -- "$PE_HEAP" leaks || fail "leaks: $(cat "$dir/err")"
 counts 'freed at once' ';free_thousand_of_64;' 64000 1000 0 0 1000
 counts 'kept' ';keep_ten_of_100;' 1000 10 1000 1000 0
 counts 'kept, others' ';keep_three_of_1000;' 3000 3 3000 3000 0
-# While realloc moves a block there are two of it, but the program asked for one.
+# While realloc moves a block, two exist, but the program asked for one.
 expect 'realloc: bytes' 2032 "$(weight alloc-bytes 'double_until_1024')"
 expect 'realloc: allocations' 7 "$(weight alloc-count 'double_until_1024')"
 expect 'realloc: kept' 1024 "$(weight live-bytes 'double_until_1024')"
@@ -42,7 +42,7 @@ expect 'after the peak' 0 "$(weight peak-bytes ';keep_ten_of_100;')"
 trace -- "$PE_HEAP" threads || fail threads
 counts 'threads' ';work_of_thread;' 192000 4000 0 "$(weight peak-bytes ';work_of_thread;')" 4000
 
-# A child has a heap of its own, and what it frees of its parent's is counted.
+# A child has a heap of its own.  If it frees its parent's blocks, these frees are counted.
 trace -- "$PE_HEAP" fork || fail fork
 counts 'the child' ';keep_of_child;' 700 1 700 700 0
 counts 'the parent' ';keep_of_parent;' 500 1 500 500 0
@@ -51,7 +51,7 @@ grep -q '1 free of blocks from before fork' "$dir/err" || fail "inherited free: 
 trace --no-follow -- "$PE_HEAP" fork || fail no-follow
 expect 'not followed' 0 "$(weight alloc-bytes ';keep_of_child;')"
 
-# What it executes is another process's program.
+# A program that the shell starts is a process of its own.
 for follow in --follow --no-follow; do
   # shellcheck disable=SC2016 # for the shell that runs it
   trace $follow -- sh -c '"$0" leaks; exit 3' "$PE_HEAP"
@@ -61,7 +61,7 @@ for follow in --follow --no-follow; do
   expect "$follow: what a shell begins" "$kept" "$(weight alloc-bytes ';keep_ten_of_100;')"
 done
 
-# So it is when the program builds its environment itself.
+# The same holds if the program builds its environment itself.
 for how in execve execle execvpe fexecve execveat execv execvp execl execlp; do
   trace -- "$PE_BEGINS" $how "$PE_HEAP" leaks || fail "$how: status $?"
   expect "$how" 1000 "$(weight live-bytes ';keep_ten_of_100;')"
@@ -83,7 +83,8 @@ expect 'what it finds' 'KEPT LD_PRELOAD MALLOCTRACE' "$(tr '\0' '\n' <"$dir/out"
 trace -- sh -c 'LD_PRELOAD=libm.so.6 "$0" leaks' "$PE_HEAP"
 expect 'another library before the program' 1000 "$(weight live-bytes ';keep_ten_of_100;')"
 
-# Who gives its rights away is traced on, by the key that it has; others are not.
+# A program that drops its privileges is still traced, because it has the key.  Connections of other users are
+# refused.
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups test -x "$PE_HEAP"; then
   trace -- setpriv --reuid=65534 --clear-groups "$PE_HEAP" leaks || fail 'another user'
   expect 'another user' 1000 "$(weight live-bytes ';keep_ten_of_100;')"
@@ -94,46 +95,47 @@ else
   echo 'other users not tested: needs root, and a build folder that others may read'
 fi
 
-# Memory that the program maps itself, where it is asked for.
+# Memory that the program maps itself is counted, if the user asks for it.
 trace --mmap -- "$PE_HEAP" maps || fail maps
 expect 'mapped: bytes' 24576 "$(weight alloc-bytes ';map_three_of_8192')"
 expect 'mapped: kept' 16384 "$(weight live-bytes ';map_three_of_8192')"
 trace -- "$PE_HEAP" maps || fail maps
 expect 'mapped, not asked for' 0 "$(weight alloc-bytes ';map_three_of_8192')"
-# It is summed up then, beside what was resident.
+# The report then sums it up, and shows the resident size.
 malloctrace --report -q -- "$PE_HEAP" maps >"$dir/report" 2>"$dir/err" || fail "maps: $(cat "$dir/err")"
 grep -Eq '^mapped     24,576 bytes in 3 mappings outside malloc, 24,576 bytes at most at once; 24,576 of them by map_three_of_8192 ' "$dir/report" ||
   fail "mapped, in the report: $(grep mapped "$dir/report")"
 grep -Eq '^resident   [0-9,]+ bytes at most; the peak of malloc is [0-9.]+ % of it$' "$dir/report" || fail 'the report lacks what was resident'
-# Python allocates most by an allocator of its own; what was resident is as the process says itself.
+# Python uses an allocator of its own for most objects.  The resident size is the same as the process itself
+# reports.
 python='import sys; kept = [bytearray(200) for i in range(200000)]
 print(next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))'
 trace -- /usr/bin/python3 -c "$python" || fail "python3: $(cat "$dir/err")"
 grep -q 'bytes (.* %) were mapped outside malloc (--mmap shows where); Python has an allocator of its own: run it with PYTHONMALLOC=malloc' "$dir/err" ||
   fail "python3: $(cat "$dir/err")"
 resident=$(sed -n 's/.*; resident set at most \([0-9]*\) bytes: .*/\1/p' "$dir/err")
-# The kernel counts pages per CPU, and sums them up roughly.
+# The kernel counts pages per CPU, so its sum is only approximate.
 within 'resident, by the process itself, MiB' "$(($(cat "$dir/out") >> 20))" "$((${resident:-0} >> 20))" 2
 trace -- env PYTHONMALLOC=malloc /usr/bin/python3 -c "$python" || fail "python3, PYTHONMALLOC: $(cat "$dir/err")"
 grep -q PYTHONMALLOC "$dir/err" && fail "python3 with malloc: $(cat "$dir/err")"
 
-# The innermost frames only.
+# Only the innermost frames.
 trace --depth 2 -- "$PE_HEAP" leaks || fail depth
 expect 'two frames' 1000 "$(weight live-bytes '^allocations;keep_ten_of_100;take ')"
 grep -Eq '[0-9]+ stacks? cut' "$dir/err" || fail "cut stacks are not told: $(cat "$dir/err")"
 
-# However a program ends, nothing is lost.
+# However a program ends, no allocation is lost.
 trace -- "$PE_HEAP" killed; expect 'status of a killed program' 137 $?
 counts 'killed' ';keep_ten_of_100;' 1000 10 1000 1000 0
 trace -- "$PE_HEAP" leaves; expect 'status of _exit' 7 $?
 counts '_exit' ';keep_three_of_1000;' 3000 3 3000 3000 0
 
-# Ended early: what there is is written, and the command is ended.
+# The trace is ended early: malloctrace writes the data so far, and ends the command.
 rm -f "$dir/out" "$dir/err"
 cp "$PE_HEAP" "$dir/waiter"
 malloctrace -o "$dir/heap.pe" -- "$dir/waiter" waits >"$dir/out" 2>"$dir/err" & tracer=$!
 await_text ready "$dir/out"
-# A snapshot first: while it runs.
+# First a snapshot, while the program runs.
 kill -USR1 $tracer
 await "$dir/heap.pe.1"
 kill -TERM $tracer; wait $tracer; expect 'status after SIGTERM' 0 $?
@@ -142,13 +144,13 @@ mv "$dir/heap.pe.1" "$dir/heap.pe"
 counts 'snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
 pgrep -f "^$dir/waiter" >/dev/null && fail 'the command was left running'
 
-# Snapshots as time passes, each whole; what cannot be had says so.
+# Snapshots at intervals, each complete.  malloctrace reports a snapshot that it cannot write.
 malloctrace --snapshot 0.2 -o "$dir/many.pe" -- "$PE_HEAP" waits >/dev/null 2>&1 & tracer=$!
 await "$dir/many.pe.2"
 kill -TERM $tracer; wait $tracer
 mv "$dir/many.pe.2" "$dir/heap.pe"
 counts 'second snapshot' ';keep_ten_of_100;' 1000 10 1000 1000 0
-# One that cannot get its name leaves nothing behind.
+# A snapshot that cannot get its name leaves no file behind.
 mkdir "$dir/taken.pe.1"
 rm -f "$dir/out" "$dir/err"
 malloctrace -o "$dir/taken.pe" -- "$PE_HEAP" waits >"$dir/out" 2>"$dir/err" & tracer=$!
@@ -166,7 +168,7 @@ await_text 'no snapshot without --output' "$dir/err"
 kill -TERM $tracer; wait $tracer; expect 'status after a refused snapshot' 0 $?
 grep -q 'SIGUSR1: no snapshot without --output FILE' "$dir/err" || fail "SIGUSR1: $(cat "$dir/err")"
 
-# The first interrupt is the command's own, once, from wherever it comes; the second ends the trace.
+# The first interrupt goes to the command, once, whatever its source; the second ends the trace.
 cat >"$dir/interrupted" <<'EOF'
 trap 'echo interrupted >>"$1"' INT
 echo ready
@@ -212,7 +214,7 @@ sys.exit(status != 5 or open(folder + '/got').read() != 'interrupted\n')
 EOF
 fi
 
-# What the caller ignores, the command ignores; and nothing that the caller does not.
+# The command ignores exactly the signals that the caller ignores.
 for ignored in '' 'PIPE' 'XFSZ' 'PIPE INT HUP XFSZ USR1'; do
   for tool in malloctrace pe-record offcpu; do
     [ $tool = malloctrace ] || [ "$(id -u)" = 0 ] || continue
@@ -227,18 +229,19 @@ for ignored in '' 'PIPE' 'XFSZ' 'PIPE INT HUP XFSZ USR1'; do
   done
 done
 
-# What no library is loaded into.
+# The library cannot be loaded into these programs.
 if command -v ldconfig.real >/dev/null || [ -x /sbin/ldconfig ]; then
   trace -- /sbin/ldconfig --version; expect 'a static program' 125 $?
   grep -q 'is statically linked' "$dir/err" || fail "a static program: $(cat "$dir/err")"
 fi
-# A script is its interpreter.
+# For a script, its interpreter counts.
 if [ -x /sbin/ldconfig ]; then
   printf '#! /sbin/ldconfig -p\n' >"$dir/script"; chmod +x "$dir/script"
   trace -- "$dir/script"; expect 'a script of a static program' 125 $?
   grep -q '/sbin/ldconfig: is statically linked' "$dir/err" || fail "a script of a static program: $(cat "$dir/err")"
 fi
-# What does not start behind another library; a library of that name will do.
+# These programs do not start if another library is loaded first.  A library with the name of
+# AddressSanitizer's is enough for the test.
 printf 'int main(void) { return 5; }\n' >"$dir/x.c"
 fake_sanitizer malloctrace_preload "$dir/x.c" "$dir/sanitized"
 trace -- bash -c "'$dir/sanitized'; exit \$?"; expect 'AddressSanitizer in a child' 5 $?
@@ -264,7 +267,7 @@ cmp -s /bin/true "$dir/heap.pe" || fail 'the program was overwritten'
 rm "$dir/heap.pe"
 trace -- "$dir"; expect 'no program' 126 $?
 
-# Who goes on without the library is counted; who ends, or goes on with it, is not.
+# A process that goes on without the library is counted.  One that ends, or goes on with the library, is not.
 gone='processe?s? killed, or gone on as a program that was not traced'
 echo 'int main(void) { return 0; }' >"$dir/x.c"
 cc -static -o "$dir/static" "$dir/x.c"
@@ -282,7 +285,7 @@ if command -v perf >/dev/null; then
   expect 'samples of perf: one for each event but temporary' 4 "$(grep -c 'keep_ten_of_100+' "$dir/perf")"
 fi
 
-# valgrind counts the same, once it is kept from freeing what the libraries keep.
+# valgrind counts the same, if it does not free the memory that the libraries keep.
 if command -v valgrind >/dev/null; then
   for command in "$PE_HEAP leaks" "$PE_HEAP peak" "$PE_HEAP kinds" "$PE_HEAP sizes" 'sort /etc/passwd'; do
     # shellcheck disable=SC2086 # words of a command
@@ -300,14 +303,14 @@ else
   echo 'not compared with valgrind, which is not installed'
 fi
 
-# Sampled, the figures are right on average.
+# With sampling, the figures are right on average.
 trace -- "$PE_HEAP" sizes; truth=$(weight alloc-bytes ';many_sizes')
 trace --sample 16K -- "$PE_HEAP" sizes; estimate=$(weight alloc-bytes ';many_sizes')
-# n samples: the error is within 5 of sqrt(n) but once in a million runs.
+# With n samples, the relative error is within 5 / sqrt(n), except once in a million runs.
 TRUTH=$truth GOT=$estimate awk 'BEGIN { n = ENVIRON["TRUTH"] / 16384; d = (ENVIRON["GOT"] - ENVIRON["TRUTH"]) / ENVIRON["TRUTH"]
   exit !(d * d * n < 25) }' || fail "sampled: $estimate bytes, not about $truth"
 
-# The report tells the same.
+# The report has the same figures.
 malloctrace --report -q -- "$PE_HEAP" leaks >"$dir/report" 2>"$dir/err" || fail "report: $(cat "$dir/err")"
 [ ! -s "$dir/err" ] || fail "-q: $(cat "$dir/err")"
 expect 'the head of the report' "$PE_HEAP leaks" "$(head -1 "$dir/report")"
@@ -322,8 +325,8 @@ grep -q '  keep_three_of_1000  \[allocations\]$' "$dir/report" || fail 'the repo
 malloctrace --report --lines -q -- "$PE_HEAP" leaks >"$dir/report" 2>"$dir/err" || fail "lines: $(cat "$dir/err")"
 grep -Eq '^        keep_three_of_1000  allocations\.cpp:[0-9]+  \[allocations\]$' "$dir/report" || fail 'the report misses a line'
 
-# Who finds no descriptor left waits, and is counted all the same.  (The kernel limits what others
-# than root have on the way.)
+# If no descriptor is left, new processes wait for one, and are still counted.  (The kernel limits the
+# descriptors that users other than root have in transit.)
 if [ "$(id -u)" = 0 ]; then
   (
     ulimit -n 40
@@ -332,7 +335,7 @@ if [ "$(id -u)" = 0 ]; then
   grep -q '; 101 processes[ ;]' "$dir/err" || fail "few descriptors: $(tail -3 "$dir/err")"
 fi
 
-# Programs do and say what they do without it.
+# Programs behave and print the same as without malloctrace.
 same() {  # LABEL COMMAND...
   local label=$1 status
   shift

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Where names are missing, pe-symbolize says of which file or runtime, and how to get them.
+# If symbols are missing, pe-symbolize names the file or runtime, and tells the user how to get them.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 unset DEBUGINFOD_URLS
-# told COMMAND...: what pe-symbolize says of a recording of it
+# told COMMAND...: prints the messages of pe-symbolize about a recording of the command
 told() {
   pe-record -q -e cpu-clock -F 997 --no-cache -o r.pe -- "$@" >/dev/null 2>err || fail "$*: $(cat err)"
   { pe-symbolize r.pe >/dev/null; } 2>&1
 }
 
-# A program linked with -s, and one stripped afterwards.
+# A program is linked with -s, another is stripped afterwards.
 cat >spin.c <<'END'
 #include <time.h>
 static __attribute__((noinline)) void spin(void) {
@@ -28,7 +28,7 @@ for name in linked stripped; do
 done
 told ./whole | grep -q "whole' is stripped" && fail 'a program that is not stripped'
 
-# A program of a JVM's shape: its library is mapped, and code that it has made runs.
+# This program looks like a JVM: its library is mapped, and it runs code that it generated.
 cat >jvm.c <<'END'
 #include <string.h>
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ told ./jvm >said
 grep -qE '^pe-symbolize: names of functions are missing: Java: run .jcmd [0-9]+ Compiler.perfmap. .* -XX:\+PreserveFramePointer ' said || fail "java: $(cat said)"
 expect 'lines about other runtimes' 0 "$(grep -c 'node\|Python\|PHP\|Ruby' said)"
 
-# Real ones.
+# Real runtimes.
 echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } while (Date.now() < end) work(1e5)' >loop.js
 told node loop.js >said
 grep -q 'names of functions are missing: node: start it with --perf-basic-prof$' said || fail "node: $(cat said)"

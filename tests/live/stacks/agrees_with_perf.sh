@@ -1,14 +1,15 @@
 #!/bin/bash
-# Stacks that perf copied, unwound by us and by perf, are the same, address by address.
-# What may differ stands in support/compare_chains.py.  Besides, ours may be longer: perf stops at 127 frames, and does
-# not follow code without CFI by its frame pointers.  A few of 1,000 may be shorter: where the C++ runtime enters a
-# landing pad neither is right, and perf goes on by rbp.
+# Unwinds the stacks that perf copied, by us and by perf: they are the same, address by address.
+# support/compare_chains.py lists the differences that it allows.  Our stacks may also be longer: perf stops
+# at 127 frames, and does not follow frame pointers through code without CFI.  A few of 1,000 may be shorter:
+# where the C++ runtime enters a landing pad, neither result is right, and perf goes on by rbp.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 command -v perf >/dev/null || skip 'perf is not installed'
 compare=$(dirname "$0")/../../support/compare_chains.py
 
-# Recursion through C functions, so that the stack has more frames than perf prints; a hundred levels, or a few.
+# Recursion through C functions, a hundred levels or a few.  With a hundred, the stack has more frames than
+# perf prints.
 cat >"$dir/loop.py" <<'PY'
 import sys, time
 def down(levels):
@@ -44,8 +45,9 @@ agree() {  # LABEL SAMPLES PIPE|FILE COMMAND...
 
 program_of o2 && agree o2 1000 file "$program" 120 alloca realigned signal exception plt thread=1 recursion recursion=100 memcpy qsort vdso syscall noreturn
 program_of clang && agree clang 500 pipe "$program" 100 alloca realigned signal plt thread=1 recursion memcpy qsort vdso syscall noreturn
-# The program itself: where a script of that name executes it, perf 6.1 ends its stacks in libc, and leaves frames of
-# ld.so out (of _start, _dl_start, _dl_sysdep_start the middle one), as the code shows.
+# Uses the interpreter itself.  If a script of that name executes it, perf 6.1 ends its stacks in libc.  It
+# also leaves out frames of ld.so (of _start, _dl_start, _dl_sysdep_start it leaves out the second), as the
+# code shows.
 python=$(python3 -c 'import sys; print(sys.executable)')
 agree python3 500 file "$python" "$dir/loop.py" 0.8
 agree 'python3 through a pipe' 250 pipe "$python" "$dir/loop.py" 0.5

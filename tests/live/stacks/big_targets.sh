@@ -1,6 +1,6 @@
 #!/bin/bash
-# Targets with 10,000 threads, with 50,000 mappings, and with very many programs one behind the other: what is recorded is
-# theirs, is complete, and nothing is missing without being counted.
+# Targets with 10,000 threads, with 50,000 mappings, and with very many programs one after the other.  The
+# samples are theirs and complete; everything that is missing is counted.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 closing() { sed -nE "s/^pe-record: $1.*/\\1/p" err; }
@@ -8,7 +8,7 @@ engines=
 for engine in perf bpf ptrace; do
   can_record --engine $engine 2>/dev/null && engines+=" $engine"
 done
-# begin COMMAND...: $target is its process, $made what it says it has made
+# begin COMMAND...: $target is its process, $made the number that it reports to have made
 begin() {
   rm -f made
   "$@" >made & target=$!
@@ -17,7 +17,7 @@ begin() {
 }
 end() { kill $target; wait $target 2>/dev/null; }
 
-# A counter is a descriptor, and there is one for each thread and CPU.
+# A counter needs a descriptor, and each thread and CPU has one.
 ulimit -n "$(ulimit -Hn)"
 files=$(ulimit -n)
 [ "$files" != unlimited ] || files=1000000
@@ -34,32 +34,34 @@ begin "$PE_CROWD" threads $threads 600
   at_least "$made threads: in busy(), from the thread's start on, %" 99 "$(share '^t[0-3];.*thread;busy[; ]' <(grep '^t' folded))"
 }
 end
-# More of them than there can be counters: that is said, with what it takes.
+# There are more threads than possible counters: pe-record reports this, and the limit to raise.
 begin "$PE_CROWD" threads 200 600
 (ulimit -n 100; exec pe-record --engine perf -e cpu-clock -p $target -d 0.1 -o o.pe) 2>err; expect 'few descriptors: status' 1 $?
 grep -q 'pe-record: too many threads: .* needs more open files than are allowed (ulimit -n)' err || fail "few descriptors: $(cat err)"
 end
 
-# On the wall's clock those that wait are sent signals, too: so many are left out that the target still comes to its end.
+# With the wall clock, threads that wait also get signals.  The recorder leaves out so many threads that the
+# target still finishes.
 if can_record --engine signal 2>/dev/null; then
   timeout 60 pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" threads 1000 3 >made 2>err; expect "signals for 1000 threads: status, $(cat err)" 0 $?
   seen=$(closing '.*, ([0-9]+) threads seen') too_many=$(sed -nE 's/.*; ([0-9]+) threads? too many at once for this rate of --clock wall.*/\1/p' err)
   at_least 'signals: threads left out' 790 "$too_many"
   expect "signals: threads, and main's: $(cat err)" $(($(cat made) + 1)) $((seen + too_many))
   fold o.pe >folded
-  # Each of them has samples, unless some were lost.
+  # Each thread has samples, unless some were lost.
   [ "$(closing '[0-9]+ samples?, ([0-9]+) lost')" -gt 0 ] ||
     at_least 'signals: threads of which there are samples' 150 "$(cut -d';' -f1 folded | sort -u | wc -l)"
 fi
 
-# Few at a time, but so many one after the other that the recorder does not come to free what they had.
+# Few threads run at a time, but one after the other so fast that the recorder cannot free their resources in
+# time.
 if can_record --engine signal 2>/dev/null; then
   pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" turns 20000 0 >made 2>err; expect "threads in turns: status, $(cat err)" 0 $?
   at_least 'threads in turns: left out' 100 "$(sed -nE 's/.*; ([0-9]+) threads? left out: others begin and end too fast.*/\1/p' err)"
   expect 'threads in turns: too many at once' '' "$(grep 'at once' err)"
 fi
 
-# Mappings: the stream has them all.
+# The stream has all mappings.
 begin "$PE_CROWD" mappings 50000 600
 for engine in $engines; do
   pe-record --engine "$engine" -e cpu-clock -F 499 -p $target -d 1 -o o.pe 2>err; expect "$made mappings, $engine: status" 0 $?
@@ -74,11 +76,12 @@ if command -v perf >/dev/null && [[ $engines == *perf* ]]; then
 fi
 end
 
-# Programs one behind the other, hundreds a second: each sample has the name of the program that it was taken in, and each
-# change of programs is there.  The recorder does not grow with them: 1 GB of addresses is what it may have.
+# Programs follow each other, hundreds a second.  Each sample has the name of the program in which it was
+# taken, and each exec is in the stream.  The recorder's memory does not grow with their number: it is limited
+# to 1 GB of addresses.
 for name in a b; do cp "$PE_CROWD" crowd-$name; done
 export CROWD_A=$dir/crowd-a CROWD_B=$dir/crowd-b
-# The others know little of programs that run for a few milliseconds only (pe-record(1)).
+# The other engines miss most programs that run only for a few milliseconds (pe-record(1)).
 for engine in $engines; do
   [ "$engine" = perf ] || continue
   read -r now _ </proc/uptime

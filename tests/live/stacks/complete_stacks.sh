@@ -1,5 +1,5 @@
 #!/bin/bash
-# Stacks reach the thread's root whatever the compiler and its flags were, whatever the program does.
+# Stacks reach the thread's root, with all compilers and flags, and in all cases of the program.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 ms=250
@@ -22,7 +22,8 @@ check_build nopie realigned signal exception plt memcpy qsort
 check_build static signal exception thread=1 memcpy qsort vdso syscall
 check_exceptions
 
-# Both halves of the signals: amid a function, and where one less than the address is another function.
+# Both kinds of signal: one interrupts in the middle of a function; the other at its first instruction, where
+# address - 1 is another function.
 grep '^signal;' "$dir/o2.folded" >"$dir/signal.folded"
 for part in interrupted_within interrupted_first; do
   within "o2: signals in $part, %" 50 "$(share ";signal_case;$part;" "$dir/signal.folded")" 10

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A stream cut at many places, and one with a byte broken at each: never a crash; a cut is never silent, not even right
-# behind the end of a round.
+# Streams are cut at many places, or have one damaged byte.  The tools never crash, and always report a cut,
+# even right after the end of a round.
 . "$(dirname "$0")/../lib.sh"
 pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" shares 0.3 2>/dev/null
 pe-symbolize -q "$dir/s.pe" >"$dir/s.sym"
@@ -11,7 +11,7 @@ try() {  # LABEL TOOL FILE WANTS_MESSAGE
   [ $status -le 1 ] || fail "$1: $2 exits $status"
   [ "$4" = no ] || [ -s "$dir/err" ] || fail "$1: $2 is silent"
 }
-step=5  # hundredths of its length
+step=5  # percent of its length
 [ -z "${PE_ALL:-}" ] || step=1
 for stream in s.pe s.sym; do
   size=$(stat -c %s "$dir/$stream")
@@ -27,7 +27,7 @@ for stream in s.pe s.sym; do
     try "$stream broken at $i %" pe-symbolize "$dir/broken" no
   done
 done
-# Behind each round.
+# Cuts the stream after each round.
 for stream in s.pe s.sym; do
   rounds=0
   while IFS=: read -r at _; do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A stack deeper than its copy is continued from the process's memory, to the root; without that, it is cut and counted.
+# If a stack is deeper than its copy, the recorder continues in the process's memory, to the root.  Without
+# this, the stack is cut and counted.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 program_of o2 || finish
@@ -9,7 +10,8 @@ pe-record -F 997 -o "$dir/deep.pe" -- "$program" 2000 deep=320 2>"$dir/err" || f
 check_cases continued "$dir/deep.pe" 1200 deep=320
 grep -Eq '[0-9]{3,} continued in' "$dir/err" || fail "no word about continued stacks: $(cat "$dir/err")"
 
-# No copy reaches over pages that were never written; where the thread's root is known (alloca), the rest is read.
+# No copy extends over pages that were never written.  If the thread's root is known (alloca), the recorder
+# reads the rest.
 pe-record -F 997 -o "$dir/unwritten.pe" -- "$program" 1500 alloca unwritten=48 2>"$dir/err" || fail "$(cat "$dir/err")"
 [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
 check_cases 'over unwritten pages' "$dir/unwritten.pe" 900 alloca unwritten=48

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A library loaded while recording has its names, and counts as a library.
+# A library that is loaded during the recording has its symbols, and is marked as a library.
 . "$(dirname "$0")/../lib.sh"
 load_while "$dir/p.pe" pe-record -F 997 2>/dev/null
 fold "$dir/p.pe" --annotate >"$dir/p.folded"

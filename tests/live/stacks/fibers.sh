@@ -1,9 +1,10 @@
 #!/bin/bash
-# A fiber's stack is complete: it ends where makecontext, or Boost's make_fcontext, let it begin.
+# A fiber's stack is complete: it ends where makecontext, or Boost's make_fcontext, started it.
 . "$(dirname "$0")/../lib.sh"
 
-# check LABEL FUNCTION: no stack of a.pe ends in the fiber's entry's file for want of a rule, and those of the fiber lead
-# from its entry to the function.  A sample or two of the program's start may end in the dynamic linker.
+# check LABEL FUNCTION: no stack of a.pe ends, for lack of a rule, in the file of the fiber's entry.  The
+# fiber's stacks lead from its entry to the function.  One or two samples of the program's start may end in
+# the dynamic linker.
 check() {
   pe-symbolize "$dir/a.pe" 2>"$dir/err2" | stackfold 2>/dev/null | grep ";$2" >"$dir/fiber.folded" || fail "$1: no sample in the fiber"
   grep -Eq 'ended in (libc|libboost|odd_stacks|boost_fiber)[^:;]*: ' "$dir/err" "$dir/err2" && fail "$1: ended elsewhere: $(cat "$dir/err" "$dir/err2")"

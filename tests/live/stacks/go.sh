@@ -1,11 +1,13 @@
 #!/bin/bash
-# Go's stacks are complete, with symbols and without, over changes of stacks; nothing is read from the goroutines' heap.
+# Go's stacks are complete, with symbols and without, and across changes of stacks.  The recorder reads
+# nothing from the goroutines' heap.
 . "$(dirname "$0")/../lib.sh"
 
-# samples_in STREAM: how many there are
+# samples_in STREAM: prints the number of samples
 samples_in() { stackfold "$1" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }'; }
 
-# record ENGINE PROGRAM: while it uses 700 ms of CPU time, from when the recorder has its tables and samples
+# record ENGINE PROGRAM: records while the program uses 700 ms of CPU time.  This starts when the recorder has
+# its tables and samples.
 record() {
   local target recorder
   "$2" 60000 & target=$!
@@ -37,7 +39,8 @@ for engine in $engines; do
   at_least "$engine: splitter from the goroutine's first function on, %" 99 \
     "$(share '^goroutines;runtime\.goexit[^;]*(;main\.main\.[^;]*)+;main\.splitter' "$dir/split.folded")"
   grep ';runtime\.systemstack' "$dir/a.folded" >"$dir/system.folded" || fail "$engine: no sample on the system's stack"
-  # Not where a function without a frame pointer runs: the engine perf takes the frames that the kernel found by those.
+  # Functions without a frame pointer are exceptions: the engine perf uses the frames that the kernel found by
+  # frame pointers.
   at_least "$engine: over the change to the system's stack, %" 50 "$(share '^goroutines;runtime\.goexit[^;]*;.*;runtime\.systemstack' "$dir/system.folded")"
 done
 finish

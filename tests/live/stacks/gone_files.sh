@@ -1,6 +1,6 @@
 #!/bin/bash
-# Programs whose file is gone, or never had a path, have their names: while they run from the
-# process, afterwards from what was kept; a file that was replaced is refused.
+# Programs have their symbols although their file is gone, or never had a path: from the process while they
+# run, later from the kept copy.  A file that was replaced is refused.
 . "$(dirname "$0")/../lib.sh"
 cat >"$dir/spin.c" <<'C'
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ compile() { cc -O2 -Wl,--build-id "$@" "$dir/spin.c" || fail 'the test program d
 compile -DLEAF=first_leaf -o "$dir/first"
 compile -DLEAF=memory_leaf -o "$dir/second"
 
-# Deleted before the recording, and another file has its name by the time of symbolizing.
+# The file is deleted before the recording.  When the stream is symbolized, another file has its name.
 cp "$dir/first" "$dir/program"; "$dir/program" 3 & target=$!
 await_program $target program; rm "$dir/program"
 until_used 500 $target pe-record -F 997 -p $target -o "$dir/deleted.pe" 2>"$dir/err"
@@ -42,20 +42,20 @@ if command -v perf >/dev/null; then
   perf script -i - <"$dir/deleted.pe" 2>/dev/null | grep -q ' first_leaf+' || fail 'perf does not find what was kept'
 fi
 
-# Deleted while it is recorded.
+# The file is deleted during the recording.
 cp "$dir/first" "$dir/program"; rm -rf "$HOME/.debug"; "$dir/program" 3 & target=$!
 (sleep 0.4; rm "$dir/program") &
 pe-record -q -F 997 -d 0.8 -p $target -o "$dir/during.pe"; kill $target; wait
 fold "$dir/during.pe" >"$dir/during.folded"; at_least 'deleted meanwhile, %' 95 "$(share ';main;first_leaf' "$dir/during.folded")"
 
-# Replaced while it is recorded, and no process is left that has it.
+# The file is replaced during the recording, and no process that uses it is left.
 cp "$dir/first" "$dir/program"; rm -rf "$HOME/.debug"
 (sleep 0.4; cp "$dir/second" "$dir/new"; mv "$dir/new" "$dir/program") &
 pe-record -F 997 -o "$dir/upgraded.pe" -- "$dir/program" 0.8 2>"$dir/err"; wait
 grep -q '; 1 binary file kept in' "$dir/err" || fail "replaced meanwhile: $(cat "$dir/err")"
 fold "$dir/upgraded.pe" >"$dir/upgraded.folded"; at_least 'replaced meanwhile, %' 95 "$(share ';main;first_leaf' "$dir/upgraded.folded")"
 
-# Replaced after the recording: refused, told, counted.
+# The file is replaced after the recording: pe-symbolize refuses it, reports this, and counts the frames.
 rm -rf "$HOME/.debug"; cp "$dir/first" "$dir/program"
 pe-record -q -F 997 -o "$dir/replaced.pe" -- "$dir/program" 0.5
 [ ! -e "$HOME/.debug" ] || fail 'a file that stays where it is was kept'
@@ -66,18 +66,18 @@ at_least 'places in it, %' 90 "$(share ';program[+]0x' "$dir/replaced.folded")"
 grep -q "^pe-symbolize: '$dir/program': its build id is not the recorded [0-9a-f]*: not used$" "$dir/err" || fail "not told: $(cat "$dir/err")"
 grep -q 'in files whose build id differs' "$dir/err" || fail "not counted: $(cat "$dir/err")"
 
-# perf keeps build ids at the end of its file, and binaries in the same cache.
+# perf keeps build IDs at the end of its file, and binaries in the same cache.
 if command -v perf >/dev/null; then
   cp "$dir/first" "$dir/program"
   record_by_perf -e cpu-clock -g -o "$dir/perf.data" -- "$dir/program" 0.5 2>/dev/null
-  rm "$dir/program"  # what perf keeps is a hard link
+  rm "$dir/program"  # perf keeps a hard link
   cp "$dir/second" "$dir/program"
   fold "$dir/perf.data" >"$dir/perf.folded"; at_least "perf's, from its cache, %" 95 "$(share ';first_leaf' "$dir/perf.folded")"
   rm -rf "$HOME/.debug"
   pe-symbolize "$dir/perf.data" 2>"$dir/err" | stackfold >"$dir/perf.folded"
   expect "perf's, names of another program, %" 0.0 "$(share '_leaf' "$dir/perf.folded")"
   grep -q 'in files whose build id differs' "$dir/err" || fail "perf's: not counted: $(cat "$dir/err")"
-  # Through a pipe they come too late: the program's own name is all there is to go by.
+  # In a pipe the build IDs come too late.  pe-symbolize only has the program's path.
   cp "$dir/first" "$dir/program"
   # shellcheck disable=SC2002 # a pipe is what is wanted
   cat "$dir/perf.data" | pe-symbolize 2>"$dir/err" | stackfold >"$dir/perf.folded"
@@ -85,15 +85,15 @@ if command -v perf >/dev/null; then
   at_least "perf's, through a pipe, %" 95 "$(share ';first_leaf' "$dir/perf.folded")"
 fi
 
-# Copies of stacks are not unwound by another file's tables.
+# The tables of another file must not unwind copied stacks.
 pe-record -q --keep-stacks -F 997 -o "$dir/copies.pe" -- "$dir/first" 0.3
 mv "$dir/first" "$dir/kept"; cp "$dir/second" "$dir/first"
 pe-symbolize "$dir/copies.pe" 2>"$dir/err" >"$dir/out"
 complete=$(sed -n 's/^pe-symbolize: .*; \([0-9.]*\) % of stacks complete.*/\1/p' "$dir/err")
-within 'unwound by other tables, %' 0 "${complete:-100}" 5  # before main() there are stacks of the dynamic linker alone
+within 'unwound by other tables, %' 0 "${complete:-100}" 5  # before main(), some stacks are in the dynamic linker only
 mv "$dir/kept" "$dir/first"
 
-# Run from memory.
+# The program runs from memory.
 pe-record -F 997 -o "$dir/memory.pe" -- "$dir/second" 0.7 memory 2>"$dir/err"
 grep -q '; 1 binary file kept in' "$dir/err" || fail "memory: $(cat "$dir/err")"
 fold "$dir/memory.pe" >"$dir/memory.folded"; at_least 'run from memory, %' 95 "$(share ';main;memory_leaf' "$dir/memory.folded")"

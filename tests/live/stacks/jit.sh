@@ -1,8 +1,9 @@
 #!/bin/bash
-# Code made at run time has the names of its perf map or jitdump, if that is the process's own regular file.
+# Code that is generated at run time has the symbols of its perf map or jitdump, if that is a regular file of
+# the process's user.
 . "$(dirname "$0")/../lib.sh"
 command -v node >/dev/null || skip 'node is not installed'
-cd "$dir" || exit 1  # node leaves logs behind
+cd "$dir" || exit 1  # node leaves logs in its working folder
 cat >"$dir/spin.js" <<'JS'
 function hotInner(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
 const used = () => process.cpuUsage().user / 1000;  // not the clock: the machine may be busy
@@ -14,10 +15,11 @@ pe-record -F 997 -- node --perf-basic-prof --interpreted-frames-native-stack --n
 at_least 'hotInner below hotOuter, %' 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*hotInner.*_\[j\]' "$dir/j.folded")"
 
 
-# A jitdump: of a process that we start, of one that runs already, and from perf, with its clock and with another.
+# jitdump: of a process that pe-record starts, of one that runs already, and from perf, with the right clock
+# and with another.
 dump_names() { at_least "$1: hotInner below hotOuter, %" 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*hotInner.*_\[j\]' "$dir/j.folded")"; }
 spin=(node --perf-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js")
-# node writes its dump 2 MiB at a time: names are there when it has ended.
+# node writes its dump in blocks of 2 MiB, so the symbols are only there when it has ended.
 pe-record -F 997 -- "${spin[@]}" 1500 >"$dir/j.pe" 2>/dev/null
 pe-symbolize "$dir/j.pe" 2>"$dir/err" | stackfold --annotate >"$dir/j.folded"
 dump_names 'jitdump'
@@ -36,7 +38,7 @@ if command -v perf >/dev/null; then
     dump_names "jitdump beside perf record $clock"
   done
 fi
-# python writes perf maps from 3.12 on; without them its functions have no names.
+# python writes perf maps from 3.12 on.  Without them its functions have no symbols.
 for python in python3 python3.12 python3.13; do
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
   printf 'def hot_inner():\n    return sum(i for i in range(20000))\nfor _ in range(800):\n    hot_inner()\n' >"$dir/spin.py"
@@ -54,7 +56,8 @@ until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | pe-symbolize 2>
 expect 'names through a symbolic link, %' 0.0 "$(share 'hotInner' "$dir/link.folded")"
 grep -q 'without a readable perf map' "$dir/err" || fail "no word about the refused map: $(cat "$dir/err")"
 rm "$map"
-# Bytes that are no lines, a line without end, and a terabyte of nothing: the entries before them count.
+# The map has bytes that are not lines, a line without end, and a terabyte of zeros.  The entries before them
+# still count.
 { cat "$dir/real.map"; head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero | tr '\0' 'f'; } >"$map"
 truncate -s 1T "$map"
 until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | (ulimit -v 4000000; timeout 60 pe-symbolize 2>"$dir/err") | stackfold --annotate >"$dir/huge.folded"

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Code made at run time has frame pointers and no CFI; stacks lead through it, from native code to native code.
+# Code generated at run time has frame pointers and no CFI.  Stacks lead through it, from native code to
+# native code.
 . "$(dirname "$0")/../lib.sh"
 command -v node >/dev/null || skip 'node is not installed'
-cd "$dir" || exit 1  # node leaves logs behind
-# Array.sort is native code that calls back; JSON.stringify with toJSON is C++ that does.
+cd "$dir" || exit 1  # node leaves logs in its working folder
+# Array.sort is native code that calls back.  JSON.stringify with toJSON is C++ code that does the same.
 cat >"$dir/spin.js" <<'JS'
 function hotLeaf(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
 class Item { constructor(n) { this.n = n; } toJSON() { return hotLeaf(this.n); } }

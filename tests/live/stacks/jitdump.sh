@@ -1,10 +1,10 @@
 #!/bin/bash
-# A jitdump that a program has mapped is found, however: by us and from perf's files, as code and as data; and what it
-# does not have yet is reported.
+# The tools find a jitdump however the program has mapped it, as code or as data, and also in perf's files.
+# They report code that the dump does not have yet.
 . "$(dirname "$0")/../lib.sh"
 [ "$(uname -m)" = x86_64 ] || skip 'the program makes code of x86-64'
 
-# start [WORD...]: the program, whose dump is written when this returns
+# start [WORD...]: starts the program; its dump is written when this returns
 start() {
   "$PE_JIT_MADE" "$dir" "$@" >"$dir/started" & target=$!
   until [ -s "$dir/started" ]; do sleep 0.05; done
@@ -30,7 +30,7 @@ for word in code data; do
     done
   fi
   stop
-  # The program has ended, and its dump is still there.
+  # The program has ended, but its dump still exists.
   names "$word, of a program that has ended" "$dir/j.pe"
 done
 
@@ -41,7 +41,8 @@ grep -Eq "^pe-symbolize: '$dir/jit-$target.dump' is not written to its end: (9[0
   fail "a dump that is not written to its end: $(cat "$dir/err")"
 stop
 
-# Code without frame pointers, whose dump has call frame information, is left by that: of stacks that are unwound later.
+# Code without frame pointers may have call frame information in its dump.  Stacks that are unwound later use
+# it.
 for word in '' unwind; do
   # shellcheck disable=SC2086 # a word or none
   start $word

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Stacks recorded to be unwound later are complete: kept by pe-record, by perf in a file, by perf in a pipe.
+# Stacks that are recorded to be unwound later are complete: kept by pe-record, by perf in a file, by perf in
+# a pipe.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 command -v perf >/dev/null || skip 'perf is not installed'
@@ -15,7 +16,7 @@ check_cases perf.data "$dir/perf.data" $((ms * 6 / 10)) "${cases[@]}"
 perf_record -o - >"$dir/perf.pipe" || fail "perf record into a pipe: $(cat "$dir/err")"
 check_cases perf.pipe "$dir/perf.pipe" $((ms * 6 / 10)) "${cases[@]}"
 
-# Unwound while recording, the stream is small: chains instead of dumps.
+# If stacks are unwound while recording, the stream is small: it has call chains instead of dumps.
 pe-record -F 997 -o "$dir/plain.pe" -- "$program" $ms alloca memcpy 2>/dev/null
 pe-record --keep-stacks -F 997 -o "$dir/kept.pe" -- "$program" $ms alloca memcpy 2>/dev/null
 [ "$(stat -c %s "$dir/plain.pe")" -lt $(($(stat -c %s "$dir/kept.pe") / 4)) ] ||

@@ -1,17 +1,18 @@
 #!/bin/bash
-# The kernel's stacks of programs without frame pointers, beside what the user-space unwinder makes of the same
-# moments: frame by frame the same.
+# The kernel and the user-space unwinder unwind the same moments of programs without frame pointers.  The
+# results are the same, frame by frame.
 . "$(dirname "$0")/../lib.sh"
 
-# number NAME: of the last run
+# number NAME: prints a number of the last run
 number() { awk -v name="$1" '$1 == name { n = $2 } END { print n + 0 }' "$dir/out"; }
 
-# The samples whose mappings the tables knew.
+# Prints the number of samples whose mappings the tables knew.
 known() { echo $(($(number samples) - $(number early))); }
 
-check() {  # LABEL COMMAND..., in which @MS@ stands for the milliseconds that its program runs
+check() {  # LABEL COMMAND...; @MS@ in it represents the milliseconds that its program runs
   local status ms command=("${@:2}")
-  # What the tables did not know yet, at the beginning, is told as that: a busy machine needs longer to make them.
+  # At first the tables do not know some mappings, and the tool counts these samples.  A busy machine needs
+  # longer to make the tables.
   for ms in 60 240 960 3840 15360; do
     "$PE_KERNEL/kernel_stacks" "${command[@]//@MS@/$ms}" >"$dir/out" 2>"$dir/err"
     status=$?
@@ -24,7 +25,7 @@ check() {  # LABEL COMMAND..., in which @MS@ stands for the milliseconds that it
     [ "$(known)" -lt 20 ] || break
   done
   at_least "$1: samples of known mappings" 20 "$(known)"
-  # The rest reaches its end.
+  # The other stacks are complete.
   at_least "$1: of the others complete, %" 99 \
     "$(awk -v c="$(number complete)" -v n="$(known)" 'BEGIN { print n ? 100 * c / n : 0 }')"
 }
@@ -37,7 +38,7 @@ for build in o0 o2 o3 fp clang lld nopie static; do
   at_least "$build: samples" 100 "$(number samples)"
 done
 
-# Processes that come and go, and a library's lazy entries.
+# Processes that start and end, and a library's lazy entries.
 check o2-plt "$PE_STACKS/stacks_o2" @MS@ plt
 # shellcheck disable=SC2016 # for the shell that runs it
 check shells sh -c 'for i in 1 2 3 4 5 6 7 8; do "$0" "$1" qsort & done; wait' "$PE_STACKS/stacks_o2" @MS@

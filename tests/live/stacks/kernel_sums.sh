@@ -1,6 +1,6 @@
 #!/bin/bash
-# Time off the CPU as the kernel sums it up, beside what a program measured of itself: every switch counted, times
-# right, every stack walked to its end.
+# Compares the off-CPU time that the kernel sums up with the program's own measurements: every switch is
+# counted, times are right, every stack is complete.
 . "$(dirname "$0")/../lib.sh"
 
 run() {  # ARGUMENTS...
@@ -14,13 +14,13 @@ run() {  # ARGUMENTS...
 # field NAME NUMBER
 field() { awk -v name="$1" -v n="$2" '$1 == name { print $n }' "$dir/out"; }
 
-# Wall-clock time less CPU time is what a thread was off its CPU.  It cannot look at both clocks, and at the
-# number of its switches, at once: hence two switches, and a millisecond.  A virtual machine may hide switches
-# from its own helpers from us: those are counted.
-# Where the machine as a whole stands still amid a switch, that time is the thread's on its CPU and off it: what
-# does not agree is measured again.
-# A thread that runs much may be off its CPU for less than that, because the processor itself was taken away or
-# interrupted.  Of two threads on one CPU, though, one is always off it.
+# A thread was off its CPU for its wall-clock time less its CPU time.  It cannot read both clocks and its
+# number of switches at the same moment.  So the test allows two switches and a millisecond.  A virtual
+# machine may hide switches to its own helpers; these are counted as missed.
+# If the whole machine stops during a switch, that time counts both as on the CPU and as off it.  In this case
+# the test measures again.
+# A busy thread may be off its CPU for less time than this, because the host took the processor away or
+# interrupts ran.  But of two threads on one CPU, one is always off it.
 compare_threads() {  # LABEL THREADS
   awk -v label="$1" -v threads="$2" '
     $1 == "thread" { wall[$2] = $3; off[$2] = $3 - $4; switches[$2] = $5 }
@@ -52,7 +52,7 @@ run_threads() {  # LABEL THREADS ARGUMENTS...
   done
   [ -z "$wrong" ] || fail "three times: $said"
   expect "$1: threads" "$2" "$(field sums 2 | wc -l)"
-  # The dynamic linker's own entry keeps its CFA in a register that the kernel does not follow.
+  # The entry code of the dynamic linker keeps its CFA in a register that the kernel does not follow.
   at_least "$1: complete stacks, of 10,000" 9999 "$(awk '$1 == "incomplete" { i = $2 } $1 == "sums" { n += $4 }
     END { print n ? 1e4 * (1 - i / n) : 0 }' "$dir/out")"
   expect "$1: lost" 0 "$(field lost 2)"
@@ -74,34 +74,36 @@ for option in '' --check-reuse; do
   at_least "kernel stacks $option: taken from the last ones" 50000 "$(field kernel_reused 2)"
 done
 
-# As the program counts its switches, and two for when it looks: see above.
+# The number of switches that the program counts, less two for the moments when it reads it: see above.
 switches() { echo $(($(field thread 5) - 2)); }
 
-# Without room for stacks each one is counted, and the time still is.
+# If there is no room for stacks, the kernel counts each lost stack, and still sums up the time.
 run --no-room "$PE_KERNEL/off_cpu" sleep 20 10
 at_least 'no room: stacks lost' "$(switches)" "$(field lost 2)"
 at_least 'no room: switches' "$(switches)" $(($(field sums 4) + $(field missed 2)))
 
-# Without room for sums each switch is counted, with its time: the first thread's sum takes the only place.
+# If there is no room for sums, the kernel counts each switch with its time.  The first thread's sum uses the
+# only place.
 run --max-sums=1 "$PE_KERNEL/off_cpu" ping_pong 20000
 counted=$(field sums 4 | awk '{ n += $1 } END { print n + 0 }')
 at_least 'no room: switches without a sum' 9000 "$(field sums_full 2)"
 at_least 'no room: switches in all' 19900 $((counted + $(field sums_full 2) + $(field missed 2)))
 at_least 'no room: ns of all' "$(awk '$1 == "thread" { printf "%d", 0.98 * ($3 - $4) - 2e6; exit }' "$dir/out")" "$(field sums_full 3)"
 
-# Switches that the kernel could not walk, and that could not be handed on to be walked, are in the sums all the same.
+# The kernel could not unwind some stacks, and could not hand them on either.  The sums still contain their
+# switches.
 run --no-tables "$PE_KERNEL/off_cpu" sleep 20 10
 at_least 'not handed on' "$(switches)" "$(field ring_full 2)"
 at_least 'not handed on: switches' "$(switches)" $(($(field sums 4) + $(field missed 2)))
 expect 'not handed on: incomplete stacks' "$(field sums 4)" "$(field incomplete 2)"
 
-# Shorter times are left out: a thread sleeps for longer than it waits for anything else.
+# Shorter times are left out.  A thread's sleeps are longer than its other waits.
 run --min-us=9000 "$PE_KERNEL/off_cpu" sleep 20 10
 at_least 'minimum: sleeps' 18 $(($(field sums 4) + $(field missed 2)))
 run --min-us=60000000 "$PE_KERNEL/off_cpu" sleep 20 10
 expect 'minimum: sums' '' "$(field sums 4)"
 
-# A thread that waits still is told, with the time from when on: it has been one for 50 ms.
+# The tool reports a thread that still waits, and since when.  It has waited for 50 ms.
 run "$PE_KERNEL/off_cpu" blocked
 expect 'blocked threads' 2 "$(field outstanding 2)"
 at_least 'blocked for, ns' 1000000 "$(field outstanding 3)"

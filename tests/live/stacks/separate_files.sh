@@ -1,6 +1,6 @@
 #!/bin/bash
-# A stripped program has the names, inlined functions and lines of its debug file, beside it or on a
-# debuginfod server; one of another build is refused.
+# A stripped program has the symbols, inlined functions and lines of its debug file, which is beside it or on
+# a debuginfod server.  A debug file of another build is refused.
 . "$(dirname "$0")/../lib.sh"
 cat >"$dir/spin.c" <<'C'
 #include <stdlib.h>
@@ -25,10 +25,10 @@ pe-record -q -F 997 -o "$dir/rec.pe" -- "$dir/program" 0.5
 
 fold "$dir/rec.pe" >"$dir/none.folded"; expect 'without debug file, %' 0.0 "$(share 'local' "$dir/none.folded")"
 
-# On a server.
+# The debug file is on a server.
 port=$((20000 + $$ % 20000))
 DEBUGINFOD_URLS='' debuginfod -p $port -d "$dir/server.sqlite" -F -t 1 "$dir/served" >/dev/null 2>&1 & server=$!
-for _ in $(seq 100); do  # until it has found the file
+for _ in $(seq 100); do  # until the server has indexed the file
   DEBUGINFOD_URLS=http://127.0.0.1:$port DEBUGINFOD_CACHE_PATH=$dir/probe debuginfod-find debuginfo "$dir/program" >/dev/null 2>&1 && break
   rm -rf "$dir/probe"; sleep 0.2
 done
@@ -36,17 +36,17 @@ DEBUGINFOD_URLS=http://127.0.0.1:$port DEBUGINFOD_CACHE_PATH=$dir/cache pe-symbo
   stackfold --annotate --srcline >"$dir/served.folded"
 at_least 'from a server, %' 90 "$(share ';main:spin.c:[0-9]*;local:spin.c:8;inlined_\[i\]:spin.c:5' "$dir/served.folded")"
 kill $server; wait $server 2>/dev/null
-# It is gone, and so is what it had: said, and the rest is there.
+# The server is gone and has no file: pe-symbolize reports this and prints the rest.
 DEBUGINFOD_URLS=http://127.0.0.1:$port DEBUGINFOD_CACHE_PATH=$dir/cache2 pe-symbolize "$dir/rec.pe" 2>"$dir/err" | stackfold >"$dir/gone.folded"
 grep -q 'debuginfod: .*failed' "$dir/err" || fail "no word about the server: $(cat "$dir/err")"
 at_least 'server gone, main by its place, %' 90 "$(share ';program[+]0x' "$dir/gone.folded")"
 
-# Beside the program.
+# The debug file is beside the program.
 cp "$dir/served/program.debug" "$dir/program.debug"
 fold "$dir/rec.pe" --annotate >"$dir/link.folded"
 at_least 'beside it, %' 90 "$(share ';main;local;inlined_\[i\]' "$dir/link.folded")"
 
-# Of another build.
+# The debug file is of another build.
 cc -g -O2 -DSTEP=2 -Wl,--build-id "$dir/spin.c" -o "$dir/other"
 objcopy --only-keep-debug "$dir/other" "$dir/program.debug"
 fold "$dir/rec.pe" >"$dir/other.folded"; expect 'of another build, %' 0.0 "$(share 'local' "$dir/other.folded")"

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Stacks lead through stubs that were made at run time, known by their bytes, or by what they leave on the stack.
+# Stacks lead through stubs that were generated at run time.  The unwinder recognizes them by their code, or
+# by the values that they leave on the stack.
 . "$(dirname "$0")/../lib.sh"
 
-# In turns: one stub makes room, the other pushes the frame pointer.
+# The stubs alternate: one reserves stack space, the other pushes the frame pointer.
 through=';main(;run_stubs)?(;\[unknown\];in_a_stub){6};innermost'
-# check LABEL: the stacks of a.pe
+# check LABEL: checks the stacks of a.pe
 check() {
   fold "$dir/a.pe" >"$dir/a.folded" || fail "$1: not folded"
   grep ';in_a_stub' "$dir/a.folded" >"$dir/stubs.folded" || fail "$1: no sample in a stub: $(cat "$dir/err")"
@@ -13,7 +14,7 @@ check() {
 
 engines=perf
 can_record --engine bpf 2>/dev/null && engines='perf bpf'
-# Of a process that goes on: once it has ended nobody can read its code.
+# The process keeps running, because nobody can read the code of a process that has ended.
 "$PE_ODD" stubs 600000 & target=$!
 for engine in $engines; do
   until_used 400 $target pe-record --engine "$engine" -F 997 -p $target -o "$dir/a.pe" 2>"$dir/err"; expect "$engine: status" 0 $?
@@ -26,7 +27,8 @@ for engine in $engines; do
 done
 kill $target
 
-# Where there is no process to read the code from: those that make room, for a frame pointer would lead past others.
+# There is no process to read the code from.  Only stubs that reserve stack space are tested: a frame pointer
+# would skip the others.
 pe-record --keep-stacks -F 997 -o "$dir/a.pe" -- "$PE_ODD" stub 400 2>"$dir/err"; expect 'kept: status' 0 $?
 check 'pe-record --keep-stacks'
 pe-symbolize "$dir/a.pe" 2>"$dir/err" >/dev/null

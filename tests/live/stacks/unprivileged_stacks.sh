@@ -7,10 +7,10 @@ paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 program_of o2 || finish
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$program" "$PE_STACKS/libstacks_plt.so" "$(command -v pe-record)" "$dir/"
-user=$((60000 + $$ % 5000))  # of this test alone: all recordings of a user share what it may lock
+user=$((60000 + $$ % 5000))  # used by this test only: a user's recordings share the limit of locked memory
 nobody() { setpriv --reuid=$user --regid=65534 --clear-groups --bounding-set=-all env LD_LIBRARY_PATH="$dir" "$@"; }
 record() { nobody "$dir/pe-record" -F 997 -o "$dir/w/$1.pe" -- "$dir/stacks_o2" 300 alloca thread=1 vdso 2>"$dir/$1.err"; }
-check() {  # LABEL: complete stacks of the user's part; the kernel's is not for an ordinary user to see
+check() {  # LABEL: checks the user frames; an ordinary user cannot see the kernel's
   [ -z "${PE_VERBOSE:-}" ] || cat "$dir/$1.err"
   check_cases "$1" "$dir/w/$1.pe" 180 alloca thread=1 vdso
   local stated

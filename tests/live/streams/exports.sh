@@ -1,5 +1,5 @@
 #!/bin/bash
-# stackfold --to: what other projects' viewers read is what folded text says.
+# stackfold --to: viewers of other projects read the same data as in the folded text.
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 for command in go node; do
@@ -7,7 +7,8 @@ for command in go node; do
 done
 export HOME=$dir PPROF_TMPDIR=$dir
 
-# same LABEL STREAM [OPTION...]: does a profile come back as what the stream itself is folded to?
+# same LABEL STREAM [OPTION...]: requires that the exported profile folds to the same text as the stream
+# itself
 same() {
   stackfold "${@:3}" "$2" >"$dir/want" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
   stackfold --to pprof "$2" >"$dir/there.pb.gz" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
@@ -16,7 +17,7 @@ same() {
   cmp -s "$dir/want" "$dir/got" || fail "$1: $(diff "$dir/want" "$dir/got" | head -n 4 | cut -c1-300)"
 }
 
-# Several processes and threads; the kernel, inlined functions, lines; with and without names.
+# Several processes and threads; the kernel, inlined functions, lines; with and without symbols.
 # shellcheck disable=SC2016 # for the shell that runs it
 pe-record -q -F 499 -o "$dir/cpu.raw" -- bash -c 'for _ in 1 2 3 4 5 6; do ls -R /usr/share/man >/dev/null; done; "$0" shares 1' "$PE_WORKLOAD" ||
   fail 'recording'
@@ -42,7 +43,7 @@ for said in 'rounded to whole numbers' 'stay at the largest number'; do
   grep -q "$said" "$dir/err" || fail "does not say '$said': $(cat "$dir/err")"
 done
 
-# Which samples, and stacks.
+# Selected samples and stacks.
 kept=$(stackfold --to pprof --include '^fifty$' "$dir/cpu.pe" 2>"$dir/err" | stackfold)
 expect '--include' "$(stackfold --include '^fifty$' "$dir/cpu.pe" 2>/dev/null)" "$kept"
 grep -q -e '--include, --exclude: .* left out' "$dir/err" || fail "--include does not say what it leaves out: $(cat "$dir/err")"
@@ -52,11 +53,11 @@ stackfold --to pprof --modules "$dir/cpu.pe" >/dev/null 2>"$dir/err" && fail '--
 stackfold --to nothing "$dir/cpu.pe" >/dev/null 2>"$dir/err"
 expect 'status of an unknown form' 2 $?
 
-# What pprof itself makes of it: the text it prints, and its table, by function.
+# pprof itself reads the profile: the text that it prints, and its table by function.
 stackfold --to pprof "$dir/cpu.pe" >"$dir/cpu.pb.gz"
 go tool pprof -symbolize=none -raw "$dir/cpu.pb.gz" >"$dir/cpu.txt" 2>"$dir/err" || fail "pprof -raw: $(cat "$dir/err")"
 expect 'pprof -raw' "$(sed 's/^[^;]*;//' "$dir/cpu.folded" | stackfold | md5sum)" "$(stackfold "$dir/cpu.txt" 2>"$dir/err" | md5sum)"
-# One row a function; "(inline)" is pprof's word for those that are so everywhere.
+# The table has one row for each function.  pprof marks functions with "(inline)" that are inlined everywhere.
 table() { sed 's/ (\(partial-\)\?inline)$//' | LC_ALL=C sort; }
 go tool pprof -symbolize=none -top -nodecount=1000000 -nodefraction=0 -edgefraction=0 "$dir/cpu.pb.gz" 2>"$dir/err" |
   awk 'rows { f = $1; c = $4; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ +/, ""); print f, c, $0 } /^ *flat +flat%/ { rows = 1 }' | table >"$dir/top"
@@ -66,7 +67,7 @@ cmp -s "$dir/top" "$dir/ours" || fail "pprof -top: $(diff "$dir/top" "$dir/ours"
 go tool pprof -symbolize=none -sample_index=cpu -top "$dir/cpu.pb.gz" 2>/dev/null | grep -q '^Type: cpu$' || fail 'no CPU time in the profile'
 go tool pprof -symbolize=none -lines -top "$dir/cpu.pb.gz" 2>/dev/null | grep -q 'workload\.[a-z]*:[0-9]' || fail 'no lines of the program'
 
-# The other forms: their rules, and as many samples.
+# The other formats follow their rules, and have as many samples.
 for form in speedscope firefox; do
   for input in cpu.pe wait.pe heap.pe cpu.folded; do
     stackfold --to "$form" "$dir/$input" >"$dir/$form.json" 2>"$dir/err" || fail "$form, $input: $(cat "$dir/err")"
@@ -75,7 +76,7 @@ for form in speedscope firefox; do
   done
 done
 
-# Nothing is no profile.
+# No samples make no profile.
 for form in pprof speedscope firefox; do
   stackfold --to $form </dev/null >"$dir/out" 2>"$dir/err"; expect "$form of nothing: status" 1 $?
   grep -q 'no stack, and so no profile' "$dir/err" || fail "$form of nothing: $(cat "$dir/err")"

@@ -1,11 +1,11 @@
-// What stackfold --to writes, held against the rules of the form and against folded text.
+// Checks the output of stackfold --to against the rules of the format and against folded text.
 // Usage: exports_check.mjs speedscope|firefox FILE FOLDED
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
 const [form, file, folded] = process.argv.slice(2);
 
-/** "name": weight, of the folded text's leaves and in all. */
+/** Sums the weights of the folded text by the name of the leaf. */
 function leaves(path) {
   const sums = new Map();
   for (const line of readFileSync(path, 'utf8').split('\n').filter(Boolean)) {
@@ -16,7 +16,7 @@ function leaves(path) {
   return sums;
 }
 
-/** The same leaves, each with its share of all: the unit of a form is its own. */
+/** Requires the same leaves, each with the same share of the total, because each format has a unit of its own. */
 function sameShares(got, want) {
   const total = (sums) => [...sums.values()].reduce((a, b) => a + b, 0);
   assert.ok(total(got) > 0);
@@ -47,7 +47,7 @@ function checkSpeedscope(data) {
     const leaf = cleaned(data.shared.frames[sample.at(-1)].name);
     sums.set(leaf, (sums.get(leaf) ?? 0) + shown.weights[i]);
   });
-  // Each thread's own list, in the order of time, holds a part of the list of all.
+  // The list of each thread, ordered by time, holds a part of the list of all.
   const isOne = !data.profiles.some(({ name }) => name.startsWith(`${shown.name}: `));
   const threads = data.profiles.filter((other) => other !== shown && (isOne || other.name.startsWith(`${shown.name}: `)));
   if (threads.length > 0) assert.equal(threads.reduce((sum, { endValue }) => sum + endValue, 0), shown.endValue);

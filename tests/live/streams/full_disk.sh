@@ -1,10 +1,11 @@
 #!/bin/bash
-# A full disk, a closed standard output and a reader that is gone, at every stage: one message that says what could not be
-# written, and why, or none for a reader; a status that is not 0; and no file that is not whole and passes for it.
+# The disk is full, standard output is closed or its reader is gone, at every stage.  One message reports the
+# file that could not be written, and why; if the reader is gone, there is none.  The status is not 0.  No
+# incomplete file can be mistaken for a complete one.
 # shellcheck disable=SC2317 # functions are called by name
 . "$(dirname "$0")/../lib.sh"
 if [ -z "${IN_NAMESPACE:-}" ] && unshare --mount true 2>/dev/null; then
-  IN_NAMESPACE=1 exec unshare --mount "$0"  # where a disk of our own can be mounted
+  IN_NAMESPACE=1 exec unshare --mount "$0"  # a namespace, to mount a disk of our own
 fi
 cd "$dir" || exit 1
 export HOME=$dir
@@ -17,10 +18,10 @@ pe-record -q -F 997 -o r.pe -- "$PE_WORKLOAD" shares 0.2 2>err || fail "$(cat er
 pe-symbolize -q r.pe >n.pe
 stackfold n.pe >n.folded 2>/dev/null
 stackfold --to pprof n.pe >n.pb.gz
-for _ in {1..400}; do cat n.folded; done | awk '{ print "frame" NR % 2000 ";" $0 }' >long.folded  # 64 KiB and more
+for _ in {1..400}; do cat n.folded; done | awk '{ print "frame" NR % 2000 ";" $0 }' >long.folded  # more than 64 KiB
 for _ in 1 2; do "$scripts/profile_run" capture --output runs -- "$PE_WORKLOAD" shares 0.1 >/dev/null 2>err || fail "$(cat err)"; done
 
-# every_stage HOW: calls HOW STATUS-OF-FAILURE COMMAND... for each that writes to standard output
+# every_stage HOW: calls HOW STATUS-OF-FAILURE COMMAND... for each command that writes to standard output
 every_stage() {
   local engine
   for engine in $engines; do
@@ -51,8 +52,8 @@ every_stage() {
   "$1" 125 "$scripts/profile_run" capture --output runs -- "$PE_WORKLOAD" shares 0.1
 }
 
-# check LABEL STATUS PATTERN: of the last command: its status, and one line that tells of it, in the name of what was called.
-# Beside it stand figures, and remarks on what was read.
+# check LABEL STATUS PATTERN: checks the last command: its status, and that exactly one line reports the
+# failure, in the name of the called command.  Other lines may be numbers, and notes on the input.
 check() {
   expect "$1: status, '$(cat "$err")'" "$2" "$status"
   [ "$3" = quiet ] || expect "$1: lines that tell of it, in '$(cat "$err")'" 1 "$(grep -cE "^[a-z_-]+: $3\$" "$err")"
@@ -61,14 +62,14 @@ check() {
 
 full() { "${@:2}" >/dev/full 2>"$err"; status=$?; check "full: ${*:2}" "$1" '.*stdout: No space left on device'; }
 closed() { "${@:2}" >&- 2>"$err"; status=$?; check "closed: ${*:2}" "$1" '.*stdout: Bad file descriptor'; }
-# Nobody has read, and nobody will.
+# The pipe's reader has ended without reading.
 exec {gone}> >(:)
 wait $!
 gone() {
   "${@:2}" 1>&"$gone" 2>"$err"; status=$?; check "reader gone: ${*:2}" 141 quiet
   ! grep -qi 'pipe' "$err" || fail "reader gone: ${*:2}: $(cat "$err")"
 }
-# With a target of its own, for only one can trace a process.
+# Each way has a target of its own, because only one process can trace a target.
 in_way() {  # HOW
   local err=$1.err target
   sleep 600 & target=$!
@@ -83,7 +84,7 @@ done
 for way in "${!ways[@]}"; do wait "$way" || { cat "${ways[way]}.told"; failed=1; }; done
 expect 'runs that could not be told of are kept' 5 "$("$scripts/profile_run" list --output runs | grep -c default)"
 
-# Files of one's own, on a disk that is full, and on one that fills up.
+# Output files of the tools: on a disk that is full, and on one that fills up.
 mkdir disk
 if [ -n "${IN_NAMESPACE:-}" ] && mount -t tmpfs -o size=256k none disk 2>err; then
   disk=disk
@@ -93,14 +94,14 @@ else
   disk=''
 fi
 err=err
-# leave PAGES: so many of the disk are free
+# leave PAGES: leaves that many pages of the disk free
 leave() {
   rm -rf disk/* disk/.[!.]*
   dd if=/dev/zero of=disk/fill bs=4096 count=$((64 - $1)) status=none
 }
 message='.*disk/[^ ]*: No space left on device'
 
-# on_disk ROOMS STATUS COMMAND... of what has --output
+# on_disk ROOMS STATUS COMMAND...: for commands that have --output
 on_disk() {
   local room
   for room in $1; do
@@ -108,7 +109,7 @@ on_disk() {
     "$3" -o disk/out "${@:4}" >/dev/null 2>err; status=$?
     check "disk, $room pages: ${*:3}" "$2" "$message"
     [ -n "$disk" ] || continue
-    # What is there does not pass for whole.
+    # The remaining file must not look complete.
     case $3 in
       flamediff) [ ! -s disk/out ] || fail "disk, $room pages: ${*:3}: half a file is left" ;;
       *) if pe-symbolize disk/out >/dev/null 2>err; then fail "disk, $room pages: ${*:3}: half a stream passes for whole"; fi ;;
@@ -116,8 +117,8 @@ on_disk() {
   done
 }
 for engine in $engines; do
-  kept=--keep-stacks  # for a stream that has no room
-  [ "$engine" != bpf ] || kept=--no-cache  # which has none to keep
+  kept=--keep-stacks  # for a stream that does not fit
+  [ "$engine" != bpf ] || kept=--no-cache  # this engine has no stacks to keep
   on_disk '0 1' 125 pe-record -q -e cpu-clock -F 997 --engine "$engine" $kept -- "$PE_WORKLOAD" shares 0.1
   case $engine in perf | bpf) on_disk 0 125 offcpu -q --engine "$engine" -- sleep 0.01 ;; esac
 done
@@ -128,13 +129,13 @@ for kind in --folded --period\ 1; do
 done
 
 if [ -n "$disk" ]; then
-  # fails STATUS PATTERN COMMAND...: with nothing left
+  # fails STATUS PATTERN COMMAND...: runs the command while the disk has no room
   fails() {
     leave 0
     "${@:3}" >out 2>err; status=$?
     check "disk: ${*:3}" "$1" "$2"
   }
-  # Pictures: a new one is not there, an old one is as it was if it was not begun.
+  # Flame graphs: a new one does not exist; an old one is unchanged if the drawing did not start.
   for script in flamegraph hotcold; do
     fails 125 'disk/p.svg: not drawn' "$scripts/$script" disk/p.svg -- true
     [ ! -e disk/p.svg ] || fail "$script: half a picture is left"
@@ -158,7 +159,7 @@ if [ -n "$disk" ]; then
   [ ! -s out ] || fail 'merge_fleet: half of it is written'
   expect 'merge_fleet: left' fill "$(ls disk)"
 
-  # What a recording wants to keep besides is counted, and costs it nothing.
+  # The recorder counts binaries that it could not keep; the recording itself succeeds.
   cp "$PE_WORKLOAD" gone
   ./gone shares 60 & gone=$!
   until [ "$(readlink "/proc/$gone/exe")" = "$dir/gone" ]; do sleep 0.02; done
@@ -166,7 +167,7 @@ if [ -n "$disk" ]; then
   HOME=$dir/disk fails 0 '.* binary file not kept \(~/.debug cannot be written\)' pe-record -e cpu-clock -F 997 -p $gone -d 0.3 -o kept.pe
   kill $gone
   at_least 'samples, ~/.debug on a full disk' 1 "$(fold kept.pe 2>/dev/null | awk '{ n += $NF } END { print n + 0 }')"
-  # Snapshots are whole or not there.
+  # Snapshots are complete, or do not exist.
   fails 125 'disk/heap: No space left on device' malloctrace -q --snapshot 0.1 -o disk/heap -- sleep 0.5
   at_least 'snapshots that are told not to be there' 1 "$(grep -c '^malloctrace: no snapshot: disk/heap.1: No space left on device$' err)"
   expect 'snapshots' '' "$(ls disk/heap.* 2>/dev/null)"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Whatever is fed to a filter, it ends by itself, says what is wrong, and does not crash.
+# With any input, a filter ends by itself, reports the problem, and does not crash.
 . "$(dirname "$0")/../lib.sh"
 : >"$dir/empty"
 head -c 100000 /dev/urandom >"$dir/random"
@@ -21,7 +21,7 @@ for tool in pe-symbolize stackfold flamesvg; do
   "$tool" "$dir" >/dev/null 2>"$dir/err"; expect "$tool of a folder" 1 $?
   grep -q "^$tool: $dir: Is a directory" "$dir/err" || fail "$tool of a folder: $(cat "$dir/err")"
 done
-# Recordings of perf with some bytes changed, in the header, the records, the build ids.
+# Recordings of perf with some bytes changed, in the header, the records, and the build IDs.
 if command -v perf >/dev/null; then
   record_by_perf -F 499 -e cpu-clock --call-graph dwarf,4096 -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 0.2 2>/dev/null
   record_by_perf -F 499 -e cpu-clock -g -z -o "$dir/packed.data" -- "$PE_WORKLOAD" shares 0.2 2>/dev/null

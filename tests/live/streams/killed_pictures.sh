@@ -1,10 +1,10 @@
 #!/bin/bash
-# A stage of a script's pipeline is killed in the middle, as for want of memory: status 125, the old picture stays, and no
-# run passes for whole.
+# A stage of a script's pipeline is killed while it works, as happens for lack of memory.  The status is 125,
+# the old flame graph stays, and no incomplete run looks complete.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 has() { grep -qF -e "$2" "$3" || fail "$1: no '$2' in $(cat "$3")"; }  # LABEL TEXT FILE
-# kill_stage TOOL: a folder for PATH, in which TOOL is killed after its first bytes
+# kill_stage TOOL: makes a folder for PATH, in which TOOL is killed after its first bytes
 kill_stage() {
   rm -rf bin
   mkdir bin
@@ -35,7 +35,7 @@ for tool in pe-symbolize stackfold flamesvg stacktop; do
   expect "capture, $tool killed: runs" 1 "$(wc -l <out)"
 done
 
-# The recorder: its status is not the program's.
+# The recorder is killed: its status is not the program's.
 rm -rf bin
 mkdir bin
 # shellcheck disable=SC2016 # of the wrapper
@@ -52,7 +52,7 @@ echo old >old.svg
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/flamegraph" old.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
 expect 'flamegraph, pe-record killed' 125 $?
 expect 'flamegraph, pe-record killed: the picture' old "$(cat old.svg)"
-# A program that was killed is no failure of ours.
+# If the program itself is killed, that is not our failure.
 # shellcheck disable=SC2016 # for the shell that runs it
 "$PE_SCRIPTS/profile_run" capture --output dead -- sh -c '"$0" shares 0.2; kill -KILL $$' "$PE_WORKLOAD" >out 2>err
 expect 'capture of a program that is killed' 137 $?

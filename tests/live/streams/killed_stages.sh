@@ -1,13 +1,13 @@
 #!/bin/bash
-# A stage of a running pipeline is killed at some moment: the others end by themselves, without a crash, and who reads what
-# is not whole says so.
+# A stage of a running pipeline is killed at some moment.  The others end by themselves, without a crash, and the
+# readers of incomplete data report it.
 # Usage: killed_stages.sh [ROUNDS]
 . "$(dirname "$0")/../lib.sh"
 rounds=${1:-12}
 stages=(pe-record pe-symbolize stackfold flamesvg)
-RANDOM=1  # the same moments each time
+RANDOM=1  # the same moments in each run
 
-# stage NUMBER COMMAND...: its pid and status in files, its messages too
+# stage NUMBER COMMAND...: writes its process ID, status and messages to files
 stage() {
   # shellcheck disable=SC2016 # for the shell that runs it
   bash -c 'echo $$ >"$0"; exec "$@"' "$dir/pid.$1" "${@:2}" 2>"$dir/err.$1"
@@ -28,7 +28,8 @@ for ((round = 0; round < rounds; round++)); do
   sleep "0.$(printf %02d $((20 + 5 * when)))"
   label="round $round: ${stages[victim]} killed"
   kill -KILL "$(cat "$dir/pid.$victim")"
-  # What stands in front notices when it writes next; who has been asked to record for longer is asked to stop.
+  # Stages before the victim notice it at their next write.  The recorder, which should record for longer,
+  # gets a signal.
   [ "$victim" = 0 ] || { sleep 0.5; kill -INT "$(cat "$dir/pid.0")" 2>/dev/null; }
   for _ in $(seq 600); do [ -e "$dir/done" ] && break; sleep 0.05; done
   [ -e "$dir/done" ] || { fail "$label: the others do not end: $(pgrep -P $$ -a)"; pkill -KILL -f "$dir/pid"; }
@@ -43,14 +44,14 @@ for ((round = 0; round < rounds; round++)); do
       *) fail "$label: ${stages[number]}: $(status $number), $(cat "$dir/err.$number")" ;;
     esac
   done
-  # A recording that was not ended is read as far as it goes, and that is said.
+  # pe-symbolize reads a recording without an end as far as possible, and reports this.
   if [ $victim = 0 ]; then
     grep -qE 'end|cut|truncated' "$dir/err.1" || fail "$label: pe-symbolize does not say that its input is not whole: $(cat "$dir/err.1")"
   fi
   if [ $victim = 1 ] && [ "$(status 3)" != 2 ]; then  # 2: before its first byte
     grep -qE 'end|cut|truncated' "$dir/err.2" || fail "$label: stackfold does not say that its input is not whole: $(cat "$dir/err.2")"
   fi
-  # No picture that looks whole of what is not there.
+  # flamesvg must not draw missing data as a flame graph that looks complete.
   if [ $victim = 2 ]; then
     expect "$label: flamesvg without stacks" 2 "$(status 3)"
   elif [ $victim != 3 ] && [ "$(status 3)" = 0 ]; then

@@ -1,11 +1,12 @@
 #!/bin/bash
-# The real perf reads our stream, sample for sample.
+# The real perf reads our stream, with the same samples.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip 'perf is not installed'
 pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" threads 0.5 2>/dev/null
 
-# The same stacks: those frames of each sample that are in the program, for the
-# libraries' names depend on debug files that only perf looks for.  perf 6.12 prints parameters, which ours leave out.
+# The stacks are the same.  The test compares only the frames in the program, because the libraries' symbols
+# depend on debug files that only perf searches for.  perf 6.12 prints parameters, which our symbols do not
+# have.
 perf script -i - -F comm,tid,ip,sym,dso --no-inline <"$dir/s.pe" 2>"$dir/err" | awk -v own="($PE_WORKLOAD)" '
   function without_parameters(name,    depth, i) {
     if (name !~ /\)$/ || name ~ /operator\(\)$/) return name

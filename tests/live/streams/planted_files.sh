@@ -1,6 +1,6 @@
 #!/bin/bash
-# At the names of results others have put links, pipes and files of their own: no file is changed through a link, nothing
-# waits for a pipe, and the result is a new file of ours.
+# Other users have put links, pipes and files at the names of the results.  No tool changes a file through a
+# link or waits for a pipe; the result is a new file of ours.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 run() { timeout -k 5 60 "$@" >out 2>err; status=$?; }
@@ -8,7 +8,7 @@ pe-record -q -F 997 -o r.pe -- "$PE_WORKLOAD" shares 0.2 2>err || fail "$(cat er
 fold r.pe >n.folded
 for _ in 1 2; do "$PE_SCRIPTS/profile_run" capture --output runs -- "$PE_WORKLOAD" shares 0.1 >/dev/null 2>err || fail "$(cat err)"; done
 
-# check RESULT COMMAND...: with a link to a precious file, then with a file of another user at the name of RESULT
+# check RESULT COMMAND...: RESULT is first a link to a precious file, then a file of another user
 check() {
   local result=$1 label="${*:2}"
   shift
@@ -45,7 +45,7 @@ if offcpu -q -o w.pe -- true 2>err; then
   expect 'hotcold: hidden files' '' "$(find kept -name '.*')"
 fi
 
-# Snapshots: also the name that unfinished ones once had.
+# Snapshots, also with the name that incomplete ones had in earlier versions.
 echo precious >precious
 ln -s "$PWD/precious" shot.1.part
 ln -s "$PWD/precious" shot.1
@@ -65,7 +65,7 @@ for name in shot.1 shot.2; do
 done
 expect 'snapshots: unfinished ones' '' "$(find . -regex '.*/shot\.[0-9]*\.[A-Za-z0-9]*' ! -name '*.part')"
 
-# A pipe of another user is refused; one of ours is written.
+# A pipe of another user is refused; our own is written to.
 mkfifo pipe
 cat pipe >through & pe-record -q -e cpu-clock -F 499 -o pipe -- "$PE_WORKLOAD" shares 0.1 2>err || fail "a pipe: $(cat err)"
 wait $!

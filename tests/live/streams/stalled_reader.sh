@@ -1,31 +1,33 @@
 #!/bin/bash
-# A reader that takes nothing: the recording ends all the same when it should, what it has is still written once the
-# reader goes on, and who does not want to wait for that need not.
+# The reader of the stream stops reading.  The recording still ends at the right time, and its data are
+# written when the reader continues.  A user who does not want to wait can cut the output off.
 . "$(dirname "$0")/../lib.sh"
 offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null && engines='perf bpf' || engines=perf
 over='the recording is over; waiting for the reader of the stream (another signal cuts it off)'
 
 mkfifo "$dir/idle"  # nobody writes
 
-# A pipe that is full, but for so many bytes.
+# Makes a pipe that is full, except for ROOM bytes.
 stall() {  # ROOM
   rm -f "$dir/pipe"
   mkfifo "$dir/pipe"
-  : >"$dir/err"  # before it is looked into: what is begun in the background may not have come that far
+  : >"$dir/err"  # emptied before it is read: a command in the background may not have opened it yet
   exec 9<>"$dir/pipe"
   head -c $((65536 - $1)) /dev/zero >&9
 }
 
-# Begins; $recorder is its process.  Its target runs and waits, and becomes another program on SIGUSR1.
+# Starts a recorder; $recorder is its process.  Its target runs and waits, and executes another program on
+# SIGUSR1.
 begin() {  # COMMAND...
-  # pe-record --engine bpf takes no samples before it has written what was running.
+  # pe-record --engine bpf records no samples before it has written the list of running processes.
   case $1 in pe-record) stall 16384 ;; *) stall 0 ;; esac
-  # No <(...) in it: bash that takes a signal there may say that its trap is no command, and go on.
+  # The command has no <(...), because a bash that gets a signal at that point may report that its trap is not
+  # a command, and go on.
   bash -c 'trap "exec sleep 100" USR1; while :; do for i in {1..2000}; do :; done; read -t 0.001; done' <>"$dir/idle" 9<&- & target=$!
   env --default-signal=INT "$@" -p $target >"$dir/pipe" 2>"$dir/err" 9<&- & recorder=$!
 }
 
-# told TEXT: waits until the recorder has said so
+# told TEXT: waits until the recorder has printed the text
 told() {
   for _ in {1..300}; do
     ! grep -qF "$1" "$dir/err" || return 0
@@ -36,7 +38,7 @@ told() {
   return 1
 }
 
-# The reader goes on; what the pipe was filled with is not the stream's.
+# The reader continues.  The bytes that filled the pipe are not part of the stream.
 take_the_rest() {
   exec 8<"$dir/pipe" 9<&-
   cat <&8 >"$dir/taken"
@@ -54,7 +56,7 @@ check() {  # COMMAND...
   begin "$@" -d 0.7
   told "$over"
   kill -0 $recorder 2>/dev/null || fail "$label: does not wait for the reader"
-  # Over: nothing more is recorded.
+  # The recording is over: nothing more is recorded.
   kill -USR1 $target
   await_program $target sleep
   sleep 0.3
@@ -82,7 +84,7 @@ for engine in $engines; do
   check pe-record --engine "$engine" -e cpu-clock -F 4999
 done
 
-# Of a command the recorder's own failure.
+# With a command, this is the recorder's own failure.
 stall 16384
 pe-record -F 4999 -e cpu-clock -d 0.5 -- "$PE_WORKLOAD" shares 60 >"$dir/pipe" 2>"$dir/err" 9<&- & recorder=$!
 label='a command'

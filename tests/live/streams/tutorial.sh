@@ -1,16 +1,16 @@
 #!/bin/bash
-# The tutorial's commands, as they stand, and what it says of their output.
+# Runs the tutorial's commands unchanged, and checks its statements about their output.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'recording where threads wait needs root'
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$dir" || exit 1
 sed -n 's/^    //p' "$root/docs/tutorial.md" >commands
 at_least 'commands' 30 "$(wc -l <commands)"
-# Each command's own output behind a line that has it.
+# Each command's output follows a line with the command.
 awk '{ quoted = $0; gsub(/\047/, "\047\\\047\047", quoted); print "echo \047== " quoted "\047"; print }' commands >script
 EXAMPLES=$root/share/stackpipe/examples PATH=$PE_SCRIPTS:$PATH bash -e -o pipefail script >out 2>err </dev/null ||
   fail "after $(grep '^== ' out | tail -n 1): $(tail -n 3 err)"
-# said COMMAND: what it has printed
+# said COMMAND: prints the output of the command
 said() { awk -v command="== $1" '/^== / { is_it = index($0, command) == 1; next } is_it' out; }
 
 said 'stacktop -n 5 run.folded' | grep -q memcmp || fail "what stacks end in: $(said 'stacktop -n 5 run.folded')"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What perf records, as a file and through a pipe, has the same hot stacks as what we record.
+# A recording of perf, as a file and through a pipe, has the same hot stacks as ours.
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip 'perf is not installed'
 record_by_perf -N -e cpu-clock -F 997 -g -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 1 2>"$dir/err" || fail "perf record: $(cat "$dir/err")"

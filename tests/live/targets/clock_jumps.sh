@@ -1,5 +1,6 @@
 #!/bin/bash
-# The clock on the wall is set forward and back while something records: by a library of ours, that of this machine stays.
+# The wall clock is set forward and back during recordings.  A library of ours does this; the machine's clock
+# is not changed.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 export WALL_CLOCK=$dir/ahead
@@ -13,7 +14,7 @@ set_clock 0
 "$PE_WORKLOAD" lazy 600 & target=$!
 while :; do sleep 0.01; done & waiter=$!
 
-# while_running SHIFT FILE COMMAND...: the clock is set when the file is there
+# while_running SHIFT FILE COMMAND...: sets the clock when the file exists
 while_running() {
   local shift=$1 sign=$2 pid
   set_clock 0
@@ -23,7 +24,7 @@ while_running() {
   set_clock "$shift"
   wait $pid; status=$?
 }
-# Recordings take as long as they should: what they themselves measured is not less, and they end.
+# Recordings last as long as they should: their measured duration is not less, and they end.
 for shift in $day -$day; do
   for engine in perf bpf ptrace; do
     can_record --engine $engine 2>/dev/null || { echo "not $engine here"; continue; }
@@ -54,8 +55,9 @@ await_files() {  # PATTERN COUNT
 }
 hour_of() { date -d "$(basename "$1" | sed 's/T\(..\)Z.*/ \1:00Z/')" +%s; }
 
-# Two hours forward, or back, after the first look: each hour has its file, none is taken away, and what waits for a
-# server tells when it was recorded, and not how far the clock was set.
+# The clock is set two hours forward, or back, after the first interval.  Each hour has its file, and none is
+# removed.  The profiles that wait for a server have the times of their recording, without the change of the
+# clock.
 for shift in 7200 -7200; do
   begin_watch "w$shift" --push 127.0.0.1:9 --push-name clock
   await_files "w$shift/watch/*Z.folded" 1
@@ -67,7 +69,7 @@ for shift in 7200 -7200; do
   expect "watch, $shift s: files; $(cat err)" 2 ${#files[@]}
   expect "watch, $shift s: hours between them" 2 $((($(hour_of "${files[-1]}") - $(hour_of "${files[0]}")) / 3600))
   at_least "watch, $shift s: profiles that wait" 2 "$(find "w$shift/watch/spool" -name '*.gz' | wc -l)"
-  short=0  # the one that was being recorded at the end
+  short=0  # the profile that was being recorded at the end
   for profile in "w$shift"/watch/spool/*.gz; do
     IFS=- read -r from until _ <<<"$(basename "$profile")"
     [ $((until - from)) -ge 300 ] || short=$((short + 1))
@@ -77,7 +79,7 @@ for shift in 7200 -7200; do
   at_least "watch, $shift s: one profile of less than its 300 ms" $short 1
 done
 
-# --duration is as long as ever.
+# --duration is not affected.
 for shift in $day -$day; do
   began=$(uptime_cs)
   begin_watch "d$shift" --duration 2
@@ -87,8 +89,8 @@ for shift in $day -$day; do
   at_least "--duration, $shift s: hundredths of a second" 200 $(($(uptime_cs) - began))
 done
 
-# A clock that was years ahead left files behind; it was set back.  What is recorded now is kept, what is older goes, and
-# that is said.
+# The clock was years ahead, left files behind, and was set back.  watch keeps the new data, removes older
+# files, and reports this.
 mkdir -p b/watch
 for hour in 2001-01-01T00 2099-01-01T00 2099-01-01T01; do echo 'a 1' >"b/watch/${hour}Z.folded"; done
 begin_watch b --duration 0.3 --keep 3

@@ -1,12 +1,12 @@
 #!/bin/bash
-# A recording without samples is a failure, and says why; nothing draws an empty picture.
+# A recording without samples is a failure and reports the reason; no tool draws an empty flame graph.
 . "$(dirname "$0")/../lib.sh"
-# because LABEL STATUS REASON COMMAND...: the recorder's status, and its last line
+# because LABEL STATUS REASON COMMAND...: checks the recorder's status and its last line
 because() {
   "${@:4}" >"$dir/out" 2>"$dir/err"; expect "$1: status" "$2" $?
   tail -n 1 "$dir/err" | grep -qE "^[a-z-]+: nothing was recorded: $3\$" || fail "$1: $(cat "$dir/err")"
 }
-# is_in_state STATE PID: waits for it
+# is_in_state STATE PID: waits until the process is in this state
 is_in_state() {
   for _ in $(seq 1200); do grep -q "^State:.$1" "/proc/$2/status" && return; sleep 0.02; done
   fail "$2 does not get into state $1"
@@ -24,7 +24,7 @@ is_in_state T $sleeper
 because stopped 1 'the target was stopped by a signal all the time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"
 { kill -KILL $sleeper; wait $sleeper; } 2>/dev/null
 
-# The stream is whole, though, and every reader says that it is empty.
+# The stream is still complete, and every reader reports that it is empty.
 pe-symbolize -q "$dir/r.pe" >"$dir/n.pe"; expect 'named: status' 0 $?
 stackfold "$dir/n.pe" >"$dir/folded" 2>"$dir/err"; expect 'folded: status' 0 $?
 grep -q '^stackfold: .*n.pe: 0 samples in it$' "$dir/err" || fail "folded: $(cat "$dir/err")"
@@ -34,7 +34,7 @@ for form in pprof speedscope firefox; do
 done
 flamesvg "$dir/folded" >/dev/null 2>&1; expect 'drawn: status' 2 $?
 
-# A server's first process sleeps, and its workers run.
+# The first process of a server sleeps, and its workers run.
 # shellcheck disable=SC2016 # the program is to expand it
 sh -c '"$0" shares 600 & "$0" shares 600 & echo >"$1"; wait' "$PE_WORKLOAD" "$dir/began" & parent=$!
 await "$dir/began"
@@ -44,7 +44,7 @@ because 'its children' 1 'the target was asleep all the time; its 2 children ran
 pkill -P $parent
 wait $parent
 
-# A command's own status stays, unless it is success.
+# The recorder returns the command's own status, unless that is success.
 because 'a short command' 125 'the target ran for [0-9.]+ m?s in all, less than the 1.00 s between two samples: raise --freq' \
   pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- true
 because 'a short command that fails' 3 'the target ran for .*' pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- sh -c 'exit 3'
@@ -64,7 +64,7 @@ is_in_state S $sleeper
 "$PE_SCRIPTS/profile_run" watch --output "$dir/runs" --pid $sleeper --interval 0.2 --duration 0.5 >/dev/null 2>"$dir/err"; expect 'watch: status' 0 $?
 kill $sleeper
 
-# Who begins a program with other privileges loses its counters.
+# When a user executes a program with other privileges, the kernel removes the counters.
 if [ "$(id -u)" = 0 ]; then
   mkdir "$dir/open"
   cp "$(command -v sleep)" "$dir/open/other"

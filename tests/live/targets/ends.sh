@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every way in which a recording can end leaves a whole stream.
+# A recording leaves a complete stream, however it ends.
 . "$(dirname "$0")/../lib.sh"
 
 whole() {  # LABEL STREAM
@@ -19,18 +19,18 @@ whole SIGINT "$dir/int.pe"
 timeout -s TERM --preserve-status 1 pe-record -F 997 -p $target -o "$dir/term.pe" 2>/dev/null; expect 'SIGTERM, own status' 0 $?
 whole SIGTERM "$dir/term.pe"
 
-# Ctrl-C reaches the whole pipeline; the picture is drawn all the same.
+# Ctrl-C reaches the whole pipeline, and the flame graph is still drawn.
 timeout -s INT 1 bash -c "trap : INT; pe-record -F 997 -p $target | pe-symbolize | stackfold | flamesvg" >"$dir/ctrl-c.svg" 2>/dev/null
 grep -q '</svg>' "$dir/ctrl-c.svg" || fail 'Ctrl-C at the pipeline leaves no picture'
 grep -q 'work' "$dir/ctrl-c.svg" || fail 'Ctrl-C at the pipeline leaves an empty picture'
 
-# The reader goes away: the recorder stops, without a word.
+# The reader ends: the recorder stops without a message.
 pe-record -F 997 -p $target 2>"$dir/err" | head -c 1000 >/dev/null
 expect 'closed pipe' 141 "${PIPESTATUS[0]}"
 grep -v 'no hardware counters' "$dir/err" && fail 'a message about a closed pipe'
 kill $target
 
-# Killed for good: what is missing is noticed downstream.
+# The recorder is killed: later stages notice that the end is missing.
 "$PE_WORKLOAD" shares 30 & target=$!
 pe-record -F 997 -p $target -o "$dir/dead.pe" 2>/dev/null & recorder=$!
 written() { fold "$dir/dead.pe" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }'; }
@@ -42,7 +42,7 @@ head -c $((size - 9)) "$dir/dead.pe" | pe-symbolize 2>"$dir/err" | stackfold >"$
 grep -Eq 'truncated at byte|cut off' "$dir/err" || fail "a cut stream passes for whole: $(cat "$dir/err")"
 at_least 'samples before the cut' 100 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/dead.folded")"
 
-# -d ends a command too, and the recording is a success.
+# -d also ends a command, and the recording is a success.
 cp "$PE_WORKLOAD" "$dir/workload"
 timeout 20 pe-record -F 997 -d 0.5 -o "$dir/d.pe" -- "$dir/workload" shares 60 2>/dev/null; expect 'duration' 0 $?
 whole duration "$dir/d.pe"

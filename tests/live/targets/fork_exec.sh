@@ -1,6 +1,6 @@
 #!/bin/bash
-# A command that forks and execs: each program's samples have that program's names
-# (the child runs /proc/self/exe, so the kernel calls it "exe").
+# A command forks and calls exec.  The samples of each program have that program's name.
+# (The child runs /proc/self/exe, so the kernel calls it "exe".)
 . "$(dirname "$0")/../lib.sh"
 pe-record -F 997 -o "$dir/f.pe" -- "$PE_WORKLOAD" fork 1 2>/dev/null
 expect status 0 $?
@@ -12,7 +12,8 @@ fold "$dir/sh.pe" >"$dir/sh.folded"
 at_least 'before the exec, %' 40 "$(share '^workload;.*;work' "$dir/sh.folded")"
 at_least 'after it, %' 40 "$(share '^workload;.*;dive' "$dir/sh.folded")"
 
-# Processes that live shorter than a period: samples and what the closing line says has none are their time.
+# These processes live less than a period.  The samples, and the time without samples in the closing line, add
+# up to their CPU time.
 # shellcheck disable=SC2016 # the inner shell's variables
 pe-record -F 99 -o "$dir/short.pe" -- bash -c 'for ((i = 0; i < 300; ++i)); do /bin/true; done; times' 2>"$dir/err" >"$dir/times"
 read -r samples lost < <(sed -nE 's/^pe-record: ([0-9]+) samples?, ([0-9]+) lost.*/\1 \2/p' "$dir/err")

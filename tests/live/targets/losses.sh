@@ -1,11 +1,11 @@
 #!/bin/bash
-# What the kernel could not deliver is counted, once, by the recorder and by everything behind it.
+# The recorder counts the records that the kernel lost, once, and all later tools report the same number.
 . "$(dirname "$0")/../lib.sh"
 
-# lost_downstream FILE: as stackfold tells it
+# lost_downstream FILE: prints the number that stackfold reports
 lost_downstream() { pe-symbolize -q "$1" | stackfold 2>&1 >"$dir/folded" | sed -nE 's/.* ([0-9]+) samples? lost while.*/\1/p'; }
 
-# No copy of a stack of 64 KiB ever fits into a ring of one page, and no later record tells of the last losses.
+# A copy of a 64 KiB stack never fits into a ring of one page, and no later record reports the last losses.
 pe-record -m 1 --stack-size 65528 -o "$dir/small.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"; expect 'nothing but losses: status' 125 $?
 grep -q 'nothing was recorded: all [0-9]* were lost' "$dir/err" || fail "$(cat "$dir/err")"
 read -r samples lost <<<"$(sed -nE 's/^pe-record: ([0-9]+) samples?, ([0-9]+) lost.*/\1 \2/p' "$dir/err")"
@@ -15,7 +15,7 @@ expect 'lost, downstream' "${lost:-}" "$(lost_downstream "$dir/small.pe")"
 perf script -i "$dir/small.pe" 2>"$dir/err" >/dev/null
 grep -q "Processed $lost samples and lost 100.00%" "$dir/err" || fail "perf counts otherwise: $(cat "$dir/err")"
 
-# perf tells each loss twice: as it happens, and added up at the end.
+# perf reports each loss twice: when it happens, and as a sum at the end.
 record_by_perf -F 2999 -m 8 --call-graph dwarf,32768 -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 1 2>/dev/null >&2
 by_perf=$(perf report -D -i "$dir/perf.data" 2>/dev/null | grep -a 'PERF_RECORD_LOST_SAMPLES' | awk '{ sum += substr($NF, 2) } END { print sum }')
 at_least "perf's losses" 1 "${by_perf:-0}"

@@ -1,14 +1,16 @@
 #!/bin/bash
-# Targets by name, with the processes that they have started; and recorders that a script starts in the background.
+# Targets are named by their program, with the processes that they have started.  A script starts recorders in
+# the background.
 . "$(dirname "$0")/../lib.sh"
 cp "$PE_WORKLOAD" "$dir/pe-named"
 "$dir/pe-named" shares 600 & one=$!
 "$dir/pe-named" shares 600 & two=$!
 await_program $one pe-named
 await_program $two pe-named
-# processes STREAM: those that its samples are of
+# processes STREAM: prints the processes that have samples
 processes() { pe-symbolize -q "$1" | stackfold --pid 2>/dev/null | sed -E 's/^.*-([0-9]+);.*/\1/; s/;.*//' | sort -un | tr '\n' ' '; }
-# until_both STREAM COMMAND...: again for longer, until it has both; a busy machine may give one no CPU
+# until_both STREAM COMMAND...: records longer and longer, until both processes have samples.  On a busy
+# machine, one may get no CPU time.
 until_both() {
   for seconds in 0.5 2 8; do
     "${@:2}" -d $seconds -o "$1" 2>"$dir/err" || fail "${*:2}: $(cat "$dir/err")"
@@ -21,7 +23,7 @@ pe-record -p pe-nobody -d 0.1 -o "$dir/x.pe" 2>"$dir/err"; expect 'no such name:
 expect 'no such name' "pe-record: --pid: no process has the name 'pe-nobody'" "$(cat "$dir/err")"
 kill $one $two
 
-# The first process sleeps; what it has started before is recorded, too.
+# The first process sleeps; the processes that it started before are also recorded.
 # shellcheck disable=SC2016 # the program is to expand it
 sh -c '"$0" shares 600 & echo $! >"$1.one"; (: sub; "$0" shares 600 & echo $! >"$1.two"; wait) & wait' "$dir/pe-named" "$dir/child" & parent=$!
 await "$dir/child.one"; await "$dir/child.two"

@@ -1,13 +1,15 @@
 #!/bin/bash
-# What threads wait for: each wait as long as the program says, on a stack from main() on, without frame pointers.
+# Waits of threads: each has the time that the program measured, and a stack from main() on, without frame
+# pointers.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
 root=${main_root%;run_case;}
 
-# waited PATTERN FILE: microseconds of the stacks that match
+# waited PATTERN FILE: prints the microseconds of the matching stacks
 waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
 
-# check_wait LABEL FILE PATTERN: against what the program itself has measured, within 2 % and a millisecond a wait
+# check_wait LABEL FILE PATTERN: compares with the program's own measurement, within 2 % and a millisecond for
+# each wait
 check_wait() {
   local said got
   said=$(awk -v c="$1" '$1 == c { print $2 }' "$dir/said") got=$(waited "$3" "$2")
@@ -15,7 +17,8 @@ check_wait() {
   expect "$1: outside of whole stacks, microseconds" 0 $((got - $(waited "^waits;$root$3" "$2")))
 }
 
-# Without rights to eBPF, or without its compiler, there is one engine: that is said.
+# Without privileges for eBPF, or without a compiler for it, there is only one engine, and offcpu reports
+# this.
 offcpu --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>"$dir/why"
 case $? in
   0) engines='perf bpf' ;;
@@ -24,10 +27,10 @@ case $? in
      engines=perf ;;
 esac
 
-run_engine() {  # with $engine
+run_engine() {  # uses $engine
   local failed_before=$failed
   engine_offcpu() { offcpu --engine "$engine" "$@"; }
-  # The time for which a thread is ready, but another has its CPU, is a part of what the program measures.
+  # The program's own measurement includes the time in which a thread is ready but another has its CPU.
   engine_offcpu --preempted -o "$dir/w.pe" -- "$PE_WAITS" nanosleep poll read mutex condition dlopen >"$dir/said" 2>"$dir/err"
   expect 'status' 0 $?
   fold "$dir/w.pe" >"$dir/w.folded"
@@ -41,7 +44,7 @@ run_engine() {  # with $engine
     fail "closing line: $(cat "$dir/err")"
   [ "$failed" = 0 ] || { cat "$dir/said" "$dir/err"; cut -c1-300 "$dir/w.folded"; }
 
-  # Voluntary waits alone: no less than the program slept, and no more than with the others.
+  # Voluntary waits only: not less than the program slept, and not more than with the other waits.
   engine_offcpu --min-us 20000 -o "$dir/v.pe" -- "$PE_WAITS" nanosleep >"$dir/said" 2>"$dir/err"
   fold "$dir/v.pe" >"$dir/v.folded"
   at_least 'ten naps of 40 ms' 400000 "$(waited ';wait_in_nanosleep[; ]' "$dir/v.folded")"
@@ -50,7 +53,7 @@ run_engine() {  # with $engine
   engine_offcpu --max-us 20000 -o "$dir/x.pe" -- "$PE_WAITS" nanosleep >/dev/null 2>&1
   expect 'naps with --max-us' 0 "$(waited ';wait_in_nanosleep[; ]' <(fold "$dir/x.pe"))"
 
-  # Kernel frames, or those of the program.
+  # With kernel frames, or with the program's frames only.
   grep -q ';wait_in_nanosleep;.*do_nanosleep' "$dir/v.folded" || fail "no kernel frames: $(tail -1 "$dir/v.folded")"
   engine_offcpu --user-only --min-us 20000 -o "$dir/u.pe" -- "$PE_WAITS" nanosleep >/dev/null 2>&1
   fold "$dir/u.pe" --annotate >"$dir/u.folded"
@@ -72,7 +75,7 @@ run_engine() {  # with $engine
 }
 for engine in $engines; do run_engine; done
 
-# The whole pipeline draws it.
+# The whole pipeline draws a flame graph.
 offcpu -q -- "$PE_WAITS" nanosleep 2>/dev/null | pe-symbolize -q | stackfold |
   flamesvg --colors io --countname us >"$dir/offcpu.svg"
 grep -q '<title>[^<]*wait_in_nanosleep ([0-9,]* us, ' "$dir/offcpu.svg" || fail 'no wait in the picture'

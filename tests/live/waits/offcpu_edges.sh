@@ -1,27 +1,27 @@
 #!/bin/bash
-# Waits that do not end, or end with their process; too many; and without rights.
+# Waits that do not end, or end with their process; too many waits; and missing privileges.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'setting perf_event_paranoid and dropping rights needs root'
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 
-# waited PATTERN FILE: microseconds of the stacks that match
+# waited PATTERN FILE: prints the microseconds of the matching stacks
 waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
-# count WHAT FILE: "12 WHAT" in a closing line, or 0
+# count WHAT FILE: prints N of "N WHAT" in a closing line, or 0
 count() { grep -oE "[0-9]+ $1" "$2" | cut -d' ' -f1 | grep . || echo 0; }
 
-# Without rights to eBPF, or without its compiler, there is one engine.
+# Without privileges for eBPF, or without a compiler for it, there is only one engine.
 offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null && engines='perf bpf' || engines=perf
 
-run_engine() {  # with $engine
+run_engine() {  # uses $engine
   local failed_before=$failed
   engine_offcpu() { offcpu --engine "$engine" "$@"; }
-  # A wait that a signal ends lasts until then, and is no longer going on.
+  # A wait that a signal ends lasts until the signal, and is not reported as still waiting.
   engine_offcpu -o "$dir/k.pe" -- "$PE_WAITS" killed >/dev/null 2>"$dir/err"; expect 'killed: status' 0 $?
   fold "$dir/k.pe" >"$dir/k.folded"
   at_least 'killed while it waited' 390000 "$(waited ';main;[^;]*killed_case;wait_in_read;' "$dir/k.folded")"
   expect 'killed, and still waiting' 0 "$(waited 'still waiting' "$dir/k.folded")"
 
-  # One that goes on counts up to the end, with a mark.
+  # A wait that continues counts up to the end of the recording, with a mark.
   sleep 100 & sleeper=$!
   sleep 0.2
   engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
@@ -41,14 +41,14 @@ run_engine() {  # with $engine
   grep -q '; 1 still waiting' "$dir/err" || fail "closing line: $(cat "$dir/err")"
   [ "$engine" != perf ] || grep -q '; 1 that had begun before left out' "$dir/err" || fail "closing line: $(cat "$dir/err")"
 
-  # Another program, begun by a thread that is not the first, which it becomes.
+  # A thread that is not the first calls exec, and becomes the first.
   engine_offcpu -o "$dir/e.pe" -- "$PE_WAITS" exec >"$dir/said" 2>"$dir/err"; expect 'exec: status' 0 $?
   fold "$dir/e.pe" >"$dir/e.folded"
   at_least 'after exec' 400000 "$(waited '^exe;.*;main;[^;]*nanosleep_case;wait_in_nanosleep;' "$dir/e.folded")"
   expect 'exec, records dropped' 0 "$(count 'dropped where' "$dir/err")"
 
-  # A wait for ever, begun before anything is known of the program: its copy of the stack is too short, or ends at a page
-  # that was never touched.
+  # An endless wait starts before the recorder knows the program.  Its copy of the stack is too short, or ends
+  # at a page that was never touched.
   for case in deep hole; do
     engine_offcpu -d 1 -o "$dir/early.pe" -- "$PE_WAITS" $case >/dev/null 2>"$dir/err"; expect "$case: status" 0 $?
     fold "$dir/early.pe" >"$dir/early.folded"
@@ -56,7 +56,7 @@ run_engine() {  # with $engine
       fail "$case: $(cat "$dir/err" "$dir/early.folded")"
   done
 
-  # As fast as it goes: every stack that is missing is counted, and the times stay right.
+  # Switches at full speed: offcpu counts every missing stack, and the times stay right.
   engine_offcpu --preempted -o "$dir/f.pe" -- "$PE_WAITS" pingpong >"$dir/said" 2>"$dir/err"; expect 'pingpong: status' 0 $?
   fold "$dir/f.pe" >"$dir/f.folded" 2>"$dir/err.fold"
   said=$(awk '$1 == "pingpong" { print $2 }' "$dir/said") switches=$(awk '$1 == "switches" { print $2 }' "$dir/said")
@@ -68,13 +68,14 @@ run_engine() {  # with $engine
   [ "$stackless" = 0 ] || at_least "samples lost; $(cat "$dir/err")" "$stackless" "$(count lost "$dir/err")"
   [ "$(count lost "$dir/err")" = 0 ] || grep -q 'samples lost while recording' <(fold "$dir/f.pe" 2>&1 >/dev/null) || fail 'losses are not in the stream'
 
-  # Programs that end as soon as they have begun: what is read of their last waits may come after their ends.
+  # Programs end right after their start.  offcpu may read records of their last waits after it reads that
+  # they ended.
   engine_offcpu --preempted -o "$dir/b.pe" -- "$PE_WAITS" brief 2>"$dir/err"; expect 'brief: status' 0 $?
   at_least 'brief: waits' 1000 "$(count waits "$dir/err")"
   stackless=$(count 'without a stack' "$dir/err")
   [ "$stackless" = 0 ] || at_least "brief: samples lost; $(cat "$dir/err")" "$stackless" "$(count lost "$dir/err")"
 
-  # The whole system, among it a thread that waits; making the tables of all programs may take long.
+  # The whole system, with a thread that waits.  Making the tables of all programs may take long.
   while :; do "$PE_WAITS" nanosleep nanosleep nanosleep; done >/dev/null & program=$!
   engine_offcpu -a --min-us 20000 -d 1.5 -o "$dir/a.pe" 2>"$dir/err"; expect 'whole system: status' 0 $?
   kill $program; wait $program 2>/dev/null
@@ -85,7 +86,7 @@ run_engine() {  # with $engine
 }
 for engine in $engines; do run_engine; done
 
-# One thread of several: none of the others'.
+# Recording one thread of several records no other threads.
 for engine in $engines; do
   "$PE_WAITS" read read read read read read read read >/dev/null & program=$!
   sleep 0.2
@@ -95,11 +96,11 @@ for engine in $engines; do
   at_least "$engine: one thread waits" 100000 "$(waited ';main;' <(fold "$dir/t.pe"))"
 done
 
-# What an engine cannot record it leaves to the other, or says so.
+# An engine leaves targets that it cannot record to the other engine, or reports them.
 offcpu --engine bpf --cgroup / -d 0.1 -o "$dir/c.pe" 2>"$dir/err"; expect 'control group by eBPF: status' 1 $?
 expect 'control group by eBPF' 'offcpu: --engine bpf: control groups are for the perf engine' "$(cat "$dir/err")"
 
-# What cannot be recorded is told in one line.
+# A target that cannot be recorded is reported in one line.
 bash -c 'sleep 0.01 & exec sleep 100' & parent=$!
 until zombie=$(pgrep -P $parent -r Z); do sleep 0.05; done
 for tool in offcpu pe-record; do
@@ -111,7 +112,8 @@ for tool in offcpu pe-record; do
 done
 kill $parent
 
-# Stopped for so long that rings overflow: what is missing is counted, and said to be missing.
+# The recorder is stopped for so long that rings overflow.  It counts the lost records, and reports that waits
+# are missing.
 "$PE_WAITS" pingpong pingpong pingpong pingpong pingpong pingpong >/dev/null & program=$!
 offcpu --engine perf --mmap-pages 1 -p $program -o "$dir/l.pe" 2>"$dir/err" & recorder=$!
 until [ -s "$dir/l.pe" ]; do kill -0 $recorder 2>/dev/null || break; sleep 0.05; done
@@ -121,7 +123,7 @@ wait $recorder; expect 'stopped for a while: status' 0 $?
 pkill -P $program; kill $program
 grep -qE '; [0-9]+ records of switches and processes lost: waits are missing' "$dir/err" || fail "stopped for a while: $(cat "$dir/err")"
 
-# Without rights: own processes' times, no stacks, and that is said.
+# Without privileges, users get times of their own processes without stacks, and offcpu reports this.
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }

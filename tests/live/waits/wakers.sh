@@ -1,5 +1,5 @@
 #!/bin/bash
-# offcpu --wakers: who ended each wait, with whole stacks: a thread, another process, an interrupt.
+# offcpu --wakers reports which thread, process or interrupt ended each wait, with complete stacks.
 . "$(dirname "$0")/../lib.sh"
 
 offcpu --wakers -o "$dir/try.pe" -- sleep 0.1 2>"$dir/why" || {
@@ -8,7 +8,8 @@ offcpu --wakers -o "$dir/try.pe" -- sleep 0.1 2>"$dir/why" || {
   skip "no eBPF here: $(cat "$dir/why")"
 }
 
-# woken_by WAITER WAKER FILE: microseconds of waits below one function that were ended below another
+# woken_by WAITER WAKER FILE: prints the microseconds of waits below function WAITER that were ended below
+# function WAKER
 woken_by() {
   WAITER=$1 WAKER=$2 awk '{
     at = index($0, ";--;")
@@ -20,7 +21,7 @@ woken_by() {
 offcpu --wakers -o "$dir/w.pe" -- "$PE_WAITS" nanosleep read mutex condition >"$dir/said" 2>"$dir/err"
 expect 'status' 0 $?
 fold "$dir/w.pe" >"$dir/w.folded"
-# Ten waits of 40 ms each; a waiter may find what it waits for without having to wait, where the machine stands still.
+# There are ten waits of 40 ms each.  If the machine stops, a reader may find its data without waiting.
 at_least 'read, ended by the writing thread' 300000 \
   "$(woken_by ';wait_in_read;' '^;.*write;.*write_slowly;start_thread;_*clone3;waits;$' "$dir/w.folded")"
 at_least 'a mutex, by who held it' 300000 \
@@ -32,22 +33,22 @@ at_least 'a nap, by an interrupt' 300000 \
 expect 'naps that a thread has ended' 0 "$(woken_by ';wait_in_nanosleep;' ';waits;$' "$dir/w.folded")"
 [ "$failed" = 0 ] || { cat "$dir/said" "$dir/err"; cut -c1-600 "$dir/w.folded"; }
 
-# The same waits as without wakers, and the wakers alone.
+# The waits are the same as without wakers; the wakers can also be shown alone.
 total() { awk '{ n += $NF } END { print n }'; }
 fold "$dir/w.pe" --event offcpu-waker >"$dir/wakers.folded"
-# Each line is whole microseconds.
+# Each line is rounded to whole microseconds.
 within 'time of wakers and waits' "$(total <"$dir/wakers.folded")" "$(grep -F ';--;' "$dir/w.folded" | total)" \
   "$(grep -c . "$dir/w.folded")"
 at_least 'the writing thread alone' 300000 "$(awk '/;write_slowly;|;.*::write_slowly;/ { n += $NF } END { print n }' "$dir/wakers.folded")"
 expect 'separators among wakers' 0 "$(grep -c -F ';--;' "$dir/wakers.folded")"
 
-# The waker is no process that was asked for.
+# The waker is a process that is not recorded.
 mkfifo "$dir/pipe"
 offcpu --wakers --user-only -o "$dir/o.pe" -- cat "$dir/pipe" >"$dir/cat.out" 2>"$dir/err" &
 recorder=$!
-exec 7>"$dir/pipe"  # opens when cat has
+exec 7>"$dir/pipe"  # returns when cat has opened it
 sleep 0.3
-"$PE_WAITS" >/dev/null  # what is no target is not recorded
+"$PE_WAITS" >/dev/null  # not a target, so it is not recorded
 (exec -a other_writer bash -c 'echo x >&7; sleep 0.2; echo x >&7')
 exec 7>&-
 wait "$recorder"
