@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
-"""Compare the call chains of a sample stream with those that perf script printed of the same samples.
+"""Compare the call chains of a sample stream with those that perf script printed for the same samples.
 
 usage: compare_chains.py STREAM SCRIPT [fp]    (SCRIPT: perf script --no-inline --ns -F tid,time,ip,dso)
-fp: perf's chains are those of the kernel, not unwound by perf from copies of the stack
+fp: the kernel recorded perf's chains; perf did not unwind them from copies of the stack
 
-Addresses are compared, not names: the user frames of both as (file, offset in it).  perf 6.12 prints the address in the
-process instead of the offset: ours may be either.  Prints how many samples are
+It compares addresses, not names: each user frame is (file, offset in the file).  perf 6.12 prints the address in the
+process instead of the offset, so our offset or our address may match.  It prints how many samples are
     equal          frame by frame
-    longer         ours goes on where perf's ends
-    shorter        ours ends where perf's goes on
-    contradictory  another frame stands at the same place
+    longer         ours continues where perf's ends
+    shorter        ours ends where perf's continues
+    contradictory  the two have different frames at the same place
     unmatched      in one of the two only
 and up to three examples of shorter and contradictory ones.
 
-What is known to differ, and is no difference:
-  - In a stream every frame but the first of the user's is a return address, or an interrupted one plus 1; perf prints
-    one less than a return address that it found itself, and an interrupted one as it is.  So ours minus 1 is compared,
-    but for chains of the kernel.
-  - perf ends a stack that it cannot follow in a frame that is no code: without a file ("[unknown]"), such as
-    ffffffffffffffff, or in data ("[heap]", "[stack]"): left away.  So are, in chains of the kernel, which reads return
-    addresses wherever rbp points, ours outside of all files' mappings, and perf's in anonymous ones.
-perf stops at 127 frames; ours is longer then.
+These known differences do not count:
+  - In a stream, every user frame after the first is a return address, or an interrupted address plus 1.  perf prints
+    a return address that it found itself minus 1, and an interrupted address unchanged.  So the comparison subtracts 1
+    from ours, except in chains of the kernel.
+  - perf ends a stack that it cannot follow with a frame that is not code: one without a file ("[unknown]"), such as
+    ffffffffffffffff, or one in data ("[heap]", "[stack]").  The comparison drops these frames.  The kernel reads return
+    addresses wherever rbp points.  So in its chains the comparison also drops our frames outside of all files'
+    mappings, and perf's frames in anonymous mappings.
+perf stops at 127 frames; ours is longer in that case.
 
-Takes all samples for those of the first event; perf_event_open(2) has the order of their fields.
+All samples are read as samples of the first event; perf_event_open(2) gives the order of their fields.
 """
 import collections
 import struct
@@ -33,7 +34,7 @@ MMAP, SAMPLE, MMAP2, HEADER_ATTR = 1, 9, 10, 64
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, IDENTIFIER = (1 << bit for bit in (*range(10), 16))
 BEFORE_CHAIN = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD]  # in this order, 8 bytes each
 CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
-FIRST_CONTEXT = 2**64 - 4095  # from here on: marks in a chain, not addresses
+FIRST_CONTEXT = 2**64 - 4095  # values from here on are marks in a chain, not addresses
 
 
 def records(stream):
@@ -60,7 +61,7 @@ def mapping(kind, body):
 
 
 def bytes_of_read(read_format, body):
-    """How long the values of PERF_SAMPLE_READ are, at the start of body."""
+    """The size of the values of PERF_SAMPLE_READ at the start of body."""
     times, per_value = bin(read_format & 3).count('1'), 1 + bin(read_format & 0x14).count('1')
     if not read_format & 8:  # PERF_FORMAT_GROUP
         return 8 * (times + per_value)
@@ -68,7 +69,7 @@ def bytes_of_read(read_format, body):
 
 
 def user_chain(sample_type, read_format, body):
-    """pid, tid, time and user addresses of a sample."""
+    """The pid, tid, time and user addresses of a sample."""
     fields, at = {}, 0
     for bit in BEFORE_CHAIN:
         if sample_type & bit:
@@ -119,7 +120,7 @@ def read_stream(path, is_exact):
 
 
 def read_script(path, is_exact):
-    """The same of perf script's text, each frame a (file, offset or address)."""
+    """The same for the text of perf script; each frame is a (file, offset or address)."""
     chains, chain = collections.defaultdict(list), None
     with open(path, encoding='utf-8', errors='replace') as file:
         for line in file:
@@ -132,7 +133,7 @@ def read_script(path, is_exact):
                 chains[int(tid), int(seconds) * 10**9 + int(nanoseconds)].append(chain)
                 continue
             frame, _, name = line.strip().rpartition(' (')
-            address = frame.split()[0]  # from a pipe, perf prints names whatever it was asked for
+            address = frame.split()[0]  # a perf that reads a pipe prints names although -F does not ask for them
             if is_exact and name == '//anon)':
                 continue
             if name == '[vdso])' or not name.startswith('[') and not name.endswith('.ko)'):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A server that takes profiles as Pyroscope does, or fails in the way that a file says.
+"""A server that accepts profiles as Pyroscope does, or fails in the way that a file selects.
 
 Usage: push_server.py FOLDER [PORT [CERTIFICATE KEY]]
 FOLDER/port       the port, on 127.0.0.1, once it listens
-FOLDER/mode       what becomes of the next requests (200 if there is no such file):
-                  "STATUS [HEADER: VALUE]", "hang", "endless", "close"; with "once " before it, of the next alone
+FOLDER/mode       how the server answers the next requests (200 if there is no such file):
+                  "STATUS [HEADER: VALUE]", "hang", "endless", "close"; "once " before it limits it to one request
 FOLDER/requests   a line for each request: seconds, mode, path and query, Authorization, X-Scope-OrgID, bytes
-FOLDER/N.pprof.gz what was taken, in order; FOLDER/N.query its query
+FOLDER/N.pprof.gz the accepted profiles, in order; FOLDER/N.query the query of each
 """
 import http.server
 import os
@@ -76,7 +76,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        pass  # clients that have had enough are what is tested
+        pass  # the tests expect clients to close connections early
 
 
 server = Server(("127.0.0.1", port), Handler)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Copies a kernel's BTF with a member of a struct moved far behind the struct's end: programs are
-# relocated to that, and the kernel's verifier refuses them.
+# Copies a kernel's BTF and moves one member of a struct far beyond the struct's end.  Programs that
+# are relocated with this BTF access that place, and the kernel's verifier rejects them.
 # Usage: wrong_btf.py FROM TO STRUCT MEMBER
 # Layout: Documentation/bpf/btf.rst.  SPDX-License-Identifier: MIT
 import struct
