@@ -1,7 +1,7 @@
-// Stacks to unwind, for our unwinder and others: the same functions, the same depths.
+// Stacks to unwind with our unwinder and others: the same functions, the same depths.
 //
-// Each way of unwinding is a program of its own, because linking libunwind replaces
-// backtrace(3) and _Unwind_Backtrace for all of it.
+// Each way of unwinding is a program of its own, because linking libunwind replaces backtrace(3)
+// and _Unwind_Backtrace in the whole program.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace pe::bench {
 
-/// Unwinds the stack of where it is called; how many frames there were.
+/// Unwinds the stack of its caller; returns the number of frames.
 using Capture = std::size_t (*)();
 
 /// A program that captures its stack again and again while it calls and returns at random: depths
-/// of 10 to 60 frames, a few of them changing from one capture to the next.
+/// of 10 to 60 frames, of which a few change from one capture to the next.
 class CallTree {
  public:
   CallTree(benchmark::State& state, Capture capture) : state_(state), capture_(capture) {}
@@ -54,7 +54,7 @@ class CallTree {
     on_stack[1] = left;
   }
 
-  /// Frames of thirteen sizes, some with alloca, so that rbp is a base.
+  /// Frames of thirteen sizes; some use alloca, so that rbp is their base.
   template <std::size_t I>
   __attribute__((noinline)) static void node(CallTree& tree, int depth) {
     volatile long on_stack[1 + I * 7 % 13];
@@ -92,14 +92,14 @@ class CallTree {
   bool is_running_ = true;
 };
 
-/// ns a frame; `frames` over all iterations.
+/// ns for each frame; `frames` is the number over all iterations.
 inline void count_frames(benchmark::State& state, std::size_t frames) {
   state.counters["frames"] = static_cast<double>(frames) / static_cast<double>(state.iterations());
   state.counters["a_frame"] = benchmark::Counter(
       static_cast<double>(frames), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-/// One stack of 33 frames, again and again.
+/// One stack of 33 frames, captured again and again.
 __attribute__((noinline)) inline void fixed_stack(benchmark::State& state, Capture capture,
                                                   int depth = 24) {
   volatile long on_stack[5];

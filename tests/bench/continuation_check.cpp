@@ -1,13 +1,14 @@
-// Of stacks whose copy was cut and that were continued: how many are wrong?
+// Measures how many stacks are wrong of those whose copy was cut off and that were continued.
 //
-//   continuation_check [-v] KIB STREAM           from a stream of pe-record --keep-stacks
+//   continuation_check [-v] KIB STREAM           reads a stream of pe-record --keep-stacks
 //   continuation_check [-v] KIB -- COMMAND...    records the command itself, at 997 Hz
 //
-// A sample whose stack is complete within its whole copy of 64 KiB is the truth.  Its copy is cut
-// to KIB, continued as pe-record would, and compared: first from the thread's earlier stacks; then,
-// where a command is recorded, from the process's memory, read when the sample comes out of the
-// ring.  A stack is wrong if any frame differs.  -v tells of each wrong one, and of each that ended
-// otherwise than at its root or its copy's end.
+// A sample whose stack is complete within its whole copy of 64 KiB is the truth.  The program cuts
+// this copy to KIB, continues the stack as pe-record would, and compares.  It continues first from
+// the thread's earlier stacks.  If it records a command, it then continues from the process's
+// memory, which it reads when the sample comes out of the ring.  A stack is wrong if any frame
+// differs.  -v reports each wrong stack, and each that ended neither at its root nor at the end of
+// its copy.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,11 +37,11 @@ namespace {
 
 using namespace pe;
 
-/// Of stacks continued in one way.
+/// The stacks that were continued in one way.
 struct Way {
   std::uint64_t continued = 0;
   std::uint64_t wrong = 0;
-  std::uint64_t wrong_frames = 0;  ///< of them, those that differ
+  std::uint64_t wrong_frames = 0;  ///< the frames that differ in the wrong stacks
 
   void add(std::size_t different_frames) {
     ++continued;
@@ -51,7 +52,7 @@ struct Way {
 
 using Frames = std::vector<std::uint64_t>;
 
-/// The program's frames of a call chain, without marks; leaf first.
+/// Copies the user frames of a call chain, leaf first, without the marks.
 void take_frames(std::span<const std::uint64_t> chain, Frames& frames) {
   frames.clear();
   const auto user = std::find(chain.begin(), chain.end(), PERF_CONTEXT_USER);
@@ -60,8 +61,8 @@ void take_frames(std::span<const std::uint64_t> chain, Frames& frames) {
 }
 
 struct Difference {
-  std::size_t inner = 0, outer = 0;  ///< frames that are equal, from each end
-  std::size_t frames = 0;            ///< between them, of the longer stack
+  std::size_t inner = 0, outer = 0;  ///< the equal frames at each end
+  std::size_t frames = 0;            ///< the frames between them, in the longer stack
 };
 
 Difference compare(const Frames& truth, const Frames& checked) {
@@ -87,13 +88,13 @@ class Check {
         truth_(history, {.may_continue = false}),
         checked_(history, options) {}
 
-  /// After each record of the history.
+  /// Call this after each record of the history.
   void follow() {
     truth_.follow();
     checked_.follow();
   }
 
-  /// The sample as if no more had been copied.
+  /// The sample with a copy of at most cut_bytes_.
   [[nodiscard]] stream::Sample cut(stream::Sample sample) const {
     sample.user_stack = sample.user_stack.first(std::min(sample.user_stack.size(), cut_bytes_));
     sample.user_stack_limit = cut_bytes_;
@@ -112,9 +113,9 @@ class Check {
   bool is_verbose_;
   unwind::SampleUnwinder truth_, checked_;
   Frames truth_frames_, checked_frames_;
-  std::uint64_t samples_ = 0;   ///< whose truth is known
-  std::uint64_t unknown_ = 0;   ///< others
-  std::uint64_t complete_ = 0;  ///< of samples_, continued or not
+  std::uint64_t samples_ = 0;   ///< samples whose truth is known
+  std::uint64_t unknown_ = 0;   ///< the other samples
+  std::uint64_t complete_ = 0;  ///< of samples_, those with a complete stack, continued or not
   Way earlier_, memory_;
 };
 
@@ -192,7 +193,8 @@ void check_stream(const std::string& path, std::size_t cut_bytes, bool is_verbos
   check.print();
 }
 
-/// The recorder's way from the rings to the unwinder (pe-record/drain.h), without a stream.
+/// Does what the recorder does between the rings and the unwinder (pe-record/drain.h), without a
+/// stream.
 class LiveCheck {
  public:
   LiveCheck(const perf_event_attr& attr, std::size_t cut_bytes, bool is_verbose)
@@ -201,7 +203,7 @@ class LiveCheck {
         check_(history_, cut_bytes, is_verbose,
                {.stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); }}) {}
 
-  /// Takes what is in the rings, and checks what was taken before `until_ns`.
+  /// Reads the rings, and checks the samples from before `until_ns`.
   void pass(std::vector<stream::Ring>& rings, std::uint64_t until_ns) {
     for (stream::Ring& ring : rings)
       ring.drain([this](const stream::Record& record) { hold(record); });

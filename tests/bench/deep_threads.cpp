@@ -1,4 +1,4 @@
-// Something to record: busy threads whose stacks are deep, and change all the time.
+// A program to record: busy threads with deep stacks that change all the time.
 //
 // Usage: deep_threads THREADS SECONDS
 //
@@ -29,8 +29,7 @@ struct Random {  // xorshift64
 
 constexpr int kLeast = 100, kMost = 300;
 
-/// Above kLeast as many calls as returns, on average, so that every depth is there.
-// NOLINTNEXTLINE(misc-no-recursion): that is what it is for
+/// Above kLeast there are on average as many calls as returns, so that all depths occur.
 __attribute__((noinline)) void descend(Random& random, int depth, const std::stop_token& stop) {
   volatile char frame[250];
   frame[static_cast<std::size_t>(depth) % sizeof frame] = 1;
@@ -49,7 +48,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "Usage: deep_threads THREADS SECONDS\n");
     return 2;
   }
-  std::vector<std::jthread> running;  // asked to stop, and waited for, at the end
+  std::vector<std::jthread> running;  // the destructors ask the threads to stop, and wait for them
   running.reserve(*threads);
   for (std::uint8_t i = 0; i < *threads; ++i)
     running.emplace_back([i](const std::stop_token& stop) {

@@ -1,4 +1,5 @@
-// What unwinding one's own stack costs with libunwind's cached unw_backtrace, as unwind_bench.
+// Measures the cost of unwinding one's own stack with libunwind's cached unw_backtrace, as
+// unwind_bench does for our unwinder.
 // SPDX-License-Identifier: MIT
 #include <benchmark/benchmark.h>
 

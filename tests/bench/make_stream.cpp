@@ -1,13 +1,12 @@
-// A made-up recording of one deeply nested program, the same at every run.
+// Writes an invented recording of one deeply nested program, the same in every run.
 //
 // Usage: make_stream SAMPLES FRAMES MODULE > stream
 //
-// The program calls functions of MODULE (an ELF file, of which the executable
-// segment is mapped): from every function a few call sites lead on, the first
-// of them most often, so that stacks share their beginnings and most of them
-// come again, as they do in real recordings.  FRAMES is the usual depth;
-// it varies by a third.  Records come from two rings, one behind the other, in
-// rounds of 1,000 samples, as a recorder on two CPUs writes them.
+// The program calls functions of MODULE, an ELF file whose executable segment is mapped.  Each
+// function has a few call sites; it uses the first most often.  So stacks share their outer frames,
+// and most of them occur again, as in real recordings.  FRAMES is the usual depth; it varies by a
+// third.  The records come from two rings, one after the other, in rounds of 1,000 samples, as a
+// recorder on two CPUs writes them.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <unistd.h>
@@ -45,7 +44,7 @@ class Random {
   std::uint64_t state_ = 1;
 };
 
-/// Which file is mapped, and its code.
+/// The mapped file and its code.
 struct Code {
   std::string path;
   std::uint64_t file_offset = 0, bytes = 0;
@@ -62,7 +61,7 @@ Code code_of(const std::string& path) {
   throw pe::Error(path + ": holds no code");
 }
 
-/// A walk from the program's start into calls; leaf first.
+/// A random path of calls from the program's start; leaf first.
 std::vector<std::uint64_t> made_chain(const Code& code, std::size_t usual_depth, Random& random) {
   constexpr std::uint64_t kFunctions = 4000;
   constexpr std::uint64_t kPlacesInLeaf = 16;
@@ -105,7 +104,7 @@ class Maker {
         .add(kBase)
         .add(code.bytes)
         .add(code.file_offset)
-        .add_bytes(std::string(24, '\0'))  // device, inode, generation: not known
+        .add_bytes(std::string(24, '\0'))  // device, inode, generation: unknown
         .add(kReadExec)
         .add(std::uint32_t{0})
         .add_string(code.path);
@@ -132,7 +131,7 @@ class Maker {
   void end() { writer_.write_end(); }
 
  private:
-  /// What sample_id_all adds to records that are no samples.
+  /// Adds the fields that sample_id_all requires in records other than samples.
   void finish_with_trailer() {
     builder_.pad().add(kPid).add(kPid).add(std::uint64_t{1}).add(std::uint64_t{0}).add(kEventId);
     out_.write(builder_.finish());
@@ -166,7 +165,7 @@ int main(int argc, char** argv) {
   const auto samples =
       args.size() == 3 ? pe::parse_number<std::size_t>(args[0]) : std::optional<std::size_t>();
   const auto frames = samples ? pe::parse_number<std::size_t>(args[1]) : samples;
-  constexpr std::size_t kMostFrames = 1000;  // more do not fit one record
+  constexpr std::size_t kMostFrames = 1000;  // a record cannot hold more
   if (!frames || *frames == 0 || *frames > kMostFrames) {
     std::fputs("Usage: make_stream SAMPLES FRAMES MODULE\n", stderr);
     return 2;

@@ -1,13 +1,13 @@
-// Makes up text for benchmarks, the same at every run.
+// Writes invented text for benchmarks, the same in every run.
 //
-// Usage: make_text folded STACKS        that many different folded stacks, 20 to 60 frames deep
-//        make_text perf-script MEGABYTES   text of `perf script`: 4,000 different stacks over and
-//        over
-//        make_text fleet HOSTS FOLDER      that many files of some 117 MB each, in order, of hosts
-//        that share 500,000 stacks: each has a third of them, and 1 % beside them that no other has
+// Usage: make_text folded STACKS        STACKS different folded stacks, 20 to 60 frames deep
+//        make_text perf-script MEGABYTES   text of `perf script`, in which 4,000 different stacks
+//        occur again and again
+//        make_text fleet HOSTS FOLDER      one sorted file of some 117 MB for each host.  The hosts
+//        share 500,000 stacks: each has a third of them, and 1 % more that no other host has
 //
-// Each stack goes along with an earlier one for most of its depth, as stacks of one program do.
-// Names and depths are those of C++ and Java servers: 800 bytes a folded stack.
+// Each stack shares most of its depth with an earlier one, as stacks of one program do.  Names and
+// depths are those of C++ and Java servers: 800 bytes for each folded stack.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ constexpr std::size_t kFunctions = 20'000;
 constexpr std::size_t kMinDepth = 20;
 constexpr std::size_t kMaxDepth = 60;
 
-/// A file to be written; a failure ends the program.
+/// A file to write; a failure ends the program.
 class File {
  public:
   explicit File(const std::string& path) : file_(std::fopen(path.c_str(), "we")), path_(path) {
@@ -73,7 +73,7 @@ class Maker {
     std::set<Stack> seen(stacks.begin(), stacks.end());
     while (stacks.size() < count) {
       Stack stack = stacks[below(stacks.size())];
-      // Mostly the last few calls differ, sometimes nearly all.
+      // Usually only the last few calls differ, sometimes nearly all.
       const auto dropped = static_cast<std::size_t>(1.5 * std::pow(unit(), -0.6));
       stack.resize(std::max<std::size_t>(3, stack.size() - std::min(stack.size(), dropped)));
       do
@@ -99,7 +99,7 @@ class Maker {
     constexpr std::size_t kShared = 500'000;
     struct Shared {
       std::string stack;  ///< without its root
-      double share;       ///< of the hosts that have it
+      double share;       ///< the share of hosts that have the stack
     };
     std::vector<Shared> all;
     for (const Stack& stack : make_stacks(kShared)) {
@@ -113,7 +113,7 @@ class Maker {
               [](const Shared& a, const Shared& b) { return a.stack < b.stack; });
     for (std::uint32_t host = 0; host < hosts; ++host) {
       const File file(fmt::format("{}/host-{:05}.folded", folder, host));
-      // '!' is less than what names begin with: what is a host's own comes first.
+      // '!' sorts before the first characters of names, so a host's own stacks come first.
       constexpr double kOwn = 0.01;
       for (const Shared& one : all)
         if (unit() < one.share * kOwn)
@@ -148,7 +148,7 @@ class Maker {
   }
 
  private:
-  // std::uniform_..._distribution gives other numbers with another library.
+  // std::uniform_..._distribution gives different numbers in different libraries.
   double unit() { return static_cast<double>(random_() >> 11U) * 0x1p-53; }
   std::size_t below(std::size_t end) {
     return static_cast<std::size_t>(static_cast<double>(end) * unit());

@@ -1,11 +1,10 @@
-// What a pair of malloc and free costs, from stacks of 20 frames without frame pointers.
+// Measures the cost of a pair of malloc and free, from stacks of 20 frames without frame pointers.
 //
 //     malloc_pairs THREADS PAIRS_PER_DESCENT [MILLIONS [DEPTH [VARIETY]]]
 //
-// Each thread goes down through functions that are chosen at random (VARIETY of 1 to 8 in each
-// level, 8 by default) and does some pairs there: frees one of 256 blocks, and allocates 16 to 512
-// bytes instead.  Prints nanoseconds of processor time a pair.  To be run alone and with the
-// library of malloctrace.
+// Each thread calls down along one of VARIETY random paths (4 by default).  There it does some
+// pairs: it frees one of 256 blocks and allocates 16 to 512 bytes in its place.  The program prints
+// nanoseconds of processor time for each pair.  Run it alone, and with the library of malloctrace.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -21,7 +20,7 @@ namespace {
 
 struct Work {
   std::uint64_t state;
-  std::uint64_t left;  ///< pairs
+  std::uint64_t left;  ///< pairs left to do
   unsigned pairs_per_descent, depth, variety;
   std::array<void*, 256> blocks;
 

@@ -1,9 +1,9 @@
-// Threads that all work a little, for what a recorder of a process costs as their number grows.
+// Threads that all work a little: they show the cost of a recorder as the number of threads grows.
 //
 // Usage: many_threads THREADS SECONDS
 //
-// Together they use one processor, at any number: each works for some microseconds and then sleeps
-// as long as the others have their turns.  "ready" is printed once all are there.
+// Together they use one processor, whatever their number: each works for some microseconds and then
+// sleeps while the others have their turns.  The program prints "ready" when all have started.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ __attribute__((noinline)) void work_for(Microseconds time) {
 void* take_turns(void* argument) {
   auto& plan = *static_cast<Plan*>(argument);
   const std::int64_t number = plan.begun++;
-  // A turn of 0.2 ms for few, of 10 ms for thousands, whose turns come seldom enough as it is.
+  // A turn takes 0.2 ms with few threads, and 10 ms with thousands, whose turns are rare anyway.
   const Microseconds turn(plan.threads < 1000 ? 200 : 10'000);
   const auto sleep_turns = [&](std::int64_t turns) {
     const Microseconds left = plan.end - Clock::now();

@@ -1,9 +1,10 @@
-// Runs a command several times and prints its median user CPU time and its largest memory:
+// Runs a command several times, and prints its median user CPU time and its largest memory:
 //
 //   0.213 7340032        (seconds, bytes)
 //
-// Usage: measure RUNS COMMAND [ARGUMENT]...   Its output is thrown away.  Exit 1 if it fails.
-// time(1) of a shell does not know the memory, and GNU time is not installed everywhere.
+// Usage: measure RUNS COMMAND [ARGUMENT]...   It discards the command's output.  Exit 1 if the
+// command fails.  A shell's time(1) does not measure memory, and GNU time is not installed
+// everywhere.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>

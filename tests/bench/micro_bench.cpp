@@ -1,4 +1,4 @@
-// What the inner loops cost, one at a time.  Run by scripts/bench.
+// Measures the cost of the inner loops, one at a time.  scripts/bench runs it.
 // SPDX-License-Identifier: MIT
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -53,7 +53,7 @@ void parse_sample(benchmark::State& state) {
 }
 BENCHMARK(parse_sample);
 
-/// In this program's own table, a different function each time.
+/// Looks up a different function of this program's own table each time.
 void find_symbol(benchmark::State& state) {
   pe::names::ModuleSymbols module("/proc/self/exe");
   std::vector<std::uint64_t> places;
@@ -78,7 +78,8 @@ std::uint64_t table_bytes(const pe::objects::Image& image) {
   return bytes;
 }
 
-/// Reads the symbols of a library; "memory" is what that takes, "tables" what the file has.
+/// Reads the symbols of a library.  "memory" is the memory that this takes, "tables" the size of
+/// the tables in the file.
 void load_symbols(benchmark::State& state, const std::string& path) {
   const auto opened = pe::objects::Image::open(path);
   const auto* image = std::get_if<pe::objects::Image>(&opened);
@@ -98,7 +99,8 @@ void load_symbols(benchmark::State& state, const std::string& path) {
 BENCHMARK_CAPTURE(load_symbols, libllvm, kLargeLibrary)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(load_symbols, own, "/proc/self/exe")->Unit(benchmark::kMillisecond);
 
-/// A million addresses all over a library's code, the demangling of what is met first included.
+/// Looks up a million addresses in all of a library's code.  This includes demangling each name
+/// when it first occurs.
 void million_lookups(benchmark::State& state) {
   const auto opened = pe::objects::Image::open(kLargeLibrary);
   const auto* image = std::get_if<pe::objects::Image>(&opened);
@@ -152,7 +154,7 @@ void add_seen_stack(benchmark::State& state) {
 }
 BENCHMARK(add_seen_stack);
 
-/// A stream of samples of one stack: reading, ordering, look-ups, adding up.
+/// Folds a stream with samples of one stack: reading, ordering, lookups, adding up.
 void fold_sample(benchmark::State& state) {
   constexpr std::uint64_t kSamples = 10'000;
   StreamBuilder builder;

@@ -1,11 +1,12 @@
-// How quick a flame graph page is in Chromium: load, click to paint, search.
+// Measures how quick a flame graph page is in Chromium: load, click to paint, search.
 // Usage: node page.mjs SVG...     Pages of flamesvg, flamegraph.pl or inferno.  RUNS=5.
 //
-// "Click to paint" is from the event to the first task behind the frame that the
-// browser then draws; rasterization may go on in another thread.  Medians over
-// the runs, each in a page of its own; clicks at three frames, the slowest counts.
-// For scripts/bench, figures go to the file BENCH_FIGURES as well, with the title BENCH_TITLE.
-// Needs playwright-core: run tests/browser/run once, it fetches it.
+// "Click to paint" lasts from the event to the first task after the frame that the
+// browser draws in response; rasterization may continue in another thread.  Figures
+// are medians over the runs, each in a new page.  It clicks at three frames; the
+// slowest counts.  If BENCH_FIGURES names a file (scripts/bench), it writes the
+// figures there, too, with the title BENCH_TITLE.
+// Needs playwright-core: run tests/browser/run once, which fetches it.
 // SPDX-License-Identifier: MIT
 import { appendFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,10 +1,10 @@
-// What a sample costs the program that samples itself: the handler alone, and with the kernel's
-// delivery of the signal.
+// Measures the cost of a sample for a program that samples itself: the handler alone, and together
+// with the kernel's delivery of the signal.
 //
 //     sampler_cost [STACK_BYTES [ROUNDS]]
 //
-// Writes lines "handler_ns N", "signal_ns N" (an empty handler) and "both_ns N", medians of 11. The
-// sum of handler and signal, times the rate, is the share of the CPU that sampling takes.
+// Writes lines "handler_ns N", "signal_ns N" (an empty handler) and "both_ns N", medians of 11.
+// Sampling takes this share of the CPU: the sum of handler and signal, times the rate.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -36,7 +36,7 @@ siginfo_t info_of_sample() {
   return info;
 }
 
-/// As a reader does.
+/// Empties the ring, as a reader does.
 void empty_ring() {
   inprocess::Thread& thread = inprocess::process.thread(0);
   thread.tail = thread.head;
@@ -62,7 +62,7 @@ std::uint64_t median_ns(int rounds, Work work) {
 
 void do_nothing(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {}
 
-/// With so much stack above as is to be copied.
+/// Measures with as much stack above this function as a sample copies.
 [[gnu::noinline]] void measure(std::size_t stack_bytes, int rounds) {
   auto* room = static_cast<volatile char*>(__builtin_alloca(stack_bytes));
   room[0] = 1;
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   const auto stack_bytes = static_cast<std::size_t>(argc > 1 ? std::atol(argv[1]) : 2048);
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 20000;
   const inprocess::Listener listener("sampler-cost");
-  // The slowest timer there is, on the wall's clock: none of its own signals come in between.
+  // The slowest possible timer, on the wall clock: its own signals must not come in between.
   const std::string settings = fmt::format("{}=socket={},hz=1,clock=wall",
                                            inprocess::kSettingsVariable, listener.socket_name());
   const std::array<const char*, 2> environment{settings.c_str(), nullptr};

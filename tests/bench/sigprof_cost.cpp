@@ -1,13 +1,13 @@
-// What it costs a program to profile itself: the same work without and with sp_sigprof(3), in turn,
-// in one process.
+// Measures how much it costs a program to profile itself: it does the same work without and with
+// sp_sigprof(3), in turn, in one process.
 //
 //     sigprof_cost [ROUNDS [DEPTH]]
 //
-// The work is a fixed count of additions below DEPTH frames of 200 bytes, a second or so.  For
-// each way of profiling, a row: the median over the rounds of how much more CPU time the thread
-// took than in the work without before it, with the interval in which the true median is with 95 %
-// (order statistics), the CPU time of the library's thread, and the samples.  The stream goes to
-// /dev/null.
+// The work is a fixed number of additions below DEPTH frames of 200 bytes, about a second.  For
+// each way of profiling it prints a row.  The row has the median over the rounds of how much more
+// CPU time the thread used than in the work without profiling before.  Then come the interval that
+// contains the true median with a probability of 95 % (order statistics), the CPU time of the
+// library's thread, and the samples.  The stream goes to /dev/null.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
-// What summing up time off the CPU costs a switch: two threads on one CPU that wake each other,
-// with nothing attached, and with the kernel's unwinder in several ways, in turn.
+// Measures how much summing up the time off the CPU costs for each switch.  Two threads on one CPU
+// wake each other, in turn with nothing attached and with the kernel's unwinder in several ways.
 //
-// Usage: switch_cost OFF_CPU [ROUNDS [SWITCHES]], as root; OFF_CPU is tests/data/src/off_cpu,
-// built. Writes the least and the median of the rounds, in ns of CPU time a switch.
+// Usage: switch_cost OFF_CPU [ROUNDS [SWITCHES]], as root; OFF_CPU is the program built from
+// tests/data/src/off_cpu.cpp.  Writes the least and the median of the rounds, in ns of CPU time for
+// each switch.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ struct Way {
   unwind::Counts counts = {};  ///< of the last round
 };
 
-/// CPU time, which other programs do not change much, of both threads and all their switches.
+/// The CPU time of both threads for each of their switches; other programs do not change it much.
 double ns_a_switch(const std::string& text) {
   unsigned long long cpu_ns = 0, switches = 0, all_ns = 0, all = 0;
   for (auto at = text.find("thread"); at != std::string::npos; at = text.find("thread", at + 1)) {

@@ -1,11 +1,11 @@
-// What the tables of the kernel's unwinder take for a command: memory, what is in them, and the CPU
-// time to build them.
+// Measures what the tables of the kernel's unwinder cost for a command: memory, their content, and
+// the CPU time to build them.
 //
-// Usage: table_cost NAME COMMAND...   Writes one row of a table in Markdown; as root.
+// Usage: table_cost NAME COMMAND...   Writes one row of a Markdown table; needs root.
 //
-// The tables are those of the process and all that it starts, followed until it has ended, as
-// pe-record does.  Memory: chunks of rows and indices as the kernel holds them, 4 MiB each; what is
-// used of them; and a process's mappings.
+// The tables are those of the process and its descendants, followed until it has ended, as
+// pe-record does.  The memory is that of the chunks of rows and indices in the kernel, 4 MiB each;
+// the part of them in use; and a process's mappings.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ namespace {
 
 using namespace pe;
 
-/// Hands all on, and keeps count.
+/// Forwards all calls and counts.
 class CountingStore final : public unwind::TableStore {
  public:
   explicit CountingStore(unwind::TableStore& store) : store_(store) {}

@@ -1,5 +1,6 @@
-// A file that keeps a compiler busy for some seconds: what benchmarks record, watch and trace.
-// Many instances of templates of the standard library, in C++14; never linked, never run.
+// A file that keeps a compiler busy for some seconds, so that benchmarks can record, watch and
+// trace the compiler.
+// It has many instances of templates of the standard library, in C++14; it is never linked or run.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
-// What unwinding one's own stack costs with our unwinder; libunwind_bench is the same with another.
-// Run by scripts/bench.
+// Measures the cost of unwinding one's own stack with our unwinder; libunwind_bench does so with
+// libunwind.  scripts/bench runs it.
 //
-// "nothing" is what the random tree costs by itself; subtract it.
+// "nothing" is the cost of the random tree itself; subtract it.
 // SPDX-License-Identifier: MIT
 #include <benchmark/benchmark.h>
 
@@ -15,7 +15,7 @@ using namespace pe::unwind;
 using pe::bench::fixed_stack;
 using pe::bench::random_tree;
 
-/// All that a walk needs; made once.
+/// All that a walk needs; it is made once.
 struct Unwinder {
   pe::testing::OwnSpace own;
   RuleCache cache;
@@ -30,7 +30,7 @@ Unwinder& unwinder() {
   return all;
 }
 
-/// Where the caller stands.
+/// Reads the registers in the caller.
 #define CAPTURE_REGISTERS(state)                                \
   asm volatile("lea 0(%%rip), %0; mov %%rsp, %1; mov %%rbp, %2" \
                : "=r"((state).ip), "=r"((state).sp), "=r"((state).fp))
@@ -71,7 +71,7 @@ void random_tree_with_history(benchmark::State& state) {
 }
 BENCHMARK(random_tree_with_history);
 
-/// The first use of a function: libc's, one after the other.
+/// The first use of a function: of libc's functions, one after the other.
 void compile_function(benchmark::State& state) {
   const auto opened = pe::objects::Image::open("/lib/x86_64-linux-gnu/libc.so.6");
   const auto* image = std::get_if<pe::objects::Image>(&opened);

@@ -1,4 +1,4 @@
-// Any bytes as the format "bpftrace" of stackfold.
+// stackfold reads any bytes as the format "bpftrace".
 // SPDX-License-Identifier: MIT
 #include "fuzz/fold_format.h"
 

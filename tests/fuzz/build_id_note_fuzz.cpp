@@ -1,5 +1,5 @@
-// Any bytes as notes: a build id that is found lies among them, is no longer than those are, and is
-// found again if nothing but it is left of what stands behind.
+// Searches any bytes for the note of a build ID.  A found ID is within the bytes and not too long.
+// It is found again if the bytes end with it, and not if the bytes end within it.
 // SPDX-License-Identifier: MIT
 #include "objects/build_id_note.h"
 
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     if (again.data() != id.data() || again.size() != id.size())
       std::abort();
     if (!pe::objects::find_build_id_note(notes.first(end - 1), alignment).empty())
-      std::abort();  // of a note that is cut
+      std::abort();  // the note is cut off
   }
   return 0;
 }

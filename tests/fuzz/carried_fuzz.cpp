@@ -1,5 +1,5 @@
-// Any environment: what it becomes has all that it had, fits its room exactly, and needs nothing
-// more; without the library, there is none to take out.
+// Completes any environment.  The result keeps all variables, needs exactly the room that was
+// computed, and is complete.  An environment without the library has none to remove.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any bytes as a function's program: rows are in order and inside the function, and a rule leads
-// where its row does.
+// Executes any bytes as a function's CFI program.  Rows are in order and within the function, and a
+// rule gives the same caller as its row.
 //
 // Input: five bytes (flags, alignment of code, ip, stack pointer, frame pointer), the program.
 // SPDX-License-Identifier: MIT

@@ -1,7 +1,7 @@
-// Any bytes as sections of call frame information.
+// Reads any bytes as sections of call frame information.
 //
-// Input: one byte (bit 0: .debug_frame, bit 1: with .eh_frame_hdr), two bytes of the header's size,
-// the header, the section.
+// Input: one byte (bit 0: .debug_frame, bit 1: with .eh_frame_hdr), two bytes with the size of the
+// header, the header, the section.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <optional>

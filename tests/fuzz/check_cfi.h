@@ -1,5 +1,5 @@
-// What must hold of any call frame information: what is found covers what was asked for, and rules
-// come from rows.
+// Properties of any call frame information: a found entry covers the address that was looked up,
+// and rules come from rows.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace pe::testing {
 
-inline constexpr std::size_t kMaxFdes = 64;  ///< that are looked at one by one
+inline constexpr std::size_t kMaxFdes = 64;  ///< the number of FDEs that are checked one by one
 
 inline void check(bool holds) {
   if (!holds)
@@ -23,7 +23,7 @@ inline void check_index(const unwind::CfiSection& section) {
   for (std::size_t number = 0; number < std::min(section.fde_count(), kMaxFdes); ++number) {
     const auto fde = section.fde(number);
     if (section.has_search_table())
-      continue;  // it may say anything
+      continue;  // its entries may be wrong
     check(fde.has_value());
     check(fde->start_svma >= last_start);
     last_start = fde->start_svma;
@@ -32,7 +32,7 @@ inline void check_index(const unwind::CfiSection& section) {
   }
 }
 
-/// `sections` are the table's.
+/// `sections` are those of the table.
 inline void check_rules(unwind::UnwindTable& table, std::span<const unwind::CfiSection> sections) {
   std::size_t fdes = 0;
   std::size_t bytes = 0;

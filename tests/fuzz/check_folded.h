@@ -1,4 +1,4 @@
-// The property of everything that stackfold prints: it reads back as folded text.
+// A property of everything that stackfold prints: it can be read back as folded text.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace pe::testing {
 
-/// Every line must say what it was made of.
+/// Checks that `text` has `lines` lines, each with a stack that has no empty frame.
 inline void check_folded(std::string_view text, std::size_t lines) {
   while (!text.empty()) {
     const auto end = text.find('\n');

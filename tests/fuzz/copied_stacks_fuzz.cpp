@@ -1,5 +1,6 @@
-// Any bytes as a stream whose samples carry copies of stacks: each is walked, leaves as a sample
-// that says the same but for its call chain, and says it too after waiting without its slack.
+// Reads any bytes as a stream whose samples have copies of stacks.  Each stack is walked.  The
+// walked sample differs from the original only in its call chain.  A sample that was held without
+// the unused bytes of its copy has the same stack.
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/copied_stacks.h"
 
@@ -30,8 +31,8 @@ void check_chain(const Sample& walked, const pe::stream::Record& record, const S
   check(again->has_callchain && !again->has_user_copy());
   check(is_same(again->callchain.bytes(), walked.callchain.bytes()));
   check(again->ip == original.ip && again->tid == original.tid && again->period == original.period);
-  // Each frame lies above the one before by a byte, or is one of those that may not; those of
-  // earlier stacks come on top.
+  // Each frame is at least a byte above the one before, except for the few that need not be.
+  // Frames from earlier stacks are added to these.
   check(again->callchain.size() <=
         original.callchain.size() + pe::unwind::SampleUnwinder::kMaxFrames + 2);
 }
@@ -72,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     pe::stream::Session session(input);
     read_all(session);
   } catch (const pe::Error&) {
-    return 0;  // no stream at all
+    return 0;  // not a stream
   }
   return 0;
 }

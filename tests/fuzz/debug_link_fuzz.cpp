@@ -1,5 +1,5 @@
-// Any bytes as what names or holds debug information elsewhere: a link stays in its folder, sizes
-// stay within their limits.
+// Reads any bytes as links to debug information in other files, and as compressed debug
+// information.  A link does not leave its folder; sizes stay within their limits.
 // SPDX-License-Identifier: MIT
 #include <climits>
 #include <cstdlib>

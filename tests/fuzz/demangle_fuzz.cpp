@@ -1,4 +1,5 @@
-// Any name: the result is bounded, and what is not mangled comes back as it is.
+// Demangles any name.  The result has a bounded size; a name that is not mangled is returned
+// unchanged.
 // Run it with -timeout=2: no name may take long.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>

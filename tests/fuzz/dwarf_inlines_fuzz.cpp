@@ -1,5 +1,5 @@
-// Any bytes as an image with debug information: a look-up ends, soon, with frames that are bounded,
-// and says the same whatever was looked up before it.
+// Reads any bytes as an image with debug information.  A lookup ends quickly with a bounded number
+// of frames, and does not depend on the lookups before it.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// What a look-up says, every byte of it.
+/// The result of a lookup, as text.
 std::string frames_at(pe::names::Inlines& inlines, std::uint64_t svma) {
   const auto frames = inlines.at(svma);
   if (frames.size() > pe::names::Inlines::kMaxDepth + 1)

@@ -1,4 +1,4 @@
-// Any bytes as an ELF image: what is found covers what was asked for.
+// Reads any bytes as an ELF image.  A found symbol covers the address that was looked up.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 

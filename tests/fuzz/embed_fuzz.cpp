@@ -1,4 +1,5 @@
-// Any folded text: what is embedded reads back as the same counts, whatever limit it was given.
+// Embeds the tree of any folded text in a page.  Reading it back gives the same counts, whatever
+// the limit.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +37,7 @@ void check(const picture::CallTree& tree, std::uint64_t limit) {
   if (embedded.bytes.empty())
     return;
   const auto back = testing::TreeUnpacker::unpack(embedded.bytes);
-  // Rounding of the finest decimals may lose less than a tick a node.
+  // Rounding to the finest decimals may lose less than one tick for each node.
   const std::uint64_t wanted = picture::Ticks(tree, whole).of(whole);
   if (back.whole != wanted || back.nodes[0].total > wanted ||
       wanted - back.nodes[0].total > tree.size())

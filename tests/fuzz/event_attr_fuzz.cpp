@@ -1,5 +1,5 @@
-// Any bytes as the description of an event, and the rest as a sample of it:
-// what the sample points to lies inside its record.
+// Reads any bytes as the description of an event, and the rest as a sample of this event.  All data
+// of the sample is within its record.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstddef>
@@ -37,7 +37,7 @@ void check_sample(const Record& record, const perf_event_attr& attr) {
 
 }  // namespace
 
-/// The first byte says how much of the rest belongs to the event.
+/// The first byte is the size of the event's description.
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   constexpr std::size_t kMaxBytes = 32 * 1024;
   if (size == 0 || size > kMaxBytes)

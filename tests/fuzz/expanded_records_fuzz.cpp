@@ -1,5 +1,5 @@
-// Any bytes as compressed records: what they expand to is whole records of the kernel's types,
-// within the bounds, and the same however it is asked for; after damage nothing more comes.
+// Reads any bytes as compressed records.  They expand to complete records of the kernel's types
+// within the bounds.  After damage, no record follows.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A COMPRESSED or COMPRESSED2 record of what `data` begins with.
+/// The next record of `reader`, as a COMPRESSED or COMPRESSED2 record.
 std::optional<pe::stream::Record> take_compressed(pe::ByteReader& reader) {
   const auto header = pe::ByteReader(reader.left()).take<perf_event_header>();
   if (!header || header->size < sizeof *header)

@@ -1,5 +1,5 @@
-// Any expression, in any name: one that is refused has a reason, one that is taken is bounded,
-// finds itself where it is plain text, and what it cuts leaves a part of the name.
+// Parses any expression and applies it to any name.  A refused expression has a reason, an accepted
+// one is bounded.  Plain text matches itself, and a cut leaves a part of the name.
 //
 // Input: the expression, a newline, the name.
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
-// Two profiles of any text: counts of the root are those of the lines, the page ends as it should,
-// what is more than noise has an interval beside 0, and folded lines read back.
+// Compares two profiles of any text.  The root has the counts of the lines, the page is complete,
+// the interval of a change beyond noise excludes 0, and folded lines can be read back.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The small files that flamesvg takes: what they add to a page is what was checked, and each line
-// is known or counted.
+// Reads any bytes as the small files that flamesvg accepts.  Only checked text gets into a page;
+// each line is used or counted.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
       if (a.name.empty() || a.name.find_first_of("<>\"'&= \t\n/") != std::string::npos)
         std::abort();
       if ((a.name[0] == 'o' || a.name[0] == 'O') && (a.name[1] == 'n' || a.name[1] == 'N'))
-        std::abort();  // a handler of events
+        std::abort();  // an event handler
     }
   }
   return 0;

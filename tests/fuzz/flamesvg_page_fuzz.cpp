@@ -1,5 +1,5 @@
-// Any folded text as a picture: the page is well formed, whatever names hold, and nothing of them
-// becomes an element or an attribute.
+// Draws any folded text.  The page is well formed, whatever the names contain, and no part of a
+// name becomes an element or an attribute.
 //
 // Input: a byte that chooses options; the text.
 // SPDX-License-Identifier: MIT
@@ -17,7 +17,7 @@ using pe::testing::require;
 
 namespace {
 
-/// Takes what stands before `end`, and that.
+/// Removes and returns the text before `end`; also removes `end`.
 std::string_view take_to(std::string_view& text, std::string_view end) {
   const auto at = text.find(end);
   require(at != std::string_view::npos);
@@ -26,7 +26,7 @@ std::string_view take_to(std::string_view& text, std::string_view end) {
   return taken;
 }
 
-/// Text, or the value of an attribute (XML 1.0, 2.2 and 4.1).
+/// Checks text, or the value of an attribute (XML 1.0, 2.2 and 4.1).
 void check_characters(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -42,7 +42,7 @@ void check_characters(std::string_view text) {
   }
 }
 
-/// `name a="x" b="y"`, of those elements that a page has.
+/// Checks `name a="x" b="y"`: a page may have only these elements.
 std::string_view check_tag(std::string_view tag) {
   const std::string_view name = tag.substr(0, tag.find_first_of(" \n/"));
   constexpr std::array<std::string_view, 24> kElements{
@@ -102,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     args.insert(args.end(), {"--colors", "java"});
   if ((choice & 2) != 0)
     args.emplace_back("--inverted");
-  // The text of the user stands in the page, too.
+  // The page also contains text from the user's options.
   const std::string line = text.substr(0, text.find_first_of(std::string_view("\n\0", 2)));
   if ((choice & 4) != 0)
     args.insert(args.end(), {"--title=" + line, "--countname=" + line, "--nametype=" + line});

@@ -1,5 +1,5 @@
-// Any bytes as those of a format: what is folded from them is folded text that reads back, and the
-// same if they come in pieces.
+// Folds any bytes as those of a format.  The result is folded text that can be read back, and is
+// the same if the bytes arrive in pieces.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -36,7 +36,7 @@ inline Folded fold_input(const fold::Format& format, const fold::Options& option
           !report.damage.empty()};
 }
 
-/// `name` as --from has it.  Options vary with the size of the input.
+/// `name` is a value of --from.  The options depend on the size of the input.
 inline void fold_as(std::string_view name, std::string_view bytes) {
   fold::Options options;
   if (bytes.size() % 2 != 0) {
@@ -47,7 +47,7 @@ inline void fold_as(std::string_view name, std::string_view bytes) {
   const fold::Format* const format = fold::find_format(name);
   format->looks_like(bytes);
   const Folded folded = fold_input(*format, options, memory_input(bytes));
-  constexpr std::size_t kMostTypes = 64;  // of a pprof profile, each a stack of its own
+  constexpr std::size_t kMostTypes = 64;  // of a pprof profile; each type has a stack of its own
   if (folded.stacks > (folded.samples + 1) * (options.all_events ? kMostTypes : 1))
     std::abort();
   check_folded(folded.text, folded.stacks);

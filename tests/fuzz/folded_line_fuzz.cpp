@@ -1,4 +1,4 @@
-// A folded line, printed again, must read the same.
+// A folded line that is printed and read again is the same.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>

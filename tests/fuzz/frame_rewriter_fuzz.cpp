@@ -1,5 +1,5 @@
-// Names without build details: never longer by more than the dots, never empty, no separator
-// invented, and the same when done again.
+// Removes build details from any name.  The result is longer only by the dots, is not empty, has no
+// new separator, and has no hexadecimal number that could be removed again.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>

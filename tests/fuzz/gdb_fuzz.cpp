@@ -1,4 +1,4 @@
-// Any bytes as the formats "gdb" and "eu-stack" of stackfold, which are one parser.
+// stackfold reads any bytes as the formats "gdb" and "eu-stack", which have one parser.
 // SPDX-License-Identifier: MIT
 #include "fuzz/fold_format.h"
 

@@ -1,4 +1,4 @@
-// Any bytes as the format "ghc-prof" of stackfold.
+// stackfold reads any bytes as the format "ghc-prof".
 // SPDX-License-Identifier: MIT
 #include "fuzz/fold_format.h"
 

@@ -1,5 +1,5 @@
-// Any bytes as a Go program's table of functions: what is made of it is call frame information that
-// can be read, and no more of it than was promised.
+// Reads any bytes as a Go program's table of functions.  The call frame information made from it
+// can be read, and has no more than the promised size.
 // SPDX-License-Identifier: MIT
 #include "unwind/walk/go_frames.h"
 

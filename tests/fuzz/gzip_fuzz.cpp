@@ -1,4 +1,4 @@
-// Any bytes as gzip data: reading ends, in whatever pieces, and says the same each time.
+// Reads any bytes as gzip data.  Reading ends, and gives the same in pieces of any size.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// What is in it, up to 16 MiB, and what is wrong with it.
+/// The data, up to 16 MiB, and the damage that the reader reports.
 std::pair<std::string, std::string> unpack(std::string_view bytes, std::size_t piece) {
   pe::Input input = pe::testing::memory_input(bytes);
   pe::GzipReader gzip(input);

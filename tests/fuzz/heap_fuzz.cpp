@@ -1,5 +1,6 @@
-// Any bytes as what a traced process shares: whatever the numbers say, nothing outside of what was
-// read is looked at, and no more memory is taken than there are bytes to fill it.
+// Reads any bytes as the memory that a traced process shares.  Whatever the numbers in it are, the
+// reader accesses only what it has read, and allocates no more memory than there are bytes to fill
+// it.
 //
 // The input is the header, then for each section its length in 16 bits and its bytes.
 // SPDX-License-Identifier: MIT
@@ -60,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   const std::uint64_t held =
       heap->modules.size() * sizeof(heap::Module) + heap->codes.size() * sizeof(heap::Code) +
       heap->words.size() * sizeof(std::uint32_t) + heap->sites.size() * sizeof(heap::SiteTotals);
-  // No section is longer than what the file holds, but for an element.
+  // A section is no longer than the content of the file, except for one element.
   constexpr std::size_t kElements =
       sizeof(heap::Module) + sizeof(heap::Code) + sizeof(std::uint32_t) + sizeof(heap::SiteTotals);
   check(held <= 4 * heap->file_bytes + kElements);

@@ -1,5 +1,5 @@
-// Any file as a jitdump: what is told of has a name that covers it, and reading it in steps of time
-// comes to the same as all at once.
+// Reads any file as a jitdump.  A reported range has a name that covers it.  Reading in steps of
+// time gives the same result as reading all at once.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>

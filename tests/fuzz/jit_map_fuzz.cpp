@@ -1,4 +1,4 @@
-// Any lines as a perf map: the newest entry that covers an address is found.
+// Reads any lines as a perf map.  A lookup finds the newest entry that covers an address.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <vector>
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     ++lines;
     if (!map.add_line(line))
       continue;
-    // The line just added hides all others where it starts.
+    // At its start, the line just added hides all others.
     std::string number(line.substr(line.starts_with("0x") ? 2 : 0));
     starts.push_back(std::strtoull(number.c_str(), nullptr, 16));
     const auto found = map.find(starts.back());

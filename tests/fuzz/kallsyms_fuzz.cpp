@@ -1,5 +1,5 @@
-// Any text as /proc/kallsyms: what is found starts at or before what was asked for, and is what is
-// found where it starts.
+// Reads any text as /proc/kallsyms.  A found symbol starts at or before the address, and a lookup
+// of its start finds it again.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 

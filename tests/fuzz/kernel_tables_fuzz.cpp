@@ -1,5 +1,5 @@
-// Any bytes as an ELF image, packed into the tables of the kernel's unwinder: what is looked up
-// there is within what was written, and what the image's own rows say.
+// Packs any bytes, as an ELF image, into the tables of the kernel's unwinder.  Lookups there stay
+// within the written words and agree with the image's own rows.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
@@ -16,7 +16,7 @@ using namespace pe;
 using namespace pe::unwind;
 using pe::testing::check;
 
-/// Tells one row from another by all that an entry can say.
+/// The number of the row at `svma`, found in the rows themselves.
 std::uint32_t number_at(const unwind::FlatCodes& codes, std::uint64_t svma) {
   const auto after = std::upper_bound(codes.rows.begin(), codes.rows.end(), svma,
                                       [&](std::uint64_t at, const unwind::CodedRow& row) {
@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   if (codes.rows.empty())
     return 0;
   const std::uint64_t end = codes.base_svma + codes.rows.back().offset;
-  // What rows describe; and that with more around it, packed near the end of a chunk.
+  // The range of the rows; then a larger range, packed near the end of a chunk.
   check_table(codes, {codes.base_svma, end}, 0);
   const std::uint64_t before = std::min<std::uint64_t>(codes.base_svma, 0x1234);
   check_table(codes, {codes.base_svma - before, end + 0x777}, kChunkWords - 100);

@@ -1,7 +1,7 @@
-// Any message from a program that says it carries our library: exactly one file is taken, or the
-// message is refused with a reason, and no descriptor stays open.
+// Sends any message as a program that carries our library.  The listener accepts exactly one file,
+// or refuses the message with a reason; no descriptor stays open.
 //
-// Input: a byte, how many descriptors come with it (of ten), and whether more is sent behind; the
+// Input: a byte with the number of descriptors (of ten) and whether another message follows; the
 // message.
 // SPDX-License-Identifier: MIT
 #include "inprocess/listener.h"
@@ -88,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
       ++files;
     });
   };
-  take();  // holds its reserve from now on
+  take();  // the listener holds its reserve from now on
   const std::size_t before = open_descriptors();
   const std::uint64_t refused_before = refused();
   const auto flags = static_cast<unsigned char>(data[0]);
@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
       send(socket, "more", 0);
   }
   take();
-  take();  // the end, of what was not heard out
+  take();  // ends connections whose message was not read completely
   require(files + (refused() - refused_before) == 1);
   require(files <= (flags % (kMostFds + 1) == 0 ? 0U : 1U));
   require(open_descriptors() == before);

@@ -1,5 +1,5 @@
-// Writes the seeds of the fuzz targets that read sample streams or call frame
-// information, as FOLDER/<target>/<name>, for tests/fuzz/seeds.py add.  Usage: make_seeds FOLDER
+// Writes seeds for the fuzz targets that read sample streams or call frame information, as
+// FOLDER/<target>/<name>, for tests/fuzz/seeds.py add.  Usage: make_seeds FOLDER
 // SPDX-License-Identifier: MIT
 #include <elf.h>
 
@@ -31,7 +31,7 @@ void save(const fs::path& file, std::string_view bytes) {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// A process that starts another, which executes a second program.
+/// A process starts another, which executes a second program.
 std::string raw_stream() {
   constexpr std::uint64_t kCode = 0x400000;
   return StreamBuilder()
@@ -50,14 +50,14 @@ std::string raw_stream() {
       .text();
 }
 
-/// The records of that, compressed in three pieces, one of which ends within a record.
+/// The records of raw_stream(), compressed in three pieces; one piece ends within a record.
 std::string compressed_stream() {
   const std::string raw = raw_stream();
   const std::size_t before = StreamBuilder().event().text().size();
   const std::string_view records = std::string_view(raw).substr(before, raw.size() - before - 8);
   std::string bytes = raw.substr(0, before);
   pe::testing::CompressedStream stream;
-  // FINISHED_ROUND is perf's own, so never inside.
+  // perf writes FINISHED_ROUND itself, so it is never inside of compressed records.
   const std::size_t round = records.find(std::string_view("\x44\0\0\0\1\0\x08\0", 8));
   bytes += stream.record(records.substr(0, 50));
   bytes += stream.record(records.substr(50, round - 50));
@@ -66,7 +66,7 @@ std::string compressed_stream() {
   return bytes + raw.substr(raw.size() - 8);
 }
 
-/// Two events, one in nanoseconds, names, inlined functions, and a name that is used again.
+/// Two events, one in nanoseconds; names, inlined functions, and a name that is used twice.
 std::string named_stream() {
   return StreamBuilder()
       .event(7, "cpu-clock")
@@ -85,7 +85,7 @@ std::string named_stream() {
       .text();
 }
 
-/// One byte, the size of the attr; the attr and its id; a sample's body.
+/// One byte with the size of the attr and its id; the attr and its id; the body of a sample.
 std::string attr_and_sample() {
   perf_event_attr attr{};
   attr.size = PERF_ATTR_SIZE_VER5;
@@ -98,15 +98,15 @@ std::string attr_and_sample() {
   const auto add = [&bytes](std::uint64_t number) { bytes += pe::bytes_of(number); };
   add(7);
   for (const std::uint64_t number : {7, 16, 1, 5, 1, 1, 100, 7, 2, 16, 32})
-    add(number);  // id, ip, pid and tid, time, period, read: one of a group, a chain of two
+    add(number);  // id, ip, pid and tid, time, period, read: a group of one, a chain of two
   bytes += pe::bytes_of(std::uint32_t{4});
   bytes += "raw.";
   for (const std::uint64_t number : {0, 2, 100, 200, 16, 1, 2, 8})
-    add(number);  // no branches, two registers, 16 bytes of stack, 8 of them in use
+    add(number);  // no branches, two registers, 16 bytes of stack, of which 8 are used
   return bytes;
 }
 
-/// Twice the same stack, of two functions of the vdso and one of nothing; the second copy is cut.
+/// The same stack twice: two functions of the vdso and one of no file.  The second copy is cut off.
 std::string copied_stacks() {
   constexpr std::uint64_t kVdso = 0x7fff0000;
   constexpr std::uint64_t kStack = 0x7ffe0000;
@@ -137,7 +137,7 @@ std::string copied_stacks() {
 
 using pe::testing::code;
 
-/// Programs as compilers make them: a push, a frame pointer, a realigned stack, a PLT entry.
+/// Programs as compilers write them: a push, a frame pointer, a realigned stack, a PLT entry.
 std::vector<std::string> programs() {
   const std::string push = code({DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 16,
                                  DW_CFA_offset | 6, 2, DW_CFA_advance_loc | 3});
@@ -154,7 +154,7 @@ std::vector<std::string> programs() {
           ""};
 }
 
-/// A section of these.
+/// A section with these programs.
 pe::testing::CfiBuilder functions(std::uint64_t svma) {
   pe::testing::CfiBuilder builder(svma);
   builder.cie({});
@@ -168,7 +168,7 @@ std::string text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// An image without section headers, which has them.
+/// An image without section headers that has the functions in its segments.
 std::string image() {
   constexpr std::size_t kHeaderOffset = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
   const std::size_t header_bytes = functions(0).header(0).bytes.size();
@@ -196,7 +196,7 @@ std::string image() {
   return bytes + content;
 }
 
-/// The section with or without its search table, in the form of cfi_section_fuzz.
+/// The section with or without its search table, in the format of cfi_section_fuzz.
 std::string sections(bool has_header) {
   const auto builder = functions(0x20000);
   const std::string header = has_header ? text(builder.header(0x10000).bytes) : "";
@@ -205,12 +205,12 @@ std::string sections(bool has_header) {
          text(builder.section().bytes);
 }
 
-/// Those functions, and a stack of calls of each, in the form of walker_fuzz.
+/// Those functions, and a stack of calls of each, in the format of walker_fuzz.
 std::string walk() {
   std::string bytes = code({0});
   for (const std::string& program : programs())
     bytes += static_cast<char>(program.size()) + program;
-  for (int i = 0; i < 16; ++i)  // registers: the frame pointer leads into the stack
+  for (int i = 0; i < 16; ++i)  // registers: the frame pointer points into the stack
     bytes += i == 6 ? code({1, 9}) : code({2, i});
   bytes += code({0, 8, 20, 0, 9});
   for (int i = 0; i < 120; ++i)
@@ -218,8 +218,8 @@ std::string walk() {
   return bytes;
 }
 
-/// What a traced process shares, as heap_fuzz reads it: the header, then each section behind its
-/// length.
+/// The memory that a traced process shares, in the format of heap_fuzz: the header, then each
+/// section after its length.
 std::string shared_heap() {
   pe::testing::HeapBuilder b;
   b.header.peak_version = 1;
@@ -250,8 +250,8 @@ std::string shared_heap() {
   return seed;
 }
 
-/// A process of two threads, of which one has taken two samples and the other has ended, in the
-/// form of sampler_fuzz.
+/// A process with two threads, in the format of sampler_fuzz.  One thread has recorded two samples,
+/// the other has ended.
 std::string shared_samples() {
   using namespace pe::inprocess;
   Header header{};

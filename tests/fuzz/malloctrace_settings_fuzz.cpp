@@ -1,5 +1,5 @@
-// Any text as settings: what comes out is within its bounds, and written down again it reads the
-// same.
+// Parses any text as settings.  The result is within its bounds; written as text, it parses to the
+// same settings.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>

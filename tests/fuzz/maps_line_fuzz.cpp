@@ -1,5 +1,5 @@
-// Any text as a line of /proc/PID/maps: what is accepted is a mapping of at
-// least one byte, whose path stands at the end of the line.
+// Parses any text as a line of /proc/PID/maps.  An accepted line is a mapping of at least one byte,
+// with its path at the end of the line.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdlib>

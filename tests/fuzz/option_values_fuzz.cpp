@@ -1,5 +1,5 @@
-// Any text as the value of an option: what is taken is within its bounds, and reads the same when
-// it is written in its plainest form.
+// Parses any text as the value of an option.  An accepted value is within its bounds, and parses to
+// the same value when written in its plainest form.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <string>
@@ -26,7 +26,8 @@ void check_numbers(std::string_view text) {
   const auto count = pe::folded::parse_count(text);
   if (count)
     require(pe::folded::parse_count(pe::folded::to_text(*count)) == count);
-  // What both take is one number, but for the decimals that a double and a count do not hold.
+  // If both parsers accept the text, they agree, except for decimals that a double or a count
+  // cannot hold.
   if (count && decimal)
     require(*decimal >= count->as_double() * (1 - 1e-9) - 1e-9 &&
             *decimal <= count->as_double() * (1 + 1e-9) + 2e-9);
@@ -42,7 +43,7 @@ void check_times(std::string_view text) {
     const auto range = pe::fold::parse_time_range(text);
     require(range.from_us <= range.to_us && range.holds(range.from_us) && range.holds(range.to_us));
   } catch (const pe::UsageError&) {
-    return;  // none
+    return;  // not a range of times
   }
 }
 
@@ -65,7 +66,7 @@ void check_lists(const std::string& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  constexpr std::size_t kMostBytes = 256;  // lists of CPUs are as long as their ranges say
+  constexpr std::size_t kMostBytes = 256;  // a list of CPUs is as long as its ranges
   if (size > kMostBytes)
     return 0;
   check_numbers({data, size});

@@ -1,5 +1,5 @@
-// Any text as that of perf script: what is folded from it is folded text that
-// reads back, however the perl would have written it, and the same if it comes in pieces.
+// Folds any text as the output of perf script.  The result is folded text that can be read back,
+// also with the perl script's rules, and is the same if the input arrives in pieces.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   constexpr std::size_t kMostInPieces = 32 * 1024;
   if (size <= kMostInPieces && text_of_pieces({data, size}, whole_options) != out.text)
     std::abort();
-  if (!options.is_perl)  // which writes empty frames and what else it finds
+  if (!options.is_perl)  // the perl script writes empty frames and other text
     pe::testing::check_folded(out.text, counts.size());
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any words, one a line, as a perl script's command line: what comes out is strict, says the same
-// when it is read again, and a wrong line is told.
+// Reads any words, one on each line, as a perl script's command line.  The result is a strict
+// command line, reading it again gives the same, and a wrong command line is reported.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ constexpr std::array<pe::PerlOption, 3> kLetters{{
 }};
 constexpr std::array<std::string_view, 1> kExtra{"--compat"};
 
-/// Our option, strict as it came out, by the script's own name.
+/// One of our options, with the script's own name for it.
 std::string as_scripts(std::string option, const PerlName& script) {
   for (const auto& each : script.options) {
     const std::string ours = "--" + std::string(pe::our_name(each));
@@ -53,7 +53,7 @@ void check(const PerlName& script, const std::vector<std::string>& words) {
   const auto end = std::find(strict.args.begin(), strict.args.end(), "--");
   require(strict.args.size() >= 2 && strict.args.front() == "--compat");
   require(end != strict.args.end());
-  // Files are the words themselves, in their order.
+  // The files are the words themselves, in their order.
   auto word = words.begin();
   for (auto file = end + 1; file != strict.args.end(); ++file, ++word) {
     word = std::find(word, words.end(), *file);

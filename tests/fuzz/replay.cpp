@@ -1,8 +1,9 @@
-// Gives each fuzz target its seeds, without a fuzzer: what was found once is not to come back.
+// Runs each fuzz target on its seeds without a fuzzer, so that a bug that was found once does not
+// come back.
 //
 // Usage: replay FOLDER   (FOLDER/fuzz/TARGET/, which tests/fuzz/seeds.py unpacks, and
-// FOLDER/stackfold/TARGET/).  A seed that breaks a property ends the program; its name is the last
-// line.  Exit 1: a target has no seeds, or seeds no target.
+// FOLDER/stackfold/TARGET/).  A seed that violates a property ends the program; the last line is
+// the seed's name.  Exit 1: a target has no seeds, or seeds have no target.
 // SPDX-License-Identifier: MIT
 #include "fuzz/replay.h"
 
@@ -30,13 +31,13 @@ void run(const FuzzTarget& target, const fs::path& seed) {
   std::printf("%s: %s\n", target.name, seed.filename().c_str());
   std::fflush(stdout);
   const std::string bytes = bytes_of_file(seed);
-  // Of that size exactly, so that the address sanitizer sees a byte beyond.
+  // The buffer has exactly this size, so that AddressSanitizer detects a read beyond it.
   const auto exact = std::make_unique<char[]>(bytes.size());
   std::copy(bytes.begin(), bytes.end(), exact.get());
   target.run(exact.get(), bytes.size());
 }
 
-/// How many there were.
+/// Returns the number of seeds.
 std::size_t run_all(const FuzzTarget& target, const fs::path& folder) {
   if (!fs::is_directory(folder))
     return 0;

@@ -14,7 +14,7 @@ struct FuzzTarget {
 
 const std::vector<FuzzTarget>& fuzz_targets();
 
-/// `Byte` is what the target takes bytes for.
+/// `Byte` is the type of bytes that the target takes.
 template <typename Byte>
 void call(int (*target)(const Byte*, std::size_t), const void* data, std::size_t size) {
   target(static_cast<const Byte*>(data), size);

@@ -1,4 +1,4 @@
-// What a fuzz target promises of any input.
+// Checks a property that a fuzz target promises for any input.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace pe::testing {
 
-/// Ends the program, as a fuzzer notices it, where the property does not hold.
+/// Aborts if the property does not hold, so that the fuzzer reports it.
 inline void require(bool holds) {
   if (!holds)
     std::abort();

@@ -1,4 +1,4 @@
-// Any bytes as a sample stream: nothing is handed out that was not in them.
+// Reads any bytes as a sample stream.  The reader returns nothing that was not in them.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdlib>
@@ -13,11 +13,11 @@ namespace {
 
 struct Totals {
   std::size_t records = 0;
-  std::size_t bytes = 0;   ///< of the records that stood in the input
+  std::size_t bytes = 0;   ///< of the records in the input
   std::size_t frames = 0;  ///< of all samples
 };
 
-/// A perf.data file's attrs become records of our making, which count for nothing.
+/// The reader makes records of the attrs in a perf.data file; these do not count.
 bool is_made(const pe::stream::Record& record) {
   return record.type == pe::stream::kRecordHeaderAttr;
 }
@@ -29,7 +29,7 @@ Totals read_all(pe::stream::Session& session) {
       continue;
     ++totals.records;
     if (const auto& events = session.events().all(); !events.empty()) {
-      constexpr std::size_t kLeastBytes = 16;  // who, and when
+      constexpr std::size_t kLeastBytes = 16;  // pid and tid, and the time
       const auto change = pe::stream::parse_switch(*record, events.front().attr);
       if (change && record->body().size() < kLeastBytes)
         std::abort();
@@ -59,14 +59,14 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     pe::stream::Session session(input);
     const Totals totals = read_all(session);
     constexpr std::size_t kAddressBytes = 8;
-    // What a compressed record holds has bounds of its own, expanded_records_fuzz.
+    // The content of compressed records has bounds of its own: see expanded_records_fuzz.
     if (std::string_view(data, size).find("\x28\xb5\x2f\xfd") != std::string_view::npos)
       return 0;
     if (totals.bytes > size || session.counts().samples > totals.records ||
         totals.frames > session.counts().samples + size / kAddressBytes)
       std::abort();
   } catch (const pe::Error&) {
-    return 0;  // no stream at all
+    return 0;  // not a stream
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes as what a process that samples itself shares: whatever the numbers say, samples lie
-// within what was read, names are short, and the reader goes on.
+// Reads any bytes as the shared memory of a process that samples itself.  Whatever the numbers in
+// it are, samples are within the bytes that were read, names are short, and the reader continues.
 //
 // The input is the header, then slots of threads, then for each of the first rings its length in 16
 // bits and its bytes.

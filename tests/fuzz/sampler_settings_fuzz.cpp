@@ -1,5 +1,5 @@
-// Any text as what a recorder asks of a program: what comes out is within the bounds of the memory
-// that they share, and written down again it reads the same.
+// Parses any text as a recorder's settings for a program.  The result is within the bounds of their
+// shared memory; written as text, it parses to the same settings.
 // SPDX-License-Identifier: MIT
 #include <bit>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Any bytes as a program: a library that is found is one of AddressSanitizer, and in the file.
+// Searches any bytes, as a program, for a library of AddressSanitizer.  A found name is in the file
+// and names such a library.
 // SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <unistd.h>

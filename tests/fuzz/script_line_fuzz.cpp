@@ -1,5 +1,5 @@
-// Any bytes as the beginning of a program: an interpreter is one word of the first line, and the
-// same with all that lies behind that line.
+// Reads any bytes as the start of a program.  An interpreter is one word of the first line, and
+// does not depend on what follows that line.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Any bytes as the format "simpleperf" of stackfold.
+// stackfold reads any bytes as the format "simpleperf".
 // SPDX-License-Identifier: MIT
 #include "fuzz/fold_format.h"
 

@@ -1,5 +1,5 @@
-// Any name: its simpler form is never longer, its own simpler form, and pairs the brackets that the
-// name pairs.
+// Simplifies any name.  The result is not longer, cannot be simplified further, and has brackets in
+// pairs if the name has.
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <cstdlib>
@@ -9,7 +9,8 @@
 
 namespace {
 
-/// How many more open than close, by kind; `<` and `>` also stand for themselves.
+/// For each kind of bracket, how many more open than close.  `<` and `>` can also be operators, so
+/// they are not counted.
 std::array<long, 3> balance(std::string_view name) {
   constexpr std::string_view kOpen = "([{", kClose = ")]}";
   std::array<long, 3> sums{};

@@ -1,5 +1,6 @@
-// Any folded texts, merged: what comes out is in order if they were, each stack once, and as much
-// as went in; sorted before, they are always in order.
+// Merges any folded texts.  If they are in order, so is the output.  The output has each stack
+// once, and the counts add up to those of the input.  Texts that were sorted before are always in
+// order.
 //
 // Input: texts, with a NUL between them.
 // SPDX-License-Identifier: MIT
@@ -31,7 +32,7 @@ std::vector<std::string> texts_of(std::string_view all) {
   return texts;
 }
 
-/// How many stacks came.
+/// Returns the number of stacks in the output.
 std::uint64_t check_merge(const std::vector<std::string>& texts, bool are_ordered) {
   std::vector<Input> inputs;
   for (const std::string& text : texts)

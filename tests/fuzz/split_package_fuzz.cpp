@@ -1,4 +1,4 @@
-// Any bytes as a DWARF package: a unit is found within the limit, or not at all.
+// Reads any bytes as a DWARF package.  A unit is found within the limit, or not at all.
 // SPDX-License-Identifier: MIT
 #include "names/dwarf/split_package.h"
 

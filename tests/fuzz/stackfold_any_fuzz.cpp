@@ -1,5 +1,5 @@
-// Any bytes on the standard input of stackfold, whose format it finds out by itself: what it prints
-// is folded text, and it says so if it could not.
+// stackfold recognises the format of any bytes on its standard input.  It prints folded text, or
+// reports that it could not.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string_view>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   for (const char c : result.err)
     if (static_cast<unsigned char>(c) < ' ' && c != '\n')
       std::abort();
-  // Empty frames of folded text stay as they came.
+  // Empty frames of folded text stay unchanged.
   for (std::string_view left = result.out; !left.empty();) {
     const auto end = left.find('\n');
     if (end == left.npos || !pe::folded::parse_folded_line(left.substr(0, end)))

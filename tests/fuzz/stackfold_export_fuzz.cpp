@@ -1,5 +1,5 @@
-// Any bytes as a sample stream: what is exported from them is well formed, and the pprof profile
-// comes back as what the stream itself is folded to.
+// Exports any bytes as a sample stream.  The exports are well formed, and the pprof profile has all
+// samples when it is read back.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// Brackets outside of strings close as they opened, and strings end.
+/// Brackets outside of strings must be in pairs, and strings must end.
 void check_json(const std::string& text) {
   std::string open;
   bool is_in_string = false;
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   try {
     first_event = pe::fold::exports::add_stream(input, options, true, profile).folded_event;
   } catch (const pe::Error&) {
-    return 0;  // no stream at all
+    return 0;  // not a stream
   }
   check_json(pe::fold::exports::to_firefox(profile, first_event));
   check_json(pe::fold::exports::to_speedscope(profile, first_event));

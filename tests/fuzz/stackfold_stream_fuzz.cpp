@@ -1,5 +1,5 @@
-// Any bytes as a sample stream, with or without names: what is folded from them
-// is folded text that reads back, and the same if they come in pieces.
+// Folds any bytes as a sample stream, with or without symbols.  The result is folded text that can
+// be read back, and is the same if the bytes arrive in pieces.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Folded {
   bool operator==(const Folded&) const = default;
 };
 
-/// nullopt: no stream at all.
+/// nullopt: the bytes are not a stream.
 std::optional<Folded> fold(pe::Input input, const pe::fold::Options& options) {
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
@@ -40,7 +40,7 @@ std::optional<Folded> fold(pe::Input input, const pe::fold::Options& options) {
   return Folded{std::move(out.text), counts.size(), samples};
 }
 
-/// A perf.data file has to be one: its attributes are looked for in it.
+/// A perf.data file cannot be a pipe: the reader seeks to its attributes.
 bool is_file(std::string_view bytes) {
   constexpr std::string_view kBegin("PERFILE2\x10\0\0\0\0\0\0\0", 16);
   return !bytes.starts_with(kBegin);
@@ -51,7 +51,7 @@ bool is_file(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view bytes(data, size);
   pe::fold::Options options;
-  if (size % 2 != 0) {  // the other half of what options can do
+  if (size % 2 != 0) {  // the other half of the options
     options.marks = {.kernel = true, .jit = true, .inlined = true, .library = true};
     options.root = pe::fold::RootName::kCommPidTid;
     options.weight = pe::fold::Weight::kPeriod;

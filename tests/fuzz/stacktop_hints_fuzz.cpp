@@ -1,5 +1,5 @@
-// Hints out of a user's file: what is taken is a rule, and what is shown of it and of a hostile
-// name is harmless to a terminal.
+// Reads any bytes as a user's file of hints.  Each accepted hint is a rule.  The printed text of a
+// hint or of an untrusted name cannot control a terminal.
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>

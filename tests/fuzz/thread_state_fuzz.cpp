@@ -1,5 +1,5 @@
-// Any text as what /proc says of a thread: nothing is read beyond it, a thread that is said to run
-// is not blocked anywhere, and a path comes back as it was before a newline in it was escaped.
+// Reads any text as /proc's files about a thread.  The parsers read only this text, a running
+// thread is not blocked, and a path is the same after a newline in it was escaped and unescaped.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdlib>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   if (status && (status->pid <= 0 ||
                  (status->state != '?' && text.find(status->state) == std::string_view::npos)))
     std::abort();
-  // A backslash is not escaped, so that it must not stand there before.
+  // Backslashes are not escaped, so there must be none in the text.
   if (text.find('\\') == std::string_view::npos) {
     std::string escaped;
     for (const char c : text)

@@ -1,5 +1,6 @@
-// Any text as the name of a tracepoint, as the name of a field, and as the format that tells of it:
-// what is taken leads nowhere else, and a field that is found is named there.
+// Reads any text as the name of a tracepoint, as the name of a field, and as the format that
+// describes the field.  An accepted name leads to no other file, and a found field is in the
+// format.
 //
 // Input: the field's name, a newline, the format.
 // SPDX-License-Identifier: MIT
@@ -16,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view format = text.substr(std::min(size, field.size() + 1));
   if (const auto found = pe::stream::parse_tracepoint_field(format, field)) {
     const auto named = [&](std::string_view key, std::size_t number) {
-      // A number may have zeros in front.
+      // Zeros may precede a number.
       const auto at = format.find(key);
       return at != format.npos && format.find(std::to_string(number), at) != format.npos;
     };

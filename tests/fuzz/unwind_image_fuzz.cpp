@@ -1,5 +1,5 @@
-// Any bytes as an ELF image whose call frame information is looked for: by section headers, by
-// program headers, compressed or not.
+// Reads any bytes as an ELF image and searches for its call frame information: by section headers,
+// by program headers, compressed or not.
 // SPDX-License-Identifier: MIT
 #include "check_cfi.h"
 #include "unwind/function_ranges.h"

@@ -1,5 +1,5 @@
-// Any text as the log of the kernel's verifier: what a message says of it is one line, of the log's
-// last lines and nothing else.
+// Reads any text as the log of the kernel's verifier.  The message about it is one line, which
+// consists of the log's last lines only.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <string>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   }
   constexpr std::string_view kStart = "; the verifier: ";
   require(told.starts_with(kStart) && told.find_first_of(std::string_view("\n\0", 2)) == told.npos);
-  // Each line end became " | ": what is left is the log's end.
+  // Each line end became " | "; the message is then the end of the log.
   std::string_view left = log.substr(0, log.find('\0'));
   while (left.ends_with('\n'))
     left.remove_suffix(1);

@@ -1,4 +1,4 @@
-// Any bytes as the format "visual-studio" of stackfold.
+// stackfold reads any bytes as the format "visual-studio".
 // SPDX-License-Identifier: MIT
 #include "fuzz/fold_format.h"
 

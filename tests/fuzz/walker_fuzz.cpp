@@ -1,8 +1,9 @@
-// Hostile tables and hostile stacks: every walk ends, reads only what was copied (the sanitizers
-// see to that), and gives the same with an empty cache, a full one, a history, and all registers.
+// Walks untrusted stacks with untrusted tables.  Every walk ends and reads only the copied bytes
+// (the sanitizers check this).  It gives the same with an empty cache, a full cache, a history, and
+// all registers.
 //
 // Input: a byte of flags; eight programs of functions, each a length byte and its bytes; words of
-// the stack, each a byte that says what it is and one or eight that say which.
+// the stack, each a byte with the kind of the word, then one or eight bytes with its value.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
@@ -20,7 +21,8 @@ using pe::testing::kFakeStack;
 using pe::testing::Walked;
 
 constexpr std::size_t kFunctions = 8;
-constexpr std::size_t kSignal = 5;  ///< of them, if a flag says so
+/// a function that a signal handler returns to, if a flag says so
+constexpr std::size_t kSignal = 5;
 constexpr std::size_t kMaxWords = 512;
 
 void check(bool holds) {
@@ -38,7 +40,7 @@ std::vector<std::string> take_programs(pe::ByteReader& in) {
   return programs;
 }
 
-/// A place in the code, a place in the stack, or any number.
+/// An address in the code, an address in the stack, or any number.
 std::uint64_t take_word(pe::ByteReader& in) {
   const auto kind = in.take<std::uint8_t>().value_or(0);
   const auto which = std::uint64_t{in.take<std::uint8_t>().value_or(0)};
@@ -56,8 +58,8 @@ std::uint64_t take_word(pe::ByteReader& in) {
 
 void check_walk(const Walked& walked, std::size_t words, std::size_t room) {
   check(walked.frames.size() <= room);
-  // Each frame lies above the one before, by a byte at least, unless that was interrupted; the last
-  // may be on another stack.
+  // Each frame is at least a byte above the one before, unless that one was interrupted.  The last
+  // frame may be on another stack.
   check(walked.frames.size() <= 2 * 8 * words + 4);
 }
 
@@ -88,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     words.push_back(take_word(in));
   words.shrink_to_fit();
 
-  static RuleCache cache;  // of all inputs: a fresh one costs ten times as much as a walk
+  static RuleCache cache;  // shared by all inputs: a new cache costs ten times as much as a walk
   Walker walker(cache);
   ThreadHistory history;
   for (int round = 0; round < 3; ++round) {
@@ -97,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     check(pe::testing::walk(walker, space, start, words, nullptr, room) == slow);
     const Walked compared = pe::testing::walk(walker, space, start, words, &history, room);
     check(compared == slow && compared.sps == slow.sps);
-    // The next stack differs in one word, and the last is the first again.
+    // The next stack differs in one word; the last stack is the first one again.
     if (change < words.size())
       words[change] = round == 0 ? changed : words[change] ^ changed;
   }

@@ -1,4 +1,4 @@
-// Any bytes as the format "xctrace" of stackfold.
+// stackfold reads any bytes as the format "xctrace".
 // SPDX-License-Identifier: MIT
 #include "fuzz/fold_format.h"
 

@@ -1,5 +1,5 @@
-// Any bytes as zstd data: in whatever pieces they come and go they expand to the same, and as a
-// whole buffer they do so, too.
+// Expands any bytes as zstd data.  The result does not depend on the sizes of the pieces of input
+// and output, and is the same for a whole buffer.
 //
 // Input: a byte, the size of the pieces; the data.
 // SPDX-License-Identifier: MIT
@@ -20,7 +20,8 @@ struct Expanded {
   bool operator==(const Expanded&) const = default;
 };
 
-/// The first of what `data` expands to; `piece` bytes go in, and twice as many come out.
+/// Expands `data`: `piece` bytes go in, and twice as many come out.  Returns nothing if the result
+/// exceeds kMostBytes.
 Expanded expand(pe::Bytes data, std::size_t piece) {
   pe::ZstdExpander expander;
   std::vector<std::byte> room(2 * piece);
@@ -54,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   const pe::Bytes bytes = pe::Bytes(data, size).subspan(1);
   const Expanded whole = expand(bytes, 1U << 16);
   Expanded pieces = expand(bytes, 1 + static_cast<std::size_t>(data[0]) % 100);
-  // What came before the damage depends on the pieces, that there is some does not.
+  // The bytes before the damage depend on the pieces; whether there is damage does not.
   if (whole.is_damaged != pieces.is_damaged)
     std::abort();
   if (whole.is_damaged)

@@ -1,4 +1,4 @@
-// Where the functions of a program are, by its symbol table.
+// The addresses of a program's functions, from its symbol table.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace pe::testing {
 
-/// The image of a file, which must be one.
+/// Opens the image of a file; the test fails if the file is not one.
 inline objects::Image image_of(const std::string& path) {
   auto opened = objects::Image::open(path);
   BOOST_REQUIRE_MESSAGE(std::holds_alternative<objects::Image>(opened), path);
   return std::move(std::get<objects::Image>(opened));
 }
 
-/// The symbol of that (mangled) name, which must be there.  g++ 16 marks names in anonymous
-/// namespaces as local: by an L before the length.
+/// The symbol with this (mangled) name; the test fails if there is none.  g++ 16 marks names in
+/// anonymous namespaces as local: it writes an L before the length of the name.
 inline objects::Symbol symbol_of(const objects::Image& image, std::string_view name) {
   const std::string_view anonymous = "12_GLOBAL__N_1";
   std::string marked(name);

@@ -1,4 +1,4 @@
-// Sections of call frame information, written entry by entry.
+// Builds sections of call frame information entry by entry.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -25,7 +25,7 @@ inline std::string code(std::initializer_list<int> bytes) {
   return text;
 }
 
-/// CFA = rsp + 8, return address below it: how every function of x86-64 begins.
+/// CFA = rsp + 8, with the return address below the CFA: the first rule of every x86-64 function.
 inline std::string usual_start() { return code({DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1}); }
 
 class CfiBuilder {
@@ -34,7 +34,7 @@ class CfiBuilder {
     int version = 1;
     std::string augmentation = "zR";
     int pointer_encoding = DW_EH_PE_pcrel | DW_EH_PE_sdata4;
-    std::string more_augmentation_data = {};  ///< after the encoding of 'R', which comes first
+    std::string more_augmentation_data = {};  ///< after that of 'R', which comes first
     std::string instructions = usual_start();
     int code_alignment = 1;
     int return_register = 16;
@@ -43,7 +43,7 @@ class CfiBuilder {
   explicit CfiBuilder(std::uint64_t svma, unwind::CfiFormat format = unwind::CfiFormat::kEhFrame)
       : svma_(svma), format_(format) {}
 
-  /// Its offset, for the functions that share it.
+  /// Returns the offset of the CIE.
   std::size_t cie(const Cie& cie) {
     cie_ = cie;
     const bool is_eh = format_ == unwind::CfiFormat::kEhFrame;
@@ -62,7 +62,7 @@ class CfiBuilder {
     return cie_offset_;
   }
 
-  /// A function of the last CIE.
+  /// A function that uses the last CIE.
   void fde(std::uint64_t start, std::uint64_t bytes, std::string_view instructions = "") {
     fdes_.emplace_back(start, section_.size());
     const std::uint64_t id_offset = section_.size() + 4;
@@ -86,7 +86,7 @@ class CfiBuilder {
 
   [[nodiscard]] objects::SectionBytes section() const { return {as_bytes(section_), svma_}; }
 
-  /// .eh_frame_hdr as linkers write it.
+  /// .eh_frame_hdr, as linkers write it.
   [[nodiscard]] objects::SectionBytes header(std::uint64_t svma) const {
     auto sorted = fdes_;
     std::sort(sorted.begin(), sorted.end());

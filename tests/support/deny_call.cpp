@@ -1,5 +1,5 @@
-// Runs a command that is refused some system calls, as containers refuse them: a seccomp filter
-// (seccomp(2)) in raw BPF, no library.
+// Runs a command for which some system calls fail, as in containers.  It installs a seccomp filter
+// (seccomp(2)) in raw BPF, without a library.
 //
 // usage: deny_call CALL[,CALL...] EPERM|ENOSYS COMMAND [ARGUMENT...]
 //        CALL: perf_event_open, ptrace, process_vm_readv, memfd_create, bpf
@@ -33,7 +33,7 @@ int number_of_call(std::string_view name) {
   return name == "bpf" ? SYS_bpf : -1;
 }
 
-/// Empty if a name is not known.
+/// Empty if a name is unknown.
 std::vector<sock_filter> filter_of(std::string_view names, unsigned error) {
   std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (std::size_t begin = 0; begin <= names.size();) {

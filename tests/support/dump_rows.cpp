@@ -1,8 +1,9 @@
-// Prints every row of an ELF image's call frame information, for comparing with readelf.
+// Prints every row of an ELF image's call frame information, for comparison with readelf.
 // Usage: dump_rows FILE
 //
-// A line a function, "START..END", then a line a row, "LOC CFA register=where... | rule": what
-// the section says, and the rule that UnwindTable gives for it.
+// For each function it prints a line "START..END", then a line for each row,
+// "LOC CFA register=where... | rule": the row that the section describes, and the rule that
+// UnwindTable gives for it.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ const char* name_of(std::uint64_t number) {
   return number < kNames.size() ? kNames[number] : "other";
 }
 
-/// In readelf's words; empty for what has its value still, or none.
+/// In readelf's notation; empty if the register keeps its value or has none.
 std::string where(const RegisterRule& rule) {
   switch (rule.kind) {
     case RegisterRule::Kind::kSameValue:
@@ -57,7 +58,7 @@ std::string text_of(const CfiRow& row) {
   return text;
 }
 
-/// False if the table contradicts itself.
+/// False if the table contradicts the section or itself.
 bool dump(const CfiSection& section, UnwindTable& table) {
   for (std::size_t number = 0; number < section.fde_count(); ++number) {
     const auto fde = section.fde(number);

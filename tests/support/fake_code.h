@@ -1,4 +1,4 @@
-// Code that is nowhere, at made-up addresses, with rules that a test can read.
+// Code that exists nowhere, at invented addresses, with unwind rules that a test can read.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace pe::testing {
 
-/// The avma, svma and file offset at which all the functions of FakeCode stand.
+/// The functions of FakeCode start at this avma, svma and file offset.
 inline constexpr std::uint64_t kFakeCode = 0x10000;
 inline constexpr std::uint64_t kFakeCodeBytes = 0x10000;
 
-/// Functions of 0x100 bytes, the first at kFakeCode.  Each begins with nothing pushed; programs[i]
-/// says the rest.  Number `signal` is what a signal handler returns to.  After the last one comes
-/// code that no table describes.
+/// Functions of 0x100 bytes, the first at kFakeCode.  At its start each has pushed nothing;
+/// programs[i] adds the rest of its rules.  Function number `signal` is one that a signal handler
+/// returns to.  No table describes the code after the last function.
 class FakeCode {
  public:
   explicit FakeCode(const std::vector<std::string>& programs = {},
@@ -27,7 +27,7 @@ class FakeCode {
       : table_(section(programs, signal),
                {{kFakeCode, kFakeCodeBytes, kFakeCode, kFakeCodeBytes, true}}) {}
 
-  /// Maps all of it where it was linked to, as image 0.
+  /// Maps all the code at the address that it was linked to, as image 0.
   unwind::AddressSpace space() {
     unwind::AddressSpace space(source());
     space.map(mapping());

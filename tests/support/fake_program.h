@@ -1,5 +1,5 @@
-// A made-up program that calls and returns at random, with a real stack in memory: every shape of
-// frame that the unwinder knows, frame pointers that are one and registers that are none.
+// An invented program that calls and returns at random, with a real stack in memory.  It has every
+// shape of frame that the unwinder knows: rbp is a frame pointer in some, another value in others.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -33,7 +33,7 @@ class FakeProgram {
     enter(kRoot);
   }
 
-  /// Calls, returns, or goes on; some of each.
+  /// Calls a function, returns from one, or works in the current one; a few times each.
   void run() {
     for (auto left = below(6) + 1; left > 0; --left) {
       const auto choice = below(8);
@@ -46,12 +46,12 @@ class FakeProgram {
     }
   }
 
-  /// What a sample would see.
+  /// The registers that a sample would record.
   [[nodiscard]] unwind::WalkStart registers() const {
     const std::uint64_t ip = address(frames_.back().shape) + 16;
     return {unwind::architecture::Registers(unwind::FrameState{ip, sp_, fp_})};
   }
-  /// The stack from the stack pointer on, at most `bytes` of it.
+  /// The stack from the stack pointer on, at most `bytes` bytes.
   [[nodiscard]] unwind::StackView stack(std::uint64_t bytes = kWords * 8) const {
     const auto all = std::as_bytes(std::span(words_));
     const auto from = static_cast<std::size_t>(sp_ - kFakeStack);
@@ -64,7 +64,7 @@ class FakeProgram {
       result.push_back(frames_[i].return_address);
     return result;
   }
-  /// The stack pointers that belong to them.
+  /// The stack pointers of these frames.
   [[nodiscard]] std::vector<std::uint64_t> true_stack_pointers() const {
     std::vector<std::uint64_t> result = {sp_};
     for (std::size_t i = frames_.size() - 1; i > 0; --i)
@@ -83,13 +83,13 @@ class FakeProgram {
     kFramePointer,
     kRealigned,
     kGeneral,
-    kBare,  // no rules: a frame pointer, as of a JIT compiler
+    kBare,  // no rules: only a frame pointer, as in the code of a JIT compiler
     kShapes
   };
   struct Frame {
     Shape shape;
     std::uint64_t cfa, caller_fp, return_address;
-    bool owns_fp;  ///< may put what it likes into the register
+    bool owns_fp;  ///< the function may put any value into rbp
   };
 
   static std::uint64_t address(Shape shape) { return kFakeCode + 0x100 * shape; }

@@ -1,4 +1,4 @@
-// flamediff, in this process, on profiles given as text.
+// Runs flamediff in this process, on profiles given as text.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace pe::testing {
 
-/// Options, then the two profiles as files.
+/// The tool gets the options, then the two profiles as files.
 inline Result flamediff(std::vector<std::string> args, std::string_view before,
                         std::string_view after) {
   const TempDir dir;
@@ -21,7 +21,7 @@ inline Result flamediff(std::vector<std::string> args, std::string_view before,
   return run_tool(flamediff_main, args);
 }
 
-/// The same with several profiles a side.
+/// The same with several profiles on each side.
 inline Result flamediff_runs(std::vector<std::string> args, const std::vector<std::string>& before,
                              const std::vector<std::string>& after) {
   const TempDir dir;

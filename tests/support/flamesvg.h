@@ -1,4 +1,4 @@
-// flamesvg, in this process.
+// Runs flamesvg in this process.
 // SPDX-License-Identifier: MIT
 #pragma once
 

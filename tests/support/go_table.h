@@ -1,4 +1,4 @@
-// A Go program's table of functions, as its linker writes it (unwind/walk/go_frames.h).
+// Builds a Go program's table of functions, as Go's linker writes it (unwind/walk/go_frames.h).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,10 +15,10 @@ struct GoFunction {
   std::uint32_t offset;  ///< from the start of the code
   std::string name;
   int flags;
-  std::string pairs;  ///< with the 0 at their end
+  std::string pairs;  ///< including the 0 at their end
 };
 
-/// The code ends at `end`, counted as the functions' offsets.
+/// `end` is the end of the code; it is an offset, as those of the functions are.
 inline std::string go_table(const std::vector<GoFunction>& functions, std::uint32_t end,
                             std::uint64_t text_start, bool has_lines = true) {
   std::string names;
@@ -42,7 +42,7 @@ inline std::string go_table(const std::vector<GoFunction>& functions, std::uint3
       descriptions += bytes_of(word);
     if (has_lines)
       descriptions += bytes_of(std::uint32_t{7});
-    descriptions += '\0';  // the function's number among the runtime's
+    descriptions += '\0';  // number of a special function of the runtime; 0: it is none
     descriptions += static_cast<char>(function.flags);
     descriptions += std::string(2, '\0');
     names += function.name + '\0';

@@ -1,4 +1,5 @@
-// A child that waits until it is told to begin, and until it may end (tests/data/src/off_cpu.cpp).
+// A child that waits for a signal to start its work, and for one to end
+// (tests/data/src/off_cpu.cpp).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,13 +20,13 @@ namespace pe::testing {
 
 class HandshakenChild {
  public:
-  /// Held before its program.
+  /// The child is held before it executes its program.
   explicit HandshakenChild(const std::vector<std::string>& command) {
     std::array<int, 2> from{}, to{};
     if (::pipe(from.data()) != 0 || ::pipe(to.data()) != 0)
       throw_errno("pipe", errno);
     ::setenv("PE_HANDSHAKE", fmt::format("{},{}", from[1], to[0]).c_str(), 1);
-    // Its own copy of the end that we write to would keep it from ending.
+    // A copy of our writing end in the child would keep the child from ending.
     ::fcntl(to[1], F_SETFD, FD_CLOEXEC);
     from_ = Fd(from[0]);
     to_ = Fd(to[1]);
@@ -34,14 +35,14 @@ class HandshakenChild {
   }
 
   [[nodiscard]] pid_t pid() const { return child_->pid(); }
-  /// Lets it begin its program and waits until that is ready.
+  /// Lets the child execute its program, and waits until the program is ready.
   void start() {
     child_->go();
     char byte = 0;
     if (::read(from_.get(), &byte, 1) != 1)
       throw Error("the command ended before it was ready");
   }
-  /// Lets it work, and returns what it has to say about that.
+  /// Lets the child do its work, and returns its report.
   std::string work() {
     if (::write(to_.get(), "\n", 1) != 1)
       throw_errno("pipe", errno);
@@ -51,7 +52,7 @@ class HandshakenChild {
       throw Error("the command ended before it was done");
     return {text.data(), static_cast<std::size_t>(bytes)};
   }
-  /// Lets it end; its status.
+  /// Lets the child end; returns its status.
   int finish() {
     to_.close();
     for (;;)

@@ -1,4 +1,4 @@
-// What a traced process shares, made up: malloctrace/heap/layout.h.
+// Builds the memory that a traced process shares: malloctrace/heap/layout.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace pe::testing {
 
-/// Totals of any kind, 0 where not named.
+/// Totals of any kind; a value that is not named is 0.
 struct HeapTotals {
   std::uint32_t wide = 0;
   std::uint64_t allocated_bytes = 0, allocated_count = 0, temporary_count = 0;
@@ -80,7 +80,7 @@ class HeapBuilder {
     std::memcpy(header.command, name.data(), std::min(name.size(), sizeof header.command - 1));
   }
 
-  /// The number by which codes name it.
+  /// Returns the number by which codes refer to the module.
   std::uint32_t module(std::uint64_t start, std::uint64_t end, std::string_view path,
                        std::uint64_t inode = 1) {
     heap::Module module{};
@@ -99,7 +99,7 @@ class HeapBuilder {
     return static_cast<std::uint32_t>(codes_.size() - 1);
   }
 
-  /// A child of a node; node 0 is the root.
+  /// Adds a child of node `parent` and returns its number.  Node 0 is the root.
   std::uint32_t child(std::uint32_t parent, std::uint32_t word) {
     if (parent + 1 != words_.size())
       words_.push_back(heap::kHead | parent);
@@ -107,7 +107,7 @@ class HeapBuilder {
     return static_cast<std::uint32_t>(words_.size() - 1);
   }
 
-  /// A site of the stack whose innermost frame is `node`; returns its number.
+  /// Adds a site whose stack ends in `node`, the innermost frame; returns the site's number.
   std::uint32_t site(std::uint32_t node, const HeapTotals& totals) {
     sites_.push_back(totals.of_site());
     const auto number = static_cast<std::uint32_t>(sites_.size() - 1);
@@ -116,7 +116,7 @@ class HeapBuilder {
     return number;
   }
 
-  /// A site of a stack of its own, outermost frame first.
+  /// Adds a site with a stack of its own, outermost frame first.
   std::uint32_t site_of(const std::vector<std::uint32_t>& codes, const HeapTotals& totals) {
     std::uint32_t node = 0;
     for (const std::uint32_t code : codes)
@@ -137,7 +137,7 @@ class HeapBuilder {
 
   std::vector<std::uint32_t>& words() { return words_; }
 
-  /// Counts that were not set are those of what was added.
+  /// A count that the test did not set becomes the number of entries that it added.
   [[nodiscard]] Fd build(int seals = F_SEAL_SHRINK) const {
     Fd fd(::memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(heap::kFileBytes)) != 0)

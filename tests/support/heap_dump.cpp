@@ -1,14 +1,15 @@
-// Runs a command with the library of malloctrace and prints what its processes have shared, for
-// tests: a plain reader of malloctrace/heap/layout.h, which trusts what it reads.
+// Runs a command with the library of malloctrace and prints the memory that its processes share.
+// It is a plain reader of malloctrace/heap/layout.h for tests; it does not validate what it reads.
 //
 //     heap_dump LIBRARY SETTINGS COMMAND [ARGUMENT...]
 //
-// For each process, in the order in which they reported, a line of `name value` pairs after
-// "process"; then for each site a line
+// For each process, in the order in which they reported, it prints a line of `name value` pairs
+// after "process", then for each site a line
 //     site ALLOCATED_BYTES COUNT LIVE_BYTES LIVE_COUNT PEAK_BYTES TEMPORARY FRAME;FRAME...
-// with the outermost frame first, as file+offset; and at last "command", its processor time and
-// memory. To standard error, or to the file that HEAP_DUMP names; without sites if HEAP_DUMP_BRIEF
-// is set.  The status is the command's.
+// with the outermost frame first.  A frame is file+offset.  The last line is "command", with the
+// command's processor time and memory.  The output goes to standard error, or to the file that
+// HEAP_DUMP names.  If HEAP_DUMP_BRIEF is set, no sites are printed.  heap_dump returns the
+// command's status.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -167,7 +168,7 @@ int listen_at(const std::string& name) {
   return fd;
 }
 
-/// The descriptor that a process has sent; -1 if it has not.
+/// Receives the descriptor that a process has sent; -1 if the process has sent none.
 int receive(int listener) {
   const int connection = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   char byte = 0;
@@ -216,7 +217,7 @@ int main(int argc, char** argv) {
       has_ended = ::wait4(child, &status, WNOHANG, &usage) == child;
     }
   }
-  const char* out = std::getenv("HEAP_DUMP");  // else standard error
+  const char* out = std::getenv("HEAP_DUMP");  // otherwise standard error
   if (std::freopen(out != nullptr ? out : "/dev/stderr", "w", stdout) == nullptr)
     return 2;
   const bool has_sites = std::getenv("HEAP_DUMP_BRIEF") == nullptr;

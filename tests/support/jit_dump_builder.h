@@ -1,4 +1,4 @@
-// Jitdumps made by hand.
+// Builds jitdump files.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -56,7 +56,7 @@ class JitDumpBuilder {
     }
     return record(2, time_ns, body);
   }
-  /// Of the next load: the section, and as many bytes of a header.
+  /// Unwind information of the next load: the section, and a header of `header_bytes` bytes.
   JitDumpBuilder& unwinding(std::uint64_t time_ns, std::string_view eh_frame,
                             std::size_t header_bytes = 20) {
     std::string body;

@@ -1,5 +1,5 @@
-// Runs a command, has the kernel unwind its stacks, and compares each with what the user-space
-// unwinder makes of a copy that was taken at the same moment.
+// Runs a command and lets the kernel unwind its stacks.  Compares each stack with the one that the
+// user-space unwinder finds in a copy taken at the same moment.
 //
 // Usage: kernel_stacks COMMAND...  Writes "name number" lines; `different` must be 0.
 // SPDX-License-Identifier: MIT
@@ -24,7 +24,7 @@ namespace {
 
 using namespace pe;
 
-/// A sample with its copy, kept until all mappings are known.
+/// A sample with its copy of the stack, kept until all mappings are known.
 struct Taken {
   std::uint32_t tgid;
   bool is_reused;
@@ -73,11 +73,11 @@ class UserSpace {
 
 struct Tally {
   std::size_t samples = 0;
-  std::size_t early = 0;     ///< mappings were not known to the kernel yet
-  std::size_t same = 0;      ///< frames and end
-  std::size_t further = 0;   ///< the same as far as the copy reached
-  std::size_t given_up = 0;  ///< the same, up to a row that the kernel cannot follow
-  std::size_t complete = 0;  ///< to the end of the stack, of those that are not early
+  std::size_t early = 0;     ///< the kernel did not know the mappings yet
+  std::size_t same = 0;      ///< same frames, same end
+  std::size_t further = 0;   ///< same as far as the copy reaches
+  std::size_t given_up = 0;  ///< same, up to a row that the kernel cannot follow
+  std::size_t complete = 0;  ///< the kernel reached the end of the stack, and was not early
   std::size_t different = 0;
 };
 
@@ -131,7 +131,7 @@ void compare(const Taken& taken, UserSpace& user, Tally& tally) {
     ++tally.given_up;
   } else if (agrees && taken.stop == unwind::kStopBadReturnAddress &&
              ours.size() > taken.frames.size()) {
-    ++tally.early;  // user space knows by now that it is code
+    ++tally.early;  // the mappings of user space contain this code by now
   } else {
     if (++tally.different <= 5)
       show(taken, ours, result.stop);

@@ -1,22 +1,22 @@
-// Runs off_cpu, has the kernel sum up its time off the CPU, and writes both beside each other.
+// Runs off_cpu and lets the kernel sum up its time off the CPU.  Prints the program's own
+// measurements and the kernel's sums side by side.
 //
 // Usage: kernel_sums [--no-reuse|--check-reuse|--kernel-stacks|--no-room|--max-sums=N|--no-tables|
 //                     --min-us=N] COMMAND...
-// --no-tables: the kernel knows no mappings, and has no room to hand on what it cannot walk.
+// --no-tables: the kernel knows no mappings, and has no room to forward stacks that it cannot walk.
 // Writes lines:
 //
 //     thread TID WALL_NS CPU_NS SWITCHES   as the program measured
-//     sums TID NS SWITCHES                 as the kernel did, in the same code
-//     incomplete N                         of these switches: whose stack does not reach its end
-//     in_kernel N                          of them: with the kernel's stack
-//     outstanding N NS                     threads off their CPUs at the end; since when
-//     missed N NS                          switches back to a CPU that were not seen, and the most
-//     time
-//                                          that they were off it
+//     sums TID NS SWITCHES                 as the kernel summed up, for the same code
+//     incomplete N                         of these switches, those whose stack is incomplete
+//     in_kernel N                          of these switches, those with a stack of the kernel
+//     outstanding N NS                     threads off their CPUs at the end, and for how long
+//     missed N NS                          switches back to a CPU that the kernel's program did not
+//                                          see, and the longest time that these can have lasted
 //     sums_full N NS                       switches without room for their sum, and their time
-//     ring_full N                          switches that could not be handed on
+//     ring_full N                          switches that could not be forwarded
 //     kernel_reused, kernel_unwound        of the whole run: stacks in the kernel
-//     reused, wrong_reuse, lost, walked    likewise
+//     reused, wrong_reuse, lost, walked    of the whole run: stacks in user space
 //
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>

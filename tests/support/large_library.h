@@ -1,4 +1,4 @@
-// A large library that scripts/setup installs: clang's.
+// A large library that scripts/setup installs: libLLVM, which clang needs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pe::testing {
 
-/// The path of the installed libLLVM of the highest name; empty if there is none.
+/// The path of the installed libLLVM whose name sorts last; empty if there is none.
 inline std::string large_library() {
   std::string last;
   for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu"))

@@ -29,10 +29,10 @@ inline std::uint64_t now_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// What the kernel records about a process and those that it starts, until now.
+/// Follows what the kernel records about a process and its children.
 class LiveTables {
  public:
-  /// `pid` has not begun its program.
+  /// Process `pid` has not executed its program yet.
   LiveTables(pid_t pid, unwind::TableStore& store)
       : tables_(history_, store, objects::FileMatch::kAny) {
     attr_.size = sizeof attr_;
@@ -55,7 +55,7 @@ class LiveTables {
     tables_.add_target(static_cast<std::uint32_t>(pid), now_ns());
   }
 
-  /// Takes in what has come.
+  /// Applies all new records to the history and the tables.
   void update() {
     std::vector<Kept> records;
     for (stream::Ring& ring : rings_)

@@ -1,4 +1,4 @@
-// A counter's ring whose kernel is the test: what it writes is what stream::Ring reads.
+// A counter's ring that the test fills in place of the kernel; stream::Ring reads it.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -40,7 +40,7 @@ class MadeRing {
       ::munmap(page_, 2 * kBytes);
   }
 
-  /// The reader's side.
+  /// The reader of this ring.
   [[nodiscard]] stream::Ring open() const {
     int error = 0;
     auto ring = stream::Ring::map(file_, 1, error);
@@ -49,13 +49,13 @@ class MadeRing {
     return std::move(*ring);
   }
 
-  /// As the kernel does; the test sees to it that there is room.
+  /// Writes as the kernel does; the test ensures that there is room.
   void write(std::string_view record) {
     auto* data = reinterpret_cast<char*>(page_) + kBytes;
     for (const char byte : record)
       data[page_->data_head++ % kBytes] = byte;
   }
-  /// What has not been given back.
+  /// The bytes that the reader has not released yet.
   [[nodiscard]] std::uint64_t taken() const { return page_->data_head - page_->data_tail; }
 
  private:

@@ -1,4 +1,4 @@
-// An Input over bytes in memory, or over a pipe that gives them piecemeal.
+// An Input that reads bytes from memory, or from a socket that delivers them in pieces.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace pe::testing {
 
-/// The bytes as a file that any number of descriptors may read.
+/// The bytes as a file; any number of descriptors may read it.
 inline Fd memory_file(std::string_view bytes) {
   Fd fd(::memfd_create("input", MFD_CLOEXEC));
   if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
@@ -31,8 +31,8 @@ inline Input memory_input(std::string_view bytes) {
   return Input::open("-", fd.get());
 }
 
-/// Writes to a socket what a read there will not take together with more: a read of a stream ends
-/// behind bytes that a descriptor came with (unix(7), SCM_RIGHTS).
+/// Writes a piece to a socket so that a read of it returns nothing more: a read of a stream socket
+/// stops after bytes that arrived with a descriptor (unix(7), SCM_RIGHTS).
 inline bool send_piece(const Fd& socket, std::string_view piece, int fd) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof fd)> control{};
   iovec part{const_cast<char*>(piece.data()), piece.size()};
@@ -49,8 +49,8 @@ inline bool send_piece(const Fd& socket, std::string_view piece, int fd) {
   return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(piece.size());
 }
 
-/// The same bytes, of which each read gives a piece: what ends within a line, a record or a number
-/// goes on in the next.  For up to 32 KiB, which the kernel holds meanwhile.
+/// The same bytes, but each read returns one piece.  Lines, records and numbers continue in the
+/// next piece.  The kernel holds all pieces until they are read; it accepts up to 32 KiB.
 inline Input input_in_pieces(std::string_view bytes) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)

@@ -1,5 +1,5 @@
-// This thread, now, as a sample with registers and a copy of the stack; and this process's mappings
-// as the records that a stream would begin with.
+// A sample of this thread, with registers and a copy of the stack; and this process's mappings, as
+// the records at the start of a stream.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace pe::testing {
 
-// Above PID_MAX_LIMIT: no process of this machine has this pid, in whose root files would be looked
-// for.
+// Above PID_MAX_LIMIT, so no process of this machine has this pid and nothing is searched for in
+// its root directory.
 inline constexpr std::uint32_t kOwnPid = 1U << 30, kOwnTid = kOwnPid + 1;
 
 inline perf_event_attr own_attr() {
@@ -34,7 +34,7 @@ inline perf_event_attr own_attr() {
   return attr;
 }
 
-/// Tells a history what is mapped into this process, under kOwnPid.
+/// Adds the mappings of this process to a history, as those of kOwnPid.
 inline void tell_own_mappings(stream::History& history) {
   stream::for_each_mapping(::getpid(), [&](const stream::MapsLine& line) {
     if (!line.executable)
@@ -52,14 +52,14 @@ inline void tell_own_mappings(stream::History& history) {
   });
 }
 
-/// A thread caught somewhere: all of its stack, and its registers.
+/// The registers of a thread and all of its stack.
 struct Caught {
   ucontext_t context{};
   std::vector<std::uint64_t> stack;
   std::uint64_t sp = 0;
 };
 
-/// The calling thread, as it is in its caller.
+/// Records the calling thread as it is in this function.
 __attribute__((noinline, no_sanitize("address"))) inline void catch_self(Caught& caught) {
   ::getcontext(&caught.context);
   caught.sp = registers_of(caught.context).state().sp;
@@ -69,7 +69,7 @@ __attribute__((noinline, no_sanitize("address"))) inline void catch_self(Caught&
     caught.stack[i] = words[i];
 }
 
-/// The record of a sample of it.  Of the stack `limit_bytes` would have been copied.
+/// The record of a sample of the thread, with at most `limit_bytes` of its stack.
 inline std::string sample_of(const Caught& caught, std::size_t limit_bytes,
                              std::uint64_t abi = PERF_SAMPLE_REGS_ABI_64,
                              const std::vector<std::uint64_t>& kernel_chain = {}) {

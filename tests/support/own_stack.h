@@ -1,4 +1,4 @@
-// This process as something to unwind: its mappings, its images' tables, its threads' stacks.
+// This process as an input of the unwinder: its mappings, its images' tables, its threads' stacks.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace pe::testing {
 
-/// The tables of images by path, and an address space of what is mapped now.
+/// The tables of images by path, and the address space of this process as it is mapped now.
 class OwnSpace {
  public:
   OwnSpace() : space_([this](std::uint32_t image) { return tables_[image].get(); }) {
@@ -55,7 +55,7 @@ class OwnSpace {
   unwind::AddressSpace space_;
 };
 
-/// A context's registers by DWARF number.
+/// The registers of a context, by DWARF number.
 inline unwind::architecture::Registers registers_of(const ucontext_t& context) {
   constexpr int kGregs[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
                             REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -79,14 +79,14 @@ inline std::uint64_t own_stack_end() {
   return reinterpret_cast<std::uint64_t>(start) + bytes;
 }
 
-/// The calling thread's stack from `sp` to `end`, where it stands; not for AddressSanitizer.
+/// The calling thread's stack from `sp` to `end`, not copied; AddressSanitizer rejects reads of it.
 inline unwind::StackView own_stack(std::uint64_t sp, std::uint64_t end) {
   const auto* bytes = reinterpret_cast<const std::byte*>(sp);
   return {sp, Bytes(bytes, static_cast<std::size_t>(end - sp))};
 }
 
-/// The same as a copy, which is kept in `into`.  Word by word: AddressSanitizer, which keeps others
-/// out of places between variables, looks at memcpy.
+/// The same as a copy in `into`.  It copies word by word because AddressSanitizer checks memcpy,
+/// and forbids reads between variables.
 __attribute__((no_sanitize("address"))) inline unwind::StackView copy_of_stack(
     std::uint64_t sp, std::uint64_t end, std::vector<std::uint64_t>& into) {
   const auto* from = reinterpret_cast<const std::uint64_t*>(sp & ~std::uint64_t{7});

@@ -1,4 +1,4 @@
-// What the kernel records of processes, told to a history record by record.
+// Builds the kernel's records about processes, and applies each to a history.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -19,7 +19,7 @@ struct Result {
 
 using ToolMain = int (*)(std::span<const std::string> args, Io& io);
 
-/// `input` arrives as a file of its own, so any length is fine.
+/// The tool reads `input` from a file, so it may have any length.
 inline Result run_tool(ToolMain tool_main, const std::vector<std::string>& args,
                        std::string_view input = "") {
   const Fd in = memory_file(input);

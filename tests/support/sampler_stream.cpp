@@ -1,12 +1,12 @@
-// Runs a command under the library that samples from inside, and writes what it gives as a sample
-// stream with whole copies of stacks, for pe-symbolize to walk.
+// Runs a command with the library that samples from inside.  Writes its samples as a sample stream
+// with complete copies of the stacks, which pe-symbolize walks.
 //
 //     sampler_stream LIBRARY OUTPUT [SETTING=VALUE...] -- COMMAND [ARGUMENT...]
 //
-// Settings: hz, clock, stack, ring, follow (inprocess/sampler/settings.h); name, tid: the threads
-// that are wanted.  A sample's weight is its time in nanoseconds.  To standard error: "name number"
-// lines of the collector's counts, and a line "thread PID TID NAME SAMPLES WEIGHT" for each thread.
-// The status is the command's.
+// Settings: hz, clock, stack, ring, follow (inprocess/sampler/settings.h); name and tid choose the
+// threads to sample.  A sample's weight is its time in nanoseconds.  On standard error it prints
+// the collector's counts as "name number" lines, and a line "thread PID TID NAME SAMPLES WEIGHT"
+// for each thread.  It returns the command's status.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ class StreamEvents : public inprocess::Events {
         .add(sample.weight * period_ns_);
     stream::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, attr_.sample_regs_user,
                           sample.registers);
-    // A word more than was copied: it stays visible that the stack ends there.
+    // The size is one word more than was copied, so a reader sees where the stack ends.
     const std::uint64_t copied = sample.stack.size() / kWordBytes * kWordBytes;
     const std::uint64_t size = sample.is_cut ? copied : copied + kWordBytes;
     const std::string_view bytes(reinterpret_cast<const char*>(sample.stack.data()), copied);
@@ -176,7 +176,7 @@ class StreamEvents : public inprocess::Events {
     return std::get<0>(key) == pid_ && ip < end;
   }
 
-  /// With what sample_id_all adds.
+  /// Adds the fields that sample_id_all requires.
   void finish() {
     builder_.add(pid_).add(pid_).add(time_ns_);
     write();

@@ -1,4 +1,5 @@
-// The memory of a process that samples itself, made by a test, and sent as such a process does.
+// The shared memory of a process that samples itself.  A test fills it, and sends it as such a
+// process does.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -58,7 +59,7 @@ class SharedSamples {
     return thread;
   }
 
-  /// As it is in the memory now.
+  /// The header as it is in the memory now.
   [[nodiscard]] inprocess::Header header_now() const {
     inprocess::Header now;
     if (::pread(fd_.get(), &now, sizeof now, 0) != sizeof now)
@@ -66,7 +67,7 @@ class SharedSamples {
     return now;
   }
 
-  /// With the header as it is here.
+  /// Writes `header` into the memory; returns a descriptor of the memory.
   Fd build(int seals = F_SEAL_SHRINK) {
     put(0, std::as_bytes(std::span(&header, 1)));
     if (seals != 0 && ::fcntl(fd_.get(), F_ADD_SEALS, seals) != 0)

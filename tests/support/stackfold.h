@@ -1,4 +1,4 @@
-// stackfold, in this process.
+// Runs stackfold in this process.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,7 +15,7 @@ inline Result stackfold(const std::vector<std::string>& args, std::string_view i
   return run_tool(stackfold_main, args, input);
 }
 
-/// What it makes of `input`, which it must tell by its content.
+/// The folded stacks of `input`, whose format stackfold must recognise by its content.
 inline std::string folded(std::string_view input) { return stackfold({}, input).out; }
 
 }  // namespace pe::testing

@@ -1,4 +1,4 @@
-// stacktop, in this process.
+// Runs stacktop in this process.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,4 @@
-// Sample streams made by hand: what is in them is visible in the test.
+// Builds sample streams whose content is visible in the test.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace pe::testing {
 
-/// Every event here has this layout: identifier, ip, tid, time, period, call chain.
+/// The layout of every event here: identifier, ip, tid, time, period, call chain.
 inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
                                              PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                              PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
@@ -20,10 +20,10 @@ inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPL
 struct MadeSample {
   std::uint64_t time_ns = 1;
   std::uint32_t pid = 1, tid = 1;
-  std::vector<std::uint64_t> chain = {};  ///< leaf first, user addresses; marks may be among them
+  std::vector<std::uint64_t> chain = {};  ///< leaf first; user addresses and PERF_CONTEXT_*
   std::uint64_t id = 7;
   std::uint64_t period = 1;
-  std::uint16_t misc = 0;  ///< besides whose address the sample's is
+  std::uint16_t misc = 0;  ///< bits besides PERF_RECORD_MISC_USER
 };
 
 class StreamBuilder {
@@ -81,7 +81,7 @@ class StreamBuilder {
   struct MadeMap {
     std::uint64_t start, size, file_offset;
   };
-  /// `build_id` has up to 20 bytes; empty: the record carries none.
+  /// `build_id` has up to 20 bytes.  If it is empty, the record has no build ID.
   StreamBuilder& map_of_build_id(std::uint64_t time_ns, std::uint32_t pid, const MadeMap& made,
                                  std::string_view path, std::string_view build_id) {
     constexpr std::uint32_t kReadExec = 5;
@@ -102,7 +102,7 @@ class StreamBuilder {
         .add_string(path);
     return trailer(time_ns, pid, pid);
   }
-  /// One that is not executable.
+  /// A mapping that is not executable.
   StreamBuilder& data_map(std::uint64_t time_ns, std::uint32_t pid, const MadeMap& made,
                           std::string_view path) {
     builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA)
@@ -114,7 +114,7 @@ class StreamBuilder {
         .add_string(path);
     return trailer(time_ns, pid, pid);
   }
-  /// The recording's kernel begins at `start`.
+  /// The mapping of the recording's kernel, which starts at `start`.
   StreamBuilder& kernel(std::uint64_t start) {
     builder_.begin(PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL)
         .add(stream::kKernelPid)
@@ -138,17 +138,17 @@ class StreamBuilder {
     writer_.write_location(pid, address, symbols);
     return *this;
   }
-  /// A round that may be the last.
+  /// Ends the last round of the stream.
   StreamBuilder& round() {
     writer_.write_end();
     return *this;
   }
-  /// One behind which there is more.
+  /// Ends a round that others follow.
   StreamBuilder& earlier_round() {
     writer_.write_finished_round();
     return *this;
   }
-  /// Any bytes, where a record should stand.
+  /// Any bytes, in place of a record.
   StreamBuilder& bytes(std::string_view bytes) {
     out_.write(bytes);
     return *this;

@@ -1,4 +1,4 @@
-// What is drawn on a flame graph page.
+// Reads the frames that a flame graph page draws.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -21,7 +21,8 @@ struct Rect {
   int depth = 0;
 };
 
-/// What stands between the next `before` and `after`; moves `text` behind it.
+/// Returns the text between the next `before` and the next `after`; moves `text` forward to
+/// `after`.
 inline std::string take_between(std::string_view& text, std::string_view before,
                                 std::string_view after) {
   const auto start = text.find(before) + before.size();
@@ -47,7 +48,7 @@ inline std::vector<Rect> rects_of(std::string_view svg) {
   return rects;
 }
 
-/// "title x width" of every rectangle, one a line.
+/// One line "title at x wide width" for each rectangle.
 inline std::string drawn(const std::string& svg) {
   std::string text;
   for (const Rect& r : rects_of(svg))

@@ -1,5 +1,5 @@
-// The kernel's tables in memory, and what its unwinder finds in them: the same steps as its
-// program's, with every access checked.
+// The kernel's unwind tables in memory, and lookups in them: the same steps as in the kernel's
+// program, with every access checked.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -39,7 +39,7 @@ class TableMemory : public unwind::TableStore {
   }
   void forget_process(std::uint32_t tgid) override { processes_.erase(tgid); }
 
-  /// nullptr if it is not known.
+  /// nullptr if the process is not known.
   [[nodiscard]] const unwind::ProcessMappings* process(std::uint32_t tgid) const {
     const auto known = processes_.find(tgid);
     return known == processes_.end() ? nullptr : known->second.get();
@@ -51,7 +51,7 @@ class TableMemory : public unwind::TableStore {
     return rules_.at(number);
   }
 
-  /// A word must have been written.
+  /// Aborts if the word's chunk was never requested.
   [[nodiscard]] std::uint32_t word(std::uint32_t number) const {
     const auto chunk = chunks_.find(number >> unwind::kChunkShift);
     if (chunk == chunks_.end())
@@ -67,7 +67,7 @@ class TableMemory : public unwind::TableStore {
   std::size_t times_set_ = 0;
 };
 
-/// The mapping that holds an address.
+/// The mapping that contains an address; nullptr if there is none.
 inline const unwind::Mapping* find_mapping(const unwind::ProcessMappings& process,
                                            std::uint64_t avma) {
   const unwind::Mapping* found = nullptr;
@@ -77,7 +77,8 @@ inline const unwind::Mapping* find_mapping(const unwind::ProcessMappings& proces
   return found;
 }
 
-/// The number of the rule for an address of a mapping that has a table.  `word` gives a word.
+/// The number of the rule for an address, in a mapping that has a table.  `word` returns a word of
+/// the tables by its number.
 template <typename Word>
 std::uint32_t look_up(const unwind::Mapping& mapping, std::uint64_t avma, const Word& word) {
   using namespace unwind;
@@ -88,7 +89,7 @@ std::uint32_t look_up(const unwind::Mapping& mapping, std::uint64_t avma, const 
   std::uint32_t rows = (index >> kRowShift) + 1;
   std::uint32_t at = mapping.rows + (index & kRowMask);
   if (at >> kChunkShift != (at + rows - 1) >> kChunkShift)
-    std::abort();  // the kernel looks a block's chunk up once
+    std::abort();  // the kernel looks up the chunk of a block only once
   unsigned steps = 0;
   for (; rows > 1; ++steps) {
     const std::uint32_t half = rows / 2;
@@ -102,7 +103,7 @@ std::uint32_t look_up(const unwind::Mapping& mapping, std::uint64_t avma, const 
   return row & kRowMask;
 }
 
-/// The entry for an address; nullopt where no table is.
+/// The rule for an address; nullopt if no table covers it.
 inline std::optional<unwind::RuleEntry> look_up(const TableMemory& tables,
                                                 const unwind::ProcessMappings& process,
                                                 std::uint64_t avma) {

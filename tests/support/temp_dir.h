@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with the test.
+// A temporary folder for one test; it is removed with the object.
 // SPDX-License-Identifier: MIT
 #pragma once
 

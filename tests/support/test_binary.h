@@ -1,4 +1,4 @@
-// The programs built from tests/data/src, and what binutils say about them.
+// The programs built from tests/data/src, and the output of commands that examine them.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -15,14 +15,14 @@
 
 namespace pe::testing {
 
-/// Where meson put the test binary `name`.
+/// The path at which meson built the test binary `name`.
 inline std::string test_binary(std::string_view name) {
   const char* folder = std::getenv("STACKPIPE_TEST_DATA");
   BOOST_REQUIRE_MESSAGE(folder != nullptr, "run by meson test, or set STACKPIPE_TEST_DATA");
   return std::string(folder) + "/" + std::string(name);
 }
 
-/// One of those whose debug information is in other files.
+/// The path of a test binary whose debug information is in other files.
 inline std::string made(std::string_view name) {
   return test_binary("debug_files/" + std::string(name));
 }
@@ -34,7 +34,7 @@ inline std::vector<std::byte> bytes_of_file(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// What a shell command prints; it must succeed.
+/// The output of a shell command, which must succeed.
 inline std::string output_of(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   BOOST_REQUIRE(pipe != nullptr);

@@ -1,4 +1,4 @@
-// Call trees from folded lines, and as text.
+// Builds call trees from folded lines, and prints them as text.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace pe::testing {
 
-/// What the builder makes of `lines`; all have one count, or two as flamegraph.pl takes them.
+/// The tree that the builder makes from `lines`.  Each line has one count, or two as for
+/// flamegraph.pl.
 template <typename Builder>
 picture::CallTree tree_of(const std::vector<std::string>& lines, Builder builder = Builder()) {
   for (const auto& text : lines) {
@@ -25,7 +26,7 @@ picture::CallTree tree_of(const std::vector<std::string>& lines, Builder builder
   return std::move(builder).finish();
 }
 
-/// One node a line, indented: "name total/self", and " +3" for its difference.
+/// One line for each node, indented by depth: "name total/self", then " +3" for a difference.
 inline std::string drawn(const picture::CallTree& tree) {
   std::string out;
   for (picture::NodeId node = 0; node < tree.size(); ++node) {

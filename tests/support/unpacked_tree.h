@@ -1,5 +1,5 @@
-// Reads what picture/embed.h describes, as the page's script does, and checks
-// that it is whole: for tests.
+// For tests: reads the format of picture/embed.h as the page's script does, and checks that the
+// tree is complete.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -40,7 +40,7 @@ struct UnpackedTree {
 
 class TreeUnpacker {
  public:
-  /// `bytes`: a zlib stream.  Throws if they are not a whole tree.
+  /// `bytes` is a zlib stream.  Throws if it does not hold a complete tree.
   static UnpackedTree unpack(std::string_view bytes) {
     TreeUnpacker unpacker(inflate(bytes));
     return unpacker.read();

@@ -1,4 +1,4 @@
-// A stack of words and a walker, for walks that a test can read.
+// A stack made of words and a walker, for walks that a test can read.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,9 +20,9 @@ struct Walked {
   std::vector<unwind::Frame> frames;
   unwind::Stop stop;
   unwind::FrameState last;
-  std::vector<std::uint64_t> sps = {};  ///< stack pointers; not of a walk without a history
+  std::vector<std::uint64_t> sps = {};  ///< stack pointers; empty after a walk() without a history
 
-  /// Without the stack pointers.
+  /// Compares the frames and the stop alone.
   bool operator==(const Walked& other) const {
     return frames == other.frames && stop == other.stop;
   }
@@ -38,7 +38,7 @@ inline unwind::StackView view_of(const std::vector<std::uint64_t>& words) {
   return {kFakeStack, std::as_bytes(std::span(words))};
 }
 
-/// With the cache, and with all registers; the caller compares.
+/// walk() uses the cache, walk_slowly() computes all registers; the caller compares their results.
 inline Walked walk(unwind::Walker& walker, unwind::AddressSpace& space,
                    const unwind::WalkStart& start, const std::vector<std::uint64_t>& words,
                    unwind::ThreadHistory* history = nullptr, std::size_t max_frames = 64) {

@@ -1,5 +1,5 @@
-// Compares our walks of the calling thread's stack with each other and with backtrace(3), which is
-// libgcc's unwinder; also one instruction after the other.
+// Compares our walks of the calling thread's stack with each other and with backtrace(3), which
+// uses libgcc's unwinder.  It can also do so after every single instruction.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace pe::testing {
 
-/// Walks the calling thread's stack in several ways, and compares.
+/// Walks the calling thread's stack in several ways and compares the results.
 class Witness {
  public:
   static constexpr std::size_t kMaxFrames = 2048;
@@ -28,7 +28,8 @@ class Witness {
     ::backtrace(theirs_.data(), 1);  // loads libgcc
   }
 
-  /// From `context` on; `theirs_` must hold a backtrace that includes its address.
+  /// Walks from `context` on; `theirs_` must hold a backtrace that includes the address in
+  /// `context`.
   void compare(const ucontext_t& context, bool is_here) {
     const auto registers = registers_of(context);
     const unwind::StackView stack = copy_of_stack(registers.state().sp, end_, copy_);
@@ -37,7 +38,8 @@ class Witness {
     const unwind::WalkResult again = walker_.walk(own_.space(), start, stack, reused_, history_);
     const unwind::WalkResult slow =
         unwind::walk_with_all_registers(own_.space(), start, stack, slow_);
-    // Both are in compare_here() then, at different calls; a sanitizer's frames may lie inside.
+    // Both walks start in compare_here(), but at different calls, so their first addresses differ.
+    // A sanitizer's frames may come before them.
     if (is_here && their_count_ >= walk.frames)
       theirs_[their_count_ - walk.frames] =
           reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
@@ -49,7 +51,7 @@ class Witness {
     deepest_ = std::max(deepest_, walk.frames);
   }
 
-  /// The same from where this is called; true if all agree.
+  /// Compares from this function on; false if any comparison so far found a difference.
   __attribute__((noinline)) bool compare_here() {
     ucontext_t context;
     ::getcontext(&context);
@@ -58,7 +60,7 @@ class Witness {
     return same_;
   }
 
-  /// For a signal handler.
+  /// Compares from the place that a signal interrupted; a signal handler calls this.
   void compare_interrupted(const ucontext_t& context) {
     their_count_ = static_cast<std::size_t>(::backtrace(theirs_.data(), kMaxFrames));
     compare(context, false);
@@ -81,15 +83,15 @@ class Witness {
                       b_frames.begin());
   }
 
-  /// From the interrupted address on; before it come the handler's own frames.
+  /// Compares from the interrupted address on; the handler's own frames precede it in `theirs_`.
   bool is_as_theirs(const unwind::WalkResult& walk) const {
     std::size_t first = 0;
     while (first < their_count_ &&
            reinterpret_cast<std::uint64_t>(theirs_[first]) != ours_[0].address())
       ++first;
     const std::size_t their_frames = their_count_ - first;
-    // At the end of a realigned function gcc's CFI still says that rbp is on the stack.  libgcc
-    // believes it and goes astray after the caller; we do not (row_step.cpp).
+    // At the end of a realigned function, gcc's CFI still says that rbp is on the stack.  libgcc
+    // follows it and loses the stack after the caller; our unwinder does not (row_step.cpp).
     const std::size_t certain = ends_realigned_ ? 2 : walk.frames;
     if (their_frames < certain || (!ends_realigned_ && their_frames != walk.frames))
       return false;
@@ -115,9 +117,10 @@ class Witness {
 };
 
 using OnStep = std::function<void(const ucontext_t&)>;
-inline const OnStep* on_step;  ///< a signal handler has no other way to know; null: the steps end
+/// global: a signal handler has no other access; null: stop stepping
+inline const OnStep* on_step;
 
-/// Runs `run` one instruction at a time, and calls `after_each` in a handler of SIGTRAP.
+/// Runs `run` one instruction at a time; a handler of SIGTRAP calls `after_each`.
 inline void single_step(const OnStep& after_each, const std::function<void()>& run) {
   constexpr greg_t kTrapFlag = 0x100;
   on_step = &after_each;
@@ -134,7 +137,7 @@ inline void single_step(const OnStep& after_each, const std::function<void()>& r
   ::sigaction(SIGTRAP, &action, &before);
   asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
   run();
-  // Not by popfq again: between that and pushfq no CFI of ours knows where the stack is.
+  // A second popfq would not do: between pushfq and popfq our CFI does not know where the stack is.
   on_step = nullptr;
   asm volatile("nop" ::: "memory");
   ::sigaction(SIGTRAP, &before, nullptr);

@@ -1,4 +1,5 @@
-// Compressed records as `perf record -z` writes them: one Zstandard stream, a flush after each.
+// Builds compressed records as `perf record -z` writes them: all are one Zstandard stream, which is
+// flushed after each record.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +19,7 @@ class CompressedStream {
  public:
   explicit CompressedStream(std::uint32_t type = stream::kRecordCompressed) : type_(type) {}
 
-  /// The next record, which holds `data`; part of a record, if need be.
+  /// Returns the next record, which holds `data`.  `data` may be a part of a record.
   std::string record(std::string_view data) {
     std::string packed(60 * 1024, '\0');
     ZSTD_inBuffer in{data.data(), data.size(), 0};

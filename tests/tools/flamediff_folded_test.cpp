@@ -1,5 +1,5 @@
-// flamediff --folded, and as difffolded.pl: expected lines were observed of the script, whose order
-// is none.
+// flamediff --folded, and flamediff as difffolded.pl.  The expected lines are those of the perl
+// script, sorted, because its own order is random.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 #include <string>

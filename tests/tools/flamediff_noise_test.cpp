@@ -1,4 +1,4 @@
-// How flamediff finds out whether counts are samples, of which it knows the noise.
+// How flamediff recognises counts that are samples; it can compute the noise of samples alone.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@ using pe::testing::flamediff;
 BOOST_AUTO_TEST_SUITE(flamediff_noise)
 
 BOOST_AUTO_TEST_CASE(one_small_count_in_twenty_is_a_tail_of_samples) {
-  // Stacks of both sides, of large counts without a common divisor, and one that was seen three
-  // times.
+  // The stacks of both sides have large counts without a common divisor; with `has_small`, one
+  // stack has a count of three.
   const auto text_of = [](int stacks, bool has_small) {
     std::string text = has_small ? "main;small 3\n" : "";
     for (int i = has_small ? 1 : 0; i < stacks; ++i)

@@ -1,4 +1,4 @@
-// Pictures, tables and exit statuses of comparisons.
+// The graphs, tables and exit statuses of flamediff.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ namespace {
 const std::string kBefore = "main;parse 300\nmain;run 500\nmain;old;deep 200\n";
 const std::string kAfter = "main;parse 300\nmain;run 1400\nmain;fresh 300\n";
 
-/// The first frame of that name.
+/// The first frame with this name.
 Rect frame_of(const std::string& svg, std::string_view name) {
   for (const Rect& r : rects_of(svg))
     if (r.title.starts_with(fmt::format("{} (", name)))
@@ -40,7 +40,7 @@ std::string fill_of(const std::string& svg, std::string_view name) {
   return pe::testing::take_between(left, "fill=\"", "\"");
 }
 
-/// The line of a table that ends in this function.
+/// The line of a table that ends in this function; empty if there is none.
 std::string row_of(const std::string& table, std::string_view function) {
   std::string_view left = table;
   while (!left.empty()) {
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(the_table_has_functions_whose_share_changed) {
   BOOST_TEST(run.starts_with("  50.00%   70.00%  +20.00%  "));
   BOOST_TEST(contains(run, " sure    50.00%   70.00%  +20.00% sure   run"));
   BOOST_TEST(contains(row_of(r.out, "old"), " 20.00%    0.00%  -20.00%"));
-  BOOST_TEST(row_of(r.out, "main").empty());  // 100 % of both
+  BOOST_TEST(row_of(r.out, "main").empty());  // 100 % of both sides
   BOOST_TEST(r.out.find("larger share") < r.out.find("  run"));
   BOOST_TEST(r.out.find("  run") < r.out.find("smaller share"));
   BOOST_TEST(r.out.find("smaller share") < r.out.find("  parse"));
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(growth_beyond_noise_and_the_limit_fails) {
   BOOST_TEST(!contains(grown.err, "parse"));
   BOOST_TEST(contains(grown.out, "larger share"));
   BOOST_TEST(flamediff({"--fail-over", "25"}, kBefore, kAfter).status == 0);
-  // As much, and yet perhaps nothing.
+  // It grew as much, but this may be noise.
   const auto noise = flamediff({"--fail-over", "5%"}, "a 10\nb 10\n", "a 14\nb 6\n");
   BOOST_TEST(noise.status == 0);
   BOOST_TEST(noise.err ==
@@ -290,8 +290,8 @@ BOOST_AUTO_TEST_CASE(growth_that_may_be_noise_is_counted_and_the_most_of_it_name
   BOOST_TEST(contains(runs.err, "which so few runs cannot tell from noise: "));
 }
 
-// A function that was removed leaves larger shares to the others.  They cost as much as before for
-// each order, because the program does twice the work.
+// One function was removed, so the others have larger shares.  Each unit of work costs as much in
+// them as before, because the program did twice the work.
 BOOST_AUTO_TEST_CASE(only_the_cost_of_work_is_worse_or_better) {
   const std::string before = "main;parse 200\nmain;split 200\nmain;look_up 400\n";
   const std::string after = "main;parse 400\nmain;split 400\n";
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(what_may_be_noise_is_no_more_than_a_tint) {
   const auto same = flamediff({}, "a 10\nb 10\n", "a 14\nb 6\n");
   BOOST_TEST(fill_of(same.out, "a") == "rgb(255,170,170)");
   BOOST_TEST(fill_of(same.out, "b") == "rgb(170,170,255)");
-  // Of 1,000 samples, 20 % of one is sure, and 0.3 % of the other is not.
+  // With 1,000 samples, a change of 20 % is certain, and a change of 0.3 % is not.
   const auto mixed = flamediff({}, "a 400\nb 590\nc 10\n", "a 600\nb 387\nc 13\n");
   BOOST_TEST(fill_of(mixed.out, "a") == "rgb(255,3,3)");
   BOOST_TEST(fill_of(mixed.out, "b") == "rgb(0,0,255)");

@@ -1,4 +1,4 @@
-// Pictures other than the plain one, and the files that go with them.
+// The options of flamesvg that change the graph, and the files that they read.
 // SPDX-License-Identifier: MIT
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ std::string content(const std::string& path) {
   return text.str();
 }
 
-/// Runs in a folder of its own, where palette.map is.
+/// The current folder is a new one while the object lives; palette.map is there.
 class InTempDir {
  public:
   InTempDir() : old_(std::filesystem::current_path()) { std::filesystem::current_path(dir_ / ""); }
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(notes_are_a_comment_that_stays_one) {
   BOOST_TEST(flamesvg({"--notes", "<x"}, "a 100\n").status == 2);
 }
 
-BOOST_AUTO_TEST_CASE(notes_are_written_as_typed) {  // a comment has no references
+BOOST_AUTO_TEST_CASE(notes_are_written_as_typed) {  // XML knows no references in a comment
   const auto r = flamesvg({"--notes", "a & \"b\"\n'c'\x1b"}, "a 100\n");
   BOOST_TEST(contains(r.out, "<!-- NOTES: a & \"b\"\n'c'\xEF\xBF\xBD -->"));
   BOOST_TEST(contains(flamesvg({"--notes", "a & \xc3\xa9", "--encoding", "latin1"}, "a 100\n").out,
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(for_the_perl_shades_by_hash_are_never_by_chance) {
   BOOST_TEST(flamesvg({"--compat", "--hash", "--random"}, "a 100\n").out == by_hash.out);
 }
 
-BOOST_AUTO_TEST_CASE(shares_of_no_counts_are_refused) {  // the perl divides by zero
+BOOST_AUTO_TEST_CASE(shares_of_no_counts_are_refused) {  // the perl script divides by zero
   const auto r = flamesvg({"--compat", "--factor", "0"}, "a 100\n");
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.err == "flamesvg: --factor: not a number above 0: '0' (see --help)\n");

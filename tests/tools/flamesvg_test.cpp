@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(frames_lie_within_their_parents_and_do_not_overlap) {
     const auto rects =
         rects_of(flamesvg({"--width", width, "--embed", "none"}, random_profile()).out);
     BOOST_REQUIRE(rects.size() > 100U);
-    constexpr double kSlack = 0.001;  // tenths of a pixel, read as doubles
+    constexpr double kSlack = 0.001;  // coordinates have tenths of a pixel, read as doubles
     std::vector<Rect> open;
     std::vector<double> row_ends(100, 0);
     for (const Rect& r : rects) {

@@ -21,7 +21,7 @@ pe::testing::Result malloctrace(const std::vector<std::string>& args) {
   return pe::testing::run_tool(pe::malloctrace_main, args);
 }
 
-/// The one line of a refusal, without the tool's name and the pointer to --help.
+/// The message of a refused command line, without the tool's name and the pointer to --help.
 std::string malloctrace_refusal(const std::vector<std::string>& args) {
   const auto r = malloctrace(args);
   BOOST_TEST(r.status == 2);
@@ -32,7 +32,7 @@ std::string malloctrace_refusal(const std::vector<std::string>& args) {
   return text.substr(13, text.size() - 13 - 14);
 }
 
-/// Why a program cannot be traced, without its path; "" if it can be.
+/// Why malloctrace refuses to trace a program, without the path; "" if it accepts the program.
 std::string why_not(const std::string& program) {
   try {
     pe::malloctrace::check_can_be_traced(pe::inprocess::find_program(program));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(programs_into_which_no_library_is_loaded_are_refused) {
       BOOST_REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);
       BOOST_REQUIRE(::chmod(path.c_str(), 04755) == 0);
     }
-    BOOST_TEST(why_not(program) == "");  // of a script that counts for nothing
+    BOOST_TEST(why_not(program) == "");  // the kernel ignores setuid on a script
     BOOST_TEST(why_not(copy).starts_with("is setuid, setgid"));
   }
 }

@@ -12,7 +12,7 @@ pe::testing::Result run_offcpu(const std::vector<std::string>& args) {
   return pe::testing::run_tool(pe::offcpu_main, args);
 }
 
-/// The one line of a refusal, without the tool's name and the pointer to --help.
+/// The message of a refused command line, without the tool's name and the pointer to --help.
 std::string offcpu_refusal(const std::vector<std::string>& args) {
   const auto r = run_offcpu(args);
   BOOST_TEST(r.status == 2);

@@ -14,7 +14,7 @@ Result record(const std::vector<std::string>& args) {
   return pe::testing::run_tool(pe::pe_record_main, args);
 }
 
-/// The one line of a refusal, without the tool's name and the pointer to --help.
+/// The message of a refused command line, without the tool's name and the pointer to --help.
 std::string refusal(const std::vector<std::string>& args) {
   const auto r = record(args);
   BOOST_TEST(r.status == 2);

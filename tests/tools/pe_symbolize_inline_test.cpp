@@ -1,4 +1,4 @@
-// Functions inlined at an address, and source lines, from stream to folded text.
+// Functions inlined at an address, and source lines: from the stream to folded text.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kLoadedAt = 0x555500000000;
 
-/// A sample at each address of box::outer(), loaded somewhere.
+/// A sample at each address of box::outer(); the program is loaded at kLoadedAt.
 std::string all_of_outer(const std::string& program) {
   const auto image = pe::testing::image_of(program);
   const auto outer = pe::testing::symbol_of(image, "_ZN3box5outerEi");

@@ -33,12 +33,12 @@ Result symbolize(StreamBuilder stream, const std::vector<std::string>& args = {}
   return run_tool(pe::pe_symbolize_main, args, stream.round().text());
 }
 
-/// What the next filter makes of it.
+/// The folded text that stackfold, the next filter, makes of the output.
 std::string folded(const Result& symbolized, const std::vector<std::string>& args = {}) {
   return run_tool(pe::stackfold_main, args, symbolized.out).out;
 }
 
-/// Where this program's code lies.
+/// The mapping of this program's code.
 struct OwnCode {
   std::uint64_t start = 0, size = 0, file_offset = 0;
   std::string path;
@@ -55,7 +55,7 @@ OwnCode own_code(std::uint64_t address) {
 
 const auto kFunction = reinterpret_cast<std::uint64_t>(&pe::pe_symbolize_main);
 
-/// A function whose name says a lot.
+/// A template whose full name is long, because it contains a standard type.
 template <typename T>
 [[gnu::noinline]] std::size_t takes(const T& value) {
   return sizeof value;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(names_are_simplified_if_asked) {
 }
 
 BOOST_AUTO_TEST_CASE(a_return_address_behind_the_end_of_a_function_still_belongs_to_it) {
-  // A call that never returns can be a function's last instruction.
+  // A function's last instruction can be a call that never returns.
   const auto r = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction, kFunction}}));
   const std::string text = folded(r);
   BOOST_TEST(text.ends_with(";pe::pe_symbolize_main 1\n"));
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(every_record_passes_untouched) {
 }
 
 BOOST_AUTO_TEST_CASE(only_the_end_says_that_it_is_the_end) {
-  // A round of another recorder, which does not tell whether it is the last, and a cut behind one
-  // of ours.
+  // First a round of another recorder, which does not mark the last round; then a stream of ours
+  // that was cut after a round.
   auto stream = StreamBuilder();
   stream.event().sample({.time_ns = 1, .chain = {0x10}}).round();
   const auto whole = run_tool(pe::pe_symbolize_main, {}, stream.text());
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(statistics_tell_of_each_module_and_reason_the_largest_first
 }
 
 BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refused) {
-  // As in two containers: the same path, different build ids; here is one of them.
+  // Two containers can have different files at the same path: here one of the build ids is wrong.
   const OwnCode code = own_code(kFunction);
   const auto opened = pe::objects::Image::open(code.path);
   const auto id = std::get<pe::objects::Image>(opened).build_id();
@@ -234,7 +234,8 @@ BOOST_AUTO_TEST_CASE(another_kernels_addresses_are_not_misread) {
   BOOST_TEST(folded(r, {"--annotate"}) == "p;[kernel]_[k] 2\n");
   BOOST_TEST((r.err.starts_with("pe-symbolize: recorded under another kernel") ||
               r.err.starts_with("pe-symbolize: kernel symbols are hidden")));
-  BOOST_TEST(std::count(r.err.begin(), r.err.end(), '\n') == 2);  // once, and the closing line
+  // one line with the reason, and the closing line
+  BOOST_TEST(std::count(r.err.begin(), r.err.end(), '\n') == 2);
 }
 
 BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_perf_map) {
@@ -369,7 +370,7 @@ BOOST_AUTO_TEST_CASE(lines_of_a_perf_map_that_make_no_sense_are_in_the_closing_l
   const auto told = [&](StreamBuilder made) { return symbolize(std::move(made)).err; };
   const std::string line = "pe-symbolize: stdin: 1 sample; 2 lines of perf maps not understood\n";
   BOOST_TEST(told(stream) == line);
-  // Not forgotten with the names when the number belongs to another program.
+  // The count stays when another program gets the pid and the symbols are dropped.
   BOOST_TEST(told(stream.comm(2, pid, pid, "new", true)) == line);
   std::filesystem::remove(path);
 }

@@ -1,4 +1,4 @@
-// Profiles that are a call tree in lines, or refer to parts of it: GHC, VTune, Visual Studio,
+// Formats whose lines form a call tree, or refer to parts of one: GHC, VTune, Visual Studio,
 // xctrace.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>

@@ -43,7 +43,7 @@ StreamBuilder two_processes() {
   return stream;
 }
 
-/// Equal stacks of the same text, wherever they came from.
+/// Checks that the profile folds to the same text as the stream that it was made from.
 void check_comes_back(const StreamBuilder& made, const std::vector<std::string>& options) {
   StreamBuilder stream = made;
   const std::string text = stream.round().text();
@@ -131,7 +131,8 @@ BOOST_AUTO_TEST_CASE(the_firefox_profiler_gets_threads_with_times) {
   const auto r = stackfold({"--to", "firefox"}, stream.round().text());
   BOOST_TEST(r.status == 0);
   BOOST_TEST(holds(r.out, R"("preprocessedProfileVersion":60)"));
-  // main, tiny inlined into it, what is not known, the kernel: of both processes the same.
+  // The frames: main, tiny inlined into it, an unknown function, the kernel.  Both processes share
+  // them.
   BOOST_TEST(holds(r.out, R"("stackTable":{"length":4,"frame":[0,1,2,3],"prefix":[null,0,1,2]})"));
   BOOST_TEST(holds(r.out, R"("inlineDepth":[0,1,0,0])"));
   BOOST_TEST(holds(r.out, R"("line":[7,null,null,null])"));

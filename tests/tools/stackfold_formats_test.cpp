@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_SUITE(text_formats)
 
 namespace {
 
-/// One stack of each text format: what goes before it, a frame's line, what goes behind.
+/// One stack in each text format: the text before its frames, the line of a frame, the text after.
 struct Shape {
   const char* format;
   std::string before, frame, after;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(half_mangled_names_of_rust_are_demangled) {
 BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
   for (const Shape& shape : kShapes) {
     if (shape.format == std::string("macos-sample"))
-      continue;  // depth is indentation there
+      continue;  // in this format, the indentation shows the depth
     const auto r = stackfold({"--from", shape.format},
                              shape.before + repeated(shape.frame, 100'000) + shape.after);
     BOOST_TEST(r.status == 0, shape.format);

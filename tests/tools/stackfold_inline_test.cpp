@@ -1,4 +1,4 @@
-// Inlined functions and source lines in the text of perf script.
+// Inlined functions and source lines in the output of perf script.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ pe::objects::Symbol symbol(const std::string& path, std::string_view name) {
   return pe::testing::symbol_of(pe::testing::image_of(path), name);
 }
 
-/// A sample for each address in box::outer(), as perf prints it where the program is loaded at
-/// `base`; `with_offset`: "box::outer+0x1".
+/// A sample for each address in box::outer(), as perf prints it for a program loaded at `base`.
+/// `with_offset` adds the offset in the function: "box::outer+0x1".
 std::string all_of_outer(const std::string& program, std::uint64_t base, bool with_offset) {
   const auto outer = symbol(program, "_ZN3box5outerEi");
   std::string text;
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(inlined_functions_are_marked_if_asked) {
 BOOST_AUTO_TEST_CASE(a_caller_is_where_its_call_is_not_where_it_returns_to) {
   const std::string program = test_binary("inlined");
   const auto plain = symbol(program, "plain");
-  // Behind its last instruction another function begins; it is still plain() that called.
+  // Another function starts after the last instruction of plain(); the caller is still plain().
   const std::string caller =
       fmt::format("\t{:16x} plain+{:#x} ({})\n", plain.svma + plain.bytes, plain.bytes, program);
   const std::string leaf = fmt::format("\t{:16x} plain+0x0 ({})\n", plain.svma, program);
@@ -138,8 +138,8 @@ BOOST_AUTO_TEST_CASE(a_last_frame_without_a_blank_line_keeps_its_source_line) {
   BOOST_TEST(stackfold({"--srcline"}, std::string(kHeader) + "\t1f a (/x)").out == "prog;a 5\n");
 }
 
-// As the perl does, run beside it: whatever follows a frame is its source line, one for each
-// inlined function, without what stands in brackets.
+// Expectations are the perl script's output.  It reads any line after a frame as the frame's source
+// line, one for each inlined function, and drops text in brackets.
 BOOST_AUTO_TEST_CASE(compat_takes_any_line_behind_a_frame_for_its_source) {
   const auto folded = [](std::string_view frames) {
     return stackfold({"--compat", "--srcline"}, sample(frames)).out;
@@ -149,10 +149,10 @@ BOOST_AUTO_TEST_CASE(compat_takes_any_line_behind_a_frame_for_its_source) {
   BOOST_TEST(folded("\t1f a (/x)\n  a[1]b[2]:1 \n\t2f b ([k])\n  [k][ff]\n") ==
              "prog;b;a:ab:1 5\n");
   BOOST_TEST(folded("\t1f (a) (/x)\n\t2f b (/x)\n  in;l.c:1\n") == "prog;b:in;l.c:1 5\n");
-  BOOST_TEST(folded("\t1f a (/x)\n") == "");  // the blank line is taken for it
+  BOOST_TEST(folded("\t1f a (/x)\n") == "");  // it reads the blank line as the source line
 }
 
-// Only up to the first function without a name, if the module has none either.
+// This ends at the first function without a name, if its module has no name either.
 BOOST_AUTO_TEST_CASE(compat_reads_no_source_line_after_unknown_functions_of_unknown_modules) {
   const auto folded = [](std::string_view frames) {
     return stackfold({"--compat", "--srcline"}, sample(frames)).out;

@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(stackfold_merge)
 
 namespace {
 
-/// The outcome of merging these texts, each in a file of its own.
+/// Writes each text into a file of its own and merges the files.
 pe::testing::Result merge(const std::vector<std::string>& texts) {
   const TempDir dir;
   std::vector<std::string> args{"--merge-sorted"};

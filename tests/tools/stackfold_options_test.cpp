@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kFolded = "p;main;fib;fib;fib 3\np;main;fib 2\np;main;idle 5.5\nq 1\n";
 
-/// Two samples a second apart, and one of them again under another name.
+/// Two samples that are a second apart, and a sample of another event.
 constexpr std::string_view kText =
     "prog  12/34 [000] 10.000001: 5 cycles: \n\t1f a (/x)\n\t1f a (/x)\n\n"
     "prog  12/34 11.000001999: 5 cycles: \n\t1f b (/x)\n\n"

@@ -87,7 +87,8 @@ class ProfileBuilder {
   std::string text_;
 };
 
-/// Types "samples/count" and "cpu/nanoseconds", functions 1 "main" and 2 "f".
+/// A profile with the types "samples/count" and "cpu/nanoseconds", and the functions 1 "main" and 2
+/// "f".
 ProfileBuilder two_types() {
   ProfileBuilder builder;
   builder.type(1, 2)
@@ -169,10 +170,10 @@ BOOST_AUTO_TEST_CASE(what_a_profile_refers_to_and_lacks_is_said) {
   const auto made = two_types()
                         .mapping(1, 0, 0, 99)          // no such string
                         .function(5, 99)               // no such string
-                        .location(3, 0, 0x10, {5})     // unnamed
+                        .location(3, 0, 0x10, {5})     // function without a name
                         .location(4, 0, 0x10, {7, 1})  // no such function
-                        .location(5, 0, 0x10, {0})     // names none
-                        .location(6, 1, 0x10)          // unnamed mapping
+                        .location(5, 0, 0x10, {0})     // refers to no function
+                        .location(6, 1, 0x10)          // mapping without a name
                         .location(7, 8, 0x10)          // no such mapping
                         .sample({5}, {1, 1000})
                         .sample({3, 4, 6, 7, 77, 3}, {1, 1000})
@@ -221,7 +222,7 @@ BOOST_AUTO_TEST_CASE(what_follows_a_damaged_entry_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_another_kind_are_stepped_over) {
-  // Found by fuzzing: a message and a string as numbers, a number as a message.
+  // Fuzzing found these: a message and a string encoded as numbers, a number encoded as a message.
   const std::string odd = std::string("\x20\x05\x30\x01\x0a\x00", 6) + "\x72\x02xy";
   const auto profile = two_types().strings(kStrings).sample({2, 1}, {3, 5000}).text() + odd;
   BOOST_TEST(stackfold({"--event", "cpu"}, profile).out == "main;f 5\n");

@@ -18,7 +18,7 @@ namespace {
 
 using pe::testing::stackfold;
 
-/// Folds a stream that ends as it should.
+/// Folds a stream that ends with its last round.
 Result stackfold(const std::vector<std::string>& args, StreamBuilder stream) {
   return stackfold(args, stream.round().text());
 }
@@ -26,8 +26,8 @@ Result stackfold(const std::vector<std::string>& args, StreamBuilder stream) {
 constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
 constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
 
-/// main (0x100) calls f (0x200), which calls the kernel (0xff00); look-ups are one byte before a
-/// return address.
+/// main (0x100) calls f (0x200), which calls the kernel (0xff00).  Symbols belong to the address
+/// one byte before a return address.
 StreamBuilder annotated() {
   StreamBuilder stream;
   stream.event()
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(waits_that_had_not_ended_are_marked) {
   stream.sample({.time_ns = 1, .period = 2000});
   stream.sample({.time_ns = 2, .period = 3000, .misc = pe::stream::kMiscUnfinished});
   BOOST_TEST(stackfold({}, stream).out == "p 2\np;[still waiting] 3\n");
-  auto other = StreamBuilder();  // of an event that does not tell times, the bit tells nothing
+  auto other = StreamBuilder();  // the event's unit is not a time, so the bit means nothing
   other.event().comm(0, 1, 1, "p").sample({.misc = pe::stream::kMiscUnfinished});
   BOOST_TEST(stackfold({}, other).out == "p 1\n");
 }
@@ -270,7 +270,8 @@ BOOST_AUTO_TEST_CASE(text_of_no_known_format_is_refused) {
   BOOST_TEST(r.err ==
              "stackfold: stdin: unknown format; first line: 'Total of column' (see --from)\n");
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(stackfold({}, "  f 1\n   g 2\n").status == 1);  // a table, as its indentation shows
+  // the indentation shows that this is a table
+  BOOST_TEST(stackfold({}, "  f 1\n   g 2\n").status == 1);
 }
 
 BOOST_AUTO_TEST_CASE(one_line_in_ten_of_folded_text_may_be_something_else) {

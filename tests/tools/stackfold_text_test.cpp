@@ -21,7 +21,7 @@ namespace {
 
 std::string folded_as_perl(std::string_view input) { return stackfold({"--compat"}, input).out; }
 
-/// "comm|pid|tid|event|period" of a header.
+/// The fields of a header line, as "comm|pid|tid|event|period".
 std::string header(std::string_view line, HeaderRules rules = HeaderRules::kBest) {
   const auto parsed = parse_perf_header(line, rules);
   if (!parsed)
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(to_the_perl_several_files_are_one_text) {
   const auto end = dir.file("end", "\t3f c (/x)\n\nprog 12 [000] 1.0: 2 faults: \n\t1f d (/x)\n\n");
   const auto blank = dir.file("blank", "\n");
   const auto both = stackfold({"--compat", begin, end}, "");
-  BOOST_TEST(both.out == "prog;c;b;a 5\n");  // the first event is that of all files
+  BOOST_TEST(both.out == "prog;c;b;a 5\n");  // the first event of all files counts
   BOOST_TEST(both.err ==
              fmt::format("stackfold: {}: 1 sample read; 1 sample of other events left out "
                          "(folded: cycles; see --event)\n",
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
   BOOST_TEST(stackfold({"--all-events"}, two).out ==
              "cycles;prog;a 5\nsched:sched_switch;prog;b 1\n");
   BOOST_TEST(folded_as_perl(two) ==
-             "prog;a 5\nprog;b 1\n");  // arguments hide the event from the perl
+             "prog;a 5\nprog;b 1\n");  // arguments hide the event's name from the perl script
 }
 
 BOOST_AUTO_TEST_CASE(the_name_of_an_event_says_nothing_to_a_terminal) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(folded_text_is_not_taken_for_perf_script) {
   BOOST_TEST(folded("a b 12\nc 3 4\n") == "a b 12\nc 3 4\n");
 }
 
-// report_sample.py of simpleperf, its first form and that of today.
+// The output of simpleperf's report_sample.py, in its first form and in the current one.
 BOOST_AUTO_TEST_CASE(the_samples_of_simpleperf_are_read) {
   BOOST_TEST(folded("RenderThread\t31850 [005] 684943.449089:\t\t10000 cpu-cycles:\n"
                     "    7d0b1c2d3e4f\tvoid a.b.C.run(int) (/data/app/base.apk!/lib/x.so)\n"

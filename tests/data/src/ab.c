@@ -1,5 +1,5 @@
 /* Two builds of a program: the second has one function that is 20 % slower (-DSLOWER).
-   Usage: ab SECONDS_OF_CPU_TIME_OF_THE_FIRST
+   Usage: ab SECONDS   (CPU time of the first build)
    SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static unsigned state = 1;
 
-/* Each burns its own rounds, so that shares are those of the rounds. */
+/* Each function runs its own number of rounds, so its share is that of its rounds. */
 #define BURN(name, rounds)                  \
   static NOINLINE void name(void) {         \
     unsigned x = state;                     \
@@ -40,7 +40,7 @@ static NOINLINE void print(void) {
 }
 
 int main(int argc, char** argv) {
-  /* A pass is 28,000 rounds of some 1.3 ns each. */
+  /* A pass has 28,000 rounds of about 1.3 ns each. */
   long passes = (long)((argc > 1 ? atof(argv[1]) : 1) * 28000);
   for (long i = 0; i < passes; ++i) {
     parse();

@@ -1,4 +1,4 @@
-// Allocates in known ways: how often and how much, in functions whose names say so.
+// Makes allocations of known numbers and sizes, in functions that are named after them.
 // Usage: allocations PATTERN.  tests/live/heap/malloctrace.sh knows what each pattern allocates.
 // SPDX-License-Identifier: MIT
 #include <malloc.h>
@@ -42,7 +42,7 @@ PLAIN void free_thousand_of_64() {
     std::free(take(64));
 }
 
-/// 16, 32 ... 1024 bytes: seven allocations of 2032 bytes, the last kept.
+/// 16, 32 ... 1024 bytes: seven allocations with 2032 bytes in all; the last block is kept.
 PLAIN void double_until_1024() {
   void* block = nullptr;
   for (std::size_t bytes = 16; bytes <= 1024; bytes *= 2)
@@ -89,7 +89,7 @@ PLAIN void keep_of_parent() { kept[401] = take(500); }
 
 PLAIN __attribute__((constructor)) void before_main() { early_block = take(333); }
 
-/// 200,000 allocations of 1 to 1000 bytes, every fourth of which is kept.
+/// 200,000 allocations of 1 to 1000 bytes; every fourth block is kept.
 PLAIN void many_sizes() {
   std::uint32_t state = 1;
   static void* some[50'000];

@@ -1,6 +1,6 @@
-// Begins a program with an environment of its own: KEPT=1 and nothing else.
-// Usage: begins HOW PROGRAM ARGUMENT.  Its status is that of the program, 99 if it could not begin
-// it.
+// Executes a program with a new environment: KEPT=1 and nothing else.
+// Usage: begins HOW PROGRAM ARGUMENT.  Returns the program's status; 99 if it could not execute the
+// program.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <fcntl.h>

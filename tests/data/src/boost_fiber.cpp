@@ -1,4 +1,4 @@
-// A fiber of Boost.Context that spends MS ms of its CPU time.
+// Runs a fiber of Boost.Context that uses MS ms of CPU time.
 //
 //     boost_fiber MS
 // SPDX-License-Identifier: MIT

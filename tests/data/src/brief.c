@@ -1,9 +1,9 @@
-// Threads that run very briefly: less than a millisecond each in all.
+// Threads that run very briefly: each runs for less than a millisecond in all.
 //
 // Usage: brief THREADS TURNS WORK_US
 //
-// In each of its TURNS a thread sleeps for 50 ms, and works for WORK_US microseconds of its CPU
-// time.  At the end the program prints the CPU time that it had, in nanoseconds.
+// In each of its TURNS a thread sleeps for 50 ms, then works for WORK_US microseconds of its CPU
+// time.  At the end the program prints its CPU time in nanoseconds.
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
 #include <stdint.h>

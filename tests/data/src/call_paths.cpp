@@ -1,4 +1,4 @@
-// Ways down to a leaf, as compilers make them: see call_paths.h.  PREFIX names the variant.
+// Paths of calls to a leaf, as compilers make them: see call_paths.h.  PREFIX names the variant.
 // SPDX-License-Identifier: MIT
 #include "call_paths.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 volatile int sink;
 
-// Arguments of qsort's callback: it has none for data.
+// Arguments of qsort's callback, which qsort gives no data.
 const CallPath* sorting_path;
 int calls_left;
 

@@ -1,9 +1,9 @@
-// Calls of many shapes, compiled several times with other options (tests/data/meson.build).
+// Calls of many shapes, compiled several times with different options (tests/data/meson.build).
 // SPDX-License-Identifier: MIT
 #pragma once
 
 struct CallPath {
-  void (*leaf)(void*);  // what is called at the end
+  void (*leaf)(void*);  // the last function of the path
   void* data;
   int depth;
 };

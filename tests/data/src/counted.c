@@ -1,13 +1,13 @@
-// Does something a known number of times, while the program that records it stands still.
+// Does something a known number of times while the program that records it is stopped.
 //
 // usage: counted [free] calls|naps|blocks N | cpu MILLISECONDS
 //
-//   calls   getppid(2), N times in all
-//   naps    waits for 20 us, N times, below nap(); prints how often the kernel saw it wait
+//   calls   calls getppid(2) N times in all
+//   naps    waits for 20 us N times, below nap(); prints how often the kernel saw it wait
 //   blocks  allocates 32 bytes N times, below block(), and frees them
-//   cpu     takes that much CPU time; prints how much it had of it in all, in microseconds
+//   cpu     uses this much CPU time; prints the CPU time of the whole program, in microseconds
 //
-// Its parent is stopped before, and continued behind; with "free" it is not.
+// It stops its parent before and continues it afterwards; with "free" it does neither.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <signal.h>
@@ -48,7 +48,7 @@ static long cpu_us(void) {
   return now.tv_sec * 1000000L + now.tv_nsec / 1000;
 }
 
-/// On a stack of some kilobytes, of which few copies fit into a ring.
+/// Uses a stack of some kilobytes, so that only few copies of it fit into a ring.
 NOINLINE static void spin(long milliseconds) {
   volatile char room[16384] = {1};
   while (cpu_us() < milliseconds * 1000)
@@ -70,7 +70,7 @@ NOINLINE static void do_it(const char* what, long count) {
     spin(count);
 }
 
-/// Its state, R, S, T and so on, as /proc/PID/stat tells.
+/// The state of a process, R, S, T and so on, from /proc/PID/stat.
 static char state_of(pid_t pid) {
   char path[64], text[512] = "";
   snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -83,7 +83,8 @@ static char state_of(pid_t pid) {
   return behind_name == NULL ? '?' : behind_name[2];
 }
 
-/// Until it sleeps again, for it has read all that it found, so that there is room for our end.
+/// Continues a process and waits until it sleeps: then it has read all records, and there is room
+/// for the records of our end.
 static void let_go_on(pid_t pid, int waits_for_it) {
   const struct timespec look = {0, 10000000};
   kill(pid, SIGCONT);
@@ -100,7 +101,8 @@ int main(int argc, char** argv) {
     return 2;
   const char* what = argv[1 + is_free];
   const pid_t parent = (pid_t)syscall(SYS_getppid);
-  const long count = atol(argv[2 + is_free]) - (strcmp(what, "calls") == 0);  // one has been made
+  // this program has made one call already
+  const long count = atol(argv[2 + is_free]) - (strcmp(what, "calls") == 0);
   if (!is_free)
     kill(parent, SIGSTOP);
   const long before = waits();

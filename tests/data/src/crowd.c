@@ -2,14 +2,14 @@
 //
 // usage: crowd threads N SECONDS | turns N 0 | mappings N SECONDS | execs again END COUNT
 //
-//   threads   N threads, each called tN.  The first four run below busy(), the others wait.
-//   turns     N threads one after the other, each of which ends at once
-//   mappings  N mappings of one page, no two of which the kernel can join; then runs below busy()
-//   execs     becomes $CROWD_A and $CROWD_B, copies of itself, in turns, and runs below busy_a() or
-//             busy_b() for a short while, until the clock is at END, seconds since the machine was
-//             started; prints COUNT and how often
+//   threads   starts N threads, named tN.  The first four run below busy(), the others wait.
+//   turns     starts N threads one after the other; each ends at once
+//   mappings  makes N mappings of one page, which the kernel cannot join; then runs below busy()
+//   execs     executes $CROWD_A and $CROWD_B, copies of this program, in turn.  Each runs below
+//             busy_a() or busy_b() for a short while.  Ends when CLOCK_MONOTONIC reaches END, in
+//             seconds; prints COUNT plus the number of executions.
 //
-// All others print how many there could be.
+// All others print how many threads or mappings there could be.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void* thread(void* number) {
   char byte;
   if ((long)number < 4)
     busy();
-  else if (read(go[0], &byte, 1) != 0)  // until the end
+  else if (read(go[0], &byte, 1) != 0)  // until the program ends
     abort();
   return NULL;
 }
@@ -117,7 +117,7 @@ static void execs(char** argv) {
   }
   snprintf(end, sizeof end, "%.3f", until);
   snprintf(count, sizeof count, "%ld", made + 1);
-  // The kernel takes a program's name from its file: each has one of its own.
+  // The kernel names a program after its file, so each program has a file of its own.
   execl(is_a ? getenv("CROWD_B") : getenv("CROWD_A"), is_a ? "crowd-b" : "crowd-a", "execs",
         "again", end, count, (char*)NULL);
   abort();

@@ -1,5 +1,6 @@
-// Preloaded: of a program's allocations one fails, FAIL_AT, or with FAIL_ON also all behind it.
-// With FAIL_COUNT, how many there were goes to that descriptor at the end.
+// Preload this library: of a program's allocations, number FAIL_AT fails; with FAIL_ON, all after
+// it also fail.  With FAIL_COUNT, the library writes the number of allocations to that descriptor
+// at the end.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// The C library's own, which nobody else hooks.
+// The C library's own functions, which no other library replaces.
 extern void* __libc_malloc(size_t bytes);
 extern void* __libc_calloc(size_t count, size_t bytes);
 extern void* __libc_realloc(void* block, size_t bytes);

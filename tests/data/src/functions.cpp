@@ -22,21 +22,22 @@ double Circle::area() const { return radius * radius * 3.14; }
 
 extern "C" {
 
-// Five names for one address: the shortest of those with the fewest underscores is shown.
+// Five names for one address: of those with the fewest underscores, the shortest is shown.
 [[gnu::noinline]] int named_often(int x) { return x * 7; }
 [[gnu::alias("named_often")]] int __named(int x);
 [[gnu::alias("named_often")]] int __GI_named_often(int x);
 [[gnu::alias("named_often")]] int named_very_often(int x);
 [[gnu::weak, gnu::alias("named_often")]] int named_often_but_weakly_so(int x);
 
-// A weak name alone is as good as any.
+// A weak symbol is shown like any other if it is the only one.
 [[gnu::weak, gnu::noinline]] int weak_function(int x) { return x - 1; }
 
 static int chosen_at_load(int x) { return x + 1; }
 auto resolver_of_that_function() -> int (*)(int) { return chosen_at_load; }
 [[gnu::ifunc("resolver_of_that_function")]] int resolved_function(int x);
 
-// Through .plt: puts, malloc.  Through .plt.got: sqrt, whose address is taken too.
+// calls_others() calls puts and malloc through .plt.  It calls sqrt, whose address it takes,
+// through .plt.got.
 double calls_others(double x) {
   double (*volatile pointer)(double) = std::sqrt;
   std::puts("hello");

@@ -1,5 +1,5 @@
-/* An allocator, as jemalloc is one: a library with a malloc of its own, and an operator new that
- * does not call it.  What is freed is not used again.
+/* An allocator like jemalloc: a library with a malloc of its own, and an operator new that does not
+ * call it.  It does not reuse freed memory.
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 static alignas(4096) char room[64 << 20];
 static atomic_size_t used;
 
-/* The size stands before a block. */
+/* The size of a block is stored before it. */
 static void* give(size_t alignment, size_t size) {
   if (size > sizeof room || alignment > 4096)
     return NULL;

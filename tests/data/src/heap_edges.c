@@ -1,4 +1,4 @@
-/* Programs that are hard to trace: each mode is one; what they do is told as heap_told.h says.
+/* Programs that are difficult to trace: each mode is one.  They report what they do: heap_told.h.
  *
  *     heap_edges MODE
  *
@@ -24,7 +24,7 @@
 
 static pthread_key_t key;
 
-/* A key whose destructor comes as late as it can, and allocates. */
+/* The destructor of a key: it runs as late as it can, and allocates. */
 static void on_destruction(void* rounds) {
   if (rounds != (void*)PTHREAD_DESTRUCTOR_ITERATIONS)
     pthread_setspecific(key, (char*)rounds + 1);
@@ -33,14 +33,14 @@ static void on_destruction(void* rounds) {
 
 static void* free_late(void* nothing) {
   pthread_setspecific(key, (void*)1);
-  /* glibc keeps the text of an unknown signal for the thread, and frees it behind everything. */
+  /* glibc keeps the text of an unknown signal for the thread, and frees it last of all. */
   if (strsignal(1000) == NULL)
     abort();
   drop(get(30), 30);
   return nothing;
 }
 
-/* Each thread takes the place of the one before. */
+/* The threads run one after the other, so each reuses the place of the one before. */
 static void run_late_frees(void) {
   pthread_key_create(&key, on_destruction);
   for (unsigned i = 0; i < 3000; ++i) {
@@ -67,8 +67,8 @@ static void make_context(char* stack, size_t size) {
   swapcontext(&back, &there);
 }
 
-/* Two stacks that are one mapping for the kernel, far apart.  The upper one goes, and what is below
- * is used again: nothing of the upper one may be looked at. */
+/* Two stacks that are far apart in one mapping.  The program unmaps the upper one and uses the
+ * lower one again: the library must not read the upper one. */
 static void run_merged_stacks(void) {
   const size_t size = 3 << 20;
   char* stacks = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,8 +79,8 @@ static void run_merged_stacks(void) {
   munmap(stacks, size);
 }
 
-/* A child that is no longer what was started: standard error is a file of its own, and tracing
- * cannot go on, for such files may not grow. */
+/* A child makes a file its standard error.  Tracing cannot continue in the child, because its files
+ * may not grow.  The library must not write to standard error. */
 static void run_daemon(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -113,7 +113,7 @@ static void* iterate(void* nothing) {
   return nothing;
 }
 
-/* A child without the thread that holds a lock of the dynamic linker. */
+/* Forks a child without the thread that holds a lock of the dynamic linker. */
 static void run_fork_of_locked(void) {
   pthread_t thread;
   sem_init(&is_inside, 0, 0);
@@ -135,7 +135,7 @@ static void run_fork_of_locked(void) {
     abort();
 }
 
-/* The program's own limit of addresses is for what the program maps. */
+/* The program's own limit of its address space does not count what the library maps. */
 static void run_limit(void) {
   const size_t megabyte = 1 << 20;
   const struct rlimit limit = {1024 * megabyte, 1024 * megabyte};
@@ -166,7 +166,7 @@ static void run_locked(void) {
     abort();
 }
 
-/* How much of the address space is in use: what could not be traced leaves nothing behind. */
+/* Checks how much of the address space is in use: after a failure the library keeps nothing. */
 static void run_addresses(void) {
   unsigned long pages = 0;
   char text[100] = "";
@@ -178,7 +178,7 @@ static void run_addresses(void) {
     abort();
 }
 
-/* What is not traced makes no system calls that the program would not make. */
+/* A process that is not traced must make no system call of the library's. */
 static void run_no_getpid(void) {
   struct sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -194,7 +194,7 @@ static void run_no_getpid(void) {
     drop(get(10), 10);
 }
 
-/* Before any library has begun, that of malloctrace as well. */
+/* Allocates before any library is initialised, also before malloctrace's. */
 static void allocate_early(int argc, char** argv, char** environment) {
   (void)argc;
   (void)argv;
@@ -208,7 +208,7 @@ static void allocate_early(int argc, char** argv, char** environment) {
 __attribute__((section(".preinit_array"),
                used)) static void (*const first)(int, char**, char**) = allocate_early;
 
-/* operator new and delete: only the libraries that are loaded in advance have them. */
+/* operator new and delete: only preloaded libraries define them. */
 extern void* _Znwm(size_t) __attribute__((weak));
 extern void _ZdlPv(void*) __attribute__((weak));
 
@@ -224,7 +224,7 @@ static void run_new(void) {
   drop(get(30), 30);
 }
 
-/* As a search for leaks does: how much of the address space can be read, without reading it. */
+/* Measures how much of the address space a search for leaks would read. */
 static void run_readable(void) {
   FILE* maps = fopen("/proc/self/maps", "r");
   char line[5000];
@@ -241,8 +241,8 @@ static void run_readable(void) {
   fclose(maps);
 }
 
-/* Calls a function from a frame that is aligned, and known by a register that is neither the stack
- * pointer nor rbp: as lazy binding does, and assembly.
+/* Calls a function from an aligned frame, whose CFA depends on a register that is neither the stack
+ * pointer nor rbp.  Lazy binding has such frames, and assembly code.
  */
 #define CALL_BY(REGISTER)                                                                          \
   void call_by_##REGISTER(void (*function)(void));                                                 \
@@ -276,7 +276,7 @@ static void run_aligned(void) {
     call_by_r15(go_on_by_rbx);
 }
 
-/* The C library allocates for it while it holds the thread's lock. */
+/* pthread_getattr_np() allocates while it holds the thread's lock. */
 static void* ask_first(void* nothing) {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)

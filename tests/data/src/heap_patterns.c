@@ -1,4 +1,4 @@
-/* Allocates in known patterns: what the library of malloctrace must have counted is what it says,
+/* Allocates in known patterns.  It reports the counts that the library of malloctrace must have:
  * see heap_told.h.
  *
  *     heap_patterns MODE
@@ -27,7 +27,7 @@ static uint32_t random_of(uint32_t* state) {
   return *state;
 }
 
-/* A block by any of the functions. */
+/* Allocates a block with the function that `how` chooses. */
 static KEEP void* get_somehow(uint32_t how, size_t size) {
   void* block = NULL;
   switch (how % 8) {
@@ -58,7 +58,7 @@ static KEEP void* get_somehow(uint32_t how, size_t size) {
 }
 
 static KEEP void* resize(void* block, size_t old_size, size_t size) {
-  /* The allocator has freed the old one before there is a new one. */
+  /* The allocator frees the old block before the new one exists. */
   went(block, old_size);
   void* moved = realloc(block, size);
   came(moved, size);
@@ -78,7 +78,7 @@ struct held {
 
 static uint32_t largest = 300000;
 
-/* A random sequence of everything. */
+/* A random sequence of all operations. */
 static void play(unsigned steps, uint32_t seed, struct held* all, unsigned places) {
   for (unsigned i = 0; i < steps; ++i) {
     struct held* one = &all[random_of(&seed) % places];
@@ -103,7 +103,7 @@ static void run_mixed(void) { play(200000, 12345, table[0], 500); }
 
 static pthread_barrier_t barrier;
 
-/* Frees what its neighbour has allocated. */
+/* In each round, a thread frees blocks that its neighbour has allocated. */
 static void* run_thread(void* number) {
   const unsigned own = (unsigned)(uintptr_t)number;
   for (unsigned round = 0; round < 4; ++round) {
@@ -131,7 +131,7 @@ static void* come_and_go(void* block) {
   return get(50);
 }
 
-/* More threads than there are at once. */
+/* Many threads, one after the other. */
 static void run_short_threads(void) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -302,7 +302,7 @@ static void run_exit(void) {
 static void run_mmap(void) {
   void* block = mmap(NULL, 100000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   came(block, 100000);
-  /* In four parts, the second from the middle and the third by another mapping. */
+  /* Removed in four parts: the second from the middle, the third by another mapping. */
   munmap(block, 4096);
   munmap((char*)block + 12288, 4096);
   live -= 8192;
@@ -316,7 +316,7 @@ static void run_mmap(void) {
   munmap(over, 8192);
   block = mmap(NULL, 40000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   came(block, 40000);
-  /* A reservation takes what was there away, and is no memory; nor is a file. */
+  /* A reservation replaces the block and is not memory; a mapped file is not, either. */
   went(block, 40000);
   mmap(block, 40000, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   const int file = open("/proc/self/exe", O_RDONLY);

@@ -1,11 +1,12 @@
-/* A library that comes and goes; built twice, with different code at the same addresses.  With
- * HEAP_PLUGIN_WAITS set, its constructor waits for a thread that calls operator new.
+/* A library that a program loads and unloads.  It is built twice, with different code at the same
+ * addresses.  If HEAP_PLUGIN_WAITS is set, its constructor waits for a thread that calls operator
+ * new.
  * SPDX-License-Identifier: MIT
  */
 #include <pthread.h>
 #include <stdlib.h>
 
-/* operator new and delete: only the library of malloctrace has them here. */
+/* operator new and delete: only the library of malloctrace defines them here. */
 extern void* _Znwm(size_t) __attribute__((weak));
 extern void _ZdlPv(void*) __attribute__((weak));
 

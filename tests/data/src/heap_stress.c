@@ -1,6 +1,6 @@
-/* Ten million pairs of malloc and free on eight threads, many of them freed by another thread than
- * the one that allocated.  Writes what it has done to standard output, as `name value` pairs like
- * those of heap_dump.
+/* Ten million pairs of malloc and free on eight threads; many blocks are freed by another thread
+ * than allocated them.  Writes its counts to standard output, as `name value` pairs like those of
+ * heap_dump.
  *
  *     heap_stress [PAIRS_OF_EACH_THREAD]
  *
@@ -30,7 +30,7 @@ static KEEP uint64_t next(struct Thread* thread) {
   return thread->random >> 33;
 }
 
-/* Two callers of malloc, so that threads share sites. */
+/* All threads call malloc in these two functions, so they share sites. */
 static KEEP void* small_block(size_t size) {
   void* block = malloc(size);
   __asm__ volatile("" : "+r"(block));
@@ -51,7 +51,7 @@ static KEEP void* work(void* argument) {
     void* block = size < 256 ? small_block(size) : large_block(size);
     thread->bytes += size;
     ++thread->count;
-    if (i % kLeakEvery == 0) { /* kept for good */
+    if (i % kLeakEvery == 0) { /* never freed */
       thread->leaked += size;
       ++thread->leaked_count;
       continue;
@@ -59,7 +59,7 @@ static KEEP void* work(void* argument) {
     void** place = &held[next(thread) % kHeld];
     void* old = *place;
     *place = block;
-    if (i % 4 == 0) /* the next thread frees it, if it comes in time */
+    if (i % 4 == 0) /* the next thread frees it, if it is in time */
       old = atomic_exchange(&handed_over[(thread->number + 1) % kThreads], old);
     free(old);
     free(atomic_exchange(&handed_over[thread->number], NULL));

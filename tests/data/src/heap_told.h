@@ -1,8 +1,7 @@
-/* What a program that the library of malloctrace is loaded into says of itself: it counts what it
- * allocates and frees, and writes that to standard output, as `name value` pairs like those of
- * heap_dump.
+/* A traced program's own report: the program counts what it allocates and frees, and writes the
+ * counts to standard output, as `name value` pairs like those of heap_dump.
  *
- * It is in C and writes by write(2), so that nothing else allocates.
+ * It is in C and writes with write(2), so that nothing else allocates.
  * SPDX-License-Identifier: MIT
  */
 #pragma once
@@ -19,7 +18,7 @@
 static atomic_long bytes, count, live, live_count, peak, temporary, unknown, failed;
 static _Thread_local void* last;
 
-/* Only the addresses count. */
+/* Counts a new block; uses only its address. */
 static KEEP void came(void* block, size_t size) {
   __asm__ volatile("" : "+r"(block));
   bytes += size;
@@ -71,7 +70,7 @@ struct mode {
   void (*run)(void);
 };
 
-/* As argv[1] says. */
+/* Runs the mode that argv[1] names; returns 2 if there is none. */
 static int run_mode(int argc, char** argv, const struct mode* modes, unsigned number) {
   for (unsigned i = 0; i < number; ++i) {
     if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {

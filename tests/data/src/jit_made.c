@@ -1,9 +1,9 @@
 // Makes two functions at run time, without frame pointers, and writes a jitdump that names them.
 //
-// jit_made FOLDER [WORD...]: runs them until it is killed, and prints its process number before.
+// jit_made FOLDER [WORD...]: prints its process number, then runs the functions until it is killed.
 //   data      maps the dump as data, not as code
-//   cut       the dump ends within the record of the inner function, as a buffer's end does
-//   unwind    call frame information comes before each function
+//   cut       ends the dump within the record of the inner function, as the end of a buffer does
+//   unwind    writes call frame information before each function
 // SPDX-License-Identifier: MIT
 #include <elf.h>
 #include <fcntl.h>
@@ -49,11 +49,11 @@ static void put_header(FILE* file) {
   put(file, &header, sizeof header);
 }
 
-// A CIE and an FDE whose CFA is rsp+8, from the first instruction's end on rsp+8+frame; the header
-// with its table of one entry follows, as perf's specification wants it.
+// Writes a CIE and an FDE.  The CFA is rsp+8, and rsp+8+frame after the first instruction.  The
+// header follows, with its table of one entry, as perf's specification requires.
 static void put_unwinding(FILE* file, uint32_t code_bytes, uint8_t frame) {
-  // The code lies before this at a distance that perf defines: rounded up to 8, it ends where
-  // .eh_frame starts.
+  // perf's specification defines the distance of the code: its size is rounded up to 8, and it ends
+  // where .eh_frame starts.
   const uint32_t code_room = (code_bytes + 7) / 8 * 8;
   uint8_t cfi[64] = {0};
   const uint8_t cie[] = {20, 0,    0,  0, 0,    0,    0, 0, 1,    'z', 'R', 0,
@@ -66,11 +66,11 @@ static void put_unwinding(FILE* file, uint32_t code_bytes, uint8_t frame) {
   memcpy(fde + 4, &cie_distance, 4);
   memcpy(fde + 8, &start, 4);
   memcpy(fde + 12, &code_bytes, 4);
-  // No augmentation; DW_CFA_advance_loc 4, DW_CFA_def_cfa_offset; before the return: 8 again.
+  // No augmentation data; DW_CFA_advance_loc 4, DW_CFA_def_cfa_offset; 8 again before the return.
   const uint8_t program[] = {
       0, 0x44, 0x0e, (uint8_t)(8 + frame), (uint8_t)(0x40 | (code_bytes - 5)), 0x0e, 8, 0};
   memcpy(fde + 16, program, sizeof program);
-  const size_t cfi_bytes = sizeof cie + 24 + 4;  // and the terminator
+  const size_t cfi_bytes = sizeof cie + 24 + 4;  // including the terminator
   const int32_t to_cfi = -(int32_t)cfi_bytes - 4;
   struct __attribute__((packed)) {
     uint8_t version, frame_encoding, count_encoding, table_encoding;

@@ -1,5 +1,5 @@
-# Symbols as hand-written code has them.  Every byte is a nop, so that the
-# offsets in the comments are right on i386 too.
+# Symbols as in hand-written code.  Every byte is a nop, so the offsets in the
+# comments also hold for i386.
 # SPDX-License-Identifier: MIT
         .text
         .globl  sized, nested_outer, nested_inner, nested_innermost, no_size_global, last_label
@@ -30,7 +30,7 @@ nested_innermost:               # 72: 8 bytes, within nested_inner
 label_inside:                   # 104: ends where nested_outer does
         .skip   8, 0x90
         .size   nested_outer, 64
-        .skip   16, 0x90        # 112: nobody's
+        .skip   16, 0x90        # 112: belongs to no symbol
 
         .type   overlap_first, @function
 overlap_first:                  # 128: 24 bytes
@@ -41,14 +41,14 @@ overlap_second:                 # 144: 24 bytes, beyond the end of overlap_first
         .size   overlap_first, 24
         .skip   16, 0x90
         .size   overlap_second, 24
-        .skip   8, 0x90         # 168: nobody's
+        .skip   8, 0x90         # 168: belongs to no symbol
 
 last_label:                     # 176: reaches to the end of the section, at 192
         .skip   16, 0x90
 
         .data
         .globl  data_label
-data_label:                     # no code
+data_label:                     # not code
         .skip   16
         .set    absolute_number, 0x20
         .section .note.GNU-stack, "", @progbits

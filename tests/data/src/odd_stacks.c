@@ -1,9 +1,9 @@
-// Stacks that no call frame information leads through: of calls from a stub that was made at run
-// time, as python -X perf makes them, and of fibers.
+// Stacks that no call frame information describes: calls from a stub that was made at run time, as
+// python -X perf makes them, and fibers.
 //
 //     odd_stacks CASE MS
 //
-// Each spends MS ms of its CPU time, sleeping now and then for a moment.
+// Each case uses MS ms of CPU time, and sleeps briefly now and then.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -42,7 +42,8 @@ __attribute__((noinline)) static long innermost(void) {
   return 1;
 }
 
-/// What is called through a stub gets its next one as first argument, and calls it.
+/// A function that a stub calls.  Its first argument is the place of the stubs, the last the
+/// function that the next stub calls.
 typedef long (*Called)(void* stubs, long depth, long ignored, void* function);
 
 static Called next_stub(void* stubs, long depth) {
@@ -91,7 +92,7 @@ static long run_fiber(void) {
   fiber.uc_stack.ss_sp = stack;
   fiber.uc_stack.ss_size = sizeof stack;
   fiber.uc_link = &first;
-  memset(stack, 0x5a, sizeof stack);  // beyond the fiber's first frame is no 0
+  memset(stack, 0x5a, sizeof stack);  // no zero follows the fiber's first frame
   makecontext(&fiber, in_a_fiber, 0);
   return swapcontext(&first, &fiber) == 0;
 }

@@ -1,4 +1,4 @@
-// A program that is off its CPU, and knows for how long.
+// Waits off its CPU, and measures for how long.
 //
 // Usage: off_cpu sleep COUNT MS | ping_pong SWITCHES | blocked
 //
@@ -6,13 +6,12 @@
 //     ping_pong  two threads on one CPU wake each other in turn
 //     blocked    a thread waits until the program's end
 //
-// PE_HANDSHAKE names two descriptors, OUT,IN: one byte is written to OUT when it is ready, and it
-// begins when there is one to read from IN; then what was measured is written to OUT, and it ends
-// when IN does.  Lines:
+// PE_HANDSHAKE names two descriptors, OUT,IN.  The program writes one byte to OUT when it is ready.
+// It starts when it can read a byte from IN.  Then it writes its measurements to OUT, and ends when
+// IN ends.  Lines:
 //
-//     code START END                       where the functions are that are measured, in
-//     hexadecimal thread TID WALL_NS CPU_NS SWITCHES   of a thread, from the first to the last of
-//     its measured code
+//     code START END                           addresses of the measured functions, in hexadecimal
+//     thread TID WALL_NS CPU_NS SWITCHES       a thread's, over all of its measured code
 //
 // SPDX-License-Identifier: MIT
 #include <linux/futex.h>
@@ -29,7 +28,7 @@
 #include <cstring>
 #include <ctime>
 
-// The linker's names for the bounds of the section.
+// The linker gives these names to the bounds of the section.
 extern "C" const char __start_measured[],
     __stop_measured[];  // NOLINT(bugprone-reserved-identifier)
 
@@ -54,7 +53,7 @@ std::int64_t switches() {
   return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/// Calls `last` so many calls deep.
+/// Calls `last` below `depth` calls.
 MEASURED void descend(int depth, void (*last)(void*), void* argument) {
   volatile char frame[24] = {};
   if (depth == 0)
@@ -64,8 +63,8 @@ MEASURED void descend(int depth, void (*last)(void*), void* argument) {
   frame[0] = frame[1];  // no tail call
 }
 
-/// The wall clock outermost: it is read without a system call, at whose end a thread may be
-/// interrupted.
+/// Reads the wall clock outermost, because this makes no system call: at the end of one, a thread
+/// may be preempted.
 MEASURED Measured measure(int tid, void (*last)(void*), void* argument) {
   constexpr int kDepth = 10;
   Measured measured{tid, 0, 0, 0};
@@ -156,7 +155,7 @@ void play_together(std::uint32_t rounds, char* text, std::size_t room) {
     print(player.measured, text, room);
 }
 
-/// Until a thread has been blocked for a while.
+/// Starts a thread and waits until it has been blocked for a while.
 void block(Blocked& blocked, pthread_t& thread) {
   ::pthread_create(&thread, nullptr, blocked_thread, &blocked);
   const timespec time{0, 50'000'000};

@@ -1,26 +1,26 @@
-// A program that makes it hard to sample from inside, and notices when it is disturbed.
+// A program that is difficult to sample from inside.  It detects when sampling disturbs it.
 //
 //     sampled MODE [ARGUMENT...]
 //
 //   eight          threads t1 to t8, in spin_1() to spin_8(), n * 40 ms of CPU time each
-//   own-handler    its own SIGPROF, by sigaction, setitimer(ITIMER_PROF), timer_create, raise
-//   own-itimer     setitimer(ITIMER_PROF) without anything else
-//   default        raise(SIGPROF), which nobody handles: it is to die by that
-//   masked         threads that block all signals; sigwait for all signals in another
-//   storm          malloc in threads, vfork and exec, dlopen, longjmp out of deep stacks and of
+//   own-handler    uses SIGPROF itself: sigaction, setitimer(ITIMER_PROF), timer_create, raise
+//   own-itimer     uses setitimer(ITIMER_PROF) only
+//   default        raises SIGPROF without a handler: the signal must end the program
+//   masked         one thread blocks all signals, another waits for all signals with sigwait
+//   storm          malloc in threads, vfork and exec, dlopen, longjmp out of deep stacks and out of
 //                  handlers, all at once
-//   tree           children by fork: one returns, one _exit()s, one kills itself, one begins
-//                  another program; each spins first
+//   tree           forks children that spin: one returns, one calls _exit, one kills itself, one
+//                  executes another program
 //   closed         closes all of its descriptors, then spins
-//   stacks         spins on an alternate stack, and on two of its own making, at the end of what is
-//                  mapped
-//   hidden         a thread that the C library begins by itself
+//   stacks         spins on an alternate stack, and on two stacks that it maps itself, one of them
+//                  at the end of a mapping
+//   hidden         a thread that the C library starts by itself
 //   bare           a thread without thread-local storage of its own
-//   seccomp        forbids itself nearly all system calls, on pain of death, then spins
+//   seccomp        allows itself few system calls (others kill the process), then spins
 //   errno          compares errno before and after a long time
-//   exec PROGRAM   begins it, half a second of spinning before
+//   exec PROGRAM   spins for half a second, then executes PROGRAM
 //
-// What it finds wrong it says, and ends with status 1.  Times are CPU time.
+// It reports each error, and then ends with status 1.  Times are CPU time.
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -75,7 +75,7 @@ std::uint64_t cpu_us() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
-// The clock is read once in some 100 microseconds.
+// Reads the clock once in about 100 microseconds.
 #define SPIN_FOR(microseconds)                                                   \
   for (const std::uint64_t until = cpu_us() + (microseconds); cpu_us() < until;) \
     for (int i = 0; i < 40000; ++i)                                              \
@@ -117,7 +117,7 @@ void eight() {
   void (*const spinners[])(std::uint64_t) = {spin_1, spin_2, spin_3, spin_4,
                                              spin_5, spin_6, spin_7, spin_8};
   std::vector<std::thread> threads;
-  std::latch all{8};  // a reader needs time for their names
+  std::latch all{8};  // the threads end together, because a reader needs time to read their names
   for (unsigned n = 1; n <= 8; ++n)
     threads.emplace_back([n, &spinners, &all] {
       pthread_setname_np(pthread_self(), ("t" + std::to_string(n)).c_str());
@@ -175,12 +175,12 @@ void own_handler() {
   timer_delete(timer);
   const itimerval never{};
   setitimer(ITIMER_PROF, &never, nullptr);
-  // 25 and 10, but for those that were not taken in time.
+  // 25 and 10 expirations, minus those that came while the signal was pending.
   expect(own_plain >= 10, "ITIMER_PROF did not reach the handler");
   expect(own_plain <= 60, "more came than ITIMER_PROF has sent");
   expect(own_timer >= 4 && own_timer <= 11, "a timer of the program's did not reach the handler");
   expect(own_other == 0 && own_raised == 1, "strange signals reached the handler");
-  // Ignored and reset again, it is still as the program says.
+  // The program's action for the signal still holds after SIG_IGN and SA_RESETHAND.
   signal(SIGPROF, SIG_IGN);
   raise(SIGPROF);
   action.sa_handler = count_plain;
@@ -197,7 +197,8 @@ void own_itimer() {
   signal(SIGPROF, count_plain);
   const itimerval each{{0, 20000}, {0, 20000}};
   setitimer(ITIMER_PROF, &each, nullptr);
-  // A program among many others meets few of the kernel's ticks, at which this timer is looked at.
+  // The kernel checks this timer at its ticks.  A program that shares its CPU with many others gets
+  // few of them.
   constexpr int kMostRounds = 20, kEnough = 10, kMostInRound = 60;
   int rounds = 0;
   for (; own_plain < kEnough && rounds < kMostRounds; ++rounds)
@@ -257,8 +258,8 @@ void storm() {
     while (!is_over)
       std::thread([] { sink = sink + 1; }).join();
   });
-  signal(SIGVTALRM, jump_out);  // of this thread only: others block it
-  static int children = 0;      // a jump does not touch it
+  signal(SIGVTALRM, jump_out);  // for this thread only: the others block the signal
+  static int children = 0;      // static, so that a jump does not change it
   while (cpu_us() < until && children < 300) {
     const pid_t child = vfork();
     if (child == 0) {
@@ -317,7 +318,7 @@ void run_edge() { spin_edge(kHalfSecondUs); }
 
 void handle_on_stack(int) { spin_alternate(kHalfSecondUs); }
 
-/// A stack of 64 KiB; what comes after it can not be read if it `is_at_edge`.
+/// Runs `work` on a stack of 64 KiB; the page after it is not readable if `is_at_edge`.
 void on_own_stack(void (*work)(), bool is_at_edge) {
   constexpr std::size_t kBytes = 65536, kPage = 4096;
   auto* memory = static_cast<char*>(
@@ -356,7 +357,7 @@ void* run_hidden(void*) {
   return nullptr;
 }
 
-/// As a call inside of the C library is: not to be interposed.
+/// Like a call within the C library: no library can interpose it.
 void hidden() {
   void* library = dlopen("libc.so.6", RTLD_NOW);
   const auto create = reinterpret_cast<decltype(&pthread_create)>(dlsym(library, "pthread_create"));
@@ -368,7 +369,8 @@ void hidden() {
 }
 
 std::atomic<bool> bare_is_over;
-/// Like pthread_create(3)'s, but for CLONE_SETTLS: its thread-local storage is its creator's.
+/// Like a thread of pthread_create(3), but without CLONE_SETTLS: it shares its creator's
+/// thread-local storage.
 int run_bare(void*) {
   spin_bare(4 * kHalfSecondUs);
   bare_is_over = true;
@@ -385,7 +387,7 @@ void bare() {
     spin_main(10000);
 }
 
-/// What is left is what handlers of signals cannot do without, and what ends a program.
+/// Allows only the system calls that signal handlers need, and those that end the program.
 void seccomp() {
   spin_main(kHalfSecondUs / 2);
   constexpr unsigned kAllowed[] = {SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_exit_group, SYS_write,

@@ -1,10 +1,11 @@
-/* A program that profiles itself by sp_sigprof(3) where that is not easy: what is wrong is said,
- * and the status is 1.
+/* A program that profiles itself with sp_sigprof(3) where that is difficult.  It reports an error
+ * and then ends with status 1.
  *
  *     self_edges plugin LIBRARY FILE   code that is loaded while it is profiled
- *     self_edges deep|stacks FILE      stacks deeper than their copy; those of coroutines and
- * signals self_edges closed FILE           no standard descriptors self_edges unnoticed a child of
- * which the C library does not tell
+ *     self_edges deep FILE             stacks that are deeper than their copies
+ *     self_edges stacks FILE           stacks of coroutines and of signal handlers
+ *     self_edges closed FILE           no standard descriptors
+ *     self_edges unnoticed             a child whose fork runs no fork handlers
  *
  * SPDX-License-Identifier: MIT
  */
@@ -81,7 +82,8 @@ static int run_plugin(char** files) {
   return 0;
 }
 
-/* Samples where the stack is deep: a tick may also meet the start and the stop. */
+/* Starts and stops at the deepest call, because a tick may also interrupt the start and the stop.
+ */
 NOINLINE sp_sigprof_counts descend(int levels, const char* file) {
   volatile char frame[1000];
   sp_sigprof_counts counts;
@@ -115,7 +117,7 @@ static void on_signal(int signal) {
 static int run_stacks(char** files) {
   static char room[65536];
   const size_t bytes = 65536;
-  /* A page that cannot be read is behind it. */
+  /* The page after the stack cannot be read. */
   char* stack =
       mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   stack_t alternate;

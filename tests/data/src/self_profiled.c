@@ -1,12 +1,12 @@
-/* A program that profiles itself by sp_sigprof(3), in ways that it checks: what is wrong is said,
- * and the status is 1.
+/* A program that profiles itself with sp_sigprof(3) and checks the results.  It reports each error
+ * and then ends with status 1.
  *
  *     self_profiled shares|threads|chosen|blocked|errno FILE
  *     self_profiled twice|fork FILE FILE
  *     self_profiled own-handler|taken-over|closed|stalled|storm|wall|exec
  *     self_profiled dlopen LIBRARY FILE
  *
- * Times are CPU times of threads, so that a busy machine changes nothing.
+ * Times are CPU times of threads, so a busy machine changes nothing.
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE
@@ -129,7 +129,7 @@ static int run_shares(char** files) {
   return failed;
 }
 
-/* One thread that is there before, one that begins later, and the first: 30, 50, 20 %. */
+/* One thread from before the start, one that starts later, and the first: 30, 50, 20 %. */
 static pthread_barrier_t barrier;
 static void* run_early(void* unused) {
   (void)unused;
@@ -223,7 +223,7 @@ static int run_blocking(char** files) {
   return failed;
 }
 
-/* Signals come all the time, and errno stays. */
+/* Signals arrive all the time, and errno does not change. */
 static int run_errno(char** files) {
   sp_sigprof_options options = SP_SIGPROF_OPTIONS;
   options.hz = 1000;
@@ -256,7 +256,7 @@ static int run_twice(char** files) {
   }
   signal(SIGPROF, SIG_IGN);
   start(&options, create(files[1]));
-  raise(SIGPROF); /* that of nobody: as before, nothing */
+  raise(SIGPROF); /* not from the profiler: ignored as before */
   spin_again(500);
   check(stop(SP_SIGPROF_OK).samples > 3, "no samples the second time");
   check(action_now() == SIG_IGN, "SIGPROF is not ignored as it was");
@@ -291,7 +291,7 @@ static int run_taken_over(char** files) {
   return failed;
 }
 
-/* The child is not profiled, holds nothing open, and can profile itself. */
+/* The child is not profiled, keeps no descriptor open, and can profile itself. */
 static int run_fork(char** files) {
   int stream[2], go[2], status = 0;
   char byte;
@@ -316,8 +316,8 @@ static int run_fork(char** files) {
     static char bytes[65536];
     ssize_t n;
     pthread_t stopper;
-    spin_first(300); /* fits the pipe, or waits in the rings */
-    /* The reader sees the end while the child is still there. */
+    spin_first(300); /* the samples fit into the pipe, or wait in the rings */
+    /* The reader sees the end of the stream while the child still exists. */
     pthread_create(&stopper, NULL, (void* (*)(void*))(void (*)(void))sp_sigprof_stop, NULL);
     while ((n = read(stream[0], bytes, sizeof bytes)) > 0)
       if (write(out, bytes, (size_t)n) != n)
@@ -347,7 +347,7 @@ static int run_closed(char** files) {
   return failed;
 }
 
-/* Nobody reads: the program goes on, loses samples, and ends. */
+/* Nobody reads the pipe: the program continues, loses samples, and ends. */
 static int run_stalled(char** files) {
   int stream[2];
   struct timespec before, after;
@@ -369,7 +369,7 @@ static int run_stalled(char** files) {
   return failed;
 }
 
-/* Threads that come and go while it is started and stopped. */
+/* Threads start and end while the profiler is started and stopped. */
 static volatile int is_over;
 static void* run_short(void* unused) {
   (void)unused;
@@ -417,7 +417,7 @@ static int run_storm(char** files) {
   return failed;
 }
 
-/* Time that is waited, too; what was waiting goes on. */
+/* The profiler samples waiting threads, too; an interrupted wait can continue. */
 static int run_wall(char** files) {
   struct timespec left = {1, 0};
   sp_sigprof_options options = SP_SIGPROF_OPTIONS;
@@ -432,7 +432,7 @@ static int run_wall(char** files) {
   return failed;
 }
 
-/* The program that is begun must not be ended by a signal that was on its way. */
+/* A pending signal must not end the program that is executed. */
 static int run_exec(char** files) {
   sp_sigprof_options options = SP_SIGPROF_OPTIONS;
   (void)files;
@@ -464,7 +464,7 @@ static int run_dlopen(char** files) {
     close(fd);
     spin_first(300);
     if (round == 2)
-      dlclose(library); /* while it runs */
+      dlclose(library); /* while the profiler runs */
     check(end(NULL) == SP_SIGPROF_OK, "not stopped");
     if (round != 2)
       dlclose(library);

@@ -1,5 +1,5 @@
-// A program whose debug information is put into other files: functions that only .symtab names, and
-// enough inlined into them to compare.
+// A program whose debug information is moved into other files.  Only .symtab names some of its
+// functions, and enough functions are inlined into them for a comparison.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdio>
@@ -22,7 +22,8 @@ __attribute__((noinline)) std::map<std::string, int> count_words(int n) {
   for (int i = 0; i < n; ++i)
     ++words[std::to_string(only_in_symtab(i) % 17)];
   if (words.size() > 1000)
-    throw std::runtime_error("too many words");  // its block is put apart from the function
+    // the compiler moves this block out of the function
+    throw std::runtime_error("too many words");
   return words;
 }
 

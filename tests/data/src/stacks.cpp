@@ -1,27 +1,27 @@
-// A program whose stacks are known before they are taken: hard ones, for unwinders.
+// A program with known stacks that are difficult to unwind.
 //
 // usage: stacks MILLISECONDS CASE[=N]...
 //
-// Each case is busy for that long below its own function NAME_case(), and is the name of the
-// thread meanwhile (PR_SET_NAME), so that one recording tells all cases apart even where a stack is
-// broken.  Built several times, by different compilers with different flags: data/meson.build.
-// Prints nothing.  Time is the thread's own CPU time, so that a busy machine changes nothing.
+// Each case is busy for that long below its own function NAME_case().  Meanwhile the thread has the
+// case's name (PR_SET_NAME), so one recording can tell all cases apart, even if a stack is broken.
+// It is built several times, by different compilers with different flags: data/meson.build.
+// It prints nothing.  Time is the thread's own CPU time, so a busy machine changes nothing.
 //
 //   alloca            a frame of variable size
 //   realigned         over-aligned locals: the CFA is saved on the stack
-//   signal            in a handler, of signals amid a function and at a function's first byte
+//   signal            in a handler; the signal comes within a function, and at its first byte
 //   altstack          in a handler that has its own stack
-//   exception         throwing through frames with destructors
-//   plt               a tiny function of a library, by the PLTs of program and library
-//   lazy              in what looks like a PLT's entry, before its push and after
+//   exception         throws through frames with destructors
+//   plt               a tiny function of a library, through the PLTs of program and library
+//   lazy              in code like a PLT entry, before its push and after it
 //   thread=KIB        two threads of pthreads and one of C++, KIB below their roots
 //   recursion=DEPTH   default 20
-//   memcpy            below a function of libc
+//   memcpy            in a function of libc
 //   qsort             in a callback of libc
-//   vdso, syscall     below the program, in the vdso and in the kernel
-//   tail, noreturn    a call that is a jump; one that is a function's last instruction
-//   deep=KIB          below KIB of locals, in frames of 16
-//   unwritten=KIB     the same, of locals that nobody wrote to: their pages do not exist
+//   vdso, syscall     in the vdso and in the kernel
+//   tail, noreturn    a call that is a jump; a call that is a function's last instruction
+//   deep=KIB          below KIB of locals, in frames of 16 KiB
+//   unwritten=KIB     the same with locals that were never written: their pages do not exist
 // SPDX-License-Identifier: MIT
 #include <alloca.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@
 #include <ctime>
 #include <thread>
 
-// Names stay what they are here: no copies for constant arguments, nothing inlined.
+// Keeps the functions as they are here: none is cloned for constant arguments, none is inlined.
 #ifdef __clang__
 #define KEEP __attribute__((noinline))
 #else
@@ -52,13 +52,14 @@ extern "C" {
 int tiny(int);
 void call_tiny_often(int times);
 
-// Hand-written below: stops at its first byte, and ends in its call to give_up().
+// Hand-written below.  One is interrupted at its first byte, the other ends with its call of
+// give_up().
 void interrupted_first();
 void ends_in_a_call(std::uint64_t us);
-// Likewise: counts down `before` its push, and `after` it.
+// Hand-written below, too: counts `before` down before its push, and `after` afterwards.
 void lazy_entry(std::uint64_t before, std::uint64_t after);
 
-volatile int sink;  // what is written here cannot be optimized away
+volatile int sink;  // the compiler cannot optimize away writes to it
 
 static std::uint64_t cpu_us() {
   timespec now{};
@@ -67,7 +68,7 @@ static std::uint64_t cpu_us() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
-// Each function ends in something after its call, so that no call becomes a jump.
+// Each function does something after its call, so that no call becomes a jump.
 KEEP void spin(std::uint64_t us) {
   for (const std::uint64_t until = cpu_us() + us; cpu_us() < until;)
     for (int i = 0; i < 40000; ++i)
@@ -85,7 +86,7 @@ KEEP void alloca_case(std::uint64_t us) {
   sink = memory[size / 2];
 }
 
-// More arguments than registers: a realigned frame must find them.
+// There are more arguments than registers: a realigned frame must find the others on the stack.
 KEEP int realigned(std::uint64_t us, int b, int c, int d, int e, int f, int g, int h) {
   alignas(64) volatile char wide[128];
   const std::size_t size = 100 + us % 1000;
@@ -115,7 +116,8 @@ KEEP void deep_case(std::uint64_t us, int kib) {
   sink = 2;
 }
 
-// The pages amid each frame were never written, so they are not there: no copy reaches over them.
+// The pages within each frame were never written and so do not exist: no copy of the
+// stack reaches beyond them.
 KEEP void deeper_unwritten(std::uint64_t us, int kib) {
   volatile char locals[kFrameKib * 1024];
   locals[0] = 1;
@@ -350,8 +352,8 @@ KEEP void thread_case(std::uint64_t us, int kib) {
 
 }  // extern "C"
 
-// What stands before each has another CFA in force at its last byte: one less than these addresses
-// is a wrong place to look for a rule, or for a name.
+// The code before each of these functions has another CFA at its last byte.  So one byte before
+// these addresses is the wrong place to look up a rule or a name.
 __asm__(R"(
   .text
   .type before_interrupted, @function
@@ -387,8 +389,9 @@ after_the_call:
   .size after_the_call, . - after_the_call
 )");
 
-// Lazy entries of a PLT are left at once.  This one stays in both of its parts; the CFA is what
-// linkers write for all entries together: rsp + 8, and 8 more from byte 11 of 16 on.
+// A program leaves the lazy entries of a PLT at once.  This one stays in both of its parts.  The
+// CFA is the one that linkers write for all entries together: rsp + 8, plus 8 from byte 11 of 16
+// on.
 __asm__(R"(
   .text
   .p2align 4
@@ -444,7 +447,7 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-// Runs what a command line calls `text`; false if there is no such case.
+// Runs the case that the command line names `text`; false if there is no such case.
 extern "C" KEEP bool run_case(const char* text, std::uint64_t us) {
   const std::size_t length = std::strcspn(text, "=");
   for (const Case& c : kCases) {

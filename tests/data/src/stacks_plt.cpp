@@ -1,6 +1,5 @@
-// A library of functions too small to notice, so that time is spent in the PLT: see stacks.cpp,
-// plt. Both are visible outside, so the call of one by the other goes through the library's own
-// PLT.
+// A library of very small functions, so that a program spends time in the PLT: see stacks.cpp, plt.
+// Both functions are exported, so one calls the other through the library's own PLT.
 // SPDX-License-Identifier: MIT
 
 extern "C" {

@@ -1,9 +1,10 @@
-// A program whose threads wait in known places for known times: for tests of offcpu.
+// A program for tests of offcpu: its threads wait in known places for known times.
 //
-//   waits CASE...    what to do, one after the other; each takes about a second in all
+//   waits CASE...    runs the cases one after the other; each takes about a second
 //
-// Each case waits in a function of its own, below main() or below its thread's first function, and
-// prints "CASE MICROSECONDS" on standard output: how long it was, by the clock that offcpu reads.
+// Each case waits in a function of its own, below main() or below its thread's first function.  It
+// prints "CASE MICROSECONDS" on standard output: how long it waited, by the clock that offcpu
+// reads.
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <poll.h>
@@ -27,7 +28,7 @@ namespace {
 constexpr long kWaitNs = 40'000'000;
 constexpr int kWaits = 10;
 
-/// Keeps the call before it from being the last thing that a function does.
+/// A write to it keeps the call before from being the last thing that a function does.
 volatile long after = 0;
 
 long now_ns() {
@@ -47,7 +48,7 @@ void say(const char* name, long total_ns) {
   fflush(stdout);
 }
 
-/// Waits, and adds up how long that was.
+/// Returns how long a wait took.
 template <typename Wait>
 long timed(Wait wait) {
   const long began = now_ns();
@@ -57,7 +58,7 @@ long timed(Wait wait) {
 
 }  // namespace
 
-// Not in the unnamed namespace: their names are looked for.
+// Not in the unnamed namespace, because tests search for their names.
 
 KEEP void wait_in_nanosleep() {
   pause_ns(kWaitNs);
@@ -88,7 +89,7 @@ KEEP void wait_for_condition(pthread_mutex_t* mutex, pthread_cond_t* condition, 
   pthread_mutex_unlock(mutex);
 }
 
-/// For ever, below so many frames of a kibibyte each, all of it written.
+/// Waits forever below `frames` frames of a kibibyte each, all of it written.
 KEEP void wait_deep(int frames, int fd) {
   volatile char frame[1024];
   for (volatile char& byte : frame)
@@ -100,7 +101,7 @@ KEEP void wait_deep(int frames, int fd) {
   after = after + frame[after & 1023];
 }
 
-/// For ever, below pages of the stack that were never touched.
+/// Waits forever below pages of the stack that were never touched.
 KEEP void wait_below_hole(int fd) {
   volatile char hole[256 * 1024];
   hole[sizeof hole - 1] = 1;
@@ -214,7 +215,7 @@ KEEP void condition_case() {
   pthread_join(other, nullptr);
 }
 
-/// Until a process sleeps: a new one may have to wait for a CPU before.
+/// Waits until a process sleeps.  A new process may have to wait for a CPU first.
 void wait_until_it_sleeps(pid_t pid) {
   char path[32];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -226,7 +227,7 @@ void wait_until_it_sleeps(pid_t pid) {
   }
 }
 
-/// A child that waits for ever, and is killed in it.
+/// A child waits forever, and is killed while it waits.
 KEEP void killed_case() {
   Shared shared;
   if (pipe(shared.pipe) != 0)
@@ -244,7 +245,7 @@ KEEP void killed_case() {
   say("killed", now_ns() - began);
 }
 
-/// Two processes that wake each other as fast as they can.
+/// Two processes wake each other as fast as they can.
 KEEP void pingpong_case() {
   constexpr int kRounds = 50'000;
   int there[2] = {-1, -1}, back[2] = {-1, -1};
@@ -275,7 +276,7 @@ KEEP void pingpong_case() {
   printf("switches %ld\n", switches);
 }
 
-/// A library whose code has not been seen before, and a wait below it.
+/// Waits below a library whose code was not mapped before.
 KEEP void dlopen_case() {
   void* library = dlopen(getenv("WAITS_LIBRARY"), RTLD_NOW);
   auto* call = reinterpret_cast<void (*)(void (*)())>(
@@ -288,7 +289,7 @@ KEEP void dlopen_case() {
   say("dlopen", total);
 }
 
-/// The first wait of the program, and the last.
+/// The program's first wait is also its last.
 KEEP void deep_case() {
   Shared shared;
   if (pipe(shared.pipe) != 0)
@@ -303,7 +304,7 @@ KEEP void hole_case() {
   wait_below_hole(shared.pipe[0]);
 }
 
-/// Another program, begun by a thread that is not the first.
+/// A thread that is not the first executes another program.
 void* begin_program(void* /*argument*/) {
   execl("/proc/self/exe", "waits-exec", "nanosleep", static_cast<char*>(nullptr));
   abort();
@@ -316,8 +317,7 @@ KEEP void exec_case() {
   pthread_join(other, nullptr);
 }
 
-/// Many programs, each of which has hardly begun when it ends; what it does meanwhile is to give up
-/// its CPU.
+/// Starts many programs that end almost at once.  Until then, each only yields its CPU.
 KEEP void brief_case() {
   constexpr int kPrograms = 300, kAtOnce = 6;
   int alive = 0;

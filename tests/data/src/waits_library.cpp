@@ -1,4 +1,4 @@
-// A library that waits.cpp loads while it is recorded.
+// A library that waits.cpp loads while offcpu records it.
 // SPDX-License-Identifier: MIT
 extern "C" __attribute__((visibility("default"))) void call_from_library(void (*call)());
 

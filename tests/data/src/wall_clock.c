@@ -1,4 +1,4 @@
-// Preloaded: the clock on the wall is so many seconds ahead, or behind, as the file says that
+// Preload this library: it moves the wall clock by the number of seconds in the file that
 // WALL_CLOCK names.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE

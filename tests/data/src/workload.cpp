@@ -1,15 +1,15 @@
-// A program whose profile is known before it is taken.
+// A program whose profile is known.
 //
 // usage: workload shares|lazy|recursion|threads|fork|plugin=FILE SECONDS
 //
 //   shares     50, 30 and 20 % of CPU time in fifty(), thirty(), twenty(), below work()
 //   lazy       the same, asleep for four fifths of the time
-//   recursion  dive() twenty deep, then spin
+//   recursion  spins below twenty calls of dive()
 //   threads    a thread "left" below go_left() and one "right" below go_right(), 50 % each
-//   fork       a child that runs this program again (shares) while the parent waits
+//   fork       a child runs this program again (shares) while the parent waits
 //   plugin     at the end of standard input loads FILE and spins in its plugin_spin()
 //
-// Time is the thread's own CPU time, so that a busy machine changes nothing.
+// Time is the thread's own CPU time, so a busy machine changes nothing.
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 
 namespace {
 
-volatile std::uint64_t sink;  // what is written here cannot be optimized away
+volatile std::uint64_t sink;  // the compiler cannot optimize away writes to it
 
 std::uint64_t cpu_us() {
   timespec now{};
@@ -37,8 +37,8 @@ std::uint64_t cpu_us() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
-// The clock is read once in some 100 microseconds: a system call that would
-// otherwise stand in the profile.
+// Reads the clock only once in about 100 microseconds, because these system calls would appear in
+// the profile.
 #define SPIN_FOR(microseconds)                                                   \
   for (const std::uint64_t until = cpu_us() + (microseconds); cpu_us() < until;) \
     for (int i = 0; i < 40000; ++i)                                              \
@@ -46,7 +46,7 @@ std::uint64_t cpu_us() {
 
 }  // namespace
 
-// Each ends in something after its loop, so that no call becomes a jump.
+// Each function does something after its loop, so that no call becomes a jump.
 NOINLINE void fifty(std::uint64_t us) {
   SPIN_FOR(us);
   sink = 1;

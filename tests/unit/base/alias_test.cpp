@@ -12,7 +12,7 @@ using pe::is_better_alias;
 
 namespace {
 
-/// The name that is shown, whatever the order of `aliases`.
+/// The best name of `aliases`, which must not depend on their order.
 std::string_view shown(std::vector<Alias> aliases) {
   const auto first = std::min_element(aliases.begin(), aliases.end(), is_better_alias)->name;
   std::reverse(aliases.begin(), aliases.end());
@@ -24,7 +24,7 @@ std::string_view shown(std::vector<Alias> aliases) {
 
 BOOST_AUTO_TEST_SUITE(alias)
 
-BOOST_AUTO_TEST_CASE(glibc_s_internal_aliases_come_last) {  // libc6-dbg 2.36 and 2.41
+BOOST_AUTO_TEST_CASE(glibc_s_internal_aliases_come_last) {  // as in libc6-dbg 2.36 and 2.41
   using enum Binding;
   BOOST_TEST(shown({{true, kLocal, "__clone3"},
                     {true, kLocal, "clone3"},

@@ -18,7 +18,7 @@ void add_options(po::options_description& options) {
       "quiet,q", "say less")("raw", "long name only");
 }
 
-/// Prints what it was given, one item a line.
+/// Prints its arguments, one on each line.
 int echo(const pe::CommandLine& line, pe::Io& io) {
   if (const auto* freq = line.text("freq"))
     io.out.write("freq=" + *freq + "\n");

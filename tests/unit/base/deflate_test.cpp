@@ -10,7 +10,7 @@ namespace {
 using pe::deflate;
 using pe::inflate;
 
-/// "" if they are not the `size` bytes that were deflated.
+/// The `size` bytes that `bytes` inflate to; empty if they do not.
 std::string inflated(const std::string& bytes, std::size_t size) {
   std::string out(size, '\0');
   const bool is_whole = inflate(std::as_bytes(std::span(bytes)),

@@ -18,7 +18,7 @@ using pe::has_free_descriptors;
 
 Fd open_one() { return Fd(::open("/", O_PATH | O_CLOEXEC)); }
 
-/// As many descriptors as a shell with ulimit -n has.
+/// Limits the number of descriptors, as ulimit -n does in a shell.
 class Limit {
  public:
   explicit Limit(rlim_t descriptors) {
@@ -36,12 +36,12 @@ class Limit {
   rlimit before_{};
 };
 
-/// Opens files until `left` descriptors are free.
+/// Opens files until only `left` descriptors are free.
 std::vector<Fd> take_all_but(std::size_t left) {
   std::vector<Fd> taken;
   for (Fd one = open_one(); one; one = open_one())
     taken.push_back(std::move(one));
-  // Not the last ones: the free ones stand among the taken ones.
+  // The free descriptors are not the last ones; used ones are between them.
   for (std::size_t i = 0; i < left; ++i)
     taken[2 * i].close();
   return taken;

@@ -33,7 +33,7 @@ constexpr pe::PerlName kScripts[] = {kScript, kPlain};
 
 StrictArgs strict(const Words& args) { return to_strict(kScript, args); }
 
-/// What stands between "--compat" and "--".
+/// The words between "--compat" and "--".
 Words options_of(const Words& args) {
   const StrictArgs result = strict(args);
   BOOST_TEST(result.problems == Words{}, boost::test_tools::per_element());

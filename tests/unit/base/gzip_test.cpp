@@ -28,7 +28,7 @@ std::string packed(std::string_view text) {
   return out;
 }
 
-/// The text and what is said to be wrong with it.
+/// The text, and the damage that the reader reports.
 std::pair<std::string, std::string> unpacked(std::string_view bytes) {
   pe::Input input = pe::testing::memory_input(bytes);
   pe::GzipReader gzip(input);
@@ -66,7 +66,8 @@ BOOST_AUTO_TEST_CASE(a_cut_keeps_what_came_before) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_within_a_long_repetition_keeps_all_of_it) {
-  // Found by fuzzing: 242 zeros in 17 bytes, which came out up to the end of a buffer.
+  // Found by fuzzing: 17 bytes that hold 242 zeros.  The reader returned only those up to the end
+  // of a buffer.
   const std::string bytes("\x1f\x8b\x08\0\0\0\0\0\0\x03\x63\x60\x18\x01\0\x05\0", 17);
   const auto [text, damage] = unpacked(bytes);
   BOOST_TEST(text.size() == 242);
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(damage_is_said) {
   std::string bytes = packed(kManyLetters);
   bytes[bytes.size() - 6] ^= 1;  // in the checksum
   BOOST_TEST(unpacked(bytes).second == "the gzip data is damaged");
-  // Found by fuzzing: 20 bytes, which zlib has taken when it sees what is wrong with them.
+  // Found by fuzzing: 20 bytes; zlib has consumed all of them when it detects the damage.
   const std::string short_one("\x1f\x8b\x08\0\0;;;;;;;;~;\x06\x04\x1f\x8b\xd2", 20);
   pe::Input input = pe::testing::memory_input(short_one);
   pe::GzipReader gzip(input);

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_link_and_a_pipe_at_the_name_are_replaced_unopened) {
   BOOST_TEST(read_small_file(precious, 9).value() == "old");
   BOOST_TEST(fs::is_regular_file(fs::symlink_status(dir / "link")));
   BOOST_REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);
-  NewFile(dir / "pipe").keep();  // opening the pipe would wait for a reader
+  NewFile(dir / "pipe").keep();  // an open of the pipe would wait for a reader
   BOOST_TEST(fs::is_regular_file(dir / "pipe"));
 }
 

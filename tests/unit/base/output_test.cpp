@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_is_an_error_with_its_name) {
   BOOST_CHECK_EXCEPTION(out.flush(), pe::Error, [](const pe::Error& e) {
     return std::string_view(e.what()) == "/dev/full: No space left on device";
   });
-  BOOST_CHECK_NO_THROW(out.flush());  // the lost bytes are not tried again
+  BOOST_CHECK_NO_THROW(out.flush());  // the lost bytes are not written again
 }
 
 BOOST_AUTO_TEST_CASE(a_large_block_follows_what_was_written_before) {
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_large_block_follows_what_was_written_before) {
   const std::string block(200'000, 'b');
   {
     pe::FileOutput out(path, Named::kAtOnce);
-    out.write(block);  // nothing is buffered: goes out as it is
+    out.write(block);  // the buffer is empty, so the block is written directly
     out.write("a");
     out.write(block);
     out.write("c");
@@ -105,7 +105,7 @@ struct FullPipe {
     pollfd polled{ends[1], POLLOUT, 0};
     return ::poll(&polled, 1, 0) == 1;
   }
-  /// All that is in it, which has to be something.
+  /// Reads all bytes in the pipe; there must be some.
   void take() {
     std::array<char, 1 << 20> bytes;
     const ssize_t got = ::read(ends[0], bytes.data(), bytes.size());
@@ -117,7 +117,7 @@ struct FullPipe {
   std::string taken;
 };
 
-/// Nothing in it repeats every so many bytes as a pipe or a page holds.
+/// Bytes that do not repeat at the size of a pipe or of a page.
 std::string counted_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   for (std::size_t i = 0; i < count; ++i)

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_not_even_opened) {
   std::array<char, 256> events;
   BOOST_CHECK(failure_of(fifo) == FileFailure::kNotRegular);
   BOOST_TEST(::read(watch.get(), events.data(), events.size()) == -1);
-  // It would have been seen.
+  // An open would have been seen, as this one is.
   const pe::Fd opened(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   BOOST_TEST(::read(watch.get(), events.data(), events.size()) > 0);
 }

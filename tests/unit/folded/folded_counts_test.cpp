@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_sum_that_does_not_fit_stays_at_the_largest) {
 }
 
 BOOST_AUTO_TEST_CASE(sorts_as_memcmp_would) {
-  // '!' and ':' stand before ';' and '<' behind it; an empty frame is a frame.
+  // '!' and ':' sort before ';', and '<' after it.  An empty frame counts as a frame.
   FrameTable frames;
   FoldedCounts counts(frames);
   for (const char* stack : {"a<", "a;b", "a", "a!;b", "a;;b", "a:", "a;b;c", "a;", "a<;b", ";a"})

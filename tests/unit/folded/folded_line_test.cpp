@@ -10,7 +10,7 @@ using pe::folded::parse_folded_line;
 
 namespace {
 
-/// What `line` looks like when printed again; "" if it is refused.
+/// `line` parsed and printed again; empty if the parser refuses it.
 std::string reprinted(std::string_view line) {
   std::string out;
   if (const auto folded = parse_folded_line(line))
@@ -22,7 +22,7 @@ std::string reprinted(std::string_view line) {
 
 BOOST_AUTO_TEST_SUITE(folded_line)
 
-BOOST_AUTO_TEST_CASE(splits_at_the_last_blank) {  // frame names hold blanks, too
+BOOST_AUTO_TEST_CASE(splits_at_the_last_blank) {  // frame names can contain blanks
   const auto line = parse_folded_line("main;operator new(unsigned long) 42");
   BOOST_REQUIRE(line);
   BOOST_TEST(line->stack == "main;operator new(unsigned long)");
@@ -44,7 +44,8 @@ BOOST_AUTO_TEST_CASE(keeps_fractions_exactly) {
 
 BOOST_AUTO_TEST_CASE(keeps_every_64_bit_integer) {
   BOOST_TEST(reprinted("a 18446744073709551615") == "a 18446744073709551615\n");
-  BOOST_TEST(reprinted("a 9007199254740993") == "a 9007199254740993\n");  // not a double
+  // no double has this value
+  BOOST_TEST(reprinted("a 9007199254740993") == "a 9007199254740993\n");
 }
 
 BOOST_AUTO_TEST_CASE(refuses_what_is_not_a_stack_and_a_count) {
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(perl_takes_a_second_number_wherever_there_is_one) {
   BOOST_TEST(both->before.has_value());
   const auto one = parse_folded_line("a  1", Columns::kPerl);
   BOOST_REQUIRE(one);
-  BOOST_TEST(one->stack == "a ");  // it removes a single blank
+  BOOST_TEST(one->stack == "a ");  // the perl script removes a single blank
   BOOST_TEST(!one->before);
   const auto bare = parse_folded_line(" 7", Columns::kPerl);
   BOOST_REQUIRE(bare);
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_text_has_two_columns_if_all_its_lines_have) {
   using pe::folded::has_two_columns;
   BOOST_TEST(has_two_columns("a 1 2\nno line\nb 3 4\nc 7"));
   BOOST_TEST(!has_two_columns("a 1 2\nb 3\n"));
-  BOOST_TEST(!has_two_columns("worker 3 2"));  // perhaps cut
+  BOOST_TEST(!has_two_columns("worker 3 2"));  // the line may be cut off
   BOOST_TEST(!has_two_columns(""));
 }
 

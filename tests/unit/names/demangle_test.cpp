@@ -11,7 +11,7 @@ namespace {
 
 using pe::names::demangle;
 
-/// The number of a C++ substitution: S_, S0_, ..., SZ_, S10_, ...
+/// A C++ substitution by its number: S_, S0_, ..., SZ_, S10_, ...
 std::string substitution(int number) {
   static constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   if (number == 0)
@@ -24,7 +24,7 @@ std::string substitution(int number) {
   }
 }
 
-/// pair<pair<pair<...>, pair<...>>, ...>, each level twice the one before.
+/// pair<pair<pair<...>, pair<...>>, ...>: each level is twice as large as the one before.
 std::string doubling(int levels) {
   std::string name = "St4pairIiiE";
   for (int i = 1; i <= levels; ++i)
@@ -39,14 +39,14 @@ std::string repeated(std::string_view text, std::size_t times) {
   return all;
 }
 
-/// Demangling must leave `name` alone, and soon.
+/// Checks that demangle() returns `name` unchanged and quickly.
 void expect_refused(const std::string& name) {
   const auto start = std::chrono::steady_clock::now();
   BOOST_TEST((demangle(name) == name));
   BOOST_TEST((std::chrono::steady_clock::now() - start < std::chrono::seconds(1)));
 }
 
-/// Whatever demangling makes of it, it must do so soon.
+/// Checks that demangle() returns quickly; the result may be anything.
 void expect_quick(const std::string& name) {
   const auto start = std::chrono::steady_clock::now();
   BOOST_TEST(demangle(name).size() <= pe::names::kMaxDemangledBytes + name.size());
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(what_follows_an_at_sign_stays) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    nodes_of_later_libiberties_are_not_followed_blindly) {  // unnamed enums: binutils 2.47
+    nodes_of_later_libiberties_are_not_followed_blindly) {  // unnamed enums of binutils 2.47
   const std::string name = demangle(
       "_ZZN3fmt3v116detail18parse_format_specsIcEEPKT_S5_S5_RNS1_20dynamic_format_specsIS3_EERNS0_"
       "13parse_contextIS3_EENS1_4typeEENUt0_clENS0_17presentation_typeEi");
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(rust_back_references_stop_at_the_limit) {
   std::size_t last = name.size() - 2;
   name += "TuuE";
   for (int i = 0; i < 30; ++i) {
-    // A base-62 number of up to two digits, counted from behind "_R".
+    // A base-62 number of up to two digits: a distance from the end of "_R".
     static constexpr std::string_view kDigits =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     const std::size_t number = last - 1;

@@ -1,4 +1,5 @@
-// Debug information in other files than the program: the same frames as if it were there.
+// Debug information in other files than the program gives the same frames as debug information in
+// the program.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
@@ -32,10 +33,10 @@ pe::objects::DebugSearch search(std::vector<std::string> roots) {
 
 struct Frames {
   std::size_t addresses = 0, with_names = 0, with_inlined = 0, missing_split_units = 0;
-  std::string text;  ///< of all addresses
+  std::string text;  ///< the frames of all addresses
 };
 
-/// What addr2line prints for an address.
+/// The output of addr2line for an address.
 struct Witnessed {
   std::string names;  ///< innermost first, joined by blanks
   std::string place;  ///< "file:line" of the innermost
@@ -64,8 +65,8 @@ std::vector<Witnessed> by_addr2line(const std::string& path,
   return all;
 }
 
-/// An address in the middle of some `count` functions: between functions there is padding, which
-/// addr2line names after the symbol before it.
+/// An address in the middle of some `count` functions.  addr2line would name the padding between
+/// functions after the symbol before it.
 std::vector<std::uint64_t> addresses_in_functions(const Image& image, std::size_t count) {
   const pe::objects::SymbolTable table(image);
   std::vector<std::uint64_t> addresses;
@@ -78,7 +79,7 @@ std::vector<std::uint64_t> addresses_in_functions(const Image& image, std::size_
   return addresses;
 }
 
-/// The frames of every address of .text, as the program at `path` has them.
+/// The frames of every address of .text, from the program at `path`.
 Frames frames_of(const std::string& path, DebugFinder& finder) {
   const Image image = image_of(path);
   Inlines inlines(image, path, finder);
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(split_units_that_are_missing_or_of_another_build_are_counte
   BOOST_TEST(left.missing_split_units == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_c_library_has_the_frames_that_addr2line_finds) {  // by libc6-dbg
+BOOST_AUTO_TEST_CASE(the_c_library_has_the_frames_that_addr2line_finds) {  // needs libc6-dbg
   const std::string path =
       output_of("ldd '" + made("whole5") + "' | awk '$1 == \"libc.so.6\" {printf \"%s\", $3}'");
   const Image image = image_of(path);
@@ -170,8 +171,8 @@ BOOST_AUTO_TEST_CASE(the_c_library_has_the_frames_that_addr2line_finds) {  // by
     std::string names;
     for (const auto& frame : inlines.at(addresses[i]))
       names += std::string(frame.linkage_name.empty() ? frame.name : frame.linkage_name) + ' ';
-    // Where an address has no function in the debug information, addr2line prints one of .symtab:
-    // assembly, and code that has a line only.
+    // If the debug information has no function for an address, addr2line prints a symbol of
+    // .symtab. Such addresses are in assembly, or in code that has only a line.
     if (names.empty())
       BOOST_TEST((expected[i].place.starts_with("??") ||
                   expected[i].place.find(".S:") != std::string::npos),

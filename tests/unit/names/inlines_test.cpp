@@ -24,7 +24,7 @@ namespace {
 
 Image test_image(std::string_view name) { return pe::testing::image_of(test_binary(name)); }
 
-/// "innermost@inlined.cpp:8 ..." of an address.
+/// The frames of an address: "innermost@inlined.cpp:8 ...".
 std::string text(Inlines& inlines, std::uint64_t svma) {
   std::string all;
   for (const auto& frame : inlines.at(svma))
@@ -33,7 +33,7 @@ std::string text(Inlines& inlines, std::uint64_t svma) {
   return all;
 }
 
-/// Does some address of the function read as `wanted`?
+/// True if some address of the function has the frames `wanted`.
 bool has_address(const Image& image, std::string_view function, std::string_view wanted) {
   Inlines inlines(image);
   const auto found = symbol_of(image, function);
@@ -43,7 +43,7 @@ bool has_address(const Image& image, std::string_view function, std::string_view
   return false;
 }
 
-/// Looks at addresses all over the code; true if the image could be opened.
+/// Looks up addresses in all of the code; false if the image could not be opened.
 bool look_around(const std::vector<std::byte>& bytes) {
   pe::Fd fd(::memfd_create("image", MFD_CLOEXEC));
   BOOST_REQUIRE(::write(fd.get(), bytes.data(), bytes.size()) ==

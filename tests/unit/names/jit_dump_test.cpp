@@ -31,7 +31,7 @@ JitMapFailure dump_failure(const std::string& path, uid_t owner = ::geteuid()) {
   return std::get<JitMapFailure>(result);
 }
 
-/// What changed by going on to that time.
+/// The address ranges that change when the dump advances to that time.
 std::string advance(JitDump& dump, std::uint64_t time_ns) {
   std::string changes;
   dump.advance(time_ns, [&](std::uint64_t start, std::uint64_t end) {
@@ -47,7 +47,7 @@ std::string at(const JitDump& dump, std::uint64_t avma) {
          (line ? fmt::format(" {}:{}", line->file, line->line) : "");
 }
 
-/// "start+bytes of code: section".
+/// The unwind information for an address: "start+bytes of code: section".
 std::string frames(const JitDump& dump, std::uint64_t avma) {
   const auto found = dump.frames_of(avma);
   if (!found)
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(moved_code_keeps_its_name_and_lines) {
   BOOST_TEST(at(dump, 0x5007) == "f+7");
   BOOST_TEST(at(dump, 0x5009) == "f+9 a.js:7");
   BOOST_TEST(advance(dump, 3) == "");
-  BOOST_TEST(dump.bad_records() == 1u);  // nothing was there to be moved
+  BOOST_TEST(dump.bad_records() == 1u);  // there was no function to move
 }
 
 BOOST_AUTO_TEST_CASE(lines_belong_to_the_load_behind_them) {
@@ -219,7 +219,8 @@ BOOST_AUTO_TEST_CASE(a_dump_that_ends_within_a_record_is_unfinished) {
   for (std::size_t size = whole.size(); size <= text.size(); ++size) {
     JitDump dump = opened_dump(dir.file("jit-1.dump", text.substr(0, size)));
     advance(dump, 5);
-    // At first its end, at last a record that is not due yet.
+    // At the first size the dump ends after a record; at the last size, a record's time is still to
+    // come.
     BOOST_TEST(dump.is_unfinished() == (size != whole.size() && size != text.size()), size);
   }
 }

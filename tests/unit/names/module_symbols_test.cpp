@@ -20,7 +20,8 @@ using pe::names::NoName;
 using pe::testing::output_of;
 using pe::testing::test_binary;
 
-/// By nm.  g++ 16 marks names in anonymous namespaces as local, by an L.
+/// The address that nm prints for a name.  g++ 16 marks names in anonymous namespaces as local, by
+/// an L.
 std::uint64_t svma_of_name(const std::string& path, const std::string& name) {
   return std::stoull(output_of("nm '" + path + "' | sed 's/12_GLOBAL__N_1L/12_GLOBAL__N_1/' | " +
                                "awk '$3 == \"" + name + "\" {print $1}'"),
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_debug_file_of_another_build_is_told) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_c_library_calls_main_from_a_function_with_a_name) {  // by libc6-dbg
+BOOST_AUTO_TEST_CASE(the_c_library_calls_main_from_a_function_with_a_name) {  // needs libc6-dbg
   const std::string path = output_of("ldd '" + test_binary("debug_files/whole5") +
                                      "' | awk '$1 == \"libc.so.6\" {printf \"%s\", $3}'");
   pe::objects::DebugFinder finder;

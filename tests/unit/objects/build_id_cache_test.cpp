@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_not_what_it_was_taken_for_is_not_kept) {
   const pe::Fd text(::open(dir.file("text", "no ELF").c_str(), O_RDONLY | O_CLOEXEC));
   BOOST_CHECK(cache.keep("/x", id, text.get()) == Kept::kChanged);
   BOOST_TEST(files_in(dir / ".debug") == 0u);
-  BOOST_CHECK(keep("/x") == Kept::kYes);  // nothing is left that is in the way
+  BOOST_CHECK(keep("/x") == Kept::kYes);  // the failed attempt has left nothing that is in the way
 }
 
 BOOST_AUTO_TEST_CASE(very_large_files_are_not_kept) {

@@ -32,7 +32,7 @@ bool has_static_function(const Image& image) {
   return false;
 }
 
-/// A finder that knows no roots.
+/// A finder without folders to search.
 DebugFinder without_roots() { return DebugFinder({.roots = {}, .sysroot = {}, .fetch = {}}); }
 
 /// The path of the separate debug file; empty if none is found.

@@ -1,4 +1,5 @@
-// Images that lie about themselves: whatever they say, an answer comes, soon.
+// Images with false information about themselves.  The reader must give an answer quickly, whatever
+// they contain.
 // SPDX-License-Identifier: MIT
 #include <elf.h>
 #include <sys/mman.h>
@@ -33,7 +34,7 @@ void write_at(std::vector<std::byte>& bytes, std::size_t offset, const T& value)
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-/// Looks at everything that an image offers; true if it could be opened.
+/// Reads everything that an image offers; false if it could not be opened.
 bool look_around(OpenResult result) {
   const auto* image = std::get_if<Image>(&result);
   if (image == nullptr)
@@ -53,7 +54,7 @@ bool look_around(OpenResult result) {
   return true;
 }
 
-/// The same through a file, where libelf takes another way.
+/// Opens the image as a file; libelf reads files by other code than memory.
 OpenResult open_as_file(const std::vector<std::byte>& bytes) {
   pe::Fd fd(::memfd_create("image", MFD_CLOEXEC));
   BOOST_REQUIRE(::write(fd.get(), bytes.data(), bytes.size()) ==
@@ -64,7 +65,7 @@ OpenResult open_as_file(const std::vector<std::byte>& bytes) {
 struct Sparse {
   pe::Fd fd{::memfd_create("sparse", MFD_CLOEXEC)};
 
-  /// A file of `size` bytes that holds next to nothing but `bytes`.
+  /// A file of `size` bytes; after `bytes` it is a hole.
   Sparse(const std::vector<std::byte>& bytes, off_t size) {
     BOOST_REQUIRE(::write(fd.get(), bytes.data(), bytes.size()) ==
                   static_cast<ssize_t>(bytes.size()));
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(random_bytes_in_an_image_do_no_harm) {
     const auto table = read_at<Elf64_Ehdr>(whole, 0).e_shoff;
     for (int round = 0; round < 600; ++round) {
       auto bytes = whole;
-      // Half of the rounds in the headers, where it hurts.
+      // Half of the rounds change bytes in the headers, where damage has the largest effect.
       for (int flips = 0; flips < 8; ++flips) {
         const bool in_headers = round % 2 == 0;
         const std::size_t low = in_headers && flips % 2 == 0 ? table % bytes.size() : 0;
@@ -122,7 +123,8 @@ BOOST_AUTO_TEST_CASE(random_bytes_in_an_image_do_no_harm) {
 BOOST_AUTO_TEST_CASE(giant_counts_of_headers_are_damage) {
   const auto whole = bytes_of_file(test_binary("labels.so"));
   const auto header = read_at<Elf64_Ehdr>(whole, 0);
-  constexpr off_t kSparseBytes = off_t{1} << 40;  // so that the headers would be in the file
+  // large enough for the headers to be within the file
+  constexpr off_t kSparseBytes = off_t{1} << 40;
 
   auto sections = whole;
   auto first = read_at<Elf64_Shdr>(whole, header.e_shoff);
@@ -181,7 +183,7 @@ BOOST_AUTO_TEST_CASE(symbols_of_a_plt_without_a_string_section_name_no_stub) {
     return named_plt_stubs(std::get<Image>(opened)).size();
   };
   BOOST_TEST(stubs_named_by(0) > 0U);
-  BOOST_TEST(stubs_named_by(header.e_shnum) == 0U);  // one beyond the last
+  BOOST_TEST(stubs_named_by(header.e_shnum) == 0U);  // the index after the last section
   BOOST_TEST(stubs_named_by(~std::uint32_t{0}) == 0U);
 }
 
@@ -201,7 +203,7 @@ BOOST_AUTO_TEST_CASE(segments_that_wrap_around_are_left_out) {
 }
 
 BOOST_AUTO_TEST_CASE(many_symbols_that_share_a_huge_name_are_chosen_among_quickly) {
-  // One string of 8 MB without an end, and every symbol named somewhere in it.
+  // One string of 8 MB without an end; the name of every symbol starts somewhere in it.
   auto bytes = bytes_of_file(test_binary("labels.so"));
   const auto header = read_at<Elf64_Ehdr>(bytes, 0);
   const std::size_t old_size = bytes.size();
@@ -243,7 +245,7 @@ BOOST_AUTO_TEST_CASE(many_symbols_that_share_a_huge_name_are_chosen_among_quickl
   auto result = Image::from_memory(std::move(bytes));
   BOOST_REQUIRE(std::holds_alternative<Image>(result));
   const SymbolTable table(std::get<Image>(result));
-  BOOST_TEST(table.find(code_svma)->name == "sized");  // of .dynsym
+  BOOST_TEST(table.find(code_svma)->name == "sized");  // from .dynsym
 }
 
 BOOST_AUTO_TEST_SUITE_END()

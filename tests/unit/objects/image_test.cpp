@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(maps_file_offsets_to_addresses_as_linked) {
 }
 
 BOOST_AUTO_TEST_CASE(a_mapping_of_code_may_begin_before_its_segment) {
-  // As lld lays programs out: the code shares its first page with what stands before it.
+  // lld lays out programs like this: the code shares its first page with the segment before it.
   const pe::objects::Segment segments[] = {{0, 0x65e4, 0, 0x65e4, false},
                                            {0x65f0, 0x3000, 0x75f0, 0x3000, true},
                                            {0x95f0, 0x500, 0xb5f0, 0x500, false}};

@@ -26,7 +26,7 @@ std::string build_id_of(const std::string& path) {
   return {reinterpret_cast<const char*>(id.data()), id.size()};
 }
 
-/// This program, as it is mapped into this process.
+/// This program, as this process has mapped it.
 struct Mapped {
   std::string path = std::filesystem::read_symlink("/proc/self/exe").string();
   std::string id = build_id_of(path);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(without_a_build_id_the_inode_decides_while_the_process_runs
 }
 
 BOOST_AUTO_TEST_CASE(a_path_that_leads_to_another_file_by_now_is_not_the_process_s_own) {
-  // What bears the name in the process's root, but is not mapped there.
+  // The process's root has a file at this path, but the process has not mapped it at this address.
   file = {.path = path, .build_id = id};
   mapping.start = 0x1000;
   mapping.end = 0x2000;

@@ -22,7 +22,7 @@ using pe::testing::test_binary;
 
 SymbolTable table_of(std::string_view name) { return SymbolTable(image_of(test_binary(name))); }
 
-/// What is at an offset of the section that labels.S fills; "-" for nothing.
+/// The symbol at an offset of the section that labels.S fills; "-" if there is none.
 class Labels {
  public:
   explicit Labels(const char* name)
@@ -39,7 +39,7 @@ class Labels {
   std::uint64_t svma_;
 };
 
-/// The lines of `text` that hold an address and, behind it, a name.
+/// Reads lines with an address and a name.
 std::map<std::uint64_t, std::set<std::string>> names_by_address(const std::string& text) {
   std::map<std::uint64_t, std::set<std::string>> names;
   std::istringstream lines(text);

@@ -26,7 +26,7 @@ std::uint64_t bits(std::uint64_t avma, bool is_exact) {
   return std::bit_cast<std::uint64_t>(Frame(avma, FrameSource::kCfi, is_exact));
 }
 
-/// Where the kernel has its function; 0 where it does not say.
+/// The address of a kernel function; 0 if the kernel hides it.
 std::uint64_t kernel_address(const std::string& name) {
   std::ifstream in("/proc/kallsyms");
   for (std::string line; std::getline(in, line);) {
@@ -87,17 +87,17 @@ BOOST_AUTO_TEST_CASE(a_kernel_stack_begins_with_the_caller_of_the_scheduler) {
     return;
   }
   ChainWriter writer;
-  // A return address: of a call that is the function's first byte.
+  // A return address whose call includes the first byte of the function.
   const std::uint64_t inside = scheduler + 1;
   const Addresses wanted{99, PERF_CONTEXT_KERNEL, 0x3000, 0x4000};
-  for (int i = 0; i < 2; ++i)  // the second time from memory
+  for (int i = 0; i < 2; ++i)  // the writer remembers the address the second time
     BOOST_TEST(kernel_part(writer, {0x1000, inside, 0x3000, 0x4000}) == wanted,
                boost::test_tools::per_element());
   BOOST_TEST(kernel_part(writer, {inside, 0x3000, 0x4000}) == wanted,
              boost::test_tools::per_element());
   BOOST_TEST(kernel_part(writer, {0x1000, inside}) == Addresses{99},
              boost::test_tools::per_element());
-  // The function before.
+  // This return address belongs to the function before.
   BOOST_TEST(kernel_part(writer, {0x1000, scheduler, 0x3000}).size() == 5u);
 }
 

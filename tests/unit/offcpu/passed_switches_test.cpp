@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kId = 77;
 
-/// As the engine asks for records of processes.
+/// The layout in which the engine requests records about processes.
 perf_event_attr side_layout() {
   perf_event_attr attr{};
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
@@ -39,7 +39,7 @@ SampleRecord left_at(std::uint64_t time_ns, std::uint32_t tid = 43) {
   return record;
 }
 
-/// It runs again, having left at `since_ns`.
+/// The thread runs again; it left at `since_ns`.
 SampleRecord back_at(std::uint64_t time_ns, std::uint64_t since_ns, std::uint32_t tid = 43) {
   SampleRecord record = left_at(time_ns, tid);
   record.kind = unwind::kRecordWaitEnded;
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> numbers_of(const stream::U64View& view) {
   return all;
 }
 
-/// What the engine does with them: samples that were walked come back, and waits are told.
+/// Does the engine's part: gives each walked sample back, and prints the waits.
 struct Engine {
   Engine() : stream(writer, layout, {.may_keep_binaries = false}) {
     stream.pass_on_to([this](const stream::Record& record) {
@@ -65,13 +65,14 @@ struct Engine {
       passed.take(*sample, record.misc);
     });
   }
-  /// `number` is the register that an instruction pointer is told apart by.
+  /// The test recognises the sample by `ip`, its instruction pointer.
   void leave(const SampleRecord& record, std::uint64_t ip) {
     registers.back() = ip;
     passed.hold({record, {}, {}, registers, memory}, {});
   }
   void come_back(const SampleRecord& record) { passed.hold({record, {}}, {}); }
-  /// Of all waits that end until then, a word each: "tid:length", with "@ip" of their stack.
+  /// Returns one word for each wait that ends until `until_ns`: "tid:length", with "@ip" of its
+  /// stack.
   std::string walk(std::uint64_t until_ns) {
     std::string text;
     passed.walk_until(until_ns, [&](const offcpu::Wait& wait, std::uint32_t /*waker*/) {
@@ -91,12 +92,12 @@ struct Engine {
   PassedSwitches passed{stream, layout, kId, chains};
   std::vector<std::uint64_t> registers = std::vector<std::uint64_t>(17);
   std::vector<std::byte> memory = std::vector<std::byte>(64);
-  std::string order;  ///< times of the samples that came back
+  std::string order;  ///< times of the samples, in the order in which they came back
 };
 
 constexpr std::uint64_t kAlways = ~std::uint64_t{0};
 
-/// The sample that one switch becomes, before it is walked.
+/// The sample that one switch becomes, before its stack is walked.
 struct HeldSample {
   HeldSample(const unwind::Sample& switched, const unwind::StackOfKernel& kernel)
       : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}) {

@@ -23,7 +23,7 @@ SumKey key_of(std::uint32_t tid) {
           .program = 4};
 }
 
-/// What has grown, a word each: "tid:ns/count@last".
+/// One word for each sum that has grown: "tid:ns/count@last".
 std::string take(SumIncreases& increases, const std::vector<KeyedSum>& sums) {
   std::string text;
   for (const auto& [key, sum] : increases.take(sums))

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(wait_tracker)
 
 namespace {
 
-/// What was handed on, a word each: "tid:length", with "@address" of its stack, "+" if unfinished.
+/// Collects one word for each wait: "tid:length", with "@address" of its stack, "+" if unfinished.
 struct Tracked {
   explicit Tracked(const WaitChoice& choice = {})
       : tracker(choice, [this](const Wait& wait) {
@@ -104,10 +104,10 @@ BOOST_AUTO_TEST_CASE(a_thread_that_has_ended_does_not_wait) {
   Tracked t;
   t.tracker.ended(7);
   t.sample(7, 1);
-  t.out(7, 10);  // for the last time
+  t.out(7, 10);  // the last time
   t.tracker.finish(100);
   BOOST_TEST(t.text == "");
-  t.tracker.forked(7);  // another of that number
+  t.tracker.forked(7);  // another thread with the same number
   t.in(7, 110);
   t.out(7, 120);
   t.in(7, 130);
@@ -134,9 +134,9 @@ BOOST_AUTO_TEST_CASE(what_began_before_the_recording_is_counted) {
 BOOST_AUTO_TEST_CASE(where_a_switch_is_missing_no_length_is_made_up) {
   Tracked t;
   t.out(7, 10);
-  t.out(7, 30);  // it ran meanwhile
+  t.out(7, 30);  // it must have run between these two
   t.in(7, 35);
-  t.in(7, 50);  // it ceased meanwhile
+  t.in(7, 50);  // it must have stopped between these two
   BOOST_TEST(t.text == "7:5");
   BOOST_TEST(t.tracker.counts().dropped == 2u);
 }
@@ -144,9 +144,9 @@ BOOST_AUTO_TEST_CASE(where_a_switch_is_missing_no_length_is_made_up) {
 BOOST_AUTO_TEST_CASE(a_wait_that_may_be_two_is_dropped) {
   Tracked t;
   t.out(7, 10);
-  t.tracker.lost_switches(40);  // perhaps it ran and ceased again
+  t.tracker.lost_switches(40);  // it may have run and stopped again
   t.in(7, 50);
-  t.out(8, 30);  // before the loss had an end
+  t.out(8, 30);  // before the end of the loss
   t.in(8, 60);
   t.out(7, 60);
   t.in(7, 65);

@@ -28,7 +28,7 @@ struct Written {
     const Stack stack{.ip = address, .misc = PERF_RECORD_MISC_KERNEL, .chain = {address, 2}};
     waits.add({4, 5, end_ns, length_ns, stack, is_unfinished});
   }
-  /// Thread 5's, ended by thread `waker`.
+  /// A wait of thread 5 that thread `waker` ended.
   void add_woken(std::uint64_t end_ns, std::uint64_t length_ns, std::uint32_t waker) {
     const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_KERNEL, .chain = {100, 2}};
     const pe::offcpu::WokenBy by{
@@ -37,7 +37,7 @@ struct Written {
         .stack = {.ip = waker, .misc = PERF_RECORD_MISC_KERNEL, .chain = {waker, 2}}};
     waits.add({4, 5, end_ns, length_ns, stack, false, &by});
   }
-  /// What a reader sees: "time:period@address", with "+" if unfinished.
+  /// The samples that a reader finds: "time:period@address", with "+" if unfinished.
   std::string read() {
     stream.write_end();
     auto input = pe::testing::memory_input(out.text);

@@ -1,4 +1,5 @@
-// Against Debian's debuginfod server, on the loopback interface, with the test's own programs.
+// Tests with Debian's debuginfod server on the loopback interface.  It serves the test's own
+// programs.
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/debuginfod.h"
 
@@ -26,7 +27,7 @@ using pe::symbolize::Debuginfod;
 using pe::testing::TempDir;
 using pe::testing::test_binary;
 
-/// A socket on 127.0.0.1, its port chosen by the kernel.
+/// A socket on 127.0.0.1; the kernel chooses its port.
 class Socket {
  public:
   Socket() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -46,7 +47,7 @@ class Socket {
   int port_ = 0;
 };
 
-/// debuginfod, serving one folder until the end of the test.
+/// debuginfod, which serves one folder until the end of the test.
 class Server {
  public:
   Server(const std::string& folder, const TempDir& dir) {
@@ -58,7 +59,7 @@ class Server {
     ::posix_spawn_file_actions_init(&files);
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
       ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
-    std::string no_urls = "DEBUGINFOD_URLS=";  // it would ask those, too
+    std::string no_urls = "DEBUGINFOD_URLS=";  // otherwise it asks other servers, too
     char* const environment[] = {no_urls.data(), nullptr};
     const int failure = ::posix_spawnp(&pid_, "debuginfod", &files, nullptr,
                                        const_cast<char* const*>(argv), environment);
@@ -82,7 +83,7 @@ class Server {
   std::string url_;
 };
 
-/// A client that asks `url` and has an empty cache.
+/// A client of `url` with an empty cache.
 std::unique_ptr<Debuginfod> client(const std::string& url, const std::string& cache,
                                    pe::symbolize::DebuginfodSettings settings = {}) {
   ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
@@ -93,7 +94,7 @@ std::unique_ptr<Debuginfod> client(const std::string& url, const std::string& ca
   return made;
 }
 
-/// libdebuginfod looks at the variable at each request.
+/// Sets the variable because libdebuginfod reads it at each request.
 std::optional<std::string> ask(Debuginfod& debuginfod, const std::string& url, pe::Bytes build_id) {
   ::setenv("DEBUGINFOD_URLS", url.c_str(), 1);
   auto path = debuginfod.debug_file(build_id);
@@ -125,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_server_gives_out_debug_files_by_build_id) {
   const std::string program = test_binary("debug_files/unlinked");
   std::optional<std::string> path;
   std::unique_ptr<Debuginfod> asked;
-  for (int i = 0; !path && i < 300; ++i) {  // until it listens and has scanned the folder
+  for (int i = 0; !path && i < 300; ++i) {  // until the server listens and has scanned the folder
     asked = client(server.url(), dir / ("cache" + std::to_string(i)));
     path = ask(*asked, server.url(), build_id_of(program));
     if (!path)
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_sends_without_end_is_given_up_and_progress_is
              {.most_bytes = 100'000,
               .progress = [&](std::uint64_t bytes, std::uint64_t) { reported = bytes; }});
   BOOST_TEST(!ask(*asked, url, std::vector<std::byte>(20)));
-  server.join();  // it ends when nobody listens any more
+  server.join();  // its send(2) fails when the client has closed the connection
   BOOST_TEST(reported > 100'000U);
   BOOST_TEST(asked->failed() == 1U);
 }
@@ -192,7 +193,8 @@ BOOST_AUTO_TEST_CASE(servers_that_cannot_be_reached_are_given_up) {
 BOOST_AUTO_TEST_CASE(a_silent_server_is_given_up) {
   const TempDir dir;
   const Socket silent;
-  BOOST_REQUIRE(::listen(silent.fd(), 8) == 0);  // connections wait for an accept(2)
+  // connections wait for accept(2), which nobody calls
+  BOOST_REQUIRE(::listen(silent.fd(), 8) == 0);
   const std::string url = "http://127.0.0.1:" + std::to_string(silent.port());
   const auto asked =
       client(url, dir / "cache", {.patience = std::chrono::milliseconds(100), .progress = {}});

@@ -14,7 +14,7 @@ using pe::symbolize::simplify_name;
 
 namespace {
 
-/// Do brackets other than <> pair?
+/// True if all brackets except <> are in pairs.
 bool has_pairs(const std::string& name) {
   std::string open;
   for (const char c : name) {
@@ -29,7 +29,7 @@ bool has_pairs(const std::string& name) {
   return open.empty();
 }
 
-/// Is there something left of what this is all about?
+/// True if the name still contains text that simplify_name() should remove.
 bool is_noisy(const std::string& name) {
   for (const char* noise : {"std::__cxx11::",
                             "std::basic_string<char, std::char_traits<char>, "

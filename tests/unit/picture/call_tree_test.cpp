@@ -42,7 +42,7 @@ std::vector<std::string> random_lines(unsigned seed) {
 BOOST_AUTO_TEST_CASE(no_stack_gives_the_root_alone) { BOOST_TEST(drawn(tree_of({})) == " 0/0\n"); }
 
 BOOST_AUTO_TEST_CASE(children_of_one_name_are_one_node_wherever_they_stand) {
-  // Whole lines sort "foo.cold" between the two "foo".
+  // As a line, "foo.cold" sorts between the two lines of "foo".
   BOOST_TEST(drawn(tree_of({"foo 10", "foo.cold 3", "foo;bar 5"})) ==
              " 18/0\n foo 15/10\n  bar 5/5\n foo.cold 3/3\n");
 }

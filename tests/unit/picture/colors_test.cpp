@@ -21,7 +21,7 @@ Rgb by_sum(Palette palette, std::string_view name) {
   return frame_color(palette, Shade::kBySum, name);
 }
 
-/// The plain palette that `palette` gives `name`.
+/// The plain palette that `palette` uses for `name`.
 std::string hue(Palette palette, std::string_view name) {
   switch (hue_of_name(palette, name)) {
     case Palette::kRed:
@@ -46,7 +46,7 @@ std::string hue(Palette palette, std::string_view name) {
 BOOST_AUTO_TEST_SUITE(colors)
 
 BOOST_AUTO_TEST_CASE(shades_follow_drand48_of_the_names_sum) {
-  // "a" sums to 97, whose first number is 0.638651976668374.
+  // The characters of "a" add up to 97; drand48 with this seed returns 0.638651976668374 first.
   BOOST_TEST(by_sum(Palette::kHot, "a") == (Rgb{236, 146, 35}));
   BOOST_TEST(by_sum(Palette::kMem, "a") == (Rgb{0, 221, 134}));
   BOOST_TEST(by_sum(Palette::kOrange, "a") == (Rgb{231, 131, 0}));
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(hashed_shades_follow_the_first_and_last_characters) {
   const auto hashed = [](std::string_view name) {
     return frame_color(Palette::kHot, Shade::kByHash, name);
   };
-  // Green follows the first characters of the function; the rest the last ones of the
-  // whole, as flamegraph.pl has it.
+  // Green depends on the first characters of the function, red and blue on the last characters of
+  // the whole name, as in flamegraph.pl.
   BOOST_TEST(hashed("module`abcde").g == hashed("abcde").g);
   BOOST_TEST(hashed("abcXdef") == hashed("abcYdef"));
   // 'a': (97 mod 10)/9 = 7/9, weights 1 of 2: v1 = v2 = v3 = 1 - 7/18.

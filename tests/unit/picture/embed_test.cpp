@@ -38,7 +38,7 @@ CallTree tree_of(const std::vector<Stack>& stacks) {
   return std::move(builder).finish();
 }
 
-/// Each name has a colour that tells which it is.
+/// Colors from which a test can tell each name's number.
 std::vector<picture::Rgb> colors_of(const CallTree& tree) {
   std::vector<picture::Rgb> colors;
   for (std::uint32_t i = 0; i < tree.name_count(); ++i)
@@ -54,7 +54,7 @@ picture::EmbeddedTree embedded(const CallTree& tree, std::uint64_t limit = kAll)
 
 UnpackedTree round_trip(const CallTree& tree) { return TreeUnpacker::unpack(embedded(tree).bytes); }
 
-/// Heavy-tailed, as profiles are.
+/// A random tree with a heavy tail, as profiles have.
 CallTree random_tree(unsigned seed, unsigned stacks, std::uint32_t billionths_step) {
   std::mt19937 random(seed);  // NOLINT: the same tree every time
   std::vector<Stack> list;
@@ -70,7 +70,7 @@ CallTree random_tree(unsigned seed, unsigned stacks, std::uint32_t billionths_st
   return tree_of(list);
 }
 
-/// "name total" of every node, indented by depth.
+/// One line "name total" for each node, indented by depth.
 std::string outline(const UnpackedTree& tree) {
   std::string text;
   std::vector<std::size_t> depths(tree.nodes.size());
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(children_keep_their_order_and_frequent_names_come_first) {
 
 BOOST_AUTO_TEST_CASE(many_children_and_large_counts_are_exact) {
   std::vector<Stack> stacks{{"max", {std::numeric_limits<std::uint64_t>::max() - 70'000}}};
-  for (unsigned i = 0; i < 70'000; ++i)  // more names than two bytes number
+  for (unsigned i = 0; i < 70'000; ++i)  // more names than two bytes can number
     stacks.push_back({fmt::format("f{:05}", i), {1}});
   const auto back = round_trip(tree_of(stacks));
   BOOST_TEST(back.nodes[0].children == 70'001U);
@@ -157,7 +157,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_leaves_gaps_that_move_nothing) {
       BOOST_TEST(back.nodes[0].total == tree.total(kRoot).whole);
       BOOST_TEST(back.left_out == cut.left_out);
       BOOST_TEST(back.smallest == cut.smallest.whole);
-      // Walks both: a kept node is the next of the tree's, a gap stands for what lies before it.
+      // Walks both trees: a kept node is the next node of the tree; a gap represents the nodes
+      // before it.
       std::uint64_t left_out = 0;
       NodeId node = kRoot;
       std::vector<std::uint32_t> waiting;
@@ -263,7 +264,7 @@ BOOST_AUTO_TEST_CASE(ticks_are_the_coarsest_unit_that_fits) {
   BOOST_TEST(decimals({1, 500'000'000}, {2}) == 1U);
   BOOST_TEST(decimals({1, 500'000'000}, {2, 1'000}) == 6U);
   BOOST_TEST(decimals({1, 1}, {10'000'000'000}) == 9U);
-  BOOST_TEST(decimals({1, 1}, {1'000'000'000'000}) == 7U);  // 10^12 in billionths is too much
+  BOOST_TEST(decimals({1, 1}, {1'000'000'000'000}) == 7U);  // 10^12 in billionths is too large
 }
 
 BOOST_AUTO_TEST_CASE(what_was_counted_in_two_profiles_comes_back) {

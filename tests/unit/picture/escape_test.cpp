@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(control_characters_are_replaced_and_counted) {
 }
 
 BOOST_AUTO_TEST_CASE(bytes_that_are_not_utf8_are_replaced_one_by_one) {
-  // overlong, surrogate, beyond the last, cut short, stray
+  // overlong, surrogate, beyond the last code point, cut short, stray bytes
   for (const auto& [bytes, expected] : {std::pair{"\xc0\xaf", 2U},
                                         {"\xed\xa0\x80", 3U},
                                         {"\xf4\x90\x80\x80", 4U},

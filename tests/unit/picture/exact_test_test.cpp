@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(exact_tests)
 
 namespace {}  // namespace
 
-// Fisher's tea, milk and a lady: 3 of 4 right has one-sided 17/70.
+// Fisher's lady tasting tea: 3 of 4 right has the one-sided p-value 17/70.
 BOOST_AUTO_TEST_CASE(shares_have_the_p_value_of_fishers_test) {
   const double p = share_p_value({.hits = 1, .of = 4}, {.hits = 3, .of = 4});
   BOOST_TEST(p == 2 * 17.0 / 70, boost::test_tools::tolerance(1e-9));
@@ -20,11 +20,11 @@ BOOST_AUTO_TEST_CASE(shares_have_the_p_value_of_fishers_test) {
              boost::test_tools::tolerance(1e-9));
 }
 
-// (1/2)^20, one-sided.
+// The one-sided p-value is (1/2)^20.
 BOOST_AUTO_TEST_CASE(rates_have_the_p_value_of_a_fair_coin) {
   BOOST_TEST(rate_p_value({.hits = 0, .of = 1}, {.hits = 20, .of = 1}) == std::pow(2.0, -19),
              boost::test_tools::tolerance(1e-9));
-  // Looking twice as long before: 10 of 10 in the shorter part.
+  // The time before was twice as long; all 10 samples are in the shorter time.
   BOOST_TEST(rate_p_value({.hits = 0, .of = 2}, {.hits = 10, .of = 1}) == 2 * std::pow(3.0, -10),
              boost::test_tools::tolerance(1e-9));
 }
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(equal_shares_are_no_surprise) {
 }
 
 BOOST_AUTO_TEST_CASE(the_normal_tail_takes_over_without_a_jump) {
-  // Variances just below and just above 10,000: z is 4 in both.
+  // Variances just below and just above 10,000, where the method changes; z is 4 in both.
   const auto p_at = [](double samples) {
     const double half = samples / 2;
     const double more = 4 * std::sqrt(samples / 16) + 0.5;
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(nothing_can_be_less_likely_than_all_on_one_side) {
   }
 }
 
-// Newcombe 1998, table II, method 10: 56/70 and 48/80; 9/10 and 3/10; 0/10 and 0/20.
+// Newcombe 1998, table II, method 10, for 56/70 and 48/80; 9/10 and 3/10; 0/10 and 0/20.
 BOOST_AUTO_TEST_CASE(intervals_are_those_that_newcombe_printed) {
   const auto check = [](Seen before, Seen after, Interval printed) {
     const Interval found = share_interval(before, after, 1.959964);

@@ -23,9 +23,10 @@ BOOST_AUTO_TEST_CASE(all_answers_may_stand_or_none) {
 }
 
 BOOST_AUTO_TEST_CASE(questions_that_cannot_be_answered_are_not_asked) {
-  // One could be answered among two, the other two not even alone.
+  // The first question can be answered among two; the other two cannot, not even alone.
   BOOST_TEST(asked_below({0.001, 0.2, 0.5}, 0.05) == 0.05);
-  // Of 100 questions that need 20 at most, none can be asked; the two good ones can.
+  // Each of these 100 questions can be answered among 20 at most, so none is asked.  The two good
+  // ones that follow are asked.
   std::vector<double> smallest(100, 0.05 / 20);
   BOOST_TEST(asked_below(smallest, 0.05) < 0.05 / 20);
   smallest.insert(smallest.end(), {1e-9, 1e-9});

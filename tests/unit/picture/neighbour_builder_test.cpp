@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(differences_include_what_is_above) {
   BOOST_TEST(drawn(tree_of({"a;b 1 3", "a 2 1"})) == " 4/0 +1\n a 4/1 +1\n  b 3/3 +2\n");
 }
 
-// Found by running flamegraph.pl on the same lines.
+// The expected output is flamegraph.pl's for the same lines.
 BOOST_AUTO_TEST_CASE(as_the_perl_has_it_only_the_first_line_of_a_stack_has_a_difference) {
   const CallTree tree =
       tree_of({"a 3 5", "a;b 1 2", "a;b 1 2", "c;d 7 1", "q 4"}, Differences::kPerl);

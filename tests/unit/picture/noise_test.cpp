@@ -1,4 +1,4 @@
-// What the promises are worth, on thousands of made-up profiles.
+// Measures on thousands of invented profiles whether the comparison keeps its promises.
 // SPDX-License-Identifier: MIT
 #include "picture/statistics/noise.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// Shares of functions as profiles have them: a few hot ones, a long tail.
+/// Shares of functions as in real profiles: a few hot functions and a long tail.
 std::vector<double> heavy_tail(std::size_t functions) {
   std::vector<double> shares;
   double sum = 0;
@@ -29,7 +29,7 @@ std::vector<double> heavy_tail(std::size_t functions) {
   return shares;
 }
 
-/// Samples drawn by these shares.
+/// Draws samples with these shares.
 std::vector<double> profile(const std::vector<double>& shares, int samples, Random& random) {
   std::discrete_distribution<std::size_t> draw(shares.begin(), shares.end());
   std::vector<double> counts(shares.size());
@@ -77,7 +77,7 @@ bool is_any_beyond(const std::vector<Change>& changes) {
   return false;
 }
 
-/// The part of `comparisons` of nothing with nothing that found something.
+/// Compares profiles without a real change; returns the part of `comparisons` that found one.
 template <typename Compare>
 double false_alarms(int comparisons, Compare compare) {
   Random random(42);  // NOLINT: the same profiles every time
@@ -87,7 +87,7 @@ double false_alarms(int comparisons, Compare compare) {
   return static_cast<double>(alarms) / comparisons;
 }
 
-/// Runs whose shares differ by more than drawing makes them.
+/// A run whose shares vary by more than the drawing of samples explains.
 std::vector<double> wobbling(const std::vector<double>& shares, double wobble, int samples,
                              Random& random) {
   std::normal_distribution<double> normal;
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_by_more_than_drawing_seldom_raise_an_alarm
   const auto run = [&](Random& random) { return wobbling(shares, 0.2, 3000, random); };
   const double single =
       false_alarms(300, [&](Random& random) { return judged({run(random)}, {run(random)}); });
-  BOOST_TEST(single > 0.2);  // what one profile a side cannot know
+  BOOST_TEST(single > 0.2);  // one profile on each side cannot show this variation
   for (const double counts_per_sample : {1.0, 0.0}) {
     for (const int runs : {2, 4}) {
       const double several = false_alarms(1000, [&](Random& random) {
@@ -238,8 +238,8 @@ BOOST_AUTO_TEST_CASE(empty_profiles_tell_nothing) {
   BOOST_TEST(none.judge().empty());
 }
 
-// 99 samples a second for four seconds a side, of a program with fifty functions: a function grew
-// by ten points, from 59.4 % to 69.7 %.
+// A program with fifty functions was sampled at 99 Hz for four seconds before and after.  One
+// function grew by ten points, from 59.4 % to 69.7 %.
 BOOST_AUTO_TEST_CASE(growth_by_ten_points_is_found_in_four_hundred_samples) {
   std::vector<double> before(50, 1);
   std::vector<double> after(50, 1);
@@ -248,7 +248,8 @@ BOOST_AUTO_TEST_CASE(growth_by_ten_points_is_found_in_four_hundred_samples) {
   before[1] = 396 - 235 - 48;
   after[1] = 396 - 276 - 48;
   BOOST_CHECK(judged({before}, {after}, 1, {}, 0.05)[0].noise == Noise::kBeyond);
-  BOOST_CHECK(judged({before}, {after}, 1, {}, 0.05)[1].noise != Noise::kBeyond);  // it shrank
+  // this function shrank
+  BOOST_CHECK(judged({before}, {after}, 1, {}, 0.05)[1].noise != Noise::kBeyond);
   BOOST_CHECK(judged({after}, {before}, 1, {}, 0.05)[0].noise != Noise::kBeyond);
 }
 
@@ -264,7 +265,8 @@ BOOST_AUTO_TEST_CASE(growth_of_nothing_seldom_raises_an_alarm) {
   }
 }
 
-// Twice the work in the same time: every function costs half as much a unit, whatever its share.
+// The program does twice the work in the same time.  A function with twice the samples costs the
+// same for each unit of work, whatever its share.
 BOOST_AUTO_TEST_CASE(cost_of_a_unit_of_work_is_found) {
   const std::vector<double> before{600, 200, 200};
   const std::vector<double> after{200, 400, 400};

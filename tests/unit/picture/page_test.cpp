@@ -19,7 +19,7 @@ std::string frame_text(const PageStyle& style, const Frame& frame) {
 BOOST_AUTO_TEST_SUITE(page)
 
 BOOST_AUTO_TEST_CASE(labels_are_cut_to_fit) {
-  const Geometry g;  // a letter is 7.08 pixels
+  const Geometry g;  // a letter is 7.08 pixels wide
   BOOST_TEST(fitted_label("function", 8 * 7.08 + 0.1, g) == "function");
   BOOST_TEST(fitted_label("function", 7 * 7.08 + 0.1, g) == "funct..");
   BOOST_TEST(fitted_label("function", 3 * 7.08 + 0.1, g) == "f..");
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(the_height_follows_the_levels_and_the_font) {
   BOOST_TEST(g.frame_y(0) == 36 + 3 * 16 + 1);
   g.has_subtitle = true;
   BOOST_TEST(g.height() == 4 * 16 + 36 + 34 + 24);
-  g.inverted = true;  // the subtitle has room of its own
+  g.inverted = true;  // the subtitle has a row of its own
   BOOST_TEST(g.frame_y(0) == 36 + 24);
   g.subtitle_overlaps = true;
   BOOST_TEST(g.frame_y(0) == 36);

@@ -1,4 +1,4 @@
-// Several profiles in one tree, and the trees drawn of them.
+// Several profiles in one tree, and the trees that are drawn from it.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 #include <random>
@@ -37,7 +37,7 @@ ProfileUnion union_of(const std::vector<Added>& stacks, std::size_t profiles,
   return std::move(builder).finish_union(profiles);
 }
 
-/// "name total/self total/self ...", indented.
+/// One line "name total/self total/self ..." for each node, indented by depth.
 std::string text_of(const ProfileUnion& all) {
   std::string out;
   for (NodeId node = 0; node < all.tree.size(); ++node) {

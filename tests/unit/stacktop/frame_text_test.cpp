@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_steers_a_terminal_is_shown) {
   BOOST_TEST(shown("\xC2\x9B"
                    "1m") == "\\xc2\\x9b1m");  // CSI in one character
   BOOST_TEST(shown("\xE2\x80\xAE"
-                   "evil") == "\\xe2\\x80\\xaeevil");  // right to left
+                   "evil") == "\\xe2\\x80\\xaeevil");  // right-to-left override
   BOOST_TEST(shown("\x9B\xFF") == "\\x9b\\xff");
   BOOST_TEST(shown(std::string_view("a\0b", 3)) == "a\\x00b");
 }

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(copied_records_and_those_in_place_come_in_order_of_time) {
   std::string second = record_of(2);
   held.hold(20, {bytes_of(second)});
   held.hold_in_place(10, bytes_of(first));
-  second = record_of(3);  // what was copied does not see it
+  second = record_of(3);  // this does not change the copy
   BOOST_TEST(held.bytes() == second.size());
   held.make_ready(15);
   const auto next = held.next();

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_process_whose_first_thread_has_ended_is_still_mapped) {
   BOOST_REQUIRE(child >= 0);
   if (child == 0) {
     std::thread(::pause).detach();
-    ::syscall(SYS_exit, 0);  // of this thread only
+    ::syscall(SYS_exit, 0);  // ends this thread only
   }
   while (pe::stream::status_of(child).value().state != 'Z')
     std::this_thread::yield();
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(sets_of_a_status_are_not_taken_from_a_threads_name) {
       "CapEff:\t1ffffffffffffffff\n");
   BOOST_TEST(status.value().pending_signals == std::uint64_t{1} << 26U);
   BOOST_TEST(status.value().blocked_signals == ~std::uint64_t{0});
-  BOOST_TEST(status.value().effective_capabilities == 0U);  // too large for a set
+  BOOST_TEST(status.value().effective_capabilities == 0U);  // the number is too large for a set
 }
 
 BOOST_AUTO_TEST_SUITE_END()

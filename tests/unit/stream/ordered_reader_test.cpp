@@ -13,7 +13,8 @@ using pe::testing::StreamBuilder;
 
 namespace {
 
-/// What comes out: a sample's time, or minus the type of any other record but the event's own.
+/// The order of the records: a sample is its time, another record is minus its type.  The records
+/// that describe the event are omitted.
 std::vector<std::int64_t> order_of(OrderedReader& reader) {
   std::vector<std::int64_t> order;
   while (const auto record = reader.next()) {
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(memory_is_bounded_where_no_round_ends) {
   auto input = memory_input(stream.text());
   OrderedReader reader(input, 10'000);
   BOOST_TEST(order_of(reader).size() == 1000u);
-  BOOST_TEST(reader.late_records() > 0u);  // and it says so
+  BOOST_TEST(reader.late_records() > 0u);  // the reader reports it
 }
 
 BOOST_AUTO_TEST_CASE(a_pipe_that_does_not_end_with_a_round_that_may_be_the_last_was_cut_off) {
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_that_does_not_end_with_a_round_that_may_be_the_last_
   BOOST_TEST(damage_of(stream.event()) == cut);
   BOOST_TEST(damage_of(stream.sample({.time_ns = 10})) == cut);
   BOOST_TEST(damage_of(stream.round()) == "");
-  // perf's last word may be how many samples a counter has lost.
+  // perf may end a stream with the number of samples that a counter has lost.
   pe::stream::RecordBuilder lost;
   lost.begin(PERF_RECORD_LOST_SAMPLES).add(std::uint64_t{3});
   BOOST_TEST(damage_of(stream.bytes(lost.finish())) == "");

@@ -11,7 +11,7 @@ using pe::stream::ProcessTable;
 
 namespace {
 
-/// "path+offset" of what is mapped at an address; "" if nothing is.
+/// "path+offset" of the mapping at an address; empty if there is none.
 std::string at(const ProcessTable& table, std::uint32_t pid, std::uint64_t avma) {
   const auto* mapping = table.find(pid, avma);
   return mapping == nullptr ? ""
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(exec_ends_the_old_mappings) {
 BOOST_AUTO_TEST_CASE(a_number_used_again_does_not_inherit_from_the_dead) {
   ProcessTable table;
   table.map(5, 1000, 100, 0, {"dead"});
-  table.fork(9, 9, 5, 5);  // of a parent that we know nothing about
+  table.fork(9, 9, 5, 5);  // the parent is unknown
   BOOST_TEST(at(table, 5, 1000) == "");
 }
 
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_thread_is_called_as_its_maker_until_renamed) {
   table.set_comm(1, 2, "worker");
   BOOST_TEST(table.comm(1, 2) == "worker");
   BOOST_TEST(table.comm(1, 1) == "main");
-  BOOST_TEST(table.comm(1, 77) == "main");  // never heard of: its process's name
+  BOOST_TEST(table.comm(1, 77) == "main");  // an unknown thread has its process's name
   BOOST_TEST(table.comm(9, 9) == ":9");
   BOOST_TEST(table.comm(0, 0) == "swapper");
 }

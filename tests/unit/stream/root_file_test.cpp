@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A process whose root is another folder; needs root itself.
+/// A process whose root is another folder.  Only root can start it.
 class Contained {
  public:
   explicit Contained(const std::string& root) {

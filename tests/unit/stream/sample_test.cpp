@@ -18,7 +18,7 @@ Record record_of(std::string_view bytes) { return view_record(std::as_bytes(std:
 
 constexpr std::uint64_t u64(std::uint64_t value) { return value; }
 
-/// A sample with one of everything that can stand before the user's stack.
+/// A sample with one of each field that can precede the user's stack.
 std::string rich_sample(std::uint64_t stack_size, std::uint64_t dyn_size) {
   RecordBuilder builder;
   builder.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(finds_every_field_of_a_rich_sample) {
   BOOST_TEST(time_of(record_of(bytes), rich_attr()) == 99u);
 }
 
-/// Every other field of perf_event_open(2), before and behind the stack.
+/// A sample with all other fields of perf_event_open(2), before and after the stack.
 BOOST_AUTO_TEST_CASE(fields_of_no_use_are_stepped_over) {
   perf_event_attr attr{};
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(fields_of_no_use_are_stepped_over) {
                      PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |
                      PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE | PERF_SAMPLE_AUX;
   attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST;
-  constexpr std::uint64_t kBranchCounters = 1U << 19;  // of Linux 6.8
+  constexpr std::uint64_t kBranchCounters = 1U << 19;  // since Linux 6.8
   attr.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX | kBranchCounters;
   attr.sample_regs_user = 1;
   attr.sample_regs_intr = 1;
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(counts_that_reach_over_the_end_are_refused) {
   BOOST_TEST(!parse_sample(record_of(rich_sample(8, 9)), rich_attr()).has_value());
   BOOST_TEST(!parse_sample(record_of(rich_sample(UINT64_MAX, 8)), rich_attr()).has_value());
   std::string bytes = rich_sample(8, 8);
-  const std::uint64_t huge = UINT64_MAX / 8 + 2;  // times 8 it is small again
+  const std::uint64_t huge = UINT64_MAX / 8 + 2;  // times 8, it overflows to a small number
   const std::size_t chain_count_at = 8 + 8 * 5 + 8 * 5;
   bytes.replace(chain_count_at, 8, pe::bytes_of(huge));
   BOOST_TEST(!parse_sample(record_of(bytes), rich_attr()).has_value());
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_build_id_is_one_only_where_it_looks_like_one) {
   using std::string_view_literals::operator""sv;
   BOOST_TEST(identity("\x14\0\0\0twenty bytes, filled"sv) == (std::vector<std::uint64_t>{20, 0}));
   BOOST_TEST(identity("\x08\0\0\0aneight!"sv) == (std::vector<std::uint64_t>{8, 0}));
-  // Device 259:1 or 8:1, and an inode with its generation.
+  // Device 259:1, then 8:1, each with an inode and its generation.
   BOOST_TEST(identity("\x03\x01\0\0\x01\0\0\0\x2a\0\0\0\0\0\0\0\x07"sv) ==
              (std::vector<std::uint64_t>{0, 42}));
   BOOST_TEST(identity("\x08\0\0\0\x01\0\0\0\x2a\0\0\0\0\0\0\0\x07"sv) ==
@@ -239,7 +239,8 @@ BOOST_AUTO_TEST_CASE(a_switch_tells_who_and_when_in_what_follows_it) {
   const auto made = [&](std::uint32_t type, std::uint16_t misc) {
     builder.begin(type, misc);
     if (type == PERF_RECORD_SWITCH_CPU_WIDE)
-      builder.add(std::uint32_t{1}).add(std::uint32_t{2});  // who runs next, or ran before
+      // the thread that runs next, or that ran before
+      builder.add(std::uint32_t{1}).add(std::uint32_t{2});
     builder.add(std::uint32_t{12}).add(std::uint32_t{13}).add(u64(99)).add(u64(3)).add(u64(7));
     return record_of(builder.finish());
   };

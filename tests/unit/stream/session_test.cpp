@@ -12,7 +12,7 @@ using pe::testing::StreamBuilder;
 
 namespace {
 
-/// What is mapped at 0x1000 of process 1 at each of its samples.
+/// The path that is mapped at 0x1000 of process 1 at each of its samples.
 std::vector<std::string> mapped_at_samples(const StreamBuilder& stream) {
   auto input = memory_input(stream.text());
   Session session(input);
@@ -43,7 +43,8 @@ BOOST_AUTO_TEST_CASE(mappings_are_those_of_the_moment_of_the_sample) {
                                    .round()) == (std::vector<std::string>{"first", "second", ""}));
 }
 
-/// A HEADER_BUILD_ID record; with `stated_bytes` 0 of a perf that did not say how long it is.
+/// A HEADER_BUILD_ID record.  With `stated_bytes` 0 it is one of a perf that did not write the size
+/// of the build id.
 std::string build_id_record(std::string_view path, std::string_view build_id,
                             std::uint8_t stated_bytes, std::uint16_t of = PERF_RECORD_MISC_USER) {
   constexpr std::uint16_t kHasSize = 1U << 15;
@@ -61,7 +62,7 @@ std::string build_id_record(std::string_view path, std::string_view build_id,
   return std::string(builder.finish());
 }
 
-/// The build id of what is mapped from `path` behind `records`.
+/// The build id of the mapping of `path`, in a stream with `records` before the mapping.
 std::string build_id_behind(const std::string& records, std::string_view path,
                             std::string_view recorded = "") {
   auto input = memory_input(StreamBuilder()
@@ -86,12 +87,12 @@ BOOST_AUTO_TEST_CASE(build_ids_of_a_files_header_are_those_of_its_paths) {
   BOOST_TEST(build_id_behind(records, "/bin/b") == "0123456789abcdef");
   BOOST_TEST(build_id_behind(records, "/bin/old") == "0123456789abcdef");
   BOOST_TEST(build_id_behind(records, "/bin/c") == "");
-  // What the mapping itself carries is certain.
+  // A build id in the mapping itself is certain.
   BOOST_TEST(build_id_behind(records, "/bin/a", "xy") == "xy");
 }
 
 BOOST_AUTO_TEST_CASE(build_ids_that_do_not_tell_are_not_used) {
-  // Of two files of one path; of the kernel; of none; too long.
+  // Two files with the same path; the kernel; an empty build id; one that is too long.
   const std::string records =
       build_id_record("/bin/two", "aaaa", 4) + build_id_record("/bin/two", "bbbb", 4) +
       build_id_record("/bin/two", "aaaa", 4) +

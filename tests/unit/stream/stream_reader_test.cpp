@@ -44,7 +44,7 @@ auto says(const char* text) {
   return [text](const pe::Error& e) { return std::string_view(e.what()) == text; };
 }
 
-/// A perf.data file with one attr, ids from 42 on and `records`.
+/// A perf.data file with one attr, ids from 42 on, and `records`.
 std::string perf_data_file(std::string_view records, std::uint64_t stated_size,
                            std::uint64_t id_count = 1, std::uint64_t features = 0) {
   perf_event_attr attr{};
@@ -70,8 +70,8 @@ std::string perf_data_file(std::string_view records, std::uint64_t stated_size,
 
 constexpr std::uint64_t kTracingData = 1U << 1, kBuildIds = 1U << 2;
 
-/// A perf.data file with one record, a section of tracing data and one of build ids, which claims
-/// `claimed_bytes`.
+/// A perf.data file with one record, a section of tracing data, and a section of build ids that
+/// claims to have `claimed_bytes`.
 std::string file_with_build_ids(const std::string& build_ids, std::uint64_t claimed_bytes) {
   const std::string records = header_of(68, 8);
   std::string file = perf_data_file(records, records.size(), 1, kTracingData | kBuildIds);
@@ -81,7 +81,7 @@ std::string file_with_build_ids(const std::string& build_ids, std::uint64_t clai
   return file + build_ids;
 }
 
-/// As perf writes it: without a type.
+/// A build id as perf writes it: the record has no type.
 std::string build_id_of(std::string_view path) {
   std::string body(4 + 24, 'i');
   body.append(path).append(1, '\0');
@@ -103,14 +103,15 @@ BOOST_AUTO_TEST_CASE(build_ids_that_cannot_be_reached_cost_nothing_else) {
   using Types = std::vector<std::uint32_t>;
   const std::string one = build_id_of("/bin/a");
   const std::string file = file_with_build_ids(one, one.size());
-  // The section, the list of places, or the size that it claims: cut or nonsense.
+  // The section or the list of places is cut off; the section claims an impossible size; one of its
+  // records is too short.
   for (const std::size_t bytes : {one.size() / 2, one.size() + 1, one.size() + 20})
     BOOST_TEST(read_all(std::string_view(file).substr(0, file.size() - bytes)).types ==
                (Types{64, 68}));
   BOOST_TEST(read_all(file_with_build_ids(one, ~std::uint64_t{0})).types == (Types{64, 67, 68}));
   BOOST_TEST(read_all(file_with_build_ids(one + header_of(0, 3), one.size() + 8)).types ==
              (Types{64, 67, 68}));
-  // A pipe is read front to back.
+  // A pipe can only be read front to back; the build ids come after the records.
   int ends[2];
   BOOST_REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   const pe::Fd from(ends[0]);
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_promise_of_gigabytes_is_not_believed) {
              "truncated at byte 32: AUX data is cut");
 }
 
-/// Records of 16 bytes, and what they hold.
+/// Records of 16 bytes; each holds its number.
 std::string numbered(std::uint64_t first, std::uint64_t count) {
   std::string records;
   for (std::uint64_t i = first; i < first + count; ++i)
@@ -233,7 +234,7 @@ std::string numbered(std::uint64_t first, std::uint64_t count) {
   return records;
 }
 
-/// How many of the records come 0, 1, 2 ... as numbered() made them.
+/// The number of records that arrive in the order 0, 1, 2 ... of numbered().
 std::uint64_t read_numbered(StreamReader& reader) {
   std::uint64_t count = 0;
   while (const auto record = reader.next())
@@ -319,12 +320,12 @@ BOOST_AUTO_TEST_CASE(a_perf_data_file_gives_its_attrs_first) {
   BOOST_TEST(events.add(*attr));
   BOOST_TEST(events.all().at(0).ids == std::vector<std::uint64_t>{42});
   BOOST_TEST(reader.next().value().type == 68u);
-  BOOST_TEST(!reader.next().has_value());  // what lies behind the data section is none of ours
+  BOOST_TEST(!reader.next().has_value());  // the bytes after the data section are not records
   BOOST_TEST(reader.damage() == "");
 }
 
 BOOST_AUTO_TEST_CASE(an_event_may_have_more_ids_than_fit_a_record) {
-  constexpr std::uint64_t kIds = 20000;  // a hundred threads on two hundred processors
+  constexpr std::uint64_t kIds = 20000;  // 100 threads on 200 processors
   auto input = memory_input(perf_data_file(header_of(68, 8), 8, kIds));
   StreamReader reader(input);
   pe::stream::EventTable events;
@@ -353,11 +354,11 @@ BOOST_AUTO_TEST_CASE(a_perf_data_header_that_points_outside_is_refused) {
   for (std::size_t field = 1; field < 7; ++field) {
     std::string file = perf_data_file(header_of(68, 8), 8);
     file.replace(8 * field, 8, std::string(8, '\x7f'));
-    if (field == 6) {  // a data section of impossible size is only a cut file
+    if (field == 6) {  // a data section of impossible size means a file that is cut off
       BOOST_TEST(!read_all(file).damage.empty());
       continue;
     }
-    if (field == 1) {  // header size: only its minimum matters
+    if (field == 1) {  // header size: only its minimum is checked
       BOOST_CHECK_NO_THROW(read_all(file));
       continue;
     }

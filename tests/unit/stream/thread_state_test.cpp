@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(thread_state)
 
 namespace {
 
-/// A line of /proc/PID/task/TID/stat: a name, and what follows it.
+/// A line of /proc/PID/task/TID/stat with this name and this state.
 std::string stat_line(const std::string& name, const std::string& state) {
   return "4711 (" + name + ") " + state +
          " 1 4711 4711 0 -1 4194304 104 0 0 0 250 10 0 0 20 0 1 0 123456 3133440 410 "

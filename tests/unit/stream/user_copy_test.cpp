@@ -29,7 +29,7 @@ perf_event_attr attr_of(std::uint64_t more = 0) {
   return attr;
 }
 
-/// A sample that has copied `copied` of the `limit` bytes that it had room for.
+/// A sample with a copy of `copied` bytes of the stack; it had room for `limit`.
 std::string made_sample(const std::vector<std::uint64_t>& kernel_chain, std::size_t limit,
                         std::size_t copied, std::uint64_t more) {
   RecordBuilder builder;
@@ -57,7 +57,7 @@ std::string made_sample(const std::vector<std::uint64_t>& kernel_chain, std::siz
   return std::string(builder.finish());
 }
 
-/// What add_user_regs() adds, as numbers.
+/// The words that add_user_regs() adds.
 std::vector<std::uint64_t> added_regs(std::uint64_t abi, std::uint64_t mask,
                                       const std::vector<std::uint64_t>& values) {
   RecordBuilder builder;
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(each_register_has_the_kernel_s_place_and_the_dwarf_number) 
       {9, PERF_REG_X86_R9},   {10, PERF_REG_X86_R10}, {11, PERF_REG_X86_R11},
       {12, PERF_REG_X86_R12}, {13, PERF_REG_X86_R13}, {14, PERF_REG_X86_R14},
       {15, PERF_REG_X86_R15}, {16, PERF_REG_X86_IP}};
-  // Each of them alone: nothing else can be in its place.
+  // Adds each register alone, so that no other can be in its place.
   std::uint64_t all = 0;
   std::vector<std::uint64_t> values(17);
   for (unsigned dwarf = 0; dwarf < values.size(); ++dwarf)
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(each_register_has_the_kernel_s_place_and_the_dwarf_number) 
 }
 
 BOOST_AUTO_TEST_CASE(registers_that_were_added_come_back) {
-  // Flags and a segment, which have no DWARF number, among them.
+  // The mask includes flags and a segment register, which have no DWARF numbers.
   const std::uint64_t mask = wanted_user_regs() | std::uint64_t{1} << PERF_REG_X86_FLAGS |
                              std::uint64_t{1} << PERF_REG_X86_CS;
   std::vector<std::uint64_t> values(17);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(where_the_program_was_is_known_if_it_was_asked_for) {
   BOOST_TEST(user_ip(sample, 0x1c0).value() == 0x1234u);  // bp, sp, ip
   BOOST_TEST(user_ip(sample, 0x180).value() == 0x50u);    // sp, ip
   BOOST_TEST(!user_ip(sample, 0xc0).has_value());
-  BOOST_TEST(!user_ip(sample, 0x1c1 | 2).has_value());  // fewer than the mask says
+  BOOST_TEST(!user_ip(sample, 0x1c1 | 2).has_value());  // fewer registers than the mask has
 }
 #endif
 

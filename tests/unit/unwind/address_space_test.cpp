@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(code_without_a_table_has_no_rules) {
   FakeCode code;
   AddressSpace space(code.source());
   space.map(bare(0x1000, 0x2000));
-  space.map({0x3000, 0x4000, kFakeCode, 7});    // an image that cannot be had
-  space.map({0x5000, 0x6000, 0x4000'0000, 0});  // not a part of the image
+  space.map({0x3000, 0x4000, kFakeCode, 7});    // an image that cannot be opened
+  space.map({0x5000, 0x6000, 0x4000'0000, 0});  // outside of the image
   for (const std::uint64_t avma : {0x1000, 0x3000, 0x5000}) {
     BOOST_CHECK(kind_at(space, avma) == RuleKind::kNone);
     BOOST_CHECK(!space.place(avma));
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(code_made_at_run_time_may_have_tables_of_its_own) {
   UnwindTable* table = nullptr;
   AddressSpace space(code.source(), nullptr, [&](std::uint64_t) { return table; });
   space.map(bare(kFakeCode, kFakeCode + 0x1000));
-  space.map({0x1000, 0x2000, 0x4000'0000, 0});  // an image that has no rules there
+  space.map({0x1000, 0x2000, 0x4000'0000, 0});  // an image without rules at these addresses
   RuleCache cache;
   const std::uint64_t before = cache.generation(space);
   BOOST_CHECK(kind_at(space, kFakeCode + 0x80) == RuleKind::kNone);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_is_mapped_later_replaces_what_was_there) {
   space.map(bare(kFakeCode + 0x80, kFakeCode + 0x100));
   BOOST_CHECK(kind_at(space, kFakeCode + 0x7f) == RuleKind::kStackPointer);
   BOOST_CHECK(kind_at(space, kFakeCode + 0x80) == RuleKind::kNone);
-  // The rest is still the image at its own addresses.
+  // The rest is still the image, at its own addresses.
   BOOST_CHECK(kind_at(space, kFakeCode + 0x100) == RuleKind::kStackPointer);
   BOOST_TEST(space.place(kFakeCode + 0x100)->svma == kFakeCode + 0x100);
 }

@@ -19,7 +19,7 @@ using Kind = RegisterRule::Kind;
 constexpr std::uint64_t kStart = 0x1000;
 constexpr std::uint64_t kBytes = 100;
 
-/// The rows of a function of 100 bytes, run to its end.
+/// The rows of a function of 100 bytes, after all of its instructions.
 struct Table {
   struct Row {
     std::uint64_t from, to;
@@ -44,7 +44,7 @@ Table table_of(const std::string& instructions, const CfiBuilder::Cie& cie = {})
   return table;
 }
 
-/// A table's last row, which must be its only one.
+/// The only row of a function; the test fails if there are more.
 CfiRow only_row(const std::string& instructions) {
   const Table table = table_of(instructions);
   BOOST_REQUIRE(!table.is_damaged);

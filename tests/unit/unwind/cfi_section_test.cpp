@@ -43,7 +43,7 @@ void check_three_functions(const CfiSection& section) {
   BOOST_TEST(start_of(section, 0x3010) == 0U);
 }
 
-/// What the only function's CIE says; nullopt if it cannot be read.
+/// The CIE of the only function; nullopt if it cannot be read.
 std::optional<Cie> cie_of(const CfiBuilder::Cie& cie, CfiFormat format = CfiFormat::kEhFrame) {
   CfiBuilder builder(kSvma, format);
   builder.cie(cie);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(scans_the_section_if_the_table_is_of_another_encoding) {
 BOOST_AUTO_TEST_CASE(a_search_table_ends_where_its_section_does) {
   const CfiBuilder builder = three_functions();
   auto header = builder.header(kHeader);
-  header.bytes[8] = std::byte{0xff};  // of the count
+  header.bytes[8] = std::byte{0xff};  // a byte of the count
   BOOST_TEST(CfiSection(CfiFormat::kEhFrame, builder.section(), header).fde_count() == 3U);
   header.bytes.resize(header.bytes.size() - 4);
   BOOST_TEST(CfiSection(CfiFormat::kEhFrame, builder.section(), header).fde_count() == 2U);
@@ -108,7 +108,8 @@ BOOST_AUTO_TEST_CASE(understands_the_letters_of_augmentations) {
   BOOST_REQUIRE(personality);
   BOOST_TEST(!personality->is_signal_frame);
   BOOST_CHECK(cie_of({.augmentation = "zRB"}));
-  // Unknown ones behind a z have their size, the rest has not.
+  // Data of an unknown letter after a 'z' can be skipped, because 'z' gives the size.  Without a
+  // 'z', and for a pointer that the data does not hold, the CIE is refused.
   BOOST_CHECK(cie_of({.augmentation = "zR?", .more_augmentation_data = "what"}));
   BOOST_CHECK(!cie_of({.augmentation = "eh"}));
   BOOST_CHECK(!cie_of({.augmentation = "zRP", .more_augmentation_data = code({0, 1, 2})}));
@@ -127,9 +128,9 @@ BOOST_AUTO_TEST_CASE(steps_over_functions_that_cannot_be_read) {
   builder.cie({.version = 9});
   builder.fde(0x1000, 0x10);
   builder.cie({});
-  builder.fde(0x2000, 0);  // no bytes
+  builder.fde(0x2000, 0);  // covers no bytes
   builder.cie({.pointer_encoding = DW_EH_PE_absptr});
-  builder.fde(0x3000, ~std::uint64_t{0});  // past the end of everything
+  builder.fde(0x3000, ~std::uint64_t{0});  // ends beyond all addresses
   builder.fde(0x4000, 0x10);
   const CfiSection section(CfiFormat::kEhFrame, builder.section());
   BOOST_TEST(section.fde_count() == 1U);
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_table_may_point_anywhere) {
   const CfiBuilder builder = three_functions();
   auto header = builder.header(kHeader);
   for (std::size_t i = 12; i < header.bytes.size(); i += 8)
-    header.bytes[i + 7] ^= std::byte{0x40};  // of the FDE's address
+    header.bytes[i + 7] ^= std::byte{0x40};  // a byte of the FDE's address
   const CfiSection section(CfiFormat::kEhFrame, builder.section(), header);
   BOOST_TEST(section.fde_count() == 3U);
   BOOST_TEST(start_of(section, 0x1000) == 0U);

@@ -27,11 +27,11 @@ using pe::testing::test_binary;
 using namespace pe;
 using namespace pe::unwind;
 
-/// Numbers that no process has: Linux gives at most 2^22.
+/// Process numbers that no process has: Linux assigns at most 2^22.
 constexpr std::uint32_t kPid = 1U << 30, kChild = kPid + 1, kStranger = kPid + 2;
 constexpr std::uint64_t kBase = 0x7f0000000000;
 
-/// A history that tables follow, record by record.
+/// A history, and tables that follow it record by record.
 struct Followed {
   explicit Followed(const PackedImages::Limits& limits = {}, std::size_t max_processes = 100)
       : memory(max_processes), tables(history, memory, objects::FileMatch::kAny, limits) {}
@@ -52,7 +52,7 @@ struct Followed {
     records.exit(pid, tid);
     tables.follow(0);
   }
-  /// After publishing.
+  /// Publishes the tables and returns the entry of a process; nullptr if there is none.
   const ProcessMappings* process(std::uint32_t pid) {
     tables.publish();
     return memory.process(pid);
@@ -64,7 +64,7 @@ struct Followed {
   ProcessRecords records{history};
 };
 
-/// Where the pages of a file's code are, from `base` on as they were linked.
+/// The pages of a file's code: `base` is added to the linked addresses.
 std::vector<ProcessRecords::Place> code_of(const objects::Image& image, std::uint64_t base) {
   std::vector<ProcessRecords::Place> places;
   for (const objects::Segment& segment : image.segments())
@@ -81,7 +81,7 @@ objects::Image image_of(const std::string& path) {
   return std::move(std::get<objects::Image>(opened));
 }
 
-/// Maps the code of a file for kPid; `base` is what its addresses are moved by.
+/// Maps the code of a file for kPid; `base` is added to the linked addresses.
 void map_code(Followed& followed, const std::string& path, std::uint64_t base = kBase) {
   for (const auto& place : code_of(image_of(path), base))
     followed.map(kPid, place, path);
@@ -96,14 +96,14 @@ RuleEntry expected_entry(unwind::UnwindTable& table, std::uint64_t svma) {
   return entry_of(full->row, full->is_signal_frame);
 }
 
-/// How many addresses were looked up: before, at and behind the beginning of each row.
+/// Looks up addresses before, at and after the start of each row.  Returns how many it looked up.
 std::size_t check_rows(const Followed& followed, std::uint32_t pid, unwind::UnwindTable& table,
                        const stream::Mapping& mapping) {
   const ProcessMappings* process = followed.memory.process(pid);
   BOOST_REQUIRE(process != nullptr);
   const auto start_svma = table.svma_of_mapping(mapping.file_offset);
   BOOST_REQUIRE(start_svma);
-  std::uint32_t number = 0;  // each row has another
+  std::uint32_t number = 0;  // unique for each row
   const auto rows = table.flat_codes([&](const unwind::CfiRow&, bool) { return ++number; }, 0,
                                      std::size_t{1} << 24);
   std::size_t checked = 0;
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(code_without_a_file_has_no_table) {
   Followed followed;
   followed.tables.add_target(kPid, 0);
   followed.map(kPid, {kBase, 0x1000, 0}, "//anon");
-  followed.map(kPid, {kBase + 0x1000, 0x1000, 0}, "//anon");  // continues the one before
+  followed.map(kPid, {kBase + 0x1000, 0x1000, 0}, "//anon");  // continues the previous mapping
   followed.map(kPid, {kBase + 0x3000, 0x1000, 0}, "/nowhere/at/all");
   followed.map(kPid, {kBase + 0x5000, 0x1000, 0}, test_binary("labels.so"));  // without CFI
   const auto* process = followed.process(kPid);
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(another_program_has_other_mappings) {
   BOOST_TEST(process->count == 0U);
   BOOST_TEST(process->exec_ns == 50U);
   BOOST_TEST(process->generation > generation);
-  // What /proc said came after an exec that is only now heard of.
+  // The mappings in /proc were read after this exec, whose record arrives late.
   followed.tables.add_target(kChild, 70);
   followed.exec(kChild, 60);
   BOOST_TEST(followed.process(kChild)->exec_ns == 70U);
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_ended_is_forgotten) {
   followed.tables.add_target(kPid, 0);
   followed.map(kPid, {kBase, 0x1000, 0}, "//anon");
   BOOST_CHECK(followed.process(kPid) != nullptr);
-  followed.exit(kPid, kPid + 9);  // another of its threads
+  followed.exit(kPid, kPid + 9);  // another thread of the process
   BOOST_CHECK(followed.process(kPid) != nullptr);
   followed.exit(kPid, kPid);
   BOOST_CHECK(followed.memory.process(kPid) != nullptr);  // the caller may still read samples
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_ended_is_forgotten) {
 
 BOOST_AUTO_TEST_CASE(a_process_whose_first_thread_alone_has_ended_is_not_forgotten) {
   Followed followed;
-  const auto pid = static_cast<std::uint32_t>(::getpid());  // which runs
+  const auto pid = static_cast<std::uint32_t>(::getpid());  // this process, which runs
   followed.tables.add_target(pid, 0);
   followed.map(pid, {kBase, 0x1000, 0}, "//anon");
   followed.exit(pid, pid);

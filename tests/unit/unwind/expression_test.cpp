@@ -28,7 +28,7 @@ std::variant<std::uint64_t, Step> run(const std::string& expression,
   return evaluate(std::as_bytes(std::span(expression)), {registers, stack, cfa});
 }
 
-/// The value; the failure is an error.
+/// The value of an expression; the test fails if it has none.
 std::uint64_t value(const std::string& expression) {
   const auto result = run(expression);
   BOOST_REQUIRE(std::holds_alternative<std::uint64_t>(result));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(arithmetic_wraps_and_is_signed_where_the_standard_says) {
   BOOST_TEST(value(code({DW_OP_lit1, DW_OP_const1u, 64, DW_OP_shl})) == 0U);
   BOOST_CHECK(fails(code({DW_OP_lit1, DW_OP_lit0, DW_OP_div}), Step::kUnusable));
   BOOST_CHECK(fails(code({DW_OP_lit1, DW_OP_lit0, DW_OP_mod}), Step::kUnusable));
-  // The one quotient that a processor cannot hold.
+  // The only quotient that overflows.
   BOOST_TEST(value(code({DW_OP_lit1, DW_OP_const1u, 63, DW_OP_shl, DW_OP_const1s, 0xff,
                          DW_OP_div})) == std::uint64_t{1} << 63);
 }

@@ -10,7 +10,7 @@ using pe::unwind::FunctionRanges;
 
 BOOST_AUTO_TEST_SUITE(function_ranges)
 
-// Of this program's functions with a symbol, which strip(1) would take away.
+// Needs the symbols of this program's functions, so it fails after strip(1).
 BOOST_AUTO_TEST_CASE(functions_begin_where_their_symbols_do) {
   const auto opened = Image::open("/proc/self/exe");
   const auto& image = std::get<Image>(opened);
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(functions_begin_where_their_symbols_do) {
     same += *start == symbol->svma ? 1 : 0;
   }
   BOOST_TEST(covered > 1000u);
-  BOOST_TEST(same * 100 >= covered * 98);  // not of ".cold" parts, whose symbols are no functions
+  BOOST_TEST(same * 100 >= covered * 98);  // ".cold" parts differ: their symbols are not functions
 }
 
 BOOST_AUTO_TEST_CASE(nothing_covers_what_lies_outside_of_the_code) {

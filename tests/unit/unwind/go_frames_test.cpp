@@ -27,7 +27,7 @@ UnwindTable table_of(const std::string& table) {
   return UnwindTable(CfiSection(CfiFormat::kDebugFrame, {frames_of(table), 0}));
 }
 
-/// No frame for 4 bytes, 24 bytes for 0x10, none for the last one.
+/// No frame for 4 bytes, a frame of 24 bytes for 0x10 bytes, no frame for the last byte.
 const std::string kPairs("\x02\x04\x30\x10\x2f\x01\0", 7);
 
 std::string some_table(bool has_lines = true) {
@@ -88,10 +88,10 @@ BOOST_AUTO_TEST_CASE(damaged_tables_give_what_can_be_read) {
     BOOST_TEST(frames.size() <= frames_of(whole).size());
   }
   std::string other = whole;
-  other[0] = '\xfb';  // Go 1.2
+  other[0] = '\xfb';  // the magic number of Go 1.2
   BOOST_TEST(frames_of(other).empty());
   BOOST_TEST(frames_of(whole, ~std::uint64_t{0}).empty());
-  // Pairs of a frame of 2 GiB, and that never end.
+  // The first pairs have a frame of 2 GiB; the second never end.
   UnwindTable huge =
       table_of(go_table({{0, "f", 0, "\x02\x04" + std::string("\xfe\xff\xff\xff\x0f\x04\0", 7)},
                          {0x20, "g", 0, "\x02\x80\x80\x80\x80\x80\x80"}},

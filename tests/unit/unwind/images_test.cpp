@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(images)
 
 namespace {
 
-/// The tables of all files that this process has mapped, those without any left out.
+/// The tables of all files that this process has mapped; files without a table are omitted.
 std::vector<unwind::UnwindTable*> tables(unwind::Images& images, const stream::History& history) {
   std::set<unwind::UnwindTable*> tables;
   for (const auto& [start, mapping] : history.processes().space(testing::kOwnPid)->all())
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(that_there_were_no_descriptors_is_known_of_a_file_without_a
   for (const auto& [start, mapping] : history.processes().space(testing::kOwnPid)->all())
     lacking += images.lacked_descriptors(*mapping.file) ? 1 : 0;
   all.clear();
-  BOOST_TEST(tables(images, history).size() > found.size());  // it was tried again
-  BOOST_TEST(found.size() <= 1U);                             // the vdso needs none
+  BOOST_TEST(tables(images, history).size() > found.size());  // the files were tried again
+  BOOST_TEST(found.size() <= 1U);                             // the vdso needs no descriptor
   BOOST_TEST(lacking > 2U);
   unwind::Images later(objects::FileMatch::kAny);
   tables(later, history);

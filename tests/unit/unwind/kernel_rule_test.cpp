@@ -19,7 +19,7 @@ using namespace pe::unwind;
 
 constexpr std::uint64_t kStart = 0x1000;
 
-/// In words, of a function's row after all of its instructions.
+/// The kernel's entry, in words, for a function's row after all of its instructions.
 std::string entry_after(const std::string& instructions, bool is_signal_frame = false) {
   CfiBuilder builder(0x20000);
   builder.cie({.augmentation = is_signal_frame ? "zRS" : "zR"});
@@ -40,14 +40,14 @@ std::string saved(int register_number, const std::string& expression) {
          expression;
 }
 
-/// sleb128 of 128..8191.
+/// DW_OP_breg with an offset of 128..8191, which is an sleb128 of two bytes.
 std::string breg(int number, int offset) {
   return code({DW_OP_breg0 + number, (offset & 0x7f) | 0x80, offset >> 7});
 }
 
 const std::string kFramePointerAtFramePointer = saved(6, code({DW_OP_breg6, 0}));
 
-/// As glibc's __restore_rt.
+/// A signal frame like that of glibc's __restore_rt.
 std::string signal_frame() {
   return cfa_expression(breg(7, 160) + code({DW_OP_deref})) + saved(16, breg(7, 168)) +
          saved(6, code({DW_OP_breg7, 120 | 0x80, 0})) + saved(7, breg(7, 160));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(the_cfa_may_be_saved_on_the_stack) {
   const std::string deref = code({DW_OP_deref});
   BOOST_TEST(entry_after(cfa_expression(code({DW_OP_breg6, 0x58}) + deref)) == "cfa=*(fp-40)+0");
   BOOST_TEST(entry_after(cfa_expression(breg(7, 200) + deref)) == "cfa=*(sp+200)+0");
-  // As OpenSSL's assembly says it.
+  // OpenSSL's assembly writes it in this way.
   const std::string added = deref + code({DW_OP_plus_uconst, 8});
   BOOST_TEST(entry_after(cfa_expression(breg(7, 200) + added)) == "cfa=*(sp+200)+8");
   BOOST_TEST(entry_after(cfa_expression(code({DW_OP_breg6, 0x58}) + added)) == "cfa=*(fp-40)+8");
@@ -147,11 +147,11 @@ BOOST_AUTO_TEST_CASE(a_signal_frame_is_the_kernels_or_unsupported) {
 }
 
 BOOST_AUTO_TEST_CASE(offsets_that_do_not_fit_are_for_user_space) {
-  // 2^31, then the largest that fits.
+  // 2^31 is too large; then the largest offset that fits.
   BOOST_TEST(entry_after(code({DW_CFA_def_cfa, 7, 0x80, 0x80, 0x80, 0x80, 0x08})) == "unsupported");
   BOOST_TEST(entry_after(code({DW_CFA_def_cfa, 7, 0xff, 0xff, 0xff, 0xff, 0x07})) ==
              "cfa=sp+2147483647");
-  // 8 * 65535 words below the CFA: the number means something else.
+  // 65535 words below the CFA do not fit: this number has another meaning.
   BOOST_TEST(entry_after(code({DW_CFA_offset | 6, 0xff, 0xff, 0x03})) == "unsupported");
   BOOST_TEST(entry_after(code({DW_CFA_offset | 6, 0xfe, 0xff, 0x03})) == "cfa=sp+8 fp=cfa-524272");
 }

@@ -1,5 +1,5 @@
-// Our own stacks where something special is going on: an exception in flight, a signal handler on
-// an alternate stack.
+// Walks of our own stacks in special situations: an exception in flight, a signal handler on an
+// alternate stack.
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(landing_pads_and_catch_clauses_are_walked_as_libgcc_does) {
 
 namespace {
 
-/// Walks stacks that all have the same outer frames: those of the first.
+/// Walks stacks that should all have the outer frames of the first one.
 class RootCheck {
  public:
   void walk(const ucontext_t& context) {
@@ -88,7 +88,7 @@ class RootCheck {
   [[nodiscard]] std::size_t walked() const { return walked_; }
   [[nodiscard]] std::size_t differing() const { return differing_; }
   [[nodiscard]] std::size_t incomplete() const { return incomplete_; }
-  /// ... and not in libgcc.
+  /// The incomplete walks that did not start in libgcc.
   [[nodiscard]] std::size_t incomplete_elsewhere() const { return incomplete_elsewhere_; }
 
  private:
@@ -113,14 +113,15 @@ class RootCheck {
 
 }  // namespace
 
-// Not beside libgcc's backtrace, which crashes in some of these places.
+// Does not compare with libgcc's backtrace, which crashes in some of these places.
 //
-// To enter a landing pad, libgcc writes the registers of that frame, and its return address, over
-// those that _Unwind_Resume has saved, and leaves that with `mov rcx, rsp; pop rcx; jmp rcx`: a
-// hundred instructions during which no table says where the caller is.
+// To enter a landing pad, libgcc overwrites the registers that _Unwind_Resume has saved: it writes
+// the registers of the landing pad's frame and its return address.  Then it leaves _Unwind_Resume
+// with `mov rcx, rsp; pop rcx; jmp rcx`.  During about a hundred instructions, no table describes
+// where the caller is.
 BOOST_AUTO_TEST_CASE(each_instruction_of_throwing_is_walked_to_the_root) {
   const auto check = std::make_unique<RootCheck>();
-  throw_and_catch(nullptr);  // what is done once only
+  throw_and_catch(nullptr);  // does the work that is done only once
   single_step([&](const ucontext_t& context) { check->walk(context); },
               [] { throw_and_catch(nullptr); });
   BOOST_TEST(check->walked() > 5'000U);
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(each_instruction_of_throwing_is_walked_to_the_root) {
 
 namespace {
 
-/// A thread in whose signal handler its two stacks are walked, one after the other.
+/// A thread whose signal handler walks both of its stacks, one after the other.
 struct TwoStacks {
   static constexpr std::size_t kBytes = std::size_t{1} << 18;
 
@@ -162,7 +163,7 @@ struct TwoStacks {
   }
 };
 
-TwoStacks* two_stacks;  // a signal handler has no other way to know
+TwoStacks* two_stacks;  // global: a signal handler has no other access
 
 void* raise_on_alternate_stack(void* alternate) {
   two_stacks->alternate_end = reinterpret_cast<std::uint64_t>(alternate) + TwoStacks::kBytes;
@@ -176,7 +177,7 @@ void* raise_on_alternate_stack(void* alternate) {
   return nullptr;
 }
 
-/// In a thread whose stack and alternate stack are halves of one mapping.
+/// Runs in a thread whose stack and alternate stack are the halves of one mapping.
 void walk_two_stacks(bool is_alternate_above) {
   auto* memory = static_cast<char*>(::mmap(nullptr, 2 * TwoStacks::kBytes, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(a_handler_on_an_alternate_stack_is_walked_out_of_with_the_o
 
     auto ours = stacks->inner;
     ours.insert(ours.end(), stacks->outer.begin() + 1, stacks->outer.end());
-    // All but the first, where each of the two calls stands.
+    // All frames except the first, in which the two calls have different addresses.
     BOOST_REQUIRE(stacks->theirs.size() >= ours.size());
     for (std::size_t i = 1; i < ours.size(); ++i)
       BOOST_TEST(ours[ours.size() - i].address() ==

@@ -1,4 +1,5 @@
-// Our own stacks, at rest and at each instruction, beside backtrace(3), which is libgcc's unwinder.
+// Walks of our own stacks, at calls and at each instruction, compared with backtrace(3), which uses
+// libgcc's unwinder.
 // SPDX-License-Identifier: MIT
 #include <signal.h>
 
@@ -29,7 +30,7 @@ struct Variant {
       Variant{#PREFIX " copying", PREFIX##_copying},
 constexpr Variant kVariants[] = {VARIANTS(o0) VARIANTS(o2) VARIANTS(o3) VARIANTS(fp)};
 
-Witness* handler_witness;  // a signal handler has no other way to know
+Witness* handler_witness;  // global: a signal handler has no other access
 
 void compare_at_leaf(void* witness) { static_cast<Witness*>(witness)->compare_here(); }
 

@@ -16,7 +16,7 @@ using namespace pe::unwind;
 
 const std::string kPushRbp = code({DW_CFA_def_cfa_offset, 32, DW_CFA_offset | 6, 3});
 
-/// What the cache has for the instruction at `avma`; nullopt if nothing.
+/// The rule in the cache for the instruction at `avma`; nullopt if there is none.
 std::optional<Rule> cached(RuleCache& cache, AddressSpace& space, std::uint64_t avma) {
   const auto found = cache.look_up(avma + 1, RuleCache::salt_of(cache.generation(space)));
   return found.is_hit() ? std::optional(found.rule()) : std::nullopt;
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(places_without_code_are_not_kept) {
   RuleCache cache;
   BOOST_CHECK(fill(cache, space, 0x500).kind() == RuleKind::kNotExecutable);
   BOOST_CHECK(!cached(cache, space, 0x500));
-  // So that code which is mapped there later is found.
+  // Thus the cache finds code that is mapped there later.
   space.map({0x500, 0x600, 0, std::nullopt});
   BOOST_CHECK(fill(cache, space, 0x500).kind() == RuleKind::kNone);
 }
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(rules_are_forgotten_when_something_is_unmapped) {
   RuleCache cache;
   fill(cache, space, kFakeCode);
   const auto generation = cache.generation(space);
-  space.map({0x500, 0x600, 0, std::nullopt});  // takes nothing away
+  space.map({0x500, 0x600, 0, std::nullopt});  // removes nothing
   BOOST_TEST(cache.generation(space) == generation);
   BOOST_CHECK(cached(cache, space, kFakeCode));
   space.unmap(kFakeCode + 0x80, kFakeCode + 0x90);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_generation_is_never_given_out_twice) {
   const auto first = cache.generation(other);
   fill(cache, other, kFakeCode);
   std::uint64_t before = 0;
-  for (int i = 0; i < 70'000; ++i) {  // more than there are salts
+  for (int i = 0; i < 70'000; ++i) {  // more than the number of salts
     space.unmap(kFakeCode, kFakeCode + 1);
     space.map(FakeCode::mapping());
     const auto generation = cache.generation(space);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_generation_is_never_given_out_twice) {
     BOOST_REQUIRE(RuleCache::salt_of(generation) >> 48 != 0xffffU);
     before = generation;
   }
-  // Its salt may have been another's since.
+  // Meanwhile another space may have had its salt.
   BOOST_TEST(cache.generation(other) > before);
   BOOST_CHECK(!cached(cache, other, kFakeCode));
 }

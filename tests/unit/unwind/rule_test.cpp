@@ -1,4 +1,4 @@
-// Rules, and general rows, on a stack of sixteen words.
+// Executes rules and general rows on a stack of sixteen words.
 // SPDX-License-Identifier: MIT
 #include "unwind/rule.h"
 
@@ -24,7 +24,7 @@ using architecture::Registers;
 
 constexpr std::uint64_t kStack = 0x7fff'0000;
 
-/// Words 0 to 15 at kStack; word i is 0x100 + i unless a test says otherwise.
+/// Words 0 to 15 at kStack.  Word i is 0x100 + i unless a test changes it.
 class FakeStack {
  public:
   FakeStack() {
@@ -40,7 +40,7 @@ class FakeStack {
 
 constexpr std::uint64_t place(std::uint64_t word) { return kStack + 8 * word; }
 
-/// The row that a function begins with.
+/// The first row of a function.
 CfiRow row_of(const std::string& instructions, bool is_signal = false) {
   CfiBuilder builder(0x20000);
   builder.cie({.augmentation = is_signal ? "zRS" : "zR"});
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(other_rows_are_general) {
         code({DW_CFA_offset | 16, 2}), code({DW_CFA_offset_extended, 6, 0x80, 0x10}),
         code({DW_CFA_def_cfa_expression, 2, DW_OP_breg6, 0}), code({DW_CFA_offset | 7, 2})})
     BOOST_TEST(rule_text(instructions) == "general");
-  BOOST_TEST(rule_text("", true) == "general");  // a signal's frame
+  BOOST_TEST(rule_text("", true) == "general");  // a signal frame
 }
 
 BOOST_AUTO_TEST_CASE(the_cfa_is_counted_from_the_stack_pointer) {
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_realigned_frame_keeps_its_cfa_on_the_stack) {
 
 BOOST_AUTO_TEST_CASE(a_frame_pointer_outside_of_a_realigned_frame_has_been_restored) {
   FakeStack stack;
-  stack[10] = place(9);  // as if that were the caller's frame: read, but not believed
+  stack[10] = place(9);  // the CFA; rbp is above it, so rbp has been restored and is not read again
   FrameState state{0x5000, place(1), place(11)};
   BOOST_CHECK(execute(Rule(RuleKind::kRealigned, 1), state, stack.view()) == Step::kDone);
   BOOST_CHECK((state == FrameState{0x108, place(9), place(11)}));
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_signal_frame_says_where_the_stack_pointer_was) {
   BOOST_CHECK(step_row(row, registers, stack.view()) == Step::kDone);
   BOOST_CHECK((registers.state() == FrameState{0x109, place(12), 77}));
   registers = Registers(FrameState{0x5000, place(2), 77});
-  stack[8] = place(2);  // as if it had not been above
+  stack[8] = place(2);  // not above the stack pointer
   BOOST_CHECK(step_row(row, registers, stack.view()) == Step::kNoProgress);
   for (const std::uint64_t elsewhere : {place(20), place(0) - 8}) {
     registers = Registers(FrameState{0x5000, place(2), 77});

@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(sample_unwinder)
 
 namespace {
 
-/// Enough frames, of 200 bytes and more, that a copy of 4 KiB is cut.
+/// Enough frames of at least 200 bytes that a copy of 4 KiB cannot hold them all.
 __attribute__((noinline)) void dive(Caught& caught, int depth) {
   volatile char frame[200];
   frame[depth] = 1;
@@ -76,18 +76,18 @@ class OwnProcess {
   unwind::SampleUnwinder unwinder_;
 };
 
-/// Without the marks of what was continued.
+/// The addresses of a chain, without the marks where a stack was continued.
 std::vector<std::uint64_t> frames_of(std::vector<std::uint64_t> chain) {
   std::erase(chain, PERF_CONTEXT_USER);
   return chain;
 }
 
-/// What the process has behind a copy of kCut bytes that is still the same there.
+/// The process's memory after a copy of kCut bytes, unchanged since the copy.
 unwind::Behind behind_cut(const Caught& caught) {
   return {std::as_bytes(std::span(caught.stack)).subspan(kCut), kCut};
 }
 
-/// The same stack, `bytes` nearer to its end.
+/// The same stack, `bytes` bytes higher.
 Caught moved(Caught caught, std::uint64_t bytes) {
   const std::uint64_t start = caught.sp, end = start + caught.stack.size() * 8;
   const auto move = [&](auto& word) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_stack_that_nobody_has_seen_whole_stays_cut) {
 
 BOOST_AUTO_TEST_CASE(a_copy_is_used_whole_until_the_threads_root_is_known_to_be_in_it) {
   Caught caught = caught_deep();
-  constexpr std::size_t kBehindWords = 1000;  // of another mapping
+  constexpr std::size_t kBehindWords = 1000;  // words of another mapping
   caught.stack.resize(caught.stack.size() + kBehindWords);
   const std::size_t bytes = caught.stack.size() * 8;
   const std::string whole = testing::sample_of(caught, bytes);
@@ -164,7 +164,8 @@ BOOST_AUTO_TEST_CASE(a_copy_is_used_whole_until_the_threads_root_is_known_to_be_
   process.chain(whole);
   BOOST_TEST(process.used(whole) > kCut);
   BOOST_TEST(process.used(whole) <= bytes - 8 * kBehindWords);
-  BOOST_TEST(process.used(testing::sample_of(caught, kCut)) == kCut);  // the root is not in it
+  // the root is not in this copy
+  BOOST_TEST(process.used(testing::sample_of(caught, kCut)) == kCut);
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_stack_goes_on_as_the_threads_last_one_and_says_so) {
@@ -192,7 +193,8 @@ BOOST_AUTO_TEST_CASE(a_body_that_has_changed_is_not_continued) {
   Caught caught = caught_deep();
   OwnProcess process;
   process.chain(testing::sample_of(caught, caught.stack.size() * 8));
-  // The local variables of dive(), in all of its frames: the edge is one of them.
+  // Changes the local variables of dive() in all of its frames, and so the frame at the edge of the
+  // copy.
   for (std::uint64_t& word : caught.stack)
     word = word == 0 ? 0x5a5a5a5a : word;
   process.chain(testing::sample_of(caught, kCut));
@@ -213,7 +215,7 @@ BOOST_AUTO_TEST_CASE(what_follows_the_copy_in_memory_completes_a_stack) {
              boost::test_tools::per_element());
   BOOST_TEST(marks_in(chain) == 2);
   BOOST_TEST(process.counts().from_process == 1u);
-  // From now on it is known how far the thread's stack reaches.
+  // From now on the unwinder knows how far the thread's stack reaches.
   const auto known = process.wanted(cut);
   BOOST_TEST(known.end <= caught.sp + caught.stack.size() * 8 + 1024);
 }
@@ -263,7 +265,7 @@ BOOST_AUTO_TEST_CASE(another_place_that_is_found_twice_is_a_stack_of_its_own) {
   process.chain(testing::sample_of(caught, kWhole));
   Caught coroutine = caught;
   for (std::size_t i = kCut / 8; i < coroutine.stack.size(); ++i)
-    coroutine.stack[i] = 0;  // which ends a stack
+    coroutine.stack[i] = 0;  // a zero ends a stack
   const std::string cut = testing::sample_of(coroutine, kCut);
   process.chain(cut, behind_cut(coroutine));
   process.chain(cut, behind_cut(coroutine));
@@ -303,7 +305,8 @@ BOOST_AUTO_TEST_CASE(a_copy_that_ends_before_the_root_is_known_to_go_on) {
   const Caught caught = caught_deep();
   OwnProcess process;
   process.chain(testing::sample_of(caught, kWhole));
-  // As if a page behind had never been touched: less was copied than was asked for.
+  // As if the program had never touched a page after the copy: fewer bytes were copied than
+  // requested.
   Caught holey = caught;
   holey.stack.resize(kCut / 8);
   const std::string early = testing::sample_of(holey, kWhole);
@@ -328,7 +331,7 @@ BOOST_AUTO_TEST_CASE(a_32_bit_program_is_counted_and_not_walked) {
   OwnProcess process;
   const auto chain =
       process.chain(testing::sample_of(caught_deep(), kWhole, PERF_SAMPLE_REGS_ABI_32));
-  BOOST_TEST(chain.size() == 2u);  // where it was is known
+  BOOST_TEST(chain.size() == 2u);  // the interrupted address is known
   BOOST_TEST(process.counts().foreign == 1u);
 }
 

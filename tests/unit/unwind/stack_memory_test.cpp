@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kStart = 0x7000;
 
-/// Frames of four words; frame i has the address 0x100 + i unless told otherwise.
+/// Frames of four words each; frame i has the address 0x100 + i unless a test changes it.
 struct MadeStack {
   explicit MadeStack(std::size_t count) : words(4 * count, 0x11) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(another_address_or_place_or_body_is_another_frame) {
   other.words[4 * 1 + 3] = 0x22;  // between the second frame and the third
   BOOST_TEST(callers(memory, other, 3) == kNone);
   other = stack;
-  other.words[4 * 0 + 3] = 0x22;  // further inside: no matter
+  other.words[4 * 0 + 3] = 0x22;  // further inside: has no effect
   BOOST_TEST(callers(memory, other, 3).size() == 3u);
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(stack_pointers_that_do_not_rise_end_nowhere) {
   StackMemory memory;
   MadeStack stack(6);
   stack.stack_pointers[4] = stack.stack_pointers[1];
-  stack.frames[4] = stack.frames[1];  // a circle
+  stack.frames[4] = stack.frames[1];  // a cycle
   memory.learn(stack.all(), 6, stack.view());
   BOOST_TEST(callers(memory, stack, 2) == kNone);
 }

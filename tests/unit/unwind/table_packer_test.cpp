@@ -25,7 +25,7 @@ FlatCodes codes(std::uint64_t base_svma, std::vector<CodedRow> rows) {
   return {.base_svma = base_svma, .rows = std::move(rows)};
 }
 
-/// The rule number at `svma` by the rows themselves.
+/// The number of the rule at `svma`, found in the rows themselves.
 std::uint32_t expected(const FlatCodes& codes, std::uint64_t svma) {
   std::uint32_t code = kNumberOfNone;
   for (const CodedRow& row : codes.rows)
@@ -34,7 +34,7 @@ std::uint32_t expected(const FlatCodes& codes, std::uint64_t svma) {
   return code;
 }
 
-/// A packed table in words, as if it were mapped where it was linked to.
+/// A packed table in words, mapped at its linked addresses.
 struct Placed {
   Mapping mapping{};
   std::vector<std::uint32_t> words;
@@ -71,7 +71,7 @@ void check_all(const FlatCodes& codes, CodeRange range, std::uint32_t rows_at = 
   BOOST_REQUIRE(placed.at(range.end_svma - 1) == expected(codes, range.end_svma - 1));
 }
 
-/// As many rows as there are bytes in a block.
+/// One row for each byte.
 FlatCodes dense(std::uint64_t base, std::uint32_t count) {
   FlatCodes made{.base_svma = base};
   for (std::uint32_t i = 0; i < count; ++i)
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_block_may_have_a_row_for_each_byte) {
 }
 
 BOOST_AUTO_TEST_CASE(blocks_of_one_row_share_it) {
-  // 16 MiB of one function.
+  // One function of 16 MiB.
   const auto packed =
       pack(codes(0x1000, {{0, 5}, {0x1000000, 0}}), {0x1000, 0x1001000}, 0, kNoLimit);
   BOOST_REQUIRE(packed);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_one_row_share_it) {
 }
 
 BOOST_AUTO_TEST_CASE(no_block_lies_across_two_chunks) {
-  // look_up() checks it; every place near the end of a chunk.
+  // look_up() checks this, for tables that start at many places near the end of a chunk.
   for (std::uint32_t before = 0; before < 600; before += 7)
     check_all(dense(0x1000, 0x400), {0x1000, 0x1400}, kChunkWords - before);
 }
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(what_exceeds_the_words_is_refused) {
   BOOST_CHECK(!pack(made, {0x1000, 0x1100}, 0, 0x100));
   BOOST_CHECK(!pack(made, {0x1000, 0x1200}, 0, 0x101));
   BOOST_CHECK(!pack(made, {0x1000, 0x1100}, 0, 0));
-  // As many blocks as an index can never have.
+  // More blocks than an index can have.
   BOOST_CHECK(!pack(made, {0x1000, std::uint64_t{1} << 40}, 0, kNoLimit));
 }
 

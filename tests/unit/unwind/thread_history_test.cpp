@@ -43,9 +43,9 @@ struct Program {
   ThreadHistory history;
 };
 
-/// Functions: nothing pushed, CFA = rsp + 24, CFA = rbp + 16, one without a caller, what a signal
-/// handler returns to, CFA = *(rbp - 8) as of a realigned stack, CFA = *rsp, and
-/// the frame pointer popped.
+/// The functions, in this order: nothing pushed; CFA = rsp + 24; CFA = rbp + 16; one without a
+/// caller; one that a signal handler returns to; CFA = *(rbp - 8), as in a realigned frame; CFA =
+/// *rsp; and one that has popped the frame pointer.
 struct HistoryFixture {
   static constexpr std::uint64_t kLeaf = kFakeCode, kThree = kFakeCode + 0x100,
                                  kBased = kFakeCode + 0x200, kEnd = kFakeCode + 0x300,
@@ -65,7 +65,8 @@ struct HistoryFixture {
   Walker walker{cache};
   ThreadHistory history;
 
-  /// From kLeaf; must be what a walk without history gives.  How many frames were copied.
+  /// Walks from kLeaf; the result must be that of a walk without history.  Returns how many frames
+  /// were copied from the history.
   std::uint64_t reused(const Words& words, std::uint64_t fp = 0, std::size_t room = 64) {
     const WalkStart start{Registers(FrameState{kLeaf, kFakeStack, fp})};
     const auto before = walker.statistics().frames_reused;
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(what_changed_inside_is_walked_and_what_is_outside_copied) {
   reused(words);
   words[0] = kThree + 30;  // another call
   BOOST_TEST(reused(words) == 2U);
-  words[4] = 77;  // nobody's business
+  words[4] = 77;  // no frame depends on it
   BOOST_TEST(reused(words) == 4U);
 }
 
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(what_changed_outside_is_noticed) {
 }
 
 BOOST_AUTO_TEST_CASE(a_saved_frame_pointer_that_is_used_is_compared) {
-  // kBased restores rbp from word 2 and its caller, kBased too, finds its frame by that.
+  // kBased restores rbp from word 2.  Its caller, also kBased, finds its frame by that rbp.
   Words words = {kBased + 8, 1, slot(5), kBased + 9, 3, slot(12), kEnd + 8, 0, 8, 0, kEnd + 9, 0};
   reused(words, slot(2));
   BOOST_TEST(reused(words, slot(2)) == 3U);
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_frame_pointer_in_a_register_is_compared) {
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_pointer_that_has_been_popped_is_not_compared_with_its_old_place) {
-  // That is below the stack pointer, where nothing was copied.
+  // The old place is below the stack pointer, where nothing was copied.
   const Words words = {kBased + 8, 1, slot(5), kEnd + 8};
   const WalkStart start{Registers(FrameState{kPopped, kFakeStack, slot(2)})};
   for (int i = 0; i < 2; ++i)
@@ -128,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_frame_pointer_that_has_been_popped_is_not_compared_with_i
 }
 
 BOOST_AUTO_TEST_CASE(a_difference_far_outside_is_met_once) {
-  // 20 calls of kThree, of a function that saves rbp, of one that finds its frame by it.
+  // 20 calls of kThree; then a function that saves rbp; then one that finds its frame by rbp.
   Words words = {kThree + 8};
   for (int i = 0; i < 20; ++i)
     words.insert(words.end(), {1, 2, kThree + 8});
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_stack_of_which_less_was_copied_is_walked) {
   BOOST_TEST(reused(Words(words.begin(), words.begin() + 6)) == 0U);
 }
 
-// Comparing again at each frame cost the square of the depth: 80 % of a CPU for 4,110 frames.
+// A comparison at each frame cost the square of the depth: 80 % of a CPU for 4,110 frames.
 BOOST_AUTO_TEST_CASE(a_stack_that_has_no_room_is_not_compared_at_each_frame) {
   Words words = {kThree + 8};
   for (int i = 0; i < 20; ++i)
@@ -178,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_stack_that_has_no_room_is_walked) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_that_was_left_for_another_is_not_compared) {
-  // The other one is that of the history, which is not in the copy.
+  // The handler runs on the other stack.  The history's stack is not in the copy.
   Words words = {kThree + 8, 1, 2, kEnd + 8, 0, 0, kSignal + 1, 0, kFakeStack, kLeaf, 0, 0};
   reused(words);
   const WalkStart start{Registers(FrameState{kLeaf, slot(6), 0})};
@@ -189,11 +190,11 @@ BOOST_AUTO_TEST_CASE(a_stack_that_was_left_for_another_is_not_compared) {
   BOOST_TEST(result.frames == 3U);
   BOOST_TEST(result.reused == 0U);
   BOOST_TEST(walker.stack_pointers(history)[2] == kFakeStack);
-  BOOST_TEST(reused(words) == 2U);  // the history has stayed
+  BOOST_TEST(reused(words) == 2U);  // the history has not changed
 }
 
 BOOST_AUTO_TEST_CASE(a_cfa_that_was_read_from_the_stack_is_not_jumped_over) {
-  // All return addresses stay where they are, but the way leads by others.
+  // All return addresses stay in place, but the walk must take others.
   Words words = {kRealigned + 8, 0, 0, slot(7), 0, 0, kEnd + 8, 0, kThree + 9, 0, 0, kEnd + 9};
   reused(words, slot(4));
   words[3] = slot(9);
@@ -213,7 +214,8 @@ BOOST_AUTO_TEST_CASE(the_zero_at_the_end_is_compared) {
 }
 
 BOOST_AUTO_TEST_CASE(a_guess_that_failed_is_made_again) {
-  // No rules, no frame pointer: the end, unless the top of the stack is a caller.
+  // There are no rules and no frame pointer: the stack ends, unless its top is an address of a
+  // caller.
   constexpr std::uint64_t kBare = kFakeCode + 0x800;
   const WalkStart start{Registers(FrameState{kBare, kFakeStack, 0})};
   Words words = {1, 2, kThree + 8, 3, 4, kEnd + 8};

@@ -35,7 +35,7 @@ pe::objects::Image opened(pe::objects::OpenResult result) {
   return std::move(std::get<pe::objects::Image>(result));
 }
 
-/// As sstrip(1) leaves it, but for what no segment loads.
+/// An image as sstrip(1) leaves it, except that bytes outside of all segments remain.
 std::vector<std::byte> without_section_headers(const char* name) {
   auto bytes = pe::testing::bytes_of_file(test_binary(name));
   Elf64_Ehdr header;
@@ -140,7 +140,8 @@ BOOST_AUTO_TEST_CASE(flat_rules_are_the_rules) {
 BOOST_AUTO_TEST_CASE(flat_codes_are_what_another_makes_of_the_rows) {
   CfiBuilder builder(0x20000);
   builder.cie({});
-  // Two rows of CFA = rbx + 8 and r12 + 8, which no rule can express: one of kGeneral.
+  // The rows CFA = rbx + 8 and CFA = r12 + 8, which no rule can express, become one row of
+  // kGeneral.
   builder.fde(0x1000, 0x20,
               code({DW_CFA_advance_loc | 4, DW_CFA_def_cfa, 3, 8, DW_CFA_advance_loc | 4,
                     DW_CFA_def_cfa_register, 12}));
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(flat_codes_are_what_another_makes_of_the_rows) {
   BOOST_TEST(flat.base_svma == 0x1000U);
 }
 
-// An entry that all functions share, and each of them interprets: what that takes is bounded.
+// All functions share one entry, and each of them executes its instructions: this work has a limit.
 BOOST_AUTO_TEST_CASE(flat_rules_do_no_more_than_the_section_is_worth) {
   constexpr std::size_t kFunctions = 300;
   CfiBuilder builder(0x20000);
@@ -248,7 +249,8 @@ BOOST_AUTO_TEST_CASE(an_eh_frame_header_that_points_nowhere_gives_no_rules) {
   const auto has_rules = [&] {
     return UnwindTable(opened(pe::objects::Image::from_memory(bytes))).has_rules();
   };
-  for (const std::size_t offset : {7U, 1U, 0U}) {  // of the pointer, of its encoding, the version
+  // the bytes of the pointer, of its encoding, of the version
+  for (const std::size_t offset : {7U, 1U, 0U}) {
     std::byte& byte = bytes[header.file_offset + offset];
     const std::byte before = byte;
     byte = std::byte{0x70};

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(of_a_long_log_the_end_is_told) {
       last += (line > 70 ? " | " : "") + std::to_string(line);
   }
   BOOST_TEST(told_by_verifier(log) == "; the verifier: " + last);
-  // As many as are told, and one more.
+  // One line more than is reported; then exactly as many.
   BOOST_TEST(told_by_verifier("x\n" + log.substr(log.find("70"))) == "; the verifier: " + last);
   BOOST_TEST(told_by_verifier(log.substr(log.find("70"))) == "; the verifier: " + last);
 }

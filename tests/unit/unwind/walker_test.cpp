@@ -23,18 +23,18 @@ using architecture::Registers;
 using Words = std::vector<std::uint64_t>;
 using Addresses = std::vector<std::uint64_t>;
 
-/// The functions of the code that is walked.
+/// The functions of the code that the tests walk.
 enum Function : std::uint64_t {
   kLeaf = kFakeCode,                // nothing pushed
   kThree = kFakeCode + 0x100,       // CFA = rsp + 24
   kBased = kFakeCode + 0x200,       // CFA = rbp + 16, rbp saved
   kEnd = kFakeCode + 0x300,         // no caller
   kByR10 = kFakeCode + 0x400,       // CFA = r10, r10 restored from the frame
-  kSignal = kFakeCode + 0x500,      // as of a signal: rip and rsp from the stack
+  kSignal = kFakeCode + 0x500,      // a signal frame: rip and rsp from the stack
   kBack = kFakeCode + 0x600,        // CFA = rsp
   kSavesR10 = kFakeCode + 0x700,    // CFA = rsp + 24, r10 saved in the first word
   kInRegister = kFakeCode + 0x800,  // CFA = rsp, return address in rcx
-  kSwitch = kFakeCode + 0x900,      // rip and rsp from the stack, but not as of a signal
+  kSwitch = kFakeCode + 0x900,      // rip and rsp from the stack, but no signal frame
   kBare = kFakeCode + 0xa00,        // no rules at all
 };
 
@@ -57,7 +57,7 @@ struct WalkerFixture {
   RuleCache cache;
   Walker walker{cache};
 
-  /// From `ip`, with the whole of `words` as stack; all ways of walking must agree.
+  /// Walks from `ip` with all of `words` as the stack; all ways of walking must agree.
   Walked walk(std::uint64_t ip, const Words& words, std::uint64_t fp = 0,
               std::size_t max_frames = 64) {
     return walk(WalkStart{Registers(FrameState{ip, kFakeStack, fp})}, words, max_frames);
@@ -84,7 +84,7 @@ BOOST_FIXTURE_TEST_SUITE(walker, WalkerFixture)
 BOOST_AUTO_TEST_CASE(a_stack_is_walked_to_the_function_without_a_caller) {
   const Walked walked = walk(kLeaf + 4, {kThree + 8, 1, 2, kBased + 8, 3, kEnd + 8});
   BOOST_CHECK((walked.addresses() == Addresses{kLeaf + 4, kThree + 8, kBased + 8}));
-  BOOST_CHECK(walked.stop == Stop::kNoProgress);  // rbp is 0 there
+  BOOST_CHECK(walked.stop == Stop::kNoProgress);  // rbp is 0 in kBased
   const Walked whole = walk(kLeaf + 4, {kThree + 8, 1, 2, kBased + 8, 0, kEnd + 8}, slot(4));
   BOOST_CHECK((whole.addresses() == Addresses{kLeaf + 4, kThree + 8, kBased + 8, kEnd + 8}));
   BOOST_CHECK(whole.stop == Stop::kEndOfStack);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_stack_is_walked_to_the_function_without_a_caller) {
 }
 
 BOOST_AUTO_TEST_CASE(a_call_is_looked_up_before_its_return_address) {
-  // The call is the last instruction of kThree; what comes next is another function.
+  // The call is the last instruction of kThree; the return address is in the next function.
   const Walked walked = walk(kLeaf, {kBased, 1, 2, kEnd + 1});
   BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kBased, kEnd + 1}));
   // The first address is exact.
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(other_switches_of_stacks_are_believed_if_they_lead_to_code)
 }
 
 BOOST_AUTO_TEST_CASE(stubs_without_a_table_are_known_by_their_bytes) {
-  constexpr std::uint64_t kStubs = 0x40000;  // two, each in 16 bytes, at the mapping's ends
+  constexpr std::uint64_t kStubs = 0x40000;  // two stubs, one at each end of the mapping
   const std::string bytes(
       "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3\0\0\0\0\0"
       "\x55\x48\x89\xe5\xff\xd1\x5d\xc3",
@@ -163,25 +163,26 @@ BOOST_AUTO_TEST_CASE(stubs_without_a_table_are_known_by_their_bytes) {
     BOOST_CHECK(pe::testing::walk_slowly(with_stubs, start, words) == fast);
     return fast;
   };
-  // Through calls: one word below the return address; the frame pointer below it.
+  // Walks through calls made by the stubs.  One has pushed a word, the other the frame pointer.
   const Walked calls = walked(kLeaf, {kStubs + 6, 5, kLeaf + 1, kStubs + 22, slot(9), kEnd + 1});
   BOOST_CHECK(
       (calls.addresses() == Addresses{kLeaf, kStubs + 6, kLeaf + 1, kStubs + 22, kEnd + 1}));
   BOOST_CHECK(calls.stop == Stop::kEndOfStack);
   BOOST_TEST(calls.last.fp == slot(9));
   BOOST_CHECK(calls.frames[2].source() == FrameSource::kCfi);
-  // From each of their instructions, before and after they have pushed.
+  // Walks from instructions of the stubs before and after their pushes.
   for (const std::uint64_t at : {0, 10, 16, 23})
     BOOST_CHECK(walked(kStubs + at, {kEnd + 1}).stop == Stop::kEndOfStack);
   for (const std::uint64_t at : {4, 6, 17, 20, 22})
     BOOST_CHECK(
         (walked(kStubs + at, {slot(3), kEnd + 1}).addresses() == Addresses{kStubs + at, kEnd + 1}));
-  // Code that can be read and is no stub is not taken for one.
+  // Code that can be read and is no stub is not treated as one.
   BOOST_CHECK(walked(kLeaf, {kStubs + 9, 5, kLeaf + 1, kEnd + 1}).stop == Stop::kNoUnwindInfo);
 }
 
 BOOST_AUTO_TEST_CASE(a_fiber_ends_at_its_known_entry) {
-  // Returned to, without having called: glibc's begins there, Boost's three bytes before.
+  // The entry is returned to, but has not called anything.  glibc's starts at the return address,
+  // Boost's three bytes before it.
   constexpr std::uint64_t kEntries = kBare + 0x40;
   const std::string bytes(
       "\x90\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x90\x90"
@@ -211,8 +212,8 @@ BOOST_AUTO_TEST_CASE(a_stub_that_cannot_be_read_is_guessed_by_the_shape_of_its_f
   BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kAnonymous + 6, kThree + 1, kEnd + 1}));
   BOOST_CHECK(walked.stop == Stop::kEndOfStack);
   BOOST_CHECK(walked.frames[2].source() == FrameSource::kLeaf);
-  // A word that looks like a return address, with nothing where its caller would be; a caller
-  // without rules; and an exact address.
+  // These are not stubs: a word that looks like a return address but has no caller; a caller
+  // without rules; an exact address.
   BOOST_CHECK(walk(kLeaf, {kAnonymous + 6, 5, kThree + 1, 1, 2, 3}, 77).stop ==
               Stop::kNoUnwindInfo);
   BOOST_CHECK(walk(kLeaf, {kAnonymous + 6, 5, kBare + 1, kEnd + 1}, 77).stop ==
@@ -240,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_return_address_in_a_register_is_found_where_that_was_inte
   const Walked first = walk(WalkStart{registers}, {1, 2, kEnd + 1});
   BOOST_CHECK((first.addresses() == Addresses{kInRegister, kThree + 4, kEnd + 1}));
   BOOST_CHECK((first.sps == Addresses{kFakeStack, kFakeStack, slot(3)}));
-  // A caller's register has been used for other things since, and its stack pointer must grow.
+  // In a caller the register may have changed since the call, and the stack pointer must grow.
   registers.set(16, kLeaf);
   const Walked caller = walk(WalkStart{registers}, {kInRegister + 4, 1, 2, kEnd + 1});
   BOOST_CHECK((caller.addresses() == Addresses{kLeaf, kInRegister + 4}));
@@ -341,7 +342,7 @@ BOOST_AUTO_TEST_CASE(a_first_frame_without_rules_may_be_a_leaf) {
     BOOST_REQUIRE(walked.frames.size() > 1U);
     BOOST_CHECK(walked.frames[1] == Frame(kThree + 4, FrameSource::kLeaf, false));
   }
-  // Not a caller.
+  // A caller cannot be a leaf.
   const Walked caller = walk(kLeaf, {kBare + 4, kThree + 4, 2, 3, kEnd + 4}, 8);
   BOOST_CHECK((caller.addresses() == Addresses{kLeaf, kBare + 4}));
   BOOST_CHECK(caller.stop == Stop::kNoUnwindInfo);
@@ -361,7 +362,7 @@ BOOST_AUTO_TEST_CASE(a_frame_pointer_of_zero_without_rules_is_the_end) {
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_pointer_of_zero_is_no_end_where_it_may_hold_anything) {
-  // Of a function that was interrupted, and of code that nothing says how to walk.
+  // Here it belongs to an interrupted function, or to code that no table describes.
   BOOST_CHECK(walk(kBare, {1, 2, 3}, 0).stop == Stop::kNoUnwindInfo);
   const Words words = {kBare + 9, 1, 2};
   BOOST_CHECK(walk(kBare, words, 0).stop == Stop::kEndOfStack);
@@ -373,7 +374,7 @@ BOOST_AUTO_TEST_CASE(a_frame_pointer_of_zero_is_no_end_where_it_may_hold_anythin
   const Walked guessed = pe::testing::walk(walker, other, start(0), words);
   BOOST_CHECK((guessed.addresses() == Addresses{kBare, kBare + 9}));
   BOOST_CHECK(guessed.stop == Stop::kNoUnwindInfo);
-  // It can be believed if a chain of frame pointers has led to it.
+  // Zero is the end if a chain of frame pointers leads to it.
   const Walked chained = pe::testing::walk(walker, other, start(slot(1)), {1, 0, kBare + 9});
   BOOST_CHECK((chained.addresses() == Addresses{kBare, kBare + 9}));
   BOOST_CHECK(chained.stop == Stop::kEndOfStack);
@@ -412,7 +413,8 @@ BOOST_AUTO_TEST_CASE(registers_that_rules_do_not_keep_are_found_by_walking_again
   BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kSavesR10 + 4, kByR10 + 4, kEnd + 4}));
   BOOST_CHECK(walked.stop == Stop::kEndOfStack);
   BOOST_TEST(walker.statistics().general_walks > 0U);
-  // Told also where all registers were needed; the fixture compares those of the cached walk.
+  // The stack pointers are known even though the walk needed all registers; the fixture compares
+  // them with those of the walks with a history.
   BOOST_CHECK((walked.sps == Addresses{kFakeStack, slot(1), slot(4), slot(7)}));
 }
 
