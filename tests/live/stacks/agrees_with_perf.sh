@@ -23,7 +23,7 @@ PY
 agree() {  # LABEL SAMPLES PIPE|FILE COMMAND...
   local counts
   if [ "$3" = pipe ]; then
-    perf record -q -m 8M --call-graph dwarf,65528 -F 997 -e cpu-clock -o - -- "${@:4}" >"$dir/perf.data" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
+    record_by_perf -m 8M --call-graph dwarf,65528 -F 997 -e cpu-clock -o - -- "${@:4}" >"$dir/perf.data" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
     pe-symbolize -q <"$dir/perf.data" >"$dir/our.pe" 2>>"$dir/err" || fail "$1: $(cat "$dir/err")"
     perf script -i - --no-inline --ns -F tid,time,ip,dso <"$dir/perf.data" >"$dir/perf.txt" 2>/dev/null
   else

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 command -v perf >/dev/null || skip 'perf is not installed'
 record_by_perf -N -e cpu-clock -F 997 -g -o "$dir/perf.data" -- "$PE_WORKLOAD" shares 1 2>"$dir/err" || fail "perf record: $(cat "$dir/err")"
-perf record -q -e cpu-clock -F 997 -g -o - -- "$PE_WORKLOAD" shares 1 >"$dir/perf.pipe" 2>/dev/null
+record_by_perf -e cpu-clock -F 997 -g -o - -- "$PE_WORKLOAD" shares 1 >"$dir/perf.pipe" 2>/dev/null
 pe-record -F 997 -o "$dir/our.pe" -- "$PE_WORKLOAD" shares 1 2>/dev/null
 for input in perf.data perf.pipe our.pe; do
   pe-symbolize "$dir/$input" 2>"$dir/err" | stackfold >"$dir/$input.folded" 2>>"$dir/err"
