@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file_name.h"
-#include "base/json_text.h"
+#include "base/io/json_writer.h"
 #include "folded/frame_table.h"
 #include "stackfold/frame_text.h"
 #include "stream/records/sample.h"
@@ -39,41 +41,53 @@ Category category_of(std::uint32_t flags) {
   return (flags & stream::kSymbolLibrary) != 0 ? kLibrary : kUser;
 }
 
-/// A table; each column is a JSON list.
-class Table {
- public:
-  explicit Table(std::vector<std::string_view> names) : names_(std::move(names)) {
-    columns_.resize(names_.size());
-  }
-
-  /// Adds a row: one value, in JSON, for each column.
-  template <typename... Values>
-  Index add(const Values&... values) {
-    std::size_t column = 0;
-    (append(columns_[column++], values), ...);
-    return length_++;
-  }
-
-  [[nodiscard]] std::string json() const {
-    std::string out = fmt::format(R"({{"length":{})", length_);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      fmt::format_to(std::back_inserter(out), R"(,"{}":[{}])", names_[i], columns_[i]);
-    return out + '}';
-  }
-
- private:
-  template <typename Value>
-  void append(std::string& column, const Value& value) {
-    fmt::format_to(std::back_inserter(column), "{}{}", length_ == 0 ? "" : ",", value);
-  }
-
-  std::vector<std::string_view> names_;
-  std::vector<std::string> columns_;
-  Index length_ = 0;
+/// A column of a table; `value` returns the value in a row.
+template <typename Value>
+struct TableColumn {
+  std::string_view name;
+  Value value;
 };
 
-/// Returns a number, or null for kNone.
-std::string or_null(Index value) { return value == kNone ? "null" : fmt::to_string(value); }
+template <typename Value>
+TableColumn(std::string_view, Value) -> TableColumn<Value>;
+
+template <typename Row, typename Value>
+void write_column(JsonWriter& json, const std::vector<Row>& rows,
+                  const TableColumn<Value>& column) {
+  json.key(column.name);
+  json.start_array();
+  for (const Row& row : rows)
+    json.value(column.value(row));
+  json.end_array();
+}
+
+template <typename Row, typename... Values>
+void write_table(JsonWriter& json, std::string_view name, const std::vector<Row>& rows,
+                 const TableColumn<Values>&... columns) {
+  json.key(name);
+  json.start_object();
+  json.member("length", rows.size());
+  (write_column(json, rows, columns), ...);
+  json.end_object();
+}
+
+/// The value of a column that is the same in each row.
+template <typename Value>
+auto always(const Value& value) {
+  return [value](const auto&) { return value; };
+}
+
+/// Returns nothing, which becomes null, for kNone.
+std::optional<Index> or_null(Index value) {
+  return value == kNone ? std::nullopt : std::optional(value);
+}
+
+/// Adds a row and returns its number.
+template <typename Row>
+Index add_row(std::vector<Row>& table, const std::type_identity_t<Row>& row) {
+  table.push_back(row);
+  return static_cast<Index>(table.size() - 1);
+}
 
 /// The tables that all threads share.
 class SharedTables {
@@ -91,27 +105,80 @@ class SharedTables {
   /// Returns the row of the innermost frame for a stack of the profile.
   [[nodiscard]] Index stack(Index number) const { return innermost_[number]; }
 
-  [[nodiscard]] std::string libs() const { return "[" + libs_ + "]"; }
+  void write_libs(JsonWriter& json) const {
+    json.start_array();
+    for (const Resource& resource : resources_)
+      write_lib(json, profile_.mappings()[resource.mapping]);
+    json.end_array();
+  }
 
-  [[nodiscard]] std::string json() const {
-    std::string strings;
+  void write(JsonWriter& json) const {
+    constexpr int kTypeLibrary = 1;
+    json.start_object();
+    write_table(json, "stackTable", stacks_,
+                TableColumn{"frame", [](auto& row) { return row.frame; }},
+                TableColumn{"prefix", [](auto& row) { return or_null(row.prefix); }});
+    write_table(
+        json, "frameTable", frames_, TableColumn{"address", [](auto& row) { return row.address; }},
+        TableColumn{"inlineDepth", [](auto& row) { return row.depth; }},
+        TableColumn{"category", [](auto& row) { return static_cast<int>(row.category); }},
+        TableColumn{"subcategory", always(0)},
+        TableColumn{"func", [](auto& row) { return row.function; }},
+        TableColumn{"nativeSymbol", always(std::nullopt)}, TableColumn{"innerWindowID", always(0)},
+        TableColumn{"line", [](auto& row) { return row.line; }},
+        TableColumn{"column", always(std::nullopt)});
+    write_table(json, "funcTable", functions_,
+                TableColumn{"name", [](auto& row) { return row.name; }},
+                TableColumn{"isJS", always(false)}, TableColumn{"relevantForJS", always(false)},
+                TableColumn{"resource", [](auto& row) { return row.resource; }},
+                TableColumn{"source", [](auto& row) { return or_null(row.source); }},
+                TableColumn{"lineNumber", always(std::nullopt)},
+                TableColumn{"columnNumber", always(std::nullopt)});
+    write_table(
+        json, "resourceTable", resources_, TableColumn{"lib", [](auto& row) { return row.lib; }},
+        TableColumn{"name", [](auto& row) { return row.name; }},
+        TableColumn{"host", always(std::nullopt)}, TableColumn{"type", always(kTypeLibrary)});
+    json.key("nativeSymbols");
+    json.raw(R"({"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]})");
+    write_table(json, "sources", sources_, TableColumn{"uuid", always(std::nullopt)},
+                TableColumn{"filename", [](Index file) { return file; }});
+    json.key("stringArray");
+    json.start_array();
     for (Index i = 0; i < strings_.size(); ++i)
-      strings += (i == 0 ? "" : ",") + json_text(strings_[i]);
-    return fmt::format(
-        R"({{"stackTable":{},"frameTable":{},"funcTable":{},"resourceTable":{},"nativeSymbols":{},)"
-        R"("sources":{},"stringArray":[{}]}})",
-        stacks_.json(), frames_.json(), functions_.json(), resources_.json(),
-        Table({"libIndex", "address", "name", "functionSize"}).json(), sources_.json(), strings);
+      json.value(strings_[i]);
+    json.end_array();
+    json.end_object();
   }
 
  private:
+  struct StackRow {
+    Index frame, prefix;  ///< prefix: the row of the caller, or kNone
+  };
+  struct FrameRow {
+    std::int64_t address;
+    Index depth;  ///< of inlined functions
+    Category category;
+    Index function;
+    std::optional<std::uint32_t> line;
+  };
+  struct FunctionRow {
+    Index name;
+    std::int64_t resource;
+    Index source;  ///< or kNone
+  };
+  struct Resource {
+    Index lib;
+    Index mapping;  ///< the first one of the file
+    Index name;
+  };
+
   /// Adds a row for each function: in this format, each inlined function has a stack of its own.
   Index add_stack(const Stack& stack) {
     Index prefix = stack.caller == kNone ? kNone : innermost_[stack.caller];
     const Place& place = profile_.places()[stack.place];
     const Index first = frames_of(stack.place);
     for (Index depth = 0; depth < std::max<Index>(place.line_count, 1); ++depth)
-      prefix = stacks_.add(first + depth, or_null(prefix));
+      prefix = add_row(stacks_, {.frame = first + depth, .prefix = prefix});
     return prefix;
   }
 
@@ -136,16 +203,19 @@ class SharedTables {
 
   Index add_frame(const Place& place, Index depth, Index function, Category category,
                   std::uint32_t line) {
-    return frames_.add(address_of(place), depth, static_cast<int>(category), 0, function, "null", 0,
-                       line == 0 ? "null" : fmt::to_string(line), "null");
+    return add_row(frames_, {.address = address_of(place),
+                             .depth = depth,
+                             .category = category,
+                             .function = function,
+                             .line = line == 0 ? std::nullopt : std::optional(line)});
   }
 
   /// Returns the offset in the file; -1 without a file.
-  [[nodiscard]] std::string address_of(const Place& place) const {
+  [[nodiscard]] std::int64_t address_of(const Place& place) const {
     if (place.mapping == kNone || (place.flags & stream::kSymbolKernel) != 0)
-      return "-1";
-    return fmt::to_string(place.address - profile_.start_of(place.mapping) +
-                          profile_.mappings()[place.mapping].file_offset);
+      return -1;
+    return static_cast<std::int64_t>(place.address - profile_.start_of(place.mapping) +
+                                     profile_.mappings()[place.mapping].file_offset);
   }
 
   Index function_of(Index number, const Place& place) {
@@ -165,46 +235,47 @@ class SharedTables {
     return found->second;
   }
 
-  Index add_function(std::string_view name, Index resource, std::string_view file) {
+  Index add_function(std::string_view name, std::int64_t resource, std::string_view file) {
     const Index source = file.empty() ? kNone : source_of(strings_.intern(file));
-    return functions_.add(strings_.intern(name.empty() ? "[unknown]" : name), "false", "false",
-                          resource == kNone ? "-1" : fmt::to_string(resource), or_null(source),
-                          "null", "null");
+    return add_row(functions_, {.name = strings_.intern(name.empty() ? "[unknown]" : name),
+                                .resource = resource,
+                                .source = source});
   }
 
   Index source_of(Index file) {
     const auto [found, is_new] = source_of_.try_emplace(file);
     if (is_new)
-      found->second = sources_.add("null", file);
+      found->second = add_row(sources_, file);
     return found->second;
   }
 
-  /// Returns the resource of the place's file, which has the number of its library.
-  Index resource_of(const Place& place) {
+  /// Returns the resource of the place's file, which has the number of its library; -1 without a
+  /// file.
+  std::int64_t resource_of(const Place& place) {
     if (place.mapping == kNone)
-      return kNone;
+      return -1;
     const std::string_view path = profile_.mappings()[place.mapping].path;
     const auto [found, is_new] = resource_of_.try_emplace(path);
-    if (is_new) {
-      constexpr int kTypeLibrary = 1;
-      const Index lib = add_lib(profile_.mappings()[place.mapping]);
-      found->second = resources_.add(lib, strings_.intern(file_name(path)), "null", kTypeLibrary);
-    }
+    if (is_new)
+      found->second = add_row(resources_, {.lib = static_cast<Index>(resources_.size()),
+                                           .mapping = place.mapping,
+                                           .name = strings_.intern(file_name(path))});
     return found->second;
   }
 
-  Index add_lib(const Mapping& mapping) {
+  static void write_lib(JsonWriter& json, const Mapping& mapping) {
     std::string code_id;
     for (const char byte : mapping.build_id)
       fmt::format_to(std::back_inserter(code_id), "{:02x}", static_cast<unsigned char>(byte));
-    const std::string name = json_text(file_name(mapping.path));
-    const std::string path = json_text(mapping.path);
-    fmt::format_to(std::back_inserter(libs_),
-                   R"({}{{"arch":"x86_64","name":{},"path":{},"debugName":{},"debugPath":{},)"
-                   R"("breakpadId":"","codeId":{}}})",
-                   lib_count_ == 0 ? "" : ",", name, path, name, path,
-                   code_id.empty() ? "null" : "\"" + code_id + "\"");
-    return lib_count_++;
+    json.start_object();
+    json.member("arch", "x86_64");
+    json.member("name", file_name(mapping.path));
+    json.member("path", mapping.path);
+    json.member("debugName", file_name(mapping.path));
+    json.member("debugPath", mapping.path);
+    json.member("breakpadId", "");
+    json.member("codeId", code_id.empty() ? std::nullopt : std::optional(code_id));
+    json.end_object();
   }
 
   const Profile& profile_;
@@ -215,50 +286,77 @@ class SharedTables {
   std::map<std::string, Index> nameless_;
   std::map<Index, Index> source_of_;  ///< by string
   std::map<std::string_view, Index> resource_of_;
-  std::string libs_;  ///< JSON
-  Index lib_count_ = 0;
-  Table stacks_{{"frame", "prefix"}};
-  Table frames_{{"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol",
-                 "innerWindowID", "line", "column"}};
-  Table functions_{
-      {"name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber"}};
-  Table resources_{{"lib", "name", "host", "type"}};
-  Table sources_{{"uuid", "filename"}};
+  std::vector<StackRow> stacks_;
+  std::vector<FrameRow> frames_;
+  std::vector<FunctionRow> functions_;
+  std::vector<Resource> resources_;
+  std::vector<Index> sources_;  ///< strings
 };
+
+using Samples = std::vector<const TimedSample*>;
+
+double in_ms(std::uint64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
 class FirefoxWriter {
  public:
   explicit FirefoxWriter(const Profile& profile) : profile_(profile), shared_(profile) {}
 
-  std::string write(const std::string& first_event) {
-    std::string threads;
+  void write(const std::string& first_event, JsonWriter& json) {
+    json.start_object();
+    json.key("meta");
+    write_meta(first_event, json);
+    json.break_line();
+    json.key("libs");
+    shared_.write_libs(json);
+    json.break_line();
+    for (const char* const name : {"pages", "counters", "profilerOverhead"}) {
+      json.key(name);
+      json.raw("[]");
+    }
+    json.break_line();
+    json.key("shared");
+    shared_.write(json);
+    json.break_line();
+    json.key("threads");
+    json.start_array();
     for (const bool is_first : {true, false})
       for (Index event = 0; event < profile_.events().size(); ++event)
         if ((profile_.events()[event].name == first_event) == is_first)
-          append_threads(event, threads);
-    return fmt::format(
-        "{{\"meta\":{},\n\"libs\":{},\n\"pages\":[],\"counters\":[],\"profilerOverhead\":[],\n"
-        "\"shared\":{},\n\"threads\":[{}]}}\n",
-        meta(first_event), shared_.libs(), shared_.json(), threads);
+          write_threads(event, json);
+    json.end_array();
+    json.end_object();
   }
 
  private:
-  [[nodiscard]] std::string meta(const std::string& first_event) const {
+  void write_meta(const std::string& first_event, JsonWriter& json) const {
     double interval_ms = 1;
     for (const Event& event : profile_.events())
       if (event.name == first_event && event.unit == "nanoseconds" && event.period > 0)
-        interval_ms = static_cast<double>(event.period) / kNsPerMs;
-    return fmt::format(
-        R"({{"interval":{},"startTime":0,"processType":0,"product":"stackpipe","stackwalk":1,)"
-        R"("debug":false,"version":{},"preprocessedProfileVersion":{},"symbolicated":true,)"
-        R"("importedFrom":"stackpipe","categories":{},"markerSchema":[],)"
-        R"("sampleUnits":{{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"}},)"
-        R"("usesOnlyOneStackType":true,"sourceCodeIsNotOnSearchfox":true}})",
-        interval_ms, kGeckoVersion, kFormatVersion, kCategories);
+        interval_ms = in_ms(event.period);
+    json.start_object();
+    json.member("interval", interval_ms);
+    json.member("startTime", 0);
+    json.member("processType", 0);
+    json.member("product", "stackpipe");
+    json.member("stackwalk", 1);
+    json.member("debug", false);
+    json.member("version", kGeckoVersion);
+    json.member("preprocessedProfileVersion", kFormatVersion);
+    json.member("symbolicated", true);
+    json.member("importedFrom", "stackpipe");
+    json.key("categories");
+    json.raw(kCategories);
+    json.key("markerSchema");
+    json.raw("[]");
+    json.key("sampleUnits");
+    json.raw(R"({"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"})");
+    json.member("usesOnlyOneStackType", true);
+    json.member("sourceCodeIsNotOnSearchfox", true);
+    json.end_object();
   }
 
-  void append_threads(Index event, std::string& out) const {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const TimedSample*>> by_thread;
+  void write_threads(Index event, JsonWriter& json) const {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Samples> by_thread;
     for (const TimedSample& sample : profile_.timed()) {
       const Thread& thread = profile_.threads()[sample.thread];
       if (sample.event == event)
@@ -267,49 +365,58 @@ class FirefoxWriter {
     for (auto& [ids, samples] : by_thread) {
       std::stable_sort(samples.begin(), samples.end(),
                        [](const auto* a, const auto* b) { return a->time_ns < b->time_ns; });
-      out += out.empty() ? "\n" : ",\n";
-      append_thread(profile_.events()[event], samples, out);
+      json.break_line();
+      write_thread(profile_.events()[event], samples, json);
     }
   }
 
-  void append_thread(const Event& event, const std::vector<const TimedSample*>& samples,
-                     std::string& out) const {
+  void write_thread(const Event& event, const Samples& samples, JsonWriter& json) const {
     const Thread& thread = profile_.threads()[samples.back()->thread];  // by its last name
     const std::string name(thread.comm);
-    const std::string shown = profile_.events().size() == 1 ? name : event.name + ": " + name;
-    fmt::format_to(
-        std::back_inserter(out),
-        R"({{"name":{},"processName":{},"processType":"default","isMainThread":{},"pid":"{}","tid":"{}",)"
-        R"("processStartupTime":0,"processShutdownTime":null,"registerTime":0,"unregisterTime":null,)"
-        R"("pausedRanges":[],"showMarkersInTimeline":false,"markers":{},"samples":{}}})",
-        json_text(shown), json_text(name), thread.pid == thread.tid, thread.pid, thread.tid,
-        Table({"data", "name", "startTime", "endTime", "phase", "category"}).json(),
-        samples_json(event, samples));
+    json.start_object();
+    json.member("name", profile_.events().size() == 1 ? name : event.name + ": " + name);
+    json.member("processName", name);
+    json.member("processType", "default");
+    json.member("isMainThread", thread.pid == thread.tid);
+    json.member("pid", fmt::to_string(thread.pid));
+    json.member("tid", fmt::to_string(thread.tid));
+    json.member("processStartupTime", 0);
+    json.member("processShutdownTime", std::nullopt);
+    json.member("registerTime", 0);
+    json.member("unregisterTime", std::nullopt);
+    json.key("pausedRanges");
+    json.raw("[]");
+    json.member("showMarkersInTimeline", false);
+    json.key("markers");
+    json.raw(
+        R"({"length":0,"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[]})");
+    json.key("samples");
+    write_samples(event, samples, json);
+    json.end_object();
   }
 
-  [[nodiscard]] std::string samples_json(const Event& event,
-                                         const std::vector<const TimedSample*>& samples) const {
-    std::string stacks, times, weights;
-    for (const TimedSample* sample : samples) {
-      const char* const comma = stacks.empty() ? "" : ",";
-      fmt::format_to(std::back_inserter(stacks), "{}{}", comma, shared_.stack(sample->stack));
-      const std::uint64_t since =
-          sample->time_ns - std::min(sample->time_ns, profile_.first_time_ns);
-      fmt::format_to(std::back_inserter(times), "{}{}", comma,
-                     static_cast<double>(since) / kNsPerMs);
-      if (event.by_period && event.unit == "nanoseconds")
-        fmt::format_to(std::back_inserter(weights), "{}{}", comma,
-                       static_cast<double>(sample->period) / kNsPerMs);
-      else if (event.by_period)
-        fmt::format_to(std::back_inserter(weights), "{}{}", comma, sample->period);
-    }
-    const std::string_view type = !event.by_period              ? "samples"
-                                  : event.unit == "nanoseconds" ? "tracing-ms"
-                                  : event.unit == "bytes"       ? "bytes"
-                                                                : "samples";
-    return fmt::format(R"({{"length":{},"stack":[{}],"time":[{}],"weight":{},"weightType":"{}"}})",
-                       samples.size(), stacks, times,
-                       event.by_period ? "[" + weights + "]" : "null", type);
+  void write_samples(const Event& event, const Samples& samples, JsonWriter& json) const {
+    json.start_object();
+    json.member("length", samples.size());
+    write_column(json, samples,
+                 TableColumn{"stack", [&](auto* s) { return shared_.stack(s->stack); }});
+    write_column(
+        json, samples,
+        TableColumn{"time", [&](auto* s) {
+                      return in_ms(s->time_ns - std::min(s->time_ns, profile_.first_time_ns));
+                    }});
+    const bool is_time = event.unit == "nanoseconds";
+    if (!event.by_period)
+      json.member("weight", std::nullopt);
+    else if (is_time)
+      write_column(json, samples, TableColumn{"weight", [](auto* s) { return in_ms(s->period); }});
+    else
+      write_column(json, samples, TableColumn{"weight", [](auto* s) { return s->period; }});
+    json.member("weightType", !event.by_period        ? "samples"
+                              : is_time               ? "tracing-ms"
+                              : event.unit == "bytes" ? "bytes"
+                                                      : "samples");
+    json.end_object();
   }
 
   const Profile& profile_;
@@ -318,8 +425,10 @@ class FirefoxWriter {
 
 }  // namespace
 
-std::string to_firefox(const Profile& profile, const std::string& first_event) {
-  return FirefoxWriter(profile).write(first_event);
+void to_firefox(const Profile& profile, const std::string& first_event, Output& out) {
+  JsonWriter json(out);
+  FirefoxWriter(profile).write(first_event, json);
+  out.write("\n");
 }
 
 }  // namespace pe::fold::exports

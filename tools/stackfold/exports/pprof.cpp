@@ -263,9 +263,9 @@ class PprofWriter {
 
 }  // namespace
 
-std::string to_pprof(const Profile& profile, const std::string& first_event) {
+void to_pprof(const Profile& profile, const std::string& first_event, Output& out) {
   constexpr int kLevel = 6;
-  return gzip(PprofWriter(profile).write(first_event), kLevel);
+  out.write(gzip(PprofWriter(profile).write(first_event), kLevel));
 }
 
 }  // namespace pe::fold::exports
