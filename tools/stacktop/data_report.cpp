@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "base/io/json_writer.h"
 #include "stacktop/frame_text.h"
 
@@ -15,17 +17,13 @@ std::string percent_text(const Count& count, const Report& report) {
   return fmt::format("{:.4f}", percent_of(count, report.all));
 }
 
-void write_count(JsonWriter& json, std::string_view name, const Count& count) {
-  json.key(name);
-  json.raw(folded::to_text(count));
-}
+RawJson exact(const std::string& digits) { return {digits}; }
 
 /// Writes a count and its percentage, "self" and "self_percent".
 void write_sum(JsonWriter& json, const std::string& name, const Count& count,
                const Report& report) {
-  write_count(json, name, count);
-  json.key(name + "_percent");
-  json.raw(percent_text(count, report));
+  json.member(name, exact(folded::to_text(count)), name + "_percent",
+              exact(percent_text(count, report)));
 }
 
 void write_line(JsonWriter& json, const Line& line, const Report& report) {
@@ -43,13 +41,9 @@ void write_line(JsonWriter& json, const Line& line, const Report& report) {
 
 void write_functions(JsonWriter& json, const Report& report) {
   json.break_line(" ");
-  json.key("of");
-  json.start_array();
-  for (const std::string& name : report.functions)
-    json.value(name);
-  json.end_array();
-  write_count(json, "of_self", report.of_functions.self);
-  write_count(json, "of_total", report.of_functions.total);
+  json.list("of", report.functions, std::identity());
+  json.member("of_self", exact(folded::to_text(report.of_functions.self)), "of_total",
+              exact(folded::to_text(report.of_functions.total)));
 }
 
 }  // namespace
@@ -57,20 +51,16 @@ void write_functions(JsonWriter& json, const Report& report) {
 void write_json(const Report& report, Output& out) {
   JsonWriter json(out);
   json.start_object();
-  json.member("view", report.view);
-  write_count(json, "counted", report.all);
+  json.member("view", report.view, "counted", exact(folded::to_text(report.all)));
   if (!report.functions.empty())
     write_functions(json, report);
   json.break_line(" ");
-  json.key("left_out");
-  json.start_object();
-  json.member("lines", report.left_out);
-  write_count(json, "count", report.left_out_count);
-  json.member("deeper", report.deeper);
+  json.start_object("left_out");
+  json.member("lines", report.left_out, "count", exact(folded::to_text(report.left_out_count)),
+              "deeper", report.deeper);
   json.end_object();
   json.break_line(" ");
-  json.key("lines");
-  json.start_array();
+  json.start_array("lines");
   for (const Line& line : report.lines) {
     json.break_line("  ");
     write_line(json, line, report);

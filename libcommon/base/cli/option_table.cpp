@@ -15,12 +15,9 @@ void write_option(const po::option_description& option, JsonWriter& json) {
   const auto* one_of = dynamic_cast<const OneOf*>(&semantic);
   const auto* texts = dynamic_cast<const po::typed_value<std::vector<std::string>>*>(&semantic);
   json.start_object();
-  json.member("name", option.long_name());
-  json.member("letter", option_letter(option));
-  json.member("value", has_value ? semantic.name() : "");
-  json.member("choices", one_of != nullptr ? one_of->names() : "");
-  json.member("repeats", texts != nullptr);
-  json.member("text", option.description());
+  json.member("name", option.long_name(), "letter", option_letter(option), "value",
+              has_value ? semantic.name() : "", "choices", one_of != nullptr ? one_of->names() : "",
+              "repeats", texts != nullptr, "text", option.description());
   json.end_object();
 }
 
@@ -29,11 +26,8 @@ void write_option(const po::option_description& option, JsonWriter& json) {
 void write_option_table(const Tool& tool, JsonWriter& json) {
   const po::options_description options = all_options(tool);
   json.start_object();
-  json.member("name", tool.name);
-  json.member("summary", tool.summary);
-  json.member("runs_command", tool.runs_command);
-  json.key("options");
-  json.start_array();
+  json.member("name", tool.name, "summary", tool.summary, "runs_command", tool.runs_command);
+  json.start_array("options");
   for (const auto& option : options.options())
     write_option(*option, json);
   json.end_array();

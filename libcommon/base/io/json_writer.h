@@ -71,6 +71,11 @@ class JsonStream {
 
 }  // namespace detail
 
+/// A JSON value that the caller has made.
+struct RawJson {
+  std::string_view text;
+};
+
 class JsonWriter {
  public:
   /// `out` must outlive this.  It has all bytes when the outermost value ends.
@@ -81,16 +86,33 @@ class JsonWriter {
   void start_array() { writer_.StartArray(); }
   void end_array() { writer_.EndArray(); }
   void key(std::string_view name) { value(name); }
+  void start_object(std::string_view name) {
+    key(name);
+    start_object();
+  }
+  void start_array(std::string_view name) {
+    key(name);
+    start_array();
+  }
   /// Writes a text, a number, true, false or, for nothing, null.  Bytes that are not UTF-8 become
   /// U+FFFD.
   template <typename Value>
   void value(const Value& value);
-  /// Writes a JSON value that the caller has made.
-  void raw(std::string_view json) { writer_.RawValue(json.data(), json.size(), kAnyType); }
-  template <typename Value>
-  void member(std::string_view name, const Value& its) {
+  /// Writes a member of an object, or several: a name, its value, the next name ...
+  template <typename Value, typename... Others>
+  void member(std::string_view name, const Value& its, const Others&... others) {
     key(name);
     value(its);
+    if constexpr (sizeof...(others) > 0)
+      member(others...);
+  }
+  /// Writes a member that is an array of what `value_of` returns for each item.
+  template <typename Items, typename ValueOf>
+  void list(std::string_view name, const Items& items, const ValueOf& value_of) {
+    start_array(name);
+    for (const auto& item : items)
+      value(value_of(item));
+    end_array();
   }
   /// Starts a line before the next value, key or closing bracket, but after a comma.
   /// `indent` must live until then.
@@ -109,8 +131,10 @@ void JsonWriter::value(const Value& value) {
     writer_.Bool(value);
   } else if constexpr (std::is_same_v<Value, std::nullopt_t>) {
     writer_.Null();
+  } else if constexpr (std::is_same_v<Value, RawJson>) {
+    writer_.RawValue(value.text.data(), value.text.size(), kAnyType);
   } else if constexpr (std::is_floating_point_v<Value>) {
-    raw(fmt::to_string(value));  // rapidjson writes 1 as 1.0
+    this->value(RawJson{fmt::to_string(value)});  // rapidjson writes 1 as 1.0
   } else if constexpr (std::is_signed_v<Value>) {
     writer_.Int64(value);
   } else if constexpr (std::is_unsigned_v<Value>) {

@@ -21,6 +21,8 @@
 namespace pe::fold::exports {
 namespace {
 
+constexpr RawJson kEmpty{"[]"};
+
 constexpr int kFormatVersion = 60;
 constexpr int kGeckoVersion = 30;
 
@@ -51,23 +53,12 @@ struct TableColumn {
 template <typename Value>
 TableColumn(std::string_view, Value) -> TableColumn<Value>;
 
-template <typename Row, typename Value>
-void write_column(JsonWriter& json, const std::vector<Row>& rows,
-                  const TableColumn<Value>& column) {
-  json.key(column.name);
-  json.start_array();
-  for (const Row& row : rows)
-    json.value(column.value(row));
-  json.end_array();
-}
-
 template <typename Row, typename... Values>
 void write_table(JsonWriter& json, std::string_view name, const std::vector<Row>& rows,
                  const TableColumn<Values>&... columns) {
-  json.key(name);
-  json.start_object();
+  json.start_object(name);
   json.member("length", rows.size());
-  (write_column(json, rows, columns), ...);
+  (json.list(columns.name, rows, columns.value), ...);
   json.end_object();
 }
 
@@ -106,7 +97,7 @@ class SharedTables {
   [[nodiscard]] Index stack(Index number) const { return innermost_[number]; }
 
   void write_libs(JsonWriter& json) const {
-    json.start_array();
+    json.start_array("libs");
     for (const Resource& resource : resources_)
       write_lib(json, profile_.mappings()[resource.mapping]);
     json.end_array();
@@ -114,7 +105,7 @@ class SharedTables {
 
   void write(JsonWriter& json) const {
     constexpr int kTypeLibrary = 1;
-    json.start_object();
+    json.start_object("shared");
     write_table(json, "stackTable", stacks_,
                 TableColumn{"frame", [](auto& row) { return row.frame; }},
                 TableColumn{"prefix", [](auto& row) { return or_null(row.prefix); }});
@@ -138,12 +129,11 @@ class SharedTables {
         json, "resourceTable", resources_, TableColumn{"lib", [](auto& row) { return row.lib; }},
         TableColumn{"name", [](auto& row) { return row.name; }},
         TableColumn{"host", always(std::nullopt)}, TableColumn{"type", always(kTypeLibrary)});
-    json.key("nativeSymbols");
-    json.raw(R"({"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]})");
+    json.member("nativeSymbols",
+                RawJson{R"({"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]})"});
     write_table(json, "sources", sources_, TableColumn{"uuid", always(std::nullopt)},
                 TableColumn{"filename", [](Index file) { return file; }});
-    json.key("stringArray");
-    json.start_array();
+    json.start_array("stringArray");
     for (Index i = 0; i < strings_.size(); ++i)
       json.value(strings_[i]);
     json.end_array();
@@ -268,13 +258,9 @@ class SharedTables {
     for (const char byte : mapping.build_id)
       fmt::format_to(std::back_inserter(code_id), "{:02x}", static_cast<unsigned char>(byte));
     json.start_object();
-    json.member("arch", "x86_64");
-    json.member("name", file_name(mapping.path));
-    json.member("path", mapping.path);
-    json.member("debugName", file_name(mapping.path));
-    json.member("debugPath", mapping.path);
-    json.member("breakpadId", "");
-    json.member("codeId", code_id.empty() ? std::nullopt : std::optional(code_id));
+    json.member("arch", "x86_64", "name", file_name(mapping.path), "path", mapping.path,
+                "debugName", file_name(mapping.path), "debugPath", mapping.path, "breakpadId", "",
+                "codeId", code_id.empty() ? std::nullopt : std::optional(code_id));
     json.end_object();
   }
 
@@ -303,22 +289,15 @@ class FirefoxWriter {
 
   void write(const std::string& first_event, JsonWriter& json) {
     json.start_object();
-    json.key("meta");
     write_meta(first_event, json);
     json.break_line();
-    json.key("libs");
     shared_.write_libs(json);
     json.break_line();
-    for (const char* const name : {"pages", "counters", "profilerOverhead"}) {
-      json.key(name);
-      json.raw("[]");
-    }
+    json.member("pages", kEmpty, "counters", kEmpty, "profilerOverhead", kEmpty);
     json.break_line();
-    json.key("shared");
     shared_.write(json);
     json.break_line();
-    json.key("threads");
-    json.start_array();
+    json.start_array("threads");
     for (const bool is_first : {true, false})
       for (Index event = 0; event < profile_.events().size(); ++event)
         if ((profile_.events()[event].name == first_event) == is_first)
@@ -333,25 +312,13 @@ class FirefoxWriter {
     for (const Event& event : profile_.events())
       if (event.name == first_event && event.unit == "nanoseconds" && event.period > 0)
         interval_ms = in_ms(event.period);
-    json.start_object();
-    json.member("interval", interval_ms);
-    json.member("startTime", 0);
-    json.member("processType", 0);
-    json.member("product", "stackpipe");
-    json.member("stackwalk", 1);
-    json.member("debug", false);
-    json.member("version", kGeckoVersion);
-    json.member("preprocessedProfileVersion", kFormatVersion);
-    json.member("symbolicated", true);
-    json.member("importedFrom", "stackpipe");
-    json.key("categories");
-    json.raw(kCategories);
-    json.key("markerSchema");
-    json.raw("[]");
-    json.key("sampleUnits");
-    json.raw(R"({"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"})");
-    json.member("usesOnlyOneStackType", true);
-    json.member("sourceCodeIsNotOnSearchfox", true);
+    json.start_object("meta");
+    json.member("interval", interval_ms, "startTime", 0, "processType", 0, "product", "stackpipe",
+                "stackwalk", 1, "debug", false, "version", kGeckoVersion,
+                "preprocessedProfileVersion", kFormatVersion, "symbolicated", true, "importedFrom",
+                "stackpipe", "categories", RawJson{kCategories}, "markerSchema", kEmpty,
+                "sampleUnits", RawJson{R"({"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"})"},
+                "usesOnlyOneStackType", true, "sourceCodeIsNotOnSearchfox", true);
     json.end_object();
   }
 
@@ -374,44 +341,34 @@ class FirefoxWriter {
     const Thread& thread = profile_.threads()[samples.back()->thread];  // by its last name
     const std::string name(thread.comm);
     json.start_object();
-    json.member("name", profile_.events().size() == 1 ? name : event.name + ": " + name);
-    json.member("processName", name);
-    json.member("processType", "default");
-    json.member("isMainThread", thread.pid == thread.tid);
-    json.member("pid", fmt::to_string(thread.pid));
-    json.member("tid", fmt::to_string(thread.tid));
-    json.member("processStartupTime", 0);
-    json.member("processShutdownTime", std::nullopt);
-    json.member("registerTime", 0);
-    json.member("unregisterTime", std::nullopt);
-    json.key("pausedRanges");
-    json.raw("[]");
-    json.member("showMarkersInTimeline", false);
-    json.key("markers");
-    json.raw(
-        R"({"length":0,"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[]})");
-    json.key("samples");
+    json.member("name", profile_.events().size() == 1 ? name : event.name + ": " + name,
+                "processName", name, "processType", "default", "isMainThread",
+                thread.pid == thread.tid, "pid", fmt::to_string(thread.pid), "tid",
+                fmt::to_string(thread.tid), "processStartupTime", 0, "processShutdownTime",
+                std::nullopt, "registerTime", 0, "unregisterTime", std::nullopt, "pausedRanges",
+                kEmpty, "showMarkersInTimeline", false);
+    json.member(
+        "markers",
+        RawJson{
+            R"({"length":0,"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[]})"});
     write_samples(event, samples, json);
     json.end_object();
   }
 
   void write_samples(const Event& event, const Samples& samples, JsonWriter& json) const {
-    json.start_object();
+    json.start_object("samples");
     json.member("length", samples.size());
-    write_column(json, samples,
-                 TableColumn{"stack", [&](auto* s) { return shared_.stack(s->stack); }});
-    write_column(
-        json, samples,
-        TableColumn{"time", [&](auto* s) {
-                      return in_ms(s->time_ns - std::min(s->time_ns, profile_.first_time_ns));
-                    }});
+    json.list("stack", samples, [&](auto* s) { return shared_.stack(s->stack); });
+    json.list("time", samples, [&](auto* s) {
+      return in_ms(s->time_ns - std::min(s->time_ns, profile_.first_time_ns));
+    });
     const bool is_time = event.unit == "nanoseconds";
     if (!event.by_period)
       json.member("weight", std::nullopt);
     else if (is_time)
-      write_column(json, samples, TableColumn{"weight", [](auto* s) { return in_ms(s->period); }});
+      json.list("weight", samples, [](auto* s) { return in_ms(s->period); });
     else
-      write_column(json, samples, TableColumn{"weight", [](auto* s) { return s->period; }});
+      json.list("weight", samples, [](auto* s) { return s->period; });
     json.member("weightType", !event.by_period        ? "samples"
                               : is_time               ? "tracing-ms"
                               : event.unit == "bytes" ? "bytes"

@@ -46,16 +46,12 @@ class SpeedscopeWriter {
       add_lists(event, lists);
     }
     json.start_object();
-    json.member("$schema", "https://www.speedscope.app/file-format-schema.json");
-    json.member("exporter", "stackpipe");
-    json.member("activeProfileIndex", first);
-    json.key("shared");
-    json.start_object();
-    json.key("frames");
+    json.member("$schema", "https://www.speedscope.app/file-format-schema.json", "exporter",
+                "stackpipe", "activeProfileIndex", first);
+    json.start_object("shared");
     write_frames(lists, json);
     json.end_object();
-    json.key("profiles");
-    json.start_array();
+    json.start_array("profiles");
     for (const List& list : lists) {
       json.break_line();
       write_list(list, json);
@@ -160,7 +156,7 @@ class SpeedscopeWriter {
     for (const List& list : lists)
       for (const Row& row : list.rows)
         frames_of(row);
-    json.start_array();
+    json.start_array("frames");
     for (const Frame& frame : all_frames_) {
       json.break_line();
       json.start_object();
@@ -174,13 +170,9 @@ class SpeedscopeWriter {
 
   void write_list(const List& list, JsonWriter& json) {
     json.start_object();
-    json.member("type", "sampled");
-    json.member("name", list.name);
-    json.member("unit", list.unit);
-    json.member("startValue", 0);
-    json.member("endValue", list.total);
-    json.key("samples");
-    json.start_array();
+    json.member("type", "sampled", "name", list.name, "unit", list.unit, "startValue", 0,
+                "endValue", list.total);
+    json.start_array("samples");
     for (const Row& row : list.rows) {
       json.start_array();
       const std::vector<Index>& frames = frames_of(row);
@@ -188,11 +180,7 @@ class SpeedscopeWriter {
       json.end_array();
     }
     json.end_array();
-    json.key("weights");
-    json.start_array();
-    for (const Row& row : list.rows)
-      json.value(row.weight);
-    json.end_array();
+    json.list("weights", list.rows, [](const Row& row) { return row.weight; });
     json.end_object();
   }
 
