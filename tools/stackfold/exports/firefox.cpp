@@ -68,9 +68,9 @@ auto always(const Value& value) {
   return [value](const auto&) { return value; };
 }
 
-/// Returns nothing, which becomes null, for kNone.
+/// Returns nothing, which becomes null, for kNoIndex.
 std::optional<Index> or_null(Index value) {
-  return value == kNone ? std::nullopt : std::optional(value);
+  return value == kNoIndex ? std::nullopt : std::optional(value);
 }
 
 /// Adds a row and returns its number.
@@ -85,8 +85,8 @@ class SharedTables {
  public:
   explicit SharedTables(const Profile& profile)
       : profile_(profile),
-        function_of_(profile.functions().size(), kNone),
-        first_frame_(profile.places().size(), kNone) {
+        function_of_(profile.functions().size(), kNoIndex),
+        first_frame_(profile.places().size(), kNoIndex) {
     const auto& stacks = profile.stacks();
     innermost_.resize(stacks.size());
     for (Index i = 0; i < stacks.size(); ++i)  // callers have lower numbers
@@ -142,7 +142,7 @@ class SharedTables {
 
  private:
   struct StackRow {
-    Index frame, prefix;  ///< prefix: the row of the caller, or kNone
+    Index frame, prefix;  ///< prefix: the row of the caller, or kNoIndex
   };
   struct FrameRow {
     std::int64_t address;
@@ -154,7 +154,7 @@ class SharedTables {
   struct FunctionRow {
     Index name;
     std::int64_t resource;
-    Index source;  ///< or kNone
+    Index source;  ///< or kNoIndex
   };
   struct Resource {
     Index lib;
@@ -164,7 +164,7 @@ class SharedTables {
 
   /// Adds a row for each function: in this format, each inlined function has a stack of its own.
   Index add_stack(const Stack& stack) {
-    Index prefix = stack.caller == kNone ? kNone : innermost_[stack.caller];
+    Index prefix = stack.caller == kNoIndex ? kNoIndex : innermost_[stack.caller];
     const Place& place = profile_.places()[stack.place];
     const Index first = frames_of(stack.place);
     for (Index depth = 0; depth < std::max<Index>(place.line_count, 1); ++depth)
@@ -175,7 +175,7 @@ class SharedTables {
   /// Returns the frame of the outermost function at a place; the frames of inlined ones follow it.
   Index frames_of(Index number) {
     Index& first = first_frame_[number];
-    if (first != kNone)
+    if (first != kNoIndex)
       return first;
     const Place& place = profile_.places()[number];
     if (place.line_count == 0)
@@ -183,7 +183,7 @@ class SharedTables {
     for (Index depth = 0; depth < place.line_count; ++depth) {
       const Line& line = profile_.lines()[place.first_line + place.line_count - 1 - depth];
       const std::uint32_t flags = profile_.functions()[line.function].flags;
-      const bool is_word = place.mapping == kNone && place.address == 0;
+      const bool is_word = place.mapping == kNoIndex && place.address == 0;
       const Index frame = add_frame(place, depth, function_of(line.function, place),
                                     is_word ? kOther : category_of(flags), line.line);
       first = depth == 0 ? frame : first;
@@ -202,7 +202,7 @@ class SharedTables {
 
   /// Returns the offset in the file; -1 without a file.
   [[nodiscard]] std::int64_t address_of(const Place& place) const {
-    if (place.mapping == kNone || (place.flags & stream::kSymbolKernel) != 0)
+    if (place.mapping == kNoIndex || (place.flags & stream::kSymbolKernel) != 0)
       return -1;
     return static_cast<std::int64_t>(place.address - profile_.start_of(place.mapping) +
                                      profile_.mappings()[place.mapping].file_offset);
@@ -210,7 +210,7 @@ class SharedTables {
 
   Index function_of(Index number, const Place& place) {
     Index& function = function_of_[number];
-    if (function == kNone) {
+    if (function == kNoIndex) {
       const Function& told = profile_.functions()[number];
       function = add_function(told.name, resource_of(place), told.file);
     }
@@ -226,7 +226,7 @@ class SharedTables {
   }
 
   Index add_function(std::string_view name, std::int64_t resource, std::string_view file) {
-    const Index source = file.empty() ? kNone : source_of(strings_.intern(file));
+    const Index source = file.empty() ? kNoIndex : source_of(strings_.intern(file));
     return add_row(functions_, {.name = strings_.intern(name.empty() ? "[unknown]" : name),
                                 .resource = resource,
                                 .source = source});
@@ -242,7 +242,7 @@ class SharedTables {
   /// Returns the resource of the place's file, which has the number of its library; -1 without a
   /// file.
   std::int64_t resource_of(const Place& place) {
-    if (place.mapping == kNone)
+    if (place.mapping == kNoIndex)
       return -1;
     const std::string_view path = profile_.mappings()[place.mapping].path;
     const auto [found, is_new] = resource_of_.try_emplace(path);

@@ -15,7 +15,7 @@ namespace {
 /// Equal stacks in a row.
 struct Row {
   Index stack;
-  Index thread;  ///< becomes the frame at the root, unless it is kNone
+  Index thread;  ///< becomes the frame at the root, unless it is kNoIndex
   std::uint64_t weight;
 };
 
@@ -35,7 +35,7 @@ struct Frame {
 class SpeedscopeWriter {
  public:
   explicit SpeedscopeWriter(const Profile& profile)
-      : profile_(profile), frame_of_function_(profile.functions().size(), kNone) {}
+      : profile_(profile), frame_of_function_(profile.functions().size(), kNoIndex) {}
 
   void write(const std::string& first_event, JsonWriter& json) {
     std::vector<List> lists;
@@ -88,7 +88,7 @@ class SpeedscopeWriter {
         lists.push_back({.name = name_of(declared, profile_.threads()[sample.thread]),
                          .unit = unit_of(declared)});
       }
-      add(lists[list], {sample.stack, kNone, weight_of(declared, 1, sample.period)});
+      add(lists[list], {sample.stack, kNoIndex, weight_of(declared, 1, sample.period)});
     }
   }
 
@@ -100,7 +100,7 @@ class SpeedscopeWriter {
   static void add(List& list, const Row& row) {
     list.total += row.weight;
     const bool is_as_before =
-        row.thread == kNone && !list.rows.empty() && list.rows.back().stack == row.stack;
+        row.thread == kNoIndex && !list.rows.empty() && list.rows.back().stack == row.stack;
     if (is_as_before)
       list.rows.back().weight += row.weight;
     else
@@ -110,9 +110,9 @@ class SpeedscopeWriter {
   /// Returns the frames, leaf first.  The next call invalidates them.
   const std::vector<Index>& frames_of(const Row& row) {
     frames_.clear();
-    for (Index stack = row.stack; stack != kNone; stack = profile_.stacks()[stack].caller)
+    for (Index stack = row.stack; stack != kNoIndex; stack = profile_.stacks()[stack].caller)
       add_place(profile_.places()[profile_.stacks()[stack].place]);
-    if (row.thread != kNone && profile_.threads()[row.thread] != Thread{})
+    if (row.thread != kNoIndex && profile_.threads()[row.thread] != Thread{})
       frames_.push_back(frame_of_thread(row.thread));
     return frames_;
   }
@@ -127,7 +127,7 @@ class SpeedscopeWriter {
 
   Index frame_of_function(Index function) {
     Index& frame = frame_of_function_[function];
-    if (frame == kNone) {
+    if (frame == kNoIndex) {
       const Function& told = profile_.functions()[function];
       frame = new_frame(told.name, told.file);
     }
