@@ -21,7 +21,7 @@
 #include "stackfold/formats/format.h"
 #include "stackfold/merge_sorted.h"
 #include "stackfold/options.h"
-#include "stackfold/perl_names.h"
+#include "stackfold/perl.h"
 #include "stackfold/refine.h"
 #include "stackfold/stream_folder.h"
 
