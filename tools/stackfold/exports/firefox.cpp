@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -43,34 +44,28 @@ Category category_of(std::uint32_t flags) {
   return (flags & stream::kSymbolLibrary) != 0 ? kLibrary : kUser;
 }
 
-/// A column of a table; `value` returns the value in a row.
-template <typename Value>
-struct TableColumn {
-  std::string_view name;
-  Value value;
-};
+/// Writes columns of a table.  Each has a name and a member of Row, or a value that is the same in
+/// all rows.
+template <typename Row, typename Value, typename... Others>
+void write_columns(JsonWriter& json, const std::vector<Row>& rows, std::string_view name,
+                   const Value& value, const Others&... others) {
+  json.list(name, rows, [&value](const Row& row) {
+    if constexpr (std::is_invocable_v<Value, const Row&>)
+      return std::invoke(value, row);
+    else
+      return value;
+  });
+  if constexpr (sizeof...(others) > 0)
+    write_columns(json, rows, others...);
+}
 
-template <typename Value>
-TableColumn(std::string_view, Value) -> TableColumn<Value>;
-
-template <typename Row, typename... Values>
+template <typename Row, typename... Columns>
 void write_table(JsonWriter& json, std::string_view name, const std::vector<Row>& rows,
-                 const TableColumn<Values>&... columns) {
+                 const Columns&... columns) {
   json.start_object(name);
   json.member("length", rows.size());
-  (json.list(columns.name, rows, columns.value), ...);
+  write_columns(json, rows, columns...);
   json.end_object();
-}
-
-/// The value of a column that is the same in each row.
-template <typename Value>
-auto always(const Value& value) {
-  return [value](const auto&) { return value; };
-}
-
-/// Returns nothing, which becomes null, for kNoIndex.
-std::optional<Index> or_null(Index value) {
-  return value == kNoIndex ? std::nullopt : std::optional(value);
 }
 
 /// Adds a row and returns its number.
@@ -106,33 +101,20 @@ class SharedTables {
   void write(JsonWriter& json) const {
     constexpr int kTypeLibrary = 1;
     json.start_object("shared");
-    write_table(json, "stackTable", stacks_,
-                TableColumn{"frame", [](auto& row) { return row.frame; }},
-                TableColumn{"prefix", [](auto& row) { return or_null(row.prefix); }});
-    write_table(
-        json, "frameTable", frames_, TableColumn{"address", [](auto& row) { return row.address; }},
-        TableColumn{"inlineDepth", [](auto& row) { return row.depth; }},
-        TableColumn{"category", [](auto& row) { return static_cast<int>(row.category); }},
-        TableColumn{"subcategory", always(0)},
-        TableColumn{"func", [](auto& row) { return row.function; }},
-        TableColumn{"nativeSymbol", always(std::nullopt)}, TableColumn{"innerWindowID", always(0)},
-        TableColumn{"line", [](auto& row) { return row.line; }},
-        TableColumn{"column", always(std::nullopt)});
-    write_table(json, "funcTable", functions_,
-                TableColumn{"name", [](auto& row) { return row.name; }},
-                TableColumn{"isJS", always(false)}, TableColumn{"relevantForJS", always(false)},
-                TableColumn{"resource", [](auto& row) { return row.resource; }},
-                TableColumn{"source", [](auto& row) { return or_null(row.source); }},
-                TableColumn{"lineNumber", always(std::nullopt)},
-                TableColumn{"columnNumber", always(std::nullopt)});
-    write_table(
-        json, "resourceTable", resources_, TableColumn{"lib", [](auto& row) { return row.lib; }},
-        TableColumn{"name", [](auto& row) { return row.name; }},
-        TableColumn{"host", always(std::nullopt)}, TableColumn{"type", always(kTypeLibrary)});
+    write_table(json, "stackTable", stacks_, "frame", &StackRow::frame, "prefix",
+                &StackRow::prefix);
+    write_table(json, "frameTable", frames_, "address", &FrameRow::address, "inlineDepth",
+                &FrameRow::depth, "category", &FrameRow::category, "subcategory", 0, "func",
+                &FrameRow::function, "nativeSymbol", std::nullopt, "innerWindowID", 0, "line",
+                &FrameRow::line, "column", std::nullopt);
+    write_table(json, "funcTable", functions_, "name", &FunctionRow::name, "isJS", false,
+                "relevantForJS", false, "resource", &FunctionRow::resource, "source",
+                &FunctionRow::source, "lineNumber", std::nullopt, "columnNumber", std::nullopt);
+    write_table(json, "resourceTable", resources_, "lib", &Resource::lib, "name", &Resource::name,
+                "host", std::nullopt, "type", kTypeLibrary);
     json.member("nativeSymbols",
                 RawJson{R"({"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]})"});
-    write_table(json, "sources", sources_, TableColumn{"uuid", always(std::nullopt)},
-                TableColumn{"filename", [](Index file) { return file; }});
+    write_table(json, "sources", sources_, "uuid", std::nullopt, "filename", std::identity());
     json.start_array("stringArray");
     for (Index i = 0; i < strings_.size(); ++i)
       json.value(strings_[i]);
@@ -142,19 +124,20 @@ class SharedTables {
 
  private:
   struct StackRow {
-    Index frame, prefix;  ///< prefix: the row of the caller, or kNoIndex
+    Index frame;
+    std::optional<Index> prefix;  ///< the row of the caller
   };
   struct FrameRow {
     std::int64_t address;
     Index depth;  ///< of inlined functions
-    Category category;
+    int category;
     Index function;
     std::optional<std::uint32_t> line;
   };
   struct FunctionRow {
     Index name;
     std::int64_t resource;
-    Index source;  ///< or kNoIndex
+    std::optional<Index> source;
   };
   struct Resource {
     Index lib;
@@ -164,12 +147,14 @@ class SharedTables {
 
   /// Adds a row for each function: in this format, each inlined function has a stack of its own.
   Index add_stack(const Stack& stack) {
-    Index prefix = stack.caller == kNoIndex ? kNoIndex : innermost_[stack.caller];
+    std::optional<Index> prefix;
+    if (stack.caller != kNoIndex)
+      prefix = innermost_[stack.caller];
     const Place& place = profile_.places()[stack.place];
     const Index first = frames_of(stack.place);
     for (Index depth = 0; depth < std::max<Index>(place.line_count, 1); ++depth)
       prefix = add_row(stacks_, {.frame = first + depth, .prefix = prefix});
-    return prefix;
+    return *prefix;
   }
 
   /// Returns the frame of the outermost function at a place; the frames of inlined ones follow it.
@@ -226,7 +211,9 @@ class SharedTables {
   }
 
   Index add_function(std::string_view name, std::int64_t resource, std::string_view file) {
-    const Index source = file.empty() ? kNoIndex : source_of(strings_.intern(file));
+    std::optional<Index> source;
+    if (!file.empty())
+      source = source_of(strings_.intern(file));
     return add_row(functions_, {.name = strings_.intern(name.empty() ? "[unknown]" : name),
                                 .resource = resource,
                                 .source = source});
