@@ -10,6 +10,14 @@
 
 namespace pe {
 
+bool is_control(char32_t c);
+
+/// Returns whether `c` changes the direction of text or ends a line.  Such a character can make a
+/// name look like another.  U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 are in
+/// the Unicode Standard Annex 9, table of explicit formatting characters.  U+2028 and U+2029 end
+/// lines.
+bool is_deceiving(char32_t c);
+
 /// Returns `text` without characters that could deceive a terminal or a reader.  Control characters
 /// and bytes that are not UTF-8 become \xNN.  Line separators and characters that change the
 /// direction of text become \uNNNN.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,13 +10,14 @@ namespace pe {
 inline constexpr char32_t kReplacement = 0xFFFD;
 
 struct CodePoint {
-  char32_t value;    ///< kReplacement if the bytes are not valid
-  std::size_t size;  ///< in bytes; 1 if they are not valid
+  char32_t value;          ///< kReplacement if it is not valid
+  std::string_view bytes;  ///< one byte if it is not valid
+  bool is_valid;
 };
 
-/// Returns the first code point of `text`, which must not be empty.  Overlong forms, surrogates and
-/// values beyond U+10FFFF are not valid.
-CodePoint first_code_point(std::string_view text);
+/// Removes the first code point from `text`, which must not be empty, and returns it.  Overlong
+/// forms, surrogates and values beyond U+10FFFF are not valid.
+CodePoint take_code_point(std::string_view& text);
 
 /// Returns whether all of `text` is valid.
 bool is_valid_utf8(std::string_view text);

@@ -19,14 +19,13 @@ using pe::testing::require;
 
 namespace {
 
-constexpr std::array<pe::PerlOption, 8> kOptions{{
+constexpr std::array<pe::PerlOption, 7> kOptions{{
     {.name = "kernel"},
     {.name = "addrs"},
     {.name = "all"},
     {.name = "event-filter", .takes = Takes::kText, .as = "event"},
     {.name = "width", .takes = Takes::kInteger},
     {.name = "fontsize", .takes = Takes::kNumber},
-    {.name = "shorten-pkgs", .takes = Takes::kNegation},
     {.name = "help", .takes = Takes::kUsage},
 }};
 constexpr std::array<pe::PerlOption, 3> kLetters{{

@@ -58,9 +58,14 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   } catch (const pe::Error&) {
     return 0;  // not a stream
   }
-  check_json(pe::fold::exports::to_firefox(profile, first_event));
-  check_json(pe::fold::exports::to_speedscope(profile, first_event));
-  const std::string pprof = pe::fold::exports::to_pprof(profile, first_event);
+  const auto written = [&](auto write) {
+    pe::StringOutput out;
+    write(profile, first_event, out);
+    return out.text;
+  };
+  check_json(written(pe::fold::exports::to_firefox));
+  check_json(written(pe::fold::exports::to_speedscope));
+  const std::string pprof = written(pe::fold::exports::to_pprof);
   pe::Input back = pe::testing::memory_input(pprof);
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);

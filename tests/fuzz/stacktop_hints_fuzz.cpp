@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_text.h"
+#include "base/io/json_writer.h"
 #include "stacktop/frame_text.h"
 #include "stacktop/hints.h"
 
@@ -15,8 +15,9 @@ void check_shown(std::string_view text) {
   for (const char c : pe::stacktop::shown(text))
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
       std::abort();
-  const std::string json = pe::json_text(text);
-  for (const char c : json)
+  pe::StringOutput json;
+  pe::JsonWriter(json).value(text);
+  for (const char c : json.text)
     if (static_cast<unsigned char>(c) < ' ')
       std::abort();
   constexpr std::size_t kColumns = 20;

@@ -14,7 +14,7 @@
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
-#include "flamesvg/perl_names.h"
+#include "flamesvg/perl.h"
 #include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(speedscope_has_all_threads_and_each) {
       R"({"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"stackpipe","activeProfileIndex":0,"shared":{"frames":[
 {"name":"sys_read"},
 {"name":"[unknown]"},
-{"name":"tiny;\u000a"},
+{"name":"tiny;\n"},
 {"name":"main","file":"p.c"},
 {"name":"one"},
 {"name":"two:\""}]},"profiles":[

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "stackfold/options.h"
-#include "stackfold/perl_names.h"
+#include "stackfold/perl.h"
 #include "stackfold/time_range.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"

@@ -31,9 +31,7 @@ std::string header(std::string_view line, HeaderRules rules = HeaderRules::kBest
                      event.period);
 }
 
-std::string name(std::string_view function) {
-  return pe::fold::function_name(function, false, false);
-}
+std::string name(std::string_view function) { return pe::fold::function_name(function); }
 
 const std::string kHeader = "prog  12/34 [000] 1.0: 5 cycles: \n";
 
@@ -247,8 +245,8 @@ BOOST_AUTO_TEST_CASE(a_name_of_nothing_but_open_brackets_takes_no_longer_than_an
     std::string name = "a";
     while (name.size() < 100'000)
       name += bracket;
-    BOOST_TEST(!pe::fold::function_name(name, false, false).empty());
-    BOOST_TEST(!pe::fold::split_inlined(name, false).empty());
+    BOOST_TEST(!pe::fold::function_name(name).empty());
+    BOOST_TEST(!pe::fold::split_inlined(name).empty());
     BOOST_TEST(!pe::fold::without_arguments(name).empty());
   }
 }

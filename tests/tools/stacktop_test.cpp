@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(json_holds_every_digit) {
       "{\"view\":\"functions\",\"counted\":18446744073709551614.5,\n"
       " \"left_out\":{\"lines\":0,\"count\":0,\"deeper\":0},\n \"lines\":[\n"
       "  {\"self\":18446744073709551614.5,\"self_percent\":100.0000,"
-      "\"total\":18446744073709551614.5,\"total_percent\":100.0000,\"name\":\"b\\\"\\ufffd\"},\n"
+      "\"total\":18446744073709551614.5,\"total_percent\":100.0000,\"name\":\"b\\\"\uFFFD\"},\n"
       "  {\"self\":0,\"self_percent\":0.0000,"
       "\"total\":18446744073709551614.5,\"total_percent\":100.0000,\"name\":\"a\"}\n ]}\n");
 }

@@ -1,10 +1,12 @@
 // Prints the options of every tool as JSON.  scripts/dev/make-completions makes the completions
 // from it.  The build of stackpipe runs this program, and does not install it.
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <cstdio>
-#include <string>
 
 #include "base/cli/option_table.h"
+#include "base/error.h"
 #include "flamediff/flamediff.h"
 #include "flamesvg/flamesvg.h"
 #include "malloctrace/malloctrace.h"
@@ -14,12 +16,17 @@
 #include "stackfold/stackfold.h"
 #include "stacktop/stacktop.h"
 
-int main() {
-  std::string tables;
+int main() try {
+  pe::FdOutput out(STDOUT_FILENO, "stdout");
+  pe::JsonWriter json(out);
+  json.start_array();
   for (const pe::Tool* tool : {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu,
                                &pe::kPeRecord, &pe::kPeSymbolize, &pe::kStackfold, &pe::kStacktop})
-    tables += (tables.empty() ? "[" : ",\n") + pe::option_table(*tool);
-  tables += "]\n";
-  const bool is_written = std::fputs(tables.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return is_written ? 0 : 1;
+    pe::write_option_table(*tool, json);
+  json.end_array();
+  out.flush();
+  return 0;
+} catch (const pe::Error& e) {
+  std::fprintf(stderr, "option_tables: %s\n", e.what());
+  return 1;
 }

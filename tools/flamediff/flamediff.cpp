@@ -12,7 +12,7 @@
 #include "flamediff/comparison.h"
 #include "flamediff/folded_output.h"
 #include "flamediff/options.h"
-#include "flamediff/perl_names.h"
+#include "flamediff/perl.h"
 #include "flamediff/picture.h"
 #include "flamediff/profiles.h"
 #include "flamediff/table.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "flamesvg/perl.h"
 #include "flamesvg/summary.h"
 #include "picture/embed.h"
 #include "picture/numbers.h"
@@ -19,12 +20,6 @@ using picture::Box;
 using picture::CallTree;
 using picture::grouped_count;
 using picture::kRoot;
-
-/// flamegraph.pl does not know the marks of libraries and of waiting.
-std::string_view shown_name(std::string_view name, const Options& options) {
-  const bool is_unknown_to_perl = name.ends_with("_[l]") || name.ends_with("_[o]");
-  return options.is_perl && is_unknown_to_perl ? name : picture::without_mark(name);
-}
 
 /// Formats "1,234 samples, 12.34%" and the change, "; +1.23%".
 class Details {
@@ -106,7 +101,8 @@ class Looks final : public picture::FrameLooks {
 
   picture::Rgb color(picture::NodeId node) override { return painter_.paint(node); }
   [[nodiscard]] std::string_view name(picture::NodeId node) const override {
-    return shown_name(picture_.tree.name(node), picture_.options);
+    const std::string_view name = picture_.tree.name(node);
+    return picture_.options.is_perl ? perl_shown_name(name) : picture::without_mark(name);
   }
   [[nodiscard]] std::string detail(const Box& box) const override { return details_.of(box); }
   [[nodiscard]] const picture::FrameExtra* extra(picture::NodeId node) const override {

@@ -12,7 +12,7 @@
 #include "flamesvg/options.h"
 #include "flamesvg/painter.h"
 #include "flamesvg/palette_map.h"
-#include "flamesvg/perl_names.h"
+#include "flamesvg/perl.h"
 #include "flamesvg/profile.h"
 #include "picture/layout.h"
 

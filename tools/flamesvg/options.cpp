@@ -12,7 +12,7 @@
 #include "base/cli/choice.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "flamesvg/perl_names.h"
+#include "flamesvg/perl.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -53,9 +53,6 @@ void read_shade(const CommandLine& line, Options& options) {
 }
 
 void read_colors(const CommandLine& line, Options& options) {
-  const bool is_chosen = line.has("bgcolors") || line.has("dark");
-  if (line.has("compat") && !is_chosen)
-    options.page.theme = picture::Theme::kLight;
   read_shade(line, options);
   options.page.legend = picture::legend_of(options.palette);
   options.page.geometry.has_legend = !options.page.legend.empty();
@@ -94,8 +91,6 @@ Order read_order(const CommandLine& line) {
 }
 
 void read_shape(const CommandLine& line, Options& options) {
-  options.is_perl = line.has("compat");
-  options.page.geometry.subtitle_overlaps = options.is_perl;
   options.order = read_order(line);
   options.reverse = line.has("reverse");
   options.total = read_count(line, "total");
@@ -141,10 +136,8 @@ Options read_options(const CommandLine& line) {
   read_colors(line, options);
   read_shape(line, options);
   picture::read_number(line, "factor", kFactors, options.factor);
-  if (options.is_perl && options.factor == 0)
-    refuse("factor", "not a number above 0", *line.text("factor"));
-  if (options.is_perl)
-    unescape_texts(options.page);
+  if (line.has("compat"))
+    follow_perl(line, options);
   picture::read_text(line, "nameattr", options.name_attributes);
   if (!options.name_attributes.empty())  // each link needs a separate element
     options.embed_limit = 0;

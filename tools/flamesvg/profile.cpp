@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "flamesvg/perl.h"
 #include "flamesvg/stack_text.h"
 #include "folded/ordered_stacks.h"
 #include "picture/tree/neighbour_builder.h"
@@ -37,8 +38,8 @@ class Stacks {
     if (line && options_.reverse) {
       reverse_frames(line->stack, reversed_);
       line->stack = reversed_;
-      if (options_.is_perl)  // it writes the line again and parses numbers at its end again
-        line = reparsed(*line);
+      if (options_.is_perl)
+        line = perl_reversed(*line, rewritten_);
     }
     return line;
   }
@@ -56,13 +57,6 @@ class Stacks {
   [[nodiscard]] const folded::MalformedLines& malformed() const { return reader_.malformed(); }
 
  private:
-  std::optional<FoldedLine> reparsed(const FoldedLine& line) {
-    rewritten_.clear();
-    append_folded_line(rewritten_, line);
-    rewritten_.pop_back();  // the newline
-    return folded::parse_folded_line(rewritten_, Columns::kPerl);
-  }
-
   const Options& options_;
   folded::FoldedReader reader_;
   bool is_lost_told_ = false;

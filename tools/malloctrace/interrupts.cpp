@@ -6,6 +6,8 @@
 #include <csignal>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace pe::malloctrace {
 
 bool Interrupts::goes_on_after(const StopSignal& signal, std::uint64_t now_ns) {
@@ -24,7 +26,7 @@ bool Interrupts::goes_on_after(const StopSignal& signal, std::uint64_t now_ns) {
 }
 
 bool Interrupts::is_time_to_tell(std::uint64_t now_ns) {
-  constexpr std::uint64_t kPatienceNs = 1'000'000'000;
+  constexpr std::uint64_t kPatienceNs = kNsPerSecond;
   return first_ns_ != 0 && now_ns - first_ns_ >= kPatienceNs && !std::exchange(was_told_, true);
 }
 

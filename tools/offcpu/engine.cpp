@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "offcpu/bpf_engine.h"
+#include "offcpu/bpf/bpf_engine.h"
 #include "offcpu/perf_engine.h"
 
 namespace pe::offcpu {

@@ -98,29 +98,19 @@ std::string without_parameters(std::string_view text) {
   return kept;
 }
 
-std::string cut_as_the_perl(std::string_view text) {
-  const auto go = text.find(".(");
-  if (go != kNone && text.find(").", go) != kNone)
-    return std::string(text);
-  for (auto open = text.find('('); open != kNone; open = text.find('(', open + 1))
-    if (!text.substr(open).starts_with(kAnonymous))
-      return std::string(text.substr(0, open));
-  return std::string(text);
-}
-
 }  // namespace
 
-std::vector<std::string_view> split_inlined(std::string_view function, bool is_perl) {
+std::vector<std::string_view> split_inlined(std::string_view function) {
   std::vector<std::string_view> parts;
   if (function.empty())
     return parts;
   std::size_t begin = 0;
   Groups groups(function);
   for (std::size_t i = 0; i + 1 < function.size();) {
-    const std::size_t skipped = is_perl ? i : end_of_operator(function, i);
+    const std::size_t skipped = end_of_operator(function, i);
     if (skipped != i) {
       i = skipped;
-    } else if (!is_perl && opens(function[i])) {
+    } else if (opens(function[i])) {
       i = groups.end(i).value_or(i + 1);
     } else if (function[i] == '-' && function[i + 1] == '>') {
       parts.push_back(function.substr(begin, i - begin));
@@ -130,13 +120,14 @@ std::vector<std::string_view> split_inlined(std::string_view function, bool is_p
     }
   }
   parts.push_back(function.substr(begin));
-  while (is_perl && !parts.empty() && parts.back().empty())  // perlfunc(1), split
-    parts.pop_back();
   return parts;
 }
 
-std::string function_name(std::string_view function, bool is_perl, bool is_java) {
-  std::string name = is_perl ? cut_as_the_perl(function) : without_parameters(function);
+std::string function_name(std::string_view function, bool is_java) {
+  return tidied(without_parameters(function), is_java);
+}
+
+std::string tidied(std::string name, bool is_java) {
   std::replace(name.begin(), name.end(), ';', ':');
   std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
   if (is_java && name.starts_with('L') && name.find('/') != std::string::npos)

@@ -9,16 +9,17 @@
 
 namespace pe::fold {
 
-/// Splits "a->b->c", a chain of inlined functions.  With `is_perl`, every "->" divides, as in
-/// stackcollapse-perf.pl.  Otherwise "operator->" and a "->" within brackets do not.
-std::vector<std::string_view> split_inlined(std::string_view function, bool is_perl);
+/// Splits "a->b->c", a chain of inlined functions.  "operator->" and a "->" within brackets do not
+/// divide.
+std::vector<std::string_view> split_inlined(std::string_view function);
 
-/// Removes parameters and quotes, and replaces ';' by ':'.  With `is_perl`, cuts at the first "("
-/// that does not open "(anonymous namespace)", but cuts nothing if Go's ".(*T)." occurs.
-/// Otherwise removes only the lists of parameters:
+/// Removes the lists of parameters and tidies:
 /// "std::function<void (int)>::operator()(int) const" becomes
 /// "std::function<void (int)>::operator()".
-std::string function_name(std::string_view function, bool is_perl, bool is_java);
+std::string function_name(std::string_view function, bool is_java = false);
+
+/// Removes quotes, and replaces ';' by ':'.  With `is_java`, removes the L before a class.
+std::string tidied(std::string name, bool is_java);
 
 /// Cuts at the blank before the list of arguments that gdb prints: "f (a=1) at x.c:3"
 /// becomes "f", and "operator() (this=0x1)" becomes "operator()".

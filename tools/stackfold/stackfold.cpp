@@ -21,7 +21,7 @@
 #include "stackfold/formats/format.h"
 #include "stackfold/merge_sorted.h"
 #include "stackfold/options.h"
-#include "stackfold/perl_names.h"
+#include "stackfold/perl.h"
 #include "stackfold/refine.h"
 #include "stackfold/stream_folder.h"
 
@@ -246,7 +246,7 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
                         unit.in_one > 1 ? unit.name : "numbers"));
   if (profile.sums().empty())
     throw Error("--to: no stack, and so no profile");
-  io.out.write(options.to->write(profile, taken.first_event));
+  options.to->write(profile, taken.first_event, io.out);
   if (profile.saturated() || counts.saturated())
     say(io, "some counts are over 2^63 and stay at the largest number");
 }

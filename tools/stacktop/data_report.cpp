@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "base/json_text.h"
+#include <functional>
+
+#include "base/io/json_writer.h"
 #include "stacktop/frame_text.h"
 
 namespace pe::stacktop {
@@ -11,49 +13,63 @@ namespace {
 
 using picture::Count;
 
-/// Returns `"self":12,"self_percent":3.4,"total":...`, without self if the report has none.
-std::string sums_json(const Report& report, const Sums& sums) {
-  std::string text;
-  if (report.has_self)
-    text += fmt::format(R"("self":{},"self_percent":{:.4f},)", folded::to_text(sums.self),
-                        percent_of(sums.self, report.all));
-  return text + fmt::format(R"("total":{},"total_percent":{:.4f})", folded::to_text(sums.total),
-                            percent_of(sums.total, report.all));
+std::string percent_text(const Count& count, const Report& report) {
+  return fmt::format("{:.4f}", percent_of(count, report.all));
 }
 
-void write_functions_json(const Report& report, Output& out) {
-  if (report.functions.empty())
-    return;
-  std::string names;
-  for (const std::string& name : report.functions)
-    names += fmt::format("{}{}", names.empty() ? "" : ",", json_text(name));
-  out.write(fmt::format(",\n \"of\":[{}],\"of_self\":{},\"of_total\":{}", names,
-                        folded::to_text(report.of_functions.self),
-                        folded::to_text(report.of_functions.total)));
+RawJson exact(const std::string& digits) { return {digits}; }
+
+/// Writes a count and its percentage, "self" and "self_percent".
+void write_sum(JsonWriter& json, const std::string& name, const Count& count,
+               const Report& report) {
+  json.member(name, exact(folded::to_text(count)), name + "_percent",
+              exact(percent_text(count, report)));
+}
+
+void write_line(JsonWriter& json, const Line& line, const Report& report) {
+  json.start_object();
+  if (report.has_self)
+    write_sum(json, "self", line.sums.self, report);
+  write_sum(json, "total", line.sums.total, report);
+  if (report.is_hierarchy)
+    json.member("depth", line.depth);
+  json.member("name", line.name);
+  if (line.hint)
+    json.member("hint", (*report.hints)[*line.hint].text);
+  json.end_object();
+}
+
+void write_functions(JsonWriter& json, const Report& report) {
+  json.break_line(" ");
+  json.list("of", report.functions, std::identity());
+  json.member("of_self", exact(folded::to_text(report.of_functions.self)), "of_total",
+              exact(folded::to_text(report.of_functions.total)));
 }
 
 }  // namespace
 
 void write_json(const Report& report, Output& out) {
-  out.write(fmt::format(R"({{"view":{},"counted":{})", json_text(report.view),
-                        folded::to_text(report.all)));
-  write_functions_json(report, out);
-  out.write(
-      fmt::format(",\n \"left_out\":{{\"lines\":{},\"count\":{},\"deeper\":{}}},\n \"lines\":[",
-                  report.left_out, folded::to_text(report.left_out_count), report.deeper));
-  bool is_first = true;
+  JsonWriter json(out);
+  json.start_object();
+  json.member("view", report.view, "counted", exact(folded::to_text(report.all)));
+  if (!report.functions.empty())
+    write_functions(json, report);
+  json.break_line(" ");
+  json.start_object("left_out");
+  json.member("lines", report.left_out, "count", exact(folded::to_text(report.left_out_count)),
+              "deeper", report.deeper);
+  json.end_object();
+  json.break_line(" ");
+  json.start_array("lines");
   for (const Line& line : report.lines) {
-    out.write(is_first ? "\n  {" : ",\n  {");
-    is_first = false;
-    out.write(sums_json(report, line.sums));
-    if (report.is_hierarchy)
-      out.write(fmt::format(",\"depth\":{}", line.depth));
-    out.write(fmt::format(",\"name\":{}", json_text(line.name)));
-    if (line.hint)
-      out.write(fmt::format(",\"hint\":{}", json_text((*report.hints)[*line.hint].text)));
-    out.write("}");
+    json.break_line("  ");
+    write_line(json, line, report);
   }
-  out.write(is_first ? "]}\n" : "\n ]}\n");
+  if (!report.lines.empty())
+    json.break_line(" ");
+  json.end_array();
+  json.end_object();
+  out.write("\n");
 }
 
 void write_tsv(const Report& report, Output& out) {
@@ -63,10 +79,10 @@ void write_tsv(const Report& report, Output& out) {
   for (const Line& line : report.lines) {
     std::string text;
     if (report.has_self)
-      text += fmt::format("{}\t{:.4f}\t", folded::to_text(line.sums.self),
-                          percent_of(line.sums.self, report.all));
-    text += fmt::format("{}\t{:.4f}\t", folded::to_text(line.sums.total),
-                        percent_of(line.sums.total, report.all));
+      text += fmt::format("{}\t{}\t", folded::to_text(line.sums.self),
+                          percent_text(line.sums.self, report));
+    text += fmt::format("{}\t{}\t", folded::to_text(line.sums.total),
+                        percent_text(line.sums.total, report));
     if (report.is_hierarchy)
       text += fmt::format("{}\t", line.depth);
     text += shown(line.name);

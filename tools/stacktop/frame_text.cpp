@@ -6,18 +6,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/quote.h"
 #include "base/utf8.h"
 
 namespace pe::stacktop {
 namespace {
-
-/// True for C0 and C1 control characters, DEL, line and paragraph separators, and marks that change
-/// the direction of writing (Unicode Standard Annex 9).  Such marks can make a name look like
-/// another.
-bool is_dangerous(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x200e && c <= 0x200f) ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x61c;
-}
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
@@ -38,14 +31,12 @@ std::string shown(std::string_view name) {
   std::string out;
   out.reserve(name.size());
   while (!name.empty()) {
-    const auto [value, size] = first_code_point(name);
-    const bool is_invalid = size == 1 && static_cast<unsigned char>(name[0]) >= 0x80;
-    if (is_invalid || is_dangerous(value))
-      for (const char c : name.substr(0, size))
-        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+    const CodePoint c = take_code_point(name);
+    if (c.is_valid && !is_control(c.value) && !is_deceiving(c.value))
+      out += c.bytes;
     else
-      out += name.substr(0, size);
-    name.remove_prefix(size);
+      for (const char byte : c.bytes)
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
   }
   return out;
 }

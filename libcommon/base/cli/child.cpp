@@ -147,7 +147,7 @@ std::optional<int> Child::wait_status(int options) {
   if (elsewhere_) {
     // Read in this order: the thread may store a status just before it stops waiting.
     const bool is_waiting = elsewhere_->is_waiting;
-    if (const int seen = elsewhere_->wait_status; seen != WaitedElsewhere::kNone)
+    if (const int seen = elsewhere_->wait_status; seen != WaitedElsewhere::kRunning)
       return seen;
     if (is_waiting)
       return std::nullopt;

@@ -21,8 +21,8 @@ namespace pe {
 /// elsewhere in this process would steal the ptrace stops from that thread.
 struct WaitedElsewhere {
   std::atomic<bool> is_waiting = true;  ///< false: Child itself waits for it again
-  std::atomic<int> wait_status = kNone;
-  static constexpr int kNone = -1;  ///< not ended yet
+  std::atomic<int> wait_status = kRunning;
+  static constexpr int kRunning = -1;
 };
 
 class Child {

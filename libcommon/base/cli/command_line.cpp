@@ -166,8 +166,7 @@ std::string perl_usage_text(const Tool& tool, const PerlName& script,
   std::string text = fmt::format("Usage: {} [OPTION]... [FILE]...\n", script.name);
   for (const PerlOption& perl : script.options) {
     const po::option_description* ours = options.find_nothrow(std::string(our_name(perl)), false);
-    std::string names =
-        fmt::format("      --{}{}", perl.takes == Takes::kNegation ? "[no-]" : "", perl.name);
+    std::string names = fmt::format("      --{}", perl.name);
     if (ours != nullptr && ours->semantic()->max_tokens() > 0)
       names += " " + ours->semantic()->name();
     append_option(text, names, ours != nullptr ? ours->description() : "");

@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/program_options/errors.hpp>
+#include <boost/program_options/options_description.hpp>
+#include <charconv>
 #include <optional>
 
 #include "base/characters.h"
@@ -12,13 +15,7 @@
 namespace pe {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z')
-      c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
+namespace po = boost::program_options;
 
 /// Returns the text after "--", "-" or "+"; nullopt if `arg` is a file.
 std::optional<std::string_view> option_body(std::string_view arg) {
@@ -28,38 +25,18 @@ std::optional<std::string_view> option_body(std::string_view arg) {
   return std::nullopt;
 }
 
-/// Removes digits, and the '_' that perl allows among them, from the front.  Returns false if there
-/// was no digit.
-bool skip_digits(std::string_view& text) {
-  const auto end =
-      std::find_if_not(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '_'; });
-  const auto length = static_cast<std::size_t>(end - text.begin());
-  const bool is_any = std::any_of(text.begin(), end, is_digit);
-  text.remove_prefix(length);
-  return is_any;
+/// Returns whether all of `text` is digits, one at least.
+bool are_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-bool is_number(std::string_view text, bool with_fraction) {
-  if (text.starts_with('+') || text.starts_with('-'))
-    text.remove_prefix(1);
-  const bool has_whole = skip_digits(text);
-  if (!with_fraction)
-    return has_whole && text.empty();
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    if (!skip_digits(text))
-      return false;
-  } else if (!has_whole) {
-    return false;
-  }
-  if (text.starts_with('e') || text.starts_with('E')) {
-    text.remove_prefix(1);
-    if (text.starts_with('+') || text.starts_with('-'))
-      text.remove_prefix(1);
-    if (!skip_digits(text))
-      return false;
-  }
-  return text.empty();
+/// Accepts a decimal number: digits before or after the point, and maybe an exponent.
+bool is_number(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const bool is_read = std::from_chars(text.data(), end, value).ptr == end;
+  return is_read && !text.empty() && is_digit(text.back()) && text.find(".e") == kNone &&
+         text.find(".E") == kNone;
 }
 
 /// Rewrites numbers in perl's form, "1_000" and "+5", as "1000" and "5".
@@ -71,28 +48,11 @@ std::string plain_number(std::string_view text) {
   return plain;
 }
 
-/// A way to spell an option.
-struct Spelling {
-  std::string name;
-  std::size_t option;  ///< its index
-  bool is_negated = false;
-
-  [[nodiscard]] bool means_the_same_as(const Spelling& other) const {
-    return option == other.option && is_negated == other.is_negated;
-  }
-};
-
 class Rewriter {
  public:
   explicit Rewriter(const PerlName& script) : script_(script), given_(script.options.size()) {
-    for (std::size_t i = 0; i < script.options.size(); ++i) {
-      const std::string name = lower(script.options[i].name);
-      spellings_.push_back({name, i});
-      if (script.options[i].takes != Takes::kNegation)
-        continue;
-      spellings_.push_back({"no-" + name, i, true});
-      spellings_.push_back({"no" + name, i, true});
-    }
+    for (const PerlOption& option : script.options)
+      known_.add_options()(std::string(option.name).c_str(), "");
   }
 
   StrictArgs rewrite(std::span<const std::string> args) {
@@ -128,10 +88,10 @@ class Rewriter {
   void take_option(std::string_view body) {
     const auto equals = body.find('=', 1);  // "=x" is a name
     const std::string_view name = body.substr(0, equals);
-    const Spelling* spelling = find(name);
-    if (spelling == nullptr)
+    const std::size_t number = find(name);
+    if (number == kNone)
       return;
-    const PerlOption& option = script_.options[spelling->option];
+    const PerlOption& option = script_.options[number];
     std::optional<std::string_view> value;
     if (equals != kNone)
       value = body.substr(equals + 1);
@@ -139,43 +99,42 @@ class Rewriter {
       case Takes::kText:
       case Takes::kInteger:
       case Takes::kNumber:
-        take_value(*spelling, value);
+        take_value(number, value);
         break;
       case Takes::kNothing:
-      case Takes::kNegation:
       case Takes::kUsage:
         if (value)
-          complain(spelling->name, "takes no value");
+          complain(option.name, "takes no value");
         else if (option.takes == Takes::kUsage)
           result_.wants_usage = true;
         else
-          given_[spelling->option] = {
-              fmt::format("--{}{}", spelling->is_negated ? "no-" : "", our_name(option))};
+          given_[number] = {fmt::format("--{}", our_name(option))};
         break;
     }
   }
 
-  void take_value(const Spelling& spelling, std::optional<std::string_view> value) {
+  void take_value(std::size_t number, std::optional<std::string_view> value) {
+    const PerlOption& option = script_.options[number];
     if (!value && !left_.empty())
       value = take_arg();  // even if it looks like an option
     else if (!value || value->empty())
-      return complain(spelling.name, "needs a value");
-    const PerlOption& option = script_.options[spelling.option];
+      return complain(option.name, "needs a value");
     if (option.empty_is_none && value->empty())
-      given_[spelling.option].clear();
-    else if (const auto checked = check_value(spelling, *value))
-      given_[spelling.option] = as_words(our_name(option), *checked);
+      given_[number].clear();
+    else if (const auto checked = check_value(option, *value))
+      given_[number] = as_words(our_name(option), *checked);
   }
 
-  std::optional<std::string> check_value(const Spelling& spelling, std::string_view value) {
-    const Takes takes = script_.options[spelling.option].takes;
-    if (takes == Takes::kText)
+  std::optional<std::string> check_value(const PerlOption& option, std::string_view value) {
+    if (option.takes == Takes::kText)
       return std::string(value);
-    if (is_number(value, takes == Takes::kNumber))
-      return plain_number(value);
-    complain(spelling.name,
-             fmt::format("not {}: '{}'", takes == Takes::kNumber ? "a number" : "a whole number",
-                         value));
+    const bool is_whole = option.takes == Takes::kInteger;
+    const std::string plain = plain_number(value);
+    const std::string_view digits = std::string_view(plain).substr(plain.starts_with('-') ? 1 : 0);
+    if (is_whole ? are_digits(digits) : is_number(plain))
+      return plain;
+    complain(option.name,
+             fmt::format("not {}: '{}'", is_whole ? "a whole number" : "a number", value));
     return std::nullopt;
   }
 
@@ -187,32 +146,22 @@ class Rewriter {
     return {fmt::format("--{}={}", name, value)};
   }
 
-  /// Returns null after it has recorded a problem.
-  const Spelling* find(std::string_view typed) {
-    const std::string name = lower(typed);
-    std::vector<const Spelling*> found;
-    for (const Spelling& spelling : spellings_) {
-      if (spelling.name == name)
-        return &spelling;
-      if (spelling.name.starts_with(name))
-        found.push_back(&spelling);
-    }
-    if (found.empty()) {
+  /// Returns the number of the option, or kNone after it has recorded a problem.
+  std::size_t find(std::string_view typed) {
+    constexpr bool kMayBeAbbreviated = true, kIgnoresCase = true;
+    try {
+      const auto* const found =
+          known_.find_nothrow(std::string(typed), kMayBeAbbreviated, kIgnoresCase, kIgnoresCase);
+      for (std::size_t i = 0; found != nullptr && i < script_.options.size(); ++i)
+        if (known_.options()[i].get() == found)
+          return i;
       complain(typed, "no such option");
-      return nullptr;
+    } catch (const po::ambiguous_option& e) {
+      std::vector<std::string> names = e.alternatives();
+      std::sort(names.begin(), names.end());
+      complain(typed, fmt::format("ambiguous: --{}", fmt::join(names, ", --")));
     }
-    const bool is_one = std::all_of(found.begin(), found.end(), [&](const Spelling* other) {
-      return other->means_the_same_as(*found.front());
-    });
-    if (is_one)
-      return found.front();
-    std::vector<std::string> names;
-    names.reserve(found.size());
-    for (const Spelling* spelling : found)
-      names.push_back("--" + spelling->name);
-    std::sort(names.begin(), names.end());
-    complain(typed, fmt::format("ambiguous: {}", fmt::join(names, ", ")));
-    return nullptr;
+    return kNone;
   }
 
   void complain(std::string_view option, std::string_view problem) {
@@ -220,7 +169,7 @@ class Rewriter {
   }
 
   const PerlName& script_;
-  std::vector<Spelling> spellings_;
+  po::options_description known_;
   std::span<const std::string> left_;            ///< arguments not yet parsed
   std::vector<std::vector<std::string>> given_;  ///< per option: its strict form, if it was given
   StrictArgs result_;

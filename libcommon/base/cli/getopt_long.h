@@ -7,6 +7,9 @@
 //  - with the value after "=" or as the next argument,
 //  - before and after files.
 // The last of several wins.  Observed with perl 5.36, Getopt::Long 2.52.
+//
+// boost::program_options finds the option that an abbreviation means.  Its parser would refuse a
+// value that looks like an option, and "+", and it would report only the first problem.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -20,7 +23,6 @@ namespace pe {
 /// The kind of value that an option takes.
 enum class Takes {
   kNothing,
-  kNegation,  ///< nothing, but "--no-NAME" and "--noNAME" exist
   kText,
   kInteger,
   kNumber,
@@ -64,7 +66,7 @@ struct StrictArgs {
 };
 
 /// Reports options that the script does not know as problems.  If an option is given twice, the
-/// last one counts.  A negated option becomes "--no-NAME".
+/// last one counts.
 StrictArgs to_strict(const PerlName& script, std::span<const std::string> args);
 
 }  // namespace pe

@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-
 #include "base/cli/run.h"
+#include "base/io/json_writer.h"
 
 namespace pe {
 
-/// Returns a JSON object with "name", "summary", "runs_command" and "options".  The options are in
+/// Writes a JSON object with "name", "summary", "runs_command" and "options".  The options are in
 /// the order of --help, each with "name", "letter" ("" if it has none), "value" ("FILE"; "" if it
 /// takes none), "choices" ("auto, perf"; "" if it takes others or any), "repeats" and "text".
-std::string option_table(const Tool& tool);
+void write_option_table(const Tool& tool, JsonWriter& json);
 
 }  // namespace pe

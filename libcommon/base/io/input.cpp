@@ -78,17 +78,6 @@ Bytes Input::peek(std::size_t bytes) {
   return Bytes(peeked_).first(std::min(bytes, peeked_.size()));
 }
 
-std::size_t Input::read_full(std::span<std::byte> into) {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const std::size_t n = read(into.subspan(done));
-    if (n == 0)
-      break;
-    done += n;
-  }
-  return done;
-}
-
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // a FIFO blocks
   if (!fd)

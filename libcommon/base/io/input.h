@@ -31,9 +31,6 @@ class Input {
   /// return. The view is valid until the next call.
   Bytes peek(std::size_t bytes);
 
-  /// Reads until `into` is full or the input ends; returns the number of bytes.
-  std::size_t read_full(std::span<std::byte> into);
-
   /// Returns the name for messages: the path, or "stdin".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 

@@ -70,16 +70,16 @@ std::optional<Dwarf_Off> Scopes::around(Dwarf_Off entry) const {
   if (behind == scopes_.begin())
     return std::nullopt;
   auto innermost = static_cast<std::uint32_t>(behind - scopes_.begin() - 1);
-  for (std::uint32_t scope = innermost; scope != kNone; scope = scopes_[scope].parent)
+  for (std::uint32_t scope = innermost; scope != kNoScope; scope = scopes_[scope].parent)
     if (scopes_[scope].end <= entry)
       innermost = scopes_[scope].parent;
-  return innermost == kNone ? std::nullopt : std::optional(scopes_[innermost].entry);
+  return innermost == kNoScope ? std::nullopt : std::optional(scopes_[innermost].entry);
 }
 
 void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction& on_function) {
   struct Step {
     Dwarf_Die entry;
-    std::uint32_t scope;  // its number; kNone: not a scope, or not entered
+    std::uint32_t scope;  // its number; kNoScope: not a scope, or not entered
   };
   Scopes& scopes = scopes_[unit.addr];
   scopes = {};
@@ -88,7 +88,7 @@ void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction
   while (at || !path.empty()) {
     if (!at) {
       at = next_sibling(path.back().entry, budget);
-      if (at && path.back().scope != Scopes::kNone)
+      if (at && path.back().scope != Scopes::kNoScope)
         scopes.close(path.back().scope, dwarf_dieoffset(&*at));
       path.pop_back();
       continue;
@@ -96,8 +96,8 @@ void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction
     const int tag = dwarf_tag(&*at);
     if (tag == DW_TAG_subprogram)
       on_function(*at);
-    const std::uint32_t parent = path.empty() ? Scopes::kNone : path.back().scope;
-    path.push_back({*at, Scopes::kNone});
+    const std::uint32_t parent = path.empty() ? Scopes::kNoScope : path.back().scope;
+    path.push_back({*at, Scopes::kNoScope});
     at = is_scope(tag) && path.size() < kMaxNesting ? first_child(*at, budget) : std::nullopt;
     if (at)
       path.back().scope = scopes.open(dwarf_dieoffset(&path.back().entry), parent);

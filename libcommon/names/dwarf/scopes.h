@@ -24,9 +24,9 @@ namespace pe::names {
 /// The scopes of one unit, in the order of their entries.
 class Scopes {
  public:
-  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kNoScope = 0xffffffff;
 
-  /// Starts a scope in `parent`, which may be kNone; returns its number.
+  /// Starts a scope in `parent`, which may be kNoScope; returns its number.
   std::uint32_t open(Dwarf_Off entry, std::uint32_t parent);
   /// Ends a scope at `end`, the next entry outside of it.  An unclosed scope ends with its parent.
   void close(std::uint32_t scope, Dwarf_Off end) { scopes_[scope].end = end; }

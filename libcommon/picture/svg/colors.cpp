@@ -48,11 +48,8 @@ struct Position {
 Position position_by_sum(std::string_view name) {
   constexpr std::uint64_t kMask = (std::uint64_t{1} << 48U) - 1;
   std::uint64_t sum = 0;
-  while (!name.empty()) {
-    const CodePoint c = first_code_point(name);
-    sum += c.value;
-    name.remove_prefix(c.size);
-  }
+  while (!name.empty())
+    sum += take_code_point(name).value;
   const std::uint64_t seed = ((sum & 0xFFFFFFFFU) << 16U) + 0x330E;
   const std::uint64_t next = (seed * 0x5DEECE66D + 0xB) & kMask;
   const double v = static_cast<double>(next) / static_cast<double>(kMask + 1);
@@ -80,11 +77,8 @@ std::u32string_view without_module(std::u32string_view name) {
 
 Position position_by_hash(std::string_view name) {
   std::u32string text;
-  while (!name.empty()) {
-    const CodePoint c = first_code_point(name);
-    text += c.value;
-    name.remove_prefix(c.size);
-  }
+  while (!name.empty())
+    text += take_code_point(name).value;
   const double forwards = prefix_hash(without_module(text));
   std::reverse(text.begin(), text.end());
   const double backwards = prefix_hash(without_module(text));

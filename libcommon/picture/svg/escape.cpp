@@ -47,12 +47,9 @@ struct Escaping {
   bool as_ascii;        ///< characters beyond ASCII become references
 };
 
-/// Appends `c`, whose encoding is `bytes`, or its replacement.  Returns 1 if U+FFFD replaces it.
-std::size_t append_character(std::string& out, const CodePoint& c, std::string_view bytes,
-                             Escaping escaping) {
-  // A U+FFFD that was in the text has three bytes.
-  const bool is_valid = c.value != kReplacement || c.size == 3;
-  const bool is_kept = is_valid && is_shown(c.value);
+/// Appends `c` or its replacement.  Returns 1 if U+FFFD replaces it.
+std::size_t append_character(std::string& out, const CodePoint& c, Escaping escaping) {
+  const bool is_kept = c.is_valid && is_shown(c.value);
   const auto reference = reference_for(c.value);
   if (!reference.empty() && (escaping.has_references || c.value == '\t')) {
     out += reference;
@@ -62,7 +59,7 @@ std::size_t append_character(std::string& out, const CodePoint& c, std::string_v
   if (escaping.as_ascii && shown > 0x7F) {
     fmt::format_to(std::back_inserter(out), "&#{};", static_cast<std::uint32_t>(shown));
   } else {
-    out += is_kept ? bytes : "\xEF\xBF\xBD";
+    out += is_kept ? c.bytes : "\xEF\xBF\xBD";
   }
   return is_kept ? 0 : 1;
 }
@@ -77,9 +74,7 @@ std::size_t append(std::string& out, std::string_view text, Escaping escaping) {
     text.remove_prefix(plain);
     if (text.empty())
       break;
-    const CodePoint c = first_code_point(text);
-    replaced += append_character(out, c, text.substr(0, c.size), escaping);
-    text.remove_prefix(c.size);
+    replaced += append_character(out, take_code_point(text), escaping);
   }
   return replaced;
 }

@@ -65,12 +65,12 @@ std::string fitted_label(std::string_view name, double width, const Geometry& ge
   const auto limit = static_cast<std::size_t>(std::min(fitting, 1e9));
   std::size_t characters = 0;
   std::size_t cut = 0;  // bytes of the first limit - 2 characters
-  for (std::size_t at = 0; at < name.size(); ++characters) {
+  for (std::string_view left = name; !left.empty(); ++characters) {
     if (characters + 2 == limit)
-      cut = at;
+      cut = name.size() - left.size();
     if (characters == limit)
       return std::string(name.substr(0, cut)) + "..";
-    at += first_code_point(name.substr(at)).size;
+    take_code_point(left);
   }
   return std::string(name);
 }

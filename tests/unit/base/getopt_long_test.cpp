@@ -23,7 +23,6 @@ constexpr pe::PerlOption kOptions[] = {
     {.name = "title", .takes = Takes::kText, .empty_is_none = true},
     {.name = "width", .takes = Takes::kInteger},
     {.name = "fontsize", .takes = Takes::kNumber},
-    {.name = "shorten-pkgs", .takes = Takes::kNegation},
     {.name = "help", .takes = Takes::kUsage},
 };
 constexpr std::string_view kExtra[] = {"--compat"};
@@ -118,8 +117,6 @@ BOOST_AUTO_TEST_CASE(an_empty_text_may_be_none) {
 BOOST_AUTO_TEST_CASE(the_last_of_a_repeated_option_counts) {
   BOOST_TEST(options_of({"--event=a", "-k", "-k", "--event=b"}) == (Words{"--kernel", "--event=b"}),
              boost::test_tools::per_element());
-  BOOST_TEST(options_of({"--sh", "--no-sh"}) == Words{"--no-shorten-pkgs"},
-             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(options_follow_files_until_two_dashes) {
@@ -130,16 +127,10 @@ BOOST_AUTO_TEST_CASE(options_follow_files_until_two_dashes) {
   BOOST_TEST(files_of({"-", "+", ""}) == (Words{"-", "+", ""}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(only_options_declared_so_are_negated) {
-  for (const char* arg : {"--no-shorten-pkgs", "--noshorten-pkgs", "-no-s", "--nos"})
-    BOOST_TEST(options_of({arg}) == Words{"--no-shorten-pkgs"}, boost::test_tools::per_element());
-  BOOST_TEST(problem_of({"--no-kernel"}) == "--no-kernel: no such option");
-}
-
 BOOST_AUTO_TEST_CASE(an_ambiguous_abbreviation_names_what_it_could_mean) {
   BOOST_TEST(problem_of({"--a"}) == "--a: ambiguous: --addrs, --all");
   BOOST_TEST(options_of({"--al"}) == Words{"--all"}, boost::test_tools::per_element());
-  BOOST_TEST(options_of({"--no"}) == Words{"--no-shorten-pkgs"}, boost::test_tools::per_element());
+  BOOST_TEST(problem_of({"--no-kernel"}) == "--no-kernel: no such option");
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_checked_and_written_plainly) {
@@ -151,7 +142,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_checked_and_written_plainly) {
   for (const char* number : {"abc", "", "800.0", "0x10", "8e2", "--", "_"})
     BOOST_TEST(problem_of({"--width", number}) ==
                "--width: not a whole number: '" + std::string(number) + "'");
-  for (const char* number : {"5.", ".", "1e", "e5", "1.5x"})
+  for (const char* number : {"5.", ".", "1e", "e5", "1.5x", "5.e3", "inf", "0x1", ""})
     BOOST_TEST(problem_of({"--fontsize", number}) ==
                "--fontsize: not a number: '" + std::string(number) + "'");
 }
@@ -193,7 +184,6 @@ BOOST_AUTO_TEST_CASE(wrong_options_get_the_usage_and_the_scripts_status) {
              "      --title\n"
              "      --width\n"
              "      --fontsize\n"
-             "      --[no-]shorten-pkgs\n"
              "      --help                print this help and exit\n"
              "\n"
              "More in tool(1), under COMPATIBILITY.\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/passed_switches.h"
+#include "offcpu/bpf/passed_switches.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

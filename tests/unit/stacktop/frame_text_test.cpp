@@ -3,9 +3,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "base/json_text.h"
-
-using pe::json_text;
 using pe::stacktop::shortened;
 using pe::stacktop::shown;
 
@@ -36,12 +33,6 @@ BOOST_AUTO_TEST_CASE(long_names_lose_their_middle) {
 
 BOOST_AUTO_TEST_CASE(characters_are_not_cut_in_two) {
   BOOST_TEST(shortened("ääääääää", 7) == "ää...ää");
-}
-
-BOOST_AUTO_TEST_CASE(json_strings_are_valid_whatever_they_hold) {
-  BOOST_TEST(json_text("a\"b\\c\n\x01\x7f") == "\"a\\\"b\\\\c\\u000a\\u0001\\u007f\"");
-  BOOST_TEST(json_text("ä\xFF\xC2") == "\"ä\\ufffd\\ufffd\"");
-  BOOST_TEST(json_text("") == "\"\"");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -28,7 +28,7 @@ class Chooser {
     const auto& stacks = profile_.stacks();
     stacks_.resize(stacks.size());
     for (std::size_t i = 0; i < stacks.size(); ++i) {  // callers have lower numbers
-      if (stacks[i].caller != kNone)
+      if (stacks[i].caller != kNoIndex)
         stacks_[i] = stacks_[stacks[i].caller];
       look_at(profile_.places()[stacks[i].place], stacks_[i]);
     }

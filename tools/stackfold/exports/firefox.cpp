@@ -4,20 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file_name.h"
-#include "base/json_text.h"
+#include "base/io/json_writer.h"
 #include "folded/frame_table.h"
 #include "stackfold/frame_text.h"
 #include "stream/records/sample.h"
 
 namespace pe::fold::exports {
 namespace {
+
+constexpr RawJson kEmpty{"[]"};
 
 constexpr int kFormatVersion = 60;
 constexpr int kGeckoVersion = 30;
@@ -39,49 +44,44 @@ Category category_of(std::uint32_t flags) {
   return (flags & stream::kSymbolLibrary) != 0 ? kLibrary : kUser;
 }
 
-/// A table; each column is a JSON list.
-class Table {
- public:
-  explicit Table(std::vector<std::string_view> names) : names_(std::move(names)) {
-    columns_.resize(names_.size());
-  }
+/// Writes columns of a table.  Each has a name and a member of Row, or a value that is the same in
+/// all rows.
+template <typename Row, typename Value, typename... Others>
+void write_columns(JsonWriter& json, const std::vector<Row>& rows, std::string_view name,
+                   const Value& value, const Others&... others) {
+  json.list(name, rows, [&value](const Row& row) {
+    if constexpr (std::is_invocable_v<Value, const Row&>)
+      return std::invoke(value, row);
+    else
+      return value;
+  });
+  if constexpr (sizeof...(others) > 0)
+    write_columns(json, rows, others...);
+}
 
-  /// Adds a row: one value, in JSON, for each column.
-  template <typename... Values>
-  Index add(const Values&... values) {
-    std::size_t column = 0;
-    (append(columns_[column++], values), ...);
-    return length_++;
-  }
+template <typename Row, typename... Columns>
+void write_table(JsonWriter& json, std::string_view name, const std::vector<Row>& rows,
+                 const Columns&... columns) {
+  json.start_object(name);
+  json.member("length", rows.size());
+  write_columns(json, rows, columns...);
+  json.end_object();
+}
 
-  [[nodiscard]] std::string json() const {
-    std::string out = fmt::format(R"({{"length":{})", length_);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      fmt::format_to(std::back_inserter(out), R"(,"{}":[{}])", names_[i], columns_[i]);
-    return out + '}';
-  }
-
- private:
-  template <typename Value>
-  void append(std::string& column, const Value& value) {
-    fmt::format_to(std::back_inserter(column), "{}{}", length_ == 0 ? "" : ",", value);
-  }
-
-  std::vector<std::string_view> names_;
-  std::vector<std::string> columns_;
-  Index length_ = 0;
-};
-
-/// Returns a number, or null for kNone.
-std::string or_null(Index value) { return value == kNone ? "null" : fmt::to_string(value); }
+/// Adds a row and returns its number.
+template <typename Row>
+Index add_row(std::vector<Row>& table, const std::type_identity_t<Row>& row) {
+  table.push_back(row);
+  return static_cast<Index>(table.size() - 1);
+}
 
 /// The tables that all threads share.
 class SharedTables {
  public:
   explicit SharedTables(const Profile& profile)
       : profile_(profile),
-        function_of_(profile.functions().size(), kNone),
-        first_frame_(profile.places().size(), kNone) {
+        function_of_(profile.functions().size(), kNoIndex),
+        first_frame_(profile.places().size(), kNoIndex) {
     const auto& stacks = profile.stacks();
     innermost_.resize(stacks.size());
     for (Index i = 0; i < stacks.size(); ++i)  // callers have lower numbers
@@ -91,34 +91,76 @@ class SharedTables {
   /// Returns the row of the innermost frame for a stack of the profile.
   [[nodiscard]] Index stack(Index number) const { return innermost_[number]; }
 
-  [[nodiscard]] std::string libs() const { return "[" + libs_ + "]"; }
+  void write_libs(JsonWriter& json) const {
+    json.start_array("libs");
+    for (const Resource& resource : resources_)
+      write_lib(json, profile_.mappings()[resource.mapping]);
+    json.end_array();
+  }
 
-  [[nodiscard]] std::string json() const {
-    std::string strings;
+  void write(JsonWriter& json) const {
+    constexpr int kTypeLibrary = 1;
+    json.start_object("shared");
+    write_table(json, "stackTable", stacks_, "frame", &StackRow::frame, "prefix",
+                &StackRow::prefix);
+    write_table(json, "frameTable", frames_, "address", &FrameRow::address, "inlineDepth",
+                &FrameRow::depth, "category", &FrameRow::category, "subcategory", 0, "func",
+                &FrameRow::function, "nativeSymbol", std::nullopt, "innerWindowID", 0, "line",
+                &FrameRow::line, "column", std::nullopt);
+    write_table(json, "funcTable", functions_, "name", &FunctionRow::name, "isJS", false,
+                "relevantForJS", false, "resource", &FunctionRow::resource, "source",
+                &FunctionRow::source, "lineNumber", std::nullopt, "columnNumber", std::nullopt);
+    write_table(json, "resourceTable", resources_, "lib", &Resource::lib, "name", &Resource::name,
+                "host", std::nullopt, "type", kTypeLibrary);
+    json.member("nativeSymbols",
+                RawJson{R"({"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]})"});
+    write_table(json, "sources", sources_, "uuid", std::nullopt, "filename", std::identity());
+    json.start_array("stringArray");
     for (Index i = 0; i < strings_.size(); ++i)
-      strings += (i == 0 ? "" : ",") + json_text(strings_[i]);
-    return fmt::format(
-        R"({{"stackTable":{},"frameTable":{},"funcTable":{},"resourceTable":{},"nativeSymbols":{},)"
-        R"("sources":{},"stringArray":[{}]}})",
-        stacks_.json(), frames_.json(), functions_.json(), resources_.json(),
-        Table({"libIndex", "address", "name", "functionSize"}).json(), sources_.json(), strings);
+      json.value(strings_[i]);
+    json.end_array();
+    json.end_object();
   }
 
  private:
+  struct StackRow {
+    Index frame;
+    std::optional<Index> prefix;  ///< the row of the caller
+  };
+  struct FrameRow {
+    std::int64_t address;
+    Index depth;  ///< of inlined functions
+    int category;
+    Index function;
+    std::optional<std::uint32_t> line;
+  };
+  struct FunctionRow {
+    Index name;
+    std::int64_t resource;
+    std::optional<Index> source;
+  };
+  struct Resource {
+    Index lib;
+    Index mapping;  ///< the first one of the file
+    Index name;
+  };
+
   /// Adds a row for each function: in this format, each inlined function has a stack of its own.
   Index add_stack(const Stack& stack) {
-    Index prefix = stack.caller == kNone ? kNone : innermost_[stack.caller];
+    std::optional<Index> prefix;
+    if (stack.caller != kNoIndex)
+      prefix = innermost_[stack.caller];
     const Place& place = profile_.places()[stack.place];
     const Index first = frames_of(stack.place);
     for (Index depth = 0; depth < std::max<Index>(place.line_count, 1); ++depth)
-      prefix = stacks_.add(first + depth, or_null(prefix));
-    return prefix;
+      prefix = add_row(stacks_, {.frame = first + depth, .prefix = prefix});
+    return *prefix;
   }
 
   /// Returns the frame of the outermost function at a place; the frames of inlined ones follow it.
   Index frames_of(Index number) {
     Index& first = first_frame_[number];
-    if (first != kNone)
+    if (first != kNoIndex)
       return first;
     const Place& place = profile_.places()[number];
     if (place.line_count == 0)
@@ -126,7 +168,7 @@ class SharedTables {
     for (Index depth = 0; depth < place.line_count; ++depth) {
       const Line& line = profile_.lines()[place.first_line + place.line_count - 1 - depth];
       const std::uint32_t flags = profile_.functions()[line.function].flags;
-      const bool is_word = place.mapping == kNone && place.address == 0;
+      const bool is_word = place.mapping == kNoIndex && place.address == 0;
       const Index frame = add_frame(place, depth, function_of(line.function, place),
                                     is_word ? kOther : category_of(flags), line.line);
       first = depth == 0 ? frame : first;
@@ -136,21 +178,24 @@ class SharedTables {
 
   Index add_frame(const Place& place, Index depth, Index function, Category category,
                   std::uint32_t line) {
-    return frames_.add(address_of(place), depth, static_cast<int>(category), 0, function, "null", 0,
-                       line == 0 ? "null" : fmt::to_string(line), "null");
+    return add_row(frames_, {.address = address_of(place),
+                             .depth = depth,
+                             .category = category,
+                             .function = function,
+                             .line = line == 0 ? std::nullopt : std::optional(line)});
   }
 
   /// Returns the offset in the file; -1 without a file.
-  [[nodiscard]] std::string address_of(const Place& place) const {
-    if (place.mapping == kNone || (place.flags & stream::kSymbolKernel) != 0)
-      return "-1";
-    return fmt::to_string(place.address - profile_.start_of(place.mapping) +
-                          profile_.mappings()[place.mapping].file_offset);
+  [[nodiscard]] std::int64_t address_of(const Place& place) const {
+    if (place.mapping == kNoIndex || (place.flags & stream::kSymbolKernel) != 0)
+      return -1;
+    return static_cast<std::int64_t>(place.address - profile_.start_of(place.mapping) +
+                                     profile_.mappings()[place.mapping].file_offset);
   }
 
   Index function_of(Index number, const Place& place) {
     Index& function = function_of_[number];
-    if (function == kNone) {
+    if (function == kNoIndex) {
       const Function& told = profile_.functions()[number];
       function = add_function(told.name, resource_of(place), told.file);
     }
@@ -165,46 +210,45 @@ class SharedTables {
     return found->second;
   }
 
-  Index add_function(std::string_view name, Index resource, std::string_view file) {
-    const Index source = file.empty() ? kNone : source_of(strings_.intern(file));
-    return functions_.add(strings_.intern(name.empty() ? "[unknown]" : name), "false", "false",
-                          resource == kNone ? "-1" : fmt::to_string(resource), or_null(source),
-                          "null", "null");
+  Index add_function(std::string_view name, std::int64_t resource, std::string_view file) {
+    std::optional<Index> source;
+    if (!file.empty())
+      source = source_of(strings_.intern(file));
+    return add_row(functions_, {.name = strings_.intern(name.empty() ? "[unknown]" : name),
+                                .resource = resource,
+                                .source = source});
   }
 
   Index source_of(Index file) {
     const auto [found, is_new] = source_of_.try_emplace(file);
     if (is_new)
-      found->second = sources_.add("null", file);
+      found->second = add_row(sources_, file);
     return found->second;
   }
 
-  /// Returns the resource of the place's file, which has the number of its library.
-  Index resource_of(const Place& place) {
-    if (place.mapping == kNone)
-      return kNone;
+  /// Returns the resource of the place's file, which has the number of its library; -1 without a
+  /// file.
+  std::int64_t resource_of(const Place& place) {
+    if (place.mapping == kNoIndex)
+      return -1;
     const std::string_view path = profile_.mappings()[place.mapping].path;
     const auto [found, is_new] = resource_of_.try_emplace(path);
-    if (is_new) {
-      constexpr int kTypeLibrary = 1;
-      const Index lib = add_lib(profile_.mappings()[place.mapping]);
-      found->second = resources_.add(lib, strings_.intern(file_name(path)), "null", kTypeLibrary);
-    }
+    if (is_new)
+      found->second = add_row(resources_, {.lib = static_cast<Index>(resources_.size()),
+                                           .mapping = place.mapping,
+                                           .name = strings_.intern(file_name(path))});
     return found->second;
   }
 
-  Index add_lib(const Mapping& mapping) {
+  static void write_lib(JsonWriter& json, const Mapping& mapping) {
     std::string code_id;
     for (const char byte : mapping.build_id)
       fmt::format_to(std::back_inserter(code_id), "{:02x}", static_cast<unsigned char>(byte));
-    const std::string name = json_text(file_name(mapping.path));
-    const std::string path = json_text(mapping.path);
-    fmt::format_to(std::back_inserter(libs_),
-                   R"({}{{"arch":"x86_64","name":{},"path":{},"debugName":{},"debugPath":{},)"
-                   R"("breakpadId":"","codeId":{}}})",
-                   lib_count_ == 0 ? "" : ",", name, path, name, path,
-                   code_id.empty() ? "null" : "\"" + code_id + "\"");
-    return lib_count_++;
+    json.start_object();
+    json.member("arch", "x86_64", "name", file_name(mapping.path), "path", mapping.path,
+                "debugName", file_name(mapping.path), "debugPath", mapping.path, "breakpadId", "",
+                "codeId", code_id.empty() ? std::nullopt : std::optional(code_id));
+    json.end_object();
   }
 
   const Profile& profile_;
@@ -215,50 +259,58 @@ class SharedTables {
   std::map<std::string, Index> nameless_;
   std::map<Index, Index> source_of_;  ///< by string
   std::map<std::string_view, Index> resource_of_;
-  std::string libs_;  ///< JSON
-  Index lib_count_ = 0;
-  Table stacks_{{"frame", "prefix"}};
-  Table frames_{{"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol",
-                 "innerWindowID", "line", "column"}};
-  Table functions_{
-      {"name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber"}};
-  Table resources_{{"lib", "name", "host", "type"}};
-  Table sources_{{"uuid", "filename"}};
+  std::vector<StackRow> stacks_;
+  std::vector<FrameRow> frames_;
+  std::vector<FunctionRow> functions_;
+  std::vector<Resource> resources_;
+  std::vector<Index> sources_;  ///< strings
 };
+
+using Samples = std::vector<const TimedSample*>;
+
+double in_ms(std::uint64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
 class FirefoxWriter {
  public:
   explicit FirefoxWriter(const Profile& profile) : profile_(profile), shared_(profile) {}
 
-  std::string write(const std::string& first_event) {
-    std::string threads;
+  void write(const std::string& first_event, JsonWriter& json) {
+    json.start_object();
+    write_meta(first_event, json);
+    json.break_line();
+    shared_.write_libs(json);
+    json.break_line();
+    json.member("pages", kEmpty, "counters", kEmpty, "profilerOverhead", kEmpty);
+    json.break_line();
+    shared_.write(json);
+    json.break_line();
+    json.start_array("threads");
     for (const bool is_first : {true, false})
       for (Index event = 0; event < profile_.events().size(); ++event)
         if ((profile_.events()[event].name == first_event) == is_first)
-          append_threads(event, threads);
-    return fmt::format(
-        "{{\"meta\":{},\n\"libs\":{},\n\"pages\":[],\"counters\":[],\"profilerOverhead\":[],\n"
-        "\"shared\":{},\n\"threads\":[{}]}}\n",
-        meta(first_event), shared_.libs(), shared_.json(), threads);
+          write_threads(event, json);
+    json.end_array();
+    json.end_object();
   }
 
  private:
-  [[nodiscard]] std::string meta(const std::string& first_event) const {
+  void write_meta(const std::string& first_event, JsonWriter& json) const {
     double interval_ms = 1;
     for (const Event& event : profile_.events())
       if (event.name == first_event && event.unit == "nanoseconds" && event.period > 0)
-        interval_ms = static_cast<double>(event.period) / kNsPerMs;
-    return fmt::format(
-        R"({{"interval":{},"startTime":0,"processType":0,"product":"stackpipe","stackwalk":1,)"
-        R"("debug":false,"version":{},"preprocessedProfileVersion":{},"symbolicated":true,)"
-        R"("importedFrom":"stackpipe","categories":{},"markerSchema":[],)"
-        R"("sampleUnits":{{"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"}},)"
-        R"("usesOnlyOneStackType":true,"sourceCodeIsNotOnSearchfox":true}})",
-        interval_ms, kGeckoVersion, kFormatVersion, kCategories);
+        interval_ms = in_ms(event.period);
+    json.start_object("meta");
+    json.member("interval", interval_ms, "startTime", 0, "processType", 0, "product", "stackpipe",
+                "stackwalk", 1, "debug", false, "version", kGeckoVersion,
+                "preprocessedProfileVersion", kFormatVersion, "symbolicated", true, "importedFrom",
+                "stackpipe", "categories", RawJson{kCategories}, "markerSchema", kEmpty,
+                "sampleUnits", RawJson{R"({"time":"ms","eventDelay":"ms","threadCPUDelta":"ns"})"},
+                "usesOnlyOneStackType", true, "sourceCodeIsNotOnSearchfox", true);
+    json.end_object();
   }
 
-  void append_threads(Index event, std::string& out) const {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const TimedSample*>> by_thread;
+  void write_threads(Index event, JsonWriter& json) const {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Samples> by_thread;
     for (const TimedSample& sample : profile_.timed()) {
       const Thread& thread = profile_.threads()[sample.thread];
       if (sample.event == event)
@@ -267,49 +319,48 @@ class FirefoxWriter {
     for (auto& [ids, samples] : by_thread) {
       std::stable_sort(samples.begin(), samples.end(),
                        [](const auto* a, const auto* b) { return a->time_ns < b->time_ns; });
-      out += out.empty() ? "\n" : ",\n";
-      append_thread(profile_.events()[event], samples, out);
+      json.break_line();
+      write_thread(profile_.events()[event], samples, json);
     }
   }
 
-  void append_thread(const Event& event, const std::vector<const TimedSample*>& samples,
-                     std::string& out) const {
+  void write_thread(const Event& event, const Samples& samples, JsonWriter& json) const {
     const Thread& thread = profile_.threads()[samples.back()->thread];  // by its last name
     const std::string name(thread.comm);
-    const std::string shown = profile_.events().size() == 1 ? name : event.name + ": " + name;
-    fmt::format_to(
-        std::back_inserter(out),
-        R"({{"name":{},"processName":{},"processType":"default","isMainThread":{},"pid":"{}","tid":"{}",)"
-        R"("processStartupTime":0,"processShutdownTime":null,"registerTime":0,"unregisterTime":null,)"
-        R"("pausedRanges":[],"showMarkersInTimeline":false,"markers":{},"samples":{}}})",
-        json_text(shown), json_text(name), thread.pid == thread.tid, thread.pid, thread.tid,
-        Table({"data", "name", "startTime", "endTime", "phase", "category"}).json(),
-        samples_json(event, samples));
+    json.start_object();
+    json.member("name", profile_.events().size() == 1 ? name : event.name + ": " + name,
+                "processName", name, "processType", "default", "isMainThread",
+                thread.pid == thread.tid, "pid", fmt::to_string(thread.pid), "tid",
+                fmt::to_string(thread.tid), "processStartupTime", 0, "processShutdownTime",
+                std::nullopt, "registerTime", 0, "unregisterTime", std::nullopt, "pausedRanges",
+                kEmpty, "showMarkersInTimeline", false);
+    json.member(
+        "markers",
+        RawJson{
+            R"({"length":0,"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[]})"});
+    write_samples(event, samples, json);
+    json.end_object();
   }
 
-  [[nodiscard]] std::string samples_json(const Event& event,
-                                         const std::vector<const TimedSample*>& samples) const {
-    std::string stacks, times, weights;
-    for (const TimedSample* sample : samples) {
-      const char* const comma = stacks.empty() ? "" : ",";
-      fmt::format_to(std::back_inserter(stacks), "{}{}", comma, shared_.stack(sample->stack));
-      const std::uint64_t since =
-          sample->time_ns - std::min(sample->time_ns, profile_.first_time_ns);
-      fmt::format_to(std::back_inserter(times), "{}{}", comma,
-                     static_cast<double>(since) / kNsPerMs);
-      if (event.by_period && event.unit == "nanoseconds")
-        fmt::format_to(std::back_inserter(weights), "{}{}", comma,
-                       static_cast<double>(sample->period) / kNsPerMs);
-      else if (event.by_period)
-        fmt::format_to(std::back_inserter(weights), "{}{}", comma, sample->period);
-    }
-    const std::string_view type = !event.by_period              ? "samples"
-                                  : event.unit == "nanoseconds" ? "tracing-ms"
-                                  : event.unit == "bytes"       ? "bytes"
-                                                                : "samples";
-    return fmt::format(R"({{"length":{},"stack":[{}],"time":[{}],"weight":{},"weightType":"{}"}})",
-                       samples.size(), stacks, times,
-                       event.by_period ? "[" + weights + "]" : "null", type);
+  void write_samples(const Event& event, const Samples& samples, JsonWriter& json) const {
+    json.start_object("samples");
+    json.member("length", samples.size());
+    json.list("stack", samples, [&](auto* s) { return shared_.stack(s->stack); });
+    json.list("time", samples, [&](auto* s) {
+      return in_ms(s->time_ns - std::min(s->time_ns, profile_.first_time_ns));
+    });
+    const bool is_time = event.unit == "nanoseconds";
+    if (!event.by_period)
+      json.member("weight", std::nullopt);
+    else if (is_time)
+      json.list("weight", samples, [](auto* s) { return in_ms(s->period); });
+    else
+      json.list("weight", samples, [](auto* s) { return s->period; });
+    json.member("weightType", !event.by_period        ? "samples"
+                              : is_time               ? "tracing-ms"
+                              : event.unit == "bytes" ? "bytes"
+                                                      : "samples");
+    json.end_object();
   }
 
   const Profile& profile_;
@@ -318,8 +369,10 @@ class FirefoxWriter {
 
 }  // namespace
 
-std::string to_firefox(const Profile& profile, const std::string& first_event) {
-  return FirefoxWriter(profile).write(first_event);
+void to_firefox(const Profile& profile, const std::string& first_event, Output& out) {
+  JsonWriter json(out);
+  FirefoxWriter(profile).write(first_event, json);
+  out.write("\n");
 }
 
 }  // namespace pe::fold::exports

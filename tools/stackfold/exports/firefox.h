@@ -8,11 +8,12 @@
 
 #include <string>
 
+#include "base/io/output.h"
 #include "stackfold/exports/profile.h"
 
 namespace pe::fold::exports {
 
-/// Returns JSON with one thread for each thread and event; those of `first_event` come first.
-std::string to_firefox(const Profile& profile, const std::string& first_event);
+/// Writes one thread for each thread and event; those of `first_event` come first.
+void to_firefox(const Profile& profile, const std::string& first_event, Output& out);
 
 }  // namespace pe::fold::exports

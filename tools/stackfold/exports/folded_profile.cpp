@@ -61,12 +61,12 @@ FractionUnit add_folded(const folded::FoldedCounts& counts, bool with_times, Pro
   const Index event =
       profile.event({.name = "samples", .unit = std::string(unit.name), .by_period = true});
   const Index thread = profile.thread(0, 0, {});
-  std::vector<Index> place_of(counts.frames().size(), kNone);
+  std::vector<Index> place_of(counts.frames().size(), kNoIndex);
   std::size_t order = 0;
   counts.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
-    Index stack = kNone;
+    Index stack = kNoIndex;
     for (const folded::FrameId frame : frames) {
-      if (place_of[frame] == kNone)
+      if (place_of[frame] == kNoIndex)
         place_of[frame] = profile.word(counts.frames()[frame]);
       stack = profile.stack(stack, place_of[frame]);
     }

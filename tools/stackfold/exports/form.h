@@ -15,7 +15,7 @@ struct Form {
   bool is_binary;
   bool has_times;  ///< shows each sample at its time
   /// Viewers show `first_event` first; empty if events have no names.
-  std::string (*write)(const Profile& profile, const std::string& first_event);
+  void (*write)(const Profile& profile, const std::string& first_event, Output& out);
 };
 
 /// Returns nullptr if no form has that name.

@@ -34,7 +34,7 @@ std::span<const Index> Places::find(std::uint32_t pid, const stream::CallChainEn
                                     const stream::ProcessTable& processes) {
   const std::uint32_t owner = entry.is_kernel ? stream::kKernelPid : pid;
   Known& known = processes_[owner][entry.lookup_address];
-  if (known.place == kNone)
+  if (known.place == kNoIndex)
     known.place = make(pid, entry, known.lines, processes);
   current_ = known.place;
   return {&current_, 1};
@@ -63,7 +63,7 @@ void Places::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_
   boost::unordered::erase_if(process->second, [&](auto& item) {
     const bool is_inside = item.first >= start && item.first < end;
     if (is_inside)
-      item.second.place = kNone;  // its mapping changed, even if its symbols did not
+      item.second.place = kNoIndex;  // its mapping changed, even if its symbols did not
     return is_inside && item.second.lines.empty();
   });
 }

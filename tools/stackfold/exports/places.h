@@ -44,7 +44,7 @@ class Places {
   /// The functions from a LOCATION record, and the place made from them.
   struct Known {
     std::vector<Line> lines;  ///< empty: no record has this address
-    Index place = kNone;      ///< not made yet
+    Index place = kNoIndex;   ///< not made yet
   };
   using ByAddress = boost::unordered_flat_map<std::uint64_t, Known>;
 

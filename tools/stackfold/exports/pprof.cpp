@@ -48,7 +48,7 @@ std::vector<Column> columns_of(const std::vector<Event>& events) {
       columns.push_back({prefix + "contentions", "count", i, false});
   }
   if (columns.empty())  // no event: still a valid profile
-    columns.push_back({"samples", "count", kNone, false});
+    columns.push_back({"samples", "count", kNoIndex, false});
   return columns;
 }
 
@@ -94,7 +94,7 @@ class PprofWriter {
     used_.assign(profile_.places().size(), false);
     std::vector<bool> is_seen(profile_.stacks().size());
     for (const Sum& sum : profile_.sums())
-      for (Index stack = sum.stack; stack != kNone && !is_seen[stack];
+      for (Index stack = sum.stack; stack != kNoIndex && !is_seen[stack];
            stack = profile_.stacks()[stack].caller) {
         is_seen[stack] = true;
         used_[profile_.stacks()[stack].place] = true;
@@ -104,7 +104,7 @@ class PprofWriter {
   void write_sample(const Sum& sum) {
     Writer message(out_, field::kSample);
     locations_.clear();
-    for (Index stack = sum.stack; stack != kNone; stack = profile_.stacks()[stack].caller)
+    for (Index stack = sum.stack; stack != kNoIndex; stack = profile_.stacks()[stack].caller)
       locations_.push_back(profile_.stacks()[stack].place + 1);
     message.add_packed_uint64(field::kLocationId, locations_.begin(), locations_.end());
     values_.clear();
@@ -143,7 +143,7 @@ class PprofWriter {
     std::vector<Knowledge> all(profile_.mappings().size());
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const Place& place = profile_.places()[i];
-      if (!used_[i] || place.mapping == kNone)
+      if (!used_[i] || place.mapping == kNoIndex)
         continue;
       Knowledge& known = all[place.mapping];
       known.is_used = true;
@@ -202,7 +202,7 @@ class PprofWriter {
       const Place& place = profile_.places()[i];
       Writer message(out_, field::kLocation);
       message.add_uint64(field::kId, std::uint64_t{i} + 1);
-      if (place.mapping != kNone)
+      if (place.mapping != kNoIndex)
         message.add_uint64(field::kMappingId, std::uint64_t{place.mapping} + 1);
       message.add_uint64(field::kAddress, place.address);
       for (Index n = 0; n < place.line_count; ++n) {
@@ -233,7 +233,7 @@ class PprofWriter {
     if (duration > 0)
       out_.add_int64(field::kDurationNanos, static_cast<std::int64_t>(duration));
     for (const Column& column : columns_) {
-      if (column.event == kNone)
+      if (column.event == kNoIndex)
         return;
       const Event& event = profile_.events()[column.event];
       if (event.name != first_event || column.of_period != event.by_period)
@@ -263,9 +263,9 @@ class PprofWriter {
 
 }  // namespace
 
-std::string to_pprof(const Profile& profile, const std::string& first_event) {
+void to_pprof(const Profile& profile, const std::string& first_event, Output& out) {
   constexpr int kLevel = 6;
-  return gzip(PprofWriter(profile).write(first_event), kLevel);
+  out.write(gzip(PprofWriter(profile).write(first_event), kLevel));
 }
 
 }  // namespace pe::fold::exports

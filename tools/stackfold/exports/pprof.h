@@ -4,11 +4,12 @@
 
 #include <string>
 
+#include "base/io/output.h"
 #include "stackfold/exports/profile.h"
 
 namespace pe::fold::exports {
 
 /// Viewers show `first_event` first, if the profile has it.
-std::string to_pprof(const Profile& profile, const std::string& first_event);
+void to_pprof(const Profile& profile, const std::string& first_event, Output& out);
 
 }  // namespace pe::fold::exports

@@ -85,7 +85,7 @@ void Profile::add(const Sum& sum) {
 std::string unnamed(const Profile& profile, const Place& place) {
   if ((place.flags & stream::kSymbolKernel) != 0)
     return unnamed_text("[kernel]", place.address);
-  if (place.mapping == kNone)
+  if (place.mapping == kNoIndex)
     return unnamed_text({}, 0);
   const Mapping& mapping = profile.mappings()[place.mapping];
   return unnamed_text(mapping.path,

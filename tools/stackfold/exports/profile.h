@@ -21,7 +21,7 @@
 namespace pe::fold::exports {
 
 using Index = std::uint32_t;
-inline constexpr Index kNone = 0xffffffff;
+inline constexpr Index kNoIndex = 0xffffffff;
 
 /// Keeps each distinct item once, and numbers them from 0.
 template <typename Item, typename Hash>
@@ -65,7 +65,7 @@ struct Mapping {
 
 /// A place in the code.
 struct Place {
-  Index mapping = kNone;
+  Index mapping = kNoIndex;
   Index first_line = 0, line_count = 0;  ///< in lines(): innermost inlined function first
   std::uint64_t address = 0;             ///< in the first recorded process with the mapping
   std::uint32_t flags = 0;               ///< stream::SymbolFlags derived from the module
@@ -80,7 +80,7 @@ struct Thread {
 
 /// A stack: its innermost frame and the stack of the caller.
 struct Stack {
-  Index caller = kNone;
+  Index caller = kNoIndex;
   Index place = 0;
   bool operator==(const Stack&) const = default;
 };

@@ -7,11 +7,12 @@
 
 #include <string>
 
+#include "base/io/output.h"
 #include "stackfold/exports/profile.h"
 
 namespace pe::fold::exports {
 
-/// Returns JSON.  Viewers show `first_event` first, if the profile has it.
-std::string to_speedscope(const Profile& profile, const std::string& first_event);
+/// Viewers show `first_event` first, if the profile has it.
+void to_speedscope(const Profile& profile, const std::string& first_event, Output& out);
 
 }  // namespace pe::fold::exports

@@ -73,7 +73,7 @@ class StreamProfile {
   }
 
   Index stack_of(const Stacks::Taken& taken) {
-    Index stack = kNone;
+    Index stack = kNoIndex;
     if (taken.leaf_first.empty())
       taken.leaf_first.push_back(places_.unknown());
     std::reverse(taken.leaf_first.begin(), taken.leaf_first.end());  // now root first

@@ -156,7 +156,7 @@ std::string function_of(std::string_view frame) {
   text = has_address ? trim(text).substr(3) : text;
   if (text.starts_with('<'))  // "<signal handler called>"
     return std::string(text);
-  return function_name(without_arguments(text), false, false);
+  return function_name(without_arguments(text));
 }
 
 bool looks_like_eu_stack(std::string_view head) {

@@ -79,8 +79,8 @@ class Folder {
   /// Adds a frame; the symbol is the last of its fields.
   void add_frame(std::string_view symbol) {
     const bool is_unknown = symbol == "unknown" || symbol == "[unknown]" || symbol.empty();
-    const std::string name = is_unknown ? fmt::format("{}+0x{}", file_name(file_), address_)
-                                        : function_name(symbol, false, false);
+    const std::string name =
+        is_unknown ? fmt::format("{}+0x{}", file_name(file_), address_) : function_name(symbol);
     stack_.add_caller(frame_text(name, module_flags(file_), options_.marks));
   }
 

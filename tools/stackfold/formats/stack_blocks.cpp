@@ -107,13 +107,13 @@ class Folder {
     if (text.starts_with("b'") && text.ends_with('\''))  // from bcc without Python 3 support
       text = text.substr(2, text.size() - 3);
     text = cut_offset(cut_address(text));
-    const auto parts = split_inlined(text, false);
+    const auto parts = split_inlined(text);
     for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
       const std::string_view mark = part + 1 == parts.rend() ? "" : "_[i]";
       if (part->find("::") == kNone)
         stack_.add_caller(*part, mark);
       else
-        stack_.add_caller(function_name(*part, false, false), mark);
+        stack_.add_caller(function_name(*part), mark);
     }
   }
 

@@ -8,11 +8,10 @@
 #include "base/file_name.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/function_name.h"
+#include "stackfold/perl.h"
 
 namespace pe::fold {
 namespace {
-
-constexpr std::string_view kUnknown = "[unknown]";  ///< an unknown function or module
 
 /// Does the path contain "/tmp/perf-123.map"?
 bool is_perf_map(std::string_view module) {
@@ -32,27 +31,21 @@ bool is_jit(std::string_view module, bool is_perl) {
   return is_perf_map(module) || (!is_perl && file_name(module).starts_with("jitted-"));
 }
 
-/// The rule of stackcollapse-perf.pl: every name in brackets is the kernel, even "[vdso]", unless
-/// it contains "unknown".
-bool is_kernel_to_perl(std::string_view module) {
-  return module.ends_with("vmlinux") ||
-         (module.starts_with('[') && module.find("unknown") == kNone);
-}
-
-/// Returns the text of an unknown function: its module in brackets.
-std::string unknown_text(const PerfFrame& frame, const FrameRules& rules) {
-  std::string_view name = frame.module == kUnknown ? "unknown" : file_name(frame.module);
-  if (rules.is_perl && frame.module.ends_with('/'))
-    name = {};
-  if (!rules.is_perl && name.size() > 2 && name.front() == '[' && name.back() == ']')
-    name = name.substr(1, name.size() - 2);
-  std::string text = "[" + std::string(name);
-  if (rules.with_addresses)
-    text.append(" <").append(frame.pc).append(">");
-  return text + "]";
+/// Returns the file's name without brackets.
+std::string_view name_of_module(std::string_view module) {
+  const std::string_view name = file_name(module);
+  const bool has_brackets = name.size() > 2 && name.front() == '[' && name.back() == ']';
+  return has_brackets ? name.substr(1, name.size() - 2) : name;
 }
 
 }  // namespace
+
+std::string unknown_text(std::string_view module, std::string_view pc, const FrameRules& rules) {
+  std::string text = "[" + std::string(module);
+  if (rules.with_addresses)
+    text.append(" <").append(pc).append(">");
+  return text + "]";
+}
 
 std::string mark_of(std::string_view module, const FrameRules& rules) {
   const bool is_kernel = rules.is_perl ? is_kernel_to_perl(module) : is_kernel_module(module);
@@ -64,7 +57,7 @@ std::string mark_of(std::string_view module, const FrameRules& rules) {
 }
 
 std::string prefix_of(std::string_view module, const FrameRules& rules) {
-  return rules.with_modules ? module_text(module, is_jit(module, rules.is_perl)) : std::string();
+  return rules.with_modules ? module_text(module, is_jit(module, false)) : std::string();
 }
 
 std::optional<PerfFrame> parse_perf_frame(std::string_view line, bool is_perl) {
@@ -130,31 +123,22 @@ std::string_view behind_pc(std::string_view line) {
   return line.substr(at);
 }
 
-std::size_t perl_source_lines(const PerfFrame& frame, std::size_t functions) {
-  if (functions == 0 || frame.module != kUnknown)
-    return functions;
-  const auto parts = split_inlined(without_offset(frame.function), true);
-  return static_cast<std::size_t>(std::find(parts.begin(), parts.end(), kUnknown) - parts.begin());
-}
-
 std::vector<std::string> frames_of(const PerfFrame& frame, const FrameRules& rules) {
+  if (rules.is_perl)
+    return perl_frames_of(frame, rules);
   std::vector<std::string> frames;
   const std::string_view function = without_offset(frame.function);
-  if (function.starts_with('(') &&
-      (rules.is_perl || !function.starts_with("(anonymous namespace)")))
+  if (function.starts_with('(') && !function.starts_with("(anonymous namespace)"))
     return frames;
-  for (const std::string_view part : split_inlined(function, rules.is_perl)) {
+  for (const std::string_view part : split_inlined(function)) {
     const bool is_unknown = part == kUnknown;
-    std::string text = is_unknown ? unknown_text(frame, rules) : std::string(part);
-    if (!is_unknown || rules.is_perl)  // the Perl script cleans a module's name like a function's
-      text = function_name(text, rules.is_perl, rules.is_java);
-    if (!rules.is_perl) {
-      text = clean_name(text);
-      if (text == kUnknown && !is_unknown)
-        continue;  // the name has no text left
-      if (!is_unknown)
-        text.insert(0, prefix_of(frame.module, rules));
-    }
+    std::string text =
+        clean_name(is_unknown ? unknown_text(name_of_module(frame.module), frame.pc, rules)
+                              : function_name(part, rules.is_java));
+    if (text == kUnknown && !is_unknown)
+      continue;  // the name has no text left
+    if (!is_unknown)
+      text.insert(0, prefix_of(frame.module, rules));
     text += frames.empty() ? mark_of(frame.module, rules) : "_[i]";
     frames.push_back(std::move(text));
   }

@@ -15,6 +15,8 @@
 
 namespace pe::fold {
 
+inline constexpr std::string_view kUnknown = "[unknown]";  ///< a function or module
+
 struct PerfFrame {
   std::string_view pc;        ///< hexadecimal
   std::string_view function;  ///< with its offset, if perf printed one
@@ -39,11 +41,6 @@ std::string_view behind_pc(std::string_view line);
 /// Cuts "+0x1f" from the end of a function.
 std::string_view without_offset(std::string_view function);
 
-/// Returns how many source lines stackcollapse-perf.pl reads after a frame line of `functions`
-/// functions.  It reads one for each function.  If the module is unknown, it stops at the first
-/// unknown function.
-std::size_t perl_source_lines(const PerfFrame& frame, std::size_t functions);
-
 /// The options that determine the text of a function.
 struct FrameRules {
   Marks marks;
@@ -58,6 +55,9 @@ std::string mark_of(std::string_view module, const FrameRules& rules);
 
 /// Returns the prefix for a frame of `module`.
 std::string prefix_of(std::string_view module, const FrameRules& rules);
+
+/// Returns the text of an unknown function: `module` in brackets.
+std::string unknown_text(std::string_view module, std::string_view pc, const FrameRules& rules);
 
 /// Returns the frames of a line, outermost first: none if the line is to be left out, several for a
 /// chain of inlined functions "a->b->c".

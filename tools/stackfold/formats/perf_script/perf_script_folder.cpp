@@ -213,14 +213,14 @@ bool PerfScriptFolder::uninline(const PerfFrame& frame) {
 /// Accepts the line after a frame if it is the frame's source line.
 bool PerfScriptFolder::take_source(std::string_view line) {
   if (options_.is_perl) {  // the Perl script accepts any line, one for each inlined function
-    pending_[next_source_++] += source_suffix(line, true);
+    pending_[next_source_++] += perl_source_suffix(line);
     if (next_source_ == sources_)
       add_pending();
     return true;
   }
   const bool is_source = is_source_line(line);
   if (is_source && !pending_.empty() && !has_context_)
-    pending_.back() += source_suffix(line, false);
+    pending_.back() += source_suffix(line);
   add_pending();
   return is_source;
 }

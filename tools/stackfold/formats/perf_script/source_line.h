@@ -15,8 +15,10 @@ namespace pe::fold {
 /// Is the line indented by two blanks, as source lines are?  Frames have a tab, or more blanks.
 bool is_source_line(std::string_view line);
 
-/// Returns the suffix for a frame, ":file.c:123"; empty if the source line is unknown.  With
-/// `is_perl`, keeps "??:0", the module and the discriminator, as in stackcollapse-perf.pl.
-std::string source_suffix(std::string_view line, bool is_perl);
+/// Returns the suffix for a frame, ":file.c:123"; empty if the source line is unknown.
+std::string source_suffix(std::string_view line);
+
+/// Returns the text without spaces at its ends.
+std::string_view trimmed(std::string_view text);
 
 }  // namespace pe::fold

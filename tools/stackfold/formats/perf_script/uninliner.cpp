@@ -32,7 +32,7 @@ std::vector<std::string> Uninliner::find(const PerfFrame& frame, bool is_return)
   const bool is_file = frame.module.starts_with('/') && !frame.module.starts_with("/tmp/perf-");
   if (!pc || !is_file || function.empty())
     return {};
-  PrintedPlace place{.pc = *pc, .function = split_inlined(function, false).front(), .offset = {}};
+  PrintedPlace place{.pc = *pc, .function = split_inlined(function).front(), .offset = {}};
   constexpr std::size_t kPlus0x = 3;
   if (function.size() < frame.function.size())
     place.offset =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/kernel_stack_counts.h"
+#include "offcpu/bpf/kernel_stack_counts.h"
 
 #include <fmt/format.h>
 

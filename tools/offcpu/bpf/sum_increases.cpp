@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/sum_increases.h"
+#include "offcpu/bpf/sum_increases.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "flamesvg/perl_names.h"
+#include "flamesvg/perl.h"
 
-#include <string>
 #include <utility>
+
+#include "picture/page_options.h"
+#include "picture/svg/colors.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -41,10 +43,8 @@ constexpr PerlName kNames[] = {
     {.name = "flamegraph.pl", .extra_args = kCompat, .options = kOptions},
 };
 
-}  // namespace
-
-constinit const std::span<const PerlName> kPerlNames = kNames;
-
+/// Replaces character references by characters.  flamegraph.pl copies its texts into the file, so
+/// the scripts that call it escape them.
 void unescape_texts(picture::PageStyle& page) {
   constexpr std::pair<std::string_view, char> kReferences[] = {
       {"&lt;", '<'},   {"&gt;", '>'},    {"&quot;", '"'},
@@ -57,6 +57,33 @@ void unescape_texts(picture::PageStyle& page) {
           text->replace(at, reference.size(), 1, character);
           break;
         }
+}
+
+}  // namespace
+
+constinit const std::span<const PerlName> kPerlNames = kNames;
+
+void follow_perl(const CommandLine& line, Options& options) {
+  options.is_perl = true;
+  options.page.geometry.subtitle_overlaps = true;
+  if (!line.has("bgcolors") && !line.has("dark"))
+    options.page.theme = picture::Theme::kLight;
+  if (options.factor == 0)
+    picture::refuse("factor", "not a number above 0", *line.text("factor"));
+  unescape_texts(options.page);
+}
+
+std::string_view perl_shown_name(std::string_view name) {
+  const bool is_unknown = name.ends_with("_[l]") || name.ends_with("_[o]");
+  return is_unknown ? name : picture::without_mark(name);
+}
+
+std::optional<folded::FoldedLine> perl_reversed(const folded::FoldedLine& line,
+                                                std::string& rewritten) {
+  rewritten.clear();
+  append_folded_line(rewritten, line);
+  rewritten.pop_back();  // the newline
+  return folded::parse_folded_line(rewritten, folded::Columns::kPerl);
 }
 
 }  // namespace pe::flamesvg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flamediff/perl_names.h"
+#include "flamediff/perl.h"
 
 namespace pe::flamediff {
 namespace {

@@ -18,16 +18,14 @@
 #include <unordered_set>
 #include <vector>
 
-#include "offcpu/chain_writer.h"
+#include "offcpu/bpf/ordered_waits.h"
+#include "offcpu/bpf/passed_switches.h"
+#include "offcpu/bpf/stack_reader.h"
+#include "offcpu/bpf/sum_increases.h"
 #include "offcpu/engine.h"
-#include "offcpu/kernel_stack_counts.h"
-#include "offcpu/passed_switches.h"
-#include "offcpu/sum_increases.h"
-#include "offcpu/wait_writer.h"
 #include "record/engines/counters.h"
 #include "record/stream/drain.h"
 #include "record/stream/recorded_stream.h"
-#include "stream/held_records.h"
 #include "unwind/kernel/bpf_object.h"
 #include "unwind/kernel/code_tables.h"
 
@@ -51,7 +49,7 @@ class BpfEngine final : public Engine {
   std::optional<std::uint64_t> pass() override;
   void stop() override;
   void finish() override;
-  [[nodiscard]] const WaitCounts& counts() const override { return counts_; }
+  [[nodiscard]] const WaitCounts& counts() const override { return recording_->waits.counts(); }
   [[nodiscard]] std::size_t threads() const override { return threads_seen_.size(); }
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] std::string remarks() override;
@@ -66,20 +64,10 @@ class BpfEngine final : public Engine {
     stream::StreamWriter writer;
     record::RecordedStream stream;
     record::Drain drain;
-    WaitWriter waits;
+    OrderedWaits waits;
     unwind::CodeTables tables;
     PassedSwitches passed;
   };
-  /// Waits of a thread on a stack, to be written in the order of time.
-  struct Late {
-    std::uint64_t end_ns;
-    std::uint32_t pid, tid;
-    std::uint64_t length_ns, count;
-    Stack stack;
-    bool is_unfinished = false;
-    std::unique_ptr<WokenBy> waker = nullptr;  ///< null: not known
-  };
-
   void write_head();
   void add_targets();
   void read_ring();
@@ -88,18 +76,14 @@ class BpfEngine final : public Engine {
   void walk_passed(std::uint64_t until_ns);
   void read_sums();
   void add_unfinished();
-  [[nodiscard]] Stack stack_of(const unwind::SumKey& key);
-  [[nodiscard]] Stack stack_of(std::vector<std::uint64_t> kernel_part,
-                               std::uint32_t user_stack) const;
   std::unique_ptr<WokenBy> see_waker(std::uint32_t number);
-  [[nodiscard]] bool is_the_command(std::uint32_t pid) const {
-    return target_.is_command && static_cast<std::uint32_t>(target_.processes.front()) == pid;
-  }
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
-  void see(std::uint32_t pid, std::uint32_t tid);
-  void write_until(std::uint64_t until_ns);
-  void write_record(std::uint64_t time_ns, const stream::Record& record);
-  void write_wait(const Late& late);
+  [[nodiscard]] std::optional<std::uint32_t> command() const {
+    return target_.is_command ? std::optional<std::uint32_t>(target_.processes.front())
+                              : std::nullopt;
+  }
+  /// Keeps the binaries of a process.
+  void see(std::uint32_t pid);
   [[nodiscard]] std::vector<std::uint64_t> ids() const;
   [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
 
@@ -113,16 +97,9 @@ class BpfEngine final : public Engine {
   std::vector<int> fds_;
   perf_event_attr layout_;   ///< of the kernel's records, and of forwarded switches
   perf_event_attr unwound_;  ///< of samples after their stacks are walked
-  ChainWriter chains_;
+  StackReader stacks_;
   SumIncreases increases_;
-  stream::HeldRecords records_;  ///< held back
-  std::vector<Late> late_;
-  bool user_only_;
-  std::uint64_t next_reading_ns_ = 0, written_until_ns_ = 0, stopped_ns_ = 0;
-  /// Whether the program of a command has started; the child's waits before that are our own doing.
-  bool has_begun_;
-  WaitCounts counts_;
-  KernelStackCounts stacks_;
+  std::uint64_t next_reading_ns_ = 0, stopped_ns_ = 0;
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf_engine.h"
+#include "offcpu/bpf/bpf_engine.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@
 namespace pe::offcpu {
 namespace {
 
-constexpr std::uint64_t kReadEveryNs = 1'000'000'000;
+constexpr std::uint64_t kReadEveryNs = kNsPerSecond;
 
 /// Room for forwarded switches, each with up to 32 KiB of its stack.  The kernel gets new code
 /// after we have read them.  In a larger ring more of them would wait while programs start, and the
@@ -80,9 +80,9 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
       writer(this->out),
       stream(writer, engine.layout_, engine.request_),
       drain(stream, engine.layout_),
-      waits(writer, engine.first_id(), kWakerId),
+      waits(writer, engine.first_id(), kWakerId, engine.command()),
       tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode),
-      passed(stream, engine.layout_, engine.first_id(), engine.chains_) {}
+      passed(stream, engine.layout_, engine.first_id(), engine.stacks_.chains()) {}
 
 std::string BpfEngine::why_unable(const record::Target& target) {
   if (!target.cgroup.empty())
@@ -117,8 +117,7 @@ BpfEngine::BpfEngine(const Options& options, const record::Target& target, Objec
       fds_(counters_.ring_fds()),
       layout_(passed_layout(counters_.layout())),
       unwound_(layout_),
-      user_only_(options.request.user_only),
-      has_begun_(!target.is_command) {
+      stacks_(*object_, options.request.user_only) {
   fds_.push_back(object_->ring_fd());
 }
 
@@ -203,11 +202,11 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   take_in();
   const std::uint64_t now_ns = monotonic_ns();
   constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
-  if (now_ns < next_reading_ns_ && records_.bytes() < kMaxHeldBytes)
+  if (now_ns < next_reading_ns_ && recording_->waits.held_bytes() < kMaxHeldBytes)
     return std::nullopt;
   read_sums();
   take_in();
-  write_until(now_ns);
+  recording_->waits.write_until(now_ns);
   // Reading very many sums must not use up all of our time.
   constexpr std::uint64_t kRest = 20;
   const std::uint64_t read_ns = monotonic_ns();
@@ -236,8 +235,7 @@ void BpfEngine::finish() {
   walk_passed(kAll);
   read_sums();
   add_unfinished();
-  write_until(kAll);
-  recording_->waits.flush(stopped_ns_);
+  recording_->waits.finish(stopped_ns_);
   silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
     return !is_wanted(tid) || threads_seen_.contains(tid);
   });
@@ -264,15 +262,16 @@ void BpfEngine::take(const stream::Record& record) {
   recording_->tables.follow(time_ns);
   if (const auto& ended = recording_->stream.history().ended_thread())
     recording_->passed.end_thread(ended->tid, time_ns);
-  records_.hold(time_ns, {record.bytes});
+  recording_->waits.hold(time_ns, record);
 }
 
 void BpfEngine::walk_passed(std::uint64_t until_ns) {
   recording_->passed.walk_until(until_ns, [this](const Wait& wait, std::uint32_t waker) {
     if (!is_wanted(wait.tid))
       return;
-    see(wait.pid, wait.tid);
-    late_.push_back(
+    threads_seen_.insert(wait.tid);
+    see(wait.pid);
+    recording_->waits.hold(
         {wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack, false, see_waker(waker)});
   });
 }
@@ -281,8 +280,7 @@ bool BpfEngine::is_wanted(std::uint32_t tid) const {
   return only_threads_.empty() || only_threads_.contains(tid);
 }
 
-void BpfEngine::see(std::uint32_t pid, std::uint32_t tid) {
-  threads_seen_.insert(tid);
+void BpfEngine::see(std::uint32_t pid) {
   if (auto* keeper = recording_->stream.keeper())
     keeper->see(pid, recording_->stream.history().processes());
 }
@@ -291,45 +289,20 @@ void BpfEngine::read_sums() {
   for (const auto& [key, sum] : increases_.take(object_->read_sums())) {
     if (!is_wanted(key.tid))
       continue;
-    see(key.tgid, key.tid);
-    if (key.user_stack != 0)
-      stacks_.add(object_->stack(key.user_stack), sum.count);
-    late_.push_back({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count, stack_of(key), false,
-                     see_waker(key.waker)});
+    threads_seen_.insert(key.tid);
+    see(key.tgid);
+    stacks_.count(key.user_stack, sum.count);
+    recording_->waits.hold({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count,
+                            stacks_.stack_of(key), false, see_waker(key.waker)});
   }
 }
 
 /// Returns the waker with a number; null if there is none.
 std::unique_ptr<WokenBy> BpfEngine::see_waker(std::uint32_t number) {
-  const auto waker = object_->waker(number);
-  if (!waker)
-    return nullptr;
-  auto by = std::make_unique<WokenBy>(WokenBy{waker->tgid, waker->tid});
-  std::vector<std::uint64_t> chain;
-  const bool is_interrupt =
-      chains_.add_waking_kernel_part(object_->stack(waker->kernel_stack), chain);
-  if (user_only_)
-    chain.clear();
-  if (is_interrupt || waker->tgid == 0)
-    by->pid = by->tid = 0;
-  else if (auto* keeper = recording_->stream.keeper())
-    keeper->see(by->pid, recording_->stream.history().processes());
-  by->stack = stack_of(std::move(chain), by->pid == 0 ? 0 : waker->user_stack);
+  auto by = stacks_.waker(number);
+  if (by != nullptr && by->pid != 0)
+    see(by->pid);
   return by;
-}
-
-Stack BpfEngine::stack_of(std::vector<std::uint64_t> kernel_part, std::uint32_t user_stack) const {
-  Stack stack{.chain = std::move(kernel_part)};
-  stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
-  ChainWriter::add_user_part(object_->stack(user_stack), stack.chain);
-  stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
-  return stack;
-}
-
-Stack BpfEngine::stack_of(const unwind::SumKey& key) {
-  std::vector<std::uint64_t> chain;
-  chains_.add_kernel_part(object_->stack(key.kernel_stack), chain);
-  return stack_of(std::move(chain), key.user_stack);
 }
 
 void BpfEngine::add_unfinished() {
@@ -337,56 +310,14 @@ void BpfEngine::add_unfinished() {
     const std::uint64_t length_ns = stopped_ns_ - std::min(stopped_ns_, since_ns);
     if (!is_wanted(key.tid) || length_ns < choice_.min_ns || length_ns > choice_.max_ns)
       continue;
-    see(key.tgid, key.tid);
+    threads_seen_.insert(key.tid);
+    see(key.tgid);
     const Stack* passed = recording_->passed.stack_since(key.tid, since_ns);
-    if (passed == nullptr && key.user_stack != 0)
-      stacks_.add(object_->stack(key.user_stack), 1);
-    late_.push_back({stopped_ns_, key.tgid, key.tid, length_ns, 1,
-                     passed != nullptr ? *passed : stack_of(key), true});
+    if (passed == nullptr)
+      stacks_.count(key.user_stack, 1);
+    recording_->waits.hold({stopped_ns_, key.tgid, key.tid, length_ns, 1,
+                            passed != nullptr ? *passed : stacks_.stack_of(key), true});
   }
-}
-
-/// Everything up to `until_ns` has arrived.
-void BpfEngine::write_until(std::uint64_t until_ns) {
-  std::stable_sort(late_.begin(), late_.end(), [](const Late& a, const Late& b) {
-    return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.tid < b.tid;
-  });
-  std::size_t done = 0;
-  const auto write_waits = [&](std::uint64_t to_ns) {
-    for (; done < late_.size() && late_[done].end_ns < to_ns; ++done)
-      write_wait(late_[done]);
-  };
-  records_.make_ready(until_ns);
-  while (const auto next = records_.next()) {
-    write_waits(next->time_ns);
-    write_record(next->time_ns, next->record);
-  }
-  write_waits(until_ns);
-  late_.erase(late_.begin(), late_.begin() + static_cast<std::ptrdiff_t>(done));
-  if (until_ns < stopped_ns_ || stopped_ns_ == 0)
-    recording_->waits.reach(until_ns);
-  written_until_ns_ = until_ns;
-}
-
-void BpfEngine::write_record(std::uint64_t time_ns, const stream::Record& record) {
-  recording_->waits.flush(time_ns);
-  if (record.type == PERF_RECORD_COMM) {
-    const auto comm = stream::parse_comm(record);
-    has_begun_ = has_begun_ || (comm && comm->is_exec && is_the_command(comm->pid));
-  }
-  recording_->writer.write(record.bytes);
-}
-
-void BpfEngine::write_wait(const Late& late) {
-  if (!has_begun_)
-    return;
-  counts_.waits += late.count;
-  counts_.total_ns += late.length_ns;
-  counts_.unfinished += late.is_unfinished ? 1 : 0;
-  counts_.stackless += late.stack.chain.empty() ? late.count : 0;
-  // A sum's last wait may have ended right before the previous reading.
-  recording_->waits.add({late.pid, late.tid, std::max(late.end_ns, written_until_ns_),
-                         late.length_ns, late.stack, late.is_unfinished, late.waker.get()});
 }
 
 std::uint64_t BpfEngine::lost() const { return object_->counts().sums_full; }

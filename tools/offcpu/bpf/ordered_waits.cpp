@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/bpf/ordered_waits.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "stream/records/sample.h"
+
+namespace pe::offcpu {
+
+void OrderedWaits::write_until(std::uint64_t until_ns) {
+  write_older(until_ns);
+  waits_.reach(until_ns);
+}
+
+void OrderedWaits::finish(std::uint64_t stopped_ns) {
+  write_older(std::numeric_limits<std::uint64_t>::max());
+  waits_.flush(stopped_ns);
+}
+
+void OrderedWaits::write_older(std::uint64_t until_ns) {
+  std::stable_sort(late_.begin(), late_.end(), [](const LateWait& a, const LateWait& b) {
+    return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.tid < b.tid;
+  });
+  std::size_t done = 0;
+  const auto write_waits = [&](std::uint64_t to_ns) {
+    for (; done < late_.size() && late_[done].end_ns < to_ns; ++done)
+      write_wait(late_[done]);
+  };
+  records_.make_ready(until_ns);
+  while (const auto next = records_.next()) {
+    write_waits(next->time_ns);
+    write_record(next->time_ns, next->record);
+  }
+  write_waits(until_ns);
+  late_.erase(late_.begin(), late_.begin() + static_cast<std::ptrdiff_t>(done));
+  written_until_ns_ = until_ns;
+}
+
+void OrderedWaits::write_record(std::uint64_t time_ns, const stream::Record& record) {
+  waits_.flush(time_ns);
+  if (record.type == PERF_RECORD_COMM) {
+    const auto comm = stream::parse_comm(record);
+    has_begun_ = has_begun_ || (comm && comm->is_exec && comm->pid == command_);
+  }
+  writer_.write(record.bytes);
+}
+
+void OrderedWaits::write_wait(const LateWait& late) {
+  if (!has_begun_)
+    return;
+  counts_.waits += late.count;
+  counts_.total_ns += late.length_ns;
+  counts_.unfinished += late.is_unfinished ? 1 : 0;
+  counts_.stackless += late.stack.chain.empty() ? late.count : 0;
+  // A sum's last wait may have ended right before the previous reading.
+  waits_.add({late.pid, late.tid, std::max(late.end_ns, written_until_ns_), late.length_ns,
+              late.stack, late.is_unfinished, late.waker.get()});
+}
+
+}  // namespace pe::offcpu

@@ -1,0 +1,68 @@
+// Writes waits and records of processes in the order of time.
+//
+// The sums of waits arrive after the records of their time, so both are held until the caller knows
+// that everything up to a time has arrived.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "offcpu/wait_tracker.h"
+#include "offcpu/wait_writer.h"
+#include "stream/held_records.h"
+#include "stream/stream_writer.h"
+
+namespace pe::offcpu {
+
+/// Waits of a thread on a stack.
+struct LateWait {
+  std::uint64_t end_ns;
+  std::uint32_t pid, tid;
+  std::uint64_t length_ns, count;
+  Stack stack;
+  bool is_unfinished = false;
+  std::unique_ptr<WokenBy> waker = nullptr;  ///< null: not known
+};
+
+class OrderedWaits {
+ public:
+  /// Leaves out the waits of `command` before its program starts, because they are our own doing.
+  /// `writer` must outlive this; `id` and `waker_id` as for WaitWriter.
+  OrderedWaits(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id,
+               std::optional<std::uint32_t> command)
+      : writer_(writer),
+        waits_(writer, id, waker_id),
+        command_(command),
+        has_begun_(!command.has_value()) {}
+
+  void hold(LateWait wait) { late_.push_back(std::move(wait)); }
+  void hold(std::uint64_t time_ns, const stream::Record& record) {
+    records_.hold(time_ns, {record.bytes});
+  }
+  [[nodiscard]] std::size_t held_bytes() const { return records_.bytes(); }
+  /// Everything up to `until_ns` has arrived.
+  void write_until(std::uint64_t until_ns);
+  /// Everything has arrived, and recording stopped at `stopped_ns`.
+  void finish(std::uint64_t stopped_ns);
+  [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
+
+ private:
+  void write_older(std::uint64_t until_ns);
+  void write_record(std::uint64_t time_ns, const stream::Record& record);
+  void write_wait(const LateWait& late);
+
+  stream::StreamWriter& writer_;
+  WaitWriter waits_;
+  std::optional<std::uint32_t> command_;
+  bool has_begun_;  ///< whether the program of the command has started
+  std::vector<LateWait> late_;
+  stream::HeldRecords records_;
+  std::uint64_t written_until_ns_ = 0;
+  WaitCounts counts_;
+};
+
+}  // namespace pe::offcpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "offcpu/bpf/stack_reader.h"
+
+#include <utility>
+
+namespace pe::offcpu {
+
+std::unique_ptr<WokenBy> StackReader::waker(std::uint32_t number) {
+  const auto waker = object_.waker(number);
+  if (!waker)
+    return nullptr;
+  auto by = std::make_unique<WokenBy>(WokenBy{waker->tgid, waker->tid});
+  std::vector<std::uint64_t> chain;
+  const bool is_interrupt =
+      chains_.add_waking_kernel_part(object_.stack(waker->kernel_stack), chain);
+  if (is_user_only_)
+    chain.clear();
+  if (is_interrupt || waker->tgid == 0)
+    by->pid = by->tid = 0;
+  by->stack = with_user_part(std::move(chain), by->pid == 0 ? 0 : waker->user_stack);
+  return by;
+}
+
+void StackReader::count(std::uint32_t user_stack, std::uint64_t times) {
+  if (user_stack != 0)
+    counts_.add(object_.stack(user_stack), times);
+}
+
+Stack StackReader::stack_of(const unwind::SumKey& key) {
+  std::vector<std::uint64_t> chain;
+  chains_.add_kernel_part(object_.stack(key.kernel_stack), chain);
+  return with_user_part(std::move(chain), key.user_stack);
+}
+
+Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part,
+                                  std::uint32_t user_stack) const {
+  Stack stack{.chain = std::move(kernel_part)};
+  stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+  ChainWriter::add_user_part(object_.stack(user_stack), stack.chain);
+  stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
+  return stack;
+}
+
+}  // namespace pe::offcpu

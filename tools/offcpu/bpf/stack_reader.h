@@ -1,0 +1,44 @@
+// Makes stacks of the numbers that the kernel's programs give them.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "offcpu/bpf/kernel_stack_counts.h"
+#include "offcpu/chain_writer.h"
+#include "offcpu/wait_tracker.h"
+#include "unwind/kernel/bpf_object.h"
+
+namespace pe::offcpu {
+
+class StackReader {
+ public:
+  /// `object` must outlive this.  With `user_only`, wakers have no part in the kernel.
+  StackReader(unwind::BpfObject& object, bool user_only)
+      : object_(object), is_user_only_(user_only) {}
+
+  [[nodiscard]] Stack stack_of(const unwind::SumKey& key);
+  /// Returns the waker with a number; null if there is none.  An interrupt has pid 0.
+  [[nodiscard]] std::unique_ptr<WokenBy> waker(std::uint32_t number);
+  /// Counts `times` waits on a program's stack for describe(); 0 means no stack.
+  void count(std::uint32_t user_stack, std::uint64_t times);
+  /// Describes the counted stacks and `others` like KernelStackCounts.
+  [[nodiscard]] std::string describe(const unwind::StackCounts& others) const {
+    return counts_.describe(others);
+  }
+  ChainWriter& chains() noexcept { return chains_; }
+
+ private:
+  [[nodiscard]] Stack with_user_part(std::vector<std::uint64_t> kernel_part,
+                                     std::uint32_t user_stack) const;
+
+  unwind::BpfObject& object_;
+  bool is_user_only_;
+  ChainWriter chains_;
+  KernelStackCounts counts_;
+};
+
+}  // namespace pe::offcpu
