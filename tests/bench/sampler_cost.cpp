@@ -19,9 +19,9 @@
 #include <string>
 
 #include "inprocess/listener.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/process.h"
-#include "inprocess/sampler/core/timers.h"
 #include "inprocess/sampler/settings.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/sampler/core/timers.h"
+#include "inprocess/runtime/timers.h"
 
 namespace pe::inprocess {
 namespace {

@@ -13,14 +13,13 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/sampler/core/timers.h"
+#include "inprocess/runtime/pages.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sigprof/handler.h"
-#include "inprocess/sigprof/pages.h"
 
 namespace pe::inprocess {
 namespace {
-
-pid_t own_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
 int result_of(Added added) noexcept {
   if (added == Added::kAdded || added == Added::kWasThere)
@@ -54,7 +53,7 @@ int Run::begin(const Options& options, int fd, Run*& run) noexcept {
 
 void Run::open(const Options& options, int fd) noexcept {
   options_ = options;
-  pid_ = static_cast<std::uint32_t>(::getpid());
+  pid_ = own_pid();
   period_ns_ = kNsPerSecond / options.hz;
   start_cpu_ns_ = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   threads_.open(options, next_cookie());
@@ -135,9 +134,7 @@ void Run::free() noexcept {
   ::munmap(this, sizeof(Run));
 }
 
-bool Run::is_of_this_process() const noexcept {
-  return pid_ == static_cast<std::uint32_t>(::getpid());
-}
+bool Run::is_of_this_process() const noexcept { return pid_ == own_pid(); }
 
 void Run::abandon() noexcept {
   remove_handler_in_child();

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sampler/tick.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/tick.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sigprof/handler.h"
-#include "inprocess/sigprof/proc_self.h"
 #include "inprocess/sigprof/run.h"
 
 namespace pe::inprocess {
@@ -33,7 +33,7 @@ void* Run::run_writer(void* run) noexcept {
 }
 
 void Run::write_stream() noexcept {
-  publish(writer_tid_, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+  publish(writer_tid_, static_cast<std::uint32_t>(own_tid()));
   write_head(buffer_, options_);
   for (;;) {
     const bool is_last = load_published(is_stopping_) != 0;

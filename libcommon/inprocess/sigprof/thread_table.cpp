@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sigprof/pages.h"
-#include "inprocess/sigprof/proc_self.h"
+#include "inprocess/runtime/pages.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/timers.h"
 
 namespace pe::inprocess {
 namespace {

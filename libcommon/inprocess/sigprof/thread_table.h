@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/sampler/core/pace.h"
+#include "inprocess/runtime/pace.h"
 #include "inprocess/sampler/core/take_sample.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sigprof/options.h"

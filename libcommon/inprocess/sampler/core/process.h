@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/sampler/core/pace.h"
-#include "inprocess/sampler/core/stack_bounds.h"
+#include "inprocess/runtime/pace.h"
+#include "inprocess/runtime/stack_bounds.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sampler/settings.h"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/tick.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/process.h"
 #include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sampler/tick.h"
 
 namespace pe::inprocess {
 

@@ -9,8 +9,8 @@
 #include <ctime>
 #include <optional>
 
-#include "inprocess/sampler/core/pace.h"
-#include "inprocess/sampler/layout.h"
+#include "inprocess/runtime/pace.h"
+#include "inprocess/runtime/tick.h"
 
 namespace pe::inprocess {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/core/timers.h"
+#include "inprocess/runtime/timers.h"
 
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -10,7 +10,6 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "inprocess/sampler/tick.h"
 
 namespace pe::inprocess {
 namespace {
