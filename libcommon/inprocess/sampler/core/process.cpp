@@ -194,7 +194,7 @@ bool begin_timers(StackBounds stack) noexcept {
   const std::uint32_t slot = begin_this_thread(stack);
   if (slot == kNoSlot)
     return false;
-  if (process.own[slot].has_timer)
+  if (process.own[slot].timer.is_running())
     return true;
   if (process.settings.clock == Clock::kWall)
     return false;
@@ -350,7 +350,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
     return false;
   }
   // The thread claimed a slot itself while another thread found it.
-  if (load_published(own.has_timer)) {
+  if (own.timer.is_running()) {
     disarm(slot);
     give_back(slot);
   }

@@ -85,7 +85,7 @@ bool is_kept(int signal) noexcept {
   return signal == SIGPROF && process.is_sampling && is_own_process();
 }
 
-sighandler_t set_handler(sighandler_t handler, int flags) noexcept {
+sighandler_t set_program_handler(sighandler_t handler, int flags) noexcept {
   struct sigaction action = {};
   struct sigaction old = {};
   action.sa_handler = handler;
@@ -123,7 +123,7 @@ PE_HOOK int sigaction(int signal, const struct sigaction* action, struct sigacti
 PE_HOOK sighandler_t signal(int signal, sighandler_t handler) noexcept {
   if (!is_kept(signal) || handler == SIG_ERR)
     return real().signal(signal, handler);
-  return set_handler(handler, SA_RESTART);
+  return set_program_handler(handler, SA_RESTART);
 }
 PE_HOOK sighandler_t bsd_signal(int number, sighandler_t handler) noexcept {
   return signal(number, handler);
