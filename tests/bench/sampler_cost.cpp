@@ -18,10 +18,11 @@
 #include <cstring>
 #include <string>
 
+#include "base/clock.h"
 #include "inprocess/listener.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/process.h"
-#include "inprocess/sampler/core/timers.h"
 #include "inprocess/sampler/settings.h"
 
 namespace {
@@ -51,10 +52,10 @@ template <typename Work>
 std::uint64_t median_ns(int rounds, Work work) {
   std::array<std::uint64_t, 11> all{};
   for (std::uint64_t& ns : all) {
-    const std::uint64_t start = inprocess::now_ns();
+    const std::uint64_t start = monotonic_ns();
     for (int i = 0; i < rounds; ++i)
       work();
-    ns = (inprocess::now_ns() - start) / static_cast<unsigned>(rounds);
+    ns = (monotonic_ns() - start) / static_cast<unsigned>(rounds);
   }
   std::ranges::sort(all);
   return all[all.size() / 2];

@@ -14,8 +14,8 @@
 #include "base/byte_reader.h"
 #include "base/fd.h"
 #include "inprocess/listener.h"
+#include "inprocess/runtime/shared_file.h"
 #include "inprocess/sampler/layout.h"
-#include "inprocess/shared_file.h"
 
 namespace pe::testing {
 

@@ -26,6 +26,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "inprocess/runtime/tick.h"
+
 namespace pe::inprocess {
 
 inline constexpr std::uint64_t kMagic = 0x32676e6973637065;  ///< "epcsing2", the layout's version
@@ -47,8 +49,6 @@ inline constexpr std::uint64_t kRingsAt = std::uint64_t{2} << 20;
 inline constexpr std::uint32_t kLeastRingBytes = 1 << 16, kMostRingBytes = 1 << 24;
 inline constexpr std::uint32_t kLeastHz = 1, kMostHz = 1000;
 
-/// The time that the timers count.
-enum class Clock : std::uint32_t { kCpu, kWall };
 enum class BeganAs : std::uint32_t { kProgram, kFork };
 
 /// The source of the signals.

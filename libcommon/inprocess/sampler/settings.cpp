@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/parse_number.h"
+#include "inprocess/runtime/settings_text.h"
 
 namespace pe::inprocess {
 namespace {
@@ -37,13 +38,9 @@ void set_field(std::string_view name, std::string_view value, Settings& settings
 
 Settings parse_settings(std::string_view text) noexcept {
   Settings settings;
-  while (!text.empty()) {
-    const std::string_view field = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), field.size() + 1));
-    const auto equals = field.find('=');
-    if (equals != std::string_view::npos)
-      set_field(field.substr(0, equals), field.substr(equals + 1), settings);
-  }
+  for_each_field(text, [&settings](std::string_view name, std::string_view value) {
+    set_field(name, value, settings);
+  });
   settings.ring_bytes = std::bit_ceil(settings.ring_bytes);
   constexpr std::uint32_t kWord = 8;
   settings.stack_bytes = std::min(settings.stack_bytes, settings.ring_bytes / 4) / kWord * kWord;

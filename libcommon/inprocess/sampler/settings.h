@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "inprocess/runtime/short_text.h"
 #include "inprocess/sampler/layout.h"
-#include "inprocess/short_text.h"
 
 namespace pe::inprocess {
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "inprocess/sigprof/handler.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -12,7 +9,8 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/sampler/core/timers.h"
+#include "inprocess/runtime/profiling_signal.h"
+#include "inprocess/runtime/timers.h"
 
 namespace pe::inprocess {
 namespace {
@@ -20,7 +18,6 @@ namespace {
 /// The bits of a cookie that are the same for the life of the process.  The next sixteen bits count
 /// tables.
 constexpr std::uint64_t kFamily = 0xffff000000000000;
-constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
 
 struct HandlerState {
   ThreadTable* table;       ///< null: nothing is sampled
@@ -31,33 +28,23 @@ struct HandlerState {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): there is one SIGPROF
 constinit HandlerState state{};
 
-bool is_function(const struct sigaction& action) noexcept {
-  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
-}
-
 /// Handles a signal that does not come from our timers.  The program has no handler for it.
 void do_as_before() noexcept {
-  if (state.before.sa_handler == SIG_IGN)
-    return;
-  struct sigaction action = {};
-  action.sa_handler = SIG_DFL;
-  ::sigaction(SIGPROF, &action, nullptr);
-  // The signal is delivered when this handler returns, and ends the process as without us.
-  ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), SIGPROF);
+  if (state.before.sa_handler != SIG_IGN)
+    end_by_signal(::sigaction);
 }
 
 void handle(int /*signal*/, siginfo_t* info, void* memory) {
   const KeepErrno keep;
-  const auto value = reinterpret_cast<std::uint64_t>(info->si_ptr);
+  const std::uint64_t value = value_of_timer(*info);
   const std::uint64_t cookie = load_relaxed(state.cookie);
-  if (info->si_code != SI_TIMER || ((value ^ cookie) & kFamily) != 0)
+  if (((value ^ cookie) & kFamily) != 0)
     return do_as_before();
   // Either we see that the table is gone, or remove_handler() sees that we are here.
   __atomic_fetch_add(&state.busy, 1U, __ATOMIC_SEQ_CST);
   ThreadTable* const table = __atomic_load_n(&state.table, __ATOMIC_SEQ_CST);
-  if (table != nullptr && ((value ^ cookie) & kHighHalf) == 0)
-    table->take(static_cast<std::uint32_t>(value), info->si_overrun,
-                *static_cast<const ucontext_t*>(memory));
+  if (table != nullptr && ((value ^ cookie) & kCookieBits) == 0)
+    table->take(static_cast<std::uint32_t>(value), *info, *static_cast<const ucontext_t*>(memory));
   __atomic_fetch_sub(&state.busy, 1U, __ATOMIC_SEQ_CST);
 }
 
@@ -86,12 +73,8 @@ bool is_signal_free() noexcept {
 }
 
 bool install_handler(ThreadTable& table) noexcept {
-  struct sigaction action = {};
-  action.sa_sigaction = handle;
-  ::sigfillset(&action.sa_mask);  // nobody jumps out of it, and it is not entered twice
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   __atomic_store_n(&state.table, &table, __ATOMIC_SEQ_CST);
-  if (::sigaction(SIGPROF, &action, &state.before) == 0)
+  if (set_handler(::sigaction, handle, true, &state.before))
     return true;
   __atomic_store_n(&state.table, nullptr, __ATOMIC_SEQ_CST);
   return false;
@@ -121,13 +104,6 @@ void remove_handler_in_child() noexcept {
   state.busy = 0;
   if (is_handler_installed())
     ::sigaction(SIGPROF, &state.before, nullptr);
-}
-
-void unblock_signal() noexcept {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGPROF);
-  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 }  // namespace pe::inprocess

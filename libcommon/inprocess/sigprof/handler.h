@@ -31,7 +31,4 @@ void remove_handler() noexcept;
 /// Does the same in the child of a fork(2), which has no timers and one thread.
 void remove_handler_in_child() noexcept;
 
-/// Unblocks SIGPROF in the calling thread.
-void unblock_signal() noexcept;
-
 }  // namespace pe::inprocess

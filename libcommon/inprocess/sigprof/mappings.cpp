@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "inprocess/sigprof/mappings.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <tuple>
 
 #include "base/clock.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sigprof/proc_self.h"
+#include "inprocess/runtime/own_maps.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/timers.h"
 
 namespace pe::inprocess {
 namespace {
@@ -66,59 +64,44 @@ void Mappings::follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t p
 void Mappings::read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept {
   // Reading costs its CPU time; waiting for a processor is not a cost.
   const std::uint64_t before_ns = own_cpu_ns(), tick_ns = last_tick_ns();
-  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return;
   ::pthread_mutex_lock(&fork_lock);
   modules_.read();
   ::pthread_mutex_unlock(&fork_lock);
   lists_[1 - current_].count = 0;
   compared_ = 0;
-  std::size_t length = 0;
-  for (;;) {
-    const ssize_t n = ::read(fd, text_.data() + length, text_.size() - length);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      break;
-    length += static_cast<std::size_t>(n);
-    std::string_view text(text_.data(), length);
-    for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-      take(buffer, pid, text.substr(0, end));
-      text.remove_prefix(end + 1);
-    }
-    std::copy(text.begin(), text.end(), text_.begin());
-    length = text.size();
-  }
-  ::close(fd);
+  const bool is_read = for_each_own_mapping(text_, [&](const stream::MapsLine& map) {
+    take(buffer, pid, map);
+    return true;
+  });
+  debt_ns_ += own_cpu_ns() - before_ns;
+  if (!is_read)
+    return;
   current_ = 1 - current_;
   read_ns_ = monotonic_ns();
   since_ns_ = tick_ns;
-  debt_ns_ += own_cpu_ns() - before_ns;
 }
 
-/// Adds a line of /proc/self/maps, and writes its mapping if it is new.  Both lists are in order of
+/// Adds a mapping, and writes it if it is new and executable.  Both lists are in order of
 /// addresses, so one pass over them finds the new mappings.
-void Mappings::take(RecordBuffer& buffer, std::uint32_t pid, std::string_view line) noexcept {
-  const auto map = stream::parse_maps_line(line);
+void Mappings::take(RecordBuffer& buffer, std::uint32_t pid, const stream::MapsLine& map) noexcept {
   List& next = lists_[1 - current_];
-  if (!map || !map->executable || next.count == kMost)
+  if (!map.executable || next.count == kMost)
     return;
-  const Mapping mapping{.start = map->start,
-                        .end = map->end,
-                        .file_offset = map->file_offset,
-                        .inode = map->inode,
-                        .device_major = map->device_major,
-                        .device_minor = map->device_minor};
+  const Mapping mapping{.start = map.start,
+                        .end = map.end,
+                        .file_offset = map.file_offset,
+                        .inode = map.inode,
+                        .device_major = map.device_major,
+                        .device_minor = map.device_minor};
   next.all[next.count++] = mapping;
   const List& known = lists_[current_];
   while (compared_ < known.count && place_of(known.all[compared_]) < place_of(mapping))
     ++compared_;
   if (compared_ < known.count && known.all[compared_] == mapping)
     return;
-  const bool is_file = map->inode != 0 && map->path.starts_with('/');
-  write_mapping(buffer, {pid, pid, since_ns_}, *map,
-                is_file ? modules_.build_id_at(map->start) : Bytes{});
+  const bool is_file = map.inode != 0 && map.path.starts_with('/');
+  write_mapping(buffer, {pid, pid, since_ns_}, map,
+                is_file ? modules_.build_id_at(map.start) : Bytes{});
 }
 
 }  // namespace pe::inprocess

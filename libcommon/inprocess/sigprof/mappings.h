@@ -45,7 +45,7 @@ class Mappings {
 
   [[nodiscard]] bool may_read(std::uint64_t now_ns) noexcept;
   void read(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept;
-  void take(RecordBuffer& buffer, std::uint32_t pid, std::string_view line) noexcept;
+  void take(RecordBuffer& buffer, std::uint32_t pid, const stream::MapsLine& map) noexcept;
 
   std::array<List, 2> lists_;
   std::size_t current_;

@@ -3,9 +3,11 @@
 
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -13,22 +15,14 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sigprof/handler.h"
-#include "inprocess/sigprof/pages.h"
+#include "inprocess/runtime/pages.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/tick.h"
 
 namespace pe::inprocess {
 namespace {
 
-pid_t own_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
-
-int result_of(Added added) noexcept {
-  if (added == Added::kAdded || added == Added::kWasThere)
-    return SP_SIGPROF_OK;
-  if (added == Added::kClosed)
-    return SP_SIGPROF_NOT_RUNNING;
-  return errno == ENOMEM ? SP_SIGPROF_NO_MEMORY : SP_SIGPROF_NO_TIMER;
-}
+constexpr std::uint64_t kLongestWaitNs = 100'000'000;
 
 }  // namespace
 
@@ -39,8 +33,12 @@ int Run::begin(const Options& options, int fd, Run*& run) noexcept {
     ::close(fd);
     return SP_SIGPROF_NO_MEMORY;
   }
-  run->open(options, fd);
-  int result = run->begin_sampling();
+  run->options_ = options;
+  run->pid_ = own_pid();
+  run->start_cpu_ns_ = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  run->sink_.open(fd, run->deadline_ns_);
+  run->writer_.open(options, run->sampling_.threads(), run->sink_);
+  int result = run->sampling_.begin(options);
   if (result == SP_SIGPROF_OK)
     result = run->begin_writer();
   if (result == SP_SIGPROF_OK)
@@ -50,31 +48,6 @@ int Run::begin(const Options& options, int fd, Run*& run) noexcept {
   run->free();
   run = nullptr;
   return result;
-}
-
-void Run::open(const Options& options, int fd) noexcept {
-  options_ = options;
-  pid_ = static_cast<std::uint32_t>(::getpid());
-  period_ns_ = kNsPerSecond / options.hz;
-  start_cpu_ns_ = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-  threads_.open(options, next_cookie());
-  sink_.open(fd, deadline_ns_);
-  buffer_.begin_in(room_, sink_);
-}
-
-int Run::begin_sampling() noexcept {
-  if (!install_handler(threads_))
-    return SP_SIGPROF_SIGNAL_TAKEN;
-  if (const int result = add_this_thread(); result != SP_SIGPROF_OK)
-    return result;
-  if (!options_.only_chosen_threads)
-    threads_.scan(0, true);
-  return SP_SIGPROF_OK;
-}
-
-int Run::add_this_thread() noexcept {
-  unblock_signal();
-  return result_of(threads_.add(own_tid(), own_stack_bounds()));
 }
 
 /// Starts the writer with all signals blocked.  Signals of the program are for the program's
@@ -88,7 +61,7 @@ int Run::begin_writer() noexcept {
   if (error == 0) {
     ::pthread_attr_setstacksize(&attributes, kStackBytes);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = ::pthread_create(&writer_, &attributes, run_writer, this);
+    error = ::pthread_create(&thread_, &attributes, run_writer, this);
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::pthread_attr_destroy(&attributes);
   }
@@ -96,19 +69,49 @@ int Run::begin_writer() noexcept {
   return error == 0 ? SP_SIGPROF_OK : SP_SIGPROF_NO_THREAD;
 }
 
-void Run::end_sampling() noexcept {
-  if (!is_handler_installed())
-    store_relaxed(is_taken_over_, 1U);
-  publish(has_ended_sampling_, 1U);
-  threads_.close();
-  remove_handler();
+void* Run::run_writer(void* run) noexcept {
+  ::prctl(PR_SET_NAME, "sp-sigprof");
+  static_cast<Run*>(run)->write_stream();
+  return nullptr;
+}
+
+void Run::write_stream() noexcept {
+  const pid_t tid = own_tid();
+  writer_.write_head();
+  for (;;) {
+    const bool is_last = load_published(is_stopping_) != 0;
+    const std::uint64_t now_ns = writer_.begin_pass();
+    if (load_published(is_stopping_) == 0)
+      sampling_.follow_threads(now_ns, tid);
+    writer_.write_pass();
+    if (is_last || sink_.state() != Sink::State::kOpen)
+      break;
+    wait();
+  }
+  if (sink_.state() == Sink::State::kOpen)
+    writer_.finish();
+  else
+    sampling_.threads().close();  // samples would be lost
+  writer_cpu_ns_ = own_cpu_ns();
+}
+
+/// Waits until the run stops, or until rings would be three quarters full if every stack had the
+/// maximum depth.
+void Run::wait() noexcept {
+  const std::uint64_t period_ns = kNsPerSecond / options_.hz;
+  const bool is_cpu = options_.clock == Clock::kCpu;  // the kernel checks it at each tick
+  const std::uint64_t shortest_ns = is_cpu ? std::max(period_ns, tick_ns()) : period_ns;
+  const std::uint64_t records = options_.ring_bytes / record_bytes(options_.stack_bytes);
+  const std::uint64_t ns = std::min(kLongestWaitNs, records * shortest_ns / 4 * 3);
+  const timespec time{0, static_cast<long>(ns)};
+  ::syscall(SYS_futex, &is_stopping_, FUTEX_WAIT_PRIVATE, 0, &time, nullptr, 0);
 }
 
 void Run::end_writer() noexcept {
   publish(deadline_ns_, monotonic_ns() + options_.stop_ms * kNsPerMs);
   publish(is_stopping_, 1U);
   ::syscall(SYS_futex, &is_stopping_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  ::pthread_join(writer_, nullptr);
+  ::pthread_join(thread_, nullptr);
 }
 
 int Run::end(sp_sigprof_counts& counts) noexcept {
@@ -126,40 +129,40 @@ int Run::result() const noexcept {
     return SP_SIGPROF_WRITE_FAILED;
   if (sink_.state() == Sink::State::kTooSlow)
     return SP_SIGPROF_READER_SLOW;
-  return is_taken_over_ != 0 ? SP_SIGPROF_SIGNAL_TAKEN : SP_SIGPROF_OK;
+  return sampling_.is_taken_over() ? SP_SIGPROF_SIGNAL_TAKEN : SP_SIGPROF_OK;
 }
 
 void Run::free() noexcept {
   sink_.close();
-  threads_.free_rings();
+  sampling_.free();
   ::munmap(this, sizeof(Run));
 }
 
-bool Run::is_of_this_process() const noexcept {
-  return pid_ == static_cast<std::uint32_t>(::getpid());
-}
+bool Run::is_of_this_process() const noexcept { return pid_ == own_pid(); }
 
 void Run::abandon() noexcept {
-  remove_handler_in_child();
+  Sampling::end_in_child();
   free();
 }
 
 void Run::fill(sp_sigprof_counts& counts) const noexcept {
+  const ThreadTable& threads = sampling_.threads();
+  const std::uint64_t period_ns = kNsPerSecond / options_.hz;
   std::uint64_t taken = 0, taken_weight = 0;
   counts = SP_SIGPROF_COUNTS;
-  for (std::uint32_t i = 0; i < threads_.used(); ++i) {
-    const Thread& thread = threads_.slot(i).shared;
+  for (std::uint32_t i = 0; i < threads.used(); ++i) {
+    const Thread& thread = threads.slot(i).shared;
     taken += load_relaxed(thread.samples) + load_relaxed(thread.lost_samples);
     taken_weight += load_relaxed(thread.weight) + load_relaxed(thread.lost_weight);
     counts.cut_samples += load_relaxed(thread.cut_samples);
   }
-  counts.samples = buffer_.written_samples();
-  counts.sampled_ns = buffer_.written_weight() * period_ns_;
-  counts.lost_samples = taken - buffer_.written_samples();
-  counts.lost_ns = (taken_weight - buffer_.written_weight()) * period_ns_;
-  counts.threads = threads_.added();
-  counts.threads_refused = threads_.refused();
-  counts.threads_blocking = blocking_;
+  counts.samples = writer_.samples();
+  counts.sampled_ns = writer_.weight() * period_ns;
+  counts.lost_samples = taken - writer_.samples();
+  counts.lost_ns = (taken_weight - writer_.weight()) * period_ns;
+  counts.threads = threads.added();
+  counts.threads_refused = threads.refused();
+  counts.threads_blocking = writer_.blocking();
   counts.own_cpu_ns = writer_cpu_ns_;
   counts.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start_cpu_ns_ - writer_cpu_ns_;
   counts.bytes = sink_.written_bytes();

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "inprocess/keep_errno.h"
+#include "inprocess/runtime/proc_self.h"
 #include "inprocess/sigprof/handler.h"
 #include "inprocess/sigprof/options.h"
 #include "inprocess/sigprof/run.h"
@@ -109,14 +110,6 @@ int own_descriptor(int fd) noexcept {
   return ::fcntl(fd, F_DUPFD_CLOEXEC, kAboveStandard);
 }
 
-bool can_read_maps() noexcept {
-  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return false;
-  ::close(fd);
-  return true;
-}
-
 int start(const sp_sigprof_options* asked, int fd) noexcept {
   const auto options = check_options(asked);
   if (!options)
@@ -125,7 +118,8 @@ int start(const sp_sigprof_options* asked, int fd) noexcept {
     return SP_SIGPROF_RUNNING;
   if (!is_signal_free())
     return SP_SIGPROF_SIGNAL_TAKEN;
-  if (!can_read_maps())
+  std::array<char, 64> room;
+  if (read_proc("/proc/self/maps", room).empty())
     return SP_SIGPROF_NO_PROC;
   if (!profiler.watches_forks && ::pthread_atfork(before_fork, after_fork, begin_child) != 0)
     return SP_SIGPROF_NO_MEMORY;

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
-#include "inprocess/sampler/core/timers.h"
+#include "inprocess/runtime/timers.h"
 
 namespace pe::inprocess {
 

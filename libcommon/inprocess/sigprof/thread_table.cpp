@@ -10,9 +10,8 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sigprof/pages.h"
-#include "inprocess/sigprof/proc_self.h"
+#include "inprocess/runtime/pages.h"
+#include "inprocess/runtime/proc_self.h"
 
 namespace pe::inprocess {
 namespace {
@@ -88,12 +87,9 @@ Added ThreadTable::add(pid_t tid, StackBounds stack) noexcept {
 
 Added ThreadTable::begin(Slot& slot, pid_t tid) noexcept {
   const auto number = static_cast<std::uint32_t>(&slot - slots_.data());
-  const auto timer =
-      start_paced_timer(slot.pace, {tid, options_.clock, options_.hz, cookie_ | number});
-  if (!timer)  // EINVAL: the thread has ended
+  if (!slot.timer.start(
+          {tid, options_.clock, options_.hz, cookie_ | number}))  // EINVAL: the thread has ended
     return errno == EINVAL ? Added::kEnded : Added::kRefused;
-  slot.timer = *timer;
-  slot.has_timer = true;
   slot.shared.start_ns = monotonic_ns();
   slot.shared.tid = static_cast<std::uint32_t>(tid);
   slot.taken_before = slot.shared.samples + slot.shared.lost_samples;
@@ -138,8 +134,7 @@ void ThreadTable::end_missing() noexcept {
     if (load_relaxed(slot.shared.state) != kLive || slot.seen_scan == scans_ ||
         !has_ended(slot.shared.tid))
       continue;
-    stop_timer(slot.timer);
-    slot.has_timer = false;
+    slot.timer.stop();
     publish(slot.shared.state, static_cast<std::uint32_t>(kEnded));
   }
 }
@@ -147,21 +142,18 @@ void ThreadTable::end_missing() noexcept {
 void ThreadTable::close() noexcept {
   const Locked locked(lock_);
   is_closed_ = true;
-  for (std::uint32_t i = 0; i < used_; ++i) {
-    if (slots_[i].has_timer)
-      stop_timer(slots_[i].timer);
-    slots_[i].has_timer = false;
-  }
+  for (std::uint32_t i = 0; i < used_; ++i)
+    slots_[i].timer.stop();
 }
 
-void ThreadTable::take(std::uint32_t number, int overrun, const ucontext_t& context) noexcept {
+void ThreadTable::take(std::uint32_t number, const siginfo_t& signal,
+                       const ucontext_t& context) noexcept {
   if (number >= kMost)
     return;
   Slot& slot = slots_[number];
   if (load_published(slot.shared.state) != kLive)
     return;
-  const std::uint32_t weight =
-      slot.pace.advance(1 + static_cast<std::uint32_t>(std::max(overrun, 0)));
+  const std::uint32_t weight = slot.timer.weight_of(signal);
   if (weight != 0)
     take_sample({.thread = slot.shared,
                  .ring = slot.ring,
@@ -188,7 +180,7 @@ void ThreadTable::give_back(std::uint32_t number) noexcept {
   Slot& slot = slots_[number];
   // Frees the ring's pages; the next thread of the slot finds zeros.
   ::madvise(slot.ring, options_.ring_bytes, MADV_DONTNEED);
-  slot.is_told = false;
+  slot.is_announced = false;
   slot.named_ns = 0;
   publish(slot.shared.state, static_cast<std::uint32_t>(kFree));
 }

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/sampler/core/pace.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/take_sample.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sigprof/options.h"
@@ -22,15 +22,13 @@ namespace pe::inprocess {
 
 struct Slot {
   Thread shared;  ///< its counts are never reset
-  Pace pace;
   StackBounds stack;
   std::byte* ring;
-  int timer;
-  bool has_timer;
+  ThreadTimer timer;
   std::uint64_t taken_before;  ///< samples, also lost ones, of earlier threads in the slot
 
   // Fields of the thread that writes the stream.
-  bool is_told;
+  bool is_announced;
   std::array<char, 16> name;
   std::uint64_t named_ns;   ///< when the name was read
   std::uint64_t seen_scan;  ///< the last scan that found the thread
@@ -57,7 +55,7 @@ class ThreadTable {
   void close() noexcept;
 
   /// Handles a signal of the timer of slot `number`.  For handlers.
-  void take(std::uint32_t number, int overrun, const ucontext_t& context) noexcept;
+  void take(std::uint32_t number, const siginfo_t& signal, const ucontext_t& context) noexcept;
 
   /// The number of slots that may have been used: 0..used()-1.
   [[nodiscard]] std::uint32_t used() const noexcept;

@@ -22,7 +22,7 @@
 #include "base/plural.h"
 #include "base/quote.h"
 #include "inprocess/command.h"
-#include "inprocess/sampler/tick.h"
+#include "inprocess/runtime/tick.h"
 #include "record/engines/refused.h"
 #include "record/own_thread.h"
 

@@ -48,8 +48,8 @@ class Walk {
   };
 
   std::optional<Stop> take_common_steps(Position& at);
-  Step enter(FrameState& state, const StackView& stack, std::uint64_t base, RuleCache::Found found,
-             std::size_t by) noexcept;
+  Step enter(FrameState& state, const StackView& stack, std::uint64_t base,
+             RuleCache::Found found) noexcept;
   std::optional<Stop> take_rare_step(Position& at);
   std::optional<Stop> step_by_rule(Rule rule, Position& at);
   std::optional<Stop> step_by_full_row(Position& at);
@@ -119,11 +119,11 @@ std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
     // There are two calls, so that the next load waits for the branch's prediction, not for the
     // tag.
     if (found.is(RuleKind::kStackPointer)) [[likely]] {
-      step = enter(state, stack, base, found, count - 1);
+      step = enter(state, stack, base, found);
     } else if (found.is(RuleKind::kFramePointer)) {
-      recorder_.uses_frame_pointer(state.fp, count - 1);
+      recorder_.uses_frame_pointer(count - 1);
       base = state.fp + bias;
-      step = enter(state, stack, base, found, count - 1);
+      step = enter(state, stack, base, found);
     } else {
       break;
     }
@@ -152,12 +152,12 @@ std::optional<Stop> Walk<Recorder>::take_common_steps(Position& at) {
 
 template <typename Recorder>
 Step Walk<Recorder>::enter(FrameState& state, const StackView& stack, std::uint64_t base,
-                           RuleCache::Found found, std::size_t by) noexcept {
+                           RuleCache::Found found) noexcept {
   const std::uint64_t sp = state.sp;
   const std::uint64_t slot = found.slot();
   const Step step = architecture::enter_caller(state, stack, base, found.cfa_words(), found.slot());
   if (step == Step::kDone && kWordBytes * slot - 1 < state.sp - sp)  // as there: it was read
-    recorder_.reads_frame_pointer(state.sp - kWordBytes * slot - stack_.bias(), by);
+    recorder_.reads_frame_pointer(state.sp - kWordBytes * slot - stack_.bias());
   return step;
 }
 
@@ -241,11 +241,11 @@ template <typename Recorder>
 std::optional<Stop> Walk<Recorder>::step_blindly(RuleKind kind, Position& at) {
   const bool is_exact = at.key != at.state.ip;
   const std::uint64_t fp = at.state.fp;
-  recorder_.uses_frame_pointer(fp, at.count - 1);
+  recorder_.uses_frame_pointer(at.count - 1);
   const auto found = step_without_cfi(space_, kind, at.state, stack_, out_[at.count - 1]);
   const auto* source = std::get_if<FrameSource>(&found);
   if (source != nullptr && *source == FrameSource::kFramePointer)
-    recorder_.reads_frame_pointer(fp, at.count - 1);
+    recorder_.reads_frame_pointer(fp);
   else if (is_exact || source != nullptr)  // the stack's words influenced the result, caller or not
     recorder_.passes_barrier(at.count - 1);
   if (source == nullptr)
@@ -327,13 +327,9 @@ void Walker::remember(const WalkResult& result) noexcept {
 
 /// A joined stack has just become the history.  Its copied frames are the history's outermost ones.
 std::span<const std::uint64_t> Walker::stack_pointers(const ThreadHistory& history) {
-  if (last_reused_ != 0) {
-    const auto kept = history.stack_pointers();
-    assert(kept.size() == last_frames_);
-    std::reverse_copy(
-        kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(last_reused_),
-        scratch_.sps.begin() + static_cast<std::ptrdiff_t>(last_frames_ - last_reused_));
-  }
+  assert(last_reused_ == 0 || history.size() == last_frames_);
+  for (std::size_t i = 0; i < last_reused_; ++i)
+    scratch_.sps[last_frames_ - 1 - i] = history.stack_pointer(i);
   return std::span(scratch_.sps).first(last_frames_);
 }
 

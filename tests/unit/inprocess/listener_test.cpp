@@ -12,7 +12,7 @@
 #include <list>
 #include <vector>
 
-#include "inprocess/shared_file.h"
+#include "inprocess/runtime/shared_file.h"
 
 using pe::Fd;
 using pe::inprocess::Link;

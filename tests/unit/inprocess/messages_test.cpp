@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/messages.h"
+#include "inprocess/runtime/messages.h"
 
 #include <fcntl.h>
 #include <unistd.h>

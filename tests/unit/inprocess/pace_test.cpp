@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/core/pace.h"
+#include "inprocess/runtime/pace.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sigprof/proc_self.h"
+#include "inprocess/runtime/proc_self.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -29,8 +29,6 @@ std::set<pid_t> tasks() {
   return all;
 }
 
-pid_t own_tid() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(sigprof_proc_self)
@@ -45,6 +43,14 @@ BOOST_AUTO_TEST_CASE(the_signals_that_a_thread_blocks_are_read_from_its_status) 
   BOOST_TEST(!says_that_sigprof_is_blocked(""));
 }
 
+BOOST_AUTO_TEST_CASE(the_most_resident_memory_is_read_from_the_status) {
+  using inprocess::resident_peak_bytes;
+  BOOST_TEST(resident_peak_bytes("VmPeak:\t    9000 kB\nVmHWM:\t    1500 kB\n") == 1500U * 1024);
+  BOOST_TEST(resident_peak_bytes("VmHWM:\t") == 0U);
+  BOOST_TEST(resident_peak_bytes("VmHWM:\t-3 kB\n") == 0U);
+  BOOST_TEST(resident_peak_bytes("") == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(the_size_of_all_that_is_mapped_is_the_first_number) {
   BOOST_TEST(inprocess::mapped_pages("123 45 6 7 0 8 0\n") == 123U);
   BOOST_TEST(inprocess::mapped_pages("") == 0U);
@@ -57,16 +63,16 @@ BOOST_AUTO_TEST_CASE(files_are_read_as_far_as_there_is_room) {
   std::array<char, 64> room{};
   BOOST_TEST(inprocess::read_proc("/proc/self/no-such-file", room) == "");
   ::pthread_setname_np(::pthread_self(), "a name");
-  BOOST_TEST(inprocess::read_of_thread(own_tid(), "comm", room) == "a name\n");
+  BOOST_TEST(inprocess::read_of_thread(inprocess::own_tid(), "comm", room) == "a name\n");
 }
 
 BOOST_AUTO_TEST_CASE(threads_are_found) {
-  const pid_t first = own_tid();
+  const pid_t first = inprocess::own_tid();
   BOOST_TEST(tasks().contains(first));
   pid_t other = 0;
   std::set<pid_t> seen;
   std::thread([&] {
-    other = own_tid();
+    other = inprocess::own_tid();
     seen = tasks();
   }).join();
   BOOST_TEST(seen.contains(first));

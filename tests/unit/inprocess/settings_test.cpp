@@ -4,8 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "inprocess/runtime/short_text.h"
 #include "inprocess/sampler/collector.h"
-#include "inprocess/short_text.h"
 
 namespace {
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/preload/settings.h"
 
-#include <algorithm>
-#include <optional>
-
 #include "base/parse_number.h"
+#include "inprocess/runtime/settings_text.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -23,14 +21,7 @@ void set_number(std::string_view value, T& to) noexcept {
 
 Settings parse_settings(std::string_view text) noexcept {
   Settings settings;
-  while (!text.empty()) {
-    const std::string_view field = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), field.size() + 1));
-    const auto equals = field.find('=');
-    if (equals == std::string_view::npos)
-      continue;
-    const std::string_view name = field.substr(0, equals);
-    const std::string_view value = field.substr(equals + 1);
+  inprocess::for_each_field(text, [&settings](std::string_view name, std::string_view value) {
     if (name == "socket")
       settings.socket.set(value);
     else if (name == "key")
@@ -43,7 +34,7 @@ Settings parse_settings(std::string_view text) noexcept {
       set_switch(value, settings.traces_mmap);
     else if (name == "follow")
       set_switch(value, settings.follows_forks);
-  }
+  });
   return settings;
 }
 

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "inprocess/short_text.h"
+#include "inprocess/runtime/short_text.h"
 
 namespace pe::malloctrace {
+
+inline constexpr std::string_view kSettingsVariable = "MALLOCTRACE";
 
 struct Settings {
   inprocess::ShortText socket;     ///< empty: nothing is traced

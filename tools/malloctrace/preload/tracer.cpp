@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/preload/tracer.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,9 +16,11 @@
 
 #include "base/clock.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/messages.h"
-#include "inprocess/shared_file.h"
-#include "inprocess/thread_sanitizer.h"
+#include "inprocess/runtime/messages.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/settings_text.h"
+#include "inprocess/runtime/shared_file.h"
+#include "inprocess/runtime/thread_sanitizer.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/memory/boot_memory.h"
 #include "malloctrace/preload/stacks/stack_end.h"
@@ -28,6 +29,8 @@ namespace pe::malloctrace {
 
 using inprocess::Failure;
 using inprocess::Link;
+using inprocess::own_pid;
+using inprocess::own_tid;
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 constinit thread_local ThreadState thread_state{};
@@ -50,8 +53,6 @@ struct Process {
 };
 constinit Process
     process{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
-
-std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
 
 /// Adds a thread's walks since the last call to the header.
 void tell_counts(Thread& thread) noexcept {
@@ -100,22 +101,17 @@ void end_thread(void* memory) noexcept {
 bool read_settings(const char* const* environment) noexcept {
   if (process.has_settings || environment == nullptr)
     return process.has_settings;
-  constexpr std::string_view kName = "MALLOCTRACE=";
-  constexpr std::string_view kPreload = "LD_PRELOAD=";
-  for (; *environment != nullptr; ++environment) {
-    const std::string_view variable(*environment);
-    if (variable.starts_with(kName))
-      process.settings = parse_settings(variable.substr(kName.size()));
-    else if (variable.starts_with(kPreload))
-      process.is_under_valgrind = variable.find("/vgpreload_") != std::string_view::npos;
-  }
+  process.settings = parse_settings(inprocess::text_of_variable(environment, kSettingsVariable));
+  process.is_under_valgrind =
+      inprocess::find_variable(environment, "LD_PRELOAD").find("/vgpreload_") !=
+      std::string_view::npos;
   process.has_settings = true;
   return true;
 }
 
 void fill_header(const Tracer& tracer) noexcept {
   heap::Header& header = tracer.shared.header();
-  header.pid = current_pid();
+  header.pid = own_pid();
   header.parent_pid = static_cast<std::uint32_t>(::getppid());
   header.start_ns = monotonic_ns();
   ::prctl(PR_GET_NAME, header.command);
@@ -220,7 +216,7 @@ void leave_parent() noexcept {
 
 /// The tracer of this process; nullptr if there is none.
 Tracer* running_tracer() noexcept {
-  const std::uint32_t pid = current_pid();
+  const std::uint32_t pid = own_pid();
   if (process.tracer != nullptr && process.tracer->shared.base() != nullptr)
     return process.tracer;
   if (!read_settings(environ))
@@ -256,7 +252,7 @@ heap::ThreadSums* take_slot(Tracer& tracer) noexcept {
            !tracer.shared.open<heap::ThreadSums>(Section::kThreads, std::uint64_t{slot} + 1))
     return nullptr;
   heap::ThreadSums& sums = tracer.shared.threads()[slot];
-  publish(sums.tid, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+  publish(sums.tid, static_cast<std::uint32_t>(own_tid()));
   if (slot == header.threads)
     publish(header.threads, slot + 1);
   if (slot != 0)
@@ -283,7 +279,7 @@ Thread* make_thread(Tracer& tracer) noexcept {
   heap::Header& header = tracer.shared.header();
   const auto slot = static_cast<std::uint32_t>(thread->sums - tracer.shared.threads());
   thread->account.open(tracer.shared, slot, tracer.ledger);
-  find_own_stack(*thread);
+  thread->stack = inprocess::own_stack_bounds(real.pthread_getattr_np);
   thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ monotonic_ns());
   // A forked child continues where its parent was: it has come here at the end of a distance.
   if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
@@ -344,8 +340,8 @@ std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
 
 std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
   const unwind::FrameState caller{frame[1], reinterpret_cast<std::uint64_t>(frame + 2), frame[0]};
-  const bool is_own = caller.sp >= thread.stack_low && caller.sp < thread.stack_end;
-  const StackEnd end = is_own ? StackEnd{thread.stack_end} : end_of_stack(thread, caller.sp);
+  const StackEnd end = thread.stack.contains(caller.sp) ? StackEnd{thread.stack.end}
+                                                        : end_of_stack(thread, caller.sp);
   const WalkedStack stack = thread.walk.walk(caller, end);
   heap::Header& header = thread.tracer->shared.header();
   if (thread.walk.is_cut()) [[unlikely]]
@@ -370,35 +366,9 @@ void begin_process(const char* const* environment) noexcept {
     static_cast<void>(Hook());
 }
 
-namespace {
-
-/// Returns the most memory that the process had resident (proc(5), VmHWM); 0 if that cannot be
-/// read.
-std::uint64_t resident_peak_bytes() noexcept {
-  constexpr std::string_view kName = "VmHWM:";
-  constexpr std::uint64_t kKiB = 1024;
-  std::array<char, 4096> room;
-  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0)
-    return 0;
-  const long n = ::syscall(SYS_read, fd, room.data(), room.size());
-  ::syscall(SYS_close, fd);
-  const std::string_view text(room.data(), static_cast<std::size_t>(std::max(n, 0L)));
-  std::uint64_t kib = 0;
-  std::size_t at = text.find(kName);
-  if (at == std::string_view::npos)
-    return 0;
-  for (at += kName.size(); at < text.size() && text[at] != '\n'; ++at)
-    if (text[at] >= '0' && text[at] <= '9')
-      kib = kib * 10 + static_cast<std::uint64_t>(text[at] - '0');  // NOLINT: decimal
-  return kib * kKiB;
-}
-
-}  // namespace
-
 void note_end() noexcept {
   Tracer* tracer = process.tracer;
-  if (tracer == nullptr || tracer->shared.base() == nullptr || process.pid != current_pid())
+  if (tracer == nullptr || tracer->shared.base() == nullptr || process.pid != own_pid())
     return;
   heap::Header& header = tracer->shared.header();
   if (Thread* thread = thread_state.thread; thread != nullptr && thread->is_ready)
@@ -409,7 +379,9 @@ void note_end() noexcept {
                               tracer->mappings.private_bytes();
   count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
   const inprocess::KeepErrno keep;
-  store_relaxed(header.resident_peak_bytes, resident_peak_bytes());
+  std::array<char, 4096> room;
+  store_relaxed(header.resident_peak_bytes,
+                inprocess::resident_peak_bytes(inprocess::read_proc("/proc/self/status", room)));
   store_relaxed(header.has_ended, 1U);
 }
 
@@ -434,7 +406,7 @@ void tell_left_out() noexcept {
     link.send_reason({"built with AddressSanitizer", 0});
 }
 
-bool is_own_process() noexcept { return process.tracer != nullptr && process.pid == current_pid(); }
+bool is_own_process() noexcept { return process.tracer != nullptr && process.pid == own_pid(); }
 
 void note_unloaded() noexcept {
   if (const Hook hook; hook)

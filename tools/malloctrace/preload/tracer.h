@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "inprocess/runtime/own_maps.h"
+#include "inprocess/runtime/stack_bounds.h"
 #include "malloctrace/preload/memory/account.h"
 #include "malloctrace/preload/memory/live_blocks.h"
 #include "malloctrace/preload/sampling.h"
@@ -68,11 +70,11 @@ struct Thread {
   StackWalk walk;
   Account account;
   heap::ThreadSums* sums;
-  std::uint64_t stack_low, stack_end;      ///< its own stack
-  std::uint64_t foreign_low, foreign_end;  ///< another stack that it has been on
+  inprocess::StackBounds stack;
+  inprocess::StackBounds foreign_stack;  ///< another one that it has been on
   SampleDistance distance;
   StackWalk::Counts told;  ///< the part of walk.counts() that the header includes
-  MapsRoom room;
+  inprocess::MapsRoom room;
 };
 
 /// The data that each hook reads first.

@@ -5,7 +5,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -42,10 +41,6 @@ struct sigaction program_action() noexcept {
   return program.all[load_published(program.current) % program.all.size()];
 }
 
-bool is_function(const struct sigaction& action) noexcept {
-  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
-}
-
 void keep_program_action(const struct sigaction& action) noexcept {
   const std::uint32_t next = program.current + 1;
   program.all[next % program.all.size()] = action;
@@ -63,13 +58,12 @@ void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& con
 }
 
 void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
-  const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(info.si_ptr));
+  const auto slot = static_cast<std::uint32_t>(value_of_timer(info));
   if (slot >= process.max_threads || !process.own[slot].is_armed || !is_slot_of_this_thread(slot))
     return;
   if (load_relaxed(process.header().wanted_tids[0]) != 0)
     begin_wanted_threads();
-  const std::uint32_t weight =
-      process.own[slot].pace.advance(1 + static_cast<std::uint32_t>(std::max(info.si_overrun, 0)));
+  const std::uint32_t weight = process.own[slot].timer.weight_of(info);
   if (weight != 0 && load_relaxed(process.thread(slot).is_unwanted) == 0)
     sample_slot(slot, weight, context);
 }
@@ -82,14 +76,12 @@ void sample_process(const ucontext_t& context) noexcept {
 
 /// Handles a signal of this library; false if the signal belongs to the program.
 bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
-  constexpr std::uint64_t kHighHalf = 0xffffffff00000000;
   const KeepErrno keep;
+  const bool is_of_timer =
+      process.cookie != 0 && (value_of_timer(info) & kCookieBits) == process.cookie;
   if (!process.is_sampling)
-    // These are the last signals of stopped timers.
-    return info.si_code == SI_TIMER && process.cookie != 0 &&
-           (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie;
-  if (info.si_code == SI_TIMER &&
-      (reinterpret_cast<std::uint64_t>(info.si_ptr) & kHighHalf) == process.cookie) {
+    return is_of_timer;  // the last signals of stopped timers
+  if (is_of_timer) {
     sample_timer(info, context);
     return true;
   }
@@ -108,11 +100,7 @@ void do_default() noexcept {
       count_up(process.header().strays);
     return;
   }
-  struct sigaction action = {};
-  action.sa_handler = SIG_DFL;
-  program.libc_sigaction(SIGPROF, &action, nullptr);
-  // The signal is delivered when this handler returns and the previous mask is restored.
-  ::syscall(SYS_tgkill, ::syscall(SYS_getpid), ::syscall(SYS_gettid), SIGPROF);
+  end_by_signal(program.libc_sigaction);
 }
 
 /// Calls the program's handler under the mask that the kernel would have set, because that handler
@@ -143,16 +131,6 @@ void handle(int signal, siginfo_t* info, void* memory) {
     call_program(signal, info, context);
 }
 
-/// Installs our handler.  All signals are blocked while it runs: nobody jumps out of it, and it is
-/// not entered twice.
-bool install(SigactionFunction set, bool restarts, struct sigaction* old) noexcept {
-  struct sigaction action = {};
-  action.sa_sigaction = handle;
-  ::sigfillset(&action.sa_mask);
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (restarts ? SA_RESTART : 0);
-  return set(SIGPROF, &action, old) == 0;
-}
-
 }  // namespace
 
 void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexcept {
@@ -162,11 +140,10 @@ void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexc
 
 bool install_handler() noexcept {
   struct sigaction old = {};
-  if (program.libc_sigaction == nullptr || !install(program.libc_sigaction, true, &old))
+  if (program.libc_sigaction == nullptr || !set_handler(program.libc_sigaction, handle, true, &old))
     return false;
   keep_program_action(old);
-  if (!has_program_handler())
-    unblock_for_samples();
+  unblock_for_samples();
   return true;
 }
 
@@ -177,9 +154,9 @@ void set_program_action(const struct sigaction* action, struct sigaction* old) n
     // A program that relies on interruption by its own signal is interrupted.  A sanitizer decides
     // when the program's handler is called, because that handler may call the sanitizer's runtime.
     if (is_function(*action))
-      install(program.next_sigaction, (action->sa_flags & SA_RESTART) != 0, nullptr);
+      set_handler(program.next_sigaction, handle, (action->sa_flags & SA_RESTART) != 0, nullptr);
     else
-      install(program.libc_sigaction, true, nullptr);
+      set_handler(program.libc_sigaction, handle, true, nullptr);
   }
   if (old != nullptr)
     *old = before;
@@ -188,9 +165,8 @@ void set_program_action(const struct sigaction* action, struct sigaction* old) n
 bool has_program_handler() noexcept { return is_function(program_action()); }
 
 void unblock_for_samples() noexcept {
-  const KernelSet set = kernel_set_of(SIGPROF);
   if (!has_program_handler())
-    ::syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, nullptr, sizeof set);
+    unblock_signal();
 }
 
 const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept {

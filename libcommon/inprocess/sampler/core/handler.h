@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstdint>
 
+#include "inprocess/runtime/profiling_signal.h"
+
 namespace pe::inprocess {
 
 /// Installs our handler for SIGPROF, and keeps the previous action as the program's.  False on
@@ -25,8 +27,6 @@ void unblock_for_samples() noexcept;
 /// `set`, it is a copy in `room` without SIGPROF; else it is `set`.
 const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept;
 
-/// The type of sigaction(2), which the program would call without our hook.
-using SigactionFunction = int (*)(int, const struct sigaction*, struct sigaction*);
 /// Call this before the other functions here.  `next` may be a sanitizer's wrapper.
 /// ThreadSanitizer's delays signals until the program calls its runtime, and then passes outdated
 /// registers.  `of_libc` is the C library's own function; nullptr if it was not found.

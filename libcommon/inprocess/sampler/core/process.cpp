@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "inprocess/sampler/core/process.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
@@ -17,16 +14,18 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/parse_number.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/messages.h"
+#include "inprocess/runtime/messages.h"
+#include "inprocess/runtime/pages.h"
+#include "inprocess/runtime/proc_self.h"
+#include "inprocess/runtime/settings_text.h"
+#include "inprocess/runtime/shared_file.h"
+#include "inprocess/runtime/thread_sanitizer.h"
+#include "inprocess/runtime/tick.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/slots.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sampler/tick.h"
-#include "inprocess/shared_file.h"
-#include "inprocess/thread_sanitizer.h"
 
 namespace pe::inprocess {
 
@@ -50,28 +49,11 @@ constinit thread_local std::uint64_t* refused_in __attribute__((tls_model("initi
 
 constexpr std::string_view kTool = "pe-record";
 
-std::uint32_t current_pid() noexcept { return static_cast<std::uint32_t>(::syscall(SYS_getpid)); }
-pid_t current_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
-
-void* map_zeros(std::size_t bytes) noexcept {
-  const long result = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-  return result == -1 ? nullptr
-                      : reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr)
-}
-
 /// Returns false as long as there is no environment.
 bool read_settings(const char* const* environment) noexcept {
   if (process.has_settings || environment == nullptr)
     return process.has_settings;
-  for (; *environment != nullptr; ++environment) {
-    std::string_view variable(*environment);
-    if (!variable.starts_with(kSettingsVariable))
-      continue;
-    variable.remove_prefix(kSettingsVariable.size());
-    if (variable.starts_with('='))
-      process.settings = parse_settings(variable.substr(1));
-  }
+  process.settings = parse_settings(text_of_variable(environment, kSettingsVariable));
   process.has_settings = true;
   return true;
 }
@@ -93,23 +75,6 @@ std::optional<SharedFile> make_memory(Failure& failure) noexcept {
   return std::nullopt;
 }
 
-/// Copies the text of /proc/self/maps, because the reader of samples may be too late for it.
-/// Returns its length.
-std::uint32_t copy_maps(std::byte* into) noexcept {
-  const long fd = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0)
-    return 0;
-  std::uint64_t length = 0;
-  for (;;) {
-    const long n = ::syscall(SYS_read, fd, into + length, kMaxMapsBytes - length);
-    if (n <= 0)
-      break;
-    length += static_cast<std::uint64_t>(n);
-  }
-  ::syscall(SYS_close, fd);
-  return static_cast<std::uint32_t>(length);
-}
-
 void fill_header(bool is_fork) noexcept {
   Header& header = process.header();
   const Settings& settings = process.settings;
@@ -124,7 +89,11 @@ void fill_header(bool is_fork) noexcept {
   header.stack_bytes = settings.stack_bytes;
   header.ring_bytes = settings.ring_bytes;
   header.max_threads = process.max_threads;
-  header.maps_bytes = copy_maps(process.shared + kMapsAt);
+  // The reader of samples may be too late for this text.
+  header.maps_bytes = static_cast<std::uint32_t>(
+      read_proc("/proc/self/maps",
+                {reinterpret_cast<char*>(process.shared + kMapsAt), kMaxMapsBytes})
+          .size());
   publish(header.magic, kMagic);
 }
 
@@ -190,7 +159,7 @@ bool make_key() noexcept {
 }
 
 std::uint32_t begin_this_thread(StackBounds stack) noexcept {
-  const pid_t tid = current_tid();
+  const pid_t tid = own_tid();
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot) {
     // Perhaps the last slot was claimed for this thread already.
@@ -215,23 +184,9 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
 
 /// Starts to sample the threads that constructors of libraries have started before us.
 void begin_earlier_threads() noexcept {
-  const long folder =
-      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (folder < 0)
-    return;
-  alignas(dirent64) std::array<char, 2048> room;
-  for (;;) {
-    const long n = ::syscall(SYS_getdents64, folder, room.data(), room.size());
-    if (n <= 0)
-      break;
-    for (long at = 0; at < n;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(room.data() + at);
-      at += entry->d_reclen;
-      if (const auto tid = parse_number<std::uint32_t>(entry->d_name))
-        begin_found_thread(static_cast<pid_t>(*tid));
-    }
-  }
-  ::syscall(SYS_close, folder);
+  TaskFolder folder;
+  while (const pid_t tid = folder.next())
+    begin_found_thread(tid);
 }
 
 /// The first thread's timer shows whether the kernel gives us timers of threads.
@@ -239,7 +194,7 @@ bool begin_timers(StackBounds stack) noexcept {
   const std::uint32_t slot = begin_this_thread(stack);
   if (slot == kNoSlot)
     return false;
-  if (process.own[slot].has_timer)
+  if (process.own[slot].timer.is_running())
     return true;
   if (process.settings.clock == Clock::kWall)
     return false;
@@ -255,13 +210,13 @@ bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   if (is_thread_sanitizer_in_program())
     return false;
   failure = {"no memory", 0};
-  process.pid = current_pid();
+  process.pid = own_pid();
   process.timer_kind = TimerKind::kThread;
   process.next_slot = 0;
   if (!make_key() || !make_shared(is_fork, failure))
     return false;
   failure = {"no memory", 0};
-  process.own = static_cast<OwnThread*>(map_zeros(process.max_threads * sizeof(OwnThread)));
+  process.own = map_pages<OwnThread>(process.max_threads * sizeof(OwnThread));
   if (process.own == nullptr)
     return false;
   constexpr std::uint64_t kLowHalf = 0xffffffff;
@@ -365,7 +320,7 @@ std::uint32_t slot_of_this_thread() noexcept {
   if (slot_plus_one == 0) {
     if (is_beginning)
       return kNoSlot;
-    const std::uint32_t slot = begin_found_thread(current_tid());
+    const std::uint32_t slot = begin_found_thread(own_tid());
     if (slot == kNoSlot)
       return kNoSlot;
     keep_found_slot(slot);
@@ -377,7 +332,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (slot_plus_one == slot + 1)
     return true;
   const OwnThread& own = process.own[slot];
-  if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(current_tid()))
+  if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(own_tid()))
     return false;  // the last signal of a stopped timer: the slot may belong to another thread now
   if (is_beginning)
     return false;  // begin_thread() decides which slot it keeps
@@ -395,7 +350,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
     return false;
   }
   // The thread claimed a slot itself while another thread found it.
-  if (load_published(own.has_timer)) {
+  if (own.timer.is_running()) {
     disarm(slot);
     give_back(slot);
   }
@@ -416,6 +371,6 @@ void stop_process(const char* why) noexcept {
   report_line(kTool, why);
 }
 
-bool is_own_process() noexcept { return process.pid == current_pid(); }
+bool is_own_process() noexcept { return process.pid == own_pid(); }
 
 }  // namespace pe::inprocess

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/sampler/core/pace.h"
-#include "inprocess/sampler/core/stack_bounds.h"
+#include "inprocess/runtime/stack_bounds.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sampler/settings.h"
 
@@ -20,9 +20,7 @@ namespace pe::inprocess {
 /// Data of the thread in a slot that the process does not share.  In zeroed memory.
 struct OwnThread {
   StackBounds stack;
-  Pace pace;
-  int timer;
-  bool has_timer;
+  ThreadTimer timer;
   bool is_armed;  ///< a signal with the timer's cookie is a sample
   bool is_found;  ///< not started by our pthread_create: we do not notice its end yet
 };

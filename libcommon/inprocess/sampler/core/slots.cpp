@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/tick.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/process.h"
 #include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sampler/tick.h"
 
 namespace pe::inprocess {
 
@@ -52,17 +52,11 @@ void give_back(std::uint32_t slot) noexcept {
 bool arm(std::uint32_t slot, pid_t tid) noexcept {
   OwnThread& own = process.own[slot];
   own.is_armed = true;
-  own.has_timer = false;
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
   if (process.timer_kind == TimerKind::kProcess)
     return true;
-  const auto timer = start_paced_timer(
-      own.pace, {tid, process.settings.clock, process.settings.hz, process.cookie | slot});
-  if (timer) {
-    own.timer = *timer;
-    publish(own.has_timer, true);
-    return true;
-  }
+  if (own.timer.start({tid, process.settings.clock, process.settings.hz, process.cookie | slot}))
+    return true;  // is_armed stays: the thread may have changed it
   own.is_armed = false;
   return false;
 }
@@ -71,9 +65,7 @@ void disarm(std::uint32_t slot) noexcept {
   OwnThread& own = process.own[slot];
   own.is_armed = false;
   asm volatile("" ::: "memory");  // keeps this order for the handler in this thread
-  if (own.has_timer)
-    stop_timer(own.timer);
-  own.has_timer = false;
+  own.timer.stop();
 }
 
 std::uint32_t live_slot_of(pid_t tid) noexcept {

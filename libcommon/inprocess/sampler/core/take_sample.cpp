@@ -8,8 +8,8 @@
 #include <csignal>
 
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/core/timers.h"
 
 namespace pe::inprocess {
 namespace {

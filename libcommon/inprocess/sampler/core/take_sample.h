@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/sampler/core/stack_bounds.h"
+#include "inprocess/runtime/stack_bounds.h"
 #include "inprocess/sampler/layout.h"
 
 namespace pe::inprocess {

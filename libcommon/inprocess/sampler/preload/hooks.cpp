@@ -18,22 +18,37 @@
 // threads that the C library starts with all signals blocked (timer_create(2) with SIGEV_THREAD,
 // aio(7)).  They also miss threads of clone(2) without thread-local storage (CLONE_SETTLS).
 // SPDX-License-Identifier: MIT
+#include <pthread.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 
 #include "inprocess/atomics.h"
-#include "inprocess/exec_hooks.h"
+#include "inprocess/runtime/exec_hooks.h"
+#include "inprocess/runtime/real_functions.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/process.h"
-#include "inprocess/sampler/core/timers.h"
-#include "inprocess/sampler/preload/real_functions.h"
 
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 namespace pe::inprocess {
 namespace {
+
+#define PE_REPLACED(of)                                                                       \
+  of(pthread_create) of(sigaction) of(signal) of(sigprocmask) of(pthread_sigmask) of(sigwait) \
+      of(sigwaitinfo) of(sigtimedwait) of(signalfd) of(setitimer)
+
+struct RealFunctions {
+  PE_REAL_FUNCTIONS(PE_REPLACED)
+};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+constinit RealFunctions real_functions{};
+
+const RealFunctions& real() noexcept { return found(real_functions); }
 
 /// The function and argument of a new thread, until it runs.  Not from malloc(3), because an
 /// allocator may start threads itself.
@@ -70,7 +85,7 @@ bool is_kept(int signal) noexcept {
   return signal == SIGPROF && process.is_sampling && is_own_process();
 }
 
-sighandler_t set_handler(sighandler_t handler, int flags) noexcept {
+sighandler_t set_program_handler(sighandler_t handler, int flags) noexcept {
   struct sigaction action = {};
   struct sigaction old = {};
   action.sa_handler = handler;
@@ -84,8 +99,6 @@ sighandler_t set_handler(sighandler_t handler, int flags) noexcept {
 }  // namespace pe::inprocess
 
 using namespace pe::inprocess;
-
-#define PE_HOOK extern "C" __attribute__((visibility("default")))
 
 PE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                            void* (*function)(void*), void* argument) noexcept {
@@ -110,7 +123,7 @@ PE_HOOK int sigaction(int signal, const struct sigaction* action, struct sigacti
 PE_HOOK sighandler_t signal(int signal, sighandler_t handler) noexcept {
   if (!is_kept(signal) || handler == SIG_ERR)
     return real().signal(signal, handler);
-  return set_handler(handler, SA_RESTART);
+  return set_program_handler(handler, SA_RESTART);
 }
 PE_HOOK sighandler_t bsd_signal(int number, sighandler_t handler) noexcept {
   return signal(number, handler);
@@ -159,9 +172,13 @@ namespace {
 /// that those are sampled.
 [[gnu::constructor]] void start_sampling(int /*argc*/, char** /*argv*/,
                                          char** environment) noexcept {
-  set_real_sigaction(real().sigaction, real().libc_sigaction);
-  set_real_clock(real().libc_clock_gettime);
-  prepare_exec_hooks(environment, "PE_SAMPLER=");
+  SigactionFunction libc_sigaction = nullptr;
+  ClockFunction libc_clock_gettime = nullptr;
+  find_in_libc("sigaction", "GLIBC_2.2.5", libc_sigaction);
+  find_in_libc("clock_gettime", "GLIBC_2.17", libc_clock_gettime);
+  set_real_sigaction(real().sigaction, libc_sigaction);
+  set_real_clock(libc_clock_gettime);
+  prepare_exec_hooks(environment, kSettingsVariable);
   begin_process(environment);
 }
 

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
-#include "inprocess/exec_hooks.h"
+#include "inprocess/runtime/exec_hooks.h"
+#include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/process.h"
-#include "inprocess/sampler/core/timers.h"
 
 namespace pe::inprocess {
 

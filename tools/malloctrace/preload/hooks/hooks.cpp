@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "inprocess/exec_hooks.h"
+#include "inprocess/runtime/exec_hooks.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/memory/boot_memory.h"
@@ -91,8 +91,6 @@ PE_NOINLINE void* counted_realloc(void* block, std::size_t bytes) noexcept {
 }  // namespace pe::malloctrace
 
 using namespace pe::malloctrace;
-
-#define PE_HOOK extern "C" __attribute__((visibility("default")))
 
 PE_HOOK void* malloc(std::size_t bytes) noexcept {
   if (passes_between_samples(bytes)) [[likely]]
@@ -198,7 +196,7 @@ namespace {
   if (!is_ready())
     return;
   prepare_new();
-  pe::inprocess::prepare_exec_hooks(environment, "MALLOCTRACE=");
+  pe::inprocess::prepare_exec_hooks(environment, kSettingsVariable);
   begin_process(environment);
 }
 

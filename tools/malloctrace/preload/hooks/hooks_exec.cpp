@@ -1,6 +1,6 @@
 // Decides which of the programs that this one starts are traced.
 // SPDX-License-Identifier: MIT
-#include "inprocess/exec_hooks.h"
+#include "inprocess/runtime/exec_hooks.h"
 #include "malloctrace/preload/tracer.h"
 
 namespace pe::inprocess {

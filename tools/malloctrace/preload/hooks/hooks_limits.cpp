@@ -14,10 +14,11 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "inprocess/messages.h"
+#include "inprocess/runtime/messages.h"
+#include "inprocess/runtime/own_maps.h"
+#include "inprocess/runtime/real_functions.h"
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/preload/memory/private_memory.h"
-#include "malloctrace/preload/stacks/own_maps.h"
 #include "malloctrace/preload/tracer.h"
 
 namespace pe::malloctrace {
@@ -69,7 +70,7 @@ bool is_to_be_locked(const stream::MapsLine& map) noexcept {
 /// Locks like mlockall(2), which ignores pages that cannot be filled (files that end before their
 /// mapping).
 int lock_all(int flags) noexcept {
-  MapsRoom room;
+  inprocess::MapsRoom room;
   int error = 0;
   const auto lock = [&](const stream::MapsLine& map) {
     if (!is_to_be_locked(map))
@@ -85,7 +86,7 @@ int lock_all(int flags) noexcept {
     return error == 0;
   };
   if ((flags & MCL_CURRENT) != 0)
-    for_each_own_mapping(room, lock);
+    inprocess::for_each_own_mapping(room, lock);
   if (error == 0 && (flags & MCL_FUTURE) != 0 &&
       ::syscall(SYS_mlockall, MCL_FUTURE | MCL_ONFAULT) != 0)
     error = errno;
@@ -101,7 +102,6 @@ int lock_all(int flags) noexcept {
 using namespace pe::malloctrace;
 
 // Defined by their names in the object file: the headers declare several types for one name.
-#define PE_HOOK_OF(name) asm(name) __attribute__((visibility("default")))
 int hook_setrlimit(int resource, const rlimit* wanted) noexcept PE_HOOK_OF("setrlimit");
 int hook_setrlimit64(int resource, const rlimit* wanted) noexcept PE_HOOK_OF("setrlimit64");
 int hook_prlimit(int pid, int resource, const rlimit* wanted, rlimit* before) noexcept

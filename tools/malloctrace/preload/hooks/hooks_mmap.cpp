@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "inprocess/runtime/real_functions.h"
 #include "malloctrace/preload/record.h"
 
 // NOLINTBEGIN(readability-function-size): six parameters, as mmap(2) has
@@ -52,7 +53,6 @@ bool can_be_unmapped(const void* address, std::size_t bytes) noexcept {
 using namespace pe::malloctrace;
 
 // Defined by their names in the object file: the headers redirect mmap to mmap64.
-#define PE_HOOK_OF(name) asm(name) __attribute__((visibility("default")))
 void* hook_mmap(void* address, std::size_t bytes, int protection, int flags, int fd,
                 long offset) noexcept PE_HOOK_OF("mmap");
 void* hook_mmap64(void* address, std::size_t bytes, int protection, int flags, int fd,

@@ -13,8 +13,8 @@
 
 using namespace pe::malloctrace;
 
-int hook_getattr(pthread_t thread, pthread_attr_t* attributes) noexcept asm("pthread_getattr_np")
-    __attribute__((visibility("default")));
+int hook_getattr(pthread_t thread, pthread_attr_t* attributes) noexcept
+    PE_HOOK_OF("pthread_getattr_np");
 
 int hook_getattr(pthread_t thread, pthread_attr_t* attributes) noexcept {
   if (!find_real_functions())

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "inprocess/find_behind.h"
 #include "inprocess/keep_errno.h"
 
 namespace pe::malloctrace {
@@ -48,20 +47,8 @@ bool find_real_functions() noexcept {
     return false;
   is_searching = true;
   const inprocess::KeepErrno keep;
-  inprocess::find_behind("free", real.free);
-  inprocess::find_behind("calloc", real.calloc);
-  inprocess::find_behind("realloc", real.realloc);
-  inprocess::find_behind("reallocarray", real.reallocarray);
-  inprocess::find_behind("posix_memalign", real.posix_memalign);
-  inprocess::find_behind("aligned_alloc", real.aligned_alloc);
-  inprocess::find_behind("memalign", real.memalign);
-  inprocess::find_behind("valloc", real.valloc);
-  inprocess::find_behind("pvalloc", real.pvalloc);
-  inprocess::find_behind("malloc_usable_size", real.malloc_usable_size);
-  inprocess::find_behind("dlclose", real.dlclose);
+  real.find();
   inprocess::find_behind("_exit", real.exit_now);
-  inprocess::find_behind("pthread_getattr_np", real.pthread_getattr_np);
-  inprocess::find_behind("malloc", real.malloc);
   real.is_glibc = is_in_glibc(reinterpret_cast<void*>(real.malloc));
   real.is_ready = true;
   is_searching = false;

@@ -2,29 +2,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 
-#include <cstddef>
+#include <cstdlib>
+
+#include "inprocess/runtime/real_functions.h"
 
 namespace pe::malloctrace {
 
+#define PE_MALLOCTRACE_REPLACES(of)                                                                \
+  of(malloc) of(free) of(calloc) of(realloc) of(reallocarray) of(posix_memalign) of(aligned_alloc) \
+      of(memalign) of(valloc) of(pvalloc) of(malloc_usable_size) of(dlclose)                       \
+          of(pthread_getattr_np)
+
 struct RealFunctions {
-  void* (*malloc)(std::size_t);
-  void (*free)(void*);
-  void* (*calloc)(std::size_t, std::size_t);
-  void* (*realloc)(void*, std::size_t);
-  void* (*reallocarray)(void*, std::size_t, std::size_t);
-  int (*posix_memalign)(void**, std::size_t, std::size_t);
-  void* (*aligned_alloc)(std::size_t, std::size_t);
-  void* (*memalign)(std::size_t, std::size_t);
-  void* (*valloc)(std::size_t);
-  void* (*pvalloc)(std::size_t);
-  std::size_t (*malloc_usable_size)(void*);
-  int (*dlclose)(void*);
+  PE_REAL_FUNCTIONS(PE_MALLOCTRACE_REPLACES)
   void (*exit_now)(int);  ///< _exit(2)
-  int (*pthread_getattr_np)(pthread_t, pthread_attr_t*);
-  bool is_glibc;  ///< malloc is that of libc.so.6
-  bool is_ready;
+  bool is_glibc;          ///< malloc is that of libc.so.6
 };
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "inprocess/keep_errno.h"
+#include "inprocess/runtime/pages.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -27,14 +28,6 @@ struct Regions {
 };
 constinit Regions
     regions{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
-
-/// Makes the system call itself: mmap(3) may be a hook of ours.
-void* map_pages(std::size_t bytes) noexcept {
-  const long result = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return result == -1 ? nullptr
-                      : reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr)
-}
 
 void note(void* memory, std::size_t bytes) noexcept {
   for (std::uint32_t i = 0; i < regions.all.size(); ++i) {
@@ -65,11 +58,10 @@ void forget(const void* memory) noexcept {
 
 void* map_private(std::size_t bytes) noexcept {
   const inprocess::KeepErrno keep;
-  void* memory = map_pages(bytes);
+  void* memory = inprocess::map_pages<void>(bytes);
   if (memory == nullptr)
     return nullptr;
   ::syscall(SYS_madvise, memory, bytes, MADV_WIPEONFORK);
-  ::syscall(SYS_madvise, memory, bytes, MADV_DONTDUMP);
   note(memory, bytes);
   return memory;
 }

@@ -44,7 +44,7 @@ bool may_be_mapped(std::uint64_t avma) noexcept {
 /// Returns the key of an address in a module: 16 bits of an address are free.
 CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
   static_assert(heap::kMaxModules < 1 << 15);
-  return {key.avma() | std::uint64_t{module} << kUserAddressBits, key.is_exact()};
+  return {key.address() | std::uint64_t{module} << kUserAddressBits, key.is_exact()};
 }
 
 /// Whether a return address is the start of a function and no function before it could have made
@@ -53,8 +53,8 @@ CodeKey key_in(CodeKey key, std::uint32_t module) noexcept {
 bool is_put_there(CodeKey key) noexcept {
   if (key.is_exact())
     return false;
-  const auto behind = find_fde(key.avma());
-  return behind && behind->fde.start_svma == key.avma();
+  const auto behind = find_fde(key.address());
+  return behind && behind->fde.start_svma == key.address();
 }
 
 /// Goes to the row for `offset`; false if there is none.
@@ -124,7 +124,7 @@ void CodeBook::drop(std::uint64_t start, std::uint64_t end) noexcept {
   if (!has_gone_)
     has_gone_ = gone_.start();
   table_.remove_if([&](const KnownCode& code) {
-    if (code.key.avma() < start || code.key.avma() > end)
+    if (code.key.address() < start || code.key.address() > end)
       return false;
     const CodeKey key = key_in(code.key, shared_.codes()[code.number].module);
     if (has_gone_ && code.number != 0 && gone_.find(key) == nullptr)
@@ -146,13 +146,13 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
     return 0;
   }
   const std::uint32_t number = header.codes + 1;
-  shared_.codes()[number] = {key.avma(), module, key.is_exact() ? 1U : 0U};
+  shared_.codes()[number] = {key.address(), module, key.is_exact() ? 1U : 0U};
   publish(header.codes, number);
   return number;
 }
 
 std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
-  if (!may_be_mapped(key.avma()))
+  if (!may_be_mapped(key.address()))
     return KnownCode{key, Rule(RuleKind::kNotExecutable), 0};
   const inprocess::KeepErrno keep;
   if (!is_fork_)

@@ -24,10 +24,12 @@ class CodeKey {
   CodeKey(std::uint64_t avma, bool is_exact) noexcept : bits_(avma | (is_exact ? kExactBit : 0)) {}
 
   [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
-  [[nodiscard]] std::uint64_t avma() const noexcept { return bits_ & ~kExactBit; }
+  [[nodiscard]] std::uint64_t address() const noexcept { return bits_ & ~kExactBit; }
   [[nodiscard]] bool is_exact() const noexcept { return (bits_ & kExactBit) != 0; }
   /// Returns the address of a byte of the instruction that runs or calls.
-  [[nodiscard]] std::uint64_t instruction() const noexcept { return avma() - (is_exact() ? 0 : 1); }
+  [[nodiscard]] std::uint64_t instruction() const noexcept {
+    return address() - (is_exact() ? 0 : 1);
+  }
 
   bool operator==(const CodeKey&) const noexcept = default;
 

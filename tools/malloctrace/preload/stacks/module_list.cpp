@@ -50,7 +50,7 @@ std::uint32_t ModuleList::find(std::uint64_t avma) noexcept {
     if (avma - ranges_[i].start < ranges_[i].end - ranges_[i].start)
       return ranges_[i].number;
   std::uint32_t number = 0;
-  for_each_own_mapping(room_, [&](const stream::MapsLine& map) {
+  inprocess::for_each_own_mapping(room_, [&](const stream::MapsLine& map) {
     if (!map.executable || avma < map.start || avma >= map.end)
       return true;
     number = add(map);
@@ -69,7 +69,7 @@ bool ModuleList::is_same(std::uint32_t number, const stream::MapsLine& map) cons
 
 void ModuleList::find_gone() noexcept {
   std::fill_n(is_gone_.data(), known_, true);
-  const bool is_read = for_each_own_mapping(room_, [this](const stream::MapsLine& map) {
+  const bool is_read = inprocess::for_each_own_mapping(room_, [this](const stream::MapsLine& map) {
     for (std::size_t i = 0; i < known_; ++i)
       if (map.executable && is_same(ranges_[i].number, map))
         is_gone_[i] = false;

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "inprocess/runtime/own_maps.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/memory/shared_memory.h"
-#include "malloctrace/preload/stacks/own_maps.h"
 #include "stream/proc/maps_line.h"
 
 namespace pe::malloctrace {
@@ -51,7 +51,7 @@ class ModuleList {
   PrivateArray<Range> ranges_;
   PrivateArray<bool> is_gone_;
   std::size_t known_;
-  MapsRoom room_;
+  inprocess::MapsRoom room_;
 };
 
 }  // namespace pe::malloctrace

@@ -9,8 +9,6 @@
 
 namespace pe::malloctrace {
 
-/// Fills stack_low and stack_end of the calling thread.
-void find_own_stack(Thread& thread) noexcept;
 /// Returns the end of the stack that `sp` points into; 0 if `sp` is not readable.
 StackEnd end_of_stack(Thread& thread, std::uint64_t sp) noexcept;
 

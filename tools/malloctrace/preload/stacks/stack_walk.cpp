@@ -18,11 +18,11 @@ namespace architecture = unwind::architecture;
 
 constexpr std::uint64_t kWord = architecture::kWordBytes;
 
-std::uint64_t word_at(std::uint64_t avma) noexcept {
+constexpr auto word_at = [](std::uint64_t avma) noexcept {
   const auto* word =
       reinterpret_cast<const std::uint64_t*>(avma);  // NOLINT(performance-no-int-to-ptr)
   return load_relaxed(*word);
-}
+};
 
 StackView view_of(std::uint64_t sp, std::uint64_t end) noexcept {
   const auto* first = reinterpret_cast<const std::byte*>(sp);  // NOLINT(performance-no-int-to-ptr)
@@ -41,51 +41,24 @@ bool StackWalk::start(CodeBook& codes, std::uint32_t max_depth, FindStackEnd fin
   max_depth_ = max_depth;
   find_end_ = find_end;
   generation_ = codes.generation();
-  return new_.map(kFirstFrames) && places_.map(kFirstFrames) && details_.map(kFirstFrames) &&
-         fp_words_.map(kFirstFrames);
+  return new_.map(kFirstFrames) &&
+         kept_.for_each_array([](auto& array) { return array.map(kFirstFrames); });
 }
 
 void StackWalk::stop() noexcept {
   new_.unmap();
-  places_.unmap();
-  details_.unmap();
-  fp_words_.unmap();
+  kept_.for_each_array([](auto& array) {
+    array.unmap();
+    return true;
+  });
 }
 
-/// Returns the number of the outermost kept frame one of whose words has changed; kept_count_ if
-/// none has.
-std::size_t StackWalk::first_changed() const noexcept {
-  constexpr std::size_t kAtOnce = 4;
-  const Place* places = places_.data();
-  const std::size_t count = kept_count_;
-  const auto difference = [places](std::size_t i) {
-    return word_at(places[i].sp - kWord) ^ places[i].key.avma();
-  };
-  std::size_t same = 0;
-  for (; same + kAtOnce <= count; same += kAtOnce)
-    if ((difference(same) | difference(same + 1) | difference(same + 2) | difference(same + 3)) !=
-        0)
-      break;
-  while (same < count && difference(same) == 0)
-    ++same;
-  const Details* details = details_.data();
-  const std::size_t words = details[std::min(same, count - 1)].fp_words_end;
-  for (std::size_t i = 0; i < words; ++i)
-    if (word_at(fp_words_[i].avma) != fp_words_[i].value)
-      return std::partition_point(details, details + same,
-                                  [i](const Details& one) { return one.fp_words_end <= i; }) -
-             details;
-  return same;
-}
-
-/// Returns how many of the kept frames may be joined: all words outside of them are unchanged.  The
-/// first changed frame may be joined, because its words concern its inside.
+/// Returns how many of the kept frames may be joined.
 std::size_t StackWalk::joinable() const noexcept {
-  if (kept_count_ == 0 || max_depth_ != 0)
+  if (kept_.size() == 0 || max_depth_ != 0)
     return 0;
-  if (zero_slot_ != 0 && word_at(zero_slot_) != 0)
-    return 0;  // the stack continues
-  return std::min({kept_count_, barrier_, first_changed() + 1});
+  const std::size_t unchanged = kept_.joinable(kept_.size(), word_at, [](std::size_t) {});
+  return std::min(kept_.before_barrier(), unchanged);
 }
 
 /// Doubles the room; false if there is no memory.
@@ -98,7 +71,7 @@ bool StackWalk::grow() noexcept {
     old.unmap();
     return true;
   };
-  return doubled(fp_words_) && doubled(details_) && doubled(places_) && doubled(new_);
+  return kept_.for_each_array(doubled) && doubled(new_);
 }
 
 StackWalk::Next StackWalk::step_without_cfi(Position& at) noexcept {
@@ -161,12 +134,6 @@ StackWalk::Next StackWalk::step_otherwise(Position& at, const KnownCode& code) n
 
 namespace {
 
-/// Whether a kept frame may be joined with this frame pointer.
-template <typename Details>
-bool has_fp_of(const Details& kept, std::uint64_t fp) noexcept {
-  return kept.needs_fp == 0 || kept.fp == fp;
-}
-
 /// Returns where enter_caller() has read the frame pointer; 0: nowhere, because a slot that has
 /// been popped is not read.
 std::uint64_t slot_that_was_read(Rule rule, std::uint64_t sp, std::uint64_t cfa) noexcept {
@@ -183,8 +150,8 @@ StackWalk::Pause StackWalk::walk_common(Position& position, std::size_t limit,
                                         std::size_t& candidate) noexcept {
   const CodeTable::Table* known = codes_->known();
   const StackView stack = position.stack;
-  const Place* places = places_.data();
-  const Details* details = details_.data();
+  const Kept::Place* places = kept_.places();
+  const Kept::Details* details = kept_.details();
   std::size_t next = candidate;
   unwind::FrameState state = position.state;
   std::uint64_t fp_slot = position.fp_slot;
@@ -193,10 +160,9 @@ StackWalk::Pause StackWalk::walk_common(Position& position, std::size_t limit,
   const NewFrame* end = new_.data() + room_for_new();
   Pause pause = Pause::kIsFull;
   while (true) {
-    while (next != 0 && places[next - 1].sp < state.sp)
-      --next;
-    if (next != 0 && next <= limit && places[next - 1].sp == state.sp &&
-        places[next - 1].key == key && has_fp_of(details[next - 1], state.fp)) {
+    next = Kept::find_above(places, state.sp, next);
+    if (next != 0 && next <= limit &&
+        Kept::is_same(places[next - 1], details[next - 1], state.sp, key, state.fp)) {
       *out = {key, state.sp, state.fp, fp_slot, Rule(), 0};
       pause = Pause::kJoins;
       break;
@@ -234,7 +200,7 @@ StackWalk::Pause StackWalk::walk_common(Position& position, std::size_t limit,
 /// Returns the room in new_, so that one joined frame fits as well, and all kept frames fit into
 /// the other arrays.
 std::size_t StackWalk::room_for_new() const noexcept {
-  const std::size_t room = new_.size() - kept_count_ - 1;
+  const std::size_t room = new_.size() - kept_.size() - 1;
   return max_depth_ != 0 && max_depth_ < room ? max_depth_ : room;
 }
 
@@ -265,9 +231,9 @@ StackWalk::Next StackWalk::go_on(Position& at, Pause pause) noexcept {
 }
 
 /// Fills new_.  Returns the number of the kept frame that the walk joins, which is the last one of
-/// new_; kNone if the walk has ended.
+/// new_; Kept::kNone if the walk has ended.
 std::size_t StackWalk::walk_to_join(Position& at, std::size_t limit) noexcept {
-  std::size_t candidate = kept_count_;
+  std::size_t candidate = kept_.size();
   Next next = Next::kGoOn;
   while (next == Next::kGoOn) {
     const Pause pause = walk_common(at, is_elsewhere_ ? 0 : limit, candidate);
@@ -277,69 +243,45 @@ std::size_t StackWalk::walk_to_join(Position& at, std::size_t limit) noexcept {
   }
   is_incomplete_ = next == Next::kIncomplete;
   is_cut_ = next == Next::kNoRoom;
-  return kNone;
+  return Kept::kNone;
 }
 
 /// Puts the new frames inside of the joined one, or replaces all.
 void StackWalk::keep(std::size_t joined, const Position& at) noexcept {
   const NewFrame* from = new_.data();
-  Details* details = details_.data();
-  Place* places = places_.data();
-  FpWord* fp_words = fp_words_.data();
-  std::size_t number = 0;
-  std::uint32_t words = 0;
-  bool needs_fp = false;
   StackHash hash;
-  if (joined != kNone) {
-    Details& frame = details[joined];
-    number = joined + 1;
-    needs_fp = frame.needs_fp != 0;
-    hash = frame.hash;
-    // The walk has reached this frame in another way.
-    words = joined == 0 ? 0 : details[joined - 1].fp_words_end;
-    const NewFrame& again = from[at.count];
-    if (needs_fp && again.fp_slot != 0)
-      fp_words[words++] = {again.fp_slot, again.fp};
-    frame.fp = again.fp;
-    frame.fp_words_end = words & 0x7fffffffU;
-  } else {
-    zero_slot_ = new_zero_slot_;
-  }
-  barrier_ = new_barrier_ == 0 ? kNone : number + (at.count - new_barrier_);
-  bool is_handed_on = joined != kNone && needs_fp && from[at.count].fp_slot == 0;
-  for (std::size_t i = at.count; i-- > 0;) {
-    const NewFrame& frame = from[i];
-    hash = hash.with(frame.code);
-    needs_fp = is_handed_on || uses_frame_pointer(frame.rule);
-    is_handed_on = needs_fp && frame.fp_slot == 0;
-    if (needs_fp && frame.fp_slot != 0)
-      fp_words[words++] = {frame.fp_slot, frame.fp};
-    places[number] = {frame.sp, frame.key};
-    details[number++] = {frame.fp, hash, frame.code, needs_fp ? 1U : 0U, words & 0x7fffffffU};
-  }
-  kept_count_ = number;
+  if (joined != Kept::kNone)
+    hash = kept_.details()[joined].extra.hash;
+  kept_.keep(
+      {joined, at.count, new_barrier_, new_zero_slot_},
+      [from](std::size_t i) {
+        const NewFrame& frame = from[i];
+        return Kept::NewFrame{frame.sp, frame.key, frame.fp, frame.fp_slot,
+                              uses_frame_pointer(frame.rule)};
+      },
+      [from, hash](std::size_t i) mutable {
+        hash = hash.with(from[i].code);
+        return Storage::Extra{hash, from[i].code};
+      });
 }
 
 WalkedStack StackWalk::walk(const unwind::FrameState& caller, StackEnd end) noexcept {
   if (end.avma != stack_end_ || generation_ != codes_->generation()) [[unlikely]] {
-    kept_count_ = 0;
+    kept_.forget();
     stack_end_ = end.avma;
     generation_ = codes_->generation();
   }
-  std::size_t kept = kept_count_;
-  while (kept != 0 && places_[kept - 1].sp < caller.sp)
-    --kept;
-  kept_count_ = kept;
+  kept_.forget_below(caller.sp);
+  const std::size_t kept = kept_.size();
   is_incomplete_ = is_cut_ = false;
   ++counts_.walks;
   const std::size_t limit = joinable();
   if (limit == kept && kept != 0) {
-    const Place& place = places_[kept - 1];
-    const Details& details = details_[kept - 1];
-    if (place.sp == caller.sp && place.key == CodeKey(caller.ip, false) &&
-        (details.needs_fp == 0 || details.fp == caller.fp)) {  // nothing new
+    const Kept::Details& details = kept_.details()[kept - 1];
+    if (Kept::is_same(kept_.places()[kept - 1], details, caller.sp, CodeKey(caller.ip, false),
+                      caller.fp)) {  // nothing new
       counts_.reused += kept;
-      return {details.hash, static_cast<std::uint32_t>(kept)};
+      return {details.extra.hash, static_cast<std::uint32_t>(kept)};
     }
   }
   return walk_anew(caller, end, limit);
@@ -354,13 +296,13 @@ WalkedStack StackWalk::walk_anew(const unwind::FrameState& caller, StackEnd end,
   new_zero_slot_ = 0;
   const std::size_t joined = walk_to_join(at, limit);
   counts_.walked += at.count;
-  counts_.reused += joined == kNone ? 0 : joined + 1;
+  counts_.reused += joined == Kept::kNone ? 0 : joined + 1;
   keep(joined, at);
-  if (kept_count_ == 0)
+  if (kept_.size() == 0)
     return {{}, 0};
   if (is_cut_ || is_incomplete_ || is_elsewhere_ || end.is_foreign) [[unlikely]]
     stack_end_ = kNoStack;
-  return {details_[kept_count_ - 1].hash, static_cast<std::uint32_t>(kept_count_)};
+  return {kept_.details()[kept_.size() - 1].extra.hash, static_cast<std::uint32_t>(kept_.size())};
 }
 
 }  // namespace pe::malloctrace

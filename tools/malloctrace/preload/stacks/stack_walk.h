@@ -1,17 +1,11 @@
 // Walks a thread's own stack, from an allocation hook outwards, without allocating.
 //
 // Frames are found by call frame information, or by frame pointers where there is none, as in
-// unwind/walk/walker.h.  The frames of the last walk are kept, the outermost first, with the words
-// of the stack that they depended on.  A new walk joins them at a frame of the same address, stack
-// pointer and (where it matters) frame pointer.  The words outside of that frame must be unchanged.
-// So a walk costs a step for each new frame, and a comparison for each old one.
-// unwind/thread_history.h explains why that is exact.
+// unwind/walk/walker.h.  The frames of the last walk are kept (unwind/walk/kept_stack.h).  So a
+// walk costs a step for each new frame, and a comparison for each old one.
 //
 // Frames of a stack that is not the thread's own are not kept.  Comparing them would read its
 // memory, which may be gone by the next walk.
-//
-// A step by a general row or out of a realigned frame depends on more than is compared, so frames
-// inside of it never join.
 //
 // A hash of its frames identifies a stack.  Each kept frame has the hash of itself and those
 // outside.
@@ -23,6 +17,7 @@
 
 #include "malloctrace/preload/stacks/code_book.h"
 #include "malloctrace/preload/stacks/site_table.h"
+#include "unwind/walk/kept_stack.h"
 #include "unwind/walk/stack_view.h"
 #include "unwind/walk/step.h"
 
@@ -56,7 +51,7 @@ class StackWalk {
 
   /// Returns the number of the code of a frame of the last stack; index 0 is the outermost frame.
   [[nodiscard]] std::uint32_t code(std::size_t index) const noexcept {
-    return details_[index].code;
+    return kept_.details()[index].extra.code;
   }
 
   // About the last stack that was walked.
@@ -69,33 +64,27 @@ class StackWalk {
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
   [[nodiscard]] std::size_t private_bytes() const noexcept {
-    return new_.bytes() + places_.bytes() + details_.bytes() + fp_words_.bytes();
+    return new_.bytes() + new_.size() * Kept::kFrameBytes;
   }
 
  private:
+  struct Storage {
+    using Key = CodeKey;
+    struct Extra {
+      StackHash hash;
+      std::uint32_t code;
+    };
+    template <typename T>
+    using Array = PrivateArray<T>;
+  };
+  using Kept = unwind::KeptStack<Storage>;
+
   struct NewFrame {
     CodeKey key;
     std::uint64_t sp, fp;
     std::uint64_t fp_slot;  ///< where fp was read; 0: it was in the register
     unwind::Rule rule;
     std::uint32_t code;
-  };
-  /// The part of a kept frame that is read most.  The word right below sp holds the address.
-  struct Place {
-    std::uint64_t sp;
-    CodeKey key;
-  };
-  /// The rest of a kept frame.
-  struct Details {
-    std::uint64_t fp;
-    StackHash hash;
-    std::uint32_t code;
-    std::uint32_t needs_fp : 1;       ///< whether the frames outside depend on fp
-    std::uint32_t fp_words_end : 31;  ///< number of fp_words_ of this frame and those outside
-  };
-  /// A frame pointer that frames outside depend on, and where it was read.
-  struct FpWord {
-    std::uint64_t avma, value;
   };
   enum class Next : std::uint8_t { kGoOn, kEnd, kIncomplete, kNoRoom };
   /// Why the common case has stopped.
@@ -110,7 +99,6 @@ class StackWalk {
   };
 
   [[nodiscard]] std::size_t joinable() const noexcept;
-  [[nodiscard]] std::size_t first_changed() const noexcept;
   Pause walk_common(Position& position, std::size_t limit, std::size_t& candidate) noexcept;
   std::size_t walk_to_join(Position& at, std::size_t limit) noexcept;
   Next go_on(Position& at, Pause pause) noexcept;
@@ -122,7 +110,6 @@ class StackWalk {
   bool grow() noexcept;
   void keep(std::size_t joined, const Position& at) noexcept;
 
-  static constexpr std::size_t kNone = ~std::size_t{0};
   static constexpr std::size_t kFirstFrames = 512;
   static constexpr std::uint64_t kNoStack = ~std::uint64_t{0};  ///< the kept frames are not joined
 
@@ -131,16 +118,10 @@ class StackWalk {
   std::uint32_t max_depth_;
   std::uint32_t generation_;
   PrivateArray<NewFrame> new_;  ///< innermost first
-  // Kept frames, outermost first.
-  PrivateArray<Place> places_;
-  PrivateArray<Details> details_;
-  PrivateArray<FpWord> fp_words_;  ///< at most one a frame
-  std::size_t kept_count_;
-  std::size_t barrier_;      ///< kept frames from this number on are not joined
-  std::size_t new_barrier_;  ///< in new_: the last frame that was left by a barrier, plus one
-  std::uint64_t stack_end_;  ///< of the kept frames; kNoStack: they are not to be joined
-  /// The zero word that ended the kept frames' stack; 0: the stack ended otherwise.
-  std::uint64_t zero_slot_, new_zero_slot_;
+  Kept kept_;
+  std::size_t new_barrier_;      ///< in new_: the last frame that was left by a barrier, plus one
+  std::uint64_t stack_end_;      ///< of the kept frames; kNoStack: they are not to be joined
+  std::uint64_t new_zero_slot_;  ///< the zero word that ended the new frames' stack, or 0
   bool is_cut_, is_incomplete_;
   bool is_elsewhere_;  ///< the new frames are of more than one stack
   Counts counts_;

@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "inprocess/shared_file.h"
+#include "inprocess/runtime/shared_file.h"
 
 namespace pe::inprocess {
 

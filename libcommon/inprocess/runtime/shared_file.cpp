@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/shared_file.h"
+#include "inprocess/runtime/shared_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdint>
 
 namespace pe::inprocess {
@@ -17,8 +19,10 @@ struct StackBounds {
 /// Returns the bounds of the stack of the process's first thread.
 StackBounds first_stack_bounds() noexcept;
 
-/// Returns the bounds of the calling thread's own stack.  Not for handlers: it may allocate.
-StackBounds own_stack_bounds() noexcept;
+/// Returns the bounds of the calling thread's own stack.  Not for handlers: it may allocate.  A
+/// library that hooks pthread_getattr_np(3) supplies the real one.
+StackBounds own_stack_bounds(
+    decltype(::pthread_getattr_np)* get_attributes = ::pthread_getattr_np) noexcept;
 
 /// Whether the page of an address is readable.  Uses a system call that every program may make, and
 /// that changes nothing except errno.

@@ -1,4 +1,5 @@
-// The period of the kernel's clock.  The kernel checks CPU-time timers at each tick.
+// The time that timers of samples count, and the period of the kernel's clock.  The kernel checks
+// CPU-time timers at each tick.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -6,6 +7,9 @@
 #include <ctime>
 
 namespace pe::inprocess {
+
+/// The time that the timers count.
+enum class Clock : std::uint32_t { kCpu, kWall };
 
 /// Returns the period in nanoseconds: the resolution of the coarse clock (clock_getres(2)).
 inline std::uint64_t tick_ns() noexcept {

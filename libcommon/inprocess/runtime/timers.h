@@ -5,35 +5,43 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <ctime>
-#include <optional>
 
-#include "inprocess/sampler/core/pace.h"
-#include "inprocess/sampler/layout.h"
+#include "inprocess/atomics.h"
+#include "inprocess/runtime/pace.h"
+#include "inprocess/runtime/tick.h"
 
 namespace pe::inprocess {
 
 struct TimerRequest {
   pid_t tid;  ///< a thread of this process
   Clock clock;
-  std::uint64_t period_ns;
-  std::uint64_t first_ns;  ///< until the first signal; not 0
-  std::uint64_t cookie;    ///< each signal carries it, as its sigval
+  std::uint32_t hz;      ///< of samples; signals may come more often, see pace.h
+  std::uint64_t cookie;  ///< each signal carries it, as its sigval
 };
 
-/// Starts a timer.  Returns its number, or nullopt and errno.
-std::optional<int> start_timer(const TimerRequest& request) noexcept;
+/// The timer of a sampled thread.  In zeroed memory.
+class ThreadTimer {
+ public:
+  /// False on failure; errno has the reason.
+  bool start(const TimerRequest& request) noexcept;
+  void stop() noexcept;
+  /// Also for other threads than that which starts it.
+  [[nodiscard]] bool is_running() const noexcept { return load_published(is_running_); }
 
-struct PacedRequest {
-  pid_t tid;
-  Clock clock;
-  std::uint32_t hz;  ///< of samples; signals may come more often, see pace.h
-  std::uint64_t cookie;
+  /// Returns how many periods a signal of this timer stands for, mostly 0 or 1.  For handlers.
+  std::uint32_t weight_of(const siginfo_t& signal) noexcept {
+    return pace_.advance(1 + static_cast<std::uint32_t>(std::max(signal.si_overrun, 0)));
+  }
+
+ private:
+  Pace pace_;
+  int number_;
+  bool is_running_;
 };
-/// Starts a timer for samples at a rate.  `pace` selects the signals that become samples.
-std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept;
-void stop_timer(int timer) noexcept;
 
 /// Sets the timer of the whole process, ITIMER_PROF; 0 stops it.  False on failure; errno has the
 /// reason.

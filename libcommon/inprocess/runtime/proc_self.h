@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <span>
@@ -11,12 +13,21 @@
 
 namespace pe::inprocess {
 
+// System calls: after vfork(2) and clone(2), the C library may know another process's numbers.
+inline std::uint32_t own_pid() noexcept {
+  return static_cast<std::uint32_t>(::syscall(SYS_getpid));
+}
+inline pid_t own_tid() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
 /// Returns a file of /proc, or the part that fits in `room`; empty if it is unreadable.
 std::string_view read_proc(const char* path, std::span<char> room) noexcept;
 
 /// Returns a file of a thread: "comm", "status".
 std::string_view read_of_thread(pid_t tid, const char* name, std::span<char> room) noexcept;
 
+/// Returns the most memory that the process had resident, from its "status" (proc(5), VmHWM); 0 if
+/// that is malformed.
+std::uint64_t resident_peak_bytes(std::string_view status) noexcept;
 /// Whether the thread blocks SIGPROF, according to its "status".
 bool says_that_sigprof_is_blocked(std::string_view status) noexcept;
 

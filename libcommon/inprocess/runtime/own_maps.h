@@ -8,21 +8,22 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "inprocess/keep_errno.h"
 #include "stream/proc/maps_line.h"
 
-namespace pe::malloctrace {
+namespace pe::inprocess {
 
-/// Room for a part of the file: at least its longest line.
+/// The least room for a part of the file: its longest line.
 using MapsRoom = std::array<char, 4096 + 128>;
 
 /// Calls `on_mapping(MapsLine)` for each mapping until it returns false.  False if the file cannot
-/// be read.
+/// be read.  `room` has at least the size of a MapsRoom; more saves system calls.
 template <typename Function>
-bool for_each_own_mapping(MapsRoom& room, Function on_mapping) noexcept {
-  const inprocess::KeepErrno keep;
+bool for_each_own_mapping(std::span<char> room, Function on_mapping) noexcept {
+  const KeepErrno keep;
   const auto fd =
       static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));
   if (fd < 0)
@@ -50,4 +51,4 @@ bool for_each_own_mapping(MapsRoom& room, Function on_mapping) noexcept {
   return true;
 }
 
-}  // namespace pe::malloctrace
+}  // namespace pe::inprocess

@@ -15,7 +15,7 @@
 namespace pe::inprocess {
 
 /// Finds the functions that the hooks replace.  The library calls this at its start, before there
-/// are threads.  Started programs get the library, and the variable `name` (with its "=") with its
+/// are threads.  Started programs get the library, and the variable `name` with its
 /// present value in `environment`.
 void prepare_exec_hooks(const char* const* environment, std::string_view name) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sigprof/proc_self.h"
+#include "inprocess/runtime/proc_self.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,21 +15,36 @@
 #include "base/parse_number.h"
 
 namespace pe::inprocess {
+namespace {
+
+/// Makes the system call itself: open(2) may be a hook of the program's.
+int open_to_read(const char* path, int flags) noexcept {
+  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | flags, 0));
+}
+
+/// Returns the text from the start of a field's value on; empty if there is no such field.  `name`
+/// is that at the line's start, such as "SigBlk:\t".
+std::string_view after(std::string_view name, std::string_view status) noexcept {
+  const auto at = status.find(name);
+  return at == std::string_view::npos ? std::string_view() : status.substr(at + name.size());
+}
+
+}  // namespace
 
 std::string_view read_proc(const char* path, std::span<char> room) noexcept {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open_to_read(path, 0);
   if (fd < 0)
     return {};
   std::size_t length = 0;
   while (length < room.size()) {
-    const ssize_t n = ::read(fd, room.data() + length, room.size() - length);
+    const long n = ::syscall(SYS_read, fd, room.data() + length, room.size() - length);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
       break;
     length += static_cast<std::size_t>(n);
   }
-  ::close(fd);
+  ::syscall(SYS_close, fd);
   return {room.data(), length};
 }
 
@@ -48,15 +63,18 @@ std::string_view read_of_thread(pid_t tid, const char* name, std::span<char> roo
   return read_proc(path.data(), room);
 }
 
+std::uint64_t resident_peak_bytes(std::string_view status) noexcept {
+  constexpr std::uint64_t kKiB = 1024;
+  std::string_view value = after("VmHWM:", status);
+  value.remove_prefix(std::min(value.size(), value.find_first_not_of("\t ")));
+  return parse_number<std::uint64_t>(value.substr(0, value.find(' '))).value_or(0) * kKiB;
+}
+
 bool says_that_sigprof_is_blocked(std::string_view status) noexcept {
-  constexpr std::string_view kName = "SigBlk:\t";
   constexpr std::size_t kDigits = 16;
   constexpr int kHexadecimal = 16;
-  const auto at = status.find(kName);
-  if (at == std::string_view::npos)
-    return false;
-  const auto set = parse_number<std::uint64_t>(status.substr(at + kName.size()).substr(0, kDigits),
-                                               kHexadecimal);
+  const auto set =
+      parse_number<std::uint64_t>(after("SigBlk:\t", status).substr(0, kDigits), kHexadecimal);
   return set && (*set >> (SIGPROF - 1) & 1) != 0;
 }
 
@@ -64,12 +82,11 @@ std::uint64_t mapped_pages(std::string_view statm) noexcept {
   return parse_number<std::uint64_t>(statm.substr(0, statm.find(' '))).value_or(0);
 }
 
-TaskFolder::TaskFolder() noexcept
-    : fd_(::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+TaskFolder::TaskFolder() noexcept : fd_(open_to_read("/proc/self/task", O_DIRECTORY)) {}
 
 TaskFolder::~TaskFolder() {
   if (fd_ >= 0)
-    ::close(fd_);
+    ::syscall(SYS_close, fd_);
 }
 
 pid_t TaskFolder::next() noexcept {

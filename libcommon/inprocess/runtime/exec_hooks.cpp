@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/exec_hooks.h"
+#include "inprocess/runtime/exec_hooks.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -10,44 +10,27 @@
 #include <cstdarg>
 #include <cstddef>
 
-#include "inprocess/atomics.h"
-#include "inprocess/carried.h"
-#include "inprocess/find_behind.h"
 #include "inprocess/keep_errno.h"
-#include "inprocess/sanitized_program.h"
+#include "inprocess/runtime/carried.h"
+#include "inprocess/runtime/real_functions.h"
+#include "inprocess/runtime/sanitized_program.h"
+#include "inprocess/runtime/settings_text.h"
 
 namespace pe::inprocess {
 namespace {
 
-using Strings = char* const*;
+#define PE_STARTS_PROGRAMS(of) \
+  of(execve) of(execvpe) of(fexecve) of(execveat) of(posix_spawn) of(posix_spawnp)
 
 struct ExecFunctions {
-  int (*execve)(const char*, Strings, Strings);
-  int (*execvpe)(const char*, Strings, Strings);
-  int (*fexecve)(int, Strings, Strings);
-  int (*execveat)(int, const char*, Strings, Strings, int);
-  decltype(::posix_spawn)* posix_spawn;
-  decltype(::posix_spawnp)* posix_spawnp;
-  bool is_ready;
+  PE_REAL_FUNCTIONS(PE_STARTS_PROGRAMS)
 };
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): one a process
 constinit ExecFunctions exec_functions{};
 constinit Carried carried{};
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
-const ExecFunctions& real_exec() noexcept {
-  // Two threads that are both first find the same functions.
-  if (load_published(exec_functions.is_ready))
-    return exec_functions;
-  find_behind("execve", exec_functions.execve);
-  find_behind("execvpe", exec_functions.execvpe);
-  find_behind("fexecve", exec_functions.fexecve);
-  find_behind("execveat", exec_functions.execveat);
-  find_behind("posix_spawn", exec_functions.posix_spawn);
-  find_behind("posix_spawnp", exec_functions.posix_spawnp);
-  publish(exec_functions.is_ready, true);
-  return exec_functions;
-}
+const ExecFunctions& real_exec() noexcept { return found(exec_functions); }
 
 /// Calls `exec`.  If it fails, restores the process's state.
 template <typename Exec>
@@ -66,16 +49,12 @@ void prepare_exec_hooks(const char* const* environment, std::string_view name) n
   Dl_info own{};
   if (::dladdr(&carried, &own) != 0 && own.dli_fname != nullptr)
     carried.set_library(own.dli_fname);
-  for (; environment != nullptr && *environment != nullptr; ++environment)
-    if (std::string_view(*environment).starts_with(name))
-      carried.set_variable(*environment);
+  carried.set_variable(find_variable(environment, name));
 }
 
 }  // namespace pe::inprocess
 
 using namespace pe::inprocess;
-
-#define PE_HOOK extern "C" __attribute__((visibility("default")))
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names
 /// Defines `into`, the environment for the started program, in the frame of the hook.

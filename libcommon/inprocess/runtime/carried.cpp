@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/carried.h"
+#include "inprocess/runtime/carried.h"
 
 #include <algorithm>
 

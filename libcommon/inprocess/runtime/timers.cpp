@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/core/timers.h"
+#include "inprocess/runtime/timers.h"
 
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -10,7 +10,6 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "inprocess/sampler/tick.h"
 
 namespace pe::inprocess {
 namespace {
@@ -27,38 +26,37 @@ clockid_t cpu_clock_of(pid_t tid) noexcept {
 
 }  // namespace
 
-std::optional<int> start_timer(const TimerRequest& request) noexcept {
+bool ThreadTimer::start(const TimerRequest& request) noexcept {
+  const std::uint64_t period_ns = kNsPerSecond / request.hz;
+  const bool is_wall = request.clock == Clock::kWall;
+  const std::uint64_t interval_ns = is_wall ? period_ns : std::min(period_ns, tick_ns());
+  const std::uint64_t seed = last_tick_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
+  pace_.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = SIGPROF;
   event.sigev_value.sival_ptr =
       reinterpret_cast<void*>(request.cookie);  // NOLINT(performance-no-int-to-ptr)
   event._sigev_un._tid = request.tid;
-  const clockid_t clock =
-      request.clock == Clock::kWall ? CLOCK_MONOTONIC : cpu_clock_of(request.tid);
-  int timer = 0;
-  if (::syscall(SYS_timer_create, clock, &event, &timer) != 0)
-    return std::nullopt;
-  const itimerspec when{timespec_of(request.period_ns), timespec_of(request.first_ns)};
-  if (::syscall(SYS_timer_settime, timer, 0, &when, nullptr) == 0)
-    return timer;
-  stop_timer(timer);
-  return std::nullopt;
-}
-
-std::optional<int> start_paced_timer(Pace& pace, const PacedRequest& request) noexcept {
-  const std::uint64_t period_ns = kNsPerSecond / request.hz;
-  const std::uint64_t interval_ns =
-      request.clock == Clock::kWall ? period_ns : std::min(period_ns, tick_ns());
-  const std::uint64_t seed = last_tick_ns() ^ (static_cast<std::uint64_t>(request.tid) << 40);
-  pace.start(period_ns, interval_ns, scattered(seed, ~std::uint64_t{0}));
+  const clockid_t clock = is_wall ? CLOCK_MONOTONIC : cpu_clock_of(request.tid);
+  if (::syscall(SYS_timer_create, clock, &event, &number_) != 0)
+    return false;
   // The first interval is random.  So threads that live shorter than an interval are also sampled
   // in proportion to their time.
-  const std::uint64_t first_ns = 1 + scattered(seed + 1, interval_ns);
-  return start_timer({request.tid, request.clock, interval_ns, first_ns, request.cookie});
+  const itimerspec when{timespec_of(interval_ns),
+                        timespec_of(1 + scattered(seed + 1, interval_ns))};
+  const bool is_set = ::syscall(SYS_timer_settime, number_, 0, &when, nullptr) == 0;
+  if (!is_set)
+    ::syscall(SYS_timer_delete, number_);
+  publish(is_running_, is_set);
+  return is_set;
 }
 
-void stop_timer(int timer) noexcept { ::syscall(SYS_timer_delete, timer); }
+void ThreadTimer::stop() noexcept {
+  if (is_running_)
+    ::syscall(SYS_timer_delete, number_);
+  is_running_ = false;
+}
 
 bool set_process_timer(std::uint64_t period_ns) noexcept {
   const timeval period{static_cast<time_t>(period_ns / kNsPerSecond),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/core/stack_bounds.h"
+#include "inprocess/runtime/stack_bounds.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -24,12 +24,12 @@ StackBounds first_stack_bounds() noexcept {
   return {end - kFirstStackBytes, end};
 }
 
-StackBounds own_stack_bounds() noexcept {
+StackBounds own_stack_bounds(decltype(::pthread_getattr_np)* get_attributes) noexcept {
   const StackBounds first = first_stack_bounds();
   if (first.contains(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))))
     return first;
   pthread_attr_t attributes;
-  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0)
+  if (get_attributes(::pthread_self(), &attributes) != 0)
     return {};
   void* low = nullptr;
   std::size_t bytes = 0;
