@@ -38,6 +38,15 @@ class RecordBuilder {
   std::string bytes_;
 };
 
+/// The trailer that sample_id_all adds to records that are not samples.
+struct SampleId {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint64_t time_ns = 0;
+  std::uint64_t id = 0;
+};
+/// Adds the trailer for events with `attr` (perf_event_open(2), struct sample_id).
+void add_sample_id(RecordBuilder& builder, const perf_event_attr& attr, const SampleId& values);
+
 class StreamWriter {
  public:
   /// `out` must outlive the writer.
