@@ -26,6 +26,9 @@ class RecordBuilder {
     bytes_ += bytes;
     return *this;
   }
+  RecordBuilder& add_bytes(Bytes bytes) {
+    return add_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
   /// Adds `text` and a NUL.  If the text contains a NUL, the bytes after it are dropped.
   RecordBuilder& add_string(std::string_view text);
   /// Pads the record to a multiple of eight bytes, like every record of the kernel.

@@ -10,8 +10,6 @@
 namespace pe::record {
 namespace {
 
-constexpr std::size_t kMaxBuildIdBytes = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
-
 /// The place of device, inode and generation, or else of the build id: after the header, pid, tid,
 /// start, size and offset (perf_event_open(2), "MMAP2").
 constexpr std::size_t kIdentityAt = sizeof(perf_event_header) + 32;
@@ -33,7 +31,8 @@ stream::Record BuildIds::completed(const stream::Record& record) {
                            static_cast<std::uint16_t>(record.misc | PERF_RECORD_MISC_MMAP_BUILD_ID),
                            static_cast<std::uint16_t>(completed_.size())};
   std::memcpy(completed_.data(), &header, sizeof header);
-  const auto identity = std::span(completed_).subspan(kIdentityAt, kSizeBytes + kMaxBuildIdBytes);
+  const auto identity =
+      std::span(completed_).subspan(kIdentityAt, kSizeBytes + stream::kMaxBuildIdBytes);
   std::ranges::fill(identity, std::byte{0});
   identity[0] = static_cast<std::byte>(id.size());
   std::ranges::copy(std::as_bytes(std::span(id)), identity.subspan(kSizeBytes).begin());
@@ -50,7 +49,7 @@ const std::string& BuildIds::of(const stream::MmapRecord& map) {
       static_cast<pid_t>(map.pid), {map.start, map.start + map.size, map.file_offset, &file},
       objects::FileMatch::kSameInode, nullptr);
   if (const auto* image = std::get_if<objects::Image>(&opened))
-    if (const Bytes id = image->build_id(); id.size() <= kMaxBuildIdBytes)
+    if (const Bytes id = image->build_id(); id.size() <= stream::kMaxBuildIdBytes)
       item->second.assign(reinterpret_cast<const char*>(id.data()), id.size());
   return item->second;
 }

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "record/engines/attributes.h"
 #include "record/memory_behind.h"
+#include "stream/build_records.h"
 #include "stream/proc/thread_state.h"
-#include "stream/user_copy.h"
 
 namespace pe::record {
 namespace {

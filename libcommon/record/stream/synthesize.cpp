@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "stream/build_records.h"
 #include "stream/proc/kernel_start.h"
 
 namespace pe::record {
@@ -48,19 +49,14 @@ void Synthesizer::process(pid_t pid) {
 }
 
 void Synthesizer::task(std::uint32_t type, const stream::TaskRecord& task) {
-  builder_.begin(type)
-      .add(task.pid)
-      .add(task.parent_pid)
-      .add(task.tid)
-      .add(task.parent_tid)
-      .add(time_ns_);
+  stream::build_task(builder_, type, task, time_ns_);
   finish(task.pid, task.tid);
 }
 
 void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_t misc) {
   const auto process = static_cast<std::uint32_t>(pid);
   const auto thread = static_cast<std::uint32_t>(tid);
-  builder_.begin(PERF_RECORD_COMM, misc).add(process).add(thread).add_string(comm);
+  stream::build_comm(builder_, process, thread, comm, misc);
   finish(process, thread);
 }
 
@@ -86,28 +82,8 @@ std::string Synthesizer::path_of(const stream::MapsLine& map) {
 }
 
 void Synthesizer::mapping(pid_t pid, const stream::MapsLine& map) {
-  constexpr std::uint32_t kProtRead = 1;
-  constexpr std::uint32_t kProtWrite = 2;
-  constexpr std::uint32_t kProtExec = 4;
-  constexpr std::uint32_t kMapShared = 1;
-  constexpr std::uint32_t kMapPrivate = 2;
   const auto process = static_cast<std::uint32_t>(pid);
-  const std::uint16_t misc =
-      PERF_RECORD_MISC_USER | (map.executable ? 0 : PERF_RECORD_MISC_MMAP_DATA);
-  builder_.begin(PERF_RECORD_MMAP2, misc)
-      .add(process)
-      .add(process)
-      .add(map.start)
-      .add(map.end - map.start)
-      .add(map.file_offset)
-      .add(map.device_major)
-      .add(map.device_minor)
-      .add(map.inode)
-      .add(std::uint64_t{0})  // inode generation: not in /proc
-      .add((map.readable ? kProtRead : 0) | (map.writable ? kProtWrite : 0) |
-           (map.executable ? kProtExec : 0))
-      .add(map.shared ? kMapShared : kMapPrivate)
-      .add_string(path_of(map));
+  stream::build_mapping(builder_, process, map);
   finish(process, process);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "stream/build_records.h"
 #include "stream/stream_writer.h"
 #include "stream/user_copy.h"
 
