@@ -2,6 +2,7 @@
 #include "record/memory_behind.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "stream/proc/memory.h"
@@ -11,6 +12,15 @@ namespace {
 
 /// The type of these records, which are internal and not written to the stream.
 constexpr std::uint32_t kRecordBehind = 0x5045ffff;
+/// In misc: the memory continues that of the record before.
+constexpr std::uint16_t kMiscMore = 1;
+constexpr std::size_t kWordBytes = 8, kMostPiece = 65'000;
+
+struct Head {
+  perf_event_header header{};
+  std::uint64_t time_ns = 0;
+  std::uint64_t agreed_bytes = 0;
+};
 
 }  // namespace
 
@@ -54,29 +64,35 @@ std::size_t MemoryBehind::read_code(std::uint32_t pid, std::uint64_t avma,
   return stream::read_memory(static_cast<pid_t>(pid), avma, into);
 }
 
-void hold(const unwind::Behind& behind, std::uint64_t time_ns, stream::HeldRecords& held) {
-  const perf_event_header header{kRecordBehind, 0, sizeof header};
-  const std::uint64_t agreed = behind.agreed_bytes;
-  held.hold(time_ns, {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(&agreed, 1)),
-                      behind.bytes});
+void make_behind_records(const unwind::Behind& behind, std::uint64_t time_ns,
+                         const std::function<void(std::initializer_list<Bytes>)>& on_record) {
+  Bytes left = behind.bytes.first(behind.bytes.size() / kWordBytes * kWordBytes);
+  std::uint16_t misc = 0;
+  do {
+    const Bytes piece = left.first(std::min(left.size(), kMostPiece));
+    left = left.subspan(piece.size());
+    const Head head{{kRecordBehind, std::exchange(misc, kMiscMore),
+                     static_cast<std::uint16_t>(sizeof head + piece.size())},
+                    time_ns,
+                    behind.agreed_bytes};
+    on_record({std::as_bytes(std::span(&head, 1)), piece});
+  } while (!left.empty());
 }
 
-stream::Record behind_record(const unwind::Behind& behind, std::vector<std::byte>& into) {
-  const perf_event_header header{kRecordBehind, 0, sizeof header};
-  const std::uint64_t agreed = behind.agreed_bytes;
-  into.clear();
-  for (const Bytes piece :
-       {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(&agreed, 1)), behind.bytes})
-    into.insert(into.end(), piece.begin(), piece.end());
-  return stream::view_record(into);
+std::optional<std::uint64_t> time_of_behind(const stream::Record& record) {
+  if (record.type != kRecordBehind)
+    return std::nullopt;
+  return ByteReader(record.body()).take<std::uint64_t>();
 }
 
 bool KeptBehind::take(const stream::Record& record) {
   if (record.type != kRecordBehind)
     return false;
-  ByteReader reader(record.body());
-  agreed_ = reader.take<std::uint64_t>().value_or(0);
-  bytes_.assign(reader.left().begin(), reader.left().end());
+  ByteReader reader(record.bytes);
+  agreed_ = reader.take<Head>().value_or(Head{}).agreed_bytes;
+  if (record.misc != kMiscMore)
+    bytes_.clear();
+  bytes_.insert(bytes_.end(), reader.left().begin(), reader.left().end());
   return true;
 }
 

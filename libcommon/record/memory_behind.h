@@ -7,11 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "record/memory_budget.h"
-#include "stream/held_records.h"
+#include "stream/records/sample.h"
 #include "unwind/stacks/sample_unwinder.h"
 
 namespace pe::record {
@@ -34,14 +37,15 @@ class MemoryBehind {
   std::vector<std::byte> memory_;
 };
 
-/// Holds the memory as a record until its sample is written; KeptBehind reads that record.
-void hold(const unwind::Behind& behind, std::uint64_t time_ns, stream::HeldRecords& held);
+/// Calls `on_record` with the pieces of records that contain the memory.  They are internal: they
+/// come right before their sample, and KeptBehind reads them.  There is at least one, also for no
+/// memory.
+void make_behind_records(const unwind::Behind& behind, std::uint64_t time_ns,
+                         const std::function<void(std::initializer_list<Bytes>)>& on_record);
+/// Returns the time of such a record; nullopt for any other record.
+std::optional<std::uint64_t> time_of_behind(const stream::Record& record);
 
-/// Returns the same record, which must be written right before its sample.  Valid while `into` is
-/// unchanged.
-stream::Record behind_record(const unwind::Behind& behind, std::vector<std::byte>& into);
-
-/// The memory that was held right before a sample, for use with that sample.
+/// The memory that came right before a sample, for use with that sample.
 class KeptBehind {
  public:
   /// Returns false if the record is not such a record.

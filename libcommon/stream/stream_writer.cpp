@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 
 #include "base/error.h"
@@ -93,15 +94,23 @@ void StreamWriter::write_location(std::uint32_t pid, std::uint64_t address,
   out_.write(builder_.finish());
 }
 
+void add_sample_id(RecordBuilder& builder, const perf_event_attr& attr, const SampleId& values) {
+  const auto add_if = [&](std::uint64_t field, const auto& value) {
+    if (attr.sample_id_all != 0 && (attr.sample_type & field) != 0)
+      builder.add(value);
+  };
+  add_if(PERF_SAMPLE_TID, std::array{values.pid, values.tid});
+  add_if(PERF_SAMPLE_TIME, values.time_ns);
+  add_if(PERF_SAMPLE_ID, values.id);
+  add_if(PERF_SAMPLE_STREAM_ID, std::uint64_t{0});
+  add_if(PERF_SAMPLE_CPU, std::uint64_t{0});
+  add_if(PERF_SAMPLE_IDENTIFIER, values.id);
+}
+
 void StreamWriter::write_lost_samples(const perf_event_attr& attr, std::uint64_t id,
                                       std::uint64_t lost) {
   builder_.begin(PERF_RECORD_LOST_SAMPLES).add(lost);
-  // struct sample_id of perf_event_open(2), without a thread, time or CPU.
-  for (const std::uint64_t field : {PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
-                                    PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER})
-    if (attr.sample_id_all != 0 && (attr.sample_type & field) != 0)
-      builder_.add((field & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER)) != 0 ? id
-                                                                            : std::uint64_t{0});
+  add_sample_id(builder_, attr, {.id = id});
   out_.write(builder_.finish());
 }
 

@@ -26,6 +26,9 @@ class RecordBuilder {
     bytes_ += bytes;
     return *this;
   }
+  RecordBuilder& add_bytes(Bytes bytes) {
+    return add_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
   /// Adds `text` and a NUL.  If the text contains a NUL, the bytes after it are dropped.
   RecordBuilder& add_string(std::string_view text);
   /// Pads the record to a multiple of eight bytes, like every record of the kernel.
@@ -37,6 +40,15 @@ class RecordBuilder {
  private:
   std::string bytes_;
 };
+
+/// The trailer that sample_id_all adds to records that are not samples.
+struct SampleId {
+  std::uint32_t pid = 0, tid = 0;
+  std::uint64_t time_ns = 0;
+  std::uint64_t id = 0;
+};
+/// Adds the trailer for events with `attr` (perf_event_open(2), struct sample_id).
+void add_sample_id(RecordBuilder& builder, const perf_event_attr& attr, const SampleId& values);
 
 class StreamWriter {
  public:

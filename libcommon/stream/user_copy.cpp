@@ -35,28 +35,6 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
   }
 }
 
-void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask,
-                   std::span<const std::uint64_t> values) {
-  builder.add(abi);
-  for (; abi != PERF_SAMPLE_REGS_ABI_NONE && mask != 0; mask &= mask - 1) {
-    const auto number = static_cast<std::size_t>(std::countr_zero(mask));
-    const int dwarf_number = number < kDwarfNumbers.size() ? kDwarfNumbers[number] : -1;
-    const bool is_known =
-        dwarf_number >= 0 && static_cast<std::size_t>(dwarf_number) < values.size();
-    builder.add(is_known ? values[static_cast<std::size_t>(dwarf_number)] : std::uint64_t{0});
-  }
-}
-
-void add_user_stack(RecordBuilder& builder, Bytes stack, std::size_t wanted_bytes) {
-  const std::size_t copied = std::min(stack.size(), wanted_bytes) / kWordBytes * kWordBytes;
-  const std::size_t size = copied < wanted_bytes ? copied + kWordBytes : copied;
-  constexpr std::array<std::byte, kWordBytes> kZeros{};
-  builder.add(std::uint64_t{size})
-      .add_bytes(text_of(stack.first(copied)))
-      .add_bytes(text_of(Bytes(kZeros).first(size - copied)))
-      .add(std::uint64_t{copied});
-}
-
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
   constexpr int kInstructionPointer = 16;
   const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);

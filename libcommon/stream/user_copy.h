@@ -24,16 +24,6 @@ std::uint64_t wanted_user_regs() noexcept;
 void for_each_register(const Sample& sample, std::uint64_t mask,
                        const std::function<void(unsigned, std::uint64_t)>& on_register);
 
-/// Adds a sample's registers (PERF_SAMPLE_REGS_USER) for an event with that `mask`.  `values` are
-/// by DWARF number; a register without a value is written as 0.
-void add_user_regs(RecordBuilder& builder, std::uint64_t abi, std::uint64_t mask,
-                   std::span<const std::uint64_t> values);
-
-/// Adds a copy of the stack (PERF_SAMPLE_STACK_USER) for an event that asked for `wanted_bytes`.
-/// Adds whole words of `stack`, and room for one more word if that is less than wanted.  The room
-/// shows that the stack could not be read any further.
-void add_user_stack(RecordBuilder& builder, Bytes stack, std::size_t wanted_bytes);
-
 /// Returns the program's instruction pointer, also if it has another word size; nullopt if the
 /// event did not ask for that register.
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept;

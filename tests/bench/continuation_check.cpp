@@ -222,7 +222,8 @@ class LiveCheck {
     if (sample && sample->has_user_copy()) {
       const stream::Sample cut = check_.cut(*sample);
       if (const auto behind = memory_.read(cut, attr_, check_.checked()); !behind.bytes.empty())
-        record::hold(behind, sample->time_ns, held_);
+        record::make_behind_records(behind, sample->time_ns,
+                                    [&](auto pieces) { held_.hold(sample->time_ns, pieces); });
       pace_.see(cut, check_.checked().used_of_copy(cut, attr_));
     }
     held_.hold(stream::time_of(record, attr_), {record.bytes});

@@ -29,6 +29,7 @@
 #include "base/io/output.h"
 #include "base/parse_number.h"
 #include "inprocess/sampler/collector.h"
+#include "stream/build_records.h"
 #include "stream/proc/maps.h"
 #include "stream/stream_writer.h"
 #include "stream/user_copy.h"
@@ -37,7 +38,7 @@ namespace {
 
 using namespace pe;
 
-constexpr std::uint64_t kWordBytes = 8;
+constexpr std::size_t kWordBytes = 8;
 
 perf_event_attr make_attr(std::uint32_t stack_bytes) {
   perf_event_attr attr{};
@@ -118,10 +119,8 @@ class StreamEvents : public inprocess::Events {
     stream::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, attr_.sample_regs_user,
                           sample.registers);
     // The size is one word more than was copied, so a reader sees where the stack ends.
-    const std::uint64_t copied = sample.stack.size() / kWordBytes * kWordBytes;
-    const std::uint64_t size = sample.is_cut ? copied : copied + kWordBytes;
-    const std::string_view bytes(reinterpret_cast<const char*>(sample.stack.data()), copied);
-    builder_.add(size).add_bytes(bytes).add_bytes(std::string(size - copied, '\0')).add(copied);
+    const std::size_t copied = sample.stack.size() / kWordBytes * kWordBytes;
+    stream::add_user_stack(builder_, sample.stack, sample.is_cut ? copied : copied + kWordBytes);
     write();
   }
 
@@ -150,21 +149,8 @@ class StreamEvents : public inprocess::Events {
   void add_map(const stream::MapsLine& map) {
     if (!map.executable || !maps_.emplace(std::tuple(pid_, map.start), map.end).second)
       return;
-    constexpr std::uint32_t kReadAndExecute = 5, kPrivate = 2;
-    builder_.begin(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER)
-        .add(pid_)
-        .add(pid_)
-        .add(map.start)
-        .add(map.end - map.start)
-        .add(map.file_offset)
-        .add(map.device_major)
-        .add(map.device_minor)
-        .add(map.inode)
-        .add(std::uint64_t{0})
-        .add(kReadAndExecute)
-        .add(kPrivate)
-        .add_string(map.path.empty() ? "//anon" : stream::unescape_path(map.path))
-        .pad();
+    stream::build_mapping(builder_, static_cast<std::uint32_t>(pid_), map);
+    builder_.pad();
     finish();
   }
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "pe-record/check.h"
 #include "pe-record/counter_source.h"
+#include "pe-record/engine_source.h"
 #include "pe-record/options.h"
-#include "pe-record/queue_source.h"
 #include "record/engines/refused.h"
 #include "record/session.h"
 #include "record/target_options.h"
@@ -58,7 +58,7 @@ Opened open_engine(const Options& options, Io& io) {
     if (has_counters(options.request.engine))
       opened.source = std::make_unique<recorder::CounterSource>(options, *opened.session);
     else
-      opened.source = std::make_unique<recorder::QueueSource>(options, *opened.session);
+      opened.source = std::make_unique<recorder::EngineSource>(options, *opened.session);
   } catch (const record::Refused& refused) {
     opened.why_not = refused.what();
   }

@@ -139,7 +139,7 @@ void Collector::begin(pid_t pid, Fd fd) {
        header.began_as == static_cast<std::uint32_t>(BeganAs::kFork) ? BeganAs::kFork
                                                                      : BeganAs::kProgram,
        header.clock == static_cast<std::uint32_t>(Clock::kWall) ? Clock::kWall : Clock::kCpu,
-       header.hz, header.start_ns, header.command, maps});
+       header.hz, header.start_ns, header.command, maps, process.memory.inode()});
   running_.push_back(std::move(process));
   wait_ms_ = std::min(wait_ms_, kFirstWaitMs);
 }

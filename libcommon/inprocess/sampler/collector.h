@@ -40,6 +40,7 @@ struct ProcessBegan {
   /// Untrusted text: /proc/PID/maps at that time.  Serves processes that end before their file can
   /// be read.  Unwinders read the file, while it exists, for later mappings (dlopen).
   std::string_view maps;
+  std::uint64_t memory_inode;  ///< in /proc/PID/maps, as long as it is the same program
 };
 
 struct ThreadOf {

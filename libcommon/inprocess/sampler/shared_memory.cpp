@@ -90,6 +90,11 @@ std::string SharedMemory::maps() const {
   return text;
 }
 
+std::uint64_t SharedMemory::inode() const noexcept {
+  struct stat status = {};
+  return ::fstat(fd_.get(), &status) == 0 ? status.st_ino : 0;
+}
+
 Header& SharedMemory::live_header() const noexcept { return *reinterpret_cast<Header*>(mapped_); }
 
 Thread& SharedMemory::thread(std::uint32_t slot) const noexcept {

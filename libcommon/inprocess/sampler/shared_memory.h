@@ -35,6 +35,9 @@ class SharedMemory {
   /// anything.
   [[nodiscard]] std::string maps() const;
 
+  /// Returns the file's inode.
+  [[nodiscard]] std::uint64_t inode() const noexcept;
+
   /// The header as it is now.  Every field may change at any time, so access it only with the loads
   /// and stores of atomics.h.
   [[nodiscard]] Header& live_header() const noexcept;

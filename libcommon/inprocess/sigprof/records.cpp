@@ -1,37 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "inprocess/sigprof/records.h"
 
-#include <algorithm>
-#include <bit>
 #include <ctime>
 
-#include "stream/records/user_registers.h"
+#include "stream/build_records.h"
 
 namespace pe::inprocess {
 namespace {
 
-constexpr std::size_t kBuildIdRoom = 20;  // linux/buildid.h, BUILD_ID_SIZE_MAX
 constexpr std::uint64_t kEventId = 1;
-constexpr std::uint64_t kWordBytes = 8;
+constexpr std::size_t kWordBytes = 8;
 
 /// Finishes a record with the fields that sample_id_all adds (perf_event_open(2), struct
 /// sample_id).
 void finish(RecordBuffer& buffer, const When& when) noexcept {
   buffer.pad().add(when.pid).add(when.tid).add(when.time_ns).finish();
-}
-
-/// Adds a path of /proc/self/maps, in which the kernel writes a newline as "\012" (proc(5)).
-void add_path(RecordBuffer& buffer, std::string_view path) noexcept {
-  constexpr std::string_view kNewline = "\\012";
-  for (;;) {
-    const auto at = path.find(kNewline);
-    buffer.add_bytes(std::as_bytes(std::span(path.substr(0, at))));
-    if (at == std::string_view::npos)
-      break;
-    buffer.add('\n');
-    path.remove_prefix(at + kNewline.size());
-  }
-  buffer.add('\0');
 }
 
 void write_update(RecordBuffer& buffer, stream::EventUpdate what, std::string_view text) noexcept {
@@ -70,39 +53,21 @@ void write_head(RecordBuffer& buffer, const Options& options) noexcept {
 }
 
 void write_name(RecordBuffer& buffer, const When& when, std::string_view name) noexcept {
-  buffer.begin(PERF_RECORD_COMM).add(when.pid).add(when.tid).add_string(name);
+  stream::build_comm(buffer, when.pid, when.tid, name);
   finish(buffer, when);
 }
 
 void write_task(RecordBuffer& buffer, std::uint32_t type, const When& when) noexcept {
-  buffer.begin(type).add(when.pid).add(when.pid).add(when.tid).add(when.pid).add(when.time_ns);
+  stream::build_task(
+      buffer, type,
+      {.pid = when.pid, .parent_pid = when.pid, .tid = when.tid, .parent_tid = when.pid},
+      when.time_ns);
   finish(buffer, when);
 }
 
 void write_mapping(RecordBuffer& buffer, const When& when, const stream::MapsLine& map,
                    Bytes build_id) noexcept {
-  constexpr std::uint32_t kRead = 1, kWrite = 2, kExecute = 4;
-  constexpr std::uint32_t kShared = 1, kPrivate = 2;
-  const bool has_id = !build_id.empty() && build_id.size() <= kBuildIdRoom;
-  buffer
-      .begin(PERF_RECORD_MMAP2,
-             PERF_RECORD_MISC_USER | (has_id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0))
-      .add(when.pid)
-      .add(when.pid)
-      .add(map.start)
-      .add(map.end - map.start)
-      .add(map.file_offset);
-  if (has_id) {  // in place of device, inode and generation
-    constexpr std::array<std::byte, kBuildIdRoom> kZeros{};
-    buffer.add(static_cast<std::uint32_t>(build_id.size()))
-        .add_bytes(build_id)
-        .add_bytes(Bytes(kZeros).first(kBuildIdRoom - build_id.size()));
-  } else {
-    buffer.add(map.device_major).add(map.device_minor).add(map.inode).add(std::uint64_t{0});
-  }
-  buffer.add((map.readable ? kRead : 0) | (map.writable ? kWrite : 0) | kExecute)
-      .add(map.shared ? kShared : kPrivate);
-  add_path(buffer, map.path.empty() ? "//anon" : map.path);
+  stream::build_mapping(buffer, when.pid, map, build_id);
   finish(buffer, when);
 }
 
@@ -114,19 +79,12 @@ void write_sample(RecordBuffer& buffer, std::uint32_t pid, const TakenSample& sa
       .add(pid)
       .add(header.tid)
       .add(header.time_ns)
-      .add(header.weight * period_ns)
-      .add(std::uint64_t{PERF_SAMPLE_REGS_ABI_64});
-  for (std::uint64_t mask = stream::kKnownRegisters; mask != 0; mask &= mask - 1)
-    buffer.add(header.registers[static_cast<std::size_t>(
-        stream::kDwarfNumbers[static_cast<std::size_t>(std::countr_zero(mask))])]);
-  // The size of a whole stack is one word more than its copy, so that readers see where the stack
-  // ends.
-  const std::uint64_t copied = sample.stack.size() / kWordBytes * kWordBytes;
+      .add(header.weight * period_ns);
+  stream::add_user_regs(buffer, PERF_SAMPLE_REGS_ABI_64, stream::kKnownRegisters, header.registers);
+  const std::size_t copied = sample.stack.size() / kWordBytes * kWordBytes;
   const bool is_cut = (header.flags & kStackIsCut) != 0;
-  buffer.add(is_cut ? copied : copied + kWordBytes).add_bytes(sample.stack.first(copied));
-  if (!is_cut)
-    buffer.add(std::uint64_t{0});
-  buffer.add(copied).finish();
+  stream::add_user_stack(buffer, sample.stack, is_cut ? copied : copied + kWordBytes);
+  buffer.finish();
 }
 
 void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <span>
 
+#include "stream/build_records.h"
 #include "stream/user_copy.h"
 #include "unwind/stacks/sample_unwinder.h"
 

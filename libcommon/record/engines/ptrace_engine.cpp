@@ -35,7 +35,8 @@ void block_signals(bool all) {
 
 }  // namespace
 
-PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std::move(request)) {
+PtraceEngine::PtraceEngine(Request request, const Target& target)
+    : SampleSource(request), request_(std::move(request)) {
   if (const std::string why = why_no_ptrace(); !why.empty())
     throw Refused("ptrace: " + why);
   block_signals(false);
@@ -45,7 +46,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std
     block_signals(true);
     std::unique_ptr<Tracer> tracer;
     try {
-      tracer = std::make_unique<Tracer>(request_, queue_, orders_);
+      tracer = std::make_unique<Tracer>(request_, records(), orders_);
       tracer->attach(target);
       attached.set_value();
     } catch (...) {
@@ -56,7 +57,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target) : request_(std
     try {
       tracer->run();
     } catch (...) {
-      queue_.fail(std::current_exception());
+      ring().fail(std::current_exception());
     }
     stop_times_ = tracer->stop_times();
     left_alone_ = tracer->left_alone();

@@ -29,18 +29,15 @@ class PtraceEngine final : public SampleSource {
   /// Returns the state from which the command's Child learns how the command ends.
   [[nodiscard]] std::shared_ptr<const WaitedElsewhere> child() const { return orders_.child; }
 
-  TakenQueue& queue() noexcept override { return queue_; }
   void start() override;
   void stop() override;
   std::optional<std::string> news() override;
-  [[nodiscard]] std::uint64_t lost() const override { return queue_.lost(); }
   [[nodiscard]] std::string describe() const override;
 
  private:
   void poke();
 
   Request request_;
-  TakenQueue queue_;
   TracerOrders orders_;
   std::uint64_t left_alone_ = 0;  ///< valid after stop()
   StopTimes stop_times_;          ///< valid after stop()

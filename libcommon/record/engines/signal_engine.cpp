@@ -42,9 +42,15 @@ inprocess::Settings settings_for(const Request& request) {
     wanted.ring_bytes =
         static_cast<std::uint32_t>(*request.ring_pages * static_cast<std::size_t>(::getpagesize()));
   constexpr std::uint32_t kRecordsInRing = 4, kWord = 8;
-  const auto most = std::min<std::uint32_t>(kMostTakenStack, wanted.ring_bytes / kRecordsInRing);
+  const auto most = std::min<std::uint32_t>(kMostCopiedStack, wanted.ring_bytes / kRecordsInRing);
   wanted.stack_bytes = std::min(request.stack_bytes.value_or(most), most) / kWord * kWord;
   return wanted;
+}
+
+/// Returns the request with the stack size of those settings.
+Request with_stack_bytes(Request request) {
+  request.stack_bytes = settings_for(request).stack_bytes;
+  return request;
 }
 
 inprocess::ThreadChoice chosen_threads(const Request& request) {
@@ -120,10 +126,10 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
 }
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command)
-    : settings_(settings_for(request)),
+    : SampleSource(with_stack_bytes(request)),
+      settings_(settings_for(request)),
       wants_all_threads_(request.thread_choice.empty()),
       library_(library_for(command)),
-      held_(queue_),
       collector_(*this, chosen_threads(request)),
       stops_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stops_)
@@ -138,12 +144,14 @@ std::vector<std::string> SignalEngine::environment() const {
 }
 
 void SignalEngine::start() {
+  ring().complete_until(0);
+  records().may_go_back_to(0);
   allow_many_processes();
   thread_ = start_thread([this] {
     try {
       run();
     } catch (...) {
-      queue_.fail(std::current_exception());
+      ring().fail(std::current_exception());
     }
   });
 }
@@ -162,15 +170,28 @@ void SignalEngine::run() {
     ::poll(polled.data(), polled.size(), collector_.wait_ms());
     look();
     if ((polled[1].revents & POLLIN) != 0)
-      return held_.release_all();
+      return;
   }
 }
 
+/// A handler may have read its clock just before the pass that missed its sample.  So records are
+/// complete only up to the start of the previous pass.
 void SignalEngine::look() {
   const std::uint64_t began_ns = monotonic_ns();
   collector_.pass();
   tell_ends();
-  held_.end_look(began_ns);
+  const std::uint64_t complete_ns = std::exchange(last_look_ns_, began_ns);
+  records().may_go_back_to(complete_ns);
+  ring().complete_until(complete_ns);
+}
+
+void SignalEngine::write_fork(pid_t pid, pid_t tid, pid_t parent, std::uint64_t time_ns) {
+  const auto parent_id = static_cast<std::uint32_t>(parent);
+  records().fork({.pid = static_cast<std::uint32_t>(pid),
+                  .parent_pid = parent_id,
+                  .tid = static_cast<std::uint32_t>(tid),
+                  .parent_tid = parent_id},
+                 time_ns);
 }
 
 void SignalEngine::on_process(const inprocess::ProcessBegan& process) {
@@ -178,18 +199,17 @@ void SignalEngine::on_process(const inprocess::ProcessBegan& process) {
   const bool is_fork = process.began_as == inprocess::BeganAs::kFork;
   std::erase(ended_, process.pid);
   processes_[process.pid] = {.period_ns = kSignalSecondNs / process.hz, .last_ns = process.time_ns};
-  TaskChange change{.kind = TaskChange::Kind::kBegan,
-                    .pid = process.pid,
-                    .tid = process.pid,
-                    .parent_pid = process.parent_pid,
-                    .parent_tid = process.parent_pid,
-                    .time_ns = process.time_ns};
-  if (!is_known && !is_fork)
-    held_.hold(change);
-  change.name = process.command;
-  change.maps = process.maps;
-  change.kind = is_fork ? TaskChange::Kind::kBegan : TaskChange::Kind::kExec;
-  held_.hold(std::move(change));
+  const StartedProcess started{.pid = process.pid,
+                               .time_ns = process.time_ns,
+                               .name = process.command,
+                               .maps = process.maps,
+                               .own_inode = process.memory_inode};
+  if (!is_known || is_fork)
+    write_fork(process.pid, process.pid, process.parent_pid, started.time_ns);
+  if (is_fork)
+    records().describe(started);
+  else
+    records().exec(started);
 }
 
 void SignalEngine::on_thread(const inprocess::ThreadOf& thread, std::uint64_t time_ns) {
@@ -198,12 +218,7 @@ void SignalEngine::on_thread(const inprocess::ThreadOf& thread, std::uint64_t ti
   Process& process = processes_[thread.pid];
   process.threads.insert(thread.tid);
   process.last_ns = std::max(process.last_ns, time_ns);
-  held_.hold(TaskChange{.kind = TaskChange::Kind::kBegan,
-                        .pid = thread.pid,
-                        .tid = thread.tid,
-                        .parent_pid = thread.pid,
-                        .parent_tid = thread.pid,
-                        .time_ns = time_ns});
+  write_fork(thread.pid, thread.tid, thread.pid, time_ns);
 }
 
 void SignalEngine::on_sample(const inprocess::CollectedSample& sample) {
@@ -212,30 +227,24 @@ void SignalEngine::on_sample(const inprocess::CollectedSample& sample) {
   // The process's timer sends one signal per tick, no matter how many of its periods have passed.
   const bool by_process_timer = sample.timer_kind == inprocess::TimerKind::kProcess;
   const std::uint64_t period_ns = sample.weight * process.period_ns;
-  TakenSample taken{
+  CopiedSample copied{
       .pid = sample.thread.pid,
       .tid = sample.thread.tid,
       .time_ns = sample.time_ns,
       .period_ns = by_process_timer ? std::max(period_ns, inprocess::tick_ns()) : period_ns,
-      .stack = {sample.stack.begin(), sample.stack.end()},
+      .stack = sample.stack,
       .is_cut = sample.is_cut,
-      .name = std::string(sample.thread.name)};
-  sampled_ns_ += taken.period_ns;
+      .name = sample.thread.name};
+  sampled_ns_ += copied.period_ns;
   sampled_processes_ += std::exchange(process.has_samples, true) ? 0 : 1;
-  std::copy(sample.registers.begin(), sample.registers.end(), taken.registers.begin());
-  held_.hold(std::move(taken));
+  std::copy(sample.registers.begin(), sample.registers.end(), copied.registers.begin());
+  records().sample(copied);
 }
 
 void SignalEngine::on_thread_end(const inprocess::ThreadOf& thread) {
   Process& process = processes_[thread.pid];
-  if (process.threads.erase(thread.tid) == 0)
-    return;
-  held_.hold(TaskChange{.kind = TaskChange::Kind::kEnded,
-                        .pid = thread.pid,
-                        .tid = thread.tid,
-                        .parent_pid = thread.pid,
-                        .parent_tid = thread.pid,
-                        .time_ns = process.last_ns});
+  if (process.threads.erase(thread.tid) != 0)
+    records().exit(thread.pid, thread.tid, process.last_ns);
 }
 
 void SignalEngine::on_process_end(pid_t pid) { ended_.push_back(pid); }
@@ -244,19 +253,14 @@ void SignalEngine::on_process_end(pid_t pid) { ended_.push_back(pid); }
 /// ended.
 void SignalEngine::tell_ends() {
   for (const pid_t pid : ended_) {
-    held_.hold(TaskChange{.kind = TaskChange::Kind::kEnded,
-                          .pid = pid,
-                          .tid = pid,
-                          .parent_pid = pid,
-                          .parent_tid = pid,
-                          .time_ns = processes_[pid].last_ns});
+    records().exit(pid, pid, processes_[pid].last_ns);
     processes_.erase(pid);
   }
   ended_.clear();
 }
 
 std::uint64_t SignalEngine::lost() const {
-  return queue_.lost() + collector_.counts().lost_samples;
+  return SampleSource::lost() + collector_.counts().lost_samples;
 }
 
 std::optional<SampledTime> SignalEngine::sampled_time() const {

@@ -19,7 +19,6 @@
 #include "inprocess/sampler/collector.h"
 #include "record/engines/sample_source.h"
 #include "record/request.h"
-#include "record/stream/held_taken.h"
 
 namespace pe::record {
 
@@ -47,7 +46,6 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   /// Returns the maximum size of a stack's copy.
   [[nodiscard]] std::uint32_t stack_bytes() const noexcept { return settings_.stack_bytes; }
 
-  TakenQueue& queue() noexcept override { return queue_; }
   void start() override;
   void stop() override;
   std::optional<std::string> news() override { return std::nullopt; }
@@ -73,6 +71,7 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   void run();
   void look();
   void tell_ends();
+  void write_fork(pid_t pid, pid_t tid, pid_t parent, std::uint64_t time_ns);
   [[nodiscard]] std::string describe_rate() const;
   [[nodiscard]] std::string describe_choice() const;
   [[nodiscard]] std::string describe_missed() const;
@@ -80,12 +79,11 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   inprocess::Settings settings_;
   bool wants_all_threads_;
   std::string library_;
-  TakenQueue queue_;
-  HeldTaken held_;
   std::unordered_map<pid_t, Process> processes_;
   std::vector<pid_t> ended_;             ///< in this pass, if no other program has started in them
   std::uint64_t sampled_ns_ = 0;         ///< time that the samples represent, without lost ones
   std::uint64_t sampled_processes_ = 0;  ///< processes that have a sample
+  std::uint64_t last_look_ns_ = 0;       ///< when the last pass started
   inprocess::Collector collector_;
   Fd stops_;
   std::thread thread_;

@@ -38,7 +38,7 @@ bool is_group_stop(int signal) {
 }
 
 /// Returns false if the thread has been killed meanwhile.
-bool read_registers(pid_t tid, TakenSample& sample) {
+bool read_registers(pid_t tid, CopiedSample& sample) {
 #if defined(__x86_64__)
   user_regs_struct r{};
   if (::ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0)
@@ -66,9 +66,9 @@ constexpr std::size_t kInstruction = 16;
 
 }  // namespace
 
-Tracer::Tracer(const Request& request, TakenQueue& queue, TracerOrders& orders)
+Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& orders)
     : request_(request),
-      queue_(queue),
+      records_(records),
       orders_(orders),
       wanted_ns_(std::max(kNsPerSecond / kMostHz, kNsPerSecond / request.frequency_hz)),
       own_files_(::getpid(), ::gettid()),
@@ -199,12 +199,8 @@ void Tracer::take_stop(pid_t tid, int status) {
     const pid_t pid = seen ? seen->pid : tid;
     add(pid, tid);
     known = threads_.find(tid);
-    queue_.push({.kind = TaskChange::Kind::kBegan,
-                 .pid = pid,
-                 .tid = tid,
-                 .parent_pid = seen && pid == tid ? seen->parent_pid : pid,
-                 .parent_tid = seen && pid == tid ? seen->parent_pid : pid,
-                 .time_ns = monotonic_ns()});
+    const pid_t parent = seen && pid == tid ? seen->parent_pid : pid;
+    write_birth(pid, tid, parent, parent);
   }
   constexpr int kEventShift = 16;
   const int event = status >> kEventShift;
@@ -220,10 +216,7 @@ void Tracer::take_end(pid_t tid, int status) {
   const auto thread = threads_.find(tid);
   if (thread == threads_.end())
     return;
-  queue_.push({.kind = TaskChange::Kind::kEnded,
-               .pid = thread->second.pid,
-               .tid = tid,
-               .time_ns = monotonic_ns()});
+  records_.exit(thread->second.pid, tid, monotonic_ns());
   threads_.erase(thread);
 }
 
@@ -243,8 +236,7 @@ void Tracer::leave_alone(pid_t pid) {
   ::ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
   ++left_alone_;
   threads_.erase(pid);
-  queue_.push(
-      {.kind = TaskChange::Kind::kEnded, .pid = pid, .tid = pid, .time_ns = monotonic_ns()});
+  records_.exit(pid, pid, monotonic_ns());
   if (pid == child_)
     orders_.child->is_waiting = false;
 }
@@ -258,13 +250,16 @@ void Tracer::take_birth(const Thread& parent) {
     return;
   const std::string as_thread = fmt::format("/proc/{}/task/{}", parent.pid, tid);
   const pid_t pid = ::access(as_thread.c_str(), F_OK) == 0 ? parent.pid : tid;
-  queue_.push({.kind = TaskChange::Kind::kBegan,
-               .pid = pid,
-               .tid = tid,
-               .parent_pid = parent.pid,
-               .parent_tid = parent.tid,
-               .time_ns = monotonic_ns()});
+  write_birth(pid, tid, parent.pid, parent.tid);
   add(pid, tid);
+}
+
+void Tracer::write_birth(pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid) {
+  records_.fork({.pid = static_cast<std::uint32_t>(pid),
+                 .parent_pid = static_cast<std::uint32_t>(parent_pid),
+                 .tid = static_cast<std::uint32_t>(tid),
+                 .parent_tid = static_cast<std::uint32_t>(parent_tid)},
+                monotonic_ns());
 }
 
 /// The other threads of the process are gone, without a report for each.  Invalidates `thread`.
@@ -273,7 +268,7 @@ void Tracer::take_exec(const Thread& thread) {
   const pid_t tid = thread.tid;
   std::erase_if(threads_, [&](const auto& item) { return item.second.pid == pid; });
   add(pid, tid);
-  queue_.push({.kind = TaskChange::Kind::kExec, .pid = pid, .tid = tid, .time_ns = monotonic_ns()});
+  records_.exec({.pid = pid, .time_ns = monotonic_ns()});
 }
 
 /// Handles a stop: one that we requested, that of a new thread at its start, or one by a signal's
@@ -298,7 +293,7 @@ void Tracer::resume(pid_t tid, int signal) {
 }
 
 void Tracer::sample(Thread& thread) {
-  TakenSample sample{.pid = thread.pid, .tid = thread.tid, .cpu = thread.cpu};
+  CopiedSample sample{.pid = thread.pid, .tid = thread.tid, .cpu = thread.cpu};
   const bool is_alive = read_registers(thread.tid, sample);
   const std::uint64_t sp = sample.registers[kStackPointer];
   const std::size_t copied = is_alive && sample.is_64_bit ? copy_stack(thread, sp) : 0;
@@ -316,9 +311,9 @@ void Tracer::sample(Thread& thread) {
   const bool was_waiting = thread.was_runnable && lost_cpu_ns + kSlackNs < thread.arrived_ns;
   if (was_waiting && request_.clock == Clock::kCpu)
     return;
-  sample.stack.assign(copy_.begin(), copy_.begin() + static_cast<std::ptrdiff_t>(copied));
+  sample.stack = Bytes(copy_).first(copied);
+  hand_over(thread, sample);
   look_up_stack(thread, sp, copied);
-  hand_over(thread, std::move(sample));
 }
 
 /// Returns the latest time at which a thread that is found stopped has stopped.  It woke us, but we
@@ -357,14 +352,15 @@ void Tracer::look_up_stack(Thread& thread, std::uint64_t sp, std::size_t copied)
     copy_.resize(std::min(2 * deep, kMostStackBytes));
 }
 
-void Tracer::hand_over(Thread& thread, TakenSample sample) {
+void Tracer::hand_over(Thread& thread, CopiedSample sample) {
   const std::uint64_t period = period_ns();
   sample.period_ns = request_.clock == Clock::kWall ? sample.time_ns - thread.sampled_ns
                                                     : thread.credit.take(period);
   thread.sampled_ns = sample.time_ns;
   if (request_.clock == Clock::kWall)
-    thread.last = std::make_unique<TakenSample>(sample);
-  queue_.push(std::move(sample));
+    thread.last = std::make_unique<KeptSample>(
+        KeptSample{sample, {sample.stack.begin(), sample.stack.end()}});
+  records_.sample(sample);
 }
 
 /// Adds the CPU time since the last call.  Returns false if the thread is gone, or has not run.
@@ -399,11 +395,11 @@ bool Tracer::is_wanted(Thread& thread, std::uint64_t now_ns) {
   return is_wall && is_asleep && !repeat_last(thread, now_ns);
 }
 
-/// Queues a sleeping thread's last sample again, if the thread is still in the same place.
+/// Writes a sleeping thread's last sample again, if the thread is still in the same place.
 bool Tracer::repeat_last(Thread& thread, std::uint64_t now_ns) {
   const auto at = thread.last ? stream::blocked_at(thread.pid, thread.tid) : std::nullopt;
-  if (!at || at->sp != thread.last->registers[kStackPointer] ||
-      at->ip != thread.last->registers[kInstruction])
+  if (!at || at->sp != thread.last->sample.registers[kStackPointer] ||
+      at->ip != thread.last->sample.registers[kInstruction])
     return false;
   const std::vector<std::byte>& before = thread.last->stack;
   if (copy_.size() < before.size())
@@ -412,11 +408,12 @@ bool Tracer::repeat_last(Thread& thread, std::uint64_t now_ns) {
   if (stream::read_memory(thread.tid, at->sp, now) != before.size() ||
       !std::equal(now.begin(), now.end(), before.begin()))
     return false;
-  TakenSample again = *thread.last;
+  CopiedSample again = thread.last->sample;
+  again.stack = thread.last->stack;
   again.time_ns = now_ns;
   again.period_ns = now_ns - thread.sampled_ns;
   thread.sampled_ns = now_ns;
-  queue_.push(std::move(again));
+  records_.sample(again);
   return true;
 }
 

@@ -46,7 +46,7 @@
 #include "record/engines/stop_times.h"
 #include "record/mapped_ranges.h"
 #include "record/request.h"
-#include "record/stream/taken_queue.h"
+#include "record/stream/engine_records.h"
 #include "stream/proc/thread_state.h"
 #include "unwind/stacks/sample_unwinder.h"
 
@@ -65,7 +65,7 @@ struct TracerOrders {
 class Tracer {
  public:
   /// All arguments must outlive this.
-  Tracer(const Request& request, TakenQueue& queue, TracerOrders& orders);
+  Tracer(const Request& request, EngineRecords& records, TracerOrders& orders);
 
   /// Attaches to the target.  Throws Error, or Refused if any part of the target may not be
   /// traced.
@@ -84,6 +84,10 @@ class Tracer {
     kStopped,  ///< by SIGSTOP or a similar signal; we leave it alone
     kHeld,     ///< the command, before its exec
   };
+  struct KeptSample {
+    CopiedSample sample;
+    std::vector<std::byte> stack;
+  };
   struct Thread {
     pid_t pid = 0, tid = 0;
     State state = State::kRunning;
@@ -93,11 +97,11 @@ class Tracer {
     bool was_runnable = true;
     std::uint32_t cpu = 0;
     std::uint64_t asked_ns = 0;
-    std::uint64_t arrived_ns = 0;            ///< when we occupied its CPU to ask it
-    std::uint64_t sampled_ns = 0;            ///< when it was last sampled, or first seen
-    unwind::MemoryRange stack = {};          ///< around its stack pointer, after a full copy
-    std::uint64_t stack_read_ns = 0;         ///< when `stack` was looked up
-    std::unique_ptr<TakenSample> last = {};  ///< its last sample, with Clock::kWall
+    std::uint64_t arrived_ns = 0;           ///< when we occupied its CPU to ask it
+    std::uint64_t sampled_ns = 0;           ///< when it was last sampled, or first seen
+    unwind::MemoryRange stack = {};         ///< around its stack pointer, after a full copy
+    std::uint64_t stack_read_ns = 0;        ///< when `stack` was looked up
+    std::unique_ptr<KeptSample> last = {};  ///< its last sample, with Clock::kWall
   };
 
   Thread& add(pid_t pid, pid_t tid);
@@ -109,6 +113,7 @@ class Tracer {
   void take_end(pid_t tid, int status);
   void take_event(Thread& thread, int event, int signal);
   void take_birth(const Thread& parent);
+  void write_birth(pid_t pid, pid_t tid, pid_t parent_pid, pid_t parent_tid);
   void take_exec(const Thread& thread);
   void leave_alone(pid_t pid);
   void stand_by(Thread& thread, int signal);
@@ -116,7 +121,7 @@ class Tracer {
   void sample(Thread& thread);
   std::size_t copy_stack(const Thread& thread, std::uint64_t sp);
   [[nodiscard]] std::uint64_t stop_began_ns() const;
-  void hand_over(Thread& thread, TakenSample sample);
+  void hand_over(Thread& thread, CopiedSample sample);
   void look_up_stack(Thread& thread, std::uint64_t sp, std::size_t copied);
   bool update_times(Thread& thread);
   bool is_wanted(Thread& thread, std::uint64_t now_ns);
@@ -128,7 +133,7 @@ class Tracer {
   [[nodiscard]] std::uint64_t period_ns() const { return stop_times_.interval_ns(wanted_ns_); }
 
   const Request& request_;
-  TakenQueue& queue_;
+  EngineRecords& records_;
   TracerOrders& orders_;
   std::uint64_t wanted_ns_;
   pid_t child_ = 0;

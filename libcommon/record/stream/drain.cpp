@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
 #include <utility>
 
 #include "base/clock.h"
@@ -28,11 +27,12 @@ void Drain::pause() const {
   ::nanosleep(&rest, nullptr);
 }
 
-void Drain::pass(std::vector<stream::Ring>& rings) {
+void Drain::pass(std::vector<stream::Ring>& rings, std::uint64_t complete_ns) {
   pause();
   last_pass_began_ns_ = std::exchange(pass_began_ns_, monotonic_ns());
+  complete_ns_ = complete_ns;
   take(rings);
-  write_until(last_pass_began_ns_, rings);
+  write_until(std::min(last_pass_began_ns_, complete_ns), rings);
   // The last pass left only records in the rings that were older than its start.  All of these have
   // been written by now.
   seen_by_last_pass_.resize(rings.size());
@@ -51,7 +51,7 @@ void Drain::finish(std::vector<stream::Ring>& rings) {
   // Also writes records that arrive meanwhile, and those that had no room before.
   do {
     take(rings);
-    write_until(std::numeric_limits<std::uint64_t>::max(), rings);
+    write_until(kNoLimit, rings);
   } while (held_.has_waiting() || !has_taken_all_);
 }
 
@@ -75,6 +75,10 @@ void Drain::take(std::vector<stream::Ring>& rings) {
 }
 
 void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& last_ns) {
+  if (const auto time_ns = time_of_behind(record)) {
+    has_behind_ = true;
+    return held_.hold(*time_ns, {record.bytes});
+  }
   const std::uint64_t time_ns = stream::time_of(record, attr_);
   const std::uint64_t before_ns = std::exchange(last_ns, time_ns);
   switch (record.type) {
@@ -99,15 +103,19 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
       break;
   }
   last_change_ns_ = std::max(last_change_ns_, time_ns);
-  held_.hold(time_ns, {record.bytes});
+  held_.hold(time_ns, {build_ids_ ? build_ids_->completed(record).bytes : record.bytes});
 }
 
 void Drain::hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay) {
-  if (const auto behind = stream_.read_behind(sample); !behind.bytes.empty())
-    record::hold(behind, sample.time_ns, held_);
+  const auto behind =
+      std::exchange(has_behind_, false) ? unwind::Behind{} : stream_.read_behind(sample);
+  if (!behind.bytes.empty())
+    make_behind_records(behind, sample.time_ns,
+                        [&](auto pieces) { held_.hold(sample.time_ns, pieces); });
   pace_.see(sample, stream_.used_of_copy(sample));
-  // The next pass will write the sample if it is older than this pass.
-  if (may_stay && stream_.unwinder() != nullptr && sample.time_ns <= pass_began_ns_)
+  // The next pass will write the sample if it is older than this pass, and records are complete.
+  if (may_stay && stream_.unwinder() != nullptr &&
+      sample.time_ns <= std::min(pass_began_ns_, complete_ns_))
     held_.hold_in_place(sample.time_ns, record.bytes);
   else
     stream::hold_trimmed(record, sample, held_);

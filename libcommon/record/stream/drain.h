@@ -1,8 +1,9 @@
 // Forwards records from the rings to the stream, in the order of time.
 //
-// Each ring is ordered, but all of them together are not.  A pass has seen every record that is
-// older than the start of the previous pass.  So it writes these records, sorted, and keeps the
-// others for the next pass.
+// Each ring of the kernel is ordered, but all of them together are not.  A pass has seen every
+// record that is older than the start of the previous pass.  So it writes these records, sorted,
+// and keeps the others for the next pass.  The ring of an engine of ours (engine_ring.h) need not
+// be ordered: the engine states up to which time its records are complete.
 //
 // A pass reads all rings before it unwinds anything, and again if unwinding takes long.  Samples
 // that will be unwound stay in their ring until the next pass has unwound them, as long as rings
@@ -13,12 +14,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <unordered_set>
 #include <vector>
 
 #include "record/engines/bpf_engine.h"
+#include "record/stream/build_ids.h"
 #include "record/stream/deep_pace.h"
 #include "record/stream/recorded_stream.h"
 #include "stream/held_records.h"
@@ -42,13 +46,17 @@ class Drain {
   Drain(RecordedStream& stream, const perf_event_attr& attr, BpfEngine* engine = nullptr)
       : stream_(stream), attr_(attr), engine_(engine), pace_(attr) {}
 
+  /// From now on adds build ids to mappings, which the kernel did not report.
+  void add_build_ids() { build_ids_.emplace(attr_); }
+
   /// From now on a loss (PERF_RECORD_LOST) is written before everything that happened since its
   /// ring was full.  The kernel reports it only when there is room again.
   void tell_losses_early() noexcept { tells_losses_early_ = true; }
 
   /// Makes one pass over the rings.  FINISHED_ROUND separates the records of two passes.  Output is
-  /// flushed a few times a second.
-  void pass(std::vector<stream::Ring>& rings);
+  /// flushed a few times a second.  The rings already hold all records that are older than
+  /// `complete_ns`.
+  void pass(std::vector<stream::Ring>& rings, std::uint64_t complete_ns = kNoLimit);
   /// Makes the last pass: writes everything except the end of the round.
   void finish(std::vector<stream::Ring>& rings);
 
@@ -64,6 +72,7 @@ class Drain {
 
  private:
   static constexpr std::size_t kMaxHeldBytes = 256UL * 1024 * 1024;
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
   void pause() const;
   void take(std::vector<stream::Ring>& rings);
@@ -74,11 +83,14 @@ class Drain {
   RecordedStream& stream_;
   perf_event_attr attr_;
   BpfEngine* engine_;
+  std::optional<BuildIds> build_ids_;
   stream::HeldRecords held_;
+  bool has_behind_ = false;           ///< the last record was memory after the next sample's copy
   std::uint64_t last_change_ns_ = 0;  ///< of the newest record that is not a sample
   DeepPace pace_;
   std::uint64_t last_flush_ns_ = 0;
   std::uint64_t pass_began_ns_ = 0, last_pass_began_ns_ = 0;
+  std::uint64_t complete_ns_ = kNoLimit;
   std::vector<std::uint64_t> seen_by_last_pass_;  ///< of each ring: Ring::seen()
   bool has_taken_all_ = true;  ///< the last take() has read all records in the rings
   bool round_is_open_ = false;

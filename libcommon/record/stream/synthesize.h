@@ -9,22 +9,22 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
+#include <vector>
 
-#include "record/stream/recorded_stream.h"
 #include "stream/proc/maps.h"
+#include "stream/stream_writer.h"
 
 namespace pe::record {
 
 class Synthesizer {
  public:
-  /// `stream` must outlive this.  `attr` is the attr of the events.  These records carry the same
-  /// trailer, and build ids if it requests them.
-  Synthesizer(RecordedStream& stream, const perf_event_attr& attr)
-      : stream_(stream), sample_type_(attr.sample_type), with_build_ids_(attr.build_id != 0) {}
+  /// Passes the records to `write`.  They have the trailer of events with `attr`, but no build ids
+  /// (build_ids.h).
+  Synthesizer(const perf_event_attr& attr, std::function<void(const stream::Record&)> write)
+      : attr_(attr), write_(std::move(write)) {}
 
   /// Writes the kernel's own mapping, by which a reader knows whether it has the same kernel.
   void kernel();
@@ -44,6 +44,9 @@ class Synthesizer {
   void mappings(pid_t pid, std::string_view text,
                 const std::function<bool(const stream::MapsLine&)>& is_new);
 
+  /// Returns the path that the record of a mapping has.
+  static std::string path_of(const stream::MapsLine& map);
+
   [[nodiscard]] const std::vector<pid_t>& unreadable_processes() const noexcept {
     return unreadable_;
   }
@@ -51,15 +54,10 @@ class Synthesizer {
  private:
   void finish(std::uint32_t pid, std::uint32_t tid);
   void mapping(pid_t pid, const stream::MapsLine& map);
-  const std::string& build_id_of(pid_t pid, const stream::MapsLine& map);
-  void add_identity(std::string_view build_id, const stream::MapsLine& map);
 
-  RecordedStream& stream_;
-  std::uint64_t sample_type_;
+  perf_event_attr attr_;
+  std::function<void(const stream::Record&)> write_;
   std::uint64_t time_ns_ = 0;
-  bool with_build_ids_;
-  using File = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  ///< device, inode
-  std::map<File, std::string> build_ids_;
   stream::RecordBuilder builder_;
   std::vector<pid_t> unreadable_;
 };

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "record/stream/build_ids.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
 
@@ -46,7 +47,9 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
 
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target) {
-  Synthesizer synthesizer(stream, layout);
+  BuildIds build_ids(layout);
+  Synthesizer synthesizer(
+      layout, [&](const stream::Record& record) { stream.write(build_ids.completed(record)); });
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)

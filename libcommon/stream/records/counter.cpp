@@ -6,10 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <utility>
+
+#include "base/error.h"
 
 namespace pe::stream {
 
@@ -56,13 +59,30 @@ std::optional<Ring> Ring::map(const Fd& counter, std::size_t pages, int& error) 
   error = map == MAP_FAILED ? errno : 0;
   if (map == MAP_FAILED)
     return std::nullopt;
-  return Ring(map, bytes, page_bytes);
+  return Ring(map, bytes, page_bytes, false);
+}
+
+Ring Ring::allocate(std::size_t data_bytes) {
+  const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (;; data_bytes /= 2) {
+    const std::size_t bytes = page_bytes + data_bytes;
+    void* map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map != MAP_FAILED) {
+      ::madvise(map, bytes, MADV_NOHUGEPAGE);  // a huge page would stay in use as a whole
+      return Ring(map, bytes, page_bytes, true);
+    }
+    constexpr std::size_t kLeast = 1 << 20;
+    if (data_bytes <= kLeast)
+      throw_errno("a ring for samples", errno);
+  }
 }
 
 Ring::Ring(Ring&& other) noexcept
     : map_(std::exchange(other.map_, nullptr)),
       map_bytes_(other.map_bytes_),
       data_offset_(other.data_offset_),
+      is_own_(other.is_own_),
       seen_(other.seen_),
       wrapped_(std::move(other.wrapped_)) {}
 
@@ -70,6 +90,7 @@ Ring& Ring::operator=(Ring&& other) noexcept {
   std::swap(map_, other.map_);
   std::swap(map_bytes_, other.map_bytes_);
   std::swap(data_offset_, other.data_offset_);
+  std::swap(is_own_, other.is_own_);
   std::swap(seen_, other.seen_);
   std::swap(wrapped_, other.wrapped_);
   return *this;
@@ -91,9 +112,27 @@ std::uint64_t Ring::tail() const noexcept {
 }
 
 void Ring::give_back(std::uint64_t seen) noexcept {
+  if (is_own_)
+    return free_until(seen);
   auto* page = static_cast<perf_event_mmap_page*>(map_);
   if (seen > page->data_tail)
     std::atomic_ref(page->data_tail).store(seen, std::memory_order_release);
+}
+
+/// Frees whole pages before the writer may use them again; a call costs as much as a few pages.
+void Ring::free_until(std::uint64_t position) noexcept {
+  constexpr std::size_t kShare = 64;
+  const std::size_t ring_bytes = map_bytes_ - data_offset_;
+  const std::uint64_t from = tail(), to = position & ~std::uint64_t{data_offset_ - 1};
+  if (to <= from || to - from < ring_bytes / kShare)
+    return;
+  std::byte* data = static_cast<std::byte*>(map_) + data_offset_;
+  const std::size_t offset = from & (ring_bytes - 1);
+  const std::size_t first = std::min<std::size_t>(to - from, ring_bytes - offset);
+  ::madvise(data + offset, first, MADV_DONTNEED);
+  ::madvise(data, to - from - first, MADV_DONTNEED);
+  auto* page = static_cast<perf_event_mmap_page*>(map_);
+  std::atomic_ref(page->data_tail).store(to, std::memory_order_release);
 }
 
 bool Ring::is_roomy() const noexcept {

@@ -36,13 +36,16 @@ std::optional<std::uint64_t> id_of(const Fd& counter);
 /// inherited it.  The counter must have been opened with read_format PERF_FORMAT_LOST (Linux 6.0).
 std::optional<std::uint64_t> lost_of(const Fd& counter);
 
-/// The ring buffer of one CPU, which the kernel writes and we read (perf_event_open(2), "MMAP
-/// layout").
+/// A ring buffer that the kernel, or a thread of ours (ring_writer.h), writes and we read
+/// (perf_event_open(2), "MMAP layout").
 class Ring {
  public:
   /// Maps `pages` (a power of two) of data for `counter`.  Returns nullopt and errno in `error` if
   /// the kernel refuses.
   static std::optional<Ring> map(const Fd& counter, std::size_t pages, int& error);
+  /// Makes a ring of our own memory for `data_bytes` (a power of two, at least a page), or fewer if
+  /// there is not so much.  Memory is in use only while it holds records.  Throws Error.
+  static Ring allocate(std::size_t data_bytes);
   Ring(Ring&& other) noexcept;
   Ring& operator=(Ring&& other) noexcept;
   Ring(const Ring&) = delete;
@@ -68,7 +71,8 @@ class Ring {
   }
   /// Returns the position that look() has reached.
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
-  /// Gives the room of all records before position `seen` back to the kernel.
+  /// Gives the room of all records before position `seen` back to the writer.  Our own memory is
+  /// given back, and freed, in larger pieces.
   void give_back(std::uint64_t seen) noexcept;
   /// Returns whether records that look() has seen occupy less than an eighth of the ring.
   [[nodiscard]] bool is_roomy() const noexcept;
@@ -82,8 +86,10 @@ class Ring {
   }
 
  private:
-  Ring(void* map, std::size_t map_bytes, std::size_t data_offset) noexcept
-      : map_(map), map_bytes_(map_bytes), data_offset_(data_offset) {}
+  friend class RingWriter;
+  Ring(void* map, std::size_t map_bytes, std::size_t data_offset, bool is_own) noexcept
+      : map_(map), map_bytes_(map_bytes), data_offset_(data_offset), is_own_(is_own) {}
+  void free_until(std::uint64_t position) noexcept;
   [[nodiscard]] std::uint64_t read_head() const noexcept;
   [[nodiscard]] std::uint64_t tail() const noexcept;
   Bytes record_at(std::uint64_t tail, std::uint64_t head);
@@ -91,6 +97,7 @@ class Ring {
   void* map_ = nullptr;
   std::size_t map_bytes_ = 0;
   std::size_t data_offset_ = 0;
+  bool is_own_ = false;             ///< private memory, not a counter's
   std::uint64_t seen_ = 0;          ///< like the kernel's head, it never wraps
   std::vector<std::byte> wrapped_;  ///< a copy of a record that wraps around the ring's end
 };

@@ -8,6 +8,7 @@
 
 #include <linux/perf_event.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -48,6 +49,9 @@ inline constexpr std::uint16_t kMiscUnfinished = 1U << 13;
 
 /// The kind of data in an EVENT_UPDATE record; tools/perf: enum event_update_type.
 enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
+
+/// The longest build id that a record can hold (linux/buildid.h, BUILD_ID_SIZE_MAX).
+inline constexpr std::size_t kMaxBuildIdBytes = 20;
 
 /// "PERFILE2" as a number in this machine's byte order.
 inline constexpr std::uint64_t kMagic = 0x32454c4946524550;

@@ -105,6 +105,20 @@ BOOST_AUTO_TEST_CASE(a_pass_writes_in_order_of_time_what_was_there_before_the_la
   BOOST_TEST(d.take() != "");
 }
 
+BOOST_AUTO_TEST_CASE(what_may_still_be_incomplete_waits) {
+  Drained d;
+  d.drain.pass(d.rings, 0);
+  d.made[0].write(sample_at(10));
+  d.made[0].write(sample_at(30));
+  d.drain.pass(d.rings, 20);
+  BOOST_TEST(d.take() == "10");
+  d.made[0].write(sample_at(25));
+  d.drain.pass(d.rings, 20);
+  BOOST_TEST(d.take() == "");
+  d.drain.pass(d.rings, 40);
+  BOOST_TEST(d.take() == "25 30");
+}
+
 BOOST_AUTO_TEST_CASE(all_that_is_older_than_the_time_told_has_been_handed_on) {
   Drained d;
   const std::uint64_t before_ns = pe::monotonic_ns();

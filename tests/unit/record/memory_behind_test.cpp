@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "stream/build_records.h"
 #include "stream/stream_writer.h"
 #include "stream/user_copy.h"
 
@@ -108,17 +109,45 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_is_gone_there_is_none) {
   BOOST_TEST(stack.read().bytes.empty());
 }
 
+namespace {
+
+/// What comes back of records of the memory, and how many there are.
+std::size_t kept_of(const unwind::Behind& behind, KeptBehind& kept) {
+  std::size_t records = 0;
+  record::make_behind_records(behind, 10, [&](auto pieces) {
+    std::vector<std::byte> bytes;
+    for (const Bytes piece : pieces)
+      bytes.insert(bytes.end(), piece.begin(), piece.end());
+    const auto record = stream::view_record(bytes);
+    perf_event_header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    BOOST_TEST(header.size == bytes.size());
+    BOOST_TEST(record::time_of_behind(record).value_or(0) == 10u);
+    BOOST_TEST_REQUIRE(kept.take(record));
+    ++records;
+  });
+  return records;
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(what_is_held_for_a_sample_comes_back_with_it) {
-  const std::vector<std::byte> bytes(24, std::byte{0x5a});
-  stream::HeldRecords held;
-  record::hold({bytes, 777}, 10, held);
-  held.make_ready(10);
-  const auto next = held.next();
-  BOOST_TEST_REQUIRE(next.has_value());
+  for (const std::size_t size : {24U, 200'000U}) {
+    std::vector<std::byte> bytes(size, std::byte{0x5a});
+    bytes.back() = std::byte{1};
+    KeptBehind kept;
+    BOOST_TEST(kept_of({bytes, 777}, kept) == (size < 65'000 ? 1u : 4u));
+    BOOST_TEST(kept.view().agreed_bytes == 777u);
+    BOOST_TEST((std::vector(kept.view().bytes.begin(), kept.view().bytes.end()) == bytes));
+    BOOST_TEST(kept_of({{}, 777}, kept) == 1u);
+    BOOST_TEST(kept.view().bytes.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_held_can_be_forgotten) {
+  const std::vector<std::byte> bytes(24);
   KeptBehind kept;
-  BOOST_TEST_REQUIRE(kept.take(next->record));
-  BOOST_TEST(kept.view().agreed_bytes == 777u);
-  BOOST_TEST((std::vector(kept.view().bytes.begin(), kept.view().bytes.end()) == bytes));
+  kept_of({bytes, 777}, kept);
   kept.forget();
   BOOST_TEST(kept.view().bytes.empty());
 }
@@ -126,6 +155,7 @@ BOOST_AUTO_TEST_CASE(what_is_held_for_a_sample_comes_back_with_it) {
 BOOST_AUTO_TEST_CASE(records_of_the_kernel_are_not_taken_for_it) {
   StandingStack stack(1024);
   KeptBehind kept;
+  BOOST_TEST(!record::time_of_behind(stream::view_record(std::as_bytes(std::span(stack.record)))));
   BOOST_TEST(!kept.take(stream::view_record(std::as_bytes(std::span(stack.record)))));
   BOOST_TEST(kept.view().bytes.empty());
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "stream/build_records.h"
 #include "stream/records/callchain.h"
 
 using namespace pe::stream;

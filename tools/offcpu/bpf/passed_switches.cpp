@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "stream/build_records.h"
 #include "stream/user_copy.h"
 
 namespace pe::offcpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/queue_source.h"
+#include "pe-record/engine_source.h"
 
 #include <ctime>
 #include <utility>
@@ -14,7 +14,7 @@
 
 namespace pe::recorder {
 
-QueueSource::QueueSource(const Options& options, record::Session& session)
+EngineSource::EngineSource(const Options& options, record::Session& session)
     : request_(options.request), session_(session) {
   if (request_.engine == record::Engine::kSignal)
     open_signal();
@@ -23,24 +23,23 @@ QueueSource::QueueSource(const Options& options, record::Session& session)
   session.watch_targets();
   if (!engine_)
     open_ptrace();
-  std::vector<std::string> notes;
-  event_ = record::taken_event(request_, notes);
   writer_.emplace(session.open_output());
-  for (const std::string& note : notes)
+  for (const std::string& note : engine_->notes())
     session.note(note);
-  stream_.emplace(*writer_, event_.attr, request_);
-  taken_.emplace(*stream_, event_, engine_->queue());
+  stream_.emplace(*writer_, engine_->event().attr, request_);
+  drain_.emplace(*stream_, engine_->event().attr);
+  drain_->add_build_ids();
 }
 
 /// Starts the command, too, which has to find the engine.
-void QueueSource::open_signal() {
+void EngineSource::open_signal() {
   auto engine = std::make_unique<record::SignalEngine>(request_, session_.request().command);
   session_.start_child(engine->environment());
   request_.stack_bytes = engine->stack_bytes();
   engine_ = std::move(engine);
 }
 
-void QueueSource::open_ptrace() {
+void EngineSource::open_ptrace() {
   if (session_.target().is_command)
     record::check_command_is_traceable(session_.request().command.front());
   auto engine = std::make_unique<record::PtraceEngine>(request_, session_.target());
@@ -49,24 +48,25 @@ void QueueSource::open_ptrace() {
   engine_ = std::move(engine);
 }
 
-void QueueSource::start() {
-  write_head(*stream_, {&event_, 1});
-  unreadable_ = write_running(*stream_, event_.attr, session_.target());
+void EngineSource::start() {
+  write_head(*stream_, {&engine_->event(), 1});
+  unreadable_ = write_running(*stream_, engine_->event().attr, session_.target());
   if (engine_->sampled_time())
     time_.emplace(session_.target());
   engine_->start();
   session_.start_clock(monotonic_ns());
 }
 
-std::vector<int> QueueSource::fds() const { return {engine_->queue().fd()}; }
+std::vector<int> EngineSource::fds() const { return {engine_->ring().fd()}; }
 
 /// Every sample wakes us; a few at once are cheaper.
-std::optional<std::uint64_t> QueueSource::pass() {
+std::optional<std::uint64_t> EngineSource::pass() {
   constexpr std::uint64_t kLeastNs = 4'000'000;
   const std::uint64_t passed_ns = monotonic_ns() - last_pass_ns_;
   const timespec rest = timespec_of(kLeastNs - std::min(passed_ns, kLeastNs));
   ::nanosleep(&rest, nullptr);
-  taken_->pass();
+  engine_->ring().check();
+  drain_->pass(engine_->ring().rings(), engine_->ring().complete_ns());
   last_pass_ns_ = monotonic_ns();
   if (time_)
     time_->look();
@@ -75,20 +75,21 @@ std::optional<std::uint64_t> QueueSource::pass() {
   return std::nullopt;
 }
 
-std::string QueueSource::progress() const { return plural(taken_->passed().samples, "sample"); }
+std::string EngineSource::progress() const { return plural(drain_->passed().samples, "sample"); }
 
-void QueueSource::stop() {
+void EngineSource::stop() {
   if (time_)
     time_->look_last();
   engine_->stop();
 }
 
-std::string QueueSource::finish(record::Ended /*ended*/) {
-  taken_->pass();
-  record::Passed passed = taken_->passed();
+std::string EngineSource::finish(record::Ended /*ended*/) {
+  engine_->ring().check();
+  drain_->finish(engine_->ring().rings());
+  record::Passed passed = drain_->passed();
   const std::uint64_t lost = engine_->lost();
   passed.lost.add_counted(lost);
-  write_tail(*stream_, event_, lost);
+  write_tail(*stream_, engine_->event(), lost);
   std::string unsampled;
   if (const auto sampled = engine_->sampled_time(); sampled && time_)
     unsampled = describe_unsampled(*sampled, time_->used_ns());
@@ -99,12 +100,13 @@ std::string QueueSource::finish(record::Ended /*ended*/) {
          (unsampled.empty() ? "" : "; " + unsampled) + engine_->describe() + kept;
 }
 
-std::optional<std::string> QueueSource::why_empty() {
-  if (taken_->passed().samples > 0)
+std::optional<std::string> EngineSource::why_empty() {
+  if (drain_->passed().samples > 0)
     return std::nullopt;
-  return record::why_empty(session_.activity(), {.request = request_,
-                                                 .period_ns = record::period_ns_of(event_.attr),
-                                                 .lost = engine_->lost()});
+  return record::why_empty(session_.activity(),
+                           {.request = request_,
+                            .period_ns = record::period_ns_of(engine_->event().attr),
+                            .lost = engine_->lost()});
 }
 
 }  // namespace pe::recorder

@@ -1,5 +1,4 @@
-// Samples of an engine without the kernel's counters, which come through a queue: the engines
-// signal and ptrace.
+// Samples of an engine of ours, in its ring: the engines signal and ptrace.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,19 +12,19 @@
 #include "pe-record/options.h"
 #include "record/engines/sample_source.h"
 #include "record/session.h"
+#include "record/stream/drain.h"
 #include "record/stream/recorded_stream.h"
-#include "record/stream/taken_stream.h"
 #include "record/stream/unsampled.h"
 #include "stream/stream_writer.h"
 
 namespace pe::recorder {
 
 /// The members are in the order in which they are set up.
-class QueueSource final : public record::Source {
+class EngineSource final : public record::Source {
  public:
   /// Starts the session's command and opens its output.  Throws Error; Refused before it has
   /// touched the output.
-  QueueSource(const Options& options, record::Session& session);
+  EngineSource(const Options& options, record::Session& session);
 
   void start() override;
   [[nodiscard]] std::vector<int> fds() const override;
@@ -43,10 +42,9 @@ class QueueSource final : public record::Source {
   record::Session& session_;
   std::unique_ptr<record::SampleSource> engine_;
   std::optional<record::TargetTime> time_;
-  record::OpenedEvent event_;
   std::optional<stream::StreamWriter> writer_;
   std::optional<record::RecordedStream> stream_;
-  std::optional<record::TakenStream> taken_;
+  std::optional<record::Drain> drain_;
   std::vector<pid_t> unreadable_;
   std::uint64_t last_pass_ns_ = 0;
 };
