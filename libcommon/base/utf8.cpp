@@ -7,12 +7,10 @@
 
 namespace pe {
 
-CodePoint take_code_point(std::string_view& text) {
+CodePoint take_beyond_ascii(std::string_view& text) {
   constexpr std::size_t kLongest = 4;
   const char* const first = text.data();
-  const bool is_ascii = static_cast<unsigned char>(*first) < 0x80;  // most are
-  const bool is_valid =
-      is_ascii || utf8::find_invalid(first, first + std::min(text.size(), kLongest)) != first;
+  const bool is_valid = utf8::find_invalid(first, first + std::min(text.size(), kLongest)) != first;
   const char* end = first + 1;
   char32_t value = kReplacement;
   if (is_valid)

@@ -14,7 +14,7 @@ namespace {
 /// Signals this soon after the end have the same cause.  For example, timeout(1) sends two, to us
 /// and to our group.  A Ctrl-C that ends the command also reaches us.
 constexpr std::uint64_t kSameSignalNs = 500'000'000;
-constexpr std::uint64_t kStallNs = 1'000'000'000;
+constexpr std::uint64_t kStallNs = kNsPerSecond;
 
 }  // namespace
 

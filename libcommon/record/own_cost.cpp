@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "base/clock.h"
-
 namespace pe::record {
 
 double own_cpu_seconds() {
@@ -17,10 +15,6 @@ double own_cpu_seconds() {
 }
 
 OwnCost::OwnCost() : cpu_before_(own_cpu_seconds()) {}
-
-void OwnCost::begin_wall() { began_ns_ = monotonic_ns(); }
-
-void OwnCost::end_wall() { ended_ns_ = monotonic_ns(); }
 
 std::string OwnCost::describe() const {
   constexpr double kNanosecond = 1e-9;

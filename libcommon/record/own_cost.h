@@ -14,10 +14,9 @@ class OwnCost {
  public:
   /// Starts to measure the CPU time of this process.
   OwnCost();
-  /// Must be called when the recording starts.
-  void begin_wall();
-  /// Must be called when the recording ends.
-  void end_wall();
+  /// The recording starts, or ends, at this time (CLOCK_MONOTONIC, in nanoseconds).
+  void begin_wall(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
+  void end_wall(std::uint64_t now_ns) noexcept { ended_ns_ = now_ns; }
   /// Describes the cost so far: "own CPU 0.031 s, 0.31 % of 10.00 s".
   [[nodiscard]] std::string describe() const;
 

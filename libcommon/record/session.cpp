@@ -53,7 +53,7 @@ Output& Session::open_plain_output() {
 int Session::run(Source& source) {
   ending_.on_stop([this, &source] {
     source.stop();
-    cost_.end_wall();
+    cost_.end_wall(monotonic_ns());
   });
   source.start();
   if (child_)
@@ -67,7 +67,7 @@ int Session::run(Source& source) {
 }
 
 void Session::start_clock(std::uint64_t now_ns) {
-  cost_.begin_wall();
+  cost_.begin_wall(now_ns);
   ending_.begin_at(now_ns);
 }
 

@@ -29,7 +29,6 @@
 namespace pe::record {
 namespace {
 
-constexpr std::uint64_t kSignalSecondNs = 1'000'000'000;
 constexpr const char* kSamplerLibrary = "libsampler_preload.so";
 
 /// Returns the settings that the library will use.
@@ -198,7 +197,7 @@ void SignalEngine::on_process(const inprocess::ProcessBegan& process) {
   const bool is_known = processes_.contains(process.pid);
   const bool is_fork = process.began_as == inprocess::BeganAs::kFork;
   std::erase(ended_, process.pid);
-  processes_[process.pid] = {.period_ns = kSignalSecondNs / process.hz, .last_ns = process.time_ns};
+  processes_[process.pid] = {.period_ns = kNsPerSecond / process.hz, .last_ns = process.time_ns};
   const StartedProcess started{.pid = process.pid,
                                .time_ns = process.time_ns,
                                .name = process.command,
@@ -267,7 +266,7 @@ std::optional<SampledTime> SignalEngine::sampled_time() const {
   if (settings_.clock != inprocess::Clock::kCpu || !wants_all_threads_)
     return std::nullopt;
   const inprocess::CollectorCounts& counts = collector_.counts();
-  const std::uint64_t period_ns = kSignalSecondNs / settings_.hz;
+  const std::uint64_t period_ns = kNsPerSecond / settings_.hz;
   return SampledTime{
       .clock = {.period_ns = std::max(period_ns, inprocess::tick_ns()),
                 .kind = SampledClock::Kind::kOfTicks},
@@ -296,7 +295,7 @@ std::string SignalEngine::describe_rate() const {
                           static_cast<double>(std::max<std::uint64_t>(counts.samples, 1));
   if (together <= kNoticeable || settings_.clock != inprocess::Clock::kCpu)
     return {};
-  const std::uint64_t ticks = kSignalSecondNs / inprocess::tick_ns();
+  const std::uint64_t ticks = kNsPerSecond / inprocess::tick_ns();
   const double got = settings_.hz / together;
   return fmt::format("; sampled at {:.0f} Hz instead of {}: {}", got, settings_.hz,
                      why_fewer_samples(got, settings_.hz, ticks));
