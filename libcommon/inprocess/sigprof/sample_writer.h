@@ -1,5 +1,5 @@
-// What a run writes: copies samples from the rings into the stream, with the threads, their names
-// and the mappings that they need.
+// Copies samples from the rings into the stream.  Also writes the threads, their names, and the
+// mappings that the samples need.
 //
 // Time passes in rounds: a pass writes everything that has happened since the last one.
 // SPDX-License-Identifier: MIT

@@ -1,4 +1,4 @@
-// What a run samples: the threads, their timers, and the signal's action.
+// Samples the program: starts and ends the timers of its threads, and sets the signal's action.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -64,13 +64,13 @@ class EngineRecords {
   EngineRecords(EngineRing& ring, const OpenedEvent& event);
 
   void sample(const CopiedSample& sample);
-  /// A thread, or with its first thread a process, starts.  `task` names its creator, too.
+  /// A thread starts, or a process if it is its first thread.  `task` also names the creator.
   void fork(const stream::TaskRecord& task, std::uint64_t time_ns);
   /// A forked process is known to have this name and these mappings.
   void describe(const StartedProcess& process);
   /// A process has started another program, which is in `process`.
   void exec(const StartedProcess& process);
-  /// A thread ends, or with its first thread a process.
+  /// A thread ends, or a process if it is its first thread.
   void exit(pid_t pid, pid_t tid, std::uint64_t time_ns);
 
   /// Times are untrusted, and later samples may be older, but not older than `time_ns`.  An

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_SUITE(engine_records)
 
 namespace {
 
-/// What an engine does becomes a stream.
+/// Returns the stream of what `engine` writes.
 std::string stream_of(const pe::record::Request& request,
                       const std::function<void(EngineRecords&)>& engine,
                       std::size_t ring_bytes = 1 << 24) {

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_is_gone_there_is_none) {
 
 namespace {
 
-/// What comes back of records of the memory, and how many there are.
+/// Makes records of the memory, and reads them into `kept`.  Returns how many there are.
 std::size_t kept_of(const unwind::Behind& behind, KeptBehind& kept) {
   std::size_t records = 0;
   record::make_behind_records(behind, 10, [&](auto pieces) {
