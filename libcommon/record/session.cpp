@@ -7,6 +7,7 @@
 
 #include "base/cli/progress.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/quote.h"
 
 namespace pe::record {

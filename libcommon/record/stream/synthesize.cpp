@@ -6,6 +6,7 @@
 
 #include "stream/build_records.h"
 #include "stream/proc/kernel_start.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::record {
 namespace {

@@ -230,7 +230,7 @@ MemoryRange SampleUnwinder::wanted_memory(const stream::Sample& sample,
                                           const perf_event_attr& attr) {
   const WalkStart start = start_of(sample, attr);
   const auto sp = stack_pointer_of(start);
-  if (!options_.may_continue || !sp || sample.user_stack.size() < kLeastAgreementBytes)
+  if (!options_.may_continue || !sp || sample.user_stack.empty())
     return {};
   std::uint64_t reach = reach_behind(sample, *sp);
   if (reach == 0)
@@ -288,15 +288,21 @@ std::uint64_t SampleUnwinder::reach_behind(const stream::Sample& sample, std::ui
 
 /// Whether the outermost frame of the copy still existed when the memory after it was read.  Its
 /// captured body must be unchanged, and so must the return address of the function that it called.
+/// As further evidence, so must kLeastAgreementBytes, or as much as there is above the innermost
+/// frame.  The thread may have changed that frame since.
 bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
                                  const Behind& behind) {
   const auto stack_pointers = walker_.stack_pointers(thread.history);
   if (behind.bytes.empty() || stack_pointers.empty())
     return false;
-  const std::uint64_t body =
-      stack.end() - std::min(stack.end(), stack_pointers.back()) + architecture::kWordBytes;
+  const auto bytes_from = [&](std::uint64_t sp) {
+    return stack.end() - std::min(stack.end(), sp) + architecture::kWordBytes;
+  };
+  const std::uint64_t body = bytes_from(stack_pointers.back());
+  const std::uint64_t callers = bytes_from(stack_pointers[stack_pointers.size() > 1 ? 1 : 0]);
+  const std::uint64_t required = std::max(body, std::min(callers, kLeastAgreementBytes));
   return behind.agreed_bytes >=
-         std::clamp<std::uint64_t>(body, kLeastAgreementBytes, kMostAgreementBytes);
+         std::min({required, stack.end() - stack.start(), kMostAgreementBytes});
 }
 
 /// Walks again, on a longer stack; false if the result is rejected.

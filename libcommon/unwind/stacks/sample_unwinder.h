@@ -87,8 +87,9 @@ class SampleUnwinder {
   /// stack.
   std::size_t used_of_copy(const stream::Sample& sample, const perf_event_attr& attr);
   /// Bounds of the memory that must be the same in the sample and in the process; otherwise the
-  /// process's memory is rejected.  This is the captured part of the outermost frame's body.
-  static constexpr std::size_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;
+  /// process's memory is rejected.  This is the captured part of the outermost frame's body, and
+  /// more of the frames above the innermost one if that is less than kLeastAgreementBytes.
+  static constexpr std::uint64_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;
 
   /// Returns the call chain of a sample of an event with `attr`, in the form of pe-stream(5).  The
   /// kernel's part is as recorded.  The program's part follows, if the sample carries registers.

@@ -82,9 +82,9 @@ std::vector<std::uint64_t> frames_of(std::vector<std::uint64_t> chain) {
   return chain;
 }
 
-/// The process's memory after a copy of kCut bytes, unchanged since the copy.
-unwind::Behind behind_cut(const Caught& caught) {
-  return {std::as_bytes(std::span(caught.stack)).subspan(kCut), kCut};
+/// The process's memory after a copy of `copied` bytes, unchanged since the copy.
+unwind::Behind behind_cut(const Caught& caught, std::size_t copied = kCut) {
+  return {std::as_bytes(std::span(caught.stack)).subspan(copied), copied};
 }
 
 /// The same stack, `bytes` bytes higher.
@@ -228,6 +228,30 @@ BOOST_AUTO_TEST_CASE(memory_is_not_believed_if_the_outermost_copied_frame_has_ch
   process.chain(testing::sample_of(caught, kCut), behind);
   BOOST_TEST(process.counts().cut == 1u);
   BOOST_TEST(process.counts().from_process == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(memory_after_a_short_copy_is_believed_if_the_whole_copy_is_unchanged) {
+  const Caught caught = caught_deep();
+  OwnProcess process, other;
+  constexpr std::size_t kShort = 64;
+  const std::string cut = testing::sample_of(caught, kShort);
+  const auto wanted = process.wanted(cut);
+  BOOST_TEST(wanted.start == caught.sp);
+  BOOST_TEST(wanted.end > caught.sp + kShort);
+  unwind::Behind behind = behind_cut(caught, kShort);
+  behind.agreed_bytes -= 8;
+  process.chain(cut, behind);
+  BOOST_TEST(process.counts().from_process == 0u);
+  const auto chain = process.chain(cut, behind_cut(caught, kShort));
+  BOOST_TEST(frames_of(chain) == frames_of(other.chain(testing::sample_of(caught, kWhole))),
+             boost::test_tools::per_element());
+  BOOST_TEST(process.counts().from_process == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(no_memory_is_wanted_after_an_empty_copy) {
+  OwnProcess process;
+  const auto wanted = process.wanted(testing::sample_of(caught_deep(), 0));
+  BOOST_TEST(wanted.start == wanted.end);
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_leads_nowhere_leaves_the_stack_cut) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/io/output.h"
 #include "stackfold/exports/profile.h"
 
 namespace pe::fold::exports {

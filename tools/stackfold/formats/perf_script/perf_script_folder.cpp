@@ -11,6 +11,7 @@
 #include "folded/folded_line.h"
 #include "stackfold/formats/perf_script/source_line.h"
 #include "stackfold/frame_text.h"
+#include "stackfold/perl.h"
 
 namespace pe::fold {
 namespace {
