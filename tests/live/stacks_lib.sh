@@ -98,12 +98,17 @@ without_kernel_frames() { sed -E 's/(;[^;]*_\[k\])+ ([0-9]+)$/ \2/'; }
 # memory is short.  perf, too, sees nothing but the function that reached the page.
 without_first_touches() { sed -E '/^[^;]+;[^;]+;asm_exc_page_fault_\[k\]/d'; }
 
+# fold_cases LABEL STREAM: makes $dir/LABEL.folded, and $dir/LABEL.closing of the messages
+fold_cases() {
+  pe-symbolize "$2" 2>"$dir/$1.closing" | stackfold --kernel 2>>"$dir/$1.closing" |
+    without_first_touches | without_kernel_frames >"$dir/$1.folded"
+}
+
 # check_cases LABEL STREAM SAMPLES CASE...: after a failure it prints what pe-symbolize reported about the
 # stream
 check_cases() {
   local case failed_before=$failed
-  pe-symbolize "$2" 2>"$dir/$1.closing" | stackfold --kernel 2>>"$dir/$1.closing" |
-    without_first_touches | without_kernel_frames >"$dir/$1.folded"
+  fold_cases "$1" "$2"
   for case in "${@:4}"; do
     if [ "$case" = altstack ]; then
       check_altstack "$1" "$dir/$1.folded"
@@ -112,4 +117,28 @@ check_cases() {
     fi
   done
   [ "$failed" = "$failed_before" ] || cat "$dir/$1.closing"
+}
+
+# Some builds are checked together: a case has as many samples as in one build alone, and all builds have a part in it.
+# One build whose stacks are wrong in a case spoils the case.
+declare -A pooled_ms=()
+
+# pool_cases LABEL STREAM MS CASE...: adds the stream, in which each case runs for MS milliseconds, to the common samples
+pool_cases() {
+  local case
+  fold_cases "$1" "$2"
+  cat "$dir/$1.folded" >>"$dir/pooled.folded"
+  cat "$dir/$1.closing" >>"$dir/pooled.closing"
+  for case in "${@:4}"; do
+    at_least "$1, $case: samples" $(($3 / 2)) "$(grep "^$case;" "$dir/$1.folded" | awk '{ n += $NF } END { print n + 0 }')"
+    pooled_ms[$case]=$((${pooled_ms[$case]:-0} + $3))
+  done
+}
+# check_pool: checks the common samples
+check_pool() {
+  local case failed_before=$failed
+  for case in "${!pooled_ms[@]}"; do
+    check_case 'all other builds' "$dir/pooled.folded" "$case" $((pooled_ms[$case] * 6 / 10))
+  done
+  [ "$failed" = "$failed_before" ] || cat "$dir/pooled.closing"
 }

@@ -8,23 +8,24 @@ if ! can_record --engine bpf 2>"$dir/err"; then
   [ "$failed" = 0 ] || finish
   skip "$(cat "$dir/err")"
 fi
-ms=250
 
 # Nothing is lost; only stacks at the end of the programs are unwound from copies.
-check_build() {  # BUILD CASE...
-  local build=$1
+record_build() {  # MS BUILD CASE...
+  local build=$2
   program_of "$build" || return
-  pe-record --engine bpf -F 997 -o "$dir/$build.pe" -- "$program" $ms "${@:2}" 2>"$dir/err" || fail "$build: $(cat "$dir/err")"
+  pe-record --engine bpf -F 997 -o "$dir/$build.pe" -- "$program" "$1" "${@:3}" 2>"$dir/err" || fail "$build: $(cat "$dir/err")"
   [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
   grep -q ' 0 lost, ' "$dir/err" || fail "$build: $(cat "$dir/err")"
-  check_cases "$build" "$dir/$build.pe" $((ms * 6 / 10)) "${@:2}"
 }
+check_build() { record_build 250 "$@" && check_cases "$1" "$dir/$1.pe" 150 "${@:2}"; }
+pool_build() { record_build 80 "$@" && pool_cases "$1" "$dir/$1.pe" 80 "${@:2}"; }
 check_build o2 alloca realigned signal exception plt lazy thread=2 recursion recursion=1500 memcpy qsort vdso syscall tail noreturn
-check_build o0 alloca realigned signal exception thread=1 qsort
-check_build o3 realigned signal exception plt memcpy
-check_build clang alloca realigned signal exception thread=1 noreturn
-check_build nopie realigned exception qsort
-check_build static signal exception thread=1 vdso
+pool_build o0 alloca realigned signal exception thread=1 qsort
+pool_build o3 realigned signal exception plt memcpy
+pool_build clang alloca realigned signal exception thread=1 noreturn
+pool_build nopie realigned exception qsort
+pool_build static signal exception thread=1 vdso
+check_pool
 check_exceptions
 
 # The stack has a megabyte, pages that were never written, or a function that a handler on another stack

@@ -6,7 +6,7 @@ command -v perf >/dev/null || skip 'perf is not installed'
 compare=$(dirname "$0")/../../support/compare_chains.py
 
 # perf_record FILE OPTION...: records the workload; perf's messages go to the errors
-perf_record() { record_by_perf -F 499 "${@:2}" -o "$1" -- "$PE_WORKLOAD" shares 0.4 2>"$dir/err" || fail "${*:2}: $(cat "$dir/err")"; }
+perf_record() { record_by_perf -F 499 "${@:2}" -o "$1" -- "$PE_WORKLOAD" shares 0.25 2>"$dir/err" || fail "${*:2}: $(cat "$dir/err")"; }
 
 # same LABEL FILE UNMATCHED CHAINS: UNMATCHED times the number of samples are only in perf's text
 same() {

@@ -19,7 +19,7 @@ record() { pe-record --engine ptrace "$@" 2>"$dir/err"; }
 
 # The recorder is killed at many moments, also while a thread is stopped.  Every thread goes on, and its work
 # is unchanged.
-"$PE_WORKLOAD" shares 6 & target=$!
+"$PE_WORKLOAD" shares 4 & target=$!
 for _ in 1 2 3 4 5 6 7 8; do
   pe-record -q --engine ptrace -F 9999 -p $target -o "$dir/killed.pe" 2>/dev/null & recorder=$!
   until_so 'traced' is_traced $target

@@ -10,7 +10,7 @@ const used = () => process.cpuUsage().user / 1000;  // not the clock: the machin
 function hotOuter(ms) { const end = used() + ms; let s = 0; while (used() < end) s += hotInner(20000); return s; }
 hotOuter(+process.argv[2]);
 JS
-pe-record -F 997 -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js" 1500 2>/dev/null |
+pe-record -F 997 -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js" 800 2>/dev/null |
   pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/j.folded"
 at_least 'hotInner below hotOuter, %' 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*hotInner.*_\[j\]' "$dir/j.folded")"
 
@@ -20,11 +20,11 @@ at_least 'hotInner below hotOuter, %' 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*h
 dump_names() { at_least "$1: hotInner below hotOuter, %" 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*hotInner.*_\[j\]' "$dir/j.folded")"; }
 spin=(node --perf-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js")
 # node writes its dump in blocks of 2 MiB, so the symbols are only there when it has ended.
-pe-record -F 997 -- "${spin[@]}" 1500 >"$dir/j.pe" 2>/dev/null
+pe-record -F 997 -- "${spin[@]}" 800 >"$dir/j.pe" 2>/dev/null
 pe-symbolize "$dir/j.pe" 2>"$dir/err" | stackfold --annotate >"$dir/j.folded"
 dump_names 'jitdump'
 grep 'of jitdumps' "$dir/err" && fail 'records of the jitdump were not understood'
-"${spin[@]}" 2500 & target=$!
+"${spin[@]}" 2000 & target=$!
 sleep 0.7
 until_used 500 $target pe-record -F 997 -p $target >"$dir/j.pe" 2>/dev/null
 wait $target
@@ -33,7 +33,7 @@ dump_names 'jitdump of a running process'
 if command -v perf >/dev/null; then
   for clock in '' '-k mono'; do
     # shellcheck disable=SC2086 # an option and its value, or nothing
-    record_by_perf -e cpu-clock -F 997 -g $clock -o "$dir/perf.data" -- "${spin[@]}" 1000 2>/dev/null
+    record_by_perf -e cpu-clock -F 997 -g $clock -o "$dir/perf.data" -- "${spin[@]}" 700 2>/dev/null
     pe-symbolize -q "$dir/perf.data" | stackfold --annotate >"$dir/j.folded"
     dump_names "jitdump beside perf record $clock"
   done
