@@ -2,7 +2,7 @@
 # Streams are cut at many places, or have one damaged byte.  The tools never crash, and always report a cut,
 # even right after the end of a round.
 . "$(dirname "$0")/../lib.sh"
-pe-record -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" shares 0.3 2>/dev/null
+pe-record --user-only -F 997 -o "$dir/s.pe" -- "$PE_WORKLOAD" shares 0.3 2>/dev/null
 pe-symbolize -q "$dir/s.pe" >"$dir/s.sym"
 
 try() {  # LABEL TOOL FILE WANTS_MESSAGE
