@@ -9,6 +9,7 @@
 
 #include "base/cli/run.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace pe::testing {
 

@@ -5,6 +5,7 @@
 
 #include "base/cli/choice.h"
 #include "support/run_tool.h"
+#include "support/string_output.h"
 
 namespace po = boost::program_options;
 using pe::testing::run_tool;

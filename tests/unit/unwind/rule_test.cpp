@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_rule_keeps_what_it_was_made_of) {
   BOOST_TEST(rule.cfa_words() == 65535U);
   BOOST_TEST(rule.frame_pointer_slot() == 2047U);
   BOOST_CHECK(rule != Rule(RuleKind::kFramePointer, 65535, 2046));
-  BOOST_TEST(sizeof(RuleRow) == 8U);
+  BOOST_TEST(sizeof(Rule) == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(common_rows_become_rules) {
