@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/cfi_builder.h"
+#include "support/rule_text.h"
 #include "unwind/cfi/cfi_program.h"
 #include "unwind/walk/row_step.h"
 
@@ -53,7 +54,7 @@ CfiRow row_of(const std::string& instructions, bool is_signal = false) {
 }
 
 std::string rule_text(const std::string& instructions, bool is_signal = false) {
-  return architecture::to_string(architecture::rule_of(row_of(instructions), is_signal));
+  return to_string(architecture::rule_of(row_of(instructions), is_signal));
 }
 
 const std::string kPltExpression =
