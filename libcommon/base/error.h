@@ -1,8 +1,8 @@
 // Errors that end the run.
 //
-// A library function throws Error when the tool cannot continue.  Only run() catches it.  Bad input
-// that a tool can skip is not an Error: parsers return std::optional or an enum, and the caller
-// counts it.
+// A library function throws Error when the tool cannot continue.  Only run_as() catches it.  Bad
+// input that a tool can skip is not an Error: parsers return std::optional or an enum, and the
+// caller counts it.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -3,15 +3,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -110,16 +113,23 @@ void Listener::listen_again(bool is_wanted) {
   if (is_wanted == is_listening_)
     return;
   if (is_wanted)
-    watch(listener_.get());
+    watch(listener_);
   else
     ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
   is_listening_ = is_wanted;
 }
 
-void Listener::watch(int other) const {
+void Listener::watch(const Fd& other) const {
   epoll_event event{};
   event.events = EPOLLIN;
-  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, other, &event);
+  ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, other.get(), &event);
+}
+
+Fd Listener::watch_end(pid_t pid) const {
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd)
+    watch(pidfd);
+  return pidfd;
 }
 
 bool Listener::hold_reserve() {
@@ -156,7 +166,7 @@ void Listener::accept_all(const OnFile& on_file) {
     strangers += is_stranger ? 1 : 0;
     if (only_pid_ != 0 && peer.pid != only_pid_)
       continue;  // a program started it; its library cannot distinguish it from the command
-    watch(socket.get());
+    watch(socket);
     connections_.push_back({std::move(socket), peer.pid, is_own_user, is_stranger});
     // A process that executes another program connects again, after it has sent for the previous
     // program.  The older message must be received first.  Otherwise the newer program would be
@@ -213,6 +223,13 @@ void Listener::take(const Connection& from, Message& message, const OnFile& on_f
     refuse("of a process that is not looked into: " + message.text + ":");
   else
     refuse("that sent no shared memory");
+}
+
+bool has_process_ended(pid_t pid, const Fd& pidfd) {
+  if (!pidfd)
+    return ::kill(pid, 0) != 0 && errno == ESRCH;
+  pollfd polled{pidfd.get(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
 }
 
 }  // namespace pe::inprocess

@@ -9,9 +9,11 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,11 +35,12 @@ class Listener {
   /// A process of another user must send this key.  Such a process was started as ours and has
   /// dropped its privileges.
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
-  /// Readable when take_in() has work, or when a watched descriptor is readable.
+  /// Readable when take_in() has work, or when a watched process has ended.
   [[nodiscard]] int fd() const noexcept { return events_.get(); }
 
-  /// Makes fd() readable whenever `other` is, until `other` is closed.
-  void watch(int other) const;
+  /// Makes fd() readable when the process ends, until the returned pidfd is closed.  The pidfd is
+  /// empty before Linux 5.3.
+  [[nodiscard]] Fd watch_end(pid_t pid) const;
   /// Accepts connections only while this number of descriptors is free for other work.  Other
   /// connections wait, as if no descriptor were free.
   void keep_free(std::size_t descriptors) noexcept { kept_free_ = descriptors; }
@@ -71,6 +74,7 @@ class Listener {
     bool is_stranger;  ///< neither our own user nor root
   };
 
+  void watch(const Fd& other) const;
   void listen_again(bool is_wanted);
   bool hold_reserve();
   void bound_silent(bool are_strangers);
@@ -92,5 +96,21 @@ class Listener {
   std::vector<Connection> connections_;  ///< silent ones, in the order of connecting
   std::map<std::string, std::uint64_t> refused_;
 };
+
+/// `pidfd` is the result of Listener::watch_end().
+bool has_process_ended(pid_t pid, const Fd& pidfd);
+
+/// Removes the processes that have ended, and returns them in the same order.  Each has its `pid`
+/// and, in `ended`, its pidfd.
+template <typename Process>
+std::vector<Process> take_ended(std::vector<Process>& running) {
+  const auto first = std::stable_partition(
+      running.begin(), running.end(),
+      [](const Process& process) { return !has_process_ended(process.pid, process.ended); });
+  std::vector<Process> ended(std::make_move_iterator(first),
+                             std::make_move_iterator(running.end()));
+  running.erase(first, running.end());
+  return ended;
+}
 
 }  // namespace pe::inprocess

@@ -32,8 +32,6 @@ NoName reason_of(objects::OpenFailure failure) {
 
 }  // namespace
 
-ModuleSymbols::ModuleSymbols(const std::string& path) : ModuleSymbols(objects::Image::open(path)) {}
-
 ModuleSymbols::ModuleSymbols(objects::OpenResult opened) {
   if (const auto* failure = std::get_if<objects::OpenFailure>(&opened))
     open_failure_ = reason_of(*failure);
@@ -90,8 +88,6 @@ std::optional<FoundSymbol> ModuleSymbols::find_svma(std::uint64_t svma) {
 std::optional<std::uint64_t> ModuleSymbols::svma_of(std::uint64_t file_offset) const noexcept {
   return image_ ? image_->svma_of_file_offset(file_offset) : std::nullopt;
 }
-
-Bytes ModuleSymbols::build_id() const noexcept { return image_ ? image_->build_id() : Bytes(); }
 
 NoName ModuleSymbols::why_unnamed() {
   if (!image_)

@@ -40,9 +40,8 @@ struct FoundSymbol {
 /// demangled when it is first found.
 class ModuleSymbols {
  public:
-  /// Never throws: an unusable file has no symbols, and why_unnamed() returns the reason.
-  explicit ModuleSymbols(const std::string& path);
-  /// Accepts an image that objects::Image opened from a descriptor or from memory.
+  /// Accepts an image that objects::Image opened from a descriptor or from memory.  Never throws:
+  /// an unusable file has no symbols, and why_unnamed() returns the reason.
   explicit ModuleSymbols(objects::OpenResult opened);
   /// Does the same for the file `path`.  If it is stripped, symbols also come from its separate
   /// debug file or its .gnu_debugdata.  `finder` must outlive the module.
@@ -56,8 +55,6 @@ class ModuleSymbols {
   /// Returns the linked address of that byte; nullopt if it is not loaded, or the file could not be
   /// opened.
   [[nodiscard]] std::optional<std::uint64_t> svma_of(std::uint64_t file_offset) const noexcept;
-  /// Returns the build id; empty if there is none.
-  [[nodiscard]] Bytes build_id() const noexcept;
 
   /// Returns why a look-up found nothing: the same for every address of
   /// this module, and normally kNotCovered if there are symbols at all.
@@ -67,8 +64,8 @@ class ModuleSymbols {
   [[nodiscard]] const objects::Image* image() const noexcept { return image_ ? &*image_ : nullptr; }
 
   /// Reads the symbols, then closes the file: a system-wide recording has more
-  /// modules than a process may have open files.  Symbols, addresses and the
-  /// build id stay; image() can no longer read contents.
+  /// modules than a process may have open files.  Symbols and addresses stay; image() can no
+  /// longer read contents.
   void release_file();
 
  private:

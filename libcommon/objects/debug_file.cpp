@@ -58,22 +58,6 @@ std::optional<std::vector<std::byte>> link_section(const Image& image, std::stri
 
 }  // namespace
 
-const char* describe(DebugRefusal refusal) {
-  switch (refusal) {
-    case DebugRefusal::kBadLink:
-      return "damaged link to a debug file";
-    case DebugRefusal::kUnusable:
-      return "not a usable ELF file";
-    case DebugRefusal::kOtherBuildId:
-      return "build id differs";
-    case DebugRefusal::kOtherCrc:
-      return "CRC differs";
-    case DebugRefusal::kTooLarge:
-      break;
-  }
-  return "too large or damaged";
-}
-
 bool has_symtab(const Image& image) noexcept {
   const auto sections = image.sections();
   return std::any_of(sections.begin(), sections.end(),

@@ -47,10 +47,6 @@ enum class DebugRefusal : std::uint8_t {
   kOtherCrc,      ///< the link was made for another file
   kTooLarge,      ///< too large to check or to uncompress, or the compressed data is damaged
 };
-inline constexpr std::size_t kDebugRefusals = 5;
-
-/// Returns a text such as "build id differs", which messages print after a path.
-const char* describe(DebugRefusal refusal);
 
 struct DebugFile {
   Image image;

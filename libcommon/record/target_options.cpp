@@ -157,15 +157,20 @@ std::optional<std::uint64_t> read_duration(const CommandLine& line) {
   return *whole * kNsPerSecond + nanoseconds;
 }
 
-std::optional<std::size_t> read_ring_pages(const CommandLine& line) {
+void read_recording(const CommandLine& line, Request& request) {
+  request.may_keep_binaries = !line.has("no-cache");
+  request.user_only = line.has("user-only");
+  request.kernel_only = line.has("kernel-only");
+  if (request.user_only && request.kernel_only)
+    throw UsageError("--user-only and --kernel-only exclude each other");
   const auto* value = line.text("mmap-pages");
   if (value == nullptr)
-    return std::nullopt;
+    return;
   const auto pages = read_positive("--mmap-pages", "not a power of two", *value);
   constexpr std::uint64_t kMaxPages = 1U << 20;
   if (!std::has_single_bit(pages) || pages > kMaxPages)
     refuse_value("--mmap-pages", "not a power of two up to 1048576", *value);
-  return static_cast<std::size_t>(pages);
+  request.ring_pages = static_cast<std::size_t>(pages);
 }
 
 std::optional<std::uint32_t> read_stack_bytes(const CommandLine& line) {

@@ -29,8 +29,8 @@ Target read_target(const CommandLine& line, std::string_view known_options);
 /// Returns --duration in nanoseconds; nullopt: until the target ends or Ctrl-C.  Throws UsageError.
 std::optional<std::uint64_t> read_duration(const CommandLine& line);
 
-/// Reads --mmap-pages.  Throws UsageError.
-std::optional<std::size_t> read_ring_pages(const CommandLine& line);
+/// Reads --no-cache, --user-only, --kernel-only and --mmap-pages.  Throws UsageError.
+void read_recording(const CommandLine& line, Request& request);
 
 /// Reads --stack-size, in bytes.  Throws UsageError.
 std::optional<std::uint32_t> read_stack_bytes(const CommandLine& line);

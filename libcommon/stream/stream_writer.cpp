@@ -53,22 +53,8 @@ void StreamWriter::write_attr(const perf_event_attr& attr, std::span<const std::
   out_.write(builder_.finish());
 }
 
-void StreamWriter::write_event_name(std::uint64_t id, std::string_view name) {
-  out_.write(builder_.begin(kRecordEventUpdate)
-                 .add(std::uint64_t{kUpdateName})
-                 .add(id)
-                 .add_string(name)
-                 .pad()
-                 .finish());
-}
-
-void StreamWriter::write_event_unit(std::uint64_t id, std::string_view unit) {
-  out_.write(builder_.begin(kRecordEventUpdate)
-                 .add(std::uint64_t{kUpdateUnit})
-                 .add(id)
-                 .add_string(unit)
-                 .pad()
-                 .finish());
+void StreamWriter::write_update(std::uint64_t kind, std::uint64_t id, std::string_view text) {
+  out_.write(builder_.begin(kRecordEventUpdate).add(kind).add(id).add_string(text).pad().finish());
 }
 
 void StreamWriter::write_symbol(const SymbolRecord& symbol) {

@@ -58,10 +58,14 @@ class StreamWriter {
   void write_header();
   void write_attr(const perf_event_attr& attr, std::span<const std::uint64_t> ids);
   /// Writes an EVENT_UPDATE with the event's name in perf and stackfold.
-  void write_event_name(std::uint64_t id, std::string_view name);
+  void write_event_name(std::uint64_t id, std::string_view name) {
+    write_update(kUpdateName, id, name);
+  }
   /// Writes an EVENT_UPDATE with the unit of an event whose sample period is its weight: "ns",
   /// "bytes" or "allocations".
-  void write_event_unit(std::uint64_t id, std::string_view unit);
+  void write_event_unit(std::uint64_t id, std::string_view unit) {
+    write_update(kUpdateUnit, id, unit);
+  }
   void write_symbol(const SymbolRecord& symbol);
   void write_location(std::uint32_t pid, std::uint64_t address,
                       std::span<const std::uint64_t> symbol_ids);
@@ -78,6 +82,8 @@ class StreamWriter {
   void flush() { out_.flush(); }
 
  private:
+  void write_update(std::uint64_t kind, std::uint64_t id, std::string_view text);
+
   Output& out_;
   RecordBuilder builder_;
 };

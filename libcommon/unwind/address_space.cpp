@@ -49,11 +49,6 @@ void AddressSpace::map(const CodeMapping& mapping) {
   ranges_.insert_or_assign(mapping.start_avma, Range{mapping});
 }
 
-void AddressSpace::clear() {
-  ranges_.clear();
-  stamp_ = {};
-}
-
 const CodeMapping* AddressSpace::find(std::uint64_t avma) const noexcept {
   return range_at(ranges_, avma);
 }

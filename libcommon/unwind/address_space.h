@@ -55,8 +55,6 @@ class AddressSpace {
   [[nodiscard]] std::size_t size() const noexcept { return ranges_.size(); }
   /// Invalidates known rules, because code that no file describes has new tables.
   void withdraw_rules() noexcept { stamp_ = {}; }
-  /// Removes all mappings, as execve(2) does.
-  void clear();
 
   /// Returns the mapping of an address; nullptr if no code is mapped there.  Valid until the next
   /// change.

@@ -56,13 +56,4 @@ class Rule {
   std::uint32_t bits_;
 };
 
-/// A rule that holds from `offset` to the next row.  Tables and exported data consist of these
-/// 8-byte rows.
-struct RuleRow {
-  std::uint32_t offset;  ///< bytes from the start of the function, or of the whole table
-  Rule rule;
-
-  constexpr bool operator==(const RuleRow&) const noexcept = default;
-};
-
 }  // namespace pe::unwind

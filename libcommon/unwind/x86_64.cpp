@@ -2,7 +2,6 @@
 #include "unwind/x86_64.h"
 
 #include <dwarf.h>
-#include <fmt/format.h>
 
 #include <cstring>
 
@@ -139,31 +138,6 @@ std::optional<Rule> rule_of_stub(Bytes code, std::size_t at) noexcept {
                : Rule(RuleKind::kStackPointer, point.cfa_words, point.frame_pointer_slot);
   }
   return std::nullopt;
-}
-
-std::string to_string(Rule rule) {
-  const auto slot = rule.frame_pointer_slot();
-  const std::string saved = slot == 0 ? "" : fmt::format(" rbp=cfa-{}", kWordBytes * slot);
-  const std::uint64_t bytes = kWordBytes * rule.cfa_words();
-  switch (rule.kind()) {
-    case RuleKind::kStackPointer:
-      return fmt::format("cfa=rsp+{}{}", bytes, saved);
-    case RuleKind::kFramePointer:
-      return fmt::format("cfa=rbp+{}{}", bytes, saved);
-    case RuleKind::kPlt:
-      return fmt::format("plt {}", rule.cfa_words());
-    case RuleKind::kRealigned:
-      return fmt::format("cfa=*(rbp-{}) rbp=*rbp", bytes);
-    case RuleKind::kEnd:
-      return "end";
-    case RuleKind::kGeneral:
-      return "general";
-    case RuleKind::kNone:
-      return "none";
-    case RuleKind::kNotExecutable:
-      break;
-  }
-  return "not executable";
 }
 
 Step execute(Rule rule, FrameState& state, const StackView& stack) noexcept {

@@ -78,9 +78,6 @@ std::optional<Rule> rule_of_stub(Bytes code, std::size_t at) noexcept;
 /// The number of bytes before the instruction, and from it on, that rule_of_stub() can use.
 inline constexpr std::size_t kStubBytesBefore = 10, kStubBytesFrom = 9;
 
-/// Formats a rule: "cfa=rsp+16 rbp=cfa-16", "plt 11", "end" ...
-std::string to_string(Rule rule);
-
 /// Whether a caller's frame can start at `cfa`.  It must be above `sp` by at least a return
 /// address, and not above the copied stack.
 inline Step check_cfa(std::uint64_t cfa, std::uint64_t sp, const StackView& stack) noexcept {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <span>
 
+#include "support/flat_rules.h"
 #include "unwind/cfi/unwind_table.h"
 
 namespace pe::testing {
@@ -50,11 +51,11 @@ inline void check_rules(unwind::UnwindTable& table, std::span<const unwind::CfiS
     fdes += section.fde_count();
     bytes += section.size_bytes();
   }
-  const unwind::FlatRules flat = table.flat_rules();
+  const unwind::FlatCodes flat = flat_rules(table);
   check(flat.functions + flat.left_out == fdes);
   check(std::is_sorted(
       flat.rows.begin(), flat.rows.end(),
-      [](const unwind::RuleRow& a, const unwind::RuleRow& b) { return a.offset < b.offset; }));
+      [](const unwind::CodedRow& a, const unwind::CodedRow& b) { return a.offset < b.offset; }));
   check(flat.rows.size() <= 2 * bytes + 2);
 }
 

@@ -56,7 +56,7 @@ void check_tool(const std::string& before, const std::string& after, const char*
   const Fd first = testing::memory_file(before);
   const Fd second = testing::memory_file(after);
   const auto path = [](const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); };
-  const auto r = testing::run_tool(flamediff_main, {mode, path(first), path(second)});
+  const auto r = testing::run_tool(kFlamediff, {mode, path(first), path(second)});
   require(r.status == 0 || r.status == 2);
   if (mode == std::string_view("--inverted"))
     require(r.out.ends_with("</svg>\n"));

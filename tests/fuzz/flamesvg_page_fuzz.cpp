@@ -106,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string line = text.substr(0, text.find_first_of(std::string_view("\n\0", 2)));
   if ((choice & 4) != 0)
     args.insert(args.end(), {"--title=" + line, "--countname=" + line, "--nametype=" + line});
-  const auto result = pe::testing::run_tool(pe::flamesvg_main, args, text);
+  const auto result = pe::testing::run_tool(pe::kFlamesvg, args, text);
   require(result.status == 0 || result.status == 1 || result.status == 2);
   if (result.status == 0 || !result.out.empty())
     check_page(result.out);

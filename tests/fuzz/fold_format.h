@@ -10,11 +10,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/io/output.h"
+#include "base/cli/choice.h"
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
 #include "stackfold/formats/format.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace pe::testing {
 
@@ -44,7 +45,7 @@ inline void fold_as(std::string_view name, std::string_view bytes) {
     options.root = fold::RootName::kCommPidTid;
   }
   options.all_events = bytes.size() % 3 == 0;
-  const fold::Format* const format = fold::find_format(name);
+  const fold::Format* const format = &find_choice("from", fold::formats(), name);
   format->looks_like(bytes);
   const Folded folded = fold_input(*format, options, memory_input(bytes));
   constexpr std::size_t kMostTypes = 64;  // of a pprof profile; each type has a stack of its own

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/io/output.h"
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/refine.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "support/run_tool.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
-  const auto result = pe::testing::run_tool(pe::stackfold_main, {}, {data, size});
+  const auto result = pe::testing::run_tool(pe::kStackfold, {}, {data, size});
   if (result.status != 0 && (result.status != 1 || result.err.empty()))
     std::abort();
   for (const char c : result.err)

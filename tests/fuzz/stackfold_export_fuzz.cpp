@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "base/cli/choice.h"
 #include "base/error.h"
-#include "base/io/output.h"
 #include "folded/folded_counts.h"
 #include "stackfold/exports/firefox.h"
 #include "stackfold/exports/form.h"
@@ -17,6 +17,7 @@
 #include "stackfold/exports/stream_profile.h"
 #include "stackfold/formats/pprof/pprof.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace {
 
@@ -49,7 +50,7 @@ void check_json(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::fold::Options options;
-  options.to = pe::fold::exports::find_form("firefox");
+  options.to = &pe::find_choice("to", pe::fold::exports::forms(), "firefox");
   pe::Input input = pe::testing::memory_input({data, size});
   pe::fold::exports::Profile profile;
   std::string first_event;

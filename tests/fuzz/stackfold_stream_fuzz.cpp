@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/io/output.h"
 #include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
 #include "stackfold/stream_folder.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "base/io/json_writer.h"
 #include "stacktop/frame_text.h"
 #include "stacktop/hints.h"
+#include "support/string_output.h"
 
 namespace {
 

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/rule_text.h"
 #include "unwind/cfi/unwind_table.h"
 
 namespace {
@@ -77,7 +78,7 @@ bool dump(const CfiSection& section, UnwindTable& table) {
         fmt::print(stderr, "dump_rows: {:x}: two rules for one row\n", svma);
         return false;
       }
-      fmt::print("{:x} {} | {}\n", svma, text_of(program.row()), architecture::to_string(rule));
+      fmt::print("{:x} {} | {}\n", svma, text_of(program.row()), to_string(rule));
     }
     if (program.is_damaged())
       fmt::print("damaged\n");

@@ -18,7 +18,7 @@ inline Result flamediff(std::vector<std::string> args, std::string_view before,
   const TempDir dir;
   args.push_back(dir.file("before", before));
   args.push_back(dir.file("after", after));
-  return run_tool(flamediff_main, args);
+  return run_tool(kFlamediff, args);
 }
 
 /// The same with several profiles on each side.
@@ -31,7 +31,7 @@ inline Result flamediff_runs(std::vector<std::string> args, const std::vector<st
   args.emplace_back("--");
   for (const std::string& profile : after)
     args.push_back(dir.file("after" + std::to_string(args.size()), profile));
-  return run_tool(flamediff_main, args);
+  return run_tool(kFlamediff, args);
 }
 
 }  // namespace pe::testing

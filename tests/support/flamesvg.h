@@ -12,7 +12,7 @@
 namespace pe::testing {
 
 inline Result flamesvg(const std::vector<std::string>& args, std::string_view input = "") {
-  return run_tool(flamesvg_main, args, input);
+  return run_tool(kFlamesvg, args, input);
 }
 
 }  // namespace pe::testing

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/cli/run.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace pe::testing {
 
@@ -17,17 +17,21 @@ struct Result {
   std::string out, err;
 };
 
-using ToolMain = int (*)(std::span<const std::string> args, Io& io);
-
-/// The tool reads `input` from a file, so it may have any length.
-inline Result run_tool(ToolMain tool_main, const std::vector<std::string>& args,
-                       std::string_view input = "") {
+/// Runs the tool under the name by which it was `called`.  It reads `input` from a file, so it may
+/// have any length.
+inline Result run_tool_as(const Tool& tool, std::string_view called,
+                          const std::vector<std::string>& args, std::string_view input = "") {
   const Fd in = memory_file(input);
   StringOutput out;
   StringOutput err;
   Io io{in.get(), out, err};
-  const int status = tool_main(args, io);
+  const int status = run_as(tool, called, args, io);
   return {status, out.text, err.text};
+}
+
+inline Result run_tool(const Tool& tool, const std::vector<std::string>& args,
+                       std::string_view input = "") {
+  return run_tool_as(tool, tool.name, args, input);
 }
 
 }  // namespace pe::testing

@@ -12,7 +12,7 @@
 namespace pe::testing {
 
 inline Result stackfold(const std::vector<std::string>& args, std::string_view input = "") {
-  return run_tool(stackfold_main, args, input);
+  return run_tool(kStackfold, args, input);
 }
 
 /// The folded stacks of `input`, whose format stackfold must recognise by its content.

@@ -12,7 +12,7 @@
 namespace pe::testing {
 
 inline Result stacktop(const std::vector<std::string>& args, std::string_view input = "") {
-  return run_tool(stacktop_main, args, input);
+  return run_tool(kStacktop, args, input);
 }
 
 }  // namespace pe::testing

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stream/stream_writer.h"
+#include "support/string_output.h"
 
 namespace pe::testing {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/flamediff.h"
+#include "support/string_output.h"
 #include "support/svg_frames.h"
 
 using pe::testing::contains;

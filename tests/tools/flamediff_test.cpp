@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(builds_compare_in_spite_of_what_compilers_add) {
 
 BOOST_AUTO_TEST_CASE(one_operand_is_compared_with_standard_input) {
   const TempDir dir;
-  const auto r = pe::testing::run_tool(pe::flamediff_main, {dir.file("a", "x 10\n")}, "x 20\n");
+  const auto r = pe::testing::run_tool(pe::kFlamediff, {dir.file("a", "x 10\n")}, "x 20\n");
   BOOST_TEST(r.status == 0);
   BOOST_TEST(contains(r.out, "x (before 10 samples, 100.00%; after 20, 100.00%"));
   BOOST_TEST(contains(r.out, "after: stdin, 20 samples</text>"));
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(one_operand_is_compared_with_standard_input) {
 
 BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused) {
   const auto refused = [](const std::vector<std::string>& args, const std::string& why) {
-    const auto r = pe::testing::run_tool(pe::flamediff_main, args);
+    const auto r = pe::testing::run_tool(pe::kFlamediff, args);
     BOOST_TEST(r.status == 2);
     BOOST_TEST(r.out.empty());
     BOOST_TEST(r.err == "flamediff: " + why + " (see --help)\n");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_its_own_is_written_when_there_is_a_result) {
   const TempDir dir;
   const std::string file = dir.file("out", "as it was");
   const auto failed =
-      pe::testing::run_tool(pe::flamediff_main, {"-o", file, dir / "absent", dir / "absent"});
+      pe::testing::run_tool(pe::kFlamediff, {"-o", file, dir / "absent", dir / "absent"});
   BOOST_TEST(failed.status == 1);
   std::ifstream kept(file);
   BOOST_TEST(std::string(std::istreambuf_iterator<char>(kept), {}) == "as it was");

@@ -18,7 +18,7 @@
 namespace {
 
 pe::testing::Result malloctrace(const std::vector<std::string>& args) {
-  return pe::testing::run_tool(pe::malloctrace_main, args);
+  return pe::testing::run_tool(pe::kMalloctrace, args);
 }
 
 /// The message of a refused command line, without the tool's name and the pointer to --help.

@@ -9,7 +9,7 @@
 namespace {
 
 pe::testing::Result run_offcpu(const std::vector<std::string>& args) {
-  return pe::testing::run_tool(pe::offcpu_main, args);
+  return pe::testing::run_tool(pe::kOffcpu, args);
 }
 
 /// The message of a refused command line, without the tool's name and the pointer to --help.

@@ -11,7 +11,7 @@ using pe::testing::Result;
 namespace {
 
 Result record(const std::vector<std::string>& args) {
-  return pe::testing::run_tool(pe::pe_record_main, args);
+  return pe::testing::run_tool(pe::kPeRecord, args);
 }
 
 /// The message of a refused command line, without the tool's name and the pointer to --help.

@@ -38,9 +38,9 @@ struct Folded {
 };
 
 Folded fold(const std::vector<std::string>& symbolize, const std::vector<std::string>& fold) {
-  const auto named = run_tool(pe::pe_symbolize_main, symbolize,
-                              all_of_outer(pe::testing::test_binary("inlined_pie")));
-  return {run_tool(pe::stackfold_main, fold, named.out).out, named.err};
+  const auto named =
+      run_tool(pe::kPeSymbolize, symbolize, all_of_outer(pe::testing::test_binary("inlined_pie")));
+  return {run_tool(pe::kStackfold, fold, named.out).out, named.err};
 }
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(lines_are_told_if_asked_on_both_sides) {
 }
 
 BOOST_AUTO_TEST_CASE(both_at_once_are_refused) {
-  const auto r = run_tool(pe::pe_symbolize_main, {"--inline", "--no-inline"});
+  const auto r = run_tool(pe::kPeSymbolize, {"--inline", "--no-inline"});
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.err == "pe-symbolize: --inline and --no-inline exclude each other (see --help)\n");
 }

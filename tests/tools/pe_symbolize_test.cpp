@@ -30,12 +30,12 @@ constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
 constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
 
 Result symbolize(StreamBuilder stream, const std::vector<std::string>& args = {}) {
-  return run_tool(pe::pe_symbolize_main, args, stream.round().text());
+  return run_tool(pe::kPeSymbolize, args, stream.round().text());
 }
 
 /// The folded text that stackfold, the next filter, makes of the output.
 std::string folded(const Result& symbolized, const std::vector<std::string>& args = {}) {
-  return run_tool(pe::stackfold_main, args, symbolized.out).out;
+  return run_tool(pe::kStackfold, args, symbolized.out).out;
 }
 
 /// The mapping of this program's code.
@@ -53,7 +53,7 @@ OwnCode own_code(std::uint64_t address) {
   return code;
 }
 
-const auto kFunction = reinterpret_cast<std::uint64_t>(&pe::pe_symbolize_main);
+const auto kFunction = reinterpret_cast<std::uint64_t>(&pe::run_as);
 
 /// A template whose full name is long, because it contains a standard type.
 template <typename T>
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_SUITE(pe_symbolize_tool)
 
 BOOST_AUTO_TEST_CASE(names_a_function_of_a_mapped_program) {
   const auto r = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction, kFunction + 5}}));
-  BOOST_TEST(folded(r) == "p;pe::pe_symbolize_main;pe::pe_symbolize_main 1\n");
+  BOOST_TEST(folded(r) == "p;pe::run_as;pe::run_as 1\n");
   BOOST_TEST(r.err == "");
   BOOST_TEST(r.status == 0);
 }
@@ -104,8 +104,8 @@ BOOST_AUTO_TEST_CASE(a_return_address_behind_the_end_of_a_function_still_belongs
   // A function's last instruction can be a call that never returns.
   const auto r = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction, kFunction}}));
   const std::string text = folded(r);
-  BOOST_TEST(text.ends_with(";pe::pe_symbolize_main 1\n"));
-  BOOST_TEST(text != "p;pe::pe_symbolize_main;pe::pe_symbolize_main 1\n");
+  BOOST_TEST(text.ends_with(";pe::run_as 1\n"));
+  BOOST_TEST(text != "p;pe::run_as;pe::run_as 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(every_record_passes_untouched) {
@@ -130,11 +130,11 @@ BOOST_AUTO_TEST_CASE(only_the_end_says_that_it_is_the_end) {
   // that was cut after a round.
   auto stream = StreamBuilder();
   stream.event().sample({.time_ns = 1, .chain = {0x10}}).round();
-  const auto whole = run_tool(pe::pe_symbolize_main, {}, stream.text());
+  const auto whole = run_tool(pe::kPeSymbolize, {}, stream.text());
   BOOST_TEST(whole.status == 0);
   const std::string end(pe::bytes_of(perf_event_header{pe::stream::kRecordFinishedRound, 0, 8}));
   BOOST_TEST(whole.out.find(end) == whole.out.size() - end.size());
-  const auto cut = run_tool(pe::pe_symbolize_main, {}, stream.earlier_round().text());
+  const auto cut = run_tool(pe::kPeSymbolize, {}, stream.earlier_round().text());
   BOOST_TEST(cut.status == 1);
   BOOST_TEST(cut.out.find(end) == std::string::npos);
 }
@@ -148,8 +148,7 @@ BOOST_AUTO_TEST_CASE(an_address_has_the_name_of_what_was_mapped_at_that_moment) 
       .sample({.time_ns = 50, .chain = {kUser, kFunction}});
   const auto offset = kFunction & 0xfffULL;
   const auto r = symbolize(stream);
-  BOOST_TEST(folded(r) ==
-             fmt::format("p;[unknown] 1\np;lib.so+{:#x} 1\np;pe::pe_symbolize_main 1\n", offset));
+  BOOST_TEST(folded(r) == fmt::format("p;[unknown] 1\np;lib.so+{:#x} 1\np;pe::run_as 1\n", offset));
   BOOST_TEST(r.err ==
              "pe-symbolize: stdin: 3 samples; 2 of 3 frames without a name (66.7 %): "
              "1 outside of all code, as where code has no frame pointers to follow, 1 in files "
@@ -202,7 +201,7 @@ BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refu
   stream.sample({.chain = {kUser, kFunction}});
   const auto r = symbolize(stream);
   const std::string text = folded(r);
-  BOOST_TEST(text.starts_with("a;pe::pe_symbolize_main 1\nb;"));
+  BOOST_TEST(text.starts_with("a;pe::run_as 1\nb;"));
   BOOST_TEST(text.find("pe::", 10) == std::string::npos);
   std::string hex;
   for (int i = 0; i < 20; ++i)
@@ -216,12 +215,12 @@ BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refu
 BOOST_AUTO_TEST_CASE(a_forked_process_is_named_from_its_parents_mappings) {
   auto stream = with_own_code(1);
   stream.fork(5, 2, 1).sample({.time_ns = 10, .pid = 2, .tid = 2, .chain = {kUser, kFunction}});
-  BOOST_TEST(folded(symbolize(stream)) == "p;pe::pe_symbolize_main 1\n");
+  BOOST_TEST(folded(symbolize(stream)) == "p;pe::run_as 1\n");
 }
 
 BOOST_AUTO_TEST_CASE(names_of_an_earlier_pass_are_replaced) {
   const auto once = symbolize(with_own_code(1).sample({.chain = {kUser, kFunction}}));
-  const auto twice = run_tool(pe::pe_symbolize_main, {}, once.out);
+  const auto twice = run_tool(pe::kPeSymbolize, {}, once.out);
   BOOST_TEST(folded(twice) == folded(once));
 }
 
@@ -411,14 +410,14 @@ BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closi
 BOOST_AUTO_TEST_CASE(quiet_leaves_out_the_closing_line_but_not_errors) {
   const auto stream = StreamBuilder().event().sample({.chain = {kUser, 0x10}});
   BOOST_TEST(symbolize(stream, {"-q"}).err == "");
-  const auto cut = run_tool(pe::pe_symbolize_main, {"-q"}, stream.text());
+  const auto cut = run_tool(pe::kPeSymbolize, {"-q"}, stream.text());
   BOOST_TEST(cut.err ==
              "pe-symbolize: stdin: ends without an end mark: what wrote it was cut off\n");
   BOOST_TEST(cut.status == 1);
 }
 
 BOOST_AUTO_TEST_CASE(two_streams_cannot_be_joined) {
-  const auto r = run_tool(pe::pe_symbolize_main, {"a", "b"});
+  const auto r = run_tool(pe::kPeSymbolize, {"a", "b"});
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.err == "pe-symbolize: one input at a time: streams cannot be joined (see --help)\n");
 }

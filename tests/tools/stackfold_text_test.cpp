@@ -8,7 +8,6 @@
 #include "support/stackfold.h"
 #include "support/temp_dir.h"
 
-using pe::fold::HeaderRules;
 using pe::fold::parse_perf_header;
 using pe::testing::Result;
 
@@ -22,8 +21,8 @@ namespace {
 std::string folded_as_perl(std::string_view input) { return stackfold({"--compat"}, input).out; }
 
 /// The fields of a header line, as "comm|pid|tid|event|period".
-std::string header(std::string_view line, HeaderRules rules = HeaderRules::kBest) {
-  const auto parsed = parse_perf_header(line, rules);
+std::string header(std::string_view line, bool is_perl = false) {
+  const auto parsed = parse_perf_header(line, is_perl);
   if (!parsed)
     return "";
   const auto event = parsed->event.value_or(pe::fold::PerfEventField{});
@@ -49,10 +48,8 @@ BOOST_AUTO_TEST_CASE(headers_of_every_perf_are_read) {
 BOOST_AUTO_TEST_CASE(names_with_blanks_and_digits_stay_whole) {
   BOOST_TEST(header("my 1 prog 12/34 [000] 1.0: 5 cycles: ") == "my 1 prog|12|34|cycles|5");
   BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ") == "p|12|34|cycles|5");
-  BOOST_TEST(header("my 1 prog 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) ==
-             "my||1|cycles|5");
-  BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ", HeaderRules::kPerl) ==
-             "p 12/34 [000] 1.0:||5|cycles|5");
+  BOOST_TEST(header("my 1 prog 12/34 [000] 1.0: 5 cycles: ", true) == "my||1|cycles|5");
+  BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ", true) == "p 12/34 [000] 1.0:||5|cycles|5");
 }
 
 BOOST_AUTO_TEST_CASE(stacks_are_weighed_by_period) {

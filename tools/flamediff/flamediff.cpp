@@ -108,6 +108,4 @@ const Tool kFlamediff{
     .perl_names = flamediff::kPerlNames,
 };
 
-int flamediff_main(std::span<const std::string> args, Io& io) { return run(kFlamediff, args, io); }
-
 }  // namespace pe

@@ -27,14 +27,15 @@ class Details {
   explicit Details(const Picture& picture)
       : tree_(picture.tree),
         options_(picture.options),
-        whole_(picture.layout.boxes.front().count.as_double()) {}
+        factor_(picture.options.is_perl ? picture.options.factor : 1),
+        whole_(picture.layout.boxes.front().count.as_double() * factor_) {}
 
   [[nodiscard]] std::string of(const Box& box) const {
     const std::string count = grouped_count(box.count, options_.factor);
     const std::string& unit = options_.page.count_name;
     const bool is_root = box.node == kRoot;
     const std::string share =
-        is_root ? "100%" : fmt::format("{:.2f}%", 100 * shown_count(box) / shown_whole());
+        is_root ? "100%" : fmt::format("{:.2f}%", 100 * shown_count(box) / whole_);
     return fmt::format("{} {}, {}{}", count, unit, share,
                        is_root && options_.is_perl ? "" : difference(box));
   }
@@ -42,23 +43,21 @@ class Details {
  private:
   /// flamegraph.pl rounds counts before it divides.
   [[nodiscard]] double shown_count(const Box& box) const {
-    const double count = box.count.as_double() * (options_.is_perl ? options_.factor : 1);
+    const double count = box.count.as_double() * factor_;
     return options_.is_perl ? std::nearbyint(count) : count;
-  }
-  [[nodiscard]] double shown_whole() const {
-    return whole_ * (options_.is_perl ? options_.factor : 1);
   }
   [[nodiscard]] std::string difference(const Box& box) const {
     const auto delta = tree_.delta(box.node);
     if (!delta)
       return {};
     const double shown = options_.negate ? -*delta : *delta;
-    const double percent = 100 * shown / shown_whole();
+    const double percent = 100 * shown / whole_;
     return fmt::format("; {}{:.2f}%", shown > 0 ? "+" : "", shown == 0 ? 0 : percent);
   }
 
   const CallTree& tree_;
   const Options& options_;
+  double factor_;  ///< flamegraph.pl scales counts before it divides
   double whole_;
 };
 

@@ -114,6 +114,4 @@ const Tool kFlamesvg{
     .perl_names = flamesvg::kPerlNames,
 };
 
-int flamesvg_main(std::span<const std::string> args, Io& io) { return run(kFlamesvg, args, io); }
-
 }  // namespace pe

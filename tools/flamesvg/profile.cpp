@@ -63,36 +63,25 @@ class Stacks {
   std::string reversed_, rewritten_, chain_;
 };
 
-CallTree merged(Stacks& stacks) {
-  picture::TreeBuilder builder;
-  while (const auto line = stacks.next())
-    stacks.add(*line, builder);
-  return std::move(builder).finish();
-}
-
-CallTree in_input_order(Stacks& stacks, Differences differences) {
-  NeighbourBuilder builder(differences);
-  while (const auto line = stacks.next())
-    stacks.add(*line, builder);
-  return std::move(builder).finish();
-}
-
-/// Sorts whole lines and merges neighbours, as flamegraph.pl does.
-CallTree in_perl_order(Stacks& stacks) {
-  folded::OrderedStacks ordered(folded::StackOrder::kLines);
-  while (const auto line = stacks.next())
-    ordered.add(*line);
-  NeighbourBuilder builder(Differences::kPerl);
-  folded::OrderedStacks::Reader in_order(ordered);
-  while (const auto line = in_order.next())
+template <typename Lines, typename Builder>
+CallTree build(Lines& lines, Stacks& stacks, Builder builder) {
+  while (const auto line = lines.next())
     stacks.add(*line, builder);
   return std::move(builder).finish();
 }
 
 CallTree build(Stacks& stacks, const Options& options) {
+  const auto differences = options.is_perl ? Differences::kPerl : Differences::kInclusive;
   if (options.order == Order::kInput)
-    return in_input_order(stacks, options.is_perl ? Differences::kPerl : Differences::kInclusive);
-  return options.is_perl ? in_perl_order(stacks) : merged(stacks);
+    return build(stacks, stacks, NeighbourBuilder(differences));
+  if (!options.is_perl)
+    return build(stacks, stacks, picture::TreeBuilder());
+  // flamegraph.pl sorts whole lines and merges neighbours.
+  folded::OrderedStacks ordered(folded::StackOrder::kLines);
+  while (const auto line = stacks.next())
+    ordered.add(*line);
+  folded::OrderedStacks::Reader in_order(ordered);
+  return build(in_order, stacks, NeighbourBuilder(differences));
 }
 
 }  // namespace

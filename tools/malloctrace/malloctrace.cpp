@@ -186,8 +186,4 @@ const Tool kMalloctrace{
     .runs_command = true,
 };
 
-int malloctrace_main(std::span<const std::string> args, Io& io) {
-  return run(kMalloctrace, args, io);
-}
-
 }  // namespace pe

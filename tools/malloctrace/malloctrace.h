@@ -3,16 +3,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
-#include <string>
-
 #include "base/cli/run.h"
 
 namespace pe {
 
 extern const Tool kMalloctrace;
-
-/// Runs the whole tool in this process.
-int malloctrace_main(std::span<const std::string> args, Io& io);
 
 }  // namespace pe

@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "malloctrace/processes.h"
 
-#include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <optional>
 #include <utility>
 #include <variant>
 
 namespace pe::malloctrace {
 namespace {
-
-bool has_ended(pid_t pid, const Fd& pidfd) {
-  if (!pidfd)
-    return ::kill(pid, 0) != 0 && errno == ESRCH;
-  pollfd polled{pidfd.get(), POLLIN, 0};
-  return ::poll(&polled, 1, 0) == 1;
-}
 
 /// Whether a signal ended the process; false also if the kernel does not report that (before 6.15).
 bool was_killed(const Fd& pidfd) {
@@ -54,12 +42,7 @@ bool Processes::pass_once() {
   const bool has_received =
       listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
   // Removes the ended ones first: the functions called below may use the list of running ones.
-  const auto first_ended = std::stable_partition(
-      running_.begin(), running_.end(),
-      [](const Running& process) { return !has_ended(process.pid, process.ended); });
-  std::vector<Running> ended(std::make_move_iterator(first_ended),
-                             std::make_move_iterator(running_.end()));
-  running_.erase(first_ended, running_.end());
+  const std::vector<Running> ended = inprocess::take_ended(running_);
   for (const Running& process : ended)
     finish(process, Fate::kEnded);
   return has_received || !ended.empty();
@@ -79,10 +62,7 @@ void Processes::begin(pid_t pid, Fd fd) {
   }
   auto& file = std::get<heap::SharedFile>(checked);
   file.set_tick(tick_, kTickMs);
-  Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (ended)
-    listener_.watch(ended.get());
-  running_.push_back({pid, std::move(file), std::move(ended), tick_});
+  running_.push_back({pid, std::move(file), listener_.watch_end(pid), tick_});
 }
 
 void Processes::finish_of_pid(pid_t pid) {

@@ -119,6 +119,4 @@ const Tool kOffcpu{
     .runs_command = true,
 };
 
-int offcpu_main(std::span<const std::string> args, Io& io) { return run(kOffcpu, args, io); }
-
 }  // namespace pe

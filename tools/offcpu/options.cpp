@@ -83,12 +83,7 @@ record::Request read_request(const CommandLine& line, const WaitChoice& choice) 
   request.with_switches = true;
   request.with_raw_data = !choice.states.empty();
   request.stack_bytes = record::read_stack_bytes(line).value_or(kStackBytes);
-  request.may_keep_binaries = !line.has("no-cache");
-  request.user_only = line.has("user-only");
-  request.kernel_only = line.has("kernel-only");
-  if (request.user_only && request.kernel_only)
-    throw UsageError("--user-only and --kernel-only exclude each other");
-  request.ring_pages = record::read_ring_pages(line);
+  record::read_recording(line, request);
   return request;
 }
 

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "pe-record/closing_line.h"
 #include "record/own_rights.h"
 #include "record/stream/whole_stream.h"
 
@@ -31,29 +30,27 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
 }  // namespace
 
 CounterSource::CounterSource(const Options& options, record::Session& session)
-    : options_(options), session_(session), engine_(load_bpf(options)) {
+    : RingSource(options.request, session) {
+  bpf_ = load_bpf(options);
   session.start_child();
   session.watch_targets();
-  counters_.emplace(options.request, session.target(), engine_.get());
-  writer_.emplace(session.open_output());
-  for (const std::string& note : counters_->notes())
-    session.note(note);
-  const perf_event_attr& attr = counters_->events().front().attr;
-  stream_.emplace(*writer_, attr, options.request, engine_ ? &engine_->tables() : nullptr);
-  drain_.emplace(*stream_, attr, engine_.get());
-  record::keep_rights_to_record(engine_ != nullptr);
+  counters_.emplace(options.request, session.target(), bpf_.get());
+  open_stream(counters_->events().front().attr, counters_->notes());
+  if (session.child() != nullptr)
+    program_ = options.command.front();
+  record::keep_rights_to_record(bpf_ != nullptr);
 }
 
 void CounterSource::start() {
   write_head(*stream_, counters_->events());
   // From here on the kernel keeps everything that happens; what was before is read now.
   const std::uint64_t read_ns = monotonic_ns();
-  if (!engine_)
+  if (!bpf_)
     start_clock(read_ns);
   counters_->start();
   unreadable_ = write_running(*stream_, counters_->layout(), session_.target());
-  if (engine_) {  // it samples from now on: the tables of large programs take a second
-    engine_->begin(*stream_, session_.target(), read_ns);
+  if (bpf_) {  // it samples from now on: the tables of large programs take a second
+    bpf_->begin(*stream_, session_.target(), read_ns);
     start_clock(monotonic_ns());
   }
 }
@@ -66,8 +63,8 @@ void CounterSource::start_clock(std::uint64_t now_ns) {
 
 std::vector<int> CounterSource::fds() const {
   std::vector<int> fds = counters_->ring_fds();
-  if (engine_)
-    fds.push_back(engine_->ring_fd());
+  if (bpf_)
+    fds.push_back(bpf_->ring_fd());
   return fds;
 }
 
@@ -78,8 +75,6 @@ std::optional<std::uint64_t> CounterSource::pass() {
   return drain_->urgency_ns();
 }
 
-std::string CounterSource::progress() const { return plural(drain_->passed().samples, "sample"); }
-
 void CounterSource::stop() {
   counters_->stop();
   if (time_)
@@ -89,14 +84,8 @@ void CounterSource::stop() {
 std::string CounterSource::finish(record::Ended /*ended*/) {
   drain_->finish(counters_->rings());
   record::Passed passed = drain_->passed();
-  passed.lost.add_counted(write_tail(*stream_, *counters_, engine_ ? engine_->lost() : 0));
-  lost_ = passed.lost.count();
-  const std::string unsampled = describe_unsampled(passed);
-  const std::string of_engine = engine_ ? engine_->describe(*stream_) : "";
-  const std::string kept = record::finish_keeping(*stream_);
-  if (!unreadable_.empty())
-    session_.say(record::describe_unreadable(unreadable_));
-  return closing_line(passed, *stream_, session_.cost()) + unsampled + of_engine + kept;
+  passed.lost.add_counted(write_tail(*stream_, *counters_, bpf_ ? bpf_->lost() : 0));
+  return close_stream(passed, describe_unsampled(passed) + (bpf_ ? bpf_->describe(*stream_) : ""));
 }
 
 std::string CounterSource::describe_unsampled(const record::Passed& passed) const {
@@ -113,16 +102,6 @@ std::string CounterSource::describe_unsampled(const record::Passed& passed) cons
   if (const std::uint64_t missing = counters_->not_followed(); missing > 0)
     add(plural(missing, "forked process") + " not followed");
   return text;
-}
-
-std::optional<std::string> CounterSource::why_empty() {
-  if (drain_->passed().samples > 0)
-    return std::nullopt;
-  return record::why_empty(session_.activity(),
-                           {.request = options_.request,
-                            .period_ns = record::period_ns_of(counters_->events().front().attr),
-                            .program = session_.child() != nullptr ? options_.command.front() : "",
-                            .lost = lost_});
 }
 
 }  // namespace pe::recorder

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/plural.h"
-#include "pe-record/closing_line.h"
 #include "record/engines/ptrace_engine.h"
 #include "record/engines/ptrace_refusal.h"
 #include "record/engines/signal_engine.h"
@@ -15,7 +13,7 @@
 namespace pe::recorder {
 
 EngineSource::EngineSource(const Options& options, record::Session& session)
-    : request_(options.request), session_(session) {
+    : RingSource(options.request, session) {
   if (request_.engine == record::Engine::kSignal)
     open_signal();
   else
@@ -23,11 +21,7 @@ EngineSource::EngineSource(const Options& options, record::Session& session)
   session.watch_targets();
   if (!engine_)
     open_ptrace();
-  writer_.emplace(session.open_output());
-  for (const std::string& note : engine_->notes())
-    session.note(note);
-  stream_.emplace(*writer_, engine_->event().attr, request_);
-  drain_.emplace(*stream_, engine_->event().attr);
+  open_stream(engine_->event().attr, engine_->notes());
   drain_->add_build_ids();
 }
 
@@ -75,8 +69,6 @@ std::optional<std::uint64_t> EngineSource::pass() {
   return std::nullopt;
 }
 
-std::string EngineSource::progress() const { return plural(drain_->passed().samples, "sample"); }
-
 void EngineSource::stop() {
   if (time_)
     time_->look_last();
@@ -93,20 +85,7 @@ std::string EngineSource::finish(record::Ended /*ended*/) {
   std::string unsampled;
   if (const auto sampled = engine_->sampled_time(); sampled && time_)
     unsampled = describe_unsampled(*sampled, time_->used_ns());
-  const std::string kept = record::finish_keeping(*stream_);
-  if (!unreadable_.empty())
-    session_.say(record::describe_unreadable(unreadable_));
-  return closing_line(passed, *stream_, session_.cost()) +
-         (unsampled.empty() ? "" : "; " + unsampled) + engine_->describe() + kept;
-}
-
-std::optional<std::string> EngineSource::why_empty() {
-  if (drain_->passed().samples > 0)
-    return std::nullopt;
-  return record::why_empty(session_.activity(),
-                           {.request = request_,
-                            .period_ns = record::period_ns_of(engine_->event().attr),
-                            .lost = engine_->lost()});
+  return close_stream(passed, (unsampled.empty() ? "" : "; " + unsampled) + engine_->describe());
 }
 
 }  // namespace pe::recorder

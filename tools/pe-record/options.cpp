@@ -212,12 +212,7 @@ Options read_options(const CommandLine& line) {
     request.events = record::split_list(*list);
   options.duration_ns = record::read_duration(line);
   read_stacks(line, request);
-  request.may_keep_binaries = !line.has("no-cache");
-  request.user_only = line.has("user-only");
-  request.kernel_only = line.has("kernel-only");
-  if (request.user_only && request.kernel_only)
-    throw UsageError("--user-only and --kernel-only exclude each other");
-  request.ring_pages = record::read_ring_pages(line);
+  record::read_recording(line, request);
   read_engine(line, options);
   if (const auto* path = line.text("output"))
     options.output = *path;

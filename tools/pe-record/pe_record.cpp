@@ -99,6 +99,4 @@ const Tool kPeRecord{
     .runs_command = true,
 };
 
-int pe_record_main(std::span<const std::string> args, Io& io) { return run(kPeRecord, args, io); }
-
 }  // namespace pe

@@ -185,8 +185,4 @@ const Tool kPeSymbolize{
     .work = work,
 };
 
-int pe_symbolize_main(std::span<const std::string> args, Io& io) {
-  return run(kPeSymbolize, args, io);
-}
-
 }  // namespace pe

@@ -28,18 +28,6 @@ constexpr Choice<Weight> kWeights[] = {
     {"period", Weight::kPeriod},
 };
 
-const Format* read_format(const std::string& name) {
-  if (const Format* format = find_format(name))
-    return format;
-  throw UsageError(fmt::format("--from: not one of {}: '{}'", format_names(), name));
-}
-
-const exports::Form* read_form(const std::string& name) {
-  if (const exports::Form* form = exports::find_form(name))
-    return form;
-  throw UsageError(fmt::format("--to: not one of {}: '{}'", exports::form_names(), name));
-}
-
 /// Refuses options that shape folded text: profiles have fields for the same data.
 void refuse_with_to(const CommandLine& line) {
   for (const char* option : {"compat", "all-events", "pid", "tid", "weight", "unnamed"})
@@ -63,12 +51,12 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()("from", one_of("FORMAT", format_names()),
-                        ("what the input is: " + format_names()).c_str())(
+  options.add_options()("from", one_of("FORMAT", names_of(formats())),
+                        ("what the input is: " + names_of(formats())).c_str())(
       "merge-sorted", "add up folded text that is sorted, in constant memory")(
       "stats", "with --merge-sorted: tell how much was read and written")(
-      "to", one_of("FORM", exports::form_names()),
-      ("write a profile for viewers: " + exports::form_names()).c_str())(
+      "to", one_of("FORM", names_of(exports::forms())),
+      ("write a profile for viewers: " + names_of(exports::forms())).c_str())(
       "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
       "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
       "all-events", "fold every event, its name as root frame")(
@@ -140,9 +128,9 @@ Options read_options(const CommandLine& line) {
   if (options.all_events && (line.has("event") || line.has("event-filter")))
     throw UsageError("--all-events: not with --event");
   if (const auto* name = line.text("from"))
-    options.from = read_format(*name);
+    options.from = &find_choice("from", formats(), *name);
   if (const auto* name = line.text("to")) {
-    options.to = read_form(*name);
+    options.to = &find_choice("to", exports::forms(), *name);
     refuse_with_to(line);
   }
   if (line.has("pid"))

@@ -1,6 +1,6 @@
 // The Perl scripts that stackfold replaces: their options, and the quirks that --compat repeats.
 //
-// The quirks of a sample's first line are in formats/perf_script/header.h (HeaderRules::kPerl).
+// The quirks of a sample's first line are in formats/perf_script/header.h.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -294,6 +294,4 @@ const Tool kStackfold{
     .perl_names = fold::kPerlNames,
 };
 
-int stackfold_main(std::span<const std::string> args, Io& io) { return run(kStackfold, args, io); }
-
 }  // namespace pe

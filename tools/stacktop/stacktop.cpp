@@ -131,6 +131,4 @@ const Tool kStacktop{
     .work = work,
 };
 
-int stacktop_main(std::span<const std::string> args, Io& io) { return run(kStacktop, args, io); }
-
 }  // namespace pe

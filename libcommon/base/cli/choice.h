@@ -41,13 +41,22 @@ inline OneOf* one_of(const char* value_name, std::string names) {
   return new OneOf(value_name, std::move(names));
 }
 
-/// Returns "auto, perf, bpf".
-template <typename Value, std::size_t kCount>
-std::string names_of(const Choice<Value> (&choices)[kCount]) {
+/// Returns "auto, perf, bpf", the names of a range's members.
+template <typename Choices>
+std::string names_of(const Choices& choices) {
   std::string names;
   for (const auto& choice : choices)
     names.append(names.empty() ? "" : ", ").append(choice.name);
   return names;
+}
+
+/// Returns the member of a range with that name.  Throws UsageError for `option` if there is none.
+template <typename Choices>
+const auto& find_choice(const char* option, const Choices& choices, std::string_view name) {
+  for (const auto& choice : choices)
+    if (choice.name == name)
+      return choice;
+  throw UsageError(fmt::format("--{}: not one of {}: '{}'", option, names_of(choices), name));
 }
 
 template <typename Value, std::size_t kCount>
@@ -60,12 +69,7 @@ template <typename Value, std::size_t kCount>
 Value choose(const CommandLine& line, const char* option, const Choice<Value> (&choices)[kCount],
              Value otherwise) {
   const std::string* text = line.text(option);
-  if (text == nullptr)
-    return otherwise;
-  for (const auto& choice : choices)
-    if (choice.name == *text)
-      return choice.value;
-  throw UsageError(fmt::format("--{}: not one of {}: '{}'", option, names_of(choices), *text));
+  return text == nullptr ? otherwise : find_choice(option, choices, *text).value;
 }
 
 }  // namespace pe

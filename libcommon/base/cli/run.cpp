@@ -99,10 +99,6 @@ void let_one_interrupt_pass() {
 
 }  // namespace
 
-int run(const Tool& tool, std::span<const std::string> args, Io& io) {
-  return run_as(tool, tool.name, args, io);
-}
-
 int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io) {
   const PerlName* script = find_script(tool, called);
   bool runs_command = false;

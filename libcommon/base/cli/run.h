@@ -58,7 +58,7 @@ struct Tool {
   std::string_view name;      ///< "stackfold"
   std::string_view synopsis;  ///< "[OPTION]... [FILE]..."
   std::string_view summary;   ///< one line, as in the man page's NAME
-  /// Adds the tool's own options; run() adds --help and --version.
+  /// Adds the tool's own options; run_as() adds --help and --version.
   void (*add_options)(boost::program_options::options_description&);
   /// Does the work and returns the exit status.
   int (*work)(const CommandLine&, Io&);
@@ -70,13 +70,11 @@ struct Tool {
   std::span<const PerlName> perl_names = {};
 };
 
-/// Parses `args` (without argv[0]), runs the tool, and turns every outcome
-/// into an exit status and, on io.err, at most one "<name>: ..." message.
-int run(const Tool& tool, std::span<const std::string> args, Io& io);
-
-/// Like run(), but under the name by which the tool was called, a path or not.  Under one of its
-/// perl_names the tool parses the command line as that script does.  If the command line is wrong,
-/// it prints all problems and the usage, and returns the script's status.
+/// Parses `args` (without argv[0]), runs the tool, and turns every outcome into an exit status and,
+/// on io.err, at most one "<name>: ..." message.  `called` is the name by which the tool was
+/// called, a path or not.  Under one of its perl_names the tool parses the command line as that
+/// script does. If the command line is wrong, it prints all problems and the usage, and returns the
+/// script's status.
 int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io);
 
 /// Calls run_as() with the process's own descriptors.  A filter whose standard input is a pipe

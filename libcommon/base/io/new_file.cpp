@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -13,7 +12,6 @@
 #include <functional>
 #include <utility>
 
-#include "base/characters.h"
 #include "base/error.h"
 
 namespace pe {
@@ -85,17 +83,6 @@ void replace_link(const std::string& path, const std::string& target) {
     ::unlink(draft.c_str());
     throw;
   }
-}
-
-std::optional<std::string_view> replaced_by(std::string_view name) {
-  constexpr std::size_t kSuffixBytes = kRandomLetters + 1;
-  if (name.size() <= kSuffixBytes || name[name.size() - kSuffixBytes] != '.')
-    return std::nullopt;
-  const std::string_view random = name.substr(name.size() - kRandomLetters);
-  if (!std::all_of(random.begin(), random.end(),
-                   [](char c) { return is_digit(c) || is_lower(c) || is_upper(c); }))
-    return std::nullopt;
-  return name.substr(0, name.size() - kSuffixBytes);
 }
 
 }  // namespace pe

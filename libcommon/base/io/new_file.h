@@ -7,7 +7,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,9 +39,5 @@ class NewFile {
 
 /// Makes `path` a symbolic link to `target`, and replaces any entry of that name.  Throws Error.
 void replace_link(const std::string& path, const std::string& target);
-
-/// Returns the last part of `path`, if `name` is the random name of a NewFile.  A file that is left
-/// under such a name is from a killed process.  The view is valid as long as `name`.
-std::optional<std::string_view> replaced_by(std::string_view name);
 
 }  // namespace pe

@@ -115,12 +115,4 @@ class HeldOutput final : public Output {
   std::string held_;
 };
 
-/// Keeps everything; for tests.
-class StringOutput final : public Output {
- public:
-  void write(std::string_view bytes) override { text += bytes; }
-  void flush() override {}
-  std::string text;
-};
-
 }  // namespace pe

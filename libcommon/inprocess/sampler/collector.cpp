@@ -3,17 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -29,13 +24,6 @@ namespace {
 
 constexpr std::uint64_t kSoonMs = 100;
 constexpr int kShortestWaitMs = 2, kLongestWaitMs = 100, kFirstWaitMs = 10;
-
-bool has_process_ended(pid_t pid, const Fd& pidfd) {
-  if (!pidfd)
-    return ::kill(pid, 0) != 0 && errno == ESRCH;
-  pollfd polled{pidfd.get(), POLLIN, 0};
-  return ::poll(&polled, 1, 0) == 1;
-}
 
 std::uint64_t now_ms() { return clock_ns(CLOCK_MONOTONIC_COARSE) / kNsPerMs; }
 
@@ -77,12 +65,7 @@ bool Collector::pass_once() {
   const bool has_received =
       listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
   // Check for ended processes before reading the rings: an ended process writes nothing more.
-  const auto first_ended = std::stable_partition(
-      running_.begin(), running_.end(),
-      [](const Running& process) { return !has_process_ended(process.pid, process.ended); });
-  std::vector<Running> ended(std::make_move_iterator(first_ended),
-                             std::make_move_iterator(running_.end()));
-  running_.erase(first_ended, running_.end());
+  std::vector<Running> ended = take_ended(running_);
   for (Running& process : ended)
     finish(process);
   for (Running& process : running_) {
@@ -126,10 +109,7 @@ void Collector::begin(pid_t pid, Fd fd) {
     running_.erase(before);
     finish(ended);
   }
-  Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (ended)
-    listener_.watch(ended.get());
-  Running process{std::move(std::get<SharedMemory>(checked)), pid, std::move(ended), {}};
+  Running process{std::move(std::get<SharedMemory>(checked)), pid, listener_.watch_end(pid), {}};
   process.next_look_ms = now_ms() + kSoonMs;
   const Header& header = process.memory.header();
   const std::string maps = process.memory.maps();

@@ -68,7 +68,6 @@ class Inlines::Units {
   }
 
   [[nodiscard]] bool is_empty() const { return units_.is_empty(); }
-  [[nodiscard]] std::size_t missing_split_units() const { return missing_split_units_; }
 
   std::vector<SourceFrame> at(Dwarf_Addr svma) {
     const Range* unit_range = units_.find(svma);
@@ -144,10 +143,8 @@ class Inlines::Units {
       tree.split = std::make_unique<DwarfHandle>(
           split_units_->find(*skeleton, main_.image(), skeleton_parts_));
     auto root = tree.split ? split_unit(tree.split->get(), skeleton->unit_id) : std::nullopt;
-    if (!root) {
-      ++missing_split_units_;
+    if (!root)
       return tree;
-    }
     tree.dwarf = tree.split->get();
     tree.bias = skeleton->low_pc;
     if (skeleton->address_bytes == sizeof(std::uint32_t))
@@ -225,7 +222,6 @@ class Inlines::Units {
   DwarfHandle alt_;
   std::unique_ptr<SplitUnits> split_units_;  ///< null: do not search units in other files
   SkeletonParts skeleton_parts_;
-  std::size_t missing_split_units_ = 0;
   Budget budget_{kMaxSteps};
   FullNames names_;
   Ranges units_;
@@ -265,10 +261,6 @@ Inlines::Inlines(const objects::Image& image, const std::string& path,
 Inlines::~Inlines() = default;
 
 bool Inlines::is_empty() const noexcept { return !units_ || units_->is_empty(); }
-
-std::size_t Inlines::missing_split_units() const noexcept {
-  return units_ ? units_->missing_split_units() : 0;
-}
 
 std::vector<SourceFrame> Inlines::at(std::uint64_t svma) {
   return units_ ? units_->at(svma) : std::vector<SourceFrame>{};

@@ -48,10 +48,6 @@ class Inlines {
   /// Is there no code that at() could find?
   [[nodiscard]] bool is_empty() const noexcept;
 
-  /// Returns the number of split units so far whose .dwo or .dwp file is missing or belongs to
-  /// another build.
-  [[nodiscard]] std::size_t missing_split_units() const noexcept;
-
   /// Returns the functions at `svma`: the innermost inlined function first, the function with the
   /// frame last.  Empty if no debug information covers `svma`, or if it is invalid.
   std::vector<SourceFrame> at(std::uint64_t svma);

@@ -31,16 +31,9 @@ NodeId NeighbourBuilder::append(NodeId parent, std::string_view name) {
 }
 
 void NeighbourBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
-  stack = without_empty_end(stack);
-  path_.keep_common(stack);
   const std::size_t first_new = tree_.nodes_.size();
-  NodeId node = path_.node();
-  for (std::size_t start = path_.next_frame(); start < stack.size();) {
-    const std::size_t end = std::min(stack.find(';', start), stack.size());
-    node = append(node, stack.substr(start, end - start));
-    path_.push(end, node);
-    start = end + 1;
-  }
+  const NodeId node = path_.follow(
+      stack, [this](NodeId parent, std::string_view frame) { return append(parent, frame); });
   if (!tree_.self_[node].add(count) || !position_.add(count))
     tree_.saturated_ = true;
   take_before(node, first_new, count, before);

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,23 +15,34 @@
 
 namespace pe::picture {
 
+/// Returns `stack` without the empty frames at its end, which have no meaning.
+inline std::string_view without_empty_end(std::string_view stack) {
+  return stack.substr(0, stack.find_last_not_of(';') + 1);
+}
+
 class StackPath {
  public:
-  /// Keeps the frames that `stack` starts with, and remembers its text.
-  /// The caller must push() each of the other frames.
-  void keep_common(std::string_view stack);
-  /// Adds `node` for the frame that ends at byte `end` of the text.
-  void push(std::size_t end, NodeId node) { steps_.push_back({.end = end, .node = node}); }
-
-  /// Byte at which the first frame without a node starts.
-  [[nodiscard]] std::size_t next_frame() const {
-    return steps_.empty() ? 0 : steps_.back().end + 1;
+  /// Remembers `stack`, without empty frames at its end.  Calls `child` with a node and the frame
+  /// after it, for each frame that the stack before does not share; it returns the frame's node.
+  /// Returns the node of the last frame; kRoot if there is none.
+  template <typename Child>
+  NodeId follow(std::string_view stack, Child&& child) {
+    stack = without_empty_end(stack);
+    keep_common(stack);
+    NodeId node = steps_.empty() ? kRoot : steps_.back().node;
+    for (std::size_t start = steps_.empty() ? 0 : steps_.back().end + 1; start < stack.size();) {
+      const std::size_t end = std::min(stack.find(';', start), stack.size());
+      node = child(node, stack.substr(start, end - start));
+      steps_.push_back({.end = end, .node = node});
+      start = end + 1;
+    }
+    return node;
   }
-  /// Node of the innermost known frame; kRoot if there is none.
-  [[nodiscard]] NodeId node() const { return steps_.empty() ? kRoot : steps_.back().node; }
-  [[nodiscard]] std::size_t depth() const noexcept { return steps_.size(); }
 
  private:
+  /// Keeps the frames that `stack` starts with, and remembers its text.
+  void keep_common(std::string_view stack);
+
   struct Step {
     std::size_t end;  ///< in text_
     NodeId node;
@@ -38,10 +50,5 @@ class StackPath {
   std::string text_;
   std::vector<Step> steps_;
 };
-
-/// Returns `stack` without the empty frames at its end, which have no meaning.
-inline std::string_view without_empty_end(std::string_view stack) {
-  return stack.substr(0, stack.find_last_not_of(';') + 1);
-}
 
 }  // namespace pe::picture

@@ -36,16 +36,9 @@ std::uint32_t TreeBuilder::name_of(std::string_view frame) {
 }
 
 NodeId TreeBuilder::find_or_add(std::string_view stack) {
-  stack = without_empty_end(stack);
-  path_.keep_common(stack);
-  NodeId node = path_.node();
-  for (std::size_t start = path_.next_frame(); start < stack.size();) {
-    const std::size_t end = std::min(stack.find(';', start), stack.size());
-    node = child(node, name_of(stack.substr(start, end - start)));
-    path_.push(end, node);
-    start = end + 1;
-  }
-  return node;
+  return path_.follow(stack, [this](NodeId parent, std::string_view frame) {
+    return child(parent, name_of(frame));
+  });
 }
 
 void TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {

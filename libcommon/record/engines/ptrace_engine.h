@@ -40,7 +40,7 @@ class PtraceEngine final : public SampleSource {
   Request request_;
   TracerOrders orders_;
   std::uint64_t left_alone_ = 0;  ///< valid after stop()
-  StopTimes stop_times_;          ///< valid after stop()
+  StopTimes stop_times_{0};       ///< valid after stop()
   bool has_told_ = false;
   std::uint64_t fast_ns_ = 0;  ///< when the rate was last as requested
   std::thread thread_;

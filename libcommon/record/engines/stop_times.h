@@ -15,6 +15,9 @@ namespace pe::record {
 
 class StopTimes {
  public:
+  /// `wanted_ns` is the requested interval between scans.
+  explicit StopTimes(std::uint64_t wanted_ns) : wanted_ns_(wanted_ns) {}
+
   void add_stop(std::uint64_t ns) noexcept {
     ++stops_;
     total_ns_ += ns;
@@ -26,9 +29,9 @@ class StopTimes {
     ++rounds_;
     mean_round_ns_ = moved(mean_round_ns_, ns, rounds_);
   }
-  /// Returns the shortest allowed interval between scans, if `wanted_ns` is requested.
-  [[nodiscard]] std::uint64_t interval_ns(std::uint64_t wanted_ns) const noexcept {
-    return std::max({wanted_ns, static_cast<std::uint64_t>(mean_stop_ns_ / kMostStopped),
+  /// Returns the shortest allowed interval between scans.
+  [[nodiscard]] std::uint64_t interval_ns() const noexcept {
+    return std::max({wanted_ns_, static_cast<std::uint64_t>(mean_stop_ns_ / kMostStopped),
                      static_cast<std::uint64_t>(mean_round_ns_ / kMostBusy)});
   }
 
@@ -46,6 +49,7 @@ class StopTimes {
     return mean + (static_cast<double>(ns) - mean) / static_cast<double>(std::min(count, kMost));
   }
 
+  std::uint64_t wanted_ns_;
   std::uint64_t stops_ = 0, rounds_ = 0;
   std::uint64_t total_ns_ = 0, longest_ns_ = 0;
   double mean_stop_ns_ = 0, mean_round_ns_ = 0;

@@ -51,9 +51,8 @@ class Kallsyms {
   /// Returns the function that contains `address`.
   [[nodiscard]] std::optional<KernelSymbol> find(std::uint64_t address) const noexcept;
 
-  /// Returns the start (_text, or else _stext) and the end (_etext) of the kernel image's text.
+  /// Returns the start (_text, or else _stext) of the kernel image's text.
   [[nodiscard]] std::optional<std::uint64_t> text_start() const noexcept { return text_start_; }
-  [[nodiscard]] std::optional<std::uint64_t> text_end() const noexcept { return text_end_; }
 
   /// Returns the number of symbols, one for each address.
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }

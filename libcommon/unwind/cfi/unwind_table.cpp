@@ -2,6 +2,7 @@
 #include "unwind/cfi/unwind_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -10,48 +11,37 @@ namespace {
 
 constexpr std::uint64_t kMaxFunctionBytes = std::numeric_limits<std::uint32_t>::max();
 
-struct RuleCoder {
-  using Row = RuleRow;
-  [[nodiscard]] Rule none() const { return Rule(RuleKind::kNone); }
-  [[nodiscard]] Rule code_of(const CfiRow& row, bool is_signal_frame) const {
-    return architecture::rule_of(row, is_signal_frame);
-  }
+struct Coder {
+  RowCoder code_of;
+  std::uint32_t none;
 };
 
-struct ForeignCoder {
-  using Row = CodedRow;
-  const RowCoder& code;
-  std::uint32_t code_of_none;
+std::uint32_t rule_bits(const CfiRow& row, bool is_signal_frame) {
+  return architecture::rule_of(row, is_signal_frame).bits();
+}
 
-  [[nodiscard]] std::uint32_t none() const { return code_of_none; }
-  [[nodiscard]] std::uint32_t code_of(const CfiRow& row, bool is_signal_frame) const {
-    return code(row, is_signal_frame);
-  }
-};
-
-Rule code_in(const RuleRow& row) { return row.rule; }
-std::uint32_t code_in(const CodedRow& row) { return row.code; }
+/// Appends a row, unless the one before it, at `first` or later, has the same code.
+void append(std::vector<CodedRow>& rows, std::size_t first, std::uint64_t offset,
+            std::uint32_t code) {
+  if (rows.size() == first || rows.back().code != code)
+    rows.push_back({static_cast<std::uint32_t>(offset), code});
+}
 
 /// Appends the rows of `fde`, with offsets from its start, until there are `max_rows`.  False if
-/// the program could not run to its end.  The appended rows are valid, and a row of kNone follows
-/// them.
-template <typename Coder>
+/// the program could not run to its end.  The appended rows are valid, and a row without a rule
+/// follows them.
 bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows, const Coder& coder,
-                 std::vector<typename Coder::Row>& rows) {
+                 std::vector<CodedRow>& rows) {
   const std::size_t first = rows.size();
-  const auto append = [&](std::uint64_t offset, auto code) {
-    if (rows.size() == first || code_in(rows.back()) != code)
-      rows.push_back({static_cast<std::uint32_t>(offset), code});
-  };
   CfiProgram program(fde, data_svma);
   std::uint64_t end = 0;
   while (rows.size() < max_rows && program.next()) {
-    append(program.from(), coder.code_of(program.row(), fde.cie.is_signal_frame));
+    append(rows, first, program.from(), coder.code_of(program.row(), fde.cie.is_signal_frame));
     end = program.to();
   }
   if (end == fde.bytes)
     return true;
-  append(end, coder.none());
+  append(rows, first, end, coder.none);
   return false;
 }
 
@@ -88,8 +78,8 @@ std::uint32_t UnwindTable::compile(const CfiSection& section, std::size_t fde_nu
     function = {fde->start_svma,
                 static_cast<std::uint32_t>(std::min(fde->bytes, kMaxFunctionBytes)), 0,
                 rows_.size()};
-    const bool is_whole =
-        append_rows(*fde, section.data_svma(), section_bytes_, RuleCoder(), rows_);
+    const Coder coder{rule_bits, Rule(RuleKind::kNone).bits()};
+    const bool is_whole = append_rows(*fde, section.data_svma(), section_bytes_, coder, rows_);
     function.row_count = static_cast<std::uint32_t>(rows_.size() - function.first_row);
     ++(is_whole ? statistics_.functions_compiled : statistics_.functions_refused);
   } else {
@@ -122,8 +112,9 @@ Rule UnwindTable::rule(std::uint64_t svma) {
   const auto rows = std::span(rows_).subspan(function->first_row, function->row_count);
   const auto after = std::upper_bound(
       rows.begin(), rows.end(), svma - function->start_svma,
-      [](std::uint64_t offset, const RuleRow& row) { return offset < row.offset; });
-  return after == rows.begin() ? Rule(RuleKind::kNone) : std::prev(after)->rule;
+      [](std::uint64_t offset, const CodedRow& row) { return offset < row.offset; });
+  return after == rows.begin() ? Rule(RuleKind::kNone)
+                               : std::bit_cast<Rule>(std::prev(after)->code);
 }
 
 namespace {
@@ -170,20 +161,16 @@ std::vector<UnwindTable::Listed> UnwindTable::list_fdes() const {
   return fdes;
 }
 
-template <typename Coder>
-FlatRows<typename Coder::Row> UnwindTable::flatten(const Coder& coder, std::size_t max_rows) const {
-  using Row = typename Coder::Row;
-  FlatRows<Row> flat;
+FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none,
+                                  std::size_t max_rows) const {
+  FlatCodes flat;
+  const Coder coder{code_of, none};
   const std::vector<Listed> fdes = list_fdes();
   flat.left_out = fde_count();
-  std::vector<Row> rows;
+  std::vector<CodedRow> rows;
   std::uint64_t end = 0;  // end of the code that has rules, from the base
   // Valid entries do not overlap.  Each one also interprets its CIE's instructions.
   std::size_t left_bytes = 8 * section_bytes_;
-  const auto append = [&flat](std::uint64_t offset, auto code) {
-    if (flat.rows.empty() || code_in(flat.rows.back()) != code)
-      flat.rows.push_back({static_cast<std::uint32_t>(offset), code});
-  };
   for (const Listed& listed : fdes) {
     if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0)
       break;
@@ -199,23 +186,16 @@ FlatRows<typename Coder::Row> UnwindTable::flatten(const Coder& coder, std::size
     ++flat.functions;
     --flat.left_out;
     if (start > end)
-      append(end, coder.none());
+      append(flat.rows, 0, end, none);
     rows.clear();
     append_rows(*fde, listed.section->data_svma(), section_bytes_, coder, rows);
-    for (const Row& row : rows)
-      append(start + row.offset, code_in(row));
+    for (const CodedRow& row : rows)
+      append(flat.rows, 0, start + row.offset, row.code);
     end = start + fde->bytes;
   }
   if (!flat.rows.empty())
-    append(end, coder.none());
+    append(flat.rows, 0, end, none);
   return flat;
-}
-
-FlatRules UnwindTable::flat_rules() const { return flatten(RuleCoder(), section_bytes_); }
-
-FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none,
-                                  std::size_t max_rows) const {
-  return flatten(ForeignCoder{code_of, none}, max_rows);
 }
 
 std::optional<std::uint64_t> UnwindTable::svma_of_mapping(

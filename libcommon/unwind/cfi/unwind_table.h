@@ -24,28 +24,23 @@
 
 namespace pe::unwind {
 
-/// All rows of an image in one sorted array.  A row holds until the next one; the last has no end.
-template <typename Row>
-struct FlatRows {
+/// A code that holds from `offset` to the next row: the bits of a Rule, or chosen by the caller.
+struct CodedRow {
+  std::uint32_t offset;  ///< bytes from the start of the function, or of the whole table
+  std::uint32_t code;
+
+  constexpr bool operator==(const CodedRow&) const noexcept = default;
+};
+
+/// All rows of an image in one sorted array.  The last row has no end.
+struct FlatCodes {
   std::uint64_t base_svma = 0;  ///< the rows' offsets count from here
-  std::vector<Row> rows = {};
+  std::vector<CodedRow> rows = {};
   std::size_t functions = 0;
   /// Functions 4 GiB or more after the first, those that overlap another, unreadable ones, and
   /// those beyond the limit that the section's size sets.
   std::size_t left_out = 0;
 };
-
-/// Code that no FDE covers has rows of kNone.
-using FlatRules = FlatRows<RuleRow>;
-
-/// Like RuleRow, but with a code that the caller chooses.
-struct CodedRow {
-  std::uint32_t offset;
-  std::uint32_t code;
-
-  constexpr bool operator==(const CodedRow&) const noexcept = default;
-};
-using FlatCodes = FlatRows<CodedRow>;
 
 /// Returns the code for a row; `is_signal_frame` comes from the row's CIE.
 using RowCoder = std::function<std::uint32_t(const CfiRow& row, bool is_signal_frame)>;
@@ -72,11 +67,9 @@ class UnwindTable {
   };
   [[nodiscard]] std::optional<FullRow> full_row(std::uint64_t svma) const;
 
-  /// Compiles every function.  The table itself does not keep the result.
-  [[nodiscard]] FlatRules flat_rules() const;
-  /// Does the same with the caller's codes, for unwinders that know other rules.  `none` is the
-  /// code where no FDE applies.  Consecutive rows with the same code are merged.  Stops soon after
-  /// `max_rows`.
+  /// Compiles every function with the caller's codes, for unwinders that know other rules.  `none`
+  /// is the code where no FDE applies.  Consecutive rows with the same code are merged.  Stops soon
+  /// after `max_rows`.  The table itself does not keep the result.
   [[nodiscard]] FlatCodes flat_codes(const RowCoder& code_of, std::uint32_t none,
                                      std::size_t max_rows) const;
 
@@ -123,14 +116,11 @@ class UnwindTable {
   const Function* function_at(std::uint64_t svma);
   std::uint32_t compile(const CfiSection& section, std::size_t fde_number);
   [[nodiscard]] std::vector<Listed> list_fdes() const;
-  template <typename Coder>
-  [[nodiscard]] FlatRows<typename Coder::Row> flatten(const Coder& coder,
-                                                      std::size_t max_rows) const;
 
   std::vector<Part> parts_;  ///< the first part that covers an address supplies its rule
   std::vector<objects::Segment> segments_;
   std::vector<Function> functions_;
-  std::vector<RuleRow> rows_;
+  std::vector<CodedRow> rows_;     ///< with Rule::bits()
   std::size_t section_bytes_ = 0;  ///< also the largest number of rows that they can describe
   Statistics statistics_;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/kernel/kernel_rule.h"
 
-#include <fmt/format.h>
-
 #include <limits>
 #include <optional>
 
@@ -135,12 +133,6 @@ RuleEntry entry_of_general_row(const CfiRow& row) noexcept {
   return load ? entry_of_load(*load, *slot) : kUnsupported;
 }
 
-std::string text_of_slot(std::uint16_t slot) {
-  if (slot == kFramePointerKept)
-    return "";
-  return slot == kFramePointerAtItself ? " fp=*fp" : fmt::format(" fp=cfa-{}", kWordBytes * slot);
-}
-
 }  // namespace
 
 RuleEntry entry_of(Rule rule) noexcept {
@@ -171,35 +163,6 @@ RuleEntry entry_of(const CfiRow& row, bool is_signal_frame) noexcept {
   if (rule.kind() != RuleKind::kGeneral)
     return entry_of(rule);
   return is_signal_frame ? entry_of_signal_frame(row) : entry_of_general_row(row);
-}
-
-std::string to_string(const RuleEntry& entry) {
-  const std::string slot = text_of_slot(entry.frame_pointer_slot);
-  const std::uint64_t addend = kWordBytes * entry.base;
-  switch (entry.kind) {
-    case kRuleNone:
-      return "none";
-    case kRuleStackPointer:
-      return fmt::format("cfa=sp{:+}{}", entry.offset, slot);
-    case kRuleFramePointer:
-      return fmt::format("cfa=fp{:+}{}", entry.offset, slot);
-    case kRulePlt:
-      return fmt::format("plt {}", entry.offset);
-    case kRuleRealigned:
-      return fmt::format("cfa=*(fp{:+})+{}{}", entry.offset, addend, slot);
-    case kRuleEnd:
-      return "end";
-    case kRuleRegister:
-      return fmt::format("cfa=r{}{:+}{}", entry.base, entry.offset, slot);
-    case kRuleLoadStack:
-      return fmt::format("cfa=*(sp{:+})+{}{}", entry.offset, addend, slot);
-    case kRuleSwitch:
-      return "switch";
-    case kRuleSignal:
-      return "signal";
-    default:
-      return "unsupported";
-  }
 }
 
 }  // namespace pe::unwind

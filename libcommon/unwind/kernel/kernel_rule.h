@@ -28,9 +28,6 @@ RuleEntry entry_of(Rule rule) noexcept;
 /// Returns the entry that is equivalent to a row; `is_signal_frame` comes from its CIE.
 RuleEntry entry_of(const CfiRow& row, bool is_signal_frame) noexcept;
 
-/// Formats an entry for tests and reports: "cfa=rsp+16 fp=cfa-16", "signal", ...
-std::string to_string(const RuleEntry& entry);
-
 constexpr bool operator==(const RuleEntry& a, const RuleEntry& b) noexcept {
   return a.kind == b.kind && a.base == b.base && a.frame_pointer_slot == b.frame_pointer_slot &&
          a.offset == b.offset;

@@ -74,7 +74,6 @@ PackedImage PackedImages::pack_image(const objects::Image& image) {
       },
       kNumberOfNone, kMaxFileWords);
   statistics_.functions += codes.functions;
-  statistics_.functions_left_out += codes.left_out;
   if (codes.rows.empty())
     return {};
   PackedImage result{.kind = PackedImage::Kind::kLeftOut,

@@ -52,7 +52,6 @@ class PackedImages {
     std::size_t without_rules = 0;  ///< files that are unavailable, or have no unwind information
     std::size_t left_out = 0;       ///< files beyond the limits
     std::size_t functions = 0;
-    std::size_t functions_left_out = 0;  ///< as FlatRows::left_out
     std::size_t rows = 0;
     std::size_t unsupported_rows = 0;  ///< rows that only user space can follow
   };

@@ -59,7 +59,6 @@ enum class Stop : std::uint8_t {
   kBadReturnAddress,  ///< the return address is in no code; that frame is left out
   kTooDeep,           ///< no room for more frames
 };
-inline constexpr std::size_t kStopCount = 6;
 
 /// Describes the reason for a report: "end of stack", "no unwind info", ...
 std::string_view to_string(Stop stop) noexcept;

@@ -35,45 +35,41 @@ constexpr pe::Tool kFilter{"filter", "[FILE]...", "Filters.", add_options, echo}
 constexpr pe::Tool kRunner{"runner", "COMMAND", "Runs.", add_options, echo, true};
 constexpr pe::Tool kFailing{"runner", "COMMAND", "Runs.", add_options, fail, true};
 
-int filter(std::span<const std::string> args, pe::Io& io) { return pe::run(kFilter, args, io); }
-int runner(std::span<const std::string> args, pe::Io& io) { return pe::run(kRunner, args, io); }
-int failing(std::span<const std::string> args, pe::Io& io) { return pe::run(kFailing, args, io); }
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(no_operand_means_stdin) {
-  const auto r = run_tool(filter, {});
+  const auto r = run_tool(kFilter, {});
   BOOST_TEST(r.out == "operand -\n");
   BOOST_TEST(r.status == 7);
 }
 
 BOOST_AUTO_TEST_CASE(options_may_follow_files) {
-  BOOST_TEST(run_tool(filter, {"a", "-F99", "b"}).out == "freq=99\noperand a\noperand b\n");
+  BOOST_TEST(run_tool(kFilter, {"a", "-F99", "b"}).out == "freq=99\noperand a\noperand b\n");
 }
 
 BOOST_AUTO_TEST_CASE(the_commands_own_options_are_left_alone) {
-  BOOST_TEST(run_tool(runner, {"-F", "99", "./a.out", "-x", "-F", "1"}).out ==
+  BOOST_TEST(run_tool(kRunner, {"-F", "99", "./a.out", "-x", "-F", "1"}).out ==
              "freq=99\ncommand ./a.out\ncommand -x\ncommand -F\ncommand 1\n");
-  BOOST_TEST(run_tool(runner, {"--freq", "99", "--", "-odd-name", "--help"}).out ==
+  BOOST_TEST(run_tool(kRunner, {"--freq", "99", "--", "-odd-name", "--help"}).out ==
              "freq=99\ncommand -odd-name\ncommand --help\n");
-  BOOST_TEST(run_tool(runner, {"--freq=99", "-q", "ls", "--", "x"}).out ==
+  BOOST_TEST(run_tool(kRunner, {"--freq=99", "-q", "ls", "--", "x"}).out ==
              "freq=99\ncommand ls\ncommand --\ncommand x\n");
 }
 
 BOOST_AUTO_TEST_CASE(short_options_may_be_bundled_before_a_command) {
-  BOOST_TEST(run_tool(runner, {"-qF", "99", "ls"}).out == "freq=99\ncommand ls\n");
-  BOOST_TEST(run_tool(runner, {"-qF99", "ls", "-x"}).out == "freq=99\ncommand ls\ncommand -x\n");
+  BOOST_TEST(run_tool(kRunner, {"-qF", "99", "ls"}).out == "freq=99\ncommand ls\n");
+  BOOST_TEST(run_tool(kRunner, {"-qF99", "ls", "-x"}).out == "freq=99\ncommand ls\ncommand -x\n");
 }
 
 BOOST_AUTO_TEST_CASE(messages_hold_no_control_characters) {
-  const auto r = run_tool(filter, {"--\x1b[31m\n"});
+  const auto r = run_tool(kFilter, {"--\x1b[31m\n"});
   BOOST_TEST(r.err.find('\x1b') == std::string::npos);
   BOOST_TEST(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
 BOOST_AUTO_TEST_CASE(abbreviations_and_unknown_options_are_refused) {
   for (const char* arg : {"--fre=1", "--nonsense", "-z"}) {
-    const auto r = run_tool(filter, {arg});
+    const auto r = run_tool(kFilter, {arg});
     BOOST_TEST(r.status == 2);
     BOOST_TEST(r.out.empty());
     BOOST_TEST(r.err.ends_with(" (see --help)\n"));
@@ -81,14 +77,14 @@ BOOST_AUTO_TEST_CASE(abbreviations_and_unknown_options_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tool_that_runs_a_command_fails_with_125) {
-  const auto r = run_tool(failing, {"ls"});
+  const auto r = run_tool(kFailing, {"ls"});
   BOOST_TEST(r.status == 125);
   BOOST_TEST(r.err == "runner: it: broke\n");
-  BOOST_TEST(run_tool(failing, {}).status == 1);
+  BOOST_TEST(run_tool(kFailing, {}).status == 1);
 }
 
 BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {
-  const auto r = run_tool(filter, {"--help"});
+  const auto r = run_tool(kFilter, {"--help"});
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.out ==
              "Usage: filter [FILE]...\n"

@@ -8,7 +8,7 @@
 
 using pe::StrictArgs;
 using pe::Takes;
-using pe::testing::run_tool;
+using pe::testing::run_tool_as;
 using Words = std::vector<std::string>;
 
 BOOST_AUTO_TEST_SUITE(getopt_long)
@@ -75,15 +75,7 @@ constexpr pe::Tool kTool{.name = "tool",
                          .work = echo,
                          .perl_names = kScripts};
 
-int as_script(std::span<const std::string> args, pe::Io& io) {
-  return run_as(kTool, "/usr/libexec/script.pl", args, io);
-}
-int as_plain(std::span<const std::string> args, pe::Io& io) {
-  return run_as(kTool, "plain.pl", args, io);
-}
-int as_itself(std::span<const std::string> args, pe::Io& io) {
-  return run_as(kTool, "bin/tool", args, io);
-}
+constexpr const char* kScriptPath = "/usr/libexec/script.pl";
 
 }  // namespace
 
@@ -156,21 +148,21 @@ BOOST_AUTO_TEST_CASE(every_problem_is_told) {
 }
 
 BOOST_AUTO_TEST_CASE(under_the_scripts_name_the_tool_is_the_script) {
-  const auto r = run_tool(as_script, {"file", "-ev", "--kernel", "--", "--odd"});
+  const auto r = run_tool_as(kTool, kScriptPath, {"file", "-ev", "--kernel", "--", "--odd"});
   BOOST_TEST(r.out == "compat\nevent --kernel\noperand file\noperand --odd\n");
   BOOST_TEST(r.err == "");
-  BOOST_TEST(run_tool(as_script, {"--ev", ""}).out == "compat\nevent \noperand -\n");
-  BOOST_TEST(run_tool(as_itself, {"file"}).out == "operand file\n");
-  BOOST_TEST(run_tool(as_itself, {"--kern"}).status == 2);
+  BOOST_TEST(run_tool_as(kTool, kScriptPath, {"--ev", ""}).out == "compat\nevent \noperand -\n");
+  BOOST_TEST(run_tool_as(kTool, "bin/tool", {"file"}).out == "operand file\n");
+  BOOST_TEST(run_tool_as(kTool, "bin/tool", {"--kern"}).status == 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_script_without_options_takes_everything_for_files) {
-  BOOST_TEST(run_tool(as_plain, {"--kernel", "-x"}).out ==
+  BOOST_TEST(run_tool_as(kTool, "plain.pl", {"--kernel", "-x"}).out ==
              "compat\noperand --kernel\noperand -x\n");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_options_get_the_usage_and_the_scripts_status) {
-  const auto r = run_tool(as_script, {"--bogus", "--ev="});
+  const auto r = run_tool_as(kTool, kScriptPath, {"--bogus", "--ev="});
   BOOST_TEST(r.status == 255);
   BOOST_TEST(r.out == "");
   BOOST_TEST(r.err ==
@@ -187,7 +179,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_get_the_usage_and_the_scripts_status) {
              "      --help                print this help and exit\n"
              "\n"
              "More in tool(1), under COMPATIBILITY.\n");
-  BOOST_TEST(run_tool(as_script, {"--help"}).status == 255);
+  BOOST_TEST(run_tool_as(kTool, kScriptPath, {"--help"}).status == 255);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

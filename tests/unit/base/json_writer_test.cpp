@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "support/string_output.h"
+
 BOOST_AUTO_TEST_SUITE(json_writer)
 
 namespace {

@@ -72,11 +72,4 @@ BOOST_AUTO_TEST_CASE(a_symbolic_link_replaces_what_was_there_but_no_folder) {
   BOOST_TEST(entries_in(dir) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(knows_the_names_of_unfinished_files) {
-  BOOST_TEST(pe::replaced_by("counts.aZ09bY").value() == "counts");
-  BOOST_TEST(pe::replaced_by("a.b.XXXXXX").value() == "a.b");
-  for (const char* name : {"", ".abcdef", "a.abcde", "a.abcdefg", "a.abc-ef", "abcdefg", "a.gz"})
-    BOOST_TEST(!pe::replaced_by(name).has_value(), "took '" << name << "'");
-}
-
 BOOST_AUTO_TEST_SUITE_END()

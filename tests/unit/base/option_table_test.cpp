@@ -5,6 +5,7 @@
 
 #include "base/cli/choice.h"
 #include "support/run_tool.h"
+#include "support/string_output.h"
 
 namespace po = boost::program_options;
 using pe::testing::run_tool;
@@ -30,8 +31,6 @@ int tell_size(const pe::CommandLine& line, pe::Io& io) {
 
 constexpr pe::Tool kSized{"sized", "[FILE]...", "Sizes.", add_sized_options, tell_size};
 
-int sized(std::span<const std::string> args, pe::Io& io) { return pe::run(kSized, args, io); }
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(tells_each_option_with_its_choices) {
@@ -49,12 +48,12 @@ BOOST_AUTO_TEST_CASE(tells_each_option_with_its_choices) {
 }
 
 BOOST_AUTO_TEST_CASE(a_choice_is_what_was_given_or_else_what_is_otherwise) {
-  BOOST_TEST(run_tool(sized, {"--size", "large"}).out == "large");
-  BOOST_TEST(run_tool(sized, {}).out == "small");
+  BOOST_TEST(run_tool(kSized, {"--size", "large"}).out == "large");
+  BOOST_TEST(run_tool(kSized, {}).out == "small");
 }
 
 BOOST_AUTO_TEST_CASE(refuses_another_word_and_names_the_choices) {
-  const auto r = run_tool(sized, {"-s", "huge"});
+  const auto r = run_tool(kSized, {"-s", "huge"});
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.err == "sized: --size: not one of small, large: 'huge' (see --help)\n");
 }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/io/input.h"
+#include "support/string_output.h"
 #include "support/temp_dir.h"
 
 using pe::Named;

@@ -6,6 +6,8 @@
 #include <random>
 #include <string>
 
+#include "support/string_output.h"
+
 using pe::folded::Count;
 using pe::folded::FoldedCounts;
 using pe::folded::FrameTable;

@@ -13,6 +13,7 @@
 #include "stream/session.h"
 #include "stream/stream_writer.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace {
 

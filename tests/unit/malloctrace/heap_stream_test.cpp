@@ -8,6 +8,7 @@
 #include "stream/session.h"
 #include "support/heap_builder.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 namespace {
 

@@ -17,6 +17,7 @@ namespace {
 
 using pe::names::ModuleSymbols;
 using pe::names::NoName;
+using pe::objects::Image;
 using pe::testing::output_of;
 using pe::testing::test_binary;
 
@@ -34,7 +35,7 @@ BOOST_AUTO_TEST_SUITE(module_symbols)
 
 BOOST_AUTO_TEST_CASE(names_the_function_at_a_file_offset) {
   const std::string path = test_binary("libfunctions.so");
-  ModuleSymbols module(path);
+  ModuleSymbols module(Image::open(path));
   const std::uint64_t svma = svma_of_name(path, "_ZNK6shapes6Circle4areaEv");
   const auto* text = module.image()->section(".text");
   const std::uint64_t file_offset = svma - text->svma + text->file_offset;
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(names_the_function_at_a_file_offset) {
 }
 
 BOOST_AUTO_TEST_CASE(a_name_is_demangled_once) {
-  ModuleSymbols module(test_binary("libfunctions.so"));
+  ModuleSymbols module(Image::open(test_binary("libfunctions.so")));
   const std::uint64_t svma =
       svma_of_name(test_binary("libfunctions.so"), "_ZN6shapes5twiceIiEET_S1_");
   const auto first = module.find_svma(svma);
@@ -56,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_name_is_demangled_once) {
 }
 
 BOOST_AUTO_TEST_CASE(an_address_outside_of_all_symbols_is_not_covered) {
-  ModuleSymbols module(test_binary("libfunctions.so"));
+  ModuleSymbols module(Image::open(test_binary("libfunctions.so")));
   BOOST_TEST(!module.find(~std::uint64_t{0}));
   BOOST_TEST(!module.find_svma(1));
   BOOST_CHECK(module.why_unnamed() == NoName::kNotCovered);
@@ -64,27 +65,26 @@ BOOST_AUTO_TEST_CASE(an_address_outside_of_all_symbols_is_not_covered) {
 
 BOOST_AUTO_TEST_CASE(says_why_there_are_no_names) {
   const pe::testing::TempDir dir;
-  BOOST_CHECK(ModuleSymbols("/nonexistent").why_unnamed() == NoName::kMissing);
-  BOOST_CHECK(ModuleSymbols("/").why_unnamed() == NoName::kNotRegular);
-  BOOST_CHECK(ModuleSymbols(dir.file("x", "text")).why_unnamed() == NoName::kNotElf);
-  BOOST_CHECK(ModuleSymbols(dir.file("y", "\177ELF\2\1\1.........")).why_unnamed() ==
+  BOOST_CHECK(ModuleSymbols(Image::open("/nonexistent")).why_unnamed() == NoName::kMissing);
+  BOOST_CHECK(ModuleSymbols(Image::open("/")).why_unnamed() == NoName::kNotRegular);
+  BOOST_CHECK(ModuleSymbols(Image::open(dir.file("x", "text"))).why_unnamed() == NoName::kNotElf);
+  BOOST_CHECK(ModuleSymbols(Image::open(dir.file("y", "\177ELF\2\1\1........."))).why_unnamed() ==
               NoName::kDamaged);
-  ModuleSymbols stripped(test_binary("labels_stripped.so"));
+  ModuleSymbols stripped(Image::open(test_binary("labels_stripped.so")));
   BOOST_CHECK(stripped.why_unnamed() == NoName::kNoSymbols);
   BOOST_TEST(!stripped.find(0x1000));
-  ModuleSymbols missing("/nonexistent");
+  ModuleSymbols missing(Image::open("/nonexistent"));
   BOOST_TEST(!missing.find(0));
-  BOOST_TEST(missing.build_id().empty());
   BOOST_TEST(missing.image() == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(names_stay_when_the_file_is_released) {
-  ModuleSymbols module(test_binary("libfunctions.so"));
+  ModuleSymbols module(Image::open(test_binary("libfunctions.so")));
   module.release_file();
   BOOST_TEST(module.image()->fd() == -1);
   const std::uint64_t svma = svma_of_name(test_binary("libfunctions.so"), "weak_function");
   BOOST_TEST(module.find_svma(svma)->name == "weak_function");
-  BOOST_TEST(module.build_id().size() == 20U);
+  BOOST_TEST(module.image()->build_id().size() == 20U);
 }
 
 BOOST_AUTO_TEST_CASE(static_functions_of_a_stripped_program_are_named_by_its_debug_file) {
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(static_functions_of_a_stripped_program_are_named_by_its_deb
       svma_of_name(test_binary("debug_files/whole5"), "_ZN12_GLOBAL__N_114only_in_symtabEi");
   for (const char* name : {"stripped5", "without-id", "mini"}) {
     const std::string path = test_binary("debug_files/") + name;
-    BOOST_TEST(!ModuleSymbols(path).find_svma(address));
+    BOOST_TEST(!ModuleSymbols(Image::open(path)).find_svma(address));
     pe::objects::DebugFinder finder;
     ModuleSymbols module(pe::objects::Image::open(path), path, finder);
     const auto found = module.find_svma(address + 1);

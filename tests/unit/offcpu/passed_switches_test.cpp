@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/io/output.h"
 #include "stream/user_copy.h"
+#include "support/string_output.h"
 
 using namespace pe;
 using offcpu::PassedSwitches;

@@ -6,6 +6,7 @@
 
 #include "stream/session.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 using pe::offcpu::Stack;
 using pe::offcpu::WaitWriter;

@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "support/string_output.h"
+
 using namespace pe::picture;
 
 namespace {

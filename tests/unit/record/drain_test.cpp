@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/io/output.h"
 #include "support/made_ring.h"
+#include "support/string_output.h"
 
 using namespace pe;
 using record::Drain;

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/io/output.h"
 #include "record/stream/drain.h"
 #include "record/stream/whole_stream.h"
 #include "stream/session.h"
 #include "support/memory_input.h"
+#include "support/string_output.h"
 
 using pe::record::CopiedSample;
 using pe::record::EngineRecords;

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "base/io/output.h"
+#include "support/string_output.h"
 
 BOOST_AUTO_TEST_SUITE(whole_stream)
 

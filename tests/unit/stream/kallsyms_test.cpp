@@ -80,11 +80,9 @@ BOOST_AUTO_TEST_CASE(nothing_is_found_outside_of_texts) {
   BOOST_TEST(at(symbols, 0xffffffffffffffff) == "-");
 }
 
-BOOST_AUTO_TEST_CASE(knows_where_the_text_starts_and_ends) {
+BOOST_AUTO_TEST_CASE(knows_where_the_text_starts) {
   const Kallsyms symbols = parsed(kKernel);
   BOOST_TEST(symbols.text_start().value() == 0xffffffff81000000);
-  BOOST_TEST(symbols.text_end().value() == 0xffffffff81004000);
-  BOOST_TEST(!parsed("1000 T f\n").text_end());
 }
 
 BOOST_AUTO_TEST_CASE(order_does_not_matter) {

@@ -11,6 +11,7 @@
 
 #include "stream/proc/maps.h"
 #include "support/process_records.h"
+#include "support/rule_text.h"
 #include "support/table_memory.h"
 #include "support/test_binary.h"
 #include "unwind/kernel/kernel_rule.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/cfi_builder.h"
+#include "support/rule_text.h"
 #include "unwind/cfi/unwind_table.h"
 
 BOOST_AUTO_TEST_SUITE(kernel_rule)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/cfi_builder.h"
+#include "support/rule_text.h"
 #include "unwind/cfi/cfi_program.h"
 #include "unwind/walk/row_step.h"
 
@@ -53,7 +54,7 @@ CfiRow row_of(const std::string& instructions, bool is_signal = false) {
 }
 
 std::string rule_text(const std::string& instructions, bool is_signal = false) {
-  return architecture::to_string(architecture::rule_of(row_of(instructions), is_signal));
+  return to_string(architecture::rule_of(row_of(instructions), is_signal));
 }
 
 const std::string kPltExpression =
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_rule_keeps_what_it_was_made_of) {
   BOOST_TEST(rule.cfa_words() == 65535U);
   BOOST_TEST(rule.frame_pointer_slot() == 2047U);
   BOOST_CHECK(rule != Rule(RuleKind::kFramePointer, 65535, 2046));
-  BOOST_TEST(sizeof(RuleRow) == 8U);
+  BOOST_TEST(sizeof(Rule) == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(common_rows_become_rules) {

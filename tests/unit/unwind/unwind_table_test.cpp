@@ -10,6 +10,7 @@
 
 #include "objects/vdso.h"
 #include "support/cfi_builder.h"
+#include "support/flat_rules.h"
 #include "support/test_binary.h"
 
 BOOST_AUTO_TEST_SUITE(unwind_table)
@@ -18,6 +19,7 @@ namespace {
 
 using pe::testing::CfiBuilder;
 using pe::testing::code;
+using pe::testing::flat_rules;
 using pe::testing::test_binary;
 using namespace pe::unwind;
 
@@ -107,11 +109,14 @@ BOOST_AUTO_TEST_CASE(flat_rules_cover_gaps_and_the_end_with_none) {
   builder.fde(0x1000, 0x20, kPushAt4);
   builder.fde(0x1040, 0x10);
   builder.fde(0x1050, 0x10);
-  const FlatRules flat = table_of(builder).flat_rules();
+  const FlatCodes flat = flat_rules(table_of(builder));
   BOOST_TEST(flat.base_svma == 0x1000U);
   BOOST_TEST(flat.functions == 3U);
-  const std::vector<RuleRow> expected = {
-      {0, kFirst}, {4, kPushed}, {0x20, kNothing}, {0x40, kFirst}, {0x60, kNothing}};
+  const std::vector<CodedRow> expected = {{0, kFirst.bits()},
+                                          {4, kPushed.bits()},
+                                          {0x20, kNothing.bits()},
+                                          {0x40, kFirst.bits()},
+                                          {0x60, kNothing.bits()}};
   BOOST_CHECK(flat.rows == expected);
 }
 
@@ -121,7 +126,7 @@ BOOST_AUTO_TEST_CASE(flat_rules_leave_out_what_overlaps_or_is_too_far) {
   builder.fde(0x1000, 0x20);
   builder.fde(0x1010, 0x20, kPushAt4);
   builder.fde(0x2'0000'0000, 0x20);
-  const FlatRules flat = table_of(builder).flat_rules();
+  const FlatCodes flat = flat_rules(table_of(builder));
   BOOST_TEST(flat.functions == 1U);
   BOOST_TEST(flat.left_out == 2U);
   BOOST_TEST(flat.rows.size() == 2U);
@@ -130,11 +135,11 @@ BOOST_AUTO_TEST_CASE(flat_rules_leave_out_what_overlaps_or_is_too_far) {
 BOOST_AUTO_TEST_CASE(flat_rules_are_the_rules) {
   const auto image = opened(pe::objects::Image::open(test_binary("libfunctions.so")));
   UnwindTable table(image);
-  const FlatRules flat = table.flat_rules();
+  const FlatCodes flat = flat_rules(table);
   BOOST_REQUIRE(flat.rows.size() > 4U);
   for (std::size_t i = 0; i + 1 < flat.rows.size(); ++i)
     for (std::uint64_t at = flat.rows[i].offset; at < flat.rows[i + 1].offset; ++at)
-      BOOST_REQUIRE(table.rule(flat.base_svma + at) == flat.rows[i].rule);
+      BOOST_REQUIRE(table.rule(flat.base_svma + at).bits() == flat.rows[i].code);
 }
 
 BOOST_AUTO_TEST_CASE(flat_codes_are_what_another_makes_of_the_rows) {
@@ -147,7 +152,7 @@ BOOST_AUTO_TEST_CASE(flat_codes_are_what_another_makes_of_the_rows) {
                     DW_CFA_def_cfa_register, 12}));
   builder.fde(0x1040, 0x10);
   const UnwindTable table = table_of(builder);
-  BOOST_TEST(table.flat_rules().rows.size() == 5U);
+  BOOST_TEST(flat_rules(table).rows.size() == 5U);
   const FlatCodes flat = table.flat_codes(
       [](const CfiRow& row, bool) { return static_cast<std::uint32_t>(row.cfa.register_number); },
       99, 100);
@@ -164,7 +169,7 @@ BOOST_AUTO_TEST_CASE(flat_rules_do_no_more_than_the_section_is_worth) {
   builder.cie({.instructions = pe::testing::usual_start() + std::string(4'000, '\0')});
   for (std::size_t i = 0; i < kFunctions; ++i)
     builder.fde(0x1000 + 0x10 * i, 0x10);
-  const FlatRules flat = table_of(builder).flat_rules();
+  const FlatCodes flat = flat_rules(table_of(builder));
   BOOST_TEST(flat.functions > 0U);
   BOOST_TEST(flat.functions < kFunctions);
   BOOST_TEST(flat.functions + flat.left_out == kFunctions);
@@ -186,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_scan_finds_what_the_search_table_has) {
   BOOST_REQUIRE(frames);
   UnwindTable scanned(CfiSection(CfiFormat::kEhFrame, *frames));
   UnwindTable searched(image);
-  BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
+  BOOST_CHECK(flat_rules(scanned).rows == flat_rules(searched).rows);
 }
 
 BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_frame) {
@@ -204,22 +209,22 @@ BOOST_AUTO_TEST_CASE(functions_in_debug_frame_have_rules_beside_those_in_eh_fram
       BOOST_CHECK(table.full_row(start).has_value());
     }
   }
-  const FlatRules flat = table.flat_rules();
+  const FlatCodes flat = flat_rules(table);
   BOOST_TEST(flat.functions == functions);
   BOOST_TEST(flat.left_out == 0U);
-  for (const RuleRow& row : flat.rows)
-    BOOST_CHECK(table.rule(flat.base_svma + row.offset) == row.rule);
+  for (const CodedRow& row : flat.rows)
+    BOOST_CHECK(table.rule(flat.base_svma + row.offset).bits() == row.code);
 }
 
 BOOST_AUTO_TEST_CASE(compressed_debug_frame_is_read) {
   const auto rules_of = [](const char* name) {
-    return UnwindTable(opened(pe::objects::Image::open(test_binary(name)))).flat_rules();
+    return flat_rules(UnwindTable(opened(pe::objects::Image::open(test_binary(name)))));
   };
   const auto image = opened(pe::objects::Image::open(test_binary("debug_frame_compressed")));
   constexpr std::uint64_t kCompressed = 1U << 11;  // SHF_COMPRESSED
   BOOST_TEST((image.section(".debug_frame")->flags & kCompressed) != 0U);
-  const FlatRules plain = rules_of("debug_frame");
-  const FlatRules compressed = rules_of("debug_frame_compressed");
+  const FlatCodes plain = rules_of("debug_frame");
+  const FlatCodes compressed = rules_of("debug_frame_compressed");
   BOOST_TEST(compressed.functions == plain.functions);
   BOOST_CHECK(compressed.rows == plain.rows);
 }
@@ -231,7 +236,7 @@ BOOST_AUTO_TEST_CASE(an_image_without_section_headers_has_the_same_rules) {
   BOOST_REQUIRE(image.sections().empty());
   const UnwindTable stripped(image);
   BOOST_TEST(stripped.has_rules());
-  BOOST_CHECK(stripped.flat_rules().rows == whole.flat_rules().rows);
+  BOOST_CHECK(flat_rules(stripped).rows == flat_rules(whole).rows);
 }
 
 BOOST_AUTO_TEST_CASE(without_section_headers_eh_frame_is_scanned_if_its_header_has_no_table) {
@@ -240,7 +245,7 @@ BOOST_AUTO_TEST_CASE(without_section_headers_eh_frame_is_scanned_if_its_header_h
   const UnwindTable searched(opened(pe::objects::Image::from_memory(bytes)));
   bytes[header.file_offset + 3] = std::byte{DW_EH_PE_omit};
   const UnwindTable scanned(opened(pe::objects::Image::from_memory(bytes)));
-  BOOST_CHECK(scanned.flat_rules().rows == searched.flat_rules().rows);
+  BOOST_CHECK(flat_rules(scanned).rows == flat_rules(searched).rows);
 }
 
 BOOST_AUTO_TEST_CASE(an_eh_frame_header_that_points_nowhere_gives_no_rules) {
@@ -275,7 +280,7 @@ BOOST_AUTO_TEST_CASE(the_vdso_has_rules_too) {
   }
   const UnwindTable table(std::get<pe::objects::Image>(vdso));
   BOOST_TEST(table.has_rules());
-  BOOST_TEST(table.flat_rules().rows.size() > 2U);
+  BOOST_TEST(flat_rules(table).rows.size() > 2U);
 }
 
 BOOST_AUTO_TEST_CASE(images_without_unwind_information_have_no_rules) {
@@ -283,7 +288,7 @@ BOOST_AUTO_TEST_CASE(images_without_unwind_information_have_no_rules) {
     UnwindTable table(opened(pe::objects::Image::open(test_binary(name))));
     BOOST_TEST(!table.has_rules());
     BOOST_CHECK(table.rule(0x1000) == kNothing);
-    BOOST_TEST(table.flat_rules().rows.empty());
+    BOOST_TEST(flat_rules(table).rows.empty());
   }
 }
 

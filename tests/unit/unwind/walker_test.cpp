@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(look_ups_and_misses_are_counted) {
 
 BOOST_AUTO_TEST_CASE(every_reason_has_a_name_of_its_own) {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < kStopCount; ++i) {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(Stop::kTooDeep); ++i) {
     names.push_back(to_string(static_cast<Stop>(i)));
     BOOST_TEST(std::count(names.begin(), names.end(), names.back()) == 1);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/exports/form.h"
 
-#include <algorithm>
 #include <array>
 
 #include "stackfold/exports/firefox.h"
@@ -19,17 +18,6 @@ constexpr std::array kForms{
 
 }  // namespace
 
-const Form* find_form(std::string_view name) {
-  const auto* const found = std::find_if(kForms.begin(), kForms.end(),
-                                         [name](const Form& form) { return form.name == name; });
-  return found == kForms.end() ? nullptr : found;
-}
-
-std::string form_names() {
-  std::string names;
-  for (const Form& form : kForms)
-    names.append(names.empty() ? "" : ", ").append(form.name);
-  return names;
-}
+std::span<const Form> forms() { return kForms; }
 
 }  // namespace pe::fold::exports

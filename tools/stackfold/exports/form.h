@@ -19,10 +19,7 @@ struct Form {
   void (*write)(const Profile& profile, const std::string& first_event, Output& out);
 };
 
-/// Returns nullptr if no form has that name.
-const Form* find_form(std::string_view name);
-
-/// "pprof, ...".
-std::string form_names();
+/// Returns all forms.
+std::span<const Form> forms();
 
 }  // namespace pe::fold::exports

@@ -62,20 +62,6 @@ constexpr Format kFormats[] = {
 
 std::span<const Format> formats() { return kFormats; }
 
-const Format* find_format(std::string_view name) {
-  const auto* const found =
-      std::find_if(std::begin(kFormats), std::end(kFormats),
-                   [name](const Format& format) { return format.name == name; });
-  return found == std::end(kFormats) ? nullptr : found;
-}
-
-std::string format_names() {
-  std::string names;
-  for (const Format& format : kFormats)
-    names.append(names.empty() ? "" : ", ").append(format.name);
-  return names;
-}
-
 const Format& stream_format() { return kFormats[0]; }
 const Format& folded_format() { return *(std::end(kFormats) - 1); }
 

@@ -41,12 +41,6 @@ struct Format {
 /// Returns all formats.  If several match an input, the first wins.
 std::span<const Format> formats();
 
-/// Returns nullptr if no format has that name.
-const Format* find_format(std::string_view name);
-
-/// "stream, perf-script, ...".
-std::string format_names();
-
 /// The sample stream.
 const Format& stream_format();
 /// Folded text.

@@ -95,10 +95,9 @@ std::optional<FoundEvent> find_event(std::string_view text, bool ends_line) {
 
 }  // namespace
 
-std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules rules) {
+std::optional<PerfHeader> parse_perf_header(std::string_view line, bool is_perl) {
   if (line.empty() || is_space(line[0]))
     return std::nullopt;
-  const bool is_perl = rules == HeaderRules::kPerl;
   const auto anything = [](std::string_view) { return true; };
   std::optional<PerfHeader> header;
   if (!is_perl)

@@ -33,16 +33,10 @@ struct PerfHeader {
   std::string_view after_event = {};  ///< the fields of a tracepoint, or a frame
 };
 
-/// How to find the end of the name and the event.
-enum class HeaderRules {
-  kBest,  ///< the numbers are the last before "[cpu]" or the time; the event may precede its
-          ///< fields
-  kPerl,  ///< the first number ends the name, which has two characters or more; the event ends the
-          ///< line
-};
-
-/// Returns nullopt if the line does not start a sample.
-std::optional<PerfHeader> parse_perf_header(std::string_view line, HeaderRules rules);
+/// Returns nullopt if the line does not start a sample.  The name ends before the last numbers that
+/// precede "[cpu]" or the time, and an event may precede its fields.  In stackcollapse-perf.pl, the
+/// first number ends the name, which has two characters or more, and the event ends the line.
+std::optional<PerfHeader> parse_perf_header(std::string_view line, bool is_perl);
 
 /// Returns the time in a header ("12.345678:") in microseconds; nullopt if it has none.
 std::optional<std::uint64_t> header_time_us(const PerfHeader& header);

@@ -27,13 +27,13 @@ struct SampleLine {
   std::optional<PerfFrame> frame;
 };
 
-SampleLine parse_sample_line(std::string_view line, HeaderRules rules) {
+SampleLine parse_sample_line(std::string_view line, bool is_perl) {
   const auto begin = line.find_first_not_of(" \t");
   const bool is_indented = begin > 0;
-  const bool may_have_frame = rules != HeaderRules::kPerl && line.find(": ") != line.npos;
+  const bool may_have_frame = !is_perl && line.find(": ") != line.npos;
   if (begin == line.npos || (is_indented && !may_have_frame))
     return {};
-  SampleLine parsed{parse_perf_header(line.substr(begin), rules), {}};
+  SampleLine parsed{parse_perf_header(line.substr(begin), is_perl), {}};
   if (parsed.header && may_have_frame)
     parsed.frame = parse_sole_frame(parsed.header->after_event);
   return is_indented && !parsed.frame ? SampleLine{} : parsed;
@@ -86,8 +86,7 @@ void PerfScriptFolder::take(std::string_view line) {
   const bool is_indented = line[0] == '\t' || line[0] == ' ';
   if (line[0] == '#' || (is_indented && take_expected(line)))
     return;
-  const auto [header, sole_frame] =
-      parse_sample_line(line, options_.is_perl ? HeaderRules::kPerl : HeaderRules::kBest);
+  const auto [header, sole_frame] = parse_sample_line(line, options_.is_perl);
   if (header && is_weight_lost(*header)) {
     end_sample();  // the following frames then belong to no sample
     ignore(line);
@@ -305,7 +304,7 @@ struct Guess {
 };
 
 Guess guess(std::string_view line) {
-  const auto header = parse_perf_header(line, HeaderRules::kBest);
+  const auto header = parse_perf_header(line, false);
   return {.is_header = header.has_value(),
           .has_event = header && header->event,
           .is_folded = folded::parse_folded_line(line).has_value()};
@@ -325,8 +324,7 @@ bool looks_like(std::string_view head) {
       continue;
     if (is_empty)
       return last.is_rather_header();
-    if ((last.is_header && may_be_frame(*line)) ||
-        parse_sample_line(*line, HeaderRules::kBest).frame)
+    if ((last.is_header && may_be_frame(*line)) || parse_sample_line(*line, false).frame)
       return true;
     if (last.is_folded && !last.has_event)
       return false;

@@ -1,0 +1,55 @@
+// Samples in rings, which a Drain writes into the session's output: the common part of the sources
+// of the kernel's counters and of our own engines.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/engines/bpf_engine.h"
+#include "record/session.h"
+#include "record/stream/drain.h"
+#include "record/stream/recorded_stream.h"
+#include "record/stream/unsampled.h"
+#include "stream/stream_writer.h"
+
+namespace pe::recorder {
+
+/// The members are in the order in which they are set up.
+class RingSource : public record::Source {
+ public:
+  [[nodiscard]] std::string progress() const final;
+  [[nodiscard]] std::optional<std::string> why_empty() final;
+
+ protected:
+  RingSource(const record::Request& request, record::Session& session)
+      : request_(request), session_(session) {}
+
+  /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
+  /// `attr`.  Samples come from bpf_ if it is not null.
+  void open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes);
+  /// Waits for copies of binaries.  Returns "1234 samples, 0 lost, 1 thread seen; own CPU …", how
+  /// many stacks are complete, and then `more`.
+  std::string close_stream(const record::Passed& passed, const std::string& more);
+
+  record::Request request_;
+  record::Session& session_;
+  std::unique_ptr<record::BpfEngine> bpf_;
+  std::optional<stream::StreamWriter> writer_;
+  std::optional<record::TargetTime> time_;
+  std::optional<record::RecordedStream> stream_;
+  std::optional<record::Drain> drain_;
+  std::vector<pid_t> unreadable_;  ///< the result of write_running()
+  std::string program_;            ///< see record::Wanted
+
+ private:
+  perf_event_attr attr_{};
+  std::uint64_t lost_ = 0;  ///< known once the recording is over
+};
+
+}  // namespace pe::recorder
