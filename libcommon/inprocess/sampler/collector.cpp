@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -21,7 +22,6 @@
 #include "base/descriptors.h"
 #include "base/parse_number.h"
 #include "inprocess/atomics.h"
-#include "inprocess/sampler/ring_reader.h"
 #include "stream/proc/maps.h"
 
 namespace pe::inprocess {
@@ -284,16 +284,37 @@ void Collector::note_name(const Slot& slot) {
 void Collector::take_records(const Running& process, const Slot& slot) {
   if (!slot.is_wanted)
     return;
-  const bool is_whole = for_each_record(bytes_, [&](const TakenSample& sample) {
-    const std::uint32_t weight = std::max(sample.header.weight, 1U);
-    const bool is_cut = (sample.header.flags & kStackIsCut) != 0;
-    ++counts_.samples;
-    counts_.weight += weight;
-    counts_.cut_samples += is_cut ? 1 : 0;
-    events_.on_sample({thread_of(process, slot), sample.header.time_ns, weight, process.timer_kind,
-                       sample.header.registers, sample.stack, is_cut});
-  });
+  bool is_whole = true;
+  ByteReader reader(bytes_);
+  while (is_whole && !reader.empty()) {
+    const auto record = stream::take_record(reader);
+    is_whole = record && take_record(process, slot, *record);
+  }
   counts_.damaged += is_whole ? 0 : 1;
+}
+
+/// Returns false if it is no record that a handler writes.
+bool Collector::take_record(const Running& process, const Slot& slot,
+                            const stream::Record& record) {
+  const Header& header = process.memory.header();
+  auto sample = stream::parse_sample(record, sample_attr(header.hz, header.stack_bytes));
+  if (!record.is_sample() || !sample || sample->user_regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
+      sample->user_part.end != record.bytes.size())
+    return false;
+  const std::uint64_t period_ns = kNsPerSecond / header.hz;
+  const std::uint64_t weight = std::clamp<std::uint64_t>(sample->period / period_ns, 1,
+                                                         std::numeric_limits<std::uint32_t>::max());
+  ++counts_.samples;
+  counts_.weight += weight;
+  counts_.cut_samples += sample->has_full_copy() ? 1 : 0;
+  sample->pid = static_cast<std::uint32_t>(process.pid);
+  sample->tid = static_cast<std::uint32_t>(slot.tid);
+  sample->period = weight * period_ns;
+  // The process's timer sends one signal per tick, no matter how many of its periods have passed.
+  if (process.timer_kind == TimerKind::kProcess)
+    sample->period = std::max(sample->period, tick_ns());
+  events_.on_sample(thread_of(process, slot), *sample);
+  return true;
 }
 
 void Collector::close_slot(const Running& process, Slot& slot) {

@@ -14,18 +14,17 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "base/byte_reader.h"
 #include "base/fd.h"
 #include "inprocess/listener.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sampler/settings.h"
 #include "inprocess/sampler/shared_memory.h"
+#include "stream/records/sample.h"
 
 namespace pe::inprocess {
 
@@ -49,16 +48,6 @@ struct ThreadOf {
   std::string_view name;  ///< untrusted, at most 15 bytes
 };
 
-struct CollectedSample {
-  ThreadOf thread;
-  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC; ascending within a thread only
-  std::uint32_t weight;   ///< periods of 1/hz that it represents, at least 1
-  TimerKind timer_kind;   ///< kProcess: it represents at least a tick, whatever `weight`
-  std::span<const std::uint64_t, kRegisters> registers;  ///< by DWARF number
-  Bytes stack;                                           ///< from the stack pointer up
-  bool is_cut;  ///< the stack continues, or may continue, beyond the copy
-};
-
 /// The collector's callbacks.  Views are valid only during the call.
 class Events {
  public:
@@ -71,7 +60,9 @@ class Events {
 
   virtual void on_process(const ProcessBegan& process) = 0;
   virtual void on_thread(const ThreadOf& thread, std::uint64_t time_ns) = 0;
-  virtual void on_sample(const CollectedSample& sample) = 0;
+  /// A sample of sample_attr(); `period` is the time that it represents.  Times ascend within a
+  /// thread only.
+  virtual void on_sample(const ThreadOf& thread, const stream::Sample& sample) = 0;
   virtual void on_thread_end(const ThreadOf& thread) = 0;
   /// The process has ended, or has started another program.
   virtual void on_process_end(pid_t pid) = 0;
@@ -186,6 +177,7 @@ class Collector {
   void name_slot(const Running& process, Slot& slot, Thread& thread);
   void note_name(const Slot& slot);
   void take_records(const Running& process, const Slot& slot);
+  bool take_record(const Running& process, const Slot& slot, const stream::Record& record);
   void close_slot(const Running& process, Slot& slot);
   void count_losses(Running& process);
   void look_at_threads(Running& process);
