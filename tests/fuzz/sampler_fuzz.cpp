@@ -28,7 +28,6 @@ class Checks : public inprocess::Events {
  public:
   void on_process(const inprocess::ProcessBegan& process) override {
     check(process.command.size() < 16 && process.maps.size() <= inprocess::kMaxMapsBytes);
-    check(process.hz >= inprocess::kLeastHz && process.hz <= inprocess::kMostHz);
   }
   void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
     check(thread.name.size() < 16);

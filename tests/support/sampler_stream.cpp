@@ -25,6 +25,7 @@
 
 #include "base/cli/child.h"
 #include "base/cli/stop_signals.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/io/output.h"
 #include "base/parse_number.h"
@@ -41,7 +42,9 @@ using namespace pe;
 class StreamEvents : public inprocess::Events {
  public:
   StreamEvents(Output& out, const inprocess::Settings& settings)
-      : writer_(out), attr_(inprocess::sample_attr(settings.hz, settings.stack_bytes)) {
+      : writer_(out),
+        attr_(inprocess::sample_attr(settings.hz, settings.stack_bytes)),
+        period_ns_(kNsPerSecond / settings.hz) {
     constexpr std::uint64_t kId = 1;
     writer_.write_header();
     writer_.write_attr(attr_, std::vector{kId});
@@ -50,8 +53,6 @@ class StreamEvents : public inprocess::Events {
   }
 
   void on_process(const inprocess::ProcessBegan& process) override {
-    constexpr std::uint64_t kSecond = 1'000'000'000;
-    period_ns_ = kSecond / process.hz;
     const bool is_exec = process.began_as == inprocess::BeganAs::kProgram;
     time_ns_ = process.time_ns;
     pid_ = process.pid;
@@ -157,7 +158,8 @@ class StreamEvents : public inprocess::Events {
   perf_event_attr attr_;
   std::map<std::tuple<pid_t, std::uint64_t>, std::uint64_t> maps_;  ///< end by pid and start
   std::map<std::pair<pid_t, pid_t>, ThreadSums> threads_;
-  std::uint64_t period_ns_ = 0, time_ns_ = 0;
+  std::uint64_t period_ns_;
+  std::uint64_t time_ns_ = 0;
   pid_t pid_ = 0;
 };
 
@@ -188,13 +190,13 @@ void print(const inprocess::Collector& collector) {
   const inprocess::CollectorCounts& counts = collector.counts();
   fmt::print(
       stderr,
-      "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
+      "processes {}\nthreads {}\nsamples {}\nweight {}\nlost {}\nlost_weight "
       "{}\nwithout_room {}\nbefore_reader {}\nwithout_variables {}\nwithout_timer {}\nblocking "
       "{}\nstopped {}\ndamaged {}\n",
-      counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
-      counts.lost_samples, counts.lost_weight, counts.threads_without_room,
-      counts.threads_before_reader, counts.threads_without_variables, counts.threads_without_timer,
-      counts.threads_that_block, counts.stopped_processes, counts.damaged);
+      counts.processes, counts.threads, counts.samples, counts.weight, counts.lost_samples,
+      counts.lost_weight, counts.threads_without_room, counts.threads_before_reader,
+      counts.threads_without_variables, counts.threads_without_timer, counts.threads_that_block,
+      counts.stopped_processes, counts.damaged);
   for (const auto& [why, count] : collector.refused())
     fmt::print(stderr, "refused {} {}\n", count, why);
 }

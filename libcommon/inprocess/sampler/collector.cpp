@@ -134,12 +134,11 @@ void Collector::begin(pid_t pid, Fd fd) {
   const Header& header = process.memory.header();
   const std::string maps = process.memory.maps();
   ++counts_.processes;
-  events_.on_process(
-      {pid, static_cast<pid_t>(header.parent_pid),
-       header.began_as == static_cast<std::uint32_t>(BeganAs::kFork) ? BeganAs::kFork
-                                                                     : BeganAs::kProgram,
-       header.clock == static_cast<std::uint32_t>(Clock::kWall) ? Clock::kWall : Clock::kCpu,
-       header.hz, header.start_ns, header.command, maps, process.memory.inode()});
+  events_.on_process({pid, static_cast<pid_t>(header.parent_pid),
+                      header.began_as == static_cast<std::uint32_t>(BeganAs::kFork)
+                          ? BeganAs::kFork
+                          : BeganAs::kProgram,
+                      header.start_ns, header.command, maps, process.memory.inode()});
   running_.push_back(std::move(process));
   wait_ms_ = std::min(wait_ms_, kFirstWaitMs);
 }
@@ -202,7 +201,6 @@ void Collector::drain_slot(Running& process, std::uint32_t number) {
   publish(thread.tail, head);
   add_growth(thread.lost_samples, slot.lost_samples, counts_.lost_samples);
   add_growth(thread.lost_weight, slot.lost_weight, counts_.lost_weight);
-  add_growth(thread.cut_bytes, slot.cut_bytes, counts_.cut_bytes);
   if (state != kEnded)
     return;
   close_slot(process, slot);
@@ -306,7 +304,6 @@ bool Collector::take_record(const Running& process, const Slot& slot,
                                                          std::numeric_limits<std::uint32_t>::max());
   ++counts_.samples;
   counts_.weight += weight;
-  counts_.cut_samples += sample->has_full_copy() ? 1 : 0;
   sample->pid = static_cast<std::uint32_t>(process.pid);
   sample->tid = static_cast<std::uint32_t>(slot.tid);
   sample->period = weight * period_ns;

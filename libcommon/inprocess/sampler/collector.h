@@ -29,11 +29,9 @@
 namespace pe::inprocess {
 
 struct ProcessBegan {
-  pid_t pid;         ///< in our pid namespace
-  pid_t parent_pid;  ///< in the process's pid namespace; of a fork, the process that forked
-  BeganAs began_as;  ///< kProgram: by exec, or the command; replaces the pid's earlier one
-  Clock clock;
-  std::uint32_t hz;
+  pid_t pid;                 ///< in our pid namespace
+  pid_t parent_pid;          ///< in the process's pid namespace; of a fork, the process that forked
+  BeganAs began_as;          ///< kProgram: by exec, or the command; replaces the pid's earlier one
   std::uint64_t time_ns;     ///< CLOCK_MONOTONIC
   std::string_view command;  ///< untrusted, at most 15 bytes
   /// Untrusted text: /proc/PID/maps at that time.  Serves processes that end before their file can
@@ -80,8 +78,6 @@ struct CollectorCounts {
   std::uint64_t processes = 0, threads = 0;
   std::uint64_t samples = 0;
   std::uint64_t weight = 0;        ///< of `samples`; the excess over their number is timer overruns
-  std::uint64_t cut_samples = 0;   ///< samples with only a part of their stack
-  std::uint64_t cut_bytes = 0;     ///< the missing bytes, as far as they are known
   std::uint64_t lost_samples = 0;  ///< dropped because a ring was full
   std::uint64_t lost_weight = 0;
   std::uint64_t threads_without_room = 0;       ///< threads without a slot: the table was full
@@ -134,9 +130,9 @@ class Collector {
  private:
   struct Slot {
     std::uint64_t tail = 0;
-    std::uint64_t opened_at = 0;   ///< tail when its thread started
-    std::uint64_t cleared_at = 0;  ///< tail when its ring was last given back
-    std::uint64_t lost_samples = 0, lost_weight = 0, cut_bytes = 0;  ///< counted already
+    std::uint64_t opened_at = 0;                      ///< tail when its thread started
+    std::uint64_t cleared_at = 0;                     ///< tail when its ring was last given back
+    std::uint64_t lost_samples = 0, lost_weight = 0;  ///< counted already
     pid_t tid = 0;
     std::string name;
     std::uint64_t named_ms = 0;  ///< when its name was looked up

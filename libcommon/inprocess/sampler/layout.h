@@ -71,7 +71,6 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t start_ns;  ///< CLOCK_MONOTONIC
   char command[16];        ///< from prctl(PR_GET_NAME)
   std::uint32_t began_as;  ///< BeganAs
-  std::uint32_t clock;     ///< Clock
   std::uint32_t timer_kind;
   std::uint32_t hz;
   std::uint32_t stack_bytes;  ///< maximum size of a stack's copy
@@ -109,7 +108,6 @@ struct alignas(64) Thread {
   std::uint64_t lost_samples;  ///< dropped because the ring was full
   std::uint64_t lost_weight;
   std::uint64_t cut_samples;  ///< samples with only a part of their stack
-  std::uint64_t cut_bytes;    ///< the bytes not copied, as far as they are known
 
   // Written by the reader.
   alignas(64) std::uint64_t tail;

@@ -56,7 +56,6 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
  private:
   struct Process {
     std::uint64_t last_ns = 0;  ///< time of its last known event
-    std::uint64_t ended_ns = 0;
     bool has_samples = false;
     std::set<pid_t> threads = {};  ///< without the first
   };

@@ -84,10 +84,8 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   const bool is_cut = is_known ? wanted < bounds.end - sp : ring.stack_bytes() == most;
   count_own(thread.samples, std::uint64_t{1});
   count_own(thread.weight, std::uint64_t{weight});
-  if (is_cut) {
+  if (is_cut)
     count_own(thread.cut_samples, std::uint64_t{1});
-    count_own(thread.cut_bytes, is_known ? bounds.end - sp - wanted : std::uint64_t{0});
-  }
   ring.finish(head, is_cut);
 }
 
