@@ -301,14 +301,14 @@ std::string SignalEngine::describe_rate() const {
 }
 
 std::string SignalEngine::describe_choice() const {
-  const inprocess::ThreadChoice& missed = collector_.missed();
+  const inprocess::ThreadChoice& missed = collector_.threads().missed();
   if (missed.is_everything())
     return {};
   std::vector<std::string> wanted(missed.names.size());
   std::ranges::transform(missed.names, wanted.begin(), quoted_name);
   for (const pid_t tid : missed.tids)
     wanted.push_back(std::to_string(tid));
-  const auto& seen = collector_.seen_names();
+  const auto& seen = collector_.threads().seen_names();
   std::vector<std::string> others(seen.size());
   std::ranges::transform(seen, others.begin(), quoted_name);
   return fmt::format("; no thread {} was seen{}", some_of(wanted),

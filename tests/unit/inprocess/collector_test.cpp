@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(unwanted_threads_are_told_so_and_give_no_samples) {
   collector.pass();
   BOOST_TEST(collector.counts().samples == 0U);
   BOOST_TEST(samples.thread(0).is_unwanted == 1U);
-  BOOST_TEST(collector.missed().names.contains("nobody-has-this"));
-  BOOST_TEST(collector.seen_names().size() == 1U);
+  BOOST_TEST(collector.threads().missed().names.contains("nobody-has-this"));
+  BOOST_TEST(collector.threads().seen_names().size() == 1U);
   BOOST_TEST(samples.thread(0).tail == bytes.size());
 }
 
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_chosen_thread_that_was_there_is_not_missed) {
   samples.put_thread(0, live_thread(samples.header.pid));
   samples.send_to(collector.listener());
   collector.pass();
-  BOOST_TEST(collector.missed().tids == std::set<pid_t>{kNobody});
+  BOOST_TEST(collector.threads().missed().tids == std::set<pid_t>{kNobody});
 }
 
 BOOST_AUTO_TEST_CASE(programs_that_a_process_begins_without_the_library_are_counted) {
