@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <csignal>
 
 #include "inprocess/atomics.h"
@@ -20,6 +21,7 @@ void copy_registers(const ucontext_t& context, SampleHead& head) noexcept {
   constexpr std::array<int, kRegisters> kByKernelNumber{
       REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP,
       REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  static_assert(std::popcount(stream::kKnownRegisters) == kRegisters);
   head.abi = PERF_SAMPLE_REGS_ABI_64;
   for (std::size_t i = 0; i < kRegisters; ++i)
     head.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[kByKernelNumber[i]]);
