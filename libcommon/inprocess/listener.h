@@ -100,13 +100,11 @@ class Listener {
 /// `pidfd` is the result of Listener::watch_end().
 bool has_process_ended(pid_t pid, const Fd& pidfd);
 
-/// Removes the processes that have ended, and returns them in the same order.  Each has its `pid`
-/// and, in `ended`, its pidfd.
+/// Removes the processes that have ended, and returns them in the same order.
 template <typename Process>
 std::vector<Process> take_ended(std::vector<Process>& running) {
   const auto first = std::stable_partition(
-      running.begin(), running.end(),
-      [](const Process& process) { return !has_process_ended(process.pid, process.ended); });
+      running.begin(), running.end(), [](const Process& process) { return !process.has_ended(); });
   std::vector<Process> ended(std::make_move_iterator(first),
                              std::make_move_iterator(running.end()));
   running.erase(first, running.end());

@@ -49,6 +49,8 @@ unwind::Behind MemoryBehind::read(const stream::Sample& sample, const perf_event
   const Bytes now = Bytes(memory_).first(shared);
   const auto differs = std::mismatch(copied.rbegin(), copied.rend(), now.rbegin());
   const auto agreed = static_cast<std::size_t>(differs.first - copied.rbegin());
+  if (agreed < kWordBytes)
+    return {};
   return {Bytes(memory_).first(read).subspan(shared), agreed};
 }
 

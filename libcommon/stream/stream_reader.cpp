@@ -95,16 +95,11 @@ void StreamReader::add_build_id_records(std::uint64_t features_at, std::uint64_t
     return;
   std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(section.size, kMaxBytes)));
   bytes.resize(input_.read_at(section.offset, bytes));
-  for (Bytes left(bytes); left.size() >= sizeof(perf_event_header);) {
-    perf_event_header header;
-    std::memcpy(&header, left.data(), sizeof header);
-    if (header.size < sizeof header || header.size > left.size())
-      return;
-    header.type = kRecordHeaderBuildId;  // perf leaves 0 there
-    std::vector<std::byte> record(left.begin(), left.begin() + header.size);
-    std::memcpy(record.data(), &header, sizeof header);
+  for (ByteReader reader(bytes); const auto found = pe::stream::take_record(reader);) {
+    std::vector<std::byte> record(found->bytes.begin(), found->bytes.end());
+    constexpr std::uint32_t kType = kRecordHeaderBuildId;  // perf leaves 0 there
+    std::memcpy(record.data() + offsetof(perf_event_header, type), &kType, sizeof kType);
     made_.push_back(std::move(record));
-    left = left.subspan(header.size);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "support/go_table.h"
 #include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
+#include "support/sample_record.h"
 #include "support/stream_builder.h"
 #include "support/zstd_records.h"
 
@@ -259,15 +260,13 @@ std::string shared_samples() {
   header.threads = 2;
   header.stack_bytes = 1024;
   std::memcpy(header.command, "sampled", 7);
-  Sample sample{.bytes = 0,
-                .flags = 0,
-                .tid = 1,
-                .weight = 1,
-                .time_ns = 5,
-                .registers = {},
-                .stack_bytes = 16};
-  sample.bytes = static_cast<std::uint32_t>(record_bytes(sample.stack_bytes));
-  const std::string record = std::string(pe::bytes_of(sample)) + std::string(16, 's');
+  SampleHead head{};
+  head.pid = head.tid = 1;
+  head.time_ns = 5;
+  head.period_ns = 10'000'000;
+  const auto bytes_of_record = pe::testing::sample_record(head, 16);
+  const std::string record(reinterpret_cast<const char*>(bytes_of_record.data()),
+                           bytes_of_record.size());
   Thread live{}, ended{};
   live.state = kLive;
   live.tid = 1;

@@ -1,5 +1,6 @@
 // Reads any bytes as the shared memory of a process that samples itself.  Whatever the numbers in
-// it are, samples are within the bytes that were read, names are short, and the reader continues.
+// it are, samples are within the bytes that were read and of that process, names are short, and the
+// reader continues.
 //
 // The input is the header, then slots of threads, then for each of the first rings its length in 16
 // bits and its bytes.
@@ -9,6 +10,7 @@
 #include <cstring>
 
 #include "base/byte_reader.h"
+#include "base/clock.h"
 #include "inprocess/sampler/collector.h"
 #include "support/shared_samples.h"
 
@@ -26,15 +28,18 @@ class Checks : public inprocess::Events {
  public:
   void on_process(const inprocess::ProcessBegan& process) override {
     check(process.command.size() < 16 && process.maps.size() <= inprocess::kMaxMapsBytes);
-    check(process.hz >= inprocess::kLeastHz && process.hz <= inprocess::kMostHz);
   }
   void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
     check(thread.name.size() < 16);
     ++threads;
   }
-  void on_sample(const inprocess::CollectedSample& sample) override {
-    check(sample.weight != 0 && sample.stack.size() <= SharedSamples::kRingBytes);
-    for (const std::byte byte : sample.stack)
+  void on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) override {
+    check(sample.pid == static_cast<std::uint32_t>(thread.pid));
+    check(sample.tid == static_cast<std::uint32_t>(thread.tid));
+    check(sample.period >= kNsPerSecond / SharedSamples::kHz);
+    check(sample.user_regs.size() == inprocess::kRegisters);
+    check(sample.user_stack.size() <= SharedSamples::kRingBytes);
+    for (const std::byte byte : sample.user_stack)
       sum += static_cast<unsigned>(byte);
   }
   void on_thread_end(const inprocess::ThreadOf& /*thread*/) override { check(threads-- > 0); }

@@ -25,6 +25,7 @@
 
 #include "base/cli/child.h"
 #include "base/cli/stop_signals.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/io/output.h"
 #include "base/parse_number.h"
@@ -38,28 +39,12 @@ namespace {
 
 using namespace pe;
 
-constexpr std::size_t kWordBytes = 8;
-
-perf_event_attr make_attr(std::uint32_t stack_bytes) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
-                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  attr.sample_period = 1;
-  attr.sample_regs_user = stream::wanted_user_regs();
-  attr.sample_stack_user = stack_bytes;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  return attr;
-}
-
 class StreamEvents : public inprocess::Events {
  public:
   StreamEvents(Output& out, const inprocess::Settings& settings)
-      : writer_(out), attr_(make_attr(settings.stack_bytes)) {
+      : writer_(out),
+        attr_(inprocess::sample_attr(settings.hz, settings.stack_bytes)),
+        period_ns_(kNsPerSecond / settings.hz) {
     constexpr std::uint64_t kId = 1;
     writer_.write_header();
     writer_.write_attr(attr_, std::vector{kId});
@@ -68,8 +53,6 @@ class StreamEvents : public inprocess::Events {
   }
 
   void on_process(const inprocess::ProcessBegan& process) override {
-    constexpr std::uint64_t kSecond = 1'000'000'000;
-    period_ns_ = kSecond / process.hz;
     const bool is_exec = process.began_as == inprocess::BeganAs::kProgram;
     time_ns_ = process.time_ns;
     pid_ = process.pid;
@@ -101,26 +84,24 @@ class StreamEvents : public inprocess::Events {
     threads_[{thread.pid, thread.tid}] = {};
   }
 
-  void on_sample(const inprocess::CollectedSample& sample) override {
-    pid_ = sample.thread.pid;
+  void on_sample(const inprocess::ThreadOf& of, const stream::Sample& sample) override {
+    pid_ = of.pid;
     time_ns_ = sample.time_ns;
-    if (!is_mapped(sample.registers[inprocess::kIpRegister]))
+    if (!is_mapped(sample.ip))
       stream::for_each_mapping(pid_, [this](const stream::MapsLine& map) { add_map(map); });
-    auto& thread = threads_[{pid_, sample.thread.tid}];
-    thread.name = sample.thread.name;
+    auto& thread = threads_[{pid_, of.tid}];
+    thread.name = of.name;
     ++thread.samples;
-    thread.weight += sample.weight;
+    thread.weight += sample.period / period_ns_;
     builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
-        .add(sample.registers[inprocess::kIpRegister])
-        .add(pid_)
-        .add(sample.thread.tid)
+        .add(sample.ip)
+        .add(sample.pid)
+        .add(sample.tid)
         .add(time_ns_)
-        .add(sample.weight * period_ns_);
-    stream::add_user_regs(builder_, PERF_SAMPLE_REGS_ABI_64, attr_.sample_regs_user,
-                          sample.registers);
-    // The size is one word more than was copied, so a reader sees where the stack ends.
-    const std::size_t copied = sample.stack.size() / kWordBytes * kWordBytes;
-    stream::add_user_stack(builder_, sample.stack, sample.is_cut ? copied : copied + kWordBytes);
+        .add(sample.period)
+        .add(sample.user_regs_abi)
+        .add_bytes(sample.user_regs.bytes());
+    stream::add_user_stack(builder_, sample.user_stack, sample.user_stack_limit);
     write();
   }
 
@@ -177,7 +158,8 @@ class StreamEvents : public inprocess::Events {
   perf_event_attr attr_;
   std::map<std::tuple<pid_t, std::uint64_t>, std::uint64_t> maps_;  ///< end by pid and start
   std::map<std::pair<pid_t, pid_t>, ThreadSums> threads_;
-  std::uint64_t period_ns_ = 0, time_ns_ = 0;
+  std::uint64_t period_ns_;
+  std::uint64_t time_ns_ = 0;
   pid_t pid_ = 0;
 };
 
@@ -208,13 +190,13 @@ void print(const inprocess::Collector& collector) {
   const inprocess::CollectorCounts& counts = collector.counts();
   fmt::print(
       stderr,
-      "processes {}\nthreads {}\nsamples {}\nweight {}\ncut {}\nlost {}\nlost_weight "
+      "processes {}\nthreads {}\nsamples {}\nweight {}\nlost {}\nlost_weight "
       "{}\nwithout_room {}\nbefore_reader {}\nwithout_variables {}\nwithout_timer {}\nblocking "
       "{}\nstopped {}\ndamaged {}\n",
-      counts.processes, counts.threads, counts.samples, counts.weight, counts.cut_samples,
-      counts.lost_samples, counts.lost_weight, counts.threads_without_room,
-      counts.threads_before_reader, counts.threads_without_variables, counts.threads_without_timer,
-      counts.threads_that_block, counts.stopped_processes, counts.damaged);
+      counts.processes, counts.threads, counts.samples, counts.weight, counts.lost_samples,
+      counts.lost_weight, counts.threads_without_room, counts.threads_before_reader,
+      counts.threads_without_variables, counts.threads_without_timer, counts.threads_that_block,
+      counts.stopped_processes, counts.damaged);
   for (const auto& [why, count] : collector.refused())
     fmt::print(stderr, "refused {} {}\n", count, why);
 }

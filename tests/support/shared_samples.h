@@ -22,12 +22,13 @@ namespace pe::testing {
 class SharedSamples {
  public:
   static constexpr std::uint32_t kRingBytes = inprocess::kLeastRingBytes;
+  static constexpr std::uint32_t kHz = 100;
 
   explicit SharedSamples(std::uint32_t threads = inprocess::kFewestThreads)
       : fd_(::memfd_create("samples", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
     header.magic = inprocess::kMagic;
     header.pid = static_cast<std::uint32_t>(::getpid());
-    header.hz = 100;
+    header.hz = kHz;
     header.ring_bytes = kRingBytes;
     header.max_threads = threads;
     std::memcpy(header.command, "tested", 6);

@@ -86,6 +86,8 @@ class Processes {
     heap::SharedFile file;
     Fd ended;  ///< a pidfd, readable once the process has ended; none on kernels before 5.3
     std::uint32_t began_tick;
+
+    [[nodiscard]] bool has_ended() const { return inprocess::has_process_ended(pid, ended); }
   };
 
   bool pass_once();

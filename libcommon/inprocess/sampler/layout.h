@@ -15,8 +15,8 @@
 // They are never reset: byte n of a ring is at n % ring_bytes.  Only the thread's own signal
 // handler moves head, and only the reader moves tail.
 //
-// A ring holds records: a Sample, stack_bytes of stack from the stack pointer up, and unused bytes
-// up to a multiple of eight.  Records may wrap around to the ring's start.
+// A ring holds finished PERF_RECORD_SAMPLE records of sample_attr().  Records may wrap around to
+// the ring's start.
 //
 // The process is untrusted, so the reader must check all data.  Numbers are in host order.
 // SPDX-License-Identifier: MIT
@@ -25,12 +25,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
+#include <limits>
 
 #include "inprocess/runtime/tick.h"
+#include "stream/records/record.h"
+#include "stream/records/user_registers.h"
 
 namespace pe::inprocess {
 
-inline constexpr std::uint64_t kMagic = 0x32676e6973637065;  ///< "epcsing2", the layout's version
+inline constexpr std::uint64_t kMagic = 0x33676e6973637065;  ///< "epcsing3", the layout's version
 
 /// In /proc/PID/maps the file is "/memfd:<this>".
 inline constexpr const char* kMemoryName = "pe-sampler";
@@ -67,7 +71,6 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t start_ns;  ///< CLOCK_MONOTONIC
   char command[16];        ///< from prctl(PR_GET_NAME)
   std::uint32_t began_as;  ///< BeganAs
-  std::uint32_t clock;     ///< Clock
   std::uint32_t timer_kind;
   std::uint32_t hz;
   std::uint32_t stack_bytes;  ///< maximum size of a stack's copy
@@ -105,7 +108,6 @@ struct alignas(64) Thread {
   std::uint64_t lost_samples;  ///< dropped because the ring was full
   std::uint64_t lost_weight;
   std::uint64_t cut_samples;  ///< samples with only a part of their stack
-  std::uint64_t cut_bytes;    ///< the bytes not copied, as far as they are known
 
   // Written by the reader.
   alignas(64) std::uint64_t tail;
@@ -114,31 +116,52 @@ struct alignas(64) Thread {
 static_assert(sizeof(Thread) == 192);
 static_assert(kMaxThreads * sizeof(Thread) <= kRingsAt - kThreadsAt);
 
-/// Registers by DWARF number (System V ABI AMD64, figure 3.36): 0..15, then rip.
-inline constexpr std::size_t kRegisters = 17;
-inline constexpr std::size_t kSpRegister = 7, kIpRegister = 16;
-
-enum SampleFlags : std::uint32_t {
-  kStackIsCut = 1,      ///< the stack continues, or may continue, beyond the copy
-  kStackIsUnknown = 2,  ///< not the thread's own stack: copied up to the end of the mapped pages
-};
-
-struct Sample {
-  std::uint32_t bytes;  ///< size of the record, with the stack; a multiple of eight
-  std::uint32_t flags;
-  std::uint32_t tid;
-  std::uint32_t weight;   ///< periods of the timer that it represents
-  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC_COARSE
-  std::uint64_t registers[kRegisters];
-  std::uint64_t stack_bytes;
-};
-static_assert(sizeof(Sample) == 168);
-
-/// Returns the size of a record with `stack_bytes` of stack.
-constexpr std::uint64_t record_bytes(std::uint64_t stack_bytes) noexcept {
-  constexpr std::uint64_t kAlign = 8;
-  return (sizeof(Sample) + stack_bytes + kAlign - 1) / kAlign * kAlign;
+/// Returns the event of the records in the rings.
+inline perf_event_attr sample_attr(std::uint32_t hz, std::uint32_t stack_bytes) noexcept {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
+                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.freq = 1;
+  attr.sample_freq = hz;
+  attr.sample_regs_user = stream::kKnownRegisters;
+  attr.sample_stack_user = stack_bytes;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  return attr;
 }
+
+/// The registers in a record, by the kernel's numbers: ax bx cx dx si di bp sp ip r8 ... r15.
+inline constexpr std::size_t kRegisters = 17;
+inline constexpr std::size_t kSpRegister = 7, kIpRegister = 8;
+
+/// The start of a record.  The copy of the stack follows it.  After the copy come an unused word,
+/// unless the stack continues beyond the copy, and the number of copied bytes.
+struct SampleHead {
+  perf_event_header header;
+  std::uint64_t ip;
+  std::uint32_t pid, tid;   ///< in the process's pid namespace
+  std::uint64_t time_ns;    ///< CLOCK_MONOTONIC_COARSE
+  std::uint64_t period_ns;  ///< whole periods of the timer
+  std::uint64_t abi;        ///< PERF_SAMPLE_REGS_ABI_64
+  std::uint64_t registers[kRegisters];
+  std::uint64_t stack_room;  ///< bytes of the copy and the unused word; 0: the record ends here
+};
+static_assert(sizeof(SampleHead) == 192);
+
+/// Returns the maximum size of a record with `stack_bytes` of stack.
+constexpr std::uint64_t record_bytes(std::uint64_t stack_bytes) noexcept {
+  return sizeof(SampleHead) + stack_bytes + 2 * sizeof(std::uint64_t);
+}
+
+/// The maximum size of a stack's copy: a record's size has 16 bits.
+inline constexpr std::uint32_t kMostCopiedBytes = 65'000;
+static_assert(record_bytes(kMostCopiedBytes) <= std::numeric_limits<std::uint16_t>::max());
 
 /// Returns how many threads of a process are sampled at one time, if memory allows.
 constexpr std::uint32_t most_threads(Clock clock, std::uint32_t hz) noexcept {

@@ -43,7 +43,8 @@ Settings parse_settings(std::string_view text) noexcept {
   });
   settings.ring_bytes = std::bit_ceil(settings.ring_bytes);
   constexpr std::uint32_t kWord = 8;
-  settings.stack_bytes = std::min(settings.stack_bytes, settings.ring_bytes / 4) / kWord * kWord;
+  settings.stack_bytes =
+      std::min({settings.stack_bytes, settings.ring_bytes / 4, kMostCopiedBytes}) / kWord * kWord;
   return settings;
 }
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "inprocess/sigprof/records.h"
 
-#include <ctime>
-
 #include "stream/build_records.h"
 
 namespace pe::inprocess {
 namespace {
 
 constexpr std::uint64_t kEventId = 1;
-constexpr std::size_t kWordBytes = 8;
 
 /// Finishes a record with the fields that sample_id_all adds (perf_event_open(2), struct
 /// sample_id).
@@ -29,21 +26,7 @@ void write_update(RecordBuffer& buffer, stream::EventUpdate what, std::string_vi
 }  // namespace
 
 void write_head(RecordBuffer& buffer, const Options& options) noexcept {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
-                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-  attr.freq = 1;
-  attr.sample_freq = options.hz;
-  attr.sample_regs_user = stream::kKnownRegisters;
-  attr.sample_stack_user = options.stack_bytes;
-  attr.exclude_kernel = 1;
-  attr.exclude_hv = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
+  const perf_event_attr attr = sample_attr(options.hz, options.stack_bytes);
   buffer.add_plain(stream::kMagic);
   buffer.add_plain(stream::kPipeHeaderBytes);
   buffer.begin(stream::kRecordHeaderAttr).add(attr).add(kEventId).finish();
@@ -71,20 +54,8 @@ void write_mapping(RecordBuffer& buffer, const When& when, const stream::MapsLin
   finish(buffer, when);
 }
 
-void write_sample(RecordBuffer& buffer, std::uint32_t pid, const TakenSample& sample,
-                  std::uint64_t period_ns) noexcept {
-  const Sample& header = sample.header;
-  buffer.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
-      .add(header.registers[kIpRegister])
-      .add(pid)
-      .add(header.tid)
-      .add(header.time_ns)
-      .add(header.weight * period_ns);
-  stream::add_user_regs(buffer, PERF_SAMPLE_REGS_ABI_64, stream::kKnownRegisters, header.registers);
-  const std::size_t copied = sample.stack.size() / kWordBytes * kWordBytes;
-  const bool is_cut = (header.flags & kStackIsCut) != 0;
-  stream::add_user_stack(buffer, sample.stack, is_cut ? copied : copied + kWordBytes);
-  buffer.finish();
+void write_sample(RecordBuffer& buffer, const stream::Record& sample) noexcept {
+  buffer.begin(sample.type, sample.misc).add_bytes(sample.body()).finish();
 }
 
 void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "inprocess/sampler/ring_reader.h"
 #include "inprocess/sigprof/options.h"
 #include "inprocess/sigprof/record_buffer.h"
 #include "stream/proc/maps_line.h"
@@ -29,9 +28,8 @@ void write_task(RecordBuffer& buffer, std::uint32_t type, const When& when) noex
 /// Writes a mapping.  `build_id` may be empty; one of more than 20 bytes is ignored.
 void write_mapping(RecordBuffer& buffer, const When& when, const stream::MapsLine& map,
                    Bytes build_id) noexcept;
-/// Writes a sample.  `period_ns` is the length of the timer's period.
-void write_sample(RecordBuffer& buffer, std::uint32_t pid, const TakenSample& sample,
-                  std::uint64_t period_ns) noexcept;
+/// Writes a sample as a handler has written it.
+void write_sample(RecordBuffer& buffer, const stream::Record& sample) noexcept;
 void write_lost(RecordBuffer& buffer, std::uint64_t lost) noexcept;
 void write_end(RecordBuffer& buffer) noexcept;
 

@@ -93,10 +93,13 @@ void SampleWriter::write_name_of(Slot& slot) noexcept {
 
 void SampleWriter::write_samples(std::size_t bytes) noexcept {
   ByteReader reader(Bytes(ring_).first(bytes));
-  while (const auto sample = take_record(reader)) {
-    mappings_.follow_to(sample->header.registers[kIpRegister], buffer_, pid_, threads_->lock());
-    write_sample(buffer_, pid_, *sample, kNsPerSecond / options_.hz);
-    buffer_.count_sample(sample->header.weight);
+  while (const auto record = stream::take_record(reader)) {
+    const auto head = ByteReader(record->bytes).take<SampleHead>();
+    if (!head)
+      return;
+    mappings_.follow_to(head->ip, buffer_, pid_, threads_->lock());
+    write_sample(buffer_, *record);
+    buffer_.count_sample(head->period_ns / period_ns_of(options_));
   }
 }
 

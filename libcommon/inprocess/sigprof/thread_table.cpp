@@ -38,6 +38,7 @@ bool has_ended(std::uint32_t tid) noexcept {
 void ThreadTable::open(const Options& options, std::uint64_t cookie) noexcept {
   ::pthread_mutex_init(&lock_, nullptr);
   options_ = options;
+  pid_ = own_pid();
   cookie_ = cookie;
 }
 
@@ -159,6 +160,8 @@ void ThreadTable::take(std::uint32_t number, const siginfo_t& signal,
                  .ring = slot.ring,
                  .ring_bytes = options_.ring_bytes,
                  .stack_bytes = options_.stack_bytes,
+                 .pid = pid_,
+                 .period_ns = period_ns_of(options_),
                  .stack = slot.stack},
                 weight, context);
 }

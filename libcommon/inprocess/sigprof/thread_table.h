@@ -80,6 +80,7 @@ class ThreadTable {
 
   pthread_mutex_t lock_;
   Options options_;
+  std::uint32_t pid_;
   std::uint64_t cookie_;
   std::uint64_t scans_, refused_, added_;
   std::uint32_t used_;

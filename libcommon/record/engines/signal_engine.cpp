@@ -25,6 +25,7 @@
 #include "inprocess/runtime/tick.h"
 #include "record/engines/refused.h"
 #include "record/own_thread.h"
+#include "stream/user_copy.h"
 
 namespace pe::record {
 namespace {
@@ -197,7 +198,7 @@ void SignalEngine::on_process(const inprocess::ProcessBegan& process) {
   const bool is_known = processes_.contains(process.pid);
   const bool is_fork = process.began_as == inprocess::BeganAs::kFork;
   std::erase(ended_, process.pid);
-  processes_[process.pid] = {.period_ns = kNsPerSecond / process.hz, .last_ns = process.time_ns};
+  processes_[process.pid] = {.last_ns = process.time_ns};
   const StartedProcess started{.pid = process.pid,
                                .time_ns = process.time_ns,
                                .name = process.command,
@@ -220,23 +221,21 @@ void SignalEngine::on_thread(const inprocess::ThreadOf& thread, std::uint64_t ti
   write_fork(thread.pid, thread.tid, thread.pid, time_ns);
 }
 
-void SignalEngine::on_sample(const inprocess::CollectedSample& sample) {
-  Process& process = processes_[sample.thread.pid];
+void SignalEngine::on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) {
+  Process& process = processes_[thread.pid];
   process.last_ns = std::max(process.last_ns, sample.time_ns);
-  // The process's timer sends one signal per tick, no matter how many of its periods have passed.
-  const bool by_process_timer = sample.timer_kind == inprocess::TimerKind::kProcess;
-  const std::uint64_t period_ns = sample.weight * process.period_ns;
-  CopiedSample copied{
-      .pid = sample.thread.pid,
-      .tid = sample.thread.tid,
-      .time_ns = sample.time_ns,
-      .period_ns = by_process_timer ? std::max(period_ns, inprocess::tick_ns()) : period_ns,
-      .stack = sample.stack,
-      .is_cut = sample.is_cut,
-      .name = sample.thread.name};
-  sampled_ns_ += copied.period_ns;
+  sampled_ns_ += sample.period;
   sampled_processes_ += std::exchange(process.has_samples, true) ? 0 : 1;
-  std::copy(sample.registers.begin(), sample.registers.end(), copied.registers.begin());
+  CopiedSample copied{.pid = thread.pid,
+                      .tid = thread.tid,
+                      .time_ns = sample.time_ns,
+                      .period_ns = sample.period,
+                      .stack = sample.user_stack,
+                      .is_cut = sample.has_full_copy(),
+                      .name = thread.name};
+  stream::for_each_register(
+      sample, stream::kKnownRegisters,
+      [&](unsigned number, std::uint64_t value) { copied.registers[number] = value; });
   records().sample(copied);
 }
 
@@ -302,14 +301,14 @@ std::string SignalEngine::describe_rate() const {
 }
 
 std::string SignalEngine::describe_choice() const {
-  const inprocess::ThreadChoice& missed = collector_.missed();
+  const inprocess::ThreadChoice& missed = collector_.threads().missed();
   if (missed.is_everything())
     return {};
   std::vector<std::string> wanted(missed.names.size());
   std::ranges::transform(missed.names, wanted.begin(), quoted_name);
   for (const pid_t tid : missed.tids)
     wanted.push_back(std::to_string(tid));
-  const auto& seen = collector_.seen_names();
+  const auto& seen = collector_.threads().seen_names();
   std::vector<std::string> others(seen.size());
   std::ranges::transform(seen, others.begin(), quoted_name);
   return fmt::format("; no thread {} was seen{}", some_of(wanted),

@@ -55,7 +55,6 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
 
  private:
   struct Process {
-    std::uint64_t period_ns = 0;
     std::uint64_t last_ns = 0;  ///< time of its last known event
     bool has_samples = false;
     std::set<pid_t> threads = {};  ///< without the first
@@ -63,7 +62,7 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
 
   void on_process(const inprocess::ProcessBegan& process) override;
   void on_thread(const inprocess::ThreadOf& thread, std::uint64_t time_ns) override;
-  void on_sample(const inprocess::CollectedSample& sample) override;
+  void on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) override;
   void on_thread_end(const inprocess::ThreadOf& thread) override;
   void on_process_end(pid_t pid) override;
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "base/byte_reader.h"
@@ -79,6 +80,17 @@ inline Record view_record(Bytes bytes) noexcept {
   perf_event_header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   return {header.type, header.misc, bytes};
+}
+
+/// Returns the next record.  Returns nullopt and does not advance at the end, or if the next bytes
+/// are not a whole record.
+inline std::optional<Record> take_record(ByteReader& reader) noexcept {
+  ByteReader ahead(reader);
+  const auto header = ahead.take<perf_event_header>();
+  if (!header || header->size < sizeof *header)
+    return std::nullopt;
+  const auto bytes = reader.take_bytes(header->size);
+  return bytes ? std::optional(view_record(*bytes)) : std::nullopt;
 }
 
 /// A view of numbers that may be at unaligned addresses, as in a damaged stream.

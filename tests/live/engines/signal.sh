@@ -259,10 +259,10 @@ record -o "$dir/s.pe" -- sh -c "'$dir/burn-static' 0.7 && '$dir/burn' 0.5" || fa
 at_least "seconds of a static program, $(cat "$dir/err")" "$(head -1 "$dir/out")" "$(unsampled)"
 record -o "$dir/s.pe" -- env "$dir/burn-static" 0.5; expect 'a static program alone' 125 $?
 said ': nothing was recorded: the target ran for [0-9.]+ m?s, but in programs without the library \(static, set-user-ID\), or each'
-record -F 20 -o "$dir/s.pe" -- bash -c "for ((i = 0; i < 300; i++)); do '$dir/burn' 0.002; done" ||
+record -F 20 -o "$dir/s.pe" -- bash -c "for ((i = 0; i < 400; i++)); do '$dir/burn' 0.002; done" ||
   grep -q 'nothing was recorded' "$dir/err" || fail "brief programs: $(cat "$dir/err")"
 sampled=$(weighed "$dir/s.pe" 2>/dev/null | awk '{ n += $NF } END { print n / 1e9 }')  # some are running at a tick
-at_least "seconds of brief programs, $(cat "$dir/err")" 0.59 "$(awk -v a="$(unsampled)" -v b="${sampled:-0}" 'BEGIN { print a + b }')"
+at_least "seconds of brief programs, $(cat "$dir/err")" 0.79 "$(awk -v a="$(unsampled)" -v b="${sampled:-0}" 'BEGIN { print a + b }')"
 said '; [0-9]+ programs and forked processes without samples'
 
 # A program that gets a new environment still gets the library's settings.

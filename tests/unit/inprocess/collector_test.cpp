@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "support/sample_record.h"
 #include "support/shared_samples.h"
 
 namespace {
@@ -32,9 +34,12 @@ class Told : public inprocess::Events {
   void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
     lines.push_back("thread " + name_of(thread.tid));
   }
-  void on_sample(const inprocess::CollectedSample& sample) override {
-    lines.push_back("sample " + name_of(sample.thread.tid) + " " + std::to_string(sample.weight) +
-                    " " + std::to_string(sample.stack.size()) + (sample.is_cut ? " cut" : ""));
+  void on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) override {
+    BOOST_TEST(sample.pid == static_cast<std::uint32_t>(thread.pid));
+    BOOST_TEST(sample.tid == static_cast<std::uint32_t>(thread.tid));
+    lines.push_back("sample " + name_of(thread.tid) + " " + std::to_string(sample.period) + " " +
+                    std::to_string(sample.user_stack.size()) +
+                    (sample.has_full_copy() ? " cut" : ""));
   }
   void on_thread_end(const inprocess::ThreadOf& thread) override {
     lines.push_back("thread-end " + name_of(thread.tid));
@@ -58,15 +63,14 @@ inprocess::Thread live_thread(std::uint32_t tid) {
   return thread;
 }
 
-/// A record as a process writes it.
-std::vector<std::byte> record(std::uint32_t weight, std::size_t stack_bytes) {
-  inprocess::Sample sample{};
-  sample.weight = weight;
-  sample.stack_bytes = stack_bytes;
-  sample.bytes = static_cast<std::uint32_t>(inprocess::record_bytes(stack_bytes));
-  std::vector<std::byte> bytes(sample.bytes);
-  std::memcpy(bytes.data(), &sample, sizeof sample);
-  return bytes;
+constexpr std::uint64_t kPeriodNs = kNsPerSecond / SharedSamples::kHz;
+
+/// A record as a process writes it.  Its pid and tid are of another process.
+std::vector<std::byte> record(std::uint64_t weight, std::size_t stack_bytes, bool is_cut = false) {
+  inprocess::SampleHead head{};
+  head.pid = head.tid = 1;
+  head.period_ns = weight * kPeriodNs;
+  return testing::sample_record(head, stack_bytes, is_cut);
 }
 
 /// Higher than any of this machine (pid_max).
@@ -124,7 +128,7 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_written_comes_out_once_and_frees_its_rin
   samples.put(inprocess::kMapsAt, std::as_bytes(std::span("a map", 5)));
   inprocess::Thread thread = live_thread(samples.header.pid);
   auto bytes = record(1, 16);
-  const auto second = record(4, 0);
+  const auto second = record(4, 8, true);
   bytes.insert(bytes.end(), second.begin(), second.end());
   thread.head = bytes.size();
   thread.lost_samples = 2;
@@ -135,7 +139,8 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_written_comes_out_once_and_frees_its_rin
   collector.pass();
   collector.pass();
   BOOST_TEST(told.lines == (std::vector<std::string>{"process tested", "thread first",
-                                                     "sample first 1 16", "sample first 4 0"}),
+                                                     "sample first 10000000 16",
+                                                     "sample first 40000000 8 cut"}),
              boost::test_tools::per_element());
   BOOST_TEST(told.maps == "a map");
   BOOST_TEST(samples.thread(0).tail == bytes.size());
@@ -184,8 +189,8 @@ BOOST_AUTO_TEST_CASE(unwanted_threads_are_told_so_and_give_no_samples) {
   collector.pass();
   BOOST_TEST(collector.counts().samples == 0U);
   BOOST_TEST(samples.thread(0).is_unwanted == 1U);
-  BOOST_TEST(collector.missed().names.contains("nobody-has-this"));
-  BOOST_TEST(collector.seen_names().size() == 1U);
+  BOOST_TEST(collector.threads().missed().names.contains("nobody-has-this"));
+  BOOST_TEST(collector.threads().seen_names().size() == 1U);
   BOOST_TEST(samples.thread(0).tail == bytes.size());
 }
 
@@ -222,6 +227,78 @@ BOOST_AUTO_TEST_CASE(hostile_numbers_are_counted_and_nothing_else_happens) {
   BOOST_TEST(collector.counts().samples == 1U);
 }
 
+/// Collects the samples of a ring with these bytes.  Returns the collector's count of damage.
+std::uint64_t damage_of(Bytes bytes, Told& told) {
+  inprocess::Collector collector(told, {});
+  SharedSamples samples;
+  samples.header.threads = 1;
+  inprocess::Thread thread = live_thread(samples.header.pid);
+  thread.head = bytes.size();
+  samples.put_ring(0, bytes);
+  samples.put_thread(0, thread);
+  samples.send_to(collector.listener());
+  collector.pass();
+  return collector.counts().damaged;
+}
+
+BOOST_AUTO_TEST_CASE(records_that_contradict_themselves_end_the_reading_of_a_ring) {
+  const std::vector<std::byte> one = record(1, 64);
+  std::vector<std::byte> good(one);
+  good.insert(good.end(), one.begin(), one.end());
+  const auto read = [&](std::size_t at, std::uint64_t value, std::size_t size) {
+    std::vector<std::byte> bytes(good);
+    std::memcpy(bytes.data() + one.size() + at, &value, size);
+    Told told;
+    const std::uint64_t damaged = damage_of(bytes, told);
+    BOOST_TEST(damaged <= 1U);
+    return damaged == 0 ? 2U : static_cast<unsigned>(told.lines.size() - 2);  // process, thread
+  };
+  using inprocess::SampleHead;
+  constexpr std::size_t kSize = offsetof(perf_event_header, size), kRoom = sizeof(SampleHead) - 8;
+  BOOST_TEST(read(kSize, one.size(), 2) == 2U);  // as it is
+  for (const std::uint64_t size : {0UL, 1UL, 7UL, 8UL, one.size() - 8, one.size() + 1, 0xffffUL})
+    BOOST_TEST(read(kSize, size, 2) == 1U);
+  for (const std::uint64_t room : {~0UL, ~0UL - 200, 1UL << 63, one.size(), 8UL * 7})
+    BOOST_TEST(read(kRoom, room, 8) == 1U);
+  BOOST_TEST(read(one.size() - 8, 64 + 8 + 1, 8) == 1U);  // more copied bytes than room
+  BOOST_TEST(read(offsetof(SampleHead, abi), PERF_SAMPLE_REGS_ABI_NONE, 8) == 1U);
+  BOOST_TEST(read(offsetof(SampleHead, abi), PERF_SAMPLE_REGS_ABI_32, 8) == 1U);
+  BOOST_TEST(read(0, PERF_RECORD_COMM, 4) == 1U);
+  Told told;
+  BOOST_TEST(damage_of(Bytes(good).first(100), told) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(an_impossible_period_becomes_the_nearest_possible_one) {
+  for (const auto& [written, read] :
+       {std::pair{0UL, kPeriodNs}, {kPeriodNs - 1, kPeriodNs}, {~0UL, 0xffffffff * kPeriodNs}}) {
+    inprocess::SampleHead head{};
+    head.period_ns = written;
+    Told told;
+    BOOST_TEST(damage_of(testing::sample_record(head, 0), told) == 0U);
+    BOOST_TEST(told.lines.back() == "sample first " + std::to_string(read) + " 0");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_of_the_process_timer_represents_at_least_a_tick) {
+  Told told;
+  inprocess::Collector collector(told, {});
+  SharedSamples samples;
+  samples.header.threads = 1;
+  samples.header.hz = inprocess::kMostHz;
+  samples.header.timer_kind = static_cast<std::uint32_t>(inprocess::TimerKind::kProcess);
+  inprocess::Thread thread = live_thread(samples.header.pid);
+  const auto bytes = testing::sample_record({}, 0);
+  thread.head = bytes.size();
+  samples.put_ring(0, bytes);
+  samples.put_thread(0, thread);
+  samples.send_to(collector.listener());
+  collector.pass();
+  const std::uint64_t period_ns = kNsPerSecond / inprocess::kMostHz;
+  BOOST_TEST(told.lines.back() ==
+             "sample first " + std::to_string(std::max(period_ns, inprocess::tick_ns())) + " 0");
+  BOOST_TEST(collector.counts().weight == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_process_has_left_is_taken_when_it_has_ended) {
   Told told;
   inprocess::Collector collector(told, {});
@@ -242,8 +319,8 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_left_is_taken_when_it_has_ended) {
   collector.pass();
   const std::string tid = std::to_string(kNobody);
   BOOST_TEST(told.lines == (std::vector<std::string>{"process tested", "thread " + tid,
-                                                     "sample " + tid + " 3 8", "thread-end " + tid,
-                                                     "process-end"}),
+                                                     "sample " + tid + " 30000000 8",
+                                                     "thread-end " + tid, "process-end"}),
              boost::test_tools::per_element());
   BOOST_TEST(collector.running() == 0U);
 }
@@ -256,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_chosen_thread_that_was_there_is_not_missed) {
   samples.put_thread(0, live_thread(samples.header.pid));
   samples.send_to(collector.listener());
   collector.pass();
-  BOOST_TEST(collector.missed().tids == std::set<pid_t>{kNobody});
+  BOOST_TEST(collector.threads().missed().tids == std::set<pid_t>{kNobody});
 }
 
 BOOST_AUTO_TEST_CASE(programs_that_a_process_begins_without_the_library_are_counted) {
@@ -382,7 +459,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_on_at_the_beginning_of_the_ring_is_whole
   thread.head += bytes.size();
   samples.put_thread(0, thread);
   collector.pass();
-  BOOST_TEST(told.lines.back() == "sample first 1 32");
+  BOOST_TEST(told.lines.back() == "sample first 10000000 32");
   BOOST_TEST(collector.counts().samples == 1U);
   BOOST_TEST(collector.counts().damaged == 1U);
 }

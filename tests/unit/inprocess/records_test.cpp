@@ -13,6 +13,7 @@
 #include "stream/session.h"
 #include "stream/stream_writer.h"
 #include "support/memory_input.h"
+#include "support/sample_record.h"
 #include "support/string_output.h"
 
 namespace {
@@ -54,16 +55,14 @@ std::string with_plain_writer(const std::function<void(stream::StreamWriter&)>& 
   return out.text;
 }
 
-inprocess::TakenSample taken(std::uint32_t flags, Bytes stack) {
-  inprocess::Sample sample{};
-  sample.flags = flags;
-  sample.tid = 12;
-  sample.weight = 3;
-  sample.time_ns = 500;
-  for (std::size_t i = 0; i < inprocess::kRegisters; ++i)
-    sample.registers[i] = 1000 + i;
-  sample.stack_bytes = stack.size();
-  return {sample, stack};
+std::vector<std::byte> sample(std::size_t stack_bytes, bool is_cut) {
+  inprocess::SampleHead head{};
+  head.ip = 1234;
+  head.pid = 7;
+  head.tid = 12;
+  head.time_ns = 500;
+  head.period_ns = 3000;
+  return testing::sample_record(head, stack_bytes, is_cut);
 }
 
 constexpr stream::MapsLine kMap{.start = 0x1000,
@@ -118,9 +117,8 @@ BOOST_AUTO_TEST_CASE(readers_find_thread_mapping_and_sample) {
   inprocess::write_task(written.buffer, PERF_RECORD_FORK, {7, 12, 100});
   inprocess::write_name(written.buffer, {7, 12, 100}, "worker");
   inprocess::write_mapping(written.buffer, {7, 7, 100}, kMap, id);
-  std::vector<std::byte> stack(24, std::byte{5});
-  inprocess::write_sample(written.buffer, 7, taken(0, stack), 1000);
-  inprocess::write_sample(written.buffer, 7, taken(inprocess::kStackIsCut, stack), 1000);
+  for (const bool is_cut : {false, true})
+    inprocess::write_sample(written.buffer, stream::view_record(sample(24, is_cut)));
   inprocess::write_end(written.buffer);
   Input input = testing::memory_input(written.text());
   stream::Session session(input);
@@ -128,7 +126,7 @@ BOOST_AUTO_TEST_CASE(readers_find_thread_mapping_and_sample) {
   while (session.next())
     if (const auto& sample = session.sample()) {
       full.push_back(sample->has_full_copy());
-      BOOST_TEST(sample->ip == 1000 + inprocess::kIpRegister);
+      BOOST_TEST(sample->ip == 1234U);
       BOOST_TEST(sample->pid == 7U);
       BOOST_TEST(sample->tid == 12U);
       BOOST_TEST(sample->period == 3000U);
@@ -159,12 +157,12 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_round_is_written_with_the_next_record) {
 
 BOOST_AUTO_TEST_CASE(a_buffer_that_is_full_is_written) {
   Written written;
-  const std::vector<std::byte> stack(60'000);
+  const std::vector<std::byte> record = sample(60'000, false);
   for (int i = 0; i < 5; ++i) {
-    inprocess::write_sample(written.buffer, 7, taken(0, stack), 1);
+    inprocess::write_sample(written.buffer, stream::view_record(record));
     written.buffer.count_sample(2);
   }
-  BOOST_TEST(written.text().size() > 5 * stack.size());
+  BOOST_TEST(written.text().size() == 5 * record.size());
   BOOST_TEST(written.buffer.written_samples() == 5U);
   BOOST_TEST(written.buffer.written_weight() == 10U);
 }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include <array>
 #include <boost/test/unit_test.hpp>
-#include <cstring>
-#include <span>
+#include <functional>
 #include <vector>
 
 #include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/ring_reader.h"
+#include "stream/records/sample.h"
 
 namespace {
 
 using namespace pe;
 using inprocess::RingWriter;
-using inprocess::Sample;
-using inprocess::TakenSample;
+using inprocess::SampleHead;
 
 /// A ring as a thread has it, and whoever reads it.
 struct Ring {
@@ -22,7 +19,7 @@ struct Ring {
   std::vector<std::byte> bytes{kBytes};
 
   /// False if there was no room.
-  bool write(std::uint32_t tid, const std::vector<std::byte>& stack) {
+  bool write(std::uint32_t tid, const std::vector<std::byte>& stack, bool is_cut = false) {
     RingWriter writer(thread, bytes.data(), kBytes);
     if (!writer.has_room(stack.size()))
       return false;
@@ -30,13 +27,14 @@ struct Ring {
     const std::size_t half = stack.size() / 2;
     writer.add_stack(stack.data(), half);
     writer.add_stack(stack.data() + half, stack.size() - half);
-    Sample sample{};
-    sample.tid = tid;
-    writer.finish(sample);
+    SampleHead head{};
+    head.tid = tid;
+    head.abi = PERF_SAMPLE_REGS_ABI_64;
+    writer.finish(head, is_cut);
     return true;
   }
 
-  /// What is between tail and head, in one piece; and frees it.
+  /// The bytes between tail and head, in one piece; frees their room.
   std::vector<std::byte> take() {
     std::vector<std::byte> all;
     for (; thread.tail != thread.head; ++thread.tail)
@@ -44,6 +42,18 @@ struct Ring {
     return all;
   }
 };
+
+/// Reads whole records; false if other bytes follow.
+bool for_each_sample(Bytes bytes, const std::function<void(const stream::Sample&)>& on_sample) {
+  ByteReader reader(bytes);
+  while (const auto record = stream::take_record(reader)) {
+    const auto sample = stream::parse_sample(*record, inprocess::sample_attr(99, Ring::kBytes));
+    BOOST_REQUIRE(sample.has_value());
+    BOOST_TEST(sample->user_part.end == record->bytes.size());
+    on_sample(*sample);
+  }
+  return reader.empty();
+}
 
 std::vector<std::byte> stack_of(std::size_t size, unsigned seed) {
   std::vector<std::byte> stack(size);
@@ -67,12 +77,12 @@ BOOST_AUTO_TEST_CASE(records_come_out_as_they_went_in_all_around_the_ring) {
     BOOST_REQUIRE(!sent.empty());
     std::size_t next = 0;
     const std::vector<std::byte> taken = ring.take();
-    const bool is_whole = inprocess::for_each_record(taken, [&](const TakenSample& sample) {
+    const bool is_whole = for_each_sample(taken, [&](const stream::Sample& sample) {
       BOOST_REQUIRE(next < sent.size());
       const unsigned wanted = sent[next++];
-      BOOST_TEST(sample.header.tid == wanted);
+      BOOST_TEST(sample.tid == wanted);
       const auto stack = stack_of(8 * (wanted % 97), wanted);
-      BOOST_TEST(std::ranges::equal(sample.stack, stack));
+      BOOST_TEST(std::ranges::equal(sample.user_stack, stack));
     });
     BOOST_TEST(is_whole);
     BOOST_TEST(next == sent.size());
@@ -82,12 +92,12 @@ BOOST_AUTO_TEST_CASE(records_come_out_as_they_went_in_all_around_the_ring) {
 
 BOOST_AUTO_TEST_CASE(a_full_ring_takes_nothing_and_keeps_what_it_has) {
   Ring ring;
-  const std::size_t most = Ring::kBytes - sizeof(Sample);
+  const std::size_t most = Ring::kBytes - inprocess::record_bytes(0);
   BOOST_TEST(!ring.write(1, stack_of(most + 1, 0)));
   BOOST_TEST(ring.write(1, stack_of(most, 0)));
   BOOST_TEST(!ring.write(2, {}));
   unsigned records = 0;
-  inprocess::for_each_record(ring.take(), [&](const TakenSample&) { ++records; });
+  for_each_sample(ring.take(), [&](const stream::Sample&) { ++records; });
   BOOST_TEST(records == 1U);
   BOOST_TEST(ring.write(3, {}));
 }
@@ -98,36 +108,25 @@ BOOST_AUTO_TEST_CASE(a_tail_that_makes_no_sense_stops_the_writer) {
   BOOST_TEST(!ring.write(1, {}));
 }
 
-BOOST_AUTO_TEST_CASE(an_odd_stack_is_filled_up_to_a_word) {
+BOOST_AUTO_TEST_CASE(an_odd_stack_is_copied_up_to_its_last_whole_word) {
   Ring ring;
   ring.write(1, stack_of(13, 0));
   BOOST_TEST(ring.thread.head % 8 == 0U);
   std::size_t size = 0;
-  BOOST_TEST(inprocess::for_each_record(
-      ring.take(), [&](const TakenSample& sample) { size = sample.stack.size(); }));
-  BOOST_TEST(size == 13U);
+  BOOST_TEST(for_each_sample(
+      ring.take(), [&](const stream::Sample& sample) { size = sample.user_stack.size(); }));
+  BOOST_TEST(size == 8U);
 }
 
-BOOST_AUTO_TEST_CASE(records_that_contradict_themselves_end_the_reading) {
+BOOST_AUTO_TEST_CASE(a_record_shows_whether_its_stack_is_cut) {
   Ring ring;
-  ring.write(1, stack_of(64, 0));
-  ring.write(2, stack_of(64, 0));
-  const std::vector<std::byte> good = ring.take();
-  const auto read = [](std::vector<std::byte> bytes, std::size_t at, std::uint64_t value,
-                       std::size_t size) {
-    std::memcpy(bytes.data() + at, &value, size);
-    int records = 0;
-    const bool is_whole = inprocess::for_each_record(bytes, [&](const TakenSample&) { ++records; });
-    return is_whole ? -1 : records;
-  };
-  const std::size_t second = good.size() / 2;
-  const std::size_t stack_bytes = offsetof(Sample, stack_bytes);
-  BOOST_TEST(read(good, 0, good.size() / 2, 4) == -1);  // as it is
-  for (const std::uint64_t size : {0UL, 1UL, 168UL, 239UL, 1UL << 31})
-    BOOST_TEST(read(good, second, size, 4) == 1);
-  for (const std::uint64_t size : {~0UL, ~0UL - 200, 1UL << 63, 65UL + 8, 0UL})
-    BOOST_TEST(read(good, second + stack_bytes, size, 8) == 1);
-  BOOST_TEST(!inprocess::for_each_record(Bytes(good).first(100), [](const TakenSample&) {}));
+  std::vector<bool> cut;
+  for (const std::size_t size : {0U, 13U, 64U})
+    for (const bool is_cut : {false, true})
+      ring.write(1, stack_of(size, 0), is_cut);
+  BOOST_TEST(for_each_sample(
+      ring.take(), [&](const stream::Sample& sample) { cut.push_back(sample.has_full_copy()); }));
+  BOOST_TEST(cut == (std::vector<bool>{false, true, false, true, false, true}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -94,12 +94,19 @@ BOOST_AUTO_TEST_CASE(how_much_still_stands_is_counted_from_the_end_of_the_copy) 
 
 BOOST_AUTO_TEST_CASE(a_copy_whose_end_has_changed_is_not_continued) {
   StandingStack stack(1024);
-  stack.memory[1024 - 256] ^= 1;
+  stack.memory[1024 - 8] ^= 1;
   BOOST_TEST(stack.read().bytes.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_that_is_short_or_reaches_the_end_is_not_continued) {
-  BOOST_TEST(StandingStack(248).read().bytes.empty());
+BOOST_AUTO_TEST_CASE(a_short_copy_is_continued) {
+  StandingStack stack(64);
+  const auto behind = stack.read();
+  BOOST_TEST(behind.agreed_bytes == 64u);
+  BOOST_TEST(behind.bytes.size() == 8192 - 64u);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_is_empty_or_reaches_the_end_is_not_continued) {
+  BOOST_TEST(StandingStack(0).read().bytes.empty());
   BOOST_TEST(StandingStack(8192).read().bytes.empty());
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/sampler/core/process.h"
@@ -53,6 +54,8 @@ void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& con
                .ring = process.ring(slot),
                .ring_bytes = process.settings.ring_bytes,
                .stack_bytes = process.settings.stack_bytes,
+               .pid = process.pid,
+               .period_ns = kNsPerSecond / process.settings.hz,
                .stack = process.own[slot].stack},
               weight, context);
 }

@@ -83,7 +83,6 @@ void fill_header(bool is_fork) noexcept {
   header.start_ns = last_tick_ns();
   ::prctl(PR_GET_NAME, header.command);
   header.began_as = static_cast<std::uint32_t>(is_fork ? BeganAs::kFork : BeganAs::kProgram);
-  header.clock = static_cast<std::uint32_t>(settings.clock);
   header.timer_kind = static_cast<std::uint32_t>(process.timer_kind);
   header.hz = settings.hz;
   header.stack_bytes = settings.stack_bytes;

@@ -32,17 +32,26 @@ class RingWriter {
 
   /// Adds to the stack of the unfinished record.
   void add_stack(const void* bytes, std::size_t count) noexcept {
-    put(head_ + sizeof(Sample) + stack_bytes_, bytes, count);
+    put(head_ + sizeof(SampleHead) + stack_bytes_, bytes, count);
     stack_bytes_ += count;
   }
   [[nodiscard]] std::uint64_t stack_bytes() const noexcept { return stack_bytes_; }
 
-  /// Writes the rest of the record, and sets the sizes in `sample`.
-  void finish(Sample& sample) noexcept {
-    sample.stack_bytes = stack_bytes_;
-    sample.bytes = static_cast<std::uint32_t>(record_bytes(stack_bytes_));
-    put(head_, &sample, sizeof sample);
-    head_ += sample.bytes;
+  /// Writes the rest of the record, and sets the sizes in `head`.  Drops the last bytes of the
+  /// stack if they are no whole word.  `is_cut`: the stack continues beyond the copy.
+  void finish(SampleHead& head, bool is_cut) noexcept {
+    constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+    const std::uint64_t copied = stack_bytes_ / kWord * kWord;
+    head.stack_room = is_cut ? copied : copied + kWord;
+    std::uint64_t end = head_ + sizeof head + copied;
+    if (!is_cut)
+      end = put_word(end, 0);
+    if (head.stack_room != 0)
+      end = put_word(end, copied);
+    head.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+                   static_cast<std::uint16_t>(end - head_)};
+    put(head_, &head, sizeof head);
+    head_ = end;
     stack_bytes_ = 0;
     publish(thread_.head, head_);
   }
@@ -54,6 +63,13 @@ class RingWriter {
     copy_bytes(ring_ + offset, bytes, first);
     if (first < count)
       copy_bytes(ring_, static_cast<const std::byte*>(bytes) + first, count - first);
+  }
+
+  /// Words of records never wrap around: their positions are multiples of eight.
+  /// Returns the position after the word.
+  [[nodiscard]] std::uint64_t put_word(std::uint64_t at, std::uint64_t word) const noexcept {
+    *reinterpret_cast<std::uint64_t*>(ring_ + (at & (ring_bytes_ - 1))) = word;
+    return at + sizeof word;
   }
 
   Thread& thread_;

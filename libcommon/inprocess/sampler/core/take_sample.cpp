@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <csignal>
 
 #include "inprocess/atomics.h"
@@ -16,12 +17,15 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 
-void copy_registers(const ucontext_t& context, Sample& sample) noexcept {
-  constexpr std::array<int, kRegisters> kByDwarfNumber{
-      REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
-      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+void copy_registers(const ucontext_t& context, SampleHead& head) noexcept {
+  constexpr std::array<int, kRegisters> kByKernelNumber{
+      REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP,
+      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  static_assert(std::popcount(stream::kKnownRegisters) == kRegisters);
+  head.abi = PERF_SAMPLE_REGS_ABI_64;
   for (std::size_t i = 0; i < kRegisters; ++i)
-    sample.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[kByDwarfNumber[i]]);
+    head.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[kByKernelNumber[i]]);
+  head.ip = head.registers[kIpRegister];
 }
 
 /// Returns the bounds of the stack in use: the thread's own, or its alternate one.
@@ -58,13 +62,13 @@ void copy_unknown(RingWriter& ring, std::uint64_t sp, std::uint64_t most) noexce
 void take_sample(const SampledThread& sampled, std::uint32_t weight,
                  const ucontext_t& context) noexcept {
   Thread& thread = sampled.thread;
-  Sample sample;
-  sample.flags = 0;
-  sample.tid = thread.tid;
-  sample.weight = weight;
-  sample.time_ns = std::max(last_tick_ns(), thread.start_ns);  // not before its thread's start
-  copy_registers(context, sample);
-  const std::uint64_t sp = sample.registers[kSpRegister];
+  SampleHead head;
+  head.pid = sampled.pid;
+  head.tid = thread.tid;
+  head.time_ns = std::max(last_tick_ns(), thread.start_ns);  // not before its thread's start
+  head.period_ns = weight * sampled.period_ns;
+  copy_registers(context, head);
+  const std::uint64_t sp = head.registers[kSpRegister];
   const StackBounds bounds = bounds_of(sampled.stack, context.uc_stack, sp);
   const bool is_known = bounds.end != 0;
   const std::uint64_t most = sampled.stack_bytes;
@@ -80,14 +84,11 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   else
     copy_unknown(ring, sp, wanted);
   const bool is_cut = is_known ? wanted < bounds.end - sp : ring.stack_bytes() == most;
-  sample.flags = (is_cut ? kStackIsCut : 0U) | (is_known ? 0U : kStackIsUnknown);
   count_own(thread.samples, std::uint64_t{1});
   count_own(thread.weight, std::uint64_t{weight});
-  if (is_cut) {
+  if (is_cut)
     count_own(thread.cut_samples, std::uint64_t{1});
-    count_own(thread.cut_bytes, is_known ? bounds.end - sp - wanted : std::uint64_t{0});
-  }
-  ring.finish(sample);
+  ring.finish(head, is_cut);
 }
 
 }  // namespace pe::inprocess

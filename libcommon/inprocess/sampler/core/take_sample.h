@@ -1,4 +1,5 @@
-// Records a sample of the calling thread in a signal handler: registers and a copy of the stack.
+// Records a sample of the calling thread in a signal handler: a finished PERF_RECORD_SAMPLE with
+// registers and a copy of the stack.
 // Counts the samples that do not fit in the ring.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -18,7 +19,9 @@ struct SampledThread {
   std::byte* ring;
   std::uint32_t ring_bytes;   ///< a power of two
   std::uint32_t stack_bytes;  ///< maximum size of the copy
-  StackBounds stack;          ///< zeros if unknown
+  std::uint32_t pid;
+  std::uint64_t period_ns;  ///< of the timer
+  StackBounds stack;        ///< zeros if unknown
 };
 
 /// Records the interrupted state of the thread as a sample of `weight` periods of the timer.  Takes
