@@ -288,8 +288,8 @@ std::uint64_t SampleUnwinder::reach_behind(const stream::Sample& sample, std::ui
 
 /// Whether the outermost frame of the copy still existed when the memory after it was read.  Its
 /// captured body must be unchanged, and so must the return address of the function that it called.
-/// As further evidence, so must kLeastAgreementBytes, or as much as there is above the innermost
-/// frame.  The thread may have changed that frame since.
+/// At least kLeastAgreementBytes must be unchanged, or all bytes above the innermost frame if they
+/// are fewer.  The thread may have changed the innermost frame since.
 bool SampleUnwinder::still_stood(const Thread& thread, const StackView& stack,
                                  const Behind& behind) {
   const auto stack_pointers = walker_.stack_pointers(thread.history);
