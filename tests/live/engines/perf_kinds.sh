@@ -6,7 +6,8 @@ command -v perf >/dev/null || skip 'perf is not installed'
 compare=$(dirname "$0")/../../support/compare_chains.py
 
 # perf_record FILE OPTION...: records the workload; perf's messages go to the errors
-perf_record() { record_by_perf -F 499 "${@:2}" -o "$1" -- "$PE_WORKLOAD" shares 0.25 2>"$dir/err" || fail "${*:2}: $(cat "$dir/err")"; }
+seconds=0.25
+perf_record() { record_by_perf -F 499 "${@:2}" -o "$1" -- "$PE_WORKLOAD" shares $seconds 2>"$dir/err" || fail "${*:2}: $(cat "$dir/err")"; }
 
 # same LABEL FILE UNMATCHED CHAINS: UNMATCHED times the number of samples are only in perf's text
 same() {
@@ -53,7 +54,8 @@ for event in cpu-clock task-clock; do
     "$(pe-symbolize -q "$dir/perf.data" | stackfold --event "$event" 2>/dev/null | awk '{ n += $NF } END { print n }')"
 done
 
-# For the whole system, compares only the numbers: the other processes are unknown.
+# For the whole system, compares only the numbers, and shares: the other processes are unknown.
+seconds=1
 for compressed in '' -z; do
   # shellcheck disable=SC2086 # an option, or none
   perf_record "$dir/perf.data" -e cpu-clock -g -a $compressed
@@ -66,6 +68,7 @@ for compressed in '' -z; do
 done
 
 # The stream goes through a pipe, in the format that perf writes for itself.
+seconds=0.25
 perf_record - -e cpu-clock -g -z >"$dir/pipe"
 same 'compressed, in a pipe' "$dir/pipe" 0 fp
 # A compressed file that is cut gives the samples before the cut, and a message.
