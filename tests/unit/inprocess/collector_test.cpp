@@ -23,7 +23,7 @@ namespace {
 using namespace pe;
 using pe::testing::SharedSamples;
 
-class Told : public inprocess::Events {
+class Reports : public inprocess::Events {
  public:
   void on_process(const inprocess::ProcessBegan& process) override {
     lines.push_back("process " + std::string(process.command));
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(only_sealed_memory_of_the_right_size_and_version_is_taken) 
 }
 
 BOOST_AUTO_TEST_CASE(what_a_process_has_written_comes_out_once_and_frees_its_ring) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 1;
   samples.header.maps_bytes = 5;
@@ -138,11 +138,11 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_written_comes_out_once_and_frees_its_rin
   samples.send_to(collector.listener());
   collector.pass();
   collector.pass();
-  BOOST_TEST(told.lines == (std::vector<std::string>{"process tested", "thread first",
-                                                     "sample first 10000000 16",
-                                                     "sample first 40000000 8 cut"}),
+  BOOST_TEST(reports.lines == (std::vector<std::string>{"process tested", "thread first",
+                                                        "sample first 10000000 16",
+                                                        "sample first 40000000 8 cut"}),
              boost::test_tools::per_element());
-  BOOST_TEST(told.maps == "a map");
+  BOOST_TEST(reports.maps == "a map");
   BOOST_TEST(samples.thread(0).tail == bytes.size());
   BOOST_TEST(collector.counts().weight == 5U);
   BOOST_TEST(collector.counts().lost_samples == 2U);
@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_written_comes_out_once_and_frees_its_rin
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_free_again_once_the_last_samples_of_its_thread_are_taken) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 2;
   inprocess::Thread thread = live_thread(kNobody);
@@ -164,20 +164,20 @@ BOOST_AUTO_TEST_CASE(a_slot_is_free_again_once_the_last_samples_of_its_thread_ar
   samples.send_to(collector.listener());
   collector.pass();
   BOOST_TEST(samples.thread(1).state == inprocess::kFree);
-  BOOST_TEST(told.lines.back() == "thread-end " + std::to_string(kNobody));
+  BOOST_TEST(reports.lines.back() == "thread-end " + std::to_string(kNobody));
   // Another takes it, and goes on where the first has ended.
   inprocess::Thread next = samples.thread(1);
   next.state = inprocess::kLive;
   next.tid = kNobody - 1;
   samples.put_thread(1, next);
   collector.pass();
-  BOOST_TEST(told.lines.back() == "thread " + std::to_string(kNobody - 1));
+  BOOST_TEST(reports.lines.back() == "thread " + std::to_string(kNobody - 1));
   BOOST_TEST(collector.counts().threads == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(unwanted_threads_are_told_so_and_give_no_samples) {
-  Told told;
-  inprocess::Collector collector(told, {.names = {"nobody-has-this"}, .tids = {}});
+  Reports reports;
+  inprocess::Collector collector(reports, {.names = {"nobody-has-this"}, .tids = {}});
   SharedSamples samples;
   samples.header.threads = 1;
   inprocess::Thread thread = live_thread(samples.header.pid);
@@ -195,8 +195,8 @@ BOOST_AUTO_TEST_CASE(unwanted_threads_are_told_so_and_give_no_samples) {
 }
 
 BOOST_AUTO_TEST_CASE(hostile_numbers_are_counted_and_nothing_else_happens) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 0xffffffff;
   samples.header.maps_bytes = 0xffffffff;
@@ -228,8 +228,8 @@ BOOST_AUTO_TEST_CASE(hostile_numbers_are_counted_and_nothing_else_happens) {
 }
 
 /// Collects the samples of a ring with these bytes.  Returns the collector's count of damage.
-std::uint64_t damage_of(Bytes bytes, Told& told) {
-  inprocess::Collector collector(told, {});
+std::uint64_t damage_of(Bytes bytes, Reports& reports) {
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 1;
   inprocess::Thread thread = live_thread(samples.header.pid);
@@ -248,10 +248,10 @@ BOOST_AUTO_TEST_CASE(records_that_contradict_themselves_end_the_reading_of_a_rin
   const auto read = [&](std::size_t at, std::uint64_t value, std::size_t size) {
     std::vector<std::byte> bytes(good);
     std::memcpy(bytes.data() + one.size() + at, &value, size);
-    Told told;
-    const std::uint64_t damaged = damage_of(bytes, told);
+    Reports reports;
+    const std::uint64_t damaged = damage_of(bytes, reports);
     BOOST_TEST(damaged <= 1U);
-    return damaged == 0 ? 2U : static_cast<unsigned>(told.lines.size() - 2);  // process, thread
+    return damaged == 0 ? 2U : static_cast<unsigned>(reports.lines.size() - 2);  // process, thread
   };
   using inprocess::SampleHead;
   constexpr std::size_t kSize = offsetof(perf_event_header, size), kRoom = sizeof(SampleHead) - 8;
@@ -264,8 +264,8 @@ BOOST_AUTO_TEST_CASE(records_that_contradict_themselves_end_the_reading_of_a_rin
   BOOST_TEST(read(offsetof(SampleHead, abi), PERF_SAMPLE_REGS_ABI_NONE, 8) == 1U);
   BOOST_TEST(read(offsetof(SampleHead, abi), PERF_SAMPLE_REGS_ABI_32, 8) == 1U);
   BOOST_TEST(read(0, PERF_RECORD_COMM, 4) == 1U);
-  Told told;
-  BOOST_TEST(damage_of(Bytes(good).first(100), told) == 1U);
+  Reports reports;
+  BOOST_TEST(damage_of(Bytes(good).first(100), reports) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(an_impossible_period_becomes_the_nearest_possible_one) {
@@ -273,15 +273,15 @@ BOOST_AUTO_TEST_CASE(an_impossible_period_becomes_the_nearest_possible_one) {
        {std::pair{0UL, kPeriodNs}, {kPeriodNs - 1, kPeriodNs}, {~0UL, 0xffffffff * kPeriodNs}}) {
     inprocess::SampleHead head{};
     head.period_ns = written;
-    Told told;
-    BOOST_TEST(damage_of(testing::sample_record(head, 0), told) == 0U);
-    BOOST_TEST(told.lines.back() == "sample first " + std::to_string(read) + " 0");
+    Reports reports;
+    BOOST_TEST(damage_of(testing::sample_record(head, 0), reports) == 0U);
+    BOOST_TEST(reports.lines.back() == "sample first " + std::to_string(read) + " 0");
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_sample_of_the_process_timer_represents_at_least_a_tick) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 1;
   samples.header.hz = inprocess::kMostHz;
@@ -294,14 +294,14 @@ BOOST_AUTO_TEST_CASE(a_sample_of_the_process_timer_represents_at_least_a_tick) {
   samples.send_to(collector.listener());
   collector.pass();
   const std::uint64_t period_ns = kNsPerSecond / inprocess::kMostHz;
-  BOOST_TEST(told.lines.back() ==
+  BOOST_TEST(reports.lines.back() ==
              "sample first " + std::to_string(std::max(period_ns, inprocess::tick_ns())) + " 0");
   BOOST_TEST(collector.counts().weight == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_process_has_left_is_taken_when_it_has_ended) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   const pid_t child = ::fork();
   BOOST_REQUIRE(child >= 0);
   if (child == 0) {
@@ -318,16 +318,16 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_left_is_taken_when_it_has_ended) {
   ::waitpid(child, nullptr, 0);
   collector.pass();
   const std::string tid = std::to_string(kNobody);
-  BOOST_TEST(told.lines == (std::vector<std::string>{"process tested", "thread " + tid,
-                                                     "sample " + tid + " 30000000 8",
-                                                     "thread-end " + tid, "process-end"}),
+  BOOST_TEST(reports.lines == (std::vector<std::string>{"process tested", "thread " + tid,
+                                                        "sample " + tid + " 30000000 8",
+                                                        "thread-end " + tid, "process-end"}),
              boost::test_tools::per_element());
   BOOST_TEST(collector.running() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_chosen_thread_that_was_there_is_not_missed) {
-  Told told;
-  inprocess::Collector collector(told, {.names = {}, .tids = {::getpid(), kNobody}});
+  Reports reports;
+  inprocess::Collector collector(reports, {.names = {}, .tids = {::getpid(), kNobody}});
   SharedSamples samples;
   samples.header.threads = 1;
   samples.put_thread(0, live_thread(samples.header.pid));
@@ -337,8 +337,8 @@ BOOST_AUTO_TEST_CASE(a_chosen_thread_that_was_there_is_not_missed) {
 }
 
 BOOST_AUTO_TEST_CASE(programs_that_a_process_begins_without_the_library_are_counted) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.left_out = 2;
   samples.send_to(collector.listener());
@@ -348,8 +348,8 @@ BOOST_AUTO_TEST_CASE(programs_that_a_process_begins_without_the_library_are_coun
 }
 
 BOOST_AUTO_TEST_CASE(which_timers_a_process_has_may_turn_out_later) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.send_to(collector.listener());
   collector.pass();
@@ -362,22 +362,22 @@ BOOST_AUTO_TEST_CASE(which_timers_a_process_has_may_turn_out_later) {
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_begins_another_program_ends_and_begins) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples first;
   first.send_to(collector.listener());
   collector.pass();
   SharedSamples second;
   second.send_to(collector.listener());
   collector.pass();
-  BOOST_TEST(
-      told.lines == (std::vector<std::string>{"process tested", "process-end", "process tested"}),
-      boost::test_tools::per_element());
+  BOOST_TEST(reports.lines ==
+                 (std::vector<std::string>{"process tested", "process-end", "process tested"}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_a_process_sends_late_comes_before_what_it_sends_as_another_program) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   // Connected and interrupted: the collector has come meanwhile.
   const Fd late(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -393,16 +393,16 @@ BOOST_AUTO_TEST_CASE(what_a_process_sends_late_comes_before_what_it_sends_as_ano
   std::strcpy(next.header.command, "next");
   next.send_to(collector.listener());
   std::size_t refused_before = 0;
-  told.on_begin = [&] { refused_before = collector.refused().size(); };
+  reports.on_begin = [&] { refused_before = collector.refused().size(); };
   collector.pass();
-  BOOST_TEST(told.lines == (std::vector<std::string>{"process next"}),
+  BOOST_TEST(reports.lines == (std::vector<std::string>{"process next"}),
              boost::test_tools::per_element());
   BOOST_TEST(refused_before == 1U);  // it was looked at, and had sent no memory
 }
 
 BOOST_AUTO_TEST_CASE(threads_that_the_process_has_not_found_are_told_to_it) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.send_to(collector.listener());
   collector.pass();
@@ -410,40 +410,40 @@ BOOST_AUTO_TEST_CASE(threads_that_the_process_has_not_found_are_told_to_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_that_has_just_ended_is_not_asked_for) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   send_ended(samples, samples.header.pid, "t", collector);  // it is in /proc still
-  BOOST_TEST(told.lines.back() == "thread-end first");
+  BOOST_TEST(reports.lines.back() == "thread-end first");
   BOOST_TEST(samples.header_now().wanted_tids[0] == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_that_was_asked_for_too_late_is_none) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   send_ended(samples, kNobody, "", collector);
   BOOST_TEST(collector.counts().threads == 0U);
-  BOOST_TEST(told.lines.size() == 1U);  // the process
+  BOOST_TEST(reports.lines.size() == 1U);  // the process
   BOOST_TEST(samples.thread(0).state == inprocess::kFree);
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_that_ended_without_telling_gives_its_slot_back) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 1;
   samples.put_thread(0, live_thread(kNobody));
   samples.send_to(collector.listener());
   collector.pass();
   collector.pass();
-  BOOST_TEST(told.lines.back() == "thread-end " + std::to_string(kNobody));
+  BOOST_TEST(reports.lines.back() == "thread-end " + std::to_string(kNobody));
   BOOST_TEST(samples.thread(0).state == inprocess::kFree);
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_goes_on_at_the_beginning_of_the_ring_is_whole) {
-  Told told;
-  inprocess::Collector collector(told, {});
+  Reports reports;
+  inprocess::Collector collector(reports, {});
   SharedSamples samples;
   samples.header.threads = 1;
   inprocess::Thread thread = live_thread(samples.header.pid);
@@ -459,7 +459,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_on_at_the_beginning_of_the_ring_is_whole
   thread.head += bytes.size();
   samples.put_thread(0, thread);
   collector.pass();
-  BOOST_TEST(told.lines.back() == "sample first 10000000 32");
+  BOOST_TEST(reports.lines.back() == "sample first 10000000 32");
   BOOST_TEST(collector.counts().samples == 1U);
   BOOST_TEST(collector.counts().damaged == 1U);
 }
