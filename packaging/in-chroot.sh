@@ -44,6 +44,8 @@ grep -q '^sh;' busy.folded || fail "stacks of sh: $(cat busy.folded)"
 run flamesvg --colors kind -- busy.folded
 mv out busy.svg
 run flamegraph line.svg -- sh busy
+run stackpipe record -o front.folded -- sh busy
+run stackpipe top front.folded
 run hotcold hotcold.svg -- sh -c 'sh busy; sleep 0.2'
 has hotcold.svg 'schedule'
 offcpu -- sleep 0.2 | pe-symbolize | stackfold >waits.folded || fail "offcpu: exit $?"

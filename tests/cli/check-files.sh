@@ -5,7 +5,7 @@ check=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
-mkdir -p "$dir/libcommon/base/io" "$dir/tools/x" "$dir/scripts/stackpipe"
+mkdir -p "$dir/libcommon/base/io" "$dir/tools/x" "$dir/share/stackpipe/python/stackpipe" "$dir/scripts"
 # check STATUS FILE LINE
 check() {
   printf '%s\n' "$3" >"$dir/$2"
@@ -31,8 +31,8 @@ draw >"$work/a" 2>&1; a 2>/dev/null; awk "n > 1"; mkfifo "$work/b"'
 for line in 'open(path, "w")' 'open(path, mode)' 'open(path, mode="ab")' 'gzip.open(path, "wb")' 'os.open(path, os.O_WRONLY | os.O_CREAT)' \
   'pathlib.Path(path).write_text(text)' 'tempfile.mkstemp()' 'os.mkfifo(path)' 'shutil.copyfile(a, b)' 'os.system(a)' \
   'subprocess.run(a, shell=True)'; do
-  check 1 scripts/stackpipe/x.py "$line"
+  check 1 share/stackpipe/python/stackpipe/x.py "$line"
 done
-check 0 scripts/stackpipe/x.py 'open(path); open(path, "rb"); os.open(path, os.O_RDONLY); gzip.open(path)  # "w"'
-check 0 scripts/stackpipe/files.py 'os.open(path, os.O_CREAT | os.O_EXCL)'
+check 0 share/stackpipe/python/stackpipe/x.py 'open(path); open(path, "rb"); os.open(path, os.O_RDONLY); gzip.open(path)  # "w"'
+check 0 share/stackpipe/python/stackpipe/files.py 'os.open(path, os.O_CREAT | os.O_EXCL)'
 exit $failed

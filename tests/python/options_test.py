@@ -5,7 +5,7 @@ from stackpipe import options
 from stackpipe.messages import UsageError
 
 TABLE = (options.Option("freq", "F", "HZ", "samples"), options.Option("label", "", "TEXT", "more"),
-         options.Option("quiet", "q", "", "say nothing"), options.HELP, options.VERSION)
+         options.Option("quiet", "q", "", "say nothing", also=("silent",)), options.HELP, options.VERSION)
 
 
 def read(*arguments):
@@ -45,7 +45,16 @@ class Read(unittest.TestCase):
         self.assertIsNone(read("a").command)
         self.assertEqual(read("--").command, [])
 
-    def test_nothing_behind_help_counts(self):
+    def test_an_older_name_counts_as_the_option(self):
+        self.assertTrue(read("--silent").has("quiet"))
+        self.assertNotIn("silent", options.describe(TABLE))
+
+    def test_the_first_operand_may_start_a_command(self):
+        for arguments in (["-q", "b", "--freq", "--", "c"], ["-q", "--", "b", "--freq", "--", "c"]):
+            line = options.read(TABLE, arguments, runs_command=True)
+            self.assertEqual((line.operands, line.command), ([], ["b", "--freq", "--", "c"]))
+
+    def test_nothing_after_help_counts(self):
         self.assertTrue(read("--help", "--nonsense").has("help"))
 
     def test_refuses_abbreviations_and_what_is_not_in_the_table(self):

@@ -40,7 +40,10 @@ class Pipe(unittest.TestCase):
 class Outcome(unittest.TestCase):
     def test_is_that_of_what_draws_if_all_before_it_succeeded(self):
         for statuses, wanted in (([0, 0], 0), ([0, 2], 2), ([0, 1], 1), ([0, 137], 1), ([1, 0], 1), ([2, 2], 1), ([0], 0)):
-            self.assertEqual(pipeline.outcome(statuses), wanted, statuses)
+            self.assertEqual(pipeline.outcome([["stackfold"], ["flamesvg"]][-len(statuses):], statuses), wanted, statuses)
+
+    def test_a_wrong_command_line_of_another_tool_is_a_failure(self):
+        self.assertEqual(pipeline.outcome([["pe-symbolize"], ["stackfold"]], [0, 2]), 1)
 
 
 class Where(unittest.TestCase):
@@ -76,9 +79,11 @@ class Draw(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.svg")
             for stages, wanted, content in (([["printf", "one"]], 0, b"one"), ([["false"], ["printf", "two"]], 1, b"one"),
-                                            ([["sh", "-c", "printf three; exit 2"]], 2, b"one"),
+                                            ([["sh", "-c", "printf three; exit 2"]], 1, b"one"),
+                                            ([["true"], ["flamesvg"]], 2, b"one"),
                                             ([["true"], ["printf", "four"]], 0, b"four")):
-                self.assertEqual(pipeline.draw(TOOLS, path, stages), wanted)
+                tools = pipeline.Tools("/nowhere", {"PATH": os.environ["PE_TOOLS"] + ":" + os.environ["PATH"]})
+                self.assertEqual(pipeline.draw(tools, path, stages, subprocess.DEVNULL), wanted)
                 with open(path, "rb") as file:
                     self.assertEqual(file.read(), content)
                 self.assertEqual(os.listdir(folder), ["a.svg"])

@@ -66,7 +66,7 @@ class Target(unittest.TestCase):
                          (["-p", "999999999"], "process 999999999 ()"))
 
     def test_what_cannot(self):
-        for arguments, mode, workload, wanted in (([], "default", [], "capture: --workload, --pid or a program behind -- is missing"),
+        for arguments, mode, workload, wanted in (([], "default", [], "capture: --workload, --pid or a program after -- is missing"),
                                                   (["--pid=1"], "default", ["a"], "--workload, --pid: only one of them"),
                                                   ([], "system", ["a"], "--mode system: records everything"),
                                                   (["--pid=1"], "heap", [], "--mode heap: traces a program that it starts")):
@@ -91,9 +91,18 @@ class ClosingLines(unittest.TestCase):
 class Modes(unittest.TestCase):
     def test_the_time_that_is_asked_for_counts(self):
         self.assertEqual(modes.mode_of("", "")[:4], ("default", "pe-record", 499, "10"))
+        self.assertEqual(modes.mode_of("", "", "49")[:4], ("default", "pe-record", 49, "10"))
         self.assertEqual(modes.mode_of("heap", "").has_limit, False)
         self.assertEqual(modes.mode_of("quick", "0.0").has_limit, False)
         self.assertEqual(modes.mode_of("quick", "0.5").has_limit, True)
+        self.assertEqual(modes.mode_of("quick", "3", is_command=True)[2:], (997, "3"))
+
+    def test_a_command_is_recorded_to_its_end(self):
+        for name in profile_run.MODES:
+            self.assertFalse(modes.mode_of(name, "", is_command=True).has_limit, name)
+        self.assertEqual(modes.mode_of("offcpu", "", is_command=True).hz, 0)
+
+    def test_every_mode_is_in_the_help(self):
         self.assertEqual(set(profile_run.MODES), {modes.mode_of(name, "").name for name in profile_run.MODES})
 
     def test_the_scheduler_is_no_hot_spot(self):

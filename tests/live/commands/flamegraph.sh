@@ -7,7 +7,7 @@ draw -F 499 "$dir/a 'b'.svg" -- "$PE_WORKLOAD" shares 1
 expect status 0 $status
 xmllint --noout "$dir/a 'b'.svg" || fail 'not well-formed'
 grep -q "<title>$PE_WORKLOAD shares 1" "$dir/a 'b'.svg" || grep -q "workload shares 1" "$dir/a 'b'.svg" || fail 'no title'
-grep -qx "flamegraph: $dir/a 'b'.svg" "$dir/err" || fail "closing line: $(cat "$dir/err")"
+grep -qx "flamegraph: wrote $dir/a 'b'.svg" "$dir/err" || fail "closing line: $(cat "$dir/err")"
 draw "$dir/b.svg" -- sh -c 'echo data; exit 3'
 expect 'status of the command' 3 $status
 expect 'output of the command' data "$(cat "$dir/out")"

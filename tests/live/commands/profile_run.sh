@@ -250,14 +250,14 @@ usage() {  # MESSAGE ARGUMENT...
   has "${*:2}" "$1" "$dir/err"
   [ ! -s "$dir/out" ] || fail "${*:2}: standard output"
 }
-usage "not a command: dance" dance
+usage "unknown command 'dance'" dance
 usage "unrecognised option '--no-such'" list --no-such x
 usage '--duration: a value is missing' capture --duration
 usage "--duration: not a number of seconds: '-1'" capture --duration -1
 usage "is missing" capture
 usage 'only one of them' capture --pid 1 -- true
 usage '--baseline is missing' ci
-usage 'A program goes behind --' capture true
+usage 'a program follows --' capture true
 pr analyze --output "$dir/none" 2>"$dir/err"; expect 'no runs' 1 $?
 has 'no runs' "no latest run with samples in '$dir/none'" "$dir/err"
 pr --help >/dev/full 2>/dev/null && fail 'a full disk looks like success'

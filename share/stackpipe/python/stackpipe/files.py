@@ -65,6 +65,15 @@ def temporary_folder(parent: str = "", prefix: str = "stackpipe-") -> str:
     raise Failure(f"{parent}: no free name for a new folder")
 
 
+def scratch() -> BinaryIO:
+    """Returns a file without a name, which ends with its descriptor."""
+    folder = temporary_folder()
+    try:
+        return create(os.path.join(folder, "scratch"))
+    finally:
+        remove_folder(folder)
+
+
 def remove_folder(path: str) -> None:
     """Removes a folder and its content, as far as possible."""
     shutil.rmtree(path, ignore_errors=True)

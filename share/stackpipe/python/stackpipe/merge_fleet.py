@@ -66,7 +66,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     with Merger(tools, line.last("temp"), jobs) as merger:
         totals = merge_tree(merger, names, fan_in)
     if line.has("stats"):
-        say(NAME, f"{len(names)} files: read {totals.lines} lines, a count of {text_of_count(totals.read)}; "
+        say(f"{len(names)} files: read {totals.lines} lines, a count of {text_of_count(totals.read)}; "
             f"wrote {totals.stacks} stacks")
     return 0
 
@@ -112,7 +112,7 @@ def read_names(line: CommandLine) -> list[str]:
     for name in names:
         if not (os.path.isfile(name) and os.access(name, os.R_OK)):
             missing += 1
-            say(NAME, f"{name}: {'no file that can be read' if os.path.exists(name) else 'No such file or directory'}")
+            say(f"{name}: {'no file that can be read' if os.path.exists(name) else 'No such file or directory'}")
     if missing:
         raise Failure(f"{missing} of {len(names)} files missing: nothing is written")
     return [f"./{name}" if name.startswith("-") else name for name in names]  # neither stdin nor an option
@@ -149,7 +149,7 @@ class Unpacker(NamedTuple):
             return False
         with open(self.said, "rb") as file:
             lines = text_of(file.read()).splitlines()
-        say(NAME, f"{self.file}: {lines[-1] if lines else f'cannot be unpacked, status {status}'}")
+        say(f"{self.file}: {lines[-1] if lines else f'cannot be unpacked, status {status}'}")
         return True
 
 
@@ -209,7 +209,7 @@ class Merger:
             self._running -= processes
         totals = tell(said, {pipe: unpacker.file for pipe, unpacker in unpackers.items()})
         if status > 1 and status != 128 + signal.SIGPIPE and not self._is_stopped:
-            say(NAME, f"stackfold ended with status {status}, of {len(inputs)} files from this on: {inputs[0]}")
+            say(f"stackfold ended with status {status}, of {len(inputs)} files from this on: {inputs[0]}")
         if status or any(failed):
             raise Failure("", status or 1)
         return totals

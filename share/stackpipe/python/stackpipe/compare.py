@@ -111,7 +111,7 @@ def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
         raise UsageError("--runs, --pid: only one of them")
     now = settings.workload()
     if not now:
-        raise UsageError("--runs: --workload or a program behind -- is missing")
+        raise UsageError("--runs: --workload or a program after -- is missing")
     sides = Sides([], [])
     for _ in range(int(settings.line.last("runs"))):
         sides.befores.append(record(settings, before, tools))

@@ -3,6 +3,7 @@
 A pipeline fails if any of its stages fails (bash's pipefail), so a partial result never passes for a complete one.
 """
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,8 @@ Target = int | IO[bytes] | None
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_START = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-_NOTHING_TO_DRAW = 2  # exit status of flamesvg and stacktop
+_DRAWERS = ("flamesvg", "flamediff", "stacktop")
+_NOTHING_TO_DRAW = 2  # their exit status for input without stacks
 
 
 class Tools:
@@ -25,6 +27,7 @@ class Tools:
         used, or else those in the build folder of a checkout."""
         self.users = dict(os.environ if environment is None else environment)
         self.here = here
+        self.shows_stages = False  #: show() prints
         path = self.users.get("PATH", os.defpath)
         build = os.path.join(here, "../build/tools")
         if os.access(os.path.join(here, "stackfold"), os.X_OK):
@@ -40,6 +43,11 @@ class Tools:
         if not path:
             raise Failure(f"{name} is not installed", 125)
         return path
+
+    def show(self, stages: Sequence[Sequence[str]], path: str = "") -> None:
+        """With shows_stages, prints a pipeline as a shell would run it, with the file of its output."""
+        if self.shows_stages:
+            say(" | ".join(shlex.join(stage) for stage in stages) + (path and f" > {shlex.quote(path)}"))
 
     def start(self, command: Sequence[str], *, as_user: bool = False, **more) -> subprocess.Popen:
         """Starts a tool.  `as_user` keeps the user's locale and path, for a tool that runs the user's program."""
@@ -87,34 +95,36 @@ def wait_for(process: subprocess.Popen) -> int:
     return 128 - status if status < 0 else status
 
 
-def outcome(statuses: Sequence[int]) -> int:
-    """Returns the result of a pipeline whose last stage draws: 0, 2 if there was nothing to draw, and otherwise 1."""
-    if any(statuses[:-1]) or statuses[-1] not in (0, _NOTHING_TO_DRAW):
+def wait_or_interrupt(process: subprocess.Popen, seconds: float) -> bool:
+    """Waits for a process; after some seconds, sends it SIGINT.  Returns whether it ended before."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        return False
+    return True
+
+
+def outcome(stages: Sequence[Sequence[str]], statuses: Sequence[int]) -> int:
+    """Returns the result of a pipeline: 0, 2 if its last stage had nothing to draw, and otherwise 1."""
+    if any(statuses[:-1]) or (statuses[-1] and (statuses[-1] != _NOTHING_TO_DRAW or stages[-1][0] not in _DRAWERS)):
         return 1
     return statuses[-1]
 
 
-def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]]) -> int:
-    """Draws a flame graph by a pipeline, and returns its outcome().  The file is replaced only if that is 0."""
+def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]], stderr: Target = None) -> int:
+    """Writes a file by a pipeline, and returns its outcome().  The file is replaced only if that is 0."""
     from stackpipe.files import Draft
 
+    tools.show(stages, path)
     with Draft(path) as draft:
-        result = outcome(tools.pipe(stages, stdout=draft.file))
+        result = outcome(stages, tools.pipe(stages, stdout=draft.file, stderr=stderr))
         try:
             if result == 0:
                 draft.keep()
         except OSError:
             result = 1
     return result
-
-
-def report_picture(command: str, path: str, result: int, status: int) -> int:
-    """Reports whether a flame graph was drawn.  Returns the status of a command that records and draws: that of the
-    recorded program, or 125."""
-    if result == 1:
-        raise Failure(f"{path}: not drawn", 125)
-    say(command, path if result == 0 else f"{path}: not drawn: nothing was recorded")
-    return status if result == 0 else status or 125
 
 
 def on_stop(handle) -> None:

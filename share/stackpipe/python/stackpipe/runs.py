@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from stackpipe.messages import Failure, count_of, printable, say
 
-NAME = "profile_run"
 FORMAT = 1
 _RUN = re.compile(r"([0-9]{4}-.*T.*)Z(?:-([0-9]{1,9}))?.*", re.DOTALL)
 #: The units of modes that do not count samples.  The noise of times is unknown to every comparison.
@@ -171,4 +170,4 @@ def say_drafts(output: str) -> None:
     except OSError:
         return
     if drafts:
-        say(NAME, f"not finished: {count_of(len(drafts), 'capture')}, {output}/.capture-*: going on, or ended before a run was written")
+        say(f"not finished: {count_of(len(drafts), 'capture')}, {output}/.capture-*: going on, or ended before a run was written")

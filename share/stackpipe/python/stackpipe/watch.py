@@ -13,7 +13,7 @@ from typing import Callable
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, UsageError, say, text_of
-from stackpipe.profile_run import NAME, Settings, need, path_of, words_of
+from stackpipe.profile_run import Settings, need, path_of, words_of
 from stackpipe.runs import find_run, must_count_alike
 from stackpipe.trend import share_of
 
@@ -32,7 +32,7 @@ class Once:
         key = re.sub("[0-9]", "", text)
         if key not in self._said:
             self._said.add(key)
-            say(NAME, text)
+            say(text)
 
     def forward(self, said: str) -> None:
         """Forwards the messages of a tool, without repetitions."""
@@ -49,7 +49,7 @@ class Push:
         spool = [f"--spool={folder}/spool"] + [f"--spool-size={line.last('spool-size')}"] * line.has("spool-size")
         self._tools = tools
         self._put = [program, *spool, f"--name={line.last('push-name') or name_of(settings.pid)}",
-                     f"--rate={line.last('rate', '1')}", *(f"--label={label}" for label in line.values.get("push-label", []))]
+                     f"--rate={line.last('freq', '1')}", *(f"--label={label}" for label in line.values.get("push-label", []))]
         self._send = [program, *spool, f"--url={line.last('push')}", "--follow"]
         self._send += [f"--{name}={path_of(line.last(name))}" for name in ("token-file", "ca-file") if line.has(name)]
         self._send += [f"--tenant={line.last('push-tenant')}"] * line.has("push-tenant")
@@ -90,9 +90,9 @@ class Push:
         self._sender.stdin.close()
         status = pipeline.wait_for(self._sender)
         if status:
-            say(NAME, f"--push: not everything was sent (profile-push: exit status {status})")
+            say(f"--push: not everything was sent (profile-push: exit status {status})")
         if self._unspooled:
-            say(NAME, f"--push: {self._unspooled} of the profiles could not be put into the spool")
+            say(f"--push: {self._unspooled} of the profiles could not be put into the spool")
 
 
 def name_of(pid: str) -> str:
@@ -145,7 +145,7 @@ class Watch:
         line, stream = self._settings.line, f"{self._chunk}.pe"
         target = ["-p", self._settings.pid] if self._settings.pid else ["-a"]
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
-        process = self._tools.start(["pe-record", "-q", "-F", line.last("rate", "1"), "-d", line.last("interval", "60"), "-o", stream,
+        process = self._tools.start(["pe-record", "-q", "-F", line.last("freq", "1"), "-d", line.last("interval", "60"), "-o", stream,
                                      *target], stderr=subprocess.PIPE)
         said = text_of(process.communicate()[1])
         took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
@@ -230,7 +230,7 @@ class Watch:
         if (hour, subject) in self._alerted:
             return
         self._alerted.add((hour, subject))
-        say(NAME, f"alert: {subject}: {why}, in {hour}")
+        say(f"alert: {subject}: {why}, in {hour}")
         program = words_of(self._settings.line.last("alert"))
         if not program:
             return
@@ -238,10 +238,10 @@ class Watch:
             path = self._tools.find(program[0]) if "/" not in program[0] else program[0]
             status = pipeline.wait_for(self._tools.start([path, *program[1:], subject, told, limit, hour], as_user=True))
         except Failure as failure:
-            say(NAME, str(failure))
+            say(str(failure))
             status = 127
         if status:
-            say(NAME, f"--alert: {program[0]}: exit status {status}")
+            say(f"--alert: {program[0]}: exit status {status}")
 
 
 def lock(folder: str) -> int:
@@ -259,7 +259,7 @@ def remove_left_chunks(folder: str) -> None:
     for entry in list(os.scandir(folder)):
         if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False):
             files.remove_folder(entry.path)
-            say(NAME, "watch: a watch was killed here; what it had not yet added is lost")
+            say("watch: a watch was killed here; what it had not yet added is lost")
 
 
 def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
@@ -287,7 +287,7 @@ def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
         pipeline.on_stop(lambda number, frame: stopped.append(number))
         push = Push(settings, folder, tools) if line.has("push") else None
         watch_on(settings, lambda: watch.look(push), lambda: bool(stopped))
-        say(NAME, f"wrote to {folder}")
+        say(f"wrote to {folder}")
     finally:
         if push:
             push.end()

@@ -22,6 +22,7 @@ class Option(NamedTuple):
     text: str
     repeats: bool = False  #: it may be given several times
     choices: tuple[str, ...] = ()  #: the allowed values; empty: see `value`
+    also: tuple[str, ...] = ()  #: older names, which still work; --help leaves them out
 
 
 HELP = Option("help", "h", "", "print this help and exit")
@@ -44,17 +45,21 @@ class CommandLine(NamedTuple):
         return name in self.values
 
 
-def read(options: Sequence[Option], arguments: Sequence[str],
-         check: Callable[[str, str], None] = lambda name, value: None) -> CommandLine:
-    """Parses a command line.  Calls `check` with each option and its value, in order.  Raises UsageError."""
+def read(options: Sequence[Option], arguments: Sequence[str], check: Callable[[str, str], None] = lambda name, value: None,
+         runs_command: bool = False) -> CommandLine:
+    """Parses a command line.  Calls `check` with each option and its value, in order.  With `runs_command`, the first operand
+    starts a command, whose own options follow.  Raises UsageError."""
     known = {f"--{option.name}": option for option in options}
     known |= {f"-{option.letter}": option for option in options if option.letter}
+    known |= {f"--{name}": option for option in options for name in option.also}
     values: dict[str, list[str]] = {}
     operands: list[str] = []
     words = iter(arguments)
     for word in words:
         if word == "--":
             return CommandLine(values, operands, list(words))
+        if runs_command and not word.startswith("-"):
+            return CommandLine(values, [], [word, *words])
         if not word.startswith("-") or word == "-":
             operands.append(word)
             continue

@@ -26,7 +26,8 @@ class Mode(NamedTuple):
         return {"raw.pe": "named.pe.gz"}
 
 
-# 499 Hz finds growth of ten points in one pair of 4-second runs; 99 Hz misses a third of such growth.
+# The recorder, the rate and the seconds for what runs already.  499 Hz finds growth of ten points in one pair of 4-second
+# runs; 99 Hz misses a third of such growth.
 _MODES = {
     "default": ("pe-record", 499, "10"),
     "quick": ("pe-record", 499, "5"),
@@ -36,6 +37,7 @@ _MODES = {
     "heap": ("malloctrace", 0, "0"),
     "hotcold": ("hotcold", 99, "10"),
 }
+_COMMAND_HZ = 997
 #: Additional folded text and flame graphs of a heap run, and their events.
 HEAP_PARTS = {"peak": "peak-bytes", "leaks": "live-bytes"}
 #: Descriptions of the counts, for the modes whose reports explain them.
@@ -46,10 +48,13 @@ _SCHEDULER = re.compile(rb"(;_*(schedule|preempt_schedule|io_schedule|finish_tas
                         re.MULTILINE)
 
 
-def mode_of(name: str, seconds: str) -> Mode:
-    """Returns the mode of a name.  `seconds` replaces its duration unless it is empty."""
-    recorder, hz, usual = _MODES[name or "default"]
-    return Mode(name or "default", recorder, hz, seconds or usual)
+def mode_of(name: str, seconds: str, hz: str = "", is_command: bool = False) -> Mode:
+    """Returns the mode of a name.  A command is recorded at 997 Hz until it ends.  `seconds` and `hz` replace the duration and
+    the rate, unless they are empty."""
+    recorder, usual_hz, usual_seconds = _MODES[name or "default"]
+    if is_command:
+        usual_hz, usual_seconds = usual_hz and _COMMAND_HZ, "0"
+    return Mode(name or "default", recorder, int(hz or usual_hz), seconds or usual_seconds)
 
 
 def counted_options(mode: str) -> list[str]:

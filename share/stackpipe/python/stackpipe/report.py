@@ -21,8 +21,9 @@ class NotWritten(Exception):
 
 def list_functions(tools: pipeline.Tools, *arguments: str) -> str:
     """Returns a table by stacktop.  Its status 2, a profile without stacks, is not an error.  Raises NotWritten."""
-    statuses, text = tools.read([["stacktop", "--columns", str(_COLUMNS), *arguments]], stderr=subprocess.DEVNULL)
-    if pipeline.outcome(statuses) == 1:
+    stages = [["stacktop", "--columns", str(_COLUMNS), *arguments]]
+    statuses, text = tools.read(stages, stderr=subprocess.DEVNULL)
+    if pipeline.outcome(stages, statuses) == 1:
         raise NotWritten
     return text_of(text)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, count_of, print_out, printable, say, text_of
-from stackpipe.profile_run import NAME, Settings
+from stackpipe.profile_run import Settings
 from stackpipe.runs import Run, find_run, program_of, read_runs
 
 _CLONE = re.compile(r"(?: \[clone [^]]*\]|\.(?:isra|constprop|part|lto_priv|cold|llvm)(?:\.[0-9]+)?)+$")
@@ -108,11 +108,11 @@ def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
     try:
         files.write_file(path, picture_of(f"Share of {function}", [row for row in rows if row.share]))
     except Failure as failure:
-        say(NAME, str(failure))
+        say(str(failure))
         raise Failure(f"{path}: not drawn") from None
     print_out(f"\n{path}\n")
     if len(runs) < len(everything):
-        say(NAME, f"{count_of(len(everything) - len(runs), 'run')} of other programs, or that count something else, left out; "
+        say(f"{count_of(len(everything) - len(runs), 'run')} of other programs, or that count something else, left out; "
             "--run chooses")
     return 0
 

@@ -6,14 +6,16 @@ change the direction of text (Unicode Standard Annex 9).  The tools escape them 
 """
 import os
 import re
+import sys
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Failure(Exception):
-    """The command cannot go on.  The text is "subject: problem"; it is empty if the reason has been printed already."""
+    """The command cannot go on.  The text is "subject: problem"; it is empty if the reason has been printed already.  Without a
+    status, the command exits with that of its own failures."""
 
-    def __init__(self, text: str, status: int = 1):
+    def __init__(self, text: str, status: int | None = None):
         super().__init__(text)
         self.status = status
 
@@ -23,6 +25,16 @@ class UsageError(Failure):
 
     def __init__(self, text: str):
         super().__init__(f"{text} (see --help)", 2)
+
+
+def program_name() -> str:
+    """Returns the name that users typed: "stackpipe", or an older name such as "profile_run"."""
+    return os.path.basename(sys.argv[0])
+
+
+def typed_name(name: str) -> str:
+    """Returns how the user typed the command `name`: an older name, or "stackpipe COMMAND"."""
+    return name if program_name() != "stackpipe" or len(sys.argv) < 2 or name == "stackpipe" else f"stackpipe {sys.argv[1]}"
 
 
 def _escape(match: re.Match) -> str:
@@ -61,10 +73,10 @@ def write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view):]
 
 
-def say(command: str, text: str) -> None:
+def say(text: str) -> None:
     """Prints a line on standard error.  Ignores an error: there is no other place to report it."""
     try:
-        write_all(2, bytes_of(f"{command}: {printable(text)}\n"))
+        write_all(2, bytes_of(f"{program_name()}: {printable(text)}\n"))
     except OSError:
         pass
 

@@ -9,6 +9,10 @@ from stackpipe import messages, options
 from stackpipe.messages import Failure
 from stackpipe.pipeline import Tools
 
+#: The older names of commands, and their modules.
+OLDER_NAMES = {"flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge_fleet", "profile-push": "profile_push",
+               "profile_run": "profile_run"}
+
 
 def _plug_descriptors() -> None:
     """Opens /dev/null for closed standard descriptors, in a mode in which reads or writes fail.  So no file that the
@@ -29,9 +33,10 @@ def _restore_locale() -> None:
                 del os.environ["LC_CTYPE"]
 
 
-def read_options(name: str, usage: str, table: Sequence[options.Option], arguments: Sequence[str], tools: Tools) -> options.CommandLine:
+def read_options(name: str, usage: str, table: Sequence[options.Option], arguments: Sequence[str], tools: Tools,
+                 runs_command: bool = False) -> options.CommandLine:
     """Returns the command line.  Answers --help and --version, which end the command."""
-    line = options.read(table, arguments)
+    line = options.read(table, arguments, runs_command=runs_command)
     if line.has("help"):
         print_help(name, usage, table)
     if line.has("version"):
@@ -40,7 +45,8 @@ def read_options(name: str, usage: str, table: Sequence[options.Option], argumen
 
 
 def print_help(name: str, usage: str, table: Sequence[options.Option], closing: str = "") -> NoReturn:
-    """Prints the usage, the options, and a reference to the man page."""
+    """Prints the usage, the options, and a reference to the man page.  The usage names the command as the user typed it."""
+    usage = usage.replace(f"Usage: {name} ", f"Usage: {messages.typed_name(name)} ")
     messages.print_out(f"{usage}\nOptions:\n{options.describe(table)}\n{closing}More in {name}(1).\n")
     raise Failure("", 0)
 
@@ -54,25 +60,26 @@ def print_version(name: str, tools: Tools) -> NoReturn:
     raise Failure("", 0)
 
 
-def run(name: str, here: str) -> NoReturn:
-    """Runs the module of a command, and exits with its status.  `here` is the folder of the command."""
+def run(here: str) -> NoReturn:
+    """Runs the command that the user typed, and exits with its status.  `here` is the folder of the command."""
     _plug_descriptors()
     _restore_locale()
-    module = importlib.import_module("stackpipe." + name.replace("-", "_"))
+    module = importlib.import_module(f"stackpipe.{OLDER_NAMES.get(messages.program_name(), 'front')}")
+    own_failure = getattr(module, "own_failure", lambda arguments: getattr(module, "OWN_FAILURE", 1))(sys.argv[1:])
     try:
         status = module.main(sys.argv[1:], Tools(here))
     except Failure as failure:
         if str(failure):
-            messages.say(name, str(failure))
-        status = failure.status
+            messages.say(str(failure))
+        status = own_failure if failure.status is None else failure.status
     except KeyboardInterrupt:  # end by the signal, like a program that does not handle it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         status = 130
     except MemoryError:
-        messages.say(name, "out of memory")
-        status = getattr(module, "OWN_FAILURE", 1)
+        messages.say("out of memory")
+        status = own_failure
     except OSError as error:
-        messages.say(name, f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}")
-        status = getattr(module, "OWN_FAILURE", 1)
+        messages.say(f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}")
+        status = own_failure
     sys.exit(status)

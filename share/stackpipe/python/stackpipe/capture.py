@@ -4,14 +4,13 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 from typing import BinaryIO, NamedTuple, Sequence
 
-from stackpipe import files, modes, pipeline, report
+from stackpipe import files, modes, pipeline, report, targets
 from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, say, say_lines, text_of, write_all
-from stackpipe.profile_run import NAME, Settings, need
+from stackpipe.profile_run import Settings, need
 from stackpipe.report import NotWritten
 from stackpipe.runs import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
 
@@ -52,19 +51,10 @@ def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
     if settings.pid:
         if mode == "heap":
             raise UsageError("--mode heap: traces a program that it starts, not --pid")
-        return Target(["-p", settings.pid], f"process {settings.pid} ({command_line_of(settings.pid)})", [], settings.pid)
+        return Target(["-p", settings.pid], f"process {settings.pid} ({targets.command_line_of(settings.pid)})", [], settings.pid)
     if not workload:
-        raise UsageError("capture: --workload, --pid or a program behind -- is missing")
+        raise UsageError("capture: --workload, --pid or a program after -- is missing")
     return Target(["--", *workload], shlex.join(workload), workload, "")
-
-
-def command_line_of(pid: str) -> str:
-    """Returns the start of a process's command line."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return text_of(file.read(200).replace(b"\0", b" ")).rstrip(" ")
-    except OSError:
-        return ""
 
 
 class Draft:
@@ -90,7 +80,7 @@ class Draft:
         self.said.seek(0)
         text = text_of(self.said.read().replace(b"\0", b"")[:_MOST_MESSAGES]).replace(f"{self.folder}/", "")
         self.said.seek(0, os.SEEK_END)
-        return [line for line in text.splitlines() if not re.fullmatch(r"hotcold: (.*/)?flame\.svg", line)]
+        return [line for line in text.splitlines() if not re.fullmatch(r"hotcold: wrote (.*/)?flame\.svg", line)]
 
     def close(self) -> None:
         """Removes the files that only the capture needed."""
@@ -104,7 +94,8 @@ class Draft:
 
 def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Captured:
     """Records and writes a run; raises Failure."""
-    mode = modes.mode_of(settings.line.last("mode"), settings.line.last("duration"))
+    line = settings.line
+    mode = modes.mode_of(line.last("mode"), line.last("duration"), line.last("freq"), bool(workload))
     target = read_target(settings, mode.name, workload)
     need(tools, "pe-record", "capture")
     if mode.recorder != "pe-record":
@@ -163,7 +154,7 @@ def make_run(making: Making) -> Captured:
         keep_draft(making, f"{mode.recorder} did not end in good order (exit status {status}), so the run is not whole"
                    f"{files.why_not_written(draft.folder)}")
     if not target.workload and status != 0:
-        say(NAME, f"{mode.recorder}: exit status {status}")
+        say(f"{mode.recorder}: exit status {status}")
     try:
         derive(making)
         meta = read_meta(making, closing, {"status": status, "interrupted": interrupted, "work": work})
@@ -217,10 +208,8 @@ def record(making: Making) -> tuple[int, bool]:
             os.close(apart)
     if making.mode.recorder == "malloctrace" and making.mode.has_limit:
         # malloctrace has no time limit and ends with its program.  SIGINT ends both.
-        try:
-            process.wait(float(making.mode.seconds))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
+        if not pipeline.wait_or_interrupt(process, float(making.mode.seconds)):
+            say(f"the command was ended after {making.mode.seconds} s (--duration)")
     status = pipeline.wait_for(process)
     pipeline.stop_listening()
     if draft.printed:
@@ -294,7 +283,7 @@ def read_work(settings: Settings, draft: Draft) -> int | float | None:
     number = (match[1] if regex.groups else match[0]) if match else None
     if number and re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,9})?", number) and float(number) > 0:
         return short(float(number))
-    say(NAME, "--work: no amount of work above 0 in the program's output" + (f", though there is: {match.string}" if match else ""))
+    say("--work: no amount of work above 0 in the program's output" + (f", though there is: {match.string}" if match else ""))
     return None
 
 
@@ -330,8 +319,7 @@ def write_stage(making: Making, name: str, stages: Sequence[Sequence[str]], stde
     """Writes a file of the draft by a pipeline; raises NotWritten."""
     with files.create(making.draft.path(name)) as out:
         statuses = making.tools.pipe(stages, stdout=out, stderr=making.draft.said if stderr is None else stderr)
-    is_picture = stages[-1][0] == "flamesvg"
-    if (pipeline.outcome(statuses) == 1) if is_picture else any(statuses):
+    if pipeline.outcome(stages, statuses) == 1:
         raise NotWritten
 
 
@@ -381,11 +369,11 @@ def run_capture(settings: Settings, tools: pipeline.Tools) -> int:
         print_out(f"{captured.run.folder}\n", OWN_FAILURE)
     except Failure as failure:
         problem = failure
-    say(NAME, f"{captured.samples} samples, {captured.lost} lost; report: {captured.run.path('report.txt')}")
+    say(f"{captured.samples} samples, {captured.lost} lost; report: {captured.run.path('report.txt')}")
     if problem and not str(problem):
         raise problem
     if workload and captured.status != 0:
-        say(NAME, f"{workload[0]}: exit status {captured.status}")
+        say(f"{workload[0]}: exit status {captured.status}")
     if problem:
         raise problem
     return captured.status if workload else 0

@@ -14,13 +14,13 @@ from stackpipe.options import HELP, VERSION, Option
 NAME = "profile_run"
 #: Each command, the module with its run_COMMAND(), and its text in --help.
 COMMANDS = {
-    "capture": ("capture", "record a program, a process or the system: a new run"),
-    "flamegraph": ("report", "draw a run's flame graph again; what follows -- goes to flamesvg"),
-    "analyze": ("report", "tell a run's hot spots, and what is usually done about them"),
+    "capture": ("capture", "record a program, a process or the system as a new run"),
+    "flamegraph": ("report", "draw a run's flame graph again; options after -- go to flamesvg"),
+    "analyze": ("report", "print a run's hot spots, and what usually helps with them"),
     "diff": ("compare", "compare two runs: text, and a flame graph of the differences"),
-    "list": ("profile_run", "tell the runs that there are"),
-    "trend": ("trend", "tell a function's share in all runs: text and SVG"),
-    "watch": ("watch", "record all the time at 1 Hz, a file an hour; raise alerts"),
+    "list": ("profile_run", "list the runs"),
+    "trend": ("trend", "print and draw a function's share in all runs"),
+    "watch": ("watch", "record continuously at 1 Hz, a file an hour; raise alerts"),
     "ci": ("compare", "compare with a baseline: Markdown, and an exit status"),
 }
 MODES = ("default", "quick", "detailed", "system", "offcpu", "heap", "hotcold")
@@ -32,42 +32,44 @@ Commands:
 {_LISTED}"""
 CLOSING = "A RUN is a name in --output, a folder, latest or previous.\n"
 OPTIONS = (
-    Option("output", "", "DIR", "where runs are kept (default profiles)"),
-    Option("workload", "", "TEXT", "program and arguments, split at blanks; or behind --"),
-    Option("pid", "", "PID", "record this process"),
-    Option("duration", "", "S", "end after S seconds; 0: with the program"),
-    Option("mode", "", "MODE", "default (10 s at 499 Hz), quick (5 s), detailed (20 s at 997 Hz), system; offcpu, heap, hotcold",
-           choices=MODES),
-    Option("run", "", "RUN", "the run that is meant (default latest)"),
+    Option("output", "o", "DIR", "the folder of the runs (default profiles)"),
+    Option("workload", "", "TEXT", "the program and its arguments, split at blanks; or give them after --"),
+    Option("pid", "p", "PID", "record this process"),
+    Option("duration", "d", "S", "stop after S seconds, and end the program with SIGTERM (default for a program: when it ends; "
+           "for a process: as the mode says)"),
+    Option("freq", "F", "HZ", "samples a second and CPU (default for a program 997, for a process as the mode says, for watch 1)",
+           also=("rate",)),
+    Option("mode", "", "MODE", "default (10 s at 499 Hz), quick (5 s), detailed (20 s at 997 Hz), system (10 s at 99 Hz); offcpu, "
+           "heap, hotcold", choices=MODES),
+    Option("run", "", "RUN", "the run to show (default latest)"),
     Option("baseline", "", "RUN", "the run to compare with"),
     Option("before", "", "RUN", "diff: the first run"),
     Option("after", "", "RUN", "diff: the second run (default latest)"),
-    Option("top", "", "N", "functions to tell (default 20)"),
-    Option("svg", "", "FILE", "where the picture goes"),
-    Option("work", "", "REGEX", "capture, ci: units of work done, in the program's output; costs of a unit are compared then"),
+    Option("top", "n", "N", "rows of tables (default 20)"),
+    Option("svg", "", "FILE", "the flame graph to write"),
+    Option("work", "", "REGEX", "capture, ci: finds the units of work in the program's output; compares the cost of a unit"),
     Option("runs", "", "N", "ci: record N runs of each side, in turn"),
     Option("baseline-workload", "", "TEXT", "ci, with --runs: the program before the change"),
     Option("fail-over", "", "N%", "ci, watch: growth that counts (default 5%)"),
     Option("summary", "", "FILE", "ci: append the summary to FILE instead"),
-    Option("rate", "", "HZ", "watch: samples a second and CPU (default 1)"),
-    Option("interval", "", "S", "watch: seconds between looks (default 60)"),
-    Option("keep", "", "N", "watch: hours that are kept (default 168)"),
+    Option("interval", "", "S", "watch: seconds between checks (default 60)"),
+    Option("keep", "", "N", "watch: hours to keep (default 168)"),
     Option("limit", "", "FN=N%", "watch: alert if FN's share exceeds N per cent", repeats=True),
-    Option("alert", "", "TEXT", "watch: program to run then, split at blanks"),
-    Option("push", "", "URL", "watch: send profiles to this server, as Pyroscope"),
-    Option("push-name", "", "APP", "what they are of (default: the process's name)"),
-    Option("push-label", "", "KEY=VALUE", "more of it; hostname is there by itself", repeats=True),
-    Option("push-tenant", "", "ID", "the tenant, of a server that has several"),
-    Option("token-file", "", "FILE", "holds the server's token, or USER:PASSWORD"),
-    Option("ca-file", "", "FILE", "trust the certificates in FILE, not the system's"),
-    Option("spool-size", "", "SIZE", "what waits on disk for the server (default 256M)"),
-    Option("insecure-http", "", "", "allow http, which everybody on the way can read"),
+    Option("alert", "", "TEXT", "watch: the program to run for an alert, split at blanks"),
+    Option("push", "", "URL", "watch: send profiles to this server, such as Pyroscope"),
+    Option("push-name", "", "APP", "watch: the application's name (default: the process's name)"),
+    Option("push-label", "", "KEY=VALUE", "watch: a label of the profiles; hostname is always one", repeats=True),
+    Option("push-tenant", "", "ID", "watch: the tenant, if the server has several"),
+    Option("token-file", "", "FILE", "watch: a file with the server's token, or USER:PASSWORD"),
+    Option("ca-file", "", "FILE", "watch: trust the certificates in FILE, not the system's"),
+    Option("spool-size", "", "SIZE", "watch: disk space for profiles that wait for the server (default 256M)"),
+    Option("insecure-http", "", "", "watch: allow http, which everyone on the network can read"),
     HELP,
     VERSION,
 )
 #: Options that only some commands have.
 ONLY_WITH = {"work": ("capture", "ci"), "runs": ("ci",), "baseline-workload": ("ci",),
-             **dict.fromkeys(("rate", "interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
+             "freq": ("capture", "ci", "watch"), **dict.fromkeys(("interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"
 _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"
@@ -75,7 +77,7 @@ _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 FORMS = {"pid": (_COUNT, "a process"), "duration": (_DECIMAL, "a number of seconds"),
          "runs": ("[1-9][0-9]{0,8}", "a number above 0"), "mode": ("|".join(MODES), f"one of {', '.join(MODES)}"),
          "top": (_COUNT, "a number of functions"), "fail-over": (r"[0-9]{1,3}(\.[0-9]{1,9})?%?", "a percentage"),
-         "rate": (_COUNT, "a number of samples a second"), "interval": (f"(?=.*[1-9]){_DECIMAL}", "a number of seconds"),
+         "freq": (_COUNT, "a number of samples a second"), "interval": (f"(?=.*[1-9]){_DECIMAL}", "a number of seconds"),
          "keep": (_COUNT, "a number of hours"), "limit": (r"(?s:.+)=[0-9]{1,3}(\.[0-9]{1,9})?%?", "FUNCTION=PERCENT"),
          "output": ("(?s:.+)", "a folder"), "push": ("(?s:.+)", "a server"), "workload": (r"(?s:.*[^ \t].*)", "a program"),
          "baseline-workload": (r"(?s:.*[^ \t].*)", "a program")}
@@ -170,7 +172,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     if command in ("-h", "--help"):
         print_help(NAME, USAGE, OPTIONS, CLOSING)
     if command not in COMMANDS:
-        raise UsageError(f"not a command: {command}")
+        raise UsageError(f"unknown command '{command}'; the commands are {', '.join(COMMANDS)}")
     line = options.read(OPTIONS, arguments[1:], lambda name, value: check_value(command, name, value))
     if line.has("help"):
         print_help(NAME, USAGE, OPTIONS, CLOSING)
@@ -180,7 +182,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         if len(line.operands) != 1:
             raise UsageError("trend: needs one function")
     elif line.operands:
-        raise UsageError(f"{command}: what is '{line.operands[0]}'? A program goes behind --")
+        raise UsageError(f"{command}: unexpected '{line.operands[0]}'; a program follows --")
     module = importlib.import_module(f"stackpipe.{COMMANDS[command][0]}")
     return getattr(module, f"run_{command}")(Settings(command, line), tools)
 

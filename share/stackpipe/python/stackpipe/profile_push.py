@@ -230,7 +230,7 @@ def put(folder: str, limit_bytes: int, request: Put, path: str) -> int:
     except OSError as error:
         raise Failure(f"{folder}: {error.strerror}") from None
     if dropped:
-        say(NAME, f"{folder}: {count_of(dropped, 'profile')} dropped: the spool is full")
+        say(f"{folder}: {count_of(dropped, 'profile')} dropped: the spool is full")
     return 0
 
 
@@ -332,20 +332,20 @@ class Sender:
             kind = answer.status, re.sub("[0-9]", "", answer.message()) if answer.status == 0 else ""
             if kind not in self._failures:
                 self._failures.add(kind)
-                say(NAME, f"{self._server.url}: {answer.message()}; what is not sent waits")
+                say(f"{self._server.url}: {answer.message()}; what is not sent waits")
             return False
         self._outbox.remove(name, verdict)
         if verdict == "refused" and answer.status not in self._refusals:
             self._refusals.add(answer.status)
-            say(NAME, f"{self._server.url}: a profile is refused: {answer.message()}")
+            say(f"{self._server.url}: a profile is refused: {answer.message()}")
         if self._failures:
-            say(NAME, f"{self._server.url}: takes profiles again")
+            say(f"{self._server.url}: takes profiles again")
         self._failures.clear()
         return True
 
     def _say_unreadable(self) -> None:
         for name in sorted(self._outbox.unreadable - self._unreadable):
-            say(NAME, f"{name}: cannot be read, and is left there")
+            say(f"{name}: cannot be read, and is left there")
         self._unreadable |= self._outbox.unreadable
 
 
@@ -356,7 +356,7 @@ def open_outbox(spool: Spool, waits: bool, ending: Ending) -> Outbox | None:
     if not outbox and not waits:
         raise Failure(taken)
     if not outbox:
-        say(NAME, f"{taken}: waiting for its end")
+        say(f"{taken}: waiting for its end")
     while not outbox and not ending.has_begun():
         ending.wait(_LOOK_S)
         outbox = Outbox.open(spool)
@@ -369,7 +369,7 @@ def report_before(spool: Spool, before: Counts) -> None:
     parts = [f"{count_of(waiting, 'profile')} from before"] * bool(waiting)
     parts += [f"so far {before.losses()}"] * bool(before.losses())
     if parts:
-        say(NAME, f"{spool.folder}: {'; '.join(parts)}")
+        say(f"{spool.folder}: {'; '.join(parts)}")
 
 
 def report_after(spool: Spool, before: Counts) -> bool:
@@ -383,7 +383,7 @@ def report_after(spool: Spool, before: Counts) -> bool:
     if waiting:
         text += (f"; {count_of(waiting, 'profile')} not sent yet, in {spool.folder}: "
                  f"the next run sends {'it' if waiting == 1 else 'them'}")
-    say(NAME, text)
+    say(text)
     return not losses and not waiting
 
 

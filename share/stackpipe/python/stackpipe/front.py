@@ -1,0 +1,90 @@
+"""stackpipe(1): one command in front of the tools, like git or cargo.  Each of its commands has its own module."""
+import importlib
+import os
+from typing import NoReturn, Sequence
+
+from stackpipe import options
+from stackpipe.command import print_help, print_version
+from stackpipe.messages import Failure, UsageError, print_out
+from stackpipe.options import HELP, VERSION
+from stackpipe.pipeline import Tools
+
+NAME = "stackpipe"
+#: Each command, its module, its text in --help, and its manual page.
+COMMANDS = {
+    "record": ("record", "record where CPU time goes, and draw a flame graph", "stackpipe"),
+    "waits": ("waits", "the same, with the time that threads wait", "hotcold"),
+    "heap": ("heap", "draw the memory peak, the leaks and the allocations of a program", "malloctrace"),
+    "diff": ("diff", "show what differs between two profiles", "flamediff"),
+    "top": ("top", "print the functions that use most", "stacktop"),
+    "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),
+    "runs": ("kept_runs", "keep profiles, list and compare them, watch a server, gate a merge", "profile_run"),
+    "merge": ("merge_fleet", "add up the folded text of many machines", "merge_fleet"),
+    "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
+}
+OPTIONS = (HELP, VERSION)
+_LISTED = "".join(f"  {name:<9} {text}\n" for name, (_, text, _) in COMMANDS.items())
+USAGE = f"""Usage: stackpipe COMMAND [OPTION]... [ARGUMENT]...
+Find out where programs spend time and memory.
+
+Commands:
+{_LISTED}
+  stackpipe record -- ./server --benchmark   writes flamegraph.svg
+  stackpipe record -p 1234 -d 10 --open      shows it in the browser
+  stackpipe record --help                    lists the options of a command
+"""
+
+
+def own_failure(arguments: Sequence[str]) -> int:
+    """Returns the exit status for failures of a command itself: 125 if it runs the user's program."""
+    module = COMMANDS.get(arguments[0] if arguments else "", ("front",))[0]
+    return getattr(importlib.import_module(f"stackpipe.{module}"), "OWN_FAILURE", 1)
+
+
+def main(arguments: Sequence[str], tools: Tools) -> int:
+    """Runs one of the commands."""
+    command, *rest = arguments or ["--help"]
+    if command in ("-h", "--help"):
+        print_help(NAME, USAGE, OPTIONS)
+    if command in ("-V", "--version"):
+        print_version(NAME, tools)
+    if command not in COMMANDS:
+        kind = "option" if command.startswith("-") else "command"
+        raise UsageError(f"unknown {kind} '{command}'; the commands are {', '.join(COMMANDS)}")
+    if command == "help":
+        open_page(rest, tools)
+    if command == "check":
+        return check(rest, tools)
+    return importlib.import_module(f"stackpipe.{COMMANDS[command][0]}").main(rest, tools)
+
+
+def check(arguments: Sequence[str], tools: Tools) -> int:
+    """Reports what can be recorded here, as pe-record --check does."""
+    line = options.read(OPTIONS, arguments)
+    if line.has("help"):
+        print_help(NAME, "Usage: stackpipe check\nReport what can be recorded here, and what is missing.\n", OPTIONS)
+    if line.has("version"):
+        print_version(NAME, tools)
+    if line.operands or line.command is not None:
+        raise UsageError("check: it has no arguments")
+    from stackpipe.record import best_engine
+
+    status = tools.pipe([["pe-record", "--check"]])[0]
+    print_out(f"stackpipe record would take         {best_engine(tools) or 'auto'}\n")
+    return status
+
+
+def open_page(arguments: Sequence[str], tools: Tools) -> NoReturn:
+    """Opens a manual page in place of this process: the one of a command or a tool; in a source tree, the page there."""
+    if len(arguments) > 1:
+        raise UsageError("help: one command or tool at a time")
+    topic = arguments[0] if arguments else NAME
+    page = COMMANDS[topic][2] if topic in COMMANDS else topic
+    pages = os.path.join(tools.here, "../man")
+    found = [file for file in (os.path.join(pages, f"{page}.{section}") for section in "1357") if os.path.isfile(file)]
+    words = ["man", "-l", found[0]] if found and "/" not in page else ["man", "--", page]
+    path = tools.find("man")
+    try:
+        os.execve(path, words, tools.users)
+    except OSError as error:
+        raise Failure(f"man: {error.strerror}") from None

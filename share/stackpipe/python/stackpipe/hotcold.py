@@ -1,0 +1,20 @@
+"""hotcold(1): the older form of stackpipe waits."""
+from typing import Sequence
+
+from stackpipe import outputs, targets, waits
+from stackpipe.command import read_options
+from stackpipe.options import HELP, VERSION
+from stackpipe.pipeline import Tools
+
+NAME = "hotcold"
+OWN_FAILURE = 125
+USAGE = """Usage: hotcold [OPTION]... OUT.svg {-p PID | -t TID | -a | -- COMMAND [ARGUMENT]...}
+Draw where a program runs, in warm colours, and where it waits, in cold ones.
+"""
+OPTIONS = (*targets.OPTIONS, waits.KEEP, *outputs.OPTIONS, HELP, VERSION)
+
+
+def main(arguments: Sequence[str], tools: Tools) -> int:
+    """Returns the status of the recorded command, or our own."""
+    line = outputs.with_operand(read_options(NAME, USAGE, OPTIONS, arguments, tools))
+    return waits.draw(waits.read_request(line, "hotcold out.svg -p PID", "svg"), tools)

@@ -1,0 +1,16 @@
+"""stackpipe runs: the commands of profile_run(1), and profile-push(1)."""
+from typing import Sequence
+
+from stackpipe import profile_push, profile_run
+from stackpipe.pipeline import Tools
+
+#: Other names of commands.
+_ALSO = {"show": "analyze"}
+
+
+def main(arguments: Sequence[str], tools: Tools) -> int:
+    """Runs one of the commands."""
+    command, *rest = arguments or ["--help"]
+    if command == "push":
+        return profile_push.main(rest, tools)
+    return profile_run.main([_ALSO.get(command, command), *rest], tools)

@@ -1,0 +1,154 @@
+"""The forms in which a profile is written.  The suffix of the file chooses the form, and so does --format.
+
+A file that exists is replaced if it is empty or has the same form.  Any other file is kept, unless the user gives --force.
+"""
+import os
+import re
+import urllib.parse
+import webbrowser
+from typing import BinaryIO, NamedTuple, Sequence
+
+from stackpipe import files, pipeline
+from stackpipe.messages import Failure, UsageError, say, say_lines, text_of
+from stackpipe.options import CommandLine, Option
+
+DEFAULT = "flamegraph.svg"
+_HEAD_BYTES = 4096
+
+
+class Form(NamedTuple):
+    """A form of a profile."""
+
+    suffix: str
+    begins: re.Pattern[bytes]  #: matches the first bytes of its files
+    export: str = ""  #: the value of stackfold --to
+
+
+_FOLDED = rb"(# .*\n)*[^\0\n]+ [0-9]+(\.[0-9]+)?( [0-9]+)?\n"
+#: The forms by the values of --format.  The first with a suffix is the default for it.
+FORMS = {
+    "svg": Form(".svg", re.compile(rb"(?is).*<svg.*flame ?graph")),
+    "folded": Form(".folded", re.compile(_FOLDED)),
+    "pe": Form(".pe", re.compile(rb"PERFILE2")),
+    "pprof": Form(".pb.gz", re.compile(rb"\x1f\x8b"), "pprof"),
+    "speedscope": Form(".json", re.compile(rb"\s*\{"), "speedscope"),
+    "firefox": Form(".json", re.compile(rb"\s*\{"), "firefox"),
+}
+OPTIONS = (
+    Option("output", "o", "FILE", "the result (default flamegraph.svg); its suffix chooses the form: .svg .folded .pe .pb.gz .json"),
+    Option("format", "", "FORM", f"the form: {', '.join(FORMS)}", choices=tuple(FORMS)),
+    Option("open", "", "", "open the result in the browser"),
+    Option("force", "", "", "replace a file of another kind"),
+    Option("verbose", "v", "", "print the pipelines that run, and all figures"),
+    Option("quiet", "q", "", "print only errors"),
+)
+
+
+class Output(NamedTuple):
+    """Where a profile goes, and in which form."""
+
+    path: str
+    form: str
+    opens: bool = False
+    is_quiet: bool = False
+
+    def beside(self, part: str) -> "Output":
+        """Returns an output beside this one: for "leaks", flamegraph-leaks.svg."""
+        suffix = FORMS[self.form].suffix
+        stem = self.path.removesuffix(suffix)
+        return self._replace(path=f"{stem}-{part}{self.path[len(stem):]}")
+
+    def fold(self, *more: str) -> list[str]:
+        """Returns the stage that folds symbolized samples for this form."""
+        export = FORMS[self.form].export
+        return ["stackfold", *(["--to", export] if export else ["--annotate"]), *more]
+
+    def stages(self, folding: Sequence[str], *look: str) -> list[list[str]]:
+        """Returns the stages after pe-symbolize.  `look` are the options of flamesvg."""
+        if self.form == "pe":
+            return []
+        return [list(folding), *([["flamesvg", *look]] if self.form == "svg" else [])]
+
+
+def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwise: str = "") -> Output:
+    """Returns the output that the command line asks for.  `forms` are those that the command can write; `otherwise` is the form
+    for unknown suffixes.  Raises UsageError, or Failure if the file cannot be written or must not be replaced."""
+    path = line.last("output", DEFAULT)
+    form = line.last("format") or form_of(path) or otherwise
+    if not form:
+        suffixes = dict.fromkeys(FORMS[name].suffix for name in forms)
+        raise UsageError(f"--output: the suffix of '{path}' is none of {' '.join(suffixes)}; choose one, or give --format")
+    if form not in FORMS:
+        raise UsageError(f"--format: unknown form '{form}'; the forms are {', '.join(forms)}")
+    if form not in forms:
+        raise UsageError(f"--output: '{path}' would be {form}, which this command does not write; it writes {', '.join(forms)}")
+    output = Output(path_of(path), form, line.has("open"), line.has("quiet"))
+    check_replaceable(output, line.has("force"))
+    return output
+
+
+def with_operand(line: CommandLine) -> CommandLine:
+    """Returns the command line of an older command, whose operand is the output.  Raises UsageError."""
+    if not line.operands:
+        return line
+    if len(line.operands) > 1:
+        raise UsageError(f"'{line.operands[1]}': the command to record follows --")
+    if line.has("output"):
+        raise UsageError(f"--output, '{line.operands[0]}': choose one of them")
+    return line._replace(values={**line.values, "output": line.operands}, operands=[])
+
+
+def path_of(path: str) -> str:
+    """Returns a path that no program parses as an option; "-" is standard output."""
+    return "/dev/stdout" if path == "-" else f"./{path}" if path.startswith("-") else path
+
+
+def form_of(path: str) -> str:
+    """Returns the form that the suffix of a path chooses, or nothing; standard output has the form svg."""
+    if path in ("-", "/dev/stdout"):
+        return "svg"
+    return next((name for name, form in FORMS.items() if path.endswith(form.suffix)), "")
+
+
+def check_replaceable(output: Output, is_forced: bool) -> None:
+    """Raises Failure if the output cannot be written, or would replace a file of another kind."""
+    files.check_writable(output.path)
+    if is_forced or os.path.islink(output.path) or not os.path.isfile(output.path):
+        return  # a link is replaced, and its file stays
+    with open(output.path, "rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if head and not FORMS[output.form].begins.match(head):
+        raise Failure(f"{output.path}: the file exists and is no {output.form} of ours; give another name with -o, or --force")
+
+
+def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "") -> bool:
+    """Writes the output by a pipeline, reports its path, and opens it if the user wants that.  Returns whether there was
+    anything to write.  Raises Failure.  `what` describes the result."""
+    with files.scratch() as said:
+        result = pipeline.draw(tools, output.path, stages, said)
+        forward(said, is_needed=result == 1 or (result == 0 and not output.is_quiet))
+    if result == 1:
+        raise Failure(f"{output.path}: not drawn")
+    if result == 0 and not output.is_quiet:
+        say(f"wrote {output.path}{what and f': {what}'}")
+    if result == 0 and output.opens:
+        show(output.path)
+    return result == 0
+
+
+def forward(said: BinaryIO, is_needed: bool) -> None:
+    """Prints the messages of tools that a file has collected, if they are needed."""
+    said.seek(0)
+    if is_needed:
+        say_lines(text_of(said.read()))
+
+
+def show(path: str) -> None:
+    """Opens a file in the user's browser.  Without a browser it reports that; the file itself is complete."""
+    address = "file://" + urllib.parse.quote(os.path.abspath(path))
+    try:
+        is_shown = webbrowser.open(address)
+    except webbrowser.Error:
+        is_shown = False
+    if not is_shown:
+        say(f"--open: no browser was found; open {address} yourself")

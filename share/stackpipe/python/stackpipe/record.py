@@ -1,0 +1,95 @@
+"""stackpipe record: records CPU time by pe-record, and writes it as a flame graph or in another form."""
+import os
+import re
+from typing import NamedTuple, Sequence
+
+from stackpipe import files, outputs, pipeline, targets
+from stackpipe.command import read_options
+from stackpipe.messages import printable, say, text_of
+from stackpipe.options import HELP, VERSION, Option
+
+NAME = "stackpipe"
+OWN_FAILURE = 125
+USAGE = """Usage: stackpipe record [OPTION]... {[--] COMMAND [ARGUMENT]... | -p PID | -t TID | -a}
+Record where CPU time goes, and draw a flame graph.  Ctrl-C stops it, and it still draws.
+"""
+OPTIONS = (
+    *targets.OPTIONS,
+    Option("event", "e", "EVENT", "the event to sample, as for pe-record(1) (default: CPU time)"),
+    Option("engine", "", "NAME", "the engine of pe-record(1) (default: the best that works here)"),
+    *outputs.OPTIONS,
+    HELP,
+    VERSION,
+)
+_BPF_WORKS = re.compile(r"^eBPF: stacks walked in the kernel +yes", re.MULTILINE)
+
+
+class Request(NamedTuple):
+    """What to record, and how."""
+
+    target: targets.Target
+    output: outputs.Output
+    rate: list[str] = []  #: options of pe-record
+    event: str = ""
+    engine: str = ""
+    is_verbose: bool = False
+
+
+def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
+    """Returns the status of the recorded command, or our own."""
+    line = read_options(NAME, USAGE, OPTIONS, arguments, tools, runs_command=True)
+    target = targets.read_target(line, "stackpipe record -- ./program")
+    rate = ["-F", line.last("freq")] if line.has("freq") else []
+    return record(Request(target, outputs.read_output(line), rate, line.last("event"), line.last("engine"), line.has("verbose")), tools)
+
+
+def record(request: Request, tools: pipeline.Tools) -> int:
+    """Records the target and writes the output.  Returns the status of the command, or our own."""
+    for tool in ("pe-record", "pe-symbolize", "stackfold", "flamesvg"):
+        tools.find(tool)
+    work = files.temporary_folder()
+    try:
+        tools.shows_stages = request.is_verbose
+        stream = os.path.join(work, "raw.pe")
+        status = run_recorder(tools, [*recorder_of(request, tools), "-o", stream], request)
+        if not os.path.exists(stream) or os.path.getsize(stream) == 0:
+            return status or OWN_FAILURE
+        output = request.output
+        symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), stream]
+        look = ["--colors", "kind", "--title", printable(request.target.title)]
+        # If pe-record was killed, the stream has no end, and pe-symbolize fails.
+        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(), *look)]):
+            say(f"{output.path}: not drawn: nothing was recorded")
+            return status or OWN_FAILURE
+        return status if request.target.command else 0
+    finally:
+        files.remove_folder(work)
+
+
+def recorder_of(request: Request, tools: pipeline.Tools) -> list[str]:
+    """Returns the recorder with its options, without the target."""
+    # The kernel walks stacks of processes, but samples no tracepoints.
+    engine = request.engine or ("" if request.event else best_engine(tools))
+    return ["pe-record", *(["--engine", engine] if engine else []), *request.rate, *(["-e", request.event] if request.event else []),
+            *request.target.limit, *(["-q"] if request.output.is_quiet else [])]
+
+
+def best_engine(tools: pipeline.Tools) -> str:
+    """Returns "bpf" if programs in the kernel can walk stacks here, and otherwise "": pe-record itself chooses.  bpf copies no
+    stacks, so its recordings are the smallest, and it walks stacks of any depth."""
+    statuses, text = tools.read([["pe-record", "--check"]])
+    return "bpf" if statuses == [0] and _BPF_WORKS.search(text_of(text)) else ""
+
+
+def run_recorder(tools: pipeline.Tools, recorder: Sequence[str], request: Request) -> int:
+    """Runs the recorder until the target ends, the time is over, or Ctrl-C is typed.  Returns its status, which is that of
+    the command."""
+    target = request.target
+    if not target.command and not target.limit and not request.output.is_quiet:
+        say(f"recording {target.title} until Ctrl-C")
+    pipeline.go_on()
+    command = [*recorder, *target.options, *(["--", *target.command] if target.command else [])]
+    tools.show([command])
+    status = pipeline.wait_for(tools.start(command, as_user=True))
+    pipeline.stop_listening()
+    return status

@@ -1,0 +1,61 @@
+"""What a recording command records: a command that it starts, processes, threads, or the whole system."""
+import os
+import re
+from typing import NamedTuple, Sequence
+
+from stackpipe.messages import UsageError, text_of
+from stackpipe.options import CommandLine, Option
+
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}")
+PID = Option("pid", "p", "PID", "record this process; several are separated by commas")
+TID = Option("tid", "t", "TID", "record these threads")
+ALL = Option("all", "a", "", "record the whole system")
+DURATION = Option("duration", "d", "S", "stop after S seconds; a command that still runs gets SIGTERM")
+FREQ = Option("freq", "F", "HZ", "samples a second and CPU; max: as many as the kernel allows (default 997 for commands, else 99)")
+OPTIONS = (PID, TID, ALL, DURATION, FREQ)
+_KINDS = {"pid": "process", "tid": "thread", "all": "the whole system"}
+
+
+class Target(NamedTuple):
+    """What to record."""
+
+    options: list[str]  #: the options of the recorders that select it; empty for a command
+    command: list[str]  #: the command to start; empty: what runs already
+    title: str  #: describes it to people
+    limit: list[str]  #: the option of the recorders for the duration
+
+
+def read_target(line: CommandLine, example: str) -> Target:
+    """Returns the target that the command line names.  Raises UsageError, which shows the `example`."""
+    chosen = [name for name in _KINDS if line.has(name)]
+    command = line.command or []
+    if len(chosen) + bool(command) > 1:
+        names = [f"--{name}" for name in chosen] + ["a command"] * bool(command)
+        raise UsageError(f"{', '.join(names)}: choose one of them")
+    if not chosen and not command:
+        raise UsageError(f"what to record is missing: a command, or -p PID; for example: {example}")
+    duration = line.last("duration")
+    if line.has("duration") and not (_SECONDS.fullmatch(duration) and float(duration) > 0):
+        raise UsageError(f"--duration: not a number of seconds above 0: '{duration}'")
+    limit = ["-d", duration] if duration else []
+    if command:
+        return Target([], command, " ".join(command), limit)
+    kind = chosen[0]
+    if kind == "all":
+        return Target(["-a"], [], _KINDS[kind], limit)
+    value = line.last(kind)
+    if not value:
+        raise UsageError(f"--{kind}: a number is missing")
+    name = command_line_of(value) if kind == "pid" else ""
+    return Target([f"-{kind[0]}", value], [], f"{_KINDS[kind]} {value}{name and f' ({name})'}", limit)
+
+
+def command_line_of(pid: str) -> str:
+    """Returns the start of a process's command line; empty if there is no such process."""
+    if not pid.isdecimal():
+        return ""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return text_of(file.read(200).replace(b"\0", b" ")).rstrip(" ")
+    except OSError:
+        return ""

@@ -1,0 +1,39 @@
+"""stackpipe top: prints the functions that use most, by stacktop."""
+from typing import Sequence
+
+from stackpipe import files, inputs, pipeline
+from stackpipe.command import read_options
+from stackpipe.messages import UsageError
+from stackpipe.options import HELP, VERSION, Option
+
+NAME = "stackpipe"
+USAGE = """Usage: stackpipe top [OPTION]... PROFILE...
+Print the functions that use most.  A PROFILE is folded text, a pprof profile, a sample stream, perf.data, or a kept run: a
+name that stackpipe runs list prints, latest, previous, or a folder.
+"""
+#: Options that stacktop(1) has, too.
+PASSED = (
+    Option("top", "n", "N", "rows (default 20)"),
+    Option("total", "", "", "sort by the time in a function and all that it calls"),
+    Option("callers", "", "FN", "who calls the function FN"),
+    Option("callees", "", "FN", "whom the function FN calls"),
+    Option("tree", "", "", "print the calls as a tree"),
+    Option("hints", "", "", "add what usually helps with such functions"),
+)
+OPTIONS = (*PASSED, Option("verbose", "v", "", "print the pipelines that run"), HELP, VERSION)
+
+
+def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
+    """Returns the status of stacktop."""
+    line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
+    if not line.operands:
+        raise UsageError("a profile is missing; for example: stackpipe top run.folded")
+    tools.shows_stages = line.has("verbose")
+    passed = [f"--{option.name}={line.last(option.name)}" if option.value else f"--{option.name}" for option in PASSED if line.has(option.name)]
+    work = files.temporary_folder()
+    try:
+        command = ["stacktop", *passed, "--", *(inputs.folded_file(name, work, tools) for name in line.operands)]
+        tools.show([command])
+        return tools.pipe([command])[0]
+    finally:
+        files.remove_folder(work)

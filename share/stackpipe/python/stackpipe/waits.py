@@ -1,0 +1,241 @@
+"""stackpipe waits: draws where a target runs and where it waits in one flame graph, from pe-record and offcpu on the same
+target."""
+import os
+import re
+import signal
+import subprocess
+import time
+from typing import BinaryIO, NamedTuple, Sequence
+
+from stackpipe import files, outputs, pipeline, targets
+from stackpipe.command import read_options
+from stackpipe.messages import Failure, UsageError, printable, say, write_all
+from stackpipe.options import HELP, VERSION, CommandLine, Option
+
+NAME = "stackpipe"
+OWN_FAILURE = 125
+USAGE = """Usage: stackpipe waits [OPTION]... {[--] COMMAND [ARGUMENT]... | -p PID | -t TID | -a}
+Draw where a program runs, in warm colours, and where it waits, in cold ones.  Widths are time, added up over threads.
+Ctrl-C stops it, and it still draws.
+"""
+KEEP = Option("keep", "", "DIR", "keep streams and folded stacks in the folder DIR")
+OPTIONS = (*targets.OPTIONS, KEEP, *outputs.OPTIONS, HELP, VERSION)
+#: A stream holds one recording; a flame graph of waits joins two.
+FORMS = ("svg", "folded", "pprof", "speedscope", "firefox")
+_COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
+# A recorder that ended in good order prints a closing line; its status is another if the target never ran.
+_CLOSING_LINE = re.compile(rb"^[a-z-]+: [0-9,]+ (samples?|waits?)[, ]", re.MULTILINE)
+# A line of offcpu where the kernel gives it no stacks.
+_NO_STACKS = re.compile(rb"^offcpu: .*; times of each thread only$", re.MULTILINE)
+_LOOK_S = 0.02
+
+
+class Request(NamedTuple):
+    """The target to record, and the options."""
+
+    target: targets.Target
+    output: outputs.Output
+    hz: str
+    keep: str  #: the folder to keep files in; empty: keep none
+    is_verbose: bool = False
+
+
+class Folders(NamedTuple):
+    """Folders of the files in progress."""
+
+    temporary: str
+    work: str  #: holds the streams; they are large, so they are written where they stay
+
+
+def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
+    """Returns the status of the recorded command, or our own."""
+    line = read_options(NAME, USAGE, OPTIONS, arguments, tools, runs_command=True)
+    return draw(read_request(line, "stackpipe waits -p PID"), tools)
+
+
+def read_request(line: CommandLine, example: str, otherwise: str = "") -> Request:
+    """Returns the request that the command line makes; `otherwise` is the form for unknown suffixes.  Raises UsageError."""
+    target = targets.read_target(line, example)
+    keep = line.last("keep")
+    if line.has("keep") and not os.path.isdir(keep):
+        raise UsageError(f"--keep: no folder '{keep}'")
+    return Request(target, outputs.read_output(line, FORMS, otherwise), line.last("freq", _COMMAND_HZ if target.command else _RUNNING_HZ), os.path.join(".", keep) if keep else "",
+                   line.has("verbose"))
+
+
+def draw(request: Request, tools: pipeline.Tools) -> int:
+    """Records the target and writes the output.  Returns the status of the command, or our own."""
+    tools.shows_stages = request.is_verbose
+    temporary, work = "", ""
+    try:
+        for tool in ("pe-record", "offcpu", "pe-symbolize", "stackfold", "flamesvg"):
+            tools.find(tool)
+        temporary = files.temporary_folder()
+        work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else temporary
+        return record_and_write(request, Folders(temporary, work), tools)
+    finally:
+        for folder in {temporary, work} - {""}:
+            files.remove_folder(folder)
+
+
+class HeldCommand:
+    """A command that is held before it starts, so that both recorders see all of it.  It waits on a pipe.  If we are killed,
+    the pipe closes and the command exits."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str]):
+        reading, self._gate = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._be(command, environment, reading)
+        os.close(reading)
+
+    def _be(self, command: Sequence[str], environment: dict[str, str], reading: int) -> None:
+        status = 126
+        try:
+            os.close(self._gate)
+            for number in (*pipeline.STOP_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):  # as Popen does
+                if signal.getsignal(number) is not signal.SIG_IGN or number in (signal.SIGPIPE, signal.SIGXFSZ):
+                    signal.signal(number, signal.SIG_DFL)
+            if not os.read(reading, 1):
+                os._exit(OWN_FAILURE)
+            os.execvpe(command[0], command, environment)
+        except OSError as error:
+            say(f"{command[0]}: {error.strerror}")
+            status = 127 if isinstance(error, FileNotFoundError) else status
+        finally:
+            os._exit(status)
+
+    def go(self) -> None:
+        """Starts the command."""
+        write_all(self._gate, b"g")
+        os.close(self._gate)
+
+    def wait(self) -> int:
+        """Waits for the command, and returns its status as a shell does."""
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return 128 - code if code < 0 else code
+
+
+def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
+    """Records the target and writes the output."""
+    ran = record(request, folders.work, tools)
+    streams, output = folders.work, request.output
+    if request.keep:
+        streams = request.keep
+        for stream in ("on.pe", "off.pe"):
+            os.rename(os.path.join(folders.work, stream), os.path.join(streams, stream))
+    folded = os.path.join(folders.work, "stacks.folded")
+    with files.scratch() as said:
+        is_folded = fold(streams, folded, tools, said) == 0
+        outputs.forward(said, is_needed=not (output.is_quiet and is_folded))
+    if not is_folded:
+        raise Failure(f"{output.path}: not drawn")
+    look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
+            "time on CPU and waiting", folded]
+    # The text is folded already.
+    stages = [["flamesvg", *look]] if output.form == "svg" else [["cat", folded]] if output.form == "folded" else [output.fold(folded)]
+    is_written = outputs.write(tools, output, stages)
+    if not is_written:
+        say(f"{output.path}: not drawn: nothing was recorded")
+    if request.keep and is_written:
+        os.rename(folded, os.path.join(request.keep, "stacks.folded"))
+    return ran if is_written else ran or OWN_FAILURE
+
+
+def record(request: Request, work: str, tools: pipeline.Tools) -> int:
+    """Runs both recorders until the target ends, the time is over or Ctrl-C is typed.  Returns the command's status.  Raises
+    Failure if one of them fails."""
+    target = request.target
+    pipeline.go_on()
+    held = HeldCommand(target.command, tools.users) if target.command else None
+    options = ["-p", str(held.pid)] if held else target.options
+    recorders = [start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream))
+                 for name, own, stream in (("pe-record", ["-e", "cpu-clock", "-F", request.hz], "on"), ("offcpu", [], "off"))]
+    if not held and not target.limit and not request.output.is_quiet:
+        say(f"recording {target.title} until Ctrl-C")
+    # Each recorder writes the head of its stream once it is recording.
+    while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
+        time.sleep(_LOOK_S)
+    has_stacks = not _NO_STACKS.search(messages_of(work, "off"))
+    if not has_stacks:
+        for recorder in recorders:
+            recorder.terminate()
+    elif held:
+        held.go()
+    for recorder in recorders:
+        recorder.wait()
+    pipeline.stop_listening()
+    if not has_stacks:
+        raise Failure("the kernel gives no stacks of waits here: run it as root, with CAP_PERFMON, or with "
+                      "sysctl kernel.perf_event_paranoid=1; offcpu(1) records the times of each thread without stacks")
+    is_whole = all(has_begun(work, stream) and _CLOSING_LINE.search(messages_of(work, stream)) for stream in ("on", "off"))
+    for stream in ("on", "off"):
+        if not (request.output.is_quiet and is_whole):
+            write_all(2, messages_of(work, stream))
+    if not is_whole:
+        raise Failure(f"not recorded{files.why_not_written(work)}")
+    return end_command(held, target.limit) if held else 0
+
+
+def end_command(held: HeldCommand, limit: Sequence[str]) -> int:
+    """Like pe-record, sends the command SIGTERM when the time is over.  Ending by that signal is not a failure."""
+    if not limit:
+        return held.wait()
+    os.kill(held.pid, signal.SIGTERM)
+    status = held.wait()
+    if status != 128 + signal.SIGTERM:
+        return status
+    say(f"the command was ended after {limit[1]} s (-d)")
+    return 0
+
+
+def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, stream: str) -> subprocess.Popen:
+    """Starts a recorder, which ends with us if we are killed.  Its messages go to a file beside the stream."""
+    command = [command[0], "-o", f"{stream}.pe", *command[1:]]
+    tools.show([command])
+    with files.create(f"{stream}.txt") as said:
+        return tools.start(["setpriv", "--pdeathsig", "TERM", "--", tools.find(command[0]), *command[1:]], stderr=said)
+
+
+def has_begun(work: str, stream: str) -> bool:
+    """Has the recorder written anything to the stream?"""
+    try:
+        return os.path.getsize(os.path.join(work, f"{stream}.pe")) > 0
+    except OSError:
+        return False
+
+
+def messages_of(work: str, stream: str) -> bytes:
+    """Returns what the recorder of a stream has printed so far."""
+    with open(os.path.join(work, f"{stream}.txt"), "rb") as file:
+        return file.read()
+
+
+def fold(streams: str, folded: str, tools: pipeline.Tools, said: BinaryIO) -> int:
+    """Folds both streams into one file, in microseconds.  Messages go to the file `said`.  Returns 0 if all was written."""
+    failed = 0
+    with files.create(folded) as out:
+        for stream, weight, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", [], as_waiting)):
+            stages = [["pe-symbolize", os.path.join(streams, stream)], ["stackfold", *weight, "-"]]
+            tools.show(stages)
+            running = tools.start_all(stages, stdout=subprocess.PIPE, stderr=said)
+            try:
+                with running[-1].stdout as lines:
+                    for line in lines:
+                        out.write(convert(*line.rstrip(b"\n").rsplit(b" ", 1)))
+            finally:
+                failed |= any([pipeline.wait_for(process) for process in running])
+    return failed
+
+
+def in_microseconds(stack: bytes, count: bytes) -> bytes:
+    """Converts a line of folded text from nanoseconds to microseconds."""
+    return b"%s %.0f\n" % (stack, float(count) / 1000)
+
+
+def as_waiting(stack: bytes, count: bytes) -> bytes:
+    """Marks all frames of a line but the first, the thread's name.  So running and waiting are drawn side by side under
+    the same thread."""
+    root, *rest = stack.split(b";")
+    marked = b";".join([root, *(frame + b"_[o]" for frame in rest)]) if rest else root + b"_[o]"
+    return b"%s %s\n" % (marked, count)

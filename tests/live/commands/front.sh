@@ -1,0 +1,93 @@
+#!/bin/bash
+# stackpipe records, draws, compares and lists with one command; it keeps the program's output and status.
+. "$(dirname "$0")/../lib.sh"
+cd "$dir" || exit 1
+sp() { "$PE_SCRIPTS/stackpipe" "$@" >out 2>err; status=$?; }
+wrote() { grep -qx "stackpipe: wrote $1" err || fail "not written: $1: $(cat err)"; }
+
+# A command, with and without "--": its own options, output and status are its own.
+sp record -F 499 -- "$PE_WORKLOAD" shares 1
+expect 'a command' 0 $status
+wrote flamegraph.svg
+xmllint --noout flamegraph.svg || fail 'not well-formed'
+grep -q 'fifty' flamegraph.svg || fail 'no function of the program'
+# shellcheck disable=SC2016 # the program is to expand it
+sp record -o b.folded sh -c 'echo data; "$0" shares 0.3; exit 3' "$PE_WORKLOAD"
+expect 'status of the command' 3 $status
+expect 'output of the command' data "$(cat out)"
+grep -q 'fifty' b.folded || fail "folded: $(cat err)"
+sp record -v -- "$PE_WORKLOAD" shares 0.2
+grep -q '^stackpipe: pe-record .* -- .*workload shares 0.2$' err || fail "-v: no recorder: $(cat err)"
+grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate | flamesvg .* > flamegraph.svg\$" err || fail "-v: no pipeline: $(cat err)"
+sp record -q -- "$PE_WORKLOAD" shares 0.2
+expect 'quiet' '' "$(cat out err)"
+
+# The suffix chooses the form.
+for suffix in pe pb.gz json; do
+  sp record -q -o "c.$suffix" -- "$PE_WORKLOAD" shares 0.3; expect "$suffix: status" 0 $status
+done
+for form in c.pe c.pb.gz; do
+  sp top --total $form; expect "top of $form: $(cat err)" 0 $status
+  grep -q 'fifty' out || fail "top of $form: $(cat out)"
+done
+grep -q '"exporter":"stackpipe"' c.json || fail 'no speedscope profile'
+
+# Files of another kind stay; a wrong command line starts nothing.
+echo 'int main() {}' >main.svg
+for wrong in '-o main.svg' '-o main.c' '-o no/folder.svg' '-p 1' '-d 0' '--freq'; do
+  # shellcheck disable=SC2086 # words
+  sp record $wrong -- touch started
+  { [ $status != 0 ] && [ ! -e started ]; } || fail "$wrong: status $status"
+  expect "$wrong: lines" 1 "$(wc -l <err)"
+done
+expect 'a file of another kind' 'int main() {}' "$(cat main.svg)"
+sp record -- "$dir/none"; expect 'a command that is not there' 127 $status
+sp record -o none.svg -- true
+[ ! -e none.svg ] || fail 'a flame graph of nothing'
+grep -q '^stackpipe: none.svg: not drawn: nothing was recorded$' err || fail "nothing: $(cat err)"
+
+# Running targets; Ctrl-C ends the recording, and the flame graph is drawn.
+"$PE_WORKLOAD" shares 60 & target=$!
+sp record -F 499 -d 1 -p $target -o d.folded; expect 'a process' 0 $status
+grep -q 'fifty' d.folded || fail "a process: $(cat err)"
+sp record -F 499 -d 1 -t $target -o e.folded; expect 'a thread' 0 $status
+grep -q 'fifty' e.folded || fail "a thread: $(cat err)"
+setsid env --default-signal=INT,QUIT "$PE_SCRIPTS/stackpipe" record -p $target -o f.svg 2>err & group=$!
+until grep -q 'until Ctrl-C' err && pgrep -g $group -x pe-record >/dev/null; do kill -0 $group 2>/dev/null || break; sleep 0.1; done
+sleep 1
+kill -INT -- -$group
+wait $group; expect 'Ctrl-C' 0 $?
+xmllint --noout f.svg || fail "Ctrl-C: no flame graph: $(cat err)"
+kill $target
+
+# Memory: the peak, the leaks and the allocations of one run.
+sp heap -o heap.svg -- ls
+for part in '' -allocations; do
+  wrote "heap$part.svg: .*"
+  xmllint --noout "heap$part.svg" || fail "heap$part: not well-formed"
+done
+sp heap -p 1; expect 'heap of a running process' 2 $status
+
+# Profiles of any kind can be compared.
+printf 'main;fast 50\nmain;slow 50\n' >before.folded
+printf 'main;fast 50\nmain;slow 5000\n' >after.folded
+sp diff -o diff.svg --fail-over 5% before.folded after.folded; expect 'growth' 3 $status
+grep -q 'slow' out || fail "diff: $(cat out err)"
+xmllint --noout diff.svg || fail 'diff: not well-formed'
+sp diff -o diff.svg c.pe b.folded; expect "a stream and text: $(cat err)" 0 $status
+sp diff before.folded nothing; expect 'a profile that is not there' 1 $status
+grep -q "^stackpipe: nothing: no such file, and no run in 'profiles'$" err || fail "nothing: $(cat err)"
+# Kept runs have names.
+sp runs capture -F 499 -- "$PE_WORKLOAD" shares 0.5; expect 'runs capture' 0 $status
+sp top latest; expect "top of a run: $(cat err)" 0 $status
+grep -q 'fifty' out || fail "top of a run: $(cat out)"
+sp runs list; expect 'runs list' 2 "$(wc -l <out)"
+
+# The older command in cargo-flamegraph's form, and pages and checks.
+"$PE_SCRIPTS/flamegraph" -o g.svg -F 499 -- "$PE_WORKLOAD" shares 0.3 2>err || fail "flamegraph -o: $(cat err)"
+xmllint --noout g.svg || fail 'flamegraph -o: not well-formed'
+sp check; expect check 0 $status
+grep -q '^perf_event_open: own processes' out || fail "check: $(cat out)"
+MANPAGER='cat' sp help waits; expect help 0 $status
+grep -qi 'hotcold' out || fail "help: $(head -n 5 out)"
+finish

@@ -1,0 +1,33 @@
+"""Tests that stackpipe finds its commands, and that an option means the same in all of them."""
+import importlib
+import unittest
+
+from stackpipe import front, kept_runs, profile_run
+from stackpipe.messages import UsageError
+
+
+class Commands(unittest.TestCase):
+    def modules(self):
+        return {name: importlib.import_module(f"stackpipe.{module}") for name, (module, *_) in front.COMMANDS.items()}
+
+    def test_every_command_has_a_module(self):
+        for name, module in self.modules().items():
+            self.assertTrue(callable(module.main), name)
+
+    def test_an_option_has_the_same_letter_in_all_commands(self):
+        letters, names = {}, {}
+        for module in [*self.modules().values(), profile_run]:
+            for option in getattr(module, "OPTIONS", ()):
+                self.assertEqual(letters.setdefault(option.name, option.letter), option.letter, option.name)
+                if option.letter:
+                    self.assertEqual(names.setdefault(option.letter, option.name), option.name, option.letter)
+
+    def test_names_the_commands_that_there_are(self):
+        with self.assertRaisesRegex(UsageError, "^unknown command 'rcord'; the commands are record, waits, "):
+            front.main(["rcord"], None)
+        with self.assertRaisesRegex(UsageError, "^unknown option '--all'; "):
+            front.main(["--all"], None)
+
+    def test_runs_has_the_commands_of_profile_run(self):
+        with self.assertRaisesRegex(UsageError, "^unknown command 'dance'; the commands are capture, "):
+            kept_runs.main(["dance"], None)

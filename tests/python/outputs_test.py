@@ -1,0 +1,71 @@
+"""Tests which form an output has, and which files it may replace."""
+import os
+import tempfile
+import unittest
+
+from stackpipe import options, outputs
+from stackpipe.messages import Failure, UsageError
+
+
+def read(*arguments, **more):
+    return outputs.read_output(options.read(outputs.OPTIONS, arguments), **more)
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+
+    def made(self, name, content):
+        with open(name, "wb") as file:
+            file.write(content)
+        return name
+
+    def test_the_suffix_chooses_the_form_unless_the_user_does(self):
+        for name, form in (("a.svg", "svg"), ("a.folded", "folded"), ("a.pe", "pe"), ("a.pb.gz", "pprof"), ("a.json", "speedscope"), ("-", "svg")):
+            self.assertEqual(read("-o", name).form, form)
+        self.assertEqual(read("-o", "a.json", "--format", "firefox").form, "firefox")
+        self.assertEqual(read("-o", "a.txt", "--format", "folded").form, "folded")
+        self.assertEqual(read(), ("flamegraph.svg", "svg", False, False))
+
+    def test_refuses_unknown_forms(self):
+        for wanted, arguments in (("--output: the suffix of 'main.c' is none of .svg .folded .pe .pb.gz .json; ", ["-o", "main.c"]),
+                                  ("--format: unknown form 'png'; the forms are svg, ", ["--format", "png"])):
+            with self.assertRaises(UsageError) as caught:
+                read(*arguments)
+            self.assertTrue(str(caught.exception).startswith(wanted), str(caught.exception))
+        with self.assertRaisesRegex(UsageError, "'a.pe' would be pe, which this command does not write; it writes svg, folded"):
+            read("-o", "a.pe", forms=("svg", "folded"))
+
+    def test_no_program_parses_the_path_as_an_option(self):
+        self.assertEqual(read("-o", "-x.svg").path, "./-x.svg")
+
+    def test_replaces_files_of_the_same_form(self):
+        for name, content in (("a.svg", b'<?xml version="1.0"?>\n<svg>\n<title>Flame Graph</title>'), ("a.svg", b""),
+                              ("a.folded", b"main;a b 5\nmain 7\n"), ("a.folded", b"# rate: 99\nmain 1.5\n"),
+                              ("a.pe", b"PERFILE2\x10"), ("a.pb.gz", b"\x1f\x8b\x08"), ("a.json", b'{"a": 1}')):
+            self.assertEqual(read("-o", self.made(name, content)).path, name)
+
+    def test_keeps_other_files(self):
+        for name, content in (("a.svg", b"<svg><title>our logo</title></svg>"), ("a.svg", b"\x7fELF"), ("a.folded", b"a letter\n"),
+                              ("a.pe", b"\x7fELF"), ("a.pb.gz", b"text"), ("a.json", b"[1]")):
+            with self.subTest(name=name, content=content), self.assertRaisesRegex(Failure, f"^{name}: the file exists and is no .* -o, or --force$"):
+                read("-o", self.made(name, content))
+            self.assertEqual(read("--force", "-o", name).path, name)
+
+    def test_refuses_what_cannot_be_written(self):
+        os.mkdir("b.svg")
+        for name, why in (("b.svg", "b.svg: Is a directory"), ("no/folder.svg", "no/folder.svg: No such file or directory")):
+            with self.assertRaisesRegex(Failure, f"^{why}$"):
+                read("-o", name)
+
+    def test_parts_are_beside_the_whole(self):
+        self.assertEqual(read("-o", "a.pb.gz").beside("leaks").path, "a-leaks.pb.gz")
+        self.assertEqual(read("-o", "a.txt", "--format", "svg").beside("leaks").path, "a.txt-leaks")
+
+    def test_the_operand_of_an_older_command_is_the_output(self):
+        line = options.read((*outputs.OPTIONS, options.HELP), ["a.svg", "--", "b"])
+        self.assertEqual(outputs.with_operand(line).last("output"), "a.svg")
+        self.assertEqual(outputs.with_operand(line).operands, [])

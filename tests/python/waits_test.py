@@ -1,0 +1,48 @@
+"""Tests how waits and hotcold parse their command lines, and how they convert folded text."""
+import tempfile
+import unittest
+
+from stackpipe import hotcold, options, outputs, waits
+from stackpipe.messages import UsageError
+
+
+class Folding(unittest.TestCase):
+    def test_all_frames_that_wait_are_marked_but_the_first(self):
+        self.assertEqual(waits.as_waiting(b"sh;main;a b", b"7"), b"sh;main_[o];a b_[o] 7\n")
+
+    def test_a_stack_of_one_frame_is_marked_all_the_same(self):
+        self.assertEqual(waits.as_waiting(b"sh", b"7"), b"sh_[o] 7\n")
+
+    def test_nanoseconds_become_microseconds(self):
+        self.assertEqual(waits.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
+
+
+class Request(unittest.TestCase):
+    def read(self, *arguments):
+        return waits.read_request(outputs.with_operand(options.read(hotcold.OPTIONS, arguments)), "hotcold out.svg -p PID")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.svg = folder.name + "/a.svg"
+
+    def test_a_command_and_its_limit(self):
+        request = self.read(self.svg, "-d", "1.5", "--", "b", "-d")
+        self.assertEqual((request.output.path, request.target.command, request.target.limit, request.target.options),
+                         (self.svg, ["b", "-d"], ["-d", "1.5"], []))
+
+    def test_commands_are_sampled_more_often_than_what_runs_already(self):
+        self.assertEqual([self.read(self.svg, *target).hz for target in (("--", "b"), ("-p", "1"), ("-F", "49", "--", "b"))], ["997", "99", "49"])
+
+    def test_refuses_wrong_command_lines(self):
+        svg = self.svg
+        for wanted, arguments in (("what to record is missing", [svg]),
+                                  ("what to record is missing", [svg, "--"]),
+                                  ("--pid, a command: choose one of them", [svg, "-p", "1", "--", "b"]),
+                                  ("'b': the command to record follows --", [svg, "b", "--", "c"]),
+                                  (f"--output, '{svg}': choose one of them", [svg, "-o", svg, "--", "c"]),
+                                  ("--output: 'a.pe' would be pe, which this command does not write", ["a.pe", "--", "b"]),
+                                  ("--keep: no folder '/nowhere'", [svg, "--keep", "/nowhere", "--", "b"])):
+            with self.subTest(arguments=arguments), self.assertRaises(UsageError) as caught:
+                self.read(*arguments)
+            self.assertTrue(str(caught.exception).startswith(wanted), str(caught.exception))
