@@ -1,4 +1,5 @@
 """profile_run capture: records a workload, and writes the folder of a run."""
+import contextlib
 import json
 import os
 import re
@@ -6,10 +7,10 @@ import shlex
 import shutil
 import subprocess
 import time
-from typing import BinaryIO, NamedTuple, Sequence
+from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
 from stackpipe import files, modes, pipeline, report, targets
-from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, say, say_lines, text_of, write_all
+from stackpipe.messages import Failure, UsageError, bytes_of, count_of, print_out, printable, say, say_lines, text_of, write_all
 from stackpipe.profile_run import Settings, need
 from stackpipe.report import NotWritten
 from stackpipe.runs import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
@@ -199,13 +200,8 @@ def record(making: Making) -> tuple[int, bool]:
         draft.printed = files.create(draft.path(".output"))
         printed = draft.printed.fileno()
     pipeline.on_stop(lambda number, frame: interrupted.append(number))
-    arguments, apart = keep_apart(making, printed) if making.target.workload else (making.target.arguments, -1)
-    try:
-        process = making.tools.start(recorder_command(making, arguments), as_user=True, stdout=printed, stderr=draft.said,
-                                     pass_fds=[apart] if apart >= 0 else [])
-    finally:
-        if apart >= 0:
-            os.close(apart)
+    with keep_apart(making, printed) as (arguments, inherited):
+        process = making.tools.start(recorder_command(making, arguments), as_user=True, stdout=printed, stderr=draft.said, pass_fds=inherited)
     if making.mode.recorder == "malloctrace" and making.mode.has_limit:
         # malloctrace has no time limit and ends with its program.  SIGINT ends both.
         if not pipeline.wait_or_interrupt(process, float(making.mode.seconds)):
@@ -232,20 +228,18 @@ def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
     return [tools.find(mode.recorder), *rate, *limit, "-o", stream, *target]
 
 
-def keep_apart(making: Making, printed: int) -> tuple[list[str], int]:
+@contextlib.contextmanager
+def keep_apart(making: Making, printed: int) -> Iterator[tuple[list[str], list[int]]]:
     """Gives the program our standard error, not the recorder's.  So its output is never parsed as the recorder's figures,
     and we do not wait for processes that it leaves running.  A shell moves the descriptor in a fraction of a millisecond,
-    and then executes the program; Python would appear in the profile.  The shell parses only our own text.  A program that
-    cannot be executed goes to the recorder unchanged.  Returns the recorder's target, and a descriptor for it to inherit,
-    or -1."""
+    and then executes the program; Python would appear in the profile.  A program that cannot be executed goes to the recorder
+    unchanged.  Yields the recorder's target, and the descriptors for it to inherit."""
     target, users = making.target, making.tools.users
-    free = next((number for number in range(9, 2, -1) if not os.path.exists(f"/proc/self/fd/{number}")), -1)
-    if not shutil.which(target.workload[0], path=users.get("PATH", os.defpath)) or free < 0:  # dash knows one digit
-        return target.arguments, -1
-    os.dup2(printed, free)
-    # dash starts faster, but drops variables whose names it does not allow, such as functions that bash exports.
-    shell = "/bin/sh" if all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in users) else shutil.which("bash") or "/bin/sh"
-    return ["--", shell, "-c", f'exec "$@" 2>&{free} {free}>&-', "sh", *target.workload], free
+    if not target.workload or not shutil.which(target.workload[0], path=users.get("PATH", os.defpath)):
+        yield target.arguments, []
+        return
+    with pipeline.shell_descriptor(printed) as number:
+        yield ["--", *pipeline.in_shell(f'exec "$@" 2>&{number} {number}>&-', target.workload, users)], [number]
 
 
 class Closing(NamedTuple):
@@ -369,7 +363,7 @@ def run_capture(settings: Settings, tools: pipeline.Tools) -> int:
         print_out(f"{captured.run.folder}\n", OWN_FAILURE)
     except Failure as failure:
         problem = failure
-    say(f"{captured.samples} samples, {captured.lost} lost; report: {captured.run.path('report.txt')}")
+    say(f"{count_of(captured.samples, 'sample')}, {captured.lost} lost; report: {captured.run.path('report.txt')}")
     if problem and not str(problem):
         raise problem
     if workload and captured.status != 0:

@@ -6,6 +6,8 @@ from stackpipe.pipeline import Tools
 
 #: Other names of commands.
 _ALSO = {"show": "analyze"}
+#: All commands, for completions.
+COMMANDS = sorted((*profile_run.COMMANDS, *_ALSO, "push"))
 
 
 def main(arguments: Sequence[str], tools: Tools) -> int:

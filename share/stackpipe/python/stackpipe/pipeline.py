@@ -2,12 +2,14 @@
 
 A pipeline fails if any of its stages fails (bash's pipefail), so a partial result never passes for a complete one.
 """
+import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
-from typing import IO, Mapping, Sequence
+from typing import IO, Iterator, Mapping, Sequence
 
 from stackpipe.messages import Failure, say
 
@@ -93,6 +95,26 @@ def wait_for(process: subprocess.Popen) -> int:
     """Waits for a process, and returns its status as a shell does: 128 plus the signal if one ended it."""
     status = process.wait()
     return 128 - status if status < 0 else status
+
+
+@contextlib.contextmanager
+def shell_descriptor(descriptor: int) -> Iterator[int]:
+    """Duplicates a descriptor under a number of one digit: dash parses no larger ones.  Raises Failure if none is free."""
+    number = next((number for number in range(9, 2, -1) if not os.path.exists(f"/proc/self/fd/{number}")), 0)
+    if not number:
+        raise Failure("the descriptors 3 to 9 are all open: close one of them")
+    os.dup2(descriptor, number)
+    try:
+        yield number
+    finally:
+        os.close(number)
+
+
+def in_shell(text: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Returns the words that run our own shell text with the command as its arguments.  The shell parses no word of the
+    command.  dash starts faster, but drops variables whose names it does not allow, such as functions that bash exports."""
+    is_plain = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in environment)
+    return ["/bin/sh" if is_plain else shutil.which("bash") or "/bin/sh", "-c", text, "sh", *command]
 
 
 def wait_or_interrupt(process: subprocess.Popen, seconds: float) -> bool:

@@ -7,8 +7,8 @@ from stackpipe.messages import UsageError, text_of
 from stackpipe.options import CommandLine, Option
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}")
-PID = Option("pid", "p", "PID", "record this process; several are separated by commas")
-TID = Option("tid", "t", "TID", "record these threads")
+PID = Option("pid", "p", "PID|NAME[,...]", "record all threads of these processes")
+TID = Option("tid", "t", "TID[,TID]", "record these threads")
 ALL = Option("all", "a", "", "record the whole system")
 DURATION = Option("duration", "d", "S", "stop after S seconds; a command that still runs gets SIGTERM")
 FREQ = Option("freq", "F", "HZ", "samples a second and CPU; max: as many as the kernel allows (default 997 for commands, else 99)")
@@ -45,7 +45,7 @@ def read_target(line: CommandLine, example: str) -> Target:
         return Target(["-a"], [], _KINDS[kind], limit)
     value = line.last(kind)
     if not value:
-        raise UsageError(f"--{kind}: a number is missing")
+        raise UsageError(f"--{kind}: a process or thread is missing")
     name = command_line_of(value) if kind == "pid" else ""
     return Target([f"-{kind[0]}", value], [], f"{_KINDS[kind]} {value}{name and f' ({name})'}", limit)
 

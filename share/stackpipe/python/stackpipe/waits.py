@@ -1,7 +1,9 @@
 """stackpipe waits: draws where a target runs and where it waits in one flame graph, from pe-record and offcpu on the same
 target."""
+import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -79,41 +81,29 @@ def draw(request: Request, tools: pipeline.Tools) -> int:
 
 
 class HeldCommand:
-    """A command that is held before it starts, so that both recorders see all of it.  It waits on a pipe.  If we are killed,
-    the pipe closes and the command exits."""
+    """A command that is held before it starts, so that both recorders see all of it.  A shell waits on a pipe, and then
+    executes the command.  If we are killed, the pipe closes and the shell exits."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str]):
+    def __init__(self, command: Sequence[str], tools: pipeline.Tools):
+        """Raises Failure if the command cannot be executed."""
+        if not shutil.which(command[0], path=tools.users.get("PATH", os.defpath)):
+            is_there = "/" in command[0] and os.path.exists(command[0])
+            raise Failure(f"{command[0]}: {os.strerror(errno.EACCES if is_there else errno.ENOENT)}", 126 if is_there else 127)
         reading, self._gate = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._be(command, environment, reading)
+        with pipeline.shell_descriptor(reading) as number:
+            words = pipeline.in_shell(f'read -r _ <&{number} || exit {OWN_FAILURE}; exec "$@" {number}<&-', command, tools.users)
+            self._process = tools.start(words, as_user=True, close_fds=False)  # the command inherits what our caller left open
         os.close(reading)
-
-    def _be(self, command: Sequence[str], environment: dict[str, str], reading: int) -> None:
-        status = 126
-        try:
-            os.close(self._gate)
-            for number in (*pipeline.STOP_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):  # as Popen does
-                if signal.getsignal(number) is not signal.SIG_IGN or number in (signal.SIGPIPE, signal.SIGXFSZ):
-                    signal.signal(number, signal.SIG_DFL)
-            if not os.read(reading, 1):
-                os._exit(OWN_FAILURE)
-            os.execvpe(command[0], command, environment)
-        except OSError as error:
-            say(f"{command[0]}: {error.strerror}")
-            status = 127 if isinstance(error, FileNotFoundError) else status
-        finally:
-            os._exit(status)
+        self.pid = self._process.pid
 
     def go(self) -> None:
         """Starts the command."""
-        write_all(self._gate, b"g")
+        write_all(self._gate, b"\n")
         os.close(self._gate)
 
     def wait(self) -> int:
         """Waits for the command, and returns its status as a shell does."""
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return 128 - code if code < 0 else code
+        return pipeline.wait_for(self._process)
 
 
 def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
@@ -147,7 +137,7 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
     Failure if one of them fails."""
     target = request.target
     pipeline.go_on()
-    held = HeldCommand(target.command, tools.users) if target.command else None
+    held = HeldCommand(target.command, tools) if target.command else None
     options = ["-p", str(held.pid)] if held else target.options
     recorders = [start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream))
                  for name, own, stream in (("pe-record", ["-e", "cpu-clock", "-F", request.hz], "on"), ("offcpu", [], "off"))]
