@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(empty_runs_tell_nothing_of_what_runs_differ_by) {
 
 BOOST_AUTO_TEST_CASE(a_renamed_program_is_compared_with_itself) {
   const std::string message =
-      "flamediff: all stacks stand on 'a' before and on 'a2' after: compared as one frame "
+      "flamediff: the root frame is 'a' before and 'a2' after: compared as one frame "
       "(--no-strip: as two)\n";
   const std::string before = "a;main;f 100\na;main;g 100\n";
   const std::string after = "a2;main;f 150\na2;main;g 50\n";
@@ -378,6 +378,23 @@ BOOST_AUTO_TEST_CASE(a_renamed_program_is_compared_with_itself) {
   const auto apart = flamediff({"--no-strip"}, before, after);
   BOOST_TEST(apart.err.empty());
   BOOST_TEST(contains(apart.out, "[vanished]"));
+}
+
+// The shell that starts a program may have a sample before it becomes the program.
+BOOST_AUTO_TEST_CASE(a_renamed_program_may_have_been_started_by_a_shell) {
+  const std::string before = "a;main;f 100\na;main;g 100\nsh;exec 1\n";
+  const std::string after = "a2;main;f 150\na2;main;g 50\nsh;exec 2\n";
+  const auto r = flamediff({}, before, after);
+  BOOST_TEST(contains(r.err, "the root frame is 'a' before and 'a2' after"));
+  BOOST_TEST(frame_of(r.out, "f").title.starts_with("f (before 100 samples, 49.75%; after 150,"));
+  BOOST_TEST(frame_of(r.out, "sh").title.starts_with("sh (before 1 samples, 0.50%; after 2,"));
+  BOOST_TEST(!contains(r.out, "[vanished]"));
+}
+
+// "a" did not become "b": it is on both sides, if rarely.
+BOOST_AUTO_TEST_CASE(programs_that_run_on_both_sides_are_not_joined) {
+  const auto r = flamediff({"--text"}, "a;f 1000\n", "b;f 1000\na;f 1\n");
+  BOOST_TEST(!contains(r.err, "compared as one"));
 }
 
 BOOST_AUTO_TEST_CASE(several_programs_on_a_side_are_not_joined) {
