@@ -2,7 +2,8 @@
 import re
 import unittest
 
-from stackpipe import capture, compare, modes, options, profile_run
+from stackpipe import options
+from stackpipe.runs import capture, compare, modes, profile_run
 from stackpipe.messages import Failure, UsageError
 
 
@@ -50,7 +51,7 @@ class Settings(unittest.TestCase):
         import importlib
 
         for command, (module, _) in profile_run.COMMANDS.items():
-            self.assertTrue(callable(getattr(importlib.import_module(f"stackpipe.{module}"), f"run_{command}")))
+            self.assertTrue(callable(getattr(importlib.import_module(f"stackpipe.runs.{module}"), f"run_{command}")))
 
     def test_regular_expressions_know_the_classes_of_posix(self):
         regex = profile_run.compile_regex("^[[:alpha:]_]+ ([[:digit:].]+)$")

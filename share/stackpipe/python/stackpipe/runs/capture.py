@@ -9,11 +9,12 @@ import subprocess
 import time
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
-from stackpipe import files, modes, pipeline, report, targets
+from stackpipe import files, pipeline, targets
+from stackpipe.runs import modes, report
 from stackpipe.messages import Failure, UsageError, bytes_of, count_of, print_out, printable, say, say_lines, text_of, write_all
-from stackpipe.profile_run import Settings, need
-from stackpipe.report import NotWritten
-from stackpipe.runs import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
+from stackpipe.runs.profile_run import Settings, need
+from stackpipe.runs.report import NotWritten
+from stackpipe.runs.store import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
 
 OWN_FAILURE = 125
 _MOST_MESSAGES = 65536

@@ -3,13 +3,14 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Sequence
 
-from stackpipe import files, modes, pipeline
+from stackpipe import files, pipeline
+from stackpipe.runs import modes
 from stackpipe.messages import Failure, print_out, printable, text_of
-from stackpipe.profile_run import Settings, need
-from stackpipe.runs import find_run
+from stackpipe.runs.profile_run import Settings, need
+from stackpipe.runs.store import find_run
 
 if TYPE_CHECKING:
-    from stackpipe.capture import Making
+    from stackpipe.runs.capture import Making
 
 _COLUMNS = 120  # width of a report's lines: C++ symbols can be hundreds long; the folded text keeps them whole
 _FROM_THE_ROOT = ("--tree", "--total", "-n", "1", "--percent-limit", "2", "--max-depth", "30")

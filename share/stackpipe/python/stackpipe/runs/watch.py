@@ -13,9 +13,9 @@ from typing import Callable
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, UsageError, say, text_of
-from stackpipe.profile_run import Settings, need, path_of, words_of
-from stackpipe.runs import find_run, must_count_alike
-from stackpipe.trend import share_of
+from stackpipe.runs.profile_run import Settings, need, path_of, words_of
+from stackpipe.runs.store import find_run, must_count_alike
+from stackpipe.runs.trend import share_of
 
 _HOUR_FILE = re.compile(r"[0-9]{4}-.*Z\.folded", re.DOTALL)
 _PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-file", "spool-size", "insecure-http")
