@@ -254,9 +254,8 @@ picture::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comp
 std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
                        const Comparison& comparison, const std::string& unit) {
   return fmt::format(
-      "{} {} before, {} after, {}. Red frames grew, blue ones shrank, with all that stands on "
-      "them; "
-      "{}.",
+      "{} {} before, {} after, {}. Red frames grew, blue ones shrank, each including everything "
+      "above it; {}.",
       picture::grouped_count(comparison.totals.before, 1), unit,
       picture::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
       certainty_text(nodes, comparison));
@@ -264,8 +263,7 @@ std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
 
 }  // namespace
 
-void draw(const CallTree& tree, const Comparison& comparison, const Options& options, Io& io,
-          Output& out) {
+void draw(const CallTree& tree, const Comparison& comparison, const Options& options, Io& io) {
   const WeighedTree weighed = picture::Weigher::weigh(tree, weights_of(comparison, options));
   const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
   picture::PageStyle style = page_style(nodes, comparison, options);
@@ -285,15 +283,11 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
                   picture::left_out_text(embedded, 1, style.count_name);
   Looks looks(weighed.tree, nodes, style.count_name);
-  const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, out);
+  const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, io.out);
   if (replaced > 0)
-    io.err.write(fmt::format("flamediff: replaced {} that XML cannot hold\n",
-                             plural(replaced, "character")));
+    io.note(fmt::format("replaced {} that XML cannot hold", plural(replaced, "character")));
   if (options.embed_limit > 0 && embedded.bytes.empty())
-    io.err.write(
-        "flamediff: --embed: too small for the frames that are drawn: the page has no tree to zoom "
-        "into\n");
-  io.err.flush();
+    io.note("--embed: too small for the frames that are drawn: the page has no tree to zoom into");
 }
 
 void draw_error(std::string_view message, const Options& options, Output& out) {

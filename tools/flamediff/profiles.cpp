@@ -66,8 +66,7 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
   if (before == kRoot || after == kRoot || before == after || tree.saturated())
     return;
   profiles.messages.push_back(fmt::format(
-      "all stacks stand on {} before and on {} after: compared as one frame (--no-strip: "
-      "as two)",
+      "the root frame is {} before and {} after: compared as one frame (--no-strip: as two)",
       pe::quoted(tree.name(before)), pe::quoted(tree.name(after))));
   const std::string name(tree.name(after));
   profiles.all = with_outermost(profiles.all, name);
