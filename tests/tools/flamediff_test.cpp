@@ -148,6 +148,8 @@ BOOST_AUTO_TEST_CASE(one_operand_is_compared_with_standard_input) {
   BOOST_TEST(r.status == 0);
   BOOST_TEST(contains(r.out, "x (before 10 samples, 100.00%; after 20, 100.00%"));
   BOOST_TEST(contains(r.out, "after: stdin, 20 samples</text>"));
+  BOOST_TEST(pe::testing::run_tool(pe::kFlamediff, {dir / "a", "-"}, "").err ==
+             "flamediff: stdin: the profile after is empty\n");
 }
 
 BOOST_AUTO_TEST_CASE(malformed_lines_are_counted_for_each_file) {

@@ -325,14 +325,17 @@ BOOST_AUTO_TEST_CASE(no_stacks_are_an_empty_table) {
   BOOST_TEST(r.out == " self % self total % total  function\n");
   BOOST_TEST(r.err == "stacktop: no stack with a count in the input\n");
   BOOST_TEST(stacktop({"--json"}, "a 0\n").status == 0);
+  BOOST_TEST(contains(stacktop({}, "other\na 0\n").err, "by stackfold first)\n"));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_but_other_lines_is_a_failure) {
   const auto r = stacktop({}, "other\n");
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.out == "");
-  BOOST_TEST(stacktop({"-q"}, "other\n").err ==
-             "stacktop: no stack in the input (fold the text of profilers by stackfold first)\n");
+  BOOST_TEST(
+      stacktop({"-q"}, "other\n").err ==
+      "stacktop: no stack with a count in the input (fold the text of profilers by stackfold "
+      "first)\n");
 }
 
 BOOST_AUTO_TEST_CASE(of_a_sample_stream_is_said_what_to_do_and_nothing_else) {

@@ -2,10 +2,10 @@
 #include "flamediff/flamediff.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <string>
 
+#include "base/io/input.h"
 #include "flamediff/change_text.h"
 #include "flamediff/comparison.h"
 #include "flamediff/folded_output.h"
@@ -29,9 +29,10 @@ constexpr int kGrown = 3;  ///< exit status of --fail-over
 std::string doubt_text(const Comparison& comparison, const Options& options) {
   if (comparison.has_empty_side()) {
     const bool is_before = comparison.totals.before.is_zero();
-    return fmt::format("{}: the profile {} is empty",
-                       fmt::join(is_before ? options.before : options.after, ", "),
-                       is_before ? "before" : "after");
+    std::string names;
+    for (const std::string& file : is_before ? options.before : options.after)
+      names += (names.empty() ? "" : ", ") + input_name(file);
+    return fmt::format("{}: the profile {} is empty", names, is_before ? "before" : "after");
   }
   if (comparison.knows_noise())
     return {};

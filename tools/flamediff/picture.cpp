@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/io/input.h"
 #include "base/plural.h"
 #include "flamediff/change_text.h"
 #include "picture/compared.h"
@@ -217,8 +218,8 @@ class Looks final : public picture::FrameLooks {
 std::string side_text(std::string_view side, const std::vector<std::string>& files, Count total,
                       const std::string& unit) {
   const std::string name = files.size() == 1 ? files[0] : plural(files.size(), "run");
-  return fmt::format("{}: {}, {} {}", side, name == "-" ? "stdin" : name,
-                     picture::grouped_count(total, 1), unit);
+  return fmt::format("{}: {}, {} {}", side, input_name(name), picture::grouped_count(total, 1),
+                     unit);
 }
 
 /// Reports how many frames changed beyond noise, which the colours alone do not show.

@@ -46,8 +46,11 @@ void report_input(const Profile& profile, const Io& io) {
   const auto total = tree.total(picture::kRoot);
   if (profile.malformed.count > 0)
     io.note(profile.malformed.describe());
+  const std::string no_stacks =
+      std::string("no stack with a count in the input") +
+      (profile.malformed.count > 0 ? " (fold the text of profilers by stackfold first)" : "");
   if (profile.malformed.count > 0 && tree.size() == 1 && total.is_zero())
-    throw Error("no stack in the input (fold the text of profilers by stackfold first)");
+    throw Error(no_stacks);
   if (profile.malformed.is_two_columns)
     io.note("two counts per line: the second is shown (flamediff compares them)");
   if (tree.saturated())
@@ -58,7 +61,7 @@ void report_input(const Profile& profile, const Io& io) {
                     "no line shows them",
                     stacktop::percent_of(nameless, total)));
   if (total.is_zero())
-    io.note("no stack with a count in the input");
+    io.note(no_stacks);
 }
 
 Hints read_hints(const Options& options, const Io& io) {
