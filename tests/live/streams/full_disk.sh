@@ -111,7 +111,7 @@ on_disk() {
     [ -n "$disk" ] || continue
     # The remaining file must not look complete.
     case $3 in
-      flamediff) [ ! -s disk/out ] || fail "disk, $room pages: ${*:3}: half a file is left" ;;
+      flamediff | flamesvg | pe-symbolize | stackfold | stacktop) [ ! -s disk/out ] || fail "disk, $room pages: ${*:3}: half a file is left" ;;
       *) if pe-symbolize disk/out >/dev/null 2>err; then fail "disk, $room pages: ${*:3}: half a stream passes for whole"; fi ;;
     esac
   done
@@ -126,6 +126,11 @@ on_disk 0 125 malloctrace -q -- true
 for kind in --folded --period\ 1; do
   # shellcheck disable=SC2086 # an option and its value
   on_disk '0 2' 1 flamediff $kind n.folded long.folded
+done
+
+for command in 'flamesvg long.folded' 'pe-symbolize -q r.pe' 'stackfold long.folded' 'stacktop --tsv long.folded'; do
+  # shellcheck disable=SC2086 # a command and its arguments
+  on_disk 0 1 $command
 done
 
 if [ -n "$disk" ]; then
