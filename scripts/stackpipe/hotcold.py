@@ -25,7 +25,7 @@ OPTIONS = (
     VERSION,
 )
 # A recorder that succeeded prints a closing line.
-_CLOSING_LINE = re.compile(rb"^[a-z-]+: [0-9]+ (samples?|waits?), ", re.MULTILINE)
+_CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )|nothing was recorded: )", re.MULTILINE)
 _LOOK_S = 0.02
 
 
