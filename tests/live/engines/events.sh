@@ -51,7 +51,7 @@ refused nosuch:u "--event: no such event: 'nosuch'; perf list shows all (see --h
 refused sched:no_such 'sched:no_such: no such tracepoint in /sys/kernel/tracing/events'
 if [ -e /sys/bus/event_source/devices/msr/events/tsc ]; then
   refused msr/tsc/ "--event: msr/tsc/: the kernel counts this event, but cannot sample it for this target: use perf stat, or -a if it belongs to no process"
-  refused msr/tcs/ "--event: msr/tcs/: the PMU has no term or event 'tcs'; did you mean tsc? (see --help)"
+  refused msr/tscc/ "--event: msr/tscc/: the PMU has no term or event 'tscc'; did you mean tsc? (see --help)"
 fi
 
 # A command is sampled at 997 Hz, unless the kernel's maximum is lower; what runs already, at 99 Hz.

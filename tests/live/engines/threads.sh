@@ -1,7 +1,7 @@
 #!/bin/bash
 # Threads have their names and their own work.  The user can record a single thread.
 . "$(dirname "$0")/../lib.sh"
-pe-record -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
+pe-record -v -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
 fold "$dir/t.pe" --tid >"$dir/t.folded"
 # Each thread runs for a second.  The closing line reports lost samples, and time without samples because
 # another machine held the CPU.  If threads share a CPU, the number of samples varies by its square root.  The
