@@ -150,7 +150,7 @@ class Watch:
         said = text_of(process.communicate()[1])
         took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
         # An interval in which nothing ran is not a failure.
-        others = [line for line in said.splitlines() if not line.startswith("pe-record: nothing was recorded: ")]
+        others = [line for line in said.splitlines() if not line.startswith(("pe-record: nothing was recorded: ", "pe-record: 0 samples: "))]
         self._once.forward("\n".join(others))
         status = pipeline.wait_for(process)
         if status and len(others) == len(said.splitlines()):
