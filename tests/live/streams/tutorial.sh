@@ -3,28 +3,42 @@
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'recording where threads wait needs root'
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-cd "$dir" || exit 1
-sed -n 's/^    //p' "$root/docs/tutorial.md" >commands
-at_least 'commands' 30 "$(wc -l <commands)"
-# Each command's output follows a line with the command.
-awk '{ quoted = $0; gsub(/\047/, "\047\\\047\047", quoted); print "echo \047== " quoted "\047"; print }' commands >script
-EXAMPLES=$root/share/stackpipe/examples PATH=$PE_SCRIPTS:$PATH bash -e -o pipefail script >out 2>err </dev/null ||
+tutorial=$root/docs/tutorial.md
+# The folders of an installation: the tutorial finds its example beside the tools.
+mkdir "$dir/bin" "$dir/work"
+ln -s "$PE_TOOLS"/{pe-record,offcpu,malloctrace,pe-symbolize,stackfold,flamesvg,flamediff,stacktop} "$PE_SCRIPTS/stackpipe" "$dir/bin"
+ln -s "$root/share" "$dir/share"
+cd "$dir/work" || exit 1
+
+# Each command's output follows a line with the command, and each block of commands starts with its number.
+awk '/^```sh$/ { is_command = 1; print "echo \047=== " ++block "\047"; next } /^```/ { is_command = 0 }
+  is_command { quoted = $0; gsub(/\047/, "\047\\\047\047", quoted); print "echo \047== " quoted "\047"; print }' "$tutorial" >script
+at_least 'commands' 30 "$(grep -c "^echo '== " script)"
+PATH=$dir/bin:$PATH bash -e -o pipefail script >out 2>err </dev/null ||
   fail "after $(grep '^== ' out | tail -n 1): $(tail -n 3 err)"
 # said COMMAND: prints the output of the command
-said() { awk -v command="== $1" '/^== / { is_it = index($0, command) == 1; next } is_it' out; }
+said() { awk -v command="== $1" '/^==? / { is_it = index($0, command) == 1; next } is_it' out; }
 
-said 'stacktop -n 5 run.folded' | grep -q memcmp || fail "what stacks end in: $(said 'stacktop -n 5 run.folded')"
-said 'stacktop -n 12 --total' | grep -q look_up || fail "what they pass through: $(said 'stacktop -n 12 --total')"
-said 'stacktop --callers' | grep -q 'orders::serve' || fail "callers of look_up: $(said 'stacktop --callers')"
-said 'grep -F look_up' | grep -q 'orders::serve;orders::Prices::look_up' || fail "its stacks: $(said 'grep -F look_up')"
-said 'flamediff --text' | grep -q 'look_up' || fail "the difference: $(said 'flamediff --table')"
-said 'profile_run ci' | grep -q 'look_up' || fail "the gate's summary: $(said 'profile_run ci')"
-said 'profile_run ci' | grep -q '^exit status 3$' || fail "the gate: $(said 'profile_run ci')"
+# The tutorial prints output with the figures of one run.  The lines that name functions of the program, or an exit
+# status, are in every output: the last word of such a line is the last one of a line of that block's output.
+awk '/^```sh$/ { ++block } /^```text$/ { is_output = 1; next } /^```/ { is_output = 0 }
+  is_output && /orders::|^exit status/ { print block, $NF }' "$tutorial" >expected
+at_least 'lines of output' 9 "$(wc -l <expected)"
+while read -r block word; do
+  awk -v block="$block" -v word="$word" '/^=== / { is_block = $2 == block } is_block && $NF == word { is_found = 1 } END { exit !is_found }' out ||
+    fail "block $block of the tutorial prints no line with $word: $(awk -v block="$block" '/^=== / { is_block = $2 == block } is_block' out)"
+done <expected
+
+said 'stackpipe top -n 3' | grep -q memcmp || fail "functions at the ends of stacks: $(said 'stackpipe top -n 3')"
+said 'grep -F look_up' | grep -q 'orders::serve;orders::Prices::look_up' || fail "stacks of look_up: $(said 'grep -F look_up')"
+said 'flamediff --text' | grep -q 'look_up' || fail "the difference: $(said 'flamediff --text')"
+said 'stackpipe runs ci' | grep -q '^exit status 3$' || fail "the gate: $(said 'stackpipe runs ci')"
+said 'stackpipe check' | grep -q '^ptrace: ' || fail "check: $(said 'stackpipe check')"
 at_least 'waiting in keep(), %' 10 "$(share 'serve;orders::Archive::keep' waits.folded)"
-pe-symbolize -q wakers.pe | stackfold 2>/dev/null | grep -E 'Archive::keep.*;--;.*save_all' >/dev/null || fail 'who lets keep() wait is not told'
-at_least 'held by keep(), %' 50 "$(share 'orders::Archive::keep' live.folded)"
-grep -q 'Archive::keep' report.txt || fail 'the report knows nothing of keep()'
-for picture in run diff waits wakers both live live-threads by-perf; do
+pe-symbolize -q wakers.pe | stackfold 2>/dev/null | grep -E 'Archive::keep.*;--;.*save_all' >/dev/null || fail 'no stack shows that save_all() wakes keep()'
+at_least 'allocated by keep(), %' 50 "$(share 'orders::Archive::keep' live.folded)"
+grep -q 'Archive::keep' report.txt || fail 'the report lacks keep()'
+for picture in flamegraph diff waits heap heap-leaks heap-allocations live run wakers by-perf; do
   xmllint --noout "$picture.svg" || fail "$picture.svg"
 done
 finish
