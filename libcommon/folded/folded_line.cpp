@@ -5,12 +5,10 @@
 
 #include "base/characters.h"
 #include "base/take_until.h"
+#include "folded/perl_line.h"
 
 namespace pe::folded {
 namespace {
-
-/// Matches \s of a perl regular expression, within a line.
-constexpr bool is_perl_blank(char c) { return is_blank(c) || (c >= '\v' && c <= '\r'); }
 
 /// Cuts the number at the end of `line`, and the blanks around it, off.
 std::optional<Count> cut_count(std::string_view& line) {
@@ -37,31 +35,20 @@ std::optional<Count> cut_count(std::string_view& line) {
   return count;
 }
 
-/// Does the same for a number at the very end with one blank before it.
-std::optional<Count> cut_perl_count(std::string_view& line) {
-  std::size_t digits = line.size();
-  while (digits > 0 && !is_perl_blank(line[digits - 1]))
-    --digits;
-  if (digits == 0)
-    return std::nullopt;
-  const auto count = parse_count(line.substr(digits));
-  if (count)
-    line = line.substr(0, digits - 1);
-  return count;
-}
-
 }  // namespace
 
 std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns columns) {
-  const bool is_perl = columns == Columns::kPerl || columns == Columns::kPerlOne;
-  const auto count = is_perl ? cut_perl_count(line) : cut_count(line);
+  if (columns == Columns::kPerl || columns == Columns::kPerlOne)
+    return parse_perl_line(line, columns == Columns::kPerl);
+  const auto count = cut_count(line);
   if (!count)
     return std::nullopt;
   FoldedLine folded{.stack = {}, .count = *count, .before = {}};
-  if (columns != Columns::kOne && columns != Columns::kPerlOne)
-    folded.before = is_perl ? cut_perl_count(line) : cut_count(line);
-  if (columns == Columns::kTwo && !folded.before)
-    return std::nullopt;
+  if (columns == Columns::kTwo) {
+    folded.before = cut_count(line);
+    if (!folded.before)
+      return std::nullopt;
+  }
   folded.stack = line;
   return folded;
 }

@@ -24,8 +24,8 @@ struct FoldedLine {
 enum class Columns {
   kOne,
   kTwo,      ///< exactly two: a line with one count is malformed
-  kPerl,     ///< as flamegraph.pl: one or two, each after one blank, and no blank at the end
-  kPerlOne,  ///< as difffolded.pl: one, otherwise like kPerl
+  kPerl,     ///< one or two, as flamegraph.pl; see perl_line.h
+  kPerlOne,  ///< one, as difffolded.pl
 };
 
 /// Splits at the last blank (space or tab), because frame names may hold

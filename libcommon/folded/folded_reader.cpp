@@ -3,14 +3,18 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
+#include "folded/other_input.h"
 
 namespace pe::folded {
 namespace {
 
 // The start of the first file, some hundred lines, decides the number of columns.
 constexpr std::size_t kLookBytes = 64UL * 1024;
+// A recorder that runs may write the rest of that much data only after minutes.
+constexpr std::size_t kMagicBytes = 8;
 
 }  // namespace
 
@@ -43,15 +47,26 @@ bool FoldedReader::open_next_file() {
   if (files_.empty())
     return false;
   input_.emplace(Input::open(files_.front(), stdin_fd_));
-  if (!columns_) {
-    const Bytes head = input_->peek(kLookBytes);
-    const bool is_two = has_two_columns({reinterpret_cast<const char*>(head.data()), head.size()});
-    columns_ = is_two ? Columns::kTwo : Columns::kOne;
-    malformed_.is_two_columns = is_two;
-  }
+  if (columns_ != Columns::kPerl && columns_ != Columns::kPerlOne)
+    check_start();
   lines_.emplace(*input_);
   files_ = files_.subspan(1);
   return true;
+}
+
+void FoldedReader::check_start() {
+  std::string_view head;
+  for (const std::size_t bytes : {kMagicBytes, kLookBytes}) {
+    const Bytes start = input_->peek(bytes);
+    head = {reinterpret_cast<const char*>(start.data()), start.size()};
+    if (const auto other = describe_other_input(head); !other.empty())
+      throw Error(fmt::format("{}: {}", input_->name(), other));
+  }
+  if (!columns_) {
+    const bool is_two = has_two_columns(head);
+    columns_ = is_two ? Columns::kTwo : Columns::kOne;
+    malformed_.is_two_columns = is_two;
+  }
 }
 
 void FoldedReader::note_malformed(std::string_view line) {

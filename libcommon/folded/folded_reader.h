@@ -46,7 +46,8 @@ class FoldedReader {
   ~FoldedReader() = default;
 
   /// Returns the next well-formed line of all files, or nullopt after the last.  The
-  /// view is valid until the next call.  Throws Error if a file cannot be read.
+  /// view is valid until the next call.  Throws Error if a file cannot be read, or, except for
+  /// the perl scripts' columns, if it is of a known format that is not folded text.
   std::optional<FoldedLine> next();
 
   /// Returns "FILE:LINE" of the current line.
@@ -61,6 +62,7 @@ class FoldedReader {
 
  private:
   bool open_next_file();
+  void check_start();
   void note_malformed(std::string_view line);
 
   std::span<const std::string> files_;  ///< files not yet opened

@@ -92,7 +92,7 @@ void check_program(const std::string& path) {
   if (gets_more_rights(path))
     throw Error(path +
                 ": is setuid, setgid or has capabilities: a library is not loaded into it; start "
-                "it as the user whose rights it gets");
+                "it as the user whose privileges it gets");
   const auto opened = objects::Image::open(path);
   const auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
@@ -111,8 +111,8 @@ void check_program(const std::string& path) {
     return;
   if (const LibraryName library = find_sanitizer(image->fd()); !library.empty())
     throw Error(
-        fmt::format("{}: is built with AddressSanitizer: {} does not start behind another "
-                    "library; take a program without it, or set "
+        fmt::format("{}: is built with AddressSanitizer: {} does not start after another "
+                    "library; use a program without it, or set "
                     "ASAN_OPTIONS=verify_asan_link_order=0",
                     path, printable(library.view())));
 }
@@ -159,7 +159,7 @@ std::string find_library(const std::string& name) {
                   ": LD_PRELOAD takes no path with a blank or a colon: install it elsewhere");
     return path;
   }
-  throw Error("the library for the command is missing; looked for " + tried);
+  throw Error("the library for the command is missing; searched " + tried);
 }
 
 std::string preload_variable(const std::string& library) {

@@ -146,25 +146,31 @@ void read_text(const CommandLine& line, const char* option, std::string& value) 
 
 void add_page_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()                                                                    //
-      ("title", text("TEXT"), "title of the picture")                                      //
-      ("subtitle", text("TEXT"), "second title line (default none)")                       //
-      ("width", one_of("PX|auto", "auto"), "width, or that of the window (default 1200)")  //
-      ("height", text("PX"), "height of a frame (default 16)")                             //
-      ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1)")               //
-      ("fonttype", text("FONT"), "font (default Verdana)")                                 //
-      ("fontsize", text("PX"), "font size (default 12)")                                   //
-      ("fontwidth", text("N"), "mean glyph width in font sizes (default 0.59)")            //
-      ("countname", text("NAME"), "what is counted (default samples)")                     //
-      ("nametype", text("TEXT"), "what stands before a name (default Function:)")          //
+  options.add_options()                                                       //
+      ("title", text("TEXT"), "title of the flame graph")                     //
+      ("subtitle", text("TEXT"), "second line of the title (default: none)")  //
+      ("width", one_of("PX|auto", "auto"),
+       "width in pixels, or auto: that of the window (default 1200)")                //
+      ("height", text("PX"), "height of a frame in pixels (default 16)")             //
+      ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1 pixels)")  //
+      ("fonttype", text("FONT"), "font family (default Verdana)")                    //
+      ("fontsize", text("PX"), "font size in pixels (default 12)")                   //
+      ("countname", text("NAME"), "name of what is counted (default samples)")       //
       ("bgcolors", one_of("COLOR", "yellow, blue, green, grey"),
-       "background: yellow, blue, green, grey or #rrggbb")    //
-      ("dark", "dark page (default: as the reader prefers)")  //
+       "background: yellow, blue, green, grey or #rrggbb")           //
+      ("dark", "draw a dark page (default: as the reader prefers)")  //
       ("embed", one_of("SIZE", "all, none"),
-       "bytes for the whole tree, or all, none (default 3M)")  //
-      ("inverted", "root at the top: an icicle graph")         //
-      ("notes", text("TEXT"), "a comment in the file")         //
-      ("encoding", text("NAME"), "encoding that the file declares");
+       "maximum size of the call tree in the file: 3M (default), all or none")  //
+      ("inverted", "draw the root at the top: an icicle graph");
+}
+
+void add_compatible_page_options(po::options_description& options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options.add_options()                                                                    //
+      ("fontwidth", text("N"), "mean width of a letter in font sizes (default 0.59)")      //
+      ("nametype", text("TEXT"), "text before a name in the details (default Function:)")  //
+      ("notes", text("TEXT"), "put a comment into the file")                               //
+      ("encoding", text("NAME"), "encoding that the file declares (default UTF-8)");
 }
 
 PageOptions read_page_options(const CommandLine& line, std::string_view title,

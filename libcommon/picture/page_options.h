@@ -26,6 +26,8 @@ struct NumberRange {
 };
 
 void add_page_options(boost::program_options::options_description& options);
+/// Adds the options for users of flamegraph.pl.
+void add_compatible_page_options(boost::program_options::options_description& options);
 
 /// Uses `title` and `background` where the user chose none.  Throws UsageError.
 PageOptions read_page_options(const CommandLine& line, std::string_view title,

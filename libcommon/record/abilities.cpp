@@ -76,7 +76,7 @@ void add_counters(Abilities& found) {
             own != 0 ? denied : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON"));
   found.lines.push_back(
       tried("perf_event_open: hardware cycles", try_counter("cycles", false, {.pid = 0}),
-            own != 0 ? denied : "virtual machines often have none; cpu-clock takes their place"));
+            own != 0 ? denied : "virtual machines often have none; cpu-clock replaces them"));
   const std::vector<int> cpus = online_cpus();
   found.lines.push_back(
       tried("perf_event_open: whole system",
@@ -104,7 +104,7 @@ void add_ptrace(Abilities& found) {
   const int scope = ptrace_scope();
   constexpr std::array<const char*, 4> kScopes = {
       "own processes", "commands started by pe-record only, else CAP_SYS_PTRACE, or 0",
-      "CAP_SYS_PTRACE only", "nobody, until the machine is started anew"};
+      "CAP_SYS_PTRACE only", "no process, until the machine restarts"};
   const auto which = std::min<std::size_t>(static_cast<std::size_t>(scope), kScopes.size() - 1);
   const bool is_mighty = has_capability(Capability::kSysPtrace);
   found.has_ptrace = denied.empty() && (scope <= 1 || (scope == 2 && is_mighty));
@@ -133,7 +133,7 @@ void add_limits(Abilities& found) {
                          locked.rlim_cur == RLIM_INFINITY
                              ? "unlimited"
                              : fmt::format("{} KiB", locked.rlim_cur / kKibibyte),
-                         "rings of counters need it beyond the next"});
+                         "rings of counters beyond the next value need it"});
   found.lines.push_back(
       sysctl_value("kernel.perf_event_mlock_kb", "/proc/sys/kernel/perf_event_mlock_kb",
                    "KiB of rings for a user and CPU; more: larger, or CAP_IPC_LOCK"));
@@ -146,12 +146,12 @@ void add_limits(Abilities& found) {
 Ability container() {
   for (const char* path : {"/.dockerenv", "/run/.containerenv"})
     if (::access(path, F_OK) == 0)
-      return {"container", kYes, fmt::format("{} is there: ask its host for the rights", path)};
+      return {"container", kYes, fmt::format("{} exists: ask its host for the privileges", path)};
   constexpr const char* kFirstPidNamespace = "pid:[4026531836]";  // linux/proc_ns.h
   std::array<char, 64> name{};
   const ssize_t n = ::readlink("/proc/self/ns/pid", name.data(), name.size() - 1);
   if (n > 0 && std::string(name.data()) != kFirstPidNamespace)
-    return {"container", kYes, "a pid namespace of its own: ask its host for the rights"};
+    return {"container", kYes, "it has its own pid namespace: ask its host for the privileges"};
   return {"container", kNo, ""};
 }
 

@@ -128,24 +128,25 @@ void BinaryKeeper::stop() {
     worker_.join();
 }
 
-std::string BinaryKeeper::finish() {
+void BinaryKeeper::finish(Closing& closing) {
   for (Seen& seen : here_)
     if (!build_ids_.contains(seen.mapping.file->build_id) && !objects::open_here(seen.mapping))
       keep(*seen.mapping.file, std::move(seen.image));
   stop();
-  std::string text;
-  const auto add = [&text](std::uint64_t count, std::string_view what) {
+  if (counts_.kept > 0)
+    closing.detail(plural(counts_.kept, "binary file") + " kept in ~/.debug");
+  const auto add = [&closing](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
-      text += (text.empty() ? "" : ", ") + plural(count, "binary file") + std::string(what);
+      closing.doubt(plural(count, "binary file") + std::string(what), fix);
   };
-  add(counts_.kept, " kept in ~/.debug");
-  add(counts_.too_large, " too large to keep");
-  add(counts_.unopened, " not kept (too many open files: ulimit -n)");
-  add(counts_.short_of_memory, " not kept (out of memory)");
-  add(counts_.failed, counts_.is_refused
-                          ? " not kept (~/.debug is a link, or others may write there)"
-                          : " not kept (~/.debug cannot be written)");
-  return text;
+  constexpr std::string_view kKeepThem = "run pe-symbolize before the files are gone";
+  add(counts_.too_large, " too large to keep", kKeepThem);
+  add(counts_.unopened, " not kept: too many open files", "raise ulimit -n");
+  add(counts_.short_of_memory, " not kept: out of memory", kKeepThem);
+  add(counts_.failed,
+      counts_.is_refused ? " not kept: ~/.debug is a link, or others may write there"
+                         : " not kept: ~/.debug cannot be written",
+      "make it a folder that only you may write");
 }
 
 }  // namespace pe::record

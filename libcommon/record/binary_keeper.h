@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "objects/build_id_cache.h"
+#include "record/closing.h"
 #include "stream/history.h"
 
 namespace pe::record {
@@ -35,9 +36,9 @@ class BinaryKeeper {
   /// Checks the binaries of sampled process `pid`, unless nothing has changed since the last check.
   void see(std::uint32_t pid, const stream::ProcessTable& processes);
 
-  /// Finds files that were deleted or replaced meanwhile, and waits for the copies.  Returns a
-  /// report, such as "2 binary files kept in ~/.debug"; empty if there was nothing to keep.
-  std::string finish();
+  /// Finds files that were deleted or replaced meanwhile, and waits for the copies.  Adds "2 binary
+  /// files kept in ~/.debug" to the details, and files that could not be kept to the doubts.
+  void finish(Closing& closing);
 
   /// At most kMaxHeld files are held open, and at most one in kPartOfDescriptors of all
   /// descriptors.  Other files are not kept if they lose their path later.

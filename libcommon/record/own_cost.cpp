@@ -16,10 +16,26 @@ double own_cpu_seconds() {
 
 OwnCost::OwnCost() : cpu_before_(own_cpu_seconds()) {}
 
-std::string OwnCost::describe() const {
+double OwnCost::wall_seconds() const {
   constexpr double kNanosecond = 1e-9;
-  const double wall = static_cast<double>(ended_ns_ - began_ns_) * kNanosecond;
-  const double cpu = own_cpu_seconds() - cpu_before_;
+  return static_cast<double>(ended_ns_ - began_ns_) * kNanosecond;
+}
+
+double OwnCost::cpu_seconds() const { return own_cpu_seconds() - cpu_before_; }
+
+std::string OwnCost::describe_length() const { return fmt::format("{:.2f} s", wall_seconds()); }
+
+std::string OwnCost::describe_share() const {
+  // Starting up takes some milliseconds of CPU time, which would be most of the cost.
+  constexpr double kLeastSeconds = 0.5;
+  if (wall_seconds() < kLeastSeconds)
+    return {};
+  return fmt::format(", {:.2f} % of a CPU", 100 * cpu_seconds() / wall_seconds());
+}
+
+std::string OwnCost::describe() const {
+  const double wall = wall_seconds();
+  const double cpu = cpu_seconds();
   return fmt::format("own CPU {:.3f} s, {:.2f} % of {:.2f} s", cpu,
                      wall > 0 ? 100 * cpu / wall : 0.0, wall);
 }

@@ -19,8 +19,15 @@ class OwnCost {
   void end_wall(std::uint64_t now_ns) noexcept { ended_ns_ = now_ns; }
   /// Describes the cost so far: "own CPU 0.031 s, 0.31 % of 10.00 s".
   [[nodiscard]] std::string describe() const;
+  /// Returns the length of the recording: "10.00 s".
+  [[nodiscard]] std::string describe_length() const;
+  /// Returns the cost for the end of a summary: ", 0.31 % of a CPU"; empty if the recording was so
+  /// short that the share means nothing.
+  [[nodiscard]] std::string describe_share() const;
 
  private:
+  [[nodiscard]] double wall_seconds() const;
+  [[nodiscard]] double cpu_seconds() const;
   double cpu_before_;  ///< seconds
   std::uint64_t began_ns_ = 0, ended_ns_ = 0;
 };

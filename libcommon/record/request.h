@@ -44,6 +44,10 @@ constexpr std::uint64_t most_hz_of(Engine engine) noexcept {
   return engine == Engine::kSignal ? inprocess::kMostHz : kMostHz;
 }
 
+/// The default rates.  A command is often short, so it is sampled more often than what runs
+/// already.  Neither rate is in step with work that runs every 10 ms or 1 ms.
+inline constexpr std::uint64_t kDefaultHz = 99, kDefaultCommandHz = 997;
+
 /// The largest stack copy that the kernel can make: the size of a record has 16 bits.
 inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 
@@ -67,7 +71,7 @@ struct Target {
 /// The settings of a recording.
 struct Request {
   std::vector<std::string> events = {};  ///< empty: cycles, or cpu-clock where there is no PMU
-  std::uint64_t frequency_hz = 99;
+  std::uint64_t frequency_hz = kDefaultHz;
   bool frequency_was_given = false;          ///< else every pass of a tracepoint is recorded
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency
   CallGraph call_graph = CallGraph::kAuto;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "record/session.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <utility>
@@ -62,9 +64,20 @@ int Session::run(Source& source) {
   const Ended ended = watch(source);
   if (ended == Ended::kReaderGone)
     throw BrokenPipe("stdout");
-  const std::string closing = source.finish(ended);
-  note(closing + (ending_.was_cut_off() ? kCutOff : ""));
+  Closing closing = source.finish(ended);
+  if (ending_.was_cut_off())
+    closing.doubt(kCutOff, kCutOffFix);
+  report(closing);
   return end(source, ended);
+}
+
+void Session::report(const Closing& closing) {
+  if (!closing.summary.empty())
+    note(closing.summary);
+  for (const std::string& doubt : closing.doubts)
+    note(doubt);
+  if (request_.verbose && !closing.details.empty())
+    note(fmt::format("{}", fmt::join(closing.details, "; ")));
 }
 
 void Session::start_clock(std::uint64_t now_ns) {
@@ -90,6 +103,9 @@ Ended Session::watch(Source& source) {
 }
 
 int Session::end(Source& source, Ended ended) {
+  if (ended == Ended::kDuration && child_ && !child_->poll_status())
+    note(fmt::format("the command was ended after {:g} s (-d): SIGTERM",
+                     static_cast<double>(request_.duration_ns.value_or(0)) / kNsPerSecond));
   const int status = end_status(child(), ended, [this](const std::string& what) { say(what); });
   if (ending_.was_cut_off())
     return cut_off_status(child());
@@ -108,6 +124,15 @@ void Session::say(const std::string& what) {
 void Session::note(const std::string& what) {
   if (!request_.quiet)
     say(what);
+}
+
+void read_output(const CommandLine& line, SessionRequest& request) {
+  if (const auto* path = line.text("output"))
+    request.output = *path;
+  request.quiet = line.has("quiet");
+  request.verbose = line.has("verbose");
+  if (request.quiet && request.verbose)
+    throw UsageError("--quiet and --verbose exclude each other");
 }
 
 void check_output(const SessionRequest& request, const Io& io) {

@@ -1,5 +1,5 @@
 // One recording session: a command or other targets, a source of records, an end, an output and a
-// closing line.  pe-record, offcpu and malloctrace each supply the source.
+// closing lines.  pe-record, offcpu and malloctrace each supply the source.
 //
 //     Session session("pe-record", request, io);
 //     SomeSource source(session);   starts the child, opens its engine, and only then the output
@@ -17,6 +17,7 @@
 #include "base/cli/child.h"
 #include "base/cli/run.h"
 #include "base/cli/stop_signals.h"
+#include "record/closing.h"
 #include "record/ending.h"
 #include "record/own_cost.h"
 #include "record/request.h"
@@ -32,9 +33,13 @@ struct SessionRequest {
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
   std::string output;                        ///< empty or "-": standard output
   bool quiet = false;
+  bool verbose = false;  ///< the closing lines have all details
 
   [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
 };
+
+/// Reads --output, --quiet and --verbose.  Throws UsageError.
+void read_output(const CommandLine& line, SessionRequest& request);
 
 /// Supplies a session with records.
 class Source {
@@ -58,8 +63,8 @@ class Source {
   [[nodiscard]] virtual std::string progress() const = 0;
   /// Stops recording.  The session calls it once, also while the reader of the stream blocks.
   virtual void stop() = 0;
-  /// Writes the rest.  Returns the closing line.
-  virtual std::string finish(Ended ended) = 0;
+  /// Writes the rest.  Returns the closing lines.
+  virtual Closing finish(Ended ended) = 0;
   /// Why the recording is empty; nullopt if it is not.
   [[nodiscard]] virtual std::optional<std::string> why_empty() = 0;
 };
@@ -103,6 +108,7 @@ class Session {
 
  private:
   Ended watch(Source& source);
+  void report(const Closing& closing);
   int end(Source& source, Ended ended);
 
   OwnCost cost_;

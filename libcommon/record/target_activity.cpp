@@ -74,6 +74,31 @@ std::string of_idle(const TargetActivity::Used& used) {
   return used.has_ended ? "the target ended too soon" : "the target was asleep all the time";
 }
 
+/// Returns how to sample more often: "raise --freq".
+std::string higher_rate(const Request& request) {
+  return request.period ? "lower --count" : "raise --freq";
+}
+
+/// Explains an empty recording of a command that ran for less than one period; empty if it ran
+/// longer, or is no command.
+std::string of_brief_command(const TargetActivity& activity, const Wanted& wanted) {
+  if (!activity.target().is_command || wanted.period_ns == 0)
+    return {};
+  const std::uint64_t own_ns = activity.used().own_ns;
+  if (own_ns == 0 || own_ns >= wanted.period_ns)
+    return {};
+  const Request& request = wanted.request;
+  constexpr std::uint64_t kHigherHz = 4999;
+  const bool has_counters = request.engine != Engine::kSignal && request.engine != Engine::kPtrace;
+  const std::string fix = request.period  ? "lower --count"
+                          : !has_counters ? "let it run longer"
+                          : request.frequency_hz < kHigherHz && own_ns * kHigherHz >= kNsPerSecond
+                              ? "try -F 4999"
+                              : "try -F max";
+  return fmt::format("0 samples: the command ran for less than one sampling period ({} of {}); {}",
+                     duration_text(own_ns), duration_text(wanted.period_ns), fix);
+}
+
 /// Explains an empty recording of a target that ran.
 std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   const Request& request = wanted.request;
@@ -84,8 +109,8 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   if (!request.thread_choice.empty())
     return ran + ", but not in a thread of --thread";
   if (used.own_ns < wanted.period_ns)
-    return fmt::format("{} in all, less than the {} between two samples: raise --freq", ran,
-                       duration_text(wanted.period_ns));
+    return fmt::format("{} in all, less than the {} between two samples: {}", ran,
+                       duration_text(wanted.period_ns), higher_rate(request));
   if (request.kernel_only)
     return ran + ", not in the kernel (--kernel-only)";
   if (request.engine == Engine::kSignal)
@@ -94,17 +119,16 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
         "less than the {} between two samples: use --engine ptrace, or raise --freq",
         ran, duration_text(wanted.period_ns));
   return fmt::format(
-      "{}, but each of its threads for less than the {} between two samples{}: raise --freq, or "
-      "use -a",
-      ran, duration_text(wanted.period_ns),
-      request.user_only ? ", or only in the kernel (--user-only)" : "");
+      "{}, but each of its threads for less than the {} between two samples{}: {}, or use -a", ran,
+      duration_text(wanted.period_ns),
+      request.user_only ? ", or only in the kernel (--user-only)" : "", higher_rate(request));
 }
 
 /// Returns a reason that applies to recordings of samples and of waits; empty if there is none.
 std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
   if (wanted.lost > 0)
     return fmt::format(
-        "{} lost: raise --mmap-pages or lower the rate",
+        "{} lost: raise --mmap-pages, or lower the rate",
         wanted.lost == 1 ? "the only one was" : fmt::format("all {} were", wanted.lost));
   const std::string privileges = wanted.program.empty() ? "" : other_privileges(wanted.program);
   if (!privileges.empty())
@@ -168,6 +192,8 @@ std::string why_empty(const TargetActivity& activity, const Wanted& wanted) {
   constexpr const char* kStart = "nothing was recorded: ";
   if (const std::string why = of_both(activity, wanted); !why.empty())
     return kStart + why;
+  if (const std::string brief = of_brief_command(activity, wanted); !brief.empty())
+    return brief;
   const TargetActivity::Used used = activity.used();
   if (used.is_stopped)
     return kStart + ("the target was stopped by a signal all the time" + of_children(used));

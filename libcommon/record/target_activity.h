@@ -57,7 +57,8 @@ struct Wanted {
 };
 
 /// Explains an empty recording: "nothing was recorded: the target was asleep all the time; its 4
-/// children ran for 1.20 s: …".
+/// children ran for 1.20 s: …", or "0 samples: the command ran for less than one sampling period
+/// …".
 std::string why_empty(const TargetActivity& activity, const Wanted& wanted);
 
 /// Explains the same for a recording of waits instead of samples.

@@ -175,12 +175,14 @@ void read_recording(const CommandLine& line, Request& request) {
 
 std::optional<std::uint32_t> read_stack_bytes(const CommandLine& line) {
   const auto* value = line.text("stack-size");
-  if (value == nullptr)
-    return std::nullopt;
-  const auto bytes = read_positive("--stack-size", "not a number of bytes", *value);
+  return value == nullptr ? std::nullopt : std::optional(parse_stack_bytes("--stack-size", *value));
+}
+
+std::uint32_t parse_stack_bytes(std::string_view option, std::string_view value) {
+  const auto bytes = read_positive(option, "not a number of bytes", value);
   constexpr std::uint64_t kFewest = 512;
   if (bytes < kFewest || bytes > kMaxStackBytes)
-    refuse_value("--stack-size", "not between 512 and 65528", *value);
+    refuse_value(option, "not between 512 and 65528", value);
   return static_cast<std::uint32_t>((bytes + 7) / 8 * 8);
 }
 

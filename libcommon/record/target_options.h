@@ -34,6 +34,8 @@ void read_recording(const CommandLine& line, Request& request);
 
 /// Reads --stack-size, in bytes.  Throws UsageError.
 std::optional<std::uint32_t> read_stack_bytes(const CommandLine& line);
+/// Parses the size of a stack copy, rounded up to 8 bytes.  Throws UsageError that names `option`.
+std::uint32_t parse_stack_bytes(std::string_view option, std::string_view value);
 
 /// Parses a number above 0.  Throws UsageError "<option>: <problem>: '<value>'" if `value` is not
 /// one.

@@ -111,8 +111,8 @@ int end_status(Child* child, Ended ended, const std::function<void(const std::st
   if (ended == Ended::kTarget)
     return child->poll_status().value_or(kOk);
   constexpr int kPatienceMs = 2000;
-  if (!child->terminate(kPatienceMs))
-    say("the command did not end on SIGTERM within 2 s: killed");
+  child->terminate(kPatienceMs,
+                   [&say] { say("the command still runs 2 s after SIGTERM: SIGKILL"); });
   return kOk;
 }
 

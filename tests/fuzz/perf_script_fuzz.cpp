@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     options.root = pe::fold::RootName::kCommPidTid;
     options.with_addresses = true;
   }
-  options.with_source = size % 4 == 0;
+  options.with_lines = size % 4 == 0;
   if (size % 5 == 0)
     options.time = pe::fold::TimeRange{.from_us = 1'000'000, .to_us = 2'000'000'000'000};
   const pe::fold::Options whole_options = options;

@@ -2,7 +2,8 @@
 import importlib
 import unittest
 
-from stackpipe import front, kept_runs, profile_run
+from stackpipe import front
+from stackpipe.runs import commands, profile_run
 from stackpipe.messages import UsageError
 
 
@@ -30,4 +31,4 @@ class Commands(unittest.TestCase):
 
     def test_runs_has_the_commands_of_profile_run(self):
         with self.assertRaisesRegex(UsageError, "^unknown command 'dance'; the commands are capture, "):
-            kept_runs.main(["dance"], None)
+            commands.main(["dance"], None)

@@ -8,9 +8,9 @@ import unittest
 import unittest.mock
 import urllib.parse
 
-from stackpipe import ingest
+from stackpipe.push import ingest
 from stackpipe.messages import Failure, UsageError
-from stackpipe.spool import Profile, SpoolName
+from stackpipe.push.spool import Profile, SpoolName
 
 
 class Addresses(unittest.TestCase):

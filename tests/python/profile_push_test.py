@@ -7,7 +7,8 @@ import tempfile
 import unittest
 import unittest.mock
 
-from stackpipe import pipeline, profile_push, spool
+from stackpipe import pipeline
+from stackpipe.push import profile_push, spool
 from stackpipe.messages import Failure, UsageError
 
 
@@ -17,7 +18,7 @@ class Command(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = os.path.join(folder.name, "s")
         self.said = []
-        patch = unittest.mock.patch("stackpipe.profile_push.say", lambda name, text: self.said.append(text))
+        patch = unittest.mock.patch("stackpipe.push.profile_push.say", lambda text: self.said.append(text))
         patch.start()
         self.addCleanup(patch.stop)
         self.addCleanup(os.umask, os.umask(0o077))

@@ -2,7 +2,8 @@
 import re
 import unittest
 
-from stackpipe import capture, compare, modes, options, profile_run
+from stackpipe import options
+from stackpipe.runs import capture, compare, modes, profile_run
 from stackpipe.messages import Failure, UsageError
 
 
@@ -50,7 +51,7 @@ class Settings(unittest.TestCase):
         import importlib
 
         for command, (module, _) in profile_run.COMMANDS.items():
-            self.assertTrue(callable(getattr(importlib.import_module(f"stackpipe.{module}"), f"run_{command}")))
+            self.assertTrue(callable(getattr(importlib.import_module(f"stackpipe.runs.{module}"), f"run_{command}")))
 
     def test_regular_expressions_know_the_classes_of_posix(self):
         regex = profile_run.compile_regex("^[[:alpha:]_]+ ([[:digit:].]+)$")
@@ -76,16 +77,20 @@ class Target(unittest.TestCase):
 
 class ClosingLines(unittest.TestCase):
     def test_of_one_recorder(self):
-        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples, 5 lost, 0.1 % of 1.25 s; more"]), (70, 5, 1.25))
+        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 1.25 s, 5 lost, 0.1 % of a CPU"]), (70, 5, 1.25))
 
     def test_of_two_are_added_up(self):
-        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples, 0.1 % of 2 s", "else", "offcpu: 1 wait, 3 lost, 0.1 % of 9 s"]),
+        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 2 s, 0 lost", "pe-record: 5 samples lost", "offcpu: 1 wait in 9 s, 3 lost"]),
                          (71, 3, 2))
 
     def test_what_is_none(self):
-        for line in ("pe-record: no samples, ", "x pe-record: 7 samples, y", "pe-record: 7 things, y", "hotcold: 7 samples, y"):
+        for line in ("pe-record: no samples in ", "x pe-record: 7 samples in 1 s, y", "pe-record: 7 things in 1 s, y",
+                     "hotcold: 7 samples in 1 s, y", "pe-record: 7 samples lost", "pe-record: 7 samples in 1.2.3 s, y"):
             self.assertIsNone(capture.read_closing_lines([line]), line)
-        self.assertEqual(capture.read_closing_lines(["pe-record: 7 samples, 1 % of 1.2.3 s;"]), (7, 0, 0))
+
+    def test_an_empty_recording_has_no_samples(self):
+        for line in ("pe-record: 0 samples: the command ran too briefly", "offcpu: nothing was recorded: the target was asleep"):
+            self.assertEqual(capture.read_closing_lines([line]), (0, 0, 0), line)
 
 
 class Modes(unittest.TestCase):

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from stackpipe import runs
+from stackpipe.runs import store
 from stackpipe.messages import Failure
 
 
@@ -20,7 +20,7 @@ class InFolder(unittest.TestCase):
         for file, text in (("meta.json", json.dumps({"format": 1, **meta})), ("stacks.folded", stacks)):
             with open(os.path.join(folder, file), "w", encoding="utf-8") as out:
                 out.write(text)
-        return runs.Run(folder)
+        return store.Run(folder)
 
     def write(self, run, file, data):
         with open(run.path(file), "wb") as out:
@@ -33,13 +33,13 @@ class Reading(InFolder):
         for name in reversed(names):
             self.make(name)
         os.mkdir(os.path.join(self.output, "watch"))
-        self.assertEqual([run.name for run in runs.read_runs(self.output)], names)
-        self.assertEqual(runs.read_runs(os.path.join(self.output, "none")), [])
+        self.assertEqual([run.name for run in store.read_runs(self.output)], names)
+        self.assertEqual(store.read_runs(os.path.join(self.output, "none")), [])
 
     def test_folders_that_only_have_the_name_are_told_where_asked_for(self):
         os.mkdir(os.path.join(self.output, "2026-01-02T03-04-04Z"))
-        self.assertEqual(runs.read_runs(self.output), [])
-        self.assertIn("2026-01-02T03-04-04Z   broken: no meta.json", runs.table_of(runs.read_runs(self.output, with_broken=True)))
+        self.assertEqual(store.read_runs(self.output), [])
+        self.assertIn("2026-01-02T03-04-04Z   broken: no meta.json", store.table_of(store.read_runs(self.output, with_broken=True)))
 
     def test_what_is_no_number_is_no_figure(self):
         for number, value in enumerate(("7", True, None, [], -1, float("inf"), {})):
@@ -56,7 +56,7 @@ class Reading(InFolder):
             self.assertEqual((run.text("mode"), run.figure("samples"), run.unit), ("", "-", "samples"))
         self.write(run, "meta.json", b'{"format": 1, "mode": "\x1b[1m"}')  # a control character, which JSON forbids
         self.assertEqual((run.why_broken(), run.text("mode")), ("", "\x1b[1m"))
-        self.assertNotIn("\x1b", runs.table_of([run]))
+        self.assertNotIn("\x1b", store.table_of([run]))
 
 
 class Finding(InFolder):
@@ -64,21 +64,21 @@ class Finding(InFolder):
         self.make("2026-01-01T00-00-00Z")
         self.make("2026-01-02T00-00-00Z")
         self.make("2026-01-03T00-00-00Z", stacks="")
-        self.assertEqual(runs.find_run(self.output, "latest", "--run").name, "2026-01-02T00-00-00Z")
-        self.assertEqual(runs.find_run(self.output, "previous", "--run").name, "2026-01-01T00-00-00Z")
+        self.assertEqual(store.find_run(self.output, "latest", "--run").name, "2026-01-02T00-00-00Z")
+        self.assertEqual(store.find_run(self.output, "previous", "--run").name, "2026-01-01T00-00-00Z")
         with self.assertRaisesRegex(Failure, "^--run: no latest run with samples in 'none'$"):
-            runs.find_run("none", "latest", "--run")
+            store.find_run("none", "latest", "--run")
 
     def test_by_name_or_folder(self):
         run = self.make("2026-01-01T00-00-00Z")
-        self.assertEqual(runs.find_run(self.output, run.name, "x").folder, run.folder)
-        self.assertEqual(runs.find_run("none", run.folder + "/", "x").folder, run.folder)
+        self.assertEqual(store.find_run(self.output, run.name, "x").folder, run.folder)
+        self.assertEqual(store.find_run("none", run.folder + "/", "x").folder, run.folder)
         with self.assertRaisesRegex(Failure, "^--before: not a run: 'other'$"):
-            runs.find_run(self.output, "other", "--before")
+            store.find_run(self.output, "other", "--before")
 
     def test_runs_that_count_something_else_are_refused(self):
         with self.assertRaisesRegex(Failure, "^--before: 2026-T-Z counts bytes, not samples$"):
-            runs.must_count_alike("--before", self.make("2026-T-Z", mode="heap"), "samples")
+            store.must_count_alike("--before", self.make("2026-T-Z", mode="heap"), "samples")
 
 
 class Keeping(InFolder):
@@ -86,11 +86,11 @@ class Keeping(InFolder):
         self.make("stamp")
         self.make("stamp-2")
         draft = self.make(".draft").folder
-        self.assertEqual(runs.keep_run(draft, self.output, "stamp").name, "stamp-3")
+        self.assertEqual(store.keep_run(draft, self.output, "stamp").name, "stamp-3")
         self.assertFalse(os.path.exists(draft))
 
 
 class Programs(unittest.TestCase):
     def test_the_number_of_a_process_tells_nothing(self):
-        self.assertEqual(runs.program_of("process 12 (nginx)"), runs.program_of("process 13 (nginx)"))
-        self.assertNotEqual(runs.program_of("process 12 (nginx)"), runs.program_of("nginx"))
+        self.assertEqual(store.program_of("process 12 (nginx)"), store.program_of("process 13 (nginx)"))
+        self.assertNotEqual(store.program_of("process 12 (nginx)"), store.program_of("nginx"))

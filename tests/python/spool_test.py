@@ -5,7 +5,7 @@ import stat
 import tempfile
 import unittest
 
-from stackpipe import spool
+from stackpipe.push import spool
 from stackpipe.messages import Failure
 
 NAME = "1763809200000-1763809260000-7.pprof.gz"

@@ -4,7 +4,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-from stackpipe import trend
+from stackpipe.runs import trend
 
 
 class Shares(unittest.TestCase):

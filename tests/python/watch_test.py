@@ -6,7 +6,8 @@ import tempfile
 import unittest
 import unittest.mock
 
-from stackpipe import options, pipeline, profile_run, watch
+from stackpipe import options, pipeline
+from stackpipe.runs import profile_run, watch
 from stackpipe.messages import Failure
 
 
@@ -20,7 +21,7 @@ class Watch(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.said = []
-        patch = unittest.mock.patch("stackpipe.watch.say", lambda name, text: self.said.append(text))
+        patch = unittest.mock.patch("stackpipe.runs.watch.say", lambda text: self.said.append(text))
         patch.start()
         self.addCleanup(patch.stop)
 

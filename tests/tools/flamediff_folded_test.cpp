@@ -41,11 +41,12 @@ BOOST_AUTO_TEST_CASE(prints_each_stack_with_both_counts_in_order) {
 }
 
 BOOST_AUTO_TEST_CASE(normalized_counts_are_cut_to_whole_numbers) {
-  const auto r = flamediff({"--folded", "-n"}, "b;x 10\na 5\nc;d 3.5\n", "a 7\nz;q 1\nb;x 4\n");
+  const auto r =
+      flamediff({"--folded", "--normalize"}, "b;x 10\na 5\nc;d 3.5\n", "a 7\nz;q 1\nb;x 4\n");
   BOOST_TEST(r.out == "a 3 7\nb;x 6 4\nc;d 2 0\nz;q 0 1\n");
-  BOOST_TEST(flamediff({"--folded", "-n"}, "a 49\n", "a 1\n").out == "a 1 1\n");
-  BOOST_TEST(flamediff({"--folded", "-n"}, "", "a 3\n").out == "a 0 3\n");
-  BOOST_TEST(flamediff({"--folded", "-n"}, "a 3\n", "").out == "a 0 0\n");
+  BOOST_TEST(flamediff({"--folded", "--normalize"}, "a 49\n", "a 1\n").out == "a 1 1\n");
+  BOOST_TEST(flamediff({"--folded", "--normalize"}, "", "a 3\n").out == "a 0 3\n");
+  BOOST_TEST(flamediff({"--folded", "--normalize"}, "a 3\n", "").out == "a 0 0\n");
 }
 
 BOOST_AUTO_TEST_CASE(hexadecimal_numbers_are_stripped_and_their_stacks_added_up) {

@@ -148,44 +148,8 @@ BOOST_AUTO_TEST_CASE(one_operand_is_compared_with_standard_input) {
   BOOST_TEST(r.status == 0);
   BOOST_TEST(contains(r.out, "x (before 10 samples, 100.00%; after 20, 100.00%"));
   BOOST_TEST(contains(r.out, "after: stdin, 20 samples</text>"));
-}
-
-BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused) {
-  const auto refused = [](const std::vector<std::string>& args, const std::string& why) {
-    const auto r = pe::testing::run_tool(pe::kFlamediff, args);
-    BOOST_TEST(r.status == 2);
-    BOOST_TEST(r.out.empty());
-    BOOST_TEST(r.err == "flamediff: " + why + " (see --help)\n");
-  };
-  refused({}, "two profiles are needed");
-  refused({"-", "-"}, "-: standard input can be read only once");
-  refused({"a", "b", "c"}, "more than two profiles: --runs A1 A2 -- B1 B2 compares runs");
-  refused({"--runs", "a", "b"}, "--runs: profiles before, --, profiles after");
-  refused({"--runs", "a", "--", "b", "-o", "x"},
-          "'-o': no such profile; options stand before the --");
-  refused({"--folded", "--text", "a", "b"}, "--folded and --text: choose one");
-  refused({"--folded", "--runs", "a", "--", "b"}, "--runs: not with --folded");
-  refused({"-n", "a", "b"}, "--normalize: only with --folded");
-  refused({"--width-from", "left", "a", "b"},
-          "--width-from: not one of before, after, both: 'left'");
-  refused({"--fail-over", "-1", "a", "b"}, "--fail-over: not a percentage: '-1'");
-  refused({"--period", "x", "a", "b"}, "--period: not a whole number: 'x'");
-  refused({"--strip", "(", "a", "b"}, "--strip: not a regular expression: '(': missing ): (");
-}
-
-BOOST_AUTO_TEST_CASE(a_file_of_its_own_is_written_when_there_is_a_result) {
-  const TempDir dir;
-  const std::string file = dir.file("out", "as it was");
-  const auto failed =
-      pe::testing::run_tool(pe::kFlamediff, {"-o", file, dir / "absent", dir / "absent"});
-  BOOST_TEST(failed.status == 1);
-  std::ifstream kept(file);
-  BOOST_TEST(std::string(std::istreambuf_iterator<char>(kept), {}) == "as it was");
-  const auto r = flamediff({"-o", file}, kBefore, kAfter);
-  BOOST_TEST(r.status == 0);
-  BOOST_TEST(r.out.empty());
-  std::ifstream written(file);
-  BOOST_TEST(std::string(std::istreambuf_iterator<char>(written), {}).ends_with("</svg>\n"));
+  BOOST_TEST(pe::testing::run_tool(pe::kFlamediff, {dir / "a", "-"}, "").err ==
+             "flamediff: stdin: the profile after is empty\n");
 }
 
 BOOST_AUTO_TEST_CASE(malformed_lines_are_counted_for_each_file) {
@@ -200,12 +164,13 @@ BOOST_AUTO_TEST_CASE(malformed_lines_are_counted_for_each_file) {
 BOOST_AUTO_TEST_CASE(an_empty_profile_makes_everything_new_or_vanished) {
   const auto fresh = flamediff({}, "", kAfter);
   BOOST_TEST(fresh.status == 0);
-  BOOST_TEST(contains(fresh.err, "flamediff: the profile before is empty\n"));
+  BOOST_TEST(contains(fresh.err, "/before: the profile before is empty\n"));
   BOOST_TEST(
       contains(frame_of(fresh.out, "main").title,
                "before 0 samples, 0.00%; after 2,000, 100.00%; new, +100.00%, noise not known"));
   const auto gone = flamediff({}, kBefore, "");
   BOOST_TEST(gone.status == 0);
+  BOOST_TEST(contains(gone.err, "/after: the profile after is empty\n"));
   BOOST_TEST(contains(frame_of(gone.out, "deep").title, "gone, -20.00%"));
   BOOST_TEST(frame_of(gone.out, "[vanished]").width == 1180.0);
   for (const char* mode : {"--text", "--absolute"})
@@ -255,7 +220,7 @@ BOOST_AUTO_TEST_CASE(tables_are_cut_and_say_so) {
     after += fmt::format("f{} 10\n", i);
   const auto cut = flamediff({"--text", "--top", "5"}, before, after);
   BOOST_TEST(contains(cut.out, "  and 25 more (--top)\n"));
-  const auto all = flamediff({"--text", "--top", "0"}, before, after);
+  const auto all = flamediff({"--text", "-n", "0"}, before, after);
   BOOST_TEST(contains(all.out, "  f29\n"));
 }
 
@@ -340,9 +305,8 @@ BOOST_AUTO_TEST_CASE(amounts_of_work_are_checked) {
 BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_where_a_profile_is_empty) {
   const auto refused = [](const pe::testing::Result& r, const std::string& side) {
     BOOST_TEST(r.status == 1);
-    BOOST_TEST(contains(r.err, fmt::format("flamediff: --fail-over: the profile {} is empty, so "
-                                           "nothing can be compared\n",
-                                           side)));
+    BOOST_TEST(r.err.starts_with("flamediff: --fail-over: "));
+    BOOST_TEST(r.err.ends_with(fmt::format(": the profile {} is empty\n", side)));
     BOOST_TEST(!contains(r.err, "do not look like samples"));
     BOOST_TEST(contains(r.out, "one profile is empty"));
   };
@@ -356,13 +320,13 @@ BOOST_AUTO_TEST_CASE(empty_runs_tell_nothing_of_what_runs_differ_by) {
   const auto r =
       flamediff_runs({"--text", "--fail-over", "2%", "--period", "0"}, {kBefore, ""}, {kAfter});
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(contains(r.err, "cannot tell growth from noise"));
+  BOOST_TEST(contains(r.err, "so noise is not known (see --period, --runs)"));
 }
 
 BOOST_AUTO_TEST_CASE(a_renamed_program_is_compared_with_itself) {
   const std::string message =
-      "flamediff: all stacks stand on 'a' before and on 'a2' after: compared as one frame "
-      "(--no-strip: as two)\n";
+      "flamediff: the root frame is 'a' before and 'a2' after: compared as one frame (--no-strip: "
+      "as two)\n";
   const std::string before = "a;main;f 100\na;main;g 100\n";
   const std::string after = "a2;main;f 150\na2;main;g 50\n";
   const auto r = flamediff({}, before, after);
@@ -378,6 +342,23 @@ BOOST_AUTO_TEST_CASE(a_renamed_program_is_compared_with_itself) {
   const auto apart = flamediff({"--no-strip"}, before, after);
   BOOST_TEST(apart.err.empty());
   BOOST_TEST(contains(apart.out, "[vanished]"));
+}
+
+// The shell that starts a program may have a sample before it becomes the program.
+BOOST_AUTO_TEST_CASE(a_renamed_program_may_have_been_started_by_a_shell) {
+  const std::string before = "a;main;f 100\na;main;g 100\nsh;exec 1\n";
+  const std::string after = "a2;main;f 150\na2;main;g 50\nsh;exec 2\n";
+  const auto r = flamediff({}, before, after);
+  BOOST_TEST(contains(r.err, "the root frame is 'a' before and 'a2' after"));
+  BOOST_TEST(frame_of(r.out, "f").title.starts_with("f (before 100 samples, 49.75%; after 150,"));
+  BOOST_TEST(frame_of(r.out, "sh").title.starts_with("sh (before 1 samples, 0.50%; after 2,"));
+  BOOST_TEST(!contains(r.out, "[vanished]"));
+}
+
+// "a" did not become "b": it is on both sides, if rarely.
+BOOST_AUTO_TEST_CASE(programs_that_run_on_both_sides_are_not_joined) {
+  const auto r = flamediff({"--text"}, "a;f 1000\n", "b;f 1000\na;f 1\n");
+  BOOST_TEST(!contains(r.err, "compared as one"));
 }
 
 BOOST_AUTO_TEST_CASE(several_programs_on_a_side_are_not_joined) {
@@ -424,7 +405,9 @@ BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_without_samples) {
   const auto r = flamediff({"--fail-over", "5%", "--countname", "ms"}, kBefore, kAfter);
   BOOST_TEST(r.status == 1);
   BOOST_TEST(
-      contains(r.err, "--fail-over: cannot tell growth from noise; give --period or --runs"));
+      contains(r.err,
+               "flamediff: --fail-over: the counts do not look like samples, so noise is not "
+               "known (see --period, --runs)\n"));
   BOOST_TEST(flamediff({"--fail-over", "5%", "--countname", "ms", "--period", "1"}, kBefore, kAfter)
                  .status == 3);
 }

@@ -91,6 +91,27 @@ BOOST_AUTO_TEST_CASE(input_without_a_stack_gives_a_page_that_says_so) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(text_without_a_folded_line_is_reported_with_the_remedy) {
+  const auto r = flamesvg({"-q"}, "prog 1/2 1.0: 5 cycles:\n");
+  BOOST_TEST(r.status == 2);
+  BOOST_TEST(r.err ==
+             "flamesvg: no stack with a count in the input (fold the text of profilers by "
+             "stackfold first)\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_stream_is_refused_except_by_the_perl) {
+  const std::string stream("PERFILE2\x10\0\1\n\2\n", 13);
+  const auto r = flamesvg({}, stream);
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.out == "");
+  BOOST_TEST(r.err ==
+             "flamesvg: stdin: a sample stream or perf.data file, not folded text (fold it: "
+             "pe-symbolize FILE | stackfold)\n");
+  const auto perl = flamesvg({"--compat"}, stream);
+  BOOST_TEST(perl.status == 2);
+  BOOST_TEST(perl.out.ends_with("</svg>\n"));
+}
+
 BOOST_AUTO_TEST_CASE(narrow_frames_are_left_out_and_the_page_is_as_high_as_what_is_drawn) {
   const std::string profile = "a 9999\nb;c;d;e 1\n";
   BOOST_TEST(rects_of(flamesvg({"--minwidth", "1%"}, profile).out).size() == 2U);

@@ -64,8 +64,11 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
              "--sample: not a number of bytes up to 1024G, such as 512K: 'K'");
   BOOST_TEST(refused({"--sample", "1025G"}) ==
              "--sample: not a number of bytes up to 1024G, such as 512K: '1025G'");
-  BOOST_TEST(refused({"--depth", "0"}) == "--depth: not a positive number: '0'");
-  BOOST_TEST(refused({"--depth", "4294967296"}) == "--depth: not a positive number: '4294967296'");
+  BOOST_TEST(refused({"--max-depth", "0"}) == "--max-depth: not a positive number: '0'");
+  BOOST_TEST(refused({"--max-depth", "4294967296"}) ==
+             "--max-depth: not a positive number: '4294967296'");
+  BOOST_TEST(refused({"--depth", "0"}) ==
+             "--max-depth: not a positive number: '0'");  // its old name
   BOOST_TEST(refused({"--follow", "--no-follow"}) == "--follow and --no-follow exclude each other");
   BOOST_TEST(refused({"--top", "3"}) == "--top is for --report");
   BOOST_TEST(refused({"--leak-age", "3"}) == "--leak-age is for --report");

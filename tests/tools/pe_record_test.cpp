@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
   BOOST_TEST(refusal({"-p", "12,-1"}) == "--pid: not a process or thread number: '-1'");
   BOOST_TEST(refusal({"-p", ""}) == "--pid: not a process or thread number: ''");
   BOOST_TEST(refusal({"-t", "0"}) == "--tid: not a process or thread number: '0'");
-  BOOST_TEST(refusal({"-F", "0", "-a"}) == "--freq: not a frequency in Hz: '0'");
-  BOOST_TEST(refusal({"-F", "99.5", "-a"}) == "--freq: not a frequency in Hz: '99.5'");
+  BOOST_TEST(refusal({"-F", "0", "-a"}) == "--freq: not a frequency in Hz, nor max: '0'");
+  BOOST_TEST(refusal({"-F", "99.5", "-a"}) == "--freq: not a frequency in Hz, nor max: '99.5'");
   BOOST_TEST(refusal({"-c", "x", "-a"}) == "--count: not a period: 'x'");
   BOOST_TEST(refusal({"-F", "9", "-c", "9", "-a"}) == "--freq and --count exclude each other");
   BOOST_TEST(refusal({"-d", "0", "-a"}) == "--duration: not a number of seconds: '0'");
@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
   BOOST_TEST(refusal({"-m", "100", "-a"}) ==
              "--mmap-pages: not a power of two up to 1048576: '100'");
   BOOST_TEST(refusal({"-C", "3-1"}) == "--cpu: not a list of CPUs: '3-1'");
-  BOOST_TEST(refusal({"-e", "nonsense", "-a"}) == "--event: no such event: 'nonsense'");
+  BOOST_TEST(refusal({"-e", "nonsense", "-a"}) ==
+             "--event: no such event: 'nonsense'; perf list shows all");
   BOOST_TEST(refusal({"--call-graph", "magic", "-a"}) ==
              "--call-graph: not one of auto, dwarf, fp, none: 'magic'");
   BOOST_TEST(refusal({"--user-only", "--kernel-only", "-a"}) ==
@@ -132,8 +133,8 @@ BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
     return refusal(args);
   };
   const std::string running =
-      "--engine signal samples a command that it starts (pe-record --engine signal -- COMMAND): "
-      "what runs already is for --engine ptrace";
+      "--engine signal samples only a command that it starts (pe-record --engine signal -- "
+      "COMMAND); use --engine ptrace for running processes";
   BOOST_TEST(refused({"-p", "1"}) == running);
   BOOST_TEST(refused({"-t", "1"}) == running);
   BOOST_TEST(refused({"-a"}) == running);
@@ -154,9 +155,49 @@ BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
   BOOST_TEST(refused({"--thread", "x,,y", "true"}) == "--thread: not a name or number: ''");
 }
 
+BOOST_AUTO_TEST_CASE(the_call_graph_may_have_a_size_as_for_perf) {
+  BOOST_TEST(refusal({"--call-graph", "lbr", "-a"}) ==
+             "--call-graph: lbr is not supported; use dwarf or fp");
+  BOOST_TEST(refusal({"--call-graph", "dwarf,100", "-a"}) ==
+             "--call-graph: not between 512 and 65528: '100'");
+  BOOST_TEST(refusal({"--call-graph", "dwarf,x", "-a"}) ==
+             "--call-graph: not a number of bytes: 'x'");
+  BOOST_TEST(refusal({"--call-graph", "fp,8192", "-a"}) ==
+             "--call-graph: only dwarf has a size: 'fp,8192'");
+  BOOST_TEST(refusal({"--call-graph", "dwarf,8192", "--stack-size", "8192", "-a"}) ==
+             "--call-graph dwarf,BYTES and --stack-size exclude each other");
+  BOOST_TEST(refusal({"--engine", "bpf", "--call-graph", "dwarf,8192", "-a"}) ==
+             "--engine bpf copies no stacks: not with --call-graph dwarf,BYTES");
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_of_a_stack_has_the_size_of_the_call_graph) {
+  const auto r =
+      record({"-q", "-e", "cpu-clock", "-F", "997", "--keep-stacks", "--call-graph", "dwarf,1024",
+              "--", "/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"});
+  BOOST_TEST_REQUIRE(r.status == 0);
+  auto input = pe::testing::memory_input(r.out);
+  pe::stream::Session session(input);
+  std::uint32_t copied = 0;
+  while (session.next())
+    if (session.sample())
+      copied = session.event()->attr.sample_stack_user;
+  BOOST_TEST(copied == 1024U);
+}
+
+BOOST_AUTO_TEST_CASE(quiet_and_verbose_exclude_each_other) {
+  BOOST_TEST(refusal({"-q", "-v", "-a"}) == "--quiet and --verbose exclude each other");
+}
+
+BOOST_AUTO_TEST_CASE(events_are_checked_before_anything_is_recorded) {
+  BOOST_TEST(refusal({"-e", "cycles:x", "true"}) ==
+             "--event: 'cycles:x': no such modifiers: 'x': use u, k, h, and p up to three times");
+  BOOST_TEST(refusal({"--engine", "ptrace", "-e", "cpu-clock:u", "-p", "1"}) ==
+             "--engine ptrace samples by CPU time: not with --event 'cpu-clock:u'");
+}
+
 BOOST_AUTO_TEST_CASE(the_check_stands_alone) {
-  BOOST_TEST(refusal({"--check", "-a"}) == "--check stands alone");
-  BOOST_TEST(refusal({"--check", "true"}) == "--check stands alone");
+  BOOST_TEST(refusal({"--check", "-a"}) == "--check accepts no other option and no command");
+  BOOST_TEST(refusal({"--check", "true"}) == "--check accepts no other option and no command");
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_named) {

@@ -69,17 +69,17 @@ BOOST_AUTO_TEST_CASE(lines_are_told_if_asked_on_both_sides) {
   const std::string wanted =
       "prog;box::outer:inlined.cpp:25;box::Box::middle:inlined.cpp:19;(anonymous "
       "namespace)::innermost:inlined.cpp:8";
-  BOOST_TEST(has_line(fold({"--lines"}, {"--srcline"}).text, wanted));
+  BOOST_TEST(has_line(fold({"--lines"}, {"--lines"}).text, wanted));
   BOOST_TEST(fold({"--lines"}, {}).text == fold({}, {}).text);
-  BOOST_TEST(fold({}, {"--srcline"}).text == fold({}, {}).text);
-  BOOST_TEST(has_line(fold({"--lines", "--no-inline"}, {"--srcline"}).text,
+  BOOST_TEST(fold({}, {"--lines"}).text == fold({}, {}).text);
+  BOOST_TEST(has_line(fold({"--lines", "--no-inline"}, {"--lines"}).text,
                       "prog;box::outer:inlined.cpp:25"));
 }
 
 BOOST_AUTO_TEST_CASE(both_at_once_are_refused) {
   const auto r = run_tool(pe::kPeSymbolize, {"--inline", "--no-inline"});
   BOOST_TEST(r.status == 2);
-  BOOST_TEST(r.err == "pe-symbolize: --inline and --no-inline exclude each other (see --help)\n");
+  BOOST_TEST(r.err == "pe-symbolize: --inline, --no-inline: only one of them (see --help)\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

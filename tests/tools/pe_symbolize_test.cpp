@@ -333,9 +333,9 @@ BOOST_AUTO_TEST_CASE(lines_of_code_without_a_file_are_its_jitdumps) {
   stream.map(1, pid, 0x9000, 0x1000, 0, path);
   for (const std::uint64_t address : {0x5010, 0x5020})
     stream.sample({.time_ns = 15, .pid = pid, .tid = pid, .chain = {kUser, address}});
-  BOOST_TEST(folded(symbolize(stream, {"--lines"}), {"--srcline"}) ==
+  BOOST_TEST(folded(symbolize(stream, {"--lines"}), {"--lines"}) ==
              "js;hot:x.js:3 1\njs;hot:x.js:4 1\n");
-  BOOST_TEST(folded(symbolize(stream), {"--srcline"}) == "js;hot 2\n");
+  BOOST_TEST(folded(symbolize(stream), {"--lines"}) == "js;hot 2\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_perf_map_that_has_grown_names_what_had_no_name) {
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(quiet_leaves_out_the_closing_line_but_not_errors) {
 BOOST_AUTO_TEST_CASE(two_streams_cannot_be_joined) {
   const auto r = run_tool(pe::kPeSymbolize, {"a", "b"});
   BOOST_TEST(r.status == 2);
-  BOOST_TEST(r.err == "pe-symbolize: one input at a time: streams cannot be joined (see --help)\n");
+  BOOST_TEST(r.err == "pe-symbolize: more than one input: streams cannot be joined (see --help)\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_table_of_ghc_is_no_folded_text) {
 BOOST_AUTO_TEST_CASE(a_column_that_a_profile_of_ghc_lacks_is_an_error) {
   const auto r = stackfold({"--event", "ticks"}, kGhc + "MAIN MAIN x 1 0 0.5 0.0 100.0 100.0\n");
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(r.err == "stackfold: stdin: no sample type 'ticks': it has time, alloc\n");
+  BOOST_TEST(r.err == "stackfold: stdin: no sample type 'ticks' (it has time, alloc)\n");
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_are_none_are_counted) {

@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(there_is_no_profile_without_a_stack) {
   const auto r = stackfold({"--to", "pprof"}, nothing.event().round().text());
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.out == "");
-  BOOST_TEST(holds(r.err, "stackfold: --to: no stack, and so no profile\n"));
+  BOOST_TEST(
+      holds(r.err, "stackfold: --to: no stack in the input, so there is no profile to write\n"));
 }
 
 BOOST_AUTO_TEST_CASE(addresses_that_were_mapped_anew_are_other_places) {
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(each_event_is_a_number_of_its_own) {
   BOOST_TEST(stackfold({"--event", "waits-contentions"}, profile.out).out == "p;f 1\n");
   const auto one = stackfold({"--to", "pprof", "--event", "waits"}, text);
   BOOST_TEST(stackfold({}, one.out).out == "p;f 5\n");
-  BOOST_TEST(holds(one.err, "1 sample of other events left out"));
+  BOOST_TEST(one.err == "");
 }
 
 BOOST_AUTO_TEST_CASE(speedscope_has_all_threads_and_each) {

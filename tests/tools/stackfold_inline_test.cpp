@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(source_lines_follow_their_frames) {
   const std::string text = sample(
       "\t1f a+0x1 (/x)\n  a.c:1 (discriminator 3)\n\t2f b->c (/x)\n  d;r/b.c:2\n\t3f d (/x)\n  "
       "??:0\n\t4f e ([kernel])\n  [kernel][ff]\n\t5f f (/x)\n");
-  const auto r = stackfold({"--srcline"}, text);
+  const auto r = stackfold({"--lines"}, text);
   BOOST_TEST(r.out == "prog;f;e;d;b;c_[i]:d:r/b.c:2;a:a.c:1 5\n");
   BOOST_TEST(r.err == "");
   BOOST_TEST(stackfold({}, sample("\t1f a (/x)\n  a.c:1\n")).err ==
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(compat_reads_no_source_line_after_unknown_functions_of_unkn
 }
 
 BOOST_AUTO_TEST_CASE(inputs_without_frame_lines_refuse_these_options) {
-  for (const char* option : {"--inline", "--srcline"}) {
+  for (const char* option : {"--inline", "--lines"}) {
     const auto r = stackfold({option}, "a;b 1\n");
     BOOST_TEST(r.status == 1);
     BOOST_TEST(r.err ==

@@ -143,15 +143,21 @@ BOOST_AUTO_TEST_CASE(only_a_range_of_seconds_is_taken) {
   BOOST_TEST(*parse_seconds_us("18446744073709.551615") == UINT64_MAX);
 }
 
-BOOST_AUTO_TEST_CASE(the_perls_spelling_of_event_is_taken) {
+BOOST_AUTO_TEST_CASE(old_and_perl_spellings_are_accepted) {
   BOOST_TEST(stackfold({"--event-filter=faults"}, kText).out == "prog;c 5\n");
   BOOST_TEST(stackfold({"--event=faults", "--event-filter=faults"}, kText).status == 2);
+  for (const char* lines : {"--lines", "--srcline"})
+    BOOST_TEST(stackfold({lines}, kText).out == "prog;a;a 5\nprog;b 5\n");
+  const std::string help = stackfold({"--help"}, "").out;
+  for (const char* hidden : {"--event-filter", "--srcline"})
+    BOOST_TEST(help.find(hidden) == std::string::npos);
   BOOST_TEST(stackfold({"--compat", "--event-filter", ""}, kText).out == "prog;a;a 5\nprog;b 5\n");
 }
 
 BOOST_AUTO_TEST_CASE(every_option_of_the_scripts_is_one_of_ours) {
   boost::program_options::options_description ours;
   pe::fold::add_options(ours);
+  pe::fold::add_compatible_options(ours);
   for (const auto& script : pe::fold::kPerlNames)
     for (const auto& option : script.options)
       BOOST_TEST((ours.find_nothrow(std::string(our_name(option)), false) != nullptr), option.name);

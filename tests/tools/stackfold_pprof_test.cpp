@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(nanoseconds_are_added_before_they_are_rounded) {
 BOOST_AUTO_TEST_CASE(a_type_that_is_not_there_is_an_error) {
   const auto r = stackfold({"--event", "heap"}, two_types().strings(kStrings).text());
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(r.err == "stackfold: stdin: no sample type 'heap': it has samples, cpu\n");
+  BOOST_TEST(r.err == "stackfold: stdin: no sample type 'heap' (it has samples, cpu)\n");
 }
 
 BOOST_AUTO_TEST_CASE(numbers_may_come_one_by_one) {
@@ -239,6 +239,12 @@ BOOST_AUTO_TEST_CASE(gzip_data_that_is_no_profile_is_said) {
   const auto r = stackfold({}, "\x1f\x8b\x09 garbage");
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.err == "stackfold: stdin: the gzip data is damaged\n");
+  const std::string folded =  // printf 'a;b 1\n' | gzip -n
+      std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b\xb4\x4e\x52\x30\xe4\x02\0", 18) +
+      std::string("\x0f\x63\x71\x2b\x06\0\0\0", 8);
+  BOOST_TEST(stackfold({}, folded).err ==
+             "stackfold: stdin: not a pprof profile (unpack other files: gzip -dc FILE | "
+             "stackfold)\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(groups_are_told_instead_of_functions) {
   BOOST_TEST(r.out ==
              "self\tself_percent\ttotal\ttotal_percent\tname\n3\t75.0000\t3\t75.0000\t[kernel]\n"
              "1\t25.0000\t4\t100.0000\t[module not in the text]\n");
-  BOOST_TEST(contains(r.err, "25.0 % of the counts end in frames whose text does not tell"));
+  BOOST_TEST(contains(r.err, "25.0 % of the counts end in frames without a module"));
 }
 
 BOOST_AUTO_TEST_CASE(json_holds_every_digit) {
@@ -325,10 +325,17 @@ BOOST_AUTO_TEST_CASE(no_stacks_are_an_empty_table) {
   BOOST_TEST(r.out == " self % self total % total  function\n");
   BOOST_TEST(r.err == "stacktop: no stack with a count in the input\n");
   BOOST_TEST(stacktop({"--json"}, "a 0\n").status == 0);
+  BOOST_TEST(contains(stacktop({}, "other\na 0\n").err, "by stackfold first)\n"));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_but_other_lines_is_a_failure) {
-  BOOST_TEST(stacktop({}, "other\n").status == 1);
+  const auto r = stacktop({}, "other\n");
+  BOOST_TEST(r.status == 1);
+  BOOST_TEST(r.out == "");
+  BOOST_TEST(
+      stacktop({"-q"}, "other\n").err ==
+      "stacktop: no stack with a count in the input (fold the text of profilers by stackfold "
+      "first)\n");
 }
 
 BOOST_AUTO_TEST_CASE(of_a_sample_stream_is_said_what_to_do_and_nothing_else) {
@@ -336,15 +343,15 @@ BOOST_AUTO_TEST_CASE(of_a_sample_stream_is_said_what_to_do_and_nothing_else) {
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.out == "");
   BOOST_TEST(r.err ==
-             "stacktop: stdin:1: this is a sample stream: pipe it through pe-symbolize and "
-             "stackfold first\n");
+             "stacktop: stdin: a sample stream or perf.data file, not folded text (fold it: "
+             "pe-symbolize FILE | stackfold)\n");
 }
 
 BOOST_AUTO_TEST_CASE(of_two_counts_the_second_is_told) {
   const auto r = stacktop({"--tsv"}, "a 5 1\nb 6 3\n");
   BOOST_TEST(contains(r.out, "3\t75.0000\t3\t75.0000\tb\n"));
   BOOST_TEST(r.err ==
-             "stacktop: two counts a line: the second is shown; flamediff compares them\n");
+             "stacktop: two counts per line: the second is shown (flamediff compares them)\n");
 }
 
 BOOST_AUTO_TEST_CASE(refuses_what_makes_no_sense) {

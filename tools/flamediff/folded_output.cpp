@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "flamediff/folded_output.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,16 +23,14 @@ using folded::StackOrder;
 /// One of the two files.
 class Side {
  public:
-  Side(const std::vector<std::string>& file, const Options& options, Io& io) {
+  Side(const std::vector<std::string>& file, const Options& options, const Io& io) {
     folded::FoldedReader reader(file, io.in_fd,
                                 options.is_perl ? Columns::kPerlOne : Columns::kOne);
     while (const auto line = reader.next())
       add(*line, options.strips_hex);
     const folded::MalformedLines& malformed = reader.malformed();
-    if (malformed.count > 0) {
-      io.err.write(fmt::format("flamediff: {}\n", malformed.describe()));
-      io.err.flush();
-    }
+    if (malformed.count > 0)
+      io.note(malformed.describe());
     // difffolded.pl adds a stack without frames for such lines.
     if (options.is_perl && (malformed.count > 0 || malformed.has_blank))
       stacks_.add({.stack = {}, .count = {}, .before = {}});
@@ -85,7 +81,7 @@ Count scaled(Count count, double from, double to) {
 
 }  // namespace
 
-void write_folded(const Options& options, Io& io, Target& target) {
+void write_folded(const Options& options, Io& io) {
   Side before(options.before, options, io);
   Side after(options.after, options, io);
   before.begin();
@@ -94,7 +90,6 @@ void write_folded(const Options& options, Io& io, Target& target) {
   const double to = after.total().as_double();
   std::string stack;
   std::string block;
-  Output& out = target.open();
   while (before.next() || after.next()) {
     const bool is_first =
         !after.next() || (before.next() && before.next()->stack <= after.next()->stack);
@@ -106,11 +101,11 @@ void write_folded(const Options& options, Io& io, Target& target) {
                                {.stack = stack, .count = after.take(stack), .before = counted});
     constexpr std::size_t kBlockBytes = 64UL * 1024;
     if (block.size() >= kBlockBytes) {
-      out.write(block);
+      io.out.write(block);
       block.clear();
     }
   }
-  out.write(block);
+  io.out.write(block);
 }
 
 }  // namespace pe::flamediff

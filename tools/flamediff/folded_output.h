@@ -4,12 +4,11 @@
 
 #include "base/cli/run.h"
 #include "flamediff/options.h"
-#include "flamediff/target.h"
 
 namespace pe::flamediff {
 
-/// Reads the files of `options`, writes to `target`, and reports skipped lines on io.err.
-/// Throws Error.
-void write_folded(const Options& options, Io& io, Target& target);
+/// Reads the files of `options`, writes to io.out, and reports skipped lines.  Throws
+/// Error.
+void write_folded(const Options& options, Io& io);
 
 }  // namespace pe::flamediff

@@ -58,7 +58,7 @@ void read_work(const CommandLine& line, Options& options) {
   if (text == nullptr)
     return;
   if (line.has("absolute"))
-    throw UsageError("--per and --absolute: choose one");
+    throw UsageError("--per, --absolute: only one of them");
   const auto comma = text->find(',');
   if (comma == std::string::npos)
     refuse("per", "not BEFORE,AFTER", *text);
@@ -93,7 +93,7 @@ void refuse_options(const std::vector<std::string>& operands) {
   for (const std::string& operand : operands)
     if (operand.size() > 1 && operand[0] == '-' && !std::filesystem::exists(operand, ignored))
       throw UsageError(
-          fmt::format("{}: no such profile; options stand before the --", pe::quoted(operand)));
+          fmt::format("{}: no such profile (options go before --)", pe::quoted(operand)));
 }
 
 /// Reads the files of both sides.
@@ -126,7 +126,7 @@ void read_operands(const CommandLine& line, Options& options) {
 
 void read_output(const CommandLine& line, Options& options) {
   if (line.has("folded") && line.has("text"))
-    throw UsageError("--folded and --text: choose one");
+    throw UsageError("--folded, --text: only one of them");
   options.output = line.has("folded") ? Form::kFolded
                    : line.has("text") ? Form::kText
                                       : Form::kPicture;
@@ -147,26 +147,30 @@ void read_output(const CommandLine& line, Options& options) {
 
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()                                                                   //
-      ("output,o", text("FILE"), "write to FILE, not to standard output")                 //
-      ("text", "print tables of functions that changed")                                  //
-      ("folded", "print \"stack before after\", as difffolded.pl")                        //
-      ("normalize,n", "with --folded: scale the first to the second's total")             //
-      ("strip-hex,s", "with --folded: 0x... for hexadecimal numbers")                     //
-      ("compat", "with --folded: quirks of difffolded.pl included")                       //
-      ("fail-over", text("N%"), "exit 3 if a share grew by more, beyond noise")           //
-      ("runs", "several profiles a side: --runs A1 A2 -- B1 B2")                          //
-      ("period", text("N"), "counts of one sample; 0: not samples (default: found out)")  //
-      ("absolute", "compare counts, not shares of each profile")                          //
-      ("per", text("BEFORE,AFTER"), "units of work done: compare the cost of a unit")     //
-      ("only-significant", "dim, or leave out, what may be noise")                        //
+  options.add_options()                                                                    //
+      ("text", "print tables of the functions that changed")                               //
+      ("folded", "print lines \"stack before after\", for flamesvg")                       //
+      ("fail-over", text("N%"), "exit with 3 if a share grew by more, beyond noise")       //
+      ("runs", "compare several profiles per side: --runs A1 A2 -- B1 B2")                 //
+      ("period", text("N"), "counts of one sample; 0: not samples (default: detected)")    //
+      ("absolute", "compare counts, not shares of each profile")                           //
+      ("per", text("BEFORE,AFTER"), "compare costs per unit of work; units of each side")  //
+      ("only-significant", "dim or leave out changes that may be noise")                   //
       ("width-from", one_of("SIDE", kWidthsFrom),
-       "widths of before, after (default) or both")  //
+       "profile that gives the widths: before, after (default) or both")  //
       ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
-       "cut what matches out of names (repeatable)")                      //
-      ("no-strip", "keep addresses, template arguments, .cold in names")  //
-      ("top", text("N"), "rows of each table; 0: all (default 20)");
+       "cut text that matches out of names (repeatable)")                    //
+      ("no-strip", "keep addresses, template arguments and .cold in names")  //
+      ("top,n", text("N"), "rows of each table; 0: all (default 20)");
   picture::add_page_options(options);
+}
+
+void add_compatible_options(po::options_description& options) {
+  options.add_options()                                                              //
+      ("compat", "with --folded: read lines exactly as difffolded.pl")               //
+      ("normalize", "with --folded: scale the first profile to the second's total")  //
+      ("strip-hex,s", "with --folded: write 0x... for hexadecimal numbers");
+  picture::add_compatible_page_options(options);
 }
 
 Options read_options(const CommandLine& line) {
@@ -176,7 +180,6 @@ Options read_options(const CommandLine& line) {
   options.is_perl = line.has("compat");
   read_output(line, options);
   read_operands(line, options);
-  picture::read_text(line, "output", options.output_file);
   options.width_from = choose(line, "width-from", kWidthsFrom, WidthFrom::kAfter);
   options.is_absolute = line.has("absolute");
   read_work(line, options);

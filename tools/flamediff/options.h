@@ -24,15 +24,14 @@ enum class WidthFrom {
 struct Options : picture::PageOptions {
   /// Files, one for each run.
   std::vector<std::string> before, after;
-  std::string output_file;  ///< empty: standard output
   Form output = Form::kPicture;
   WidthFrom width_from = WidthFrom::kAfter;
   bool is_absolute = false;          ///< compare counts, or counts per unit of work
   std::vector<double> work;          ///< --per: units of each run, those before first; or empty
   bool is_only_significant = false;  ///< dim or leave out changes that are not beyond noise
   bool is_perl = false;              ///< --compat: with the quirks of difffolded.pl
-  bool normalizes = false;           ///< --folded -n
-  bool strips_hex = false;           ///< --folded -s
+  bool normalizes = false;           ///< --folded --normalize
+  bool strips_hex = false;           ///< --folded --strip-hex
   bool cuts_build_details = true;
   std::vector<std::string> strip;       ///< regular expressions
   std::optional<double> fail_over;      ///< a share may grow by this many percent
@@ -42,6 +41,8 @@ struct Options : picture::PageOptions {
 };
 
 void add_options(boost::program_options::options_description& options);
+/// Adds the options for users of difffolded.pl and flamegraph.pl.
+void add_compatible_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
 Options read_options(const CommandLine& line);

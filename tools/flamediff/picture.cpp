@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/io/input.h"
 #include "base/plural.h"
 #include "flamediff/change_text.h"
 #include "picture/compared.h"
@@ -217,8 +218,8 @@ class Looks final : public picture::FrameLooks {
 std::string side_text(std::string_view side, const std::vector<std::string>& files, Count total,
                       const std::string& unit) {
   const std::string name = files.size() == 1 ? files[0] : plural(files.size(), "run");
-  return fmt::format("{}: {}, {} {}", side, name == "-" ? "stdin" : name,
-                     picture::grouped_count(total, 1), unit);
+  return fmt::format("{}: {}, {} {}", side, input_name(name), picture::grouped_count(total, 1),
+                     unit);
 }
 
 /// Reports how many frames changed beyond noise, which the colours alone do not show.
@@ -254,9 +255,8 @@ picture::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comp
 std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
                        const Comparison& comparison, const std::string& unit) {
   return fmt::format(
-      "{} {} before, {} after, {}. Red frames grew, blue ones shrank, with all that stands on "
-      "them; "
-      "{}.",
+      "{} {} before, {} after, {}. Red frames grew, blue ones shrank, each including everything "
+      "above it; {}.",
       picture::grouped_count(comparison.totals.before, 1), unit,
       picture::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
       certainty_text(nodes, comparison));
@@ -264,8 +264,7 @@ std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
 
 }  // namespace
 
-void draw(const CallTree& tree, const Comparison& comparison, const Options& options, Io& io,
-          Output& out) {
+void draw(const CallTree& tree, const Comparison& comparison, const Options& options, Io& io) {
   const WeighedTree weighed = picture::Weigher::weigh(tree, weights_of(comparison, options));
   const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
   picture::PageStyle style = page_style(nodes, comparison, options);
@@ -285,15 +284,11 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
                   picture::left_out_text(embedded, 1, style.count_name);
   Looks looks(weighed.tree, nodes, style.count_name);
-  const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, out);
+  const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, io.out);
   if (replaced > 0)
-    io.err.write(fmt::format("flamediff: replaced {} that XML cannot hold\n",
-                             plural(replaced, "character")));
+    io.note(fmt::format("replaced {} that XML cannot hold", plural(replaced, "character")));
   if (options.embed_limit > 0 && embedded.bytes.empty())
-    io.err.write(
-        "flamediff: --embed: too small for the frames that are drawn: the page has no tree to zoom "
-        "into\n");
-  io.err.flush();
+    io.note("--embed: too small for the frames that are drawn: the page has no tree to zoom into");
 }
 
 void draw_error(std::string_view message, const Options& options, Output& out) {

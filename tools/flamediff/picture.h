@@ -9,9 +9,9 @@
 
 namespace pe::flamediff {
 
-/// Writes the page to `out`.  Reports on io.err replaced characters and a missing embedded tree.
+/// Writes the page to io.out.  Reports replaced characters and a missing embedded tree.
 void draw(const picture::CallTree& tree, const Comparison& comparison, const Options& options,
-          Io& io, Output& out);
+          Io& io);
 
 /// Writes a page that shows only `message`.
 void draw_error(std::string_view message, const Options& options, Output& out);

@@ -18,28 +18,41 @@ using picture::kRoot;
 using picture::NodeId;
 using picture::ProfileUnion;
 
-/// Returns the one outermost frame of all stacks of a side.  Returns kRoot if there are several, or
-/// if that frame calls no other in some run.
-NodeId only_outermost(const ProfileUnion& all, std::size_t first, std::size_t last) {
-  NodeId only = kRoot;
-  for (std::size_t i = first; i < last; ++i) {
-    const picture::CountColumn& profile = all.profiles[i];
-    if (!profile.self[kRoot].is_zero())
-      return kRoot;
-    for (NodeId node = kRoot + 1; node < all.tree.size(); node = all.tree.subtree_end(node)) {
-      if (profile.total[node].is_zero())
-        continue;
-      if ((only != kRoot && only != node) || profile.self[node] == profile.total[node])
-        return kRoot;
-      only = node;
-    }
-  }
-  return only;
+/// The runs of one side.
+struct RunRange {
+  std::size_t first, last;
+};
+
+/// Returns the count of a node, summed over the runs of a side.
+double total_of(const ProfileUnion& all, RunRange side, NodeId node) {
+  double sum = 0;
+  for (std::size_t i = side.first; i < side.last; ++i)
+    sum += all.profiles[i].total[node].as_double();
+  return sum;
 }
 
-/// Returns a copy in which all outermost frames have this `name`.  Costs as much as reading all
-/// profiles again.
-ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
+/// A shell that starts the program has a few samples of its own.
+constexpr double kLeastShareOfProgram = 0.95;
+
+/// Returns the outermost frame that nearly all stacks of a side have, and that calls others.
+/// Returns kRoot if there is none.
+NodeId main_outermost(const ProfileUnion& all, RunRange side) {
+  const double least = kLeastShareOfProgram * total_of(all, side, kRoot);
+  for (NodeId node = kRoot + 1; node < all.tree.size(); node = all.tree.subtree_end(node)) {
+    const double total = total_of(all, side, node);
+    if (total == 0 || total < least)
+      continue;
+    for (std::size_t i = side.first; i < side.last; ++i)
+      if (all.profiles[i].self[node] == all.profiles[i].total[node])
+        return kRoot;
+    return node;
+  }
+  return kRoot;
+}
+
+/// Returns a copy in which the outermost frame `renamed` has this `name`.  Costs as much as reading
+/// all profiles again.
+ProfileUnion with_outermost(const ProfileUnion& all, NodeId renamed, std::string_view name) {
   const picture::CallTree& tree = all.tree;
   picture::TreeBuilder builder;
   std::string stack;
@@ -49,7 +62,7 @@ ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
     stack.resize(ends[above]);
     if (above != kRoot)
       stack += ';';
-    stack += above == kRoot ? name : tree.name(node);
+    stack += node == renamed ? name : tree.name(node);
     ends[node] = stack.size();
     for (std::size_t i = 0; i < all.profiles.size(); ++i)
       if (const folded::Count count = all.profiles[i].self[node]; !count.is_zero())
@@ -61,16 +74,18 @@ ProfileUnion with_outermost(const ProfileUnion& all, std::string_view name) {
 /// Joins the outermost frames of both sides if they differ only because the program was renamed.
 void join_outermost(std::size_t runs_before, Profiles& profiles) {
   const picture::CallTree& tree = profiles.all.tree;
-  const NodeId before = only_outermost(profiles.all, 0, runs_before);
-  const NodeId after = only_outermost(profiles.all, runs_before, profiles.all.profiles.size());
+  const RunRange sides[] = {{0, runs_before}, {runs_before, profiles.all.profiles.size()}};
+  const NodeId before = main_outermost(profiles.all, sides[0]);
+  const NodeId after = main_outermost(profiles.all, sides[1]);
   if (before == kRoot || after == kRoot || before == after || tree.saturated())
     return;
+  if (total_of(profiles.all, sides[1], before) > 0 || total_of(profiles.all, sides[0], after) > 0)
+    return;  // these are two programs, and both ran on one side
   profiles.messages.push_back(fmt::format(
-      "all stacks stand on {} before and on {} after: compared as one frame (--no-strip: "
-      "as two)",
+      "the root frame is {} before and {} after: compared as one frame (--no-strip: as two)",
       pe::quoted(tree.name(before)), pe::quoted(tree.name(after))));
   const std::string name(tree.name(after));
-  profiles.all = with_outermost(profiles.all, name);
+  profiles.all = with_outermost(profiles.all, before, name);
 }
 
 }  // namespace

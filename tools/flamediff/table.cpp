@@ -179,7 +179,7 @@ struct Unsure {
 std::string growth_text(const picture::CallTree& tree, const Comparison& comparison,
                         std::uint32_t name) {
   const Sides& sides = comparison.functions.sides[name];
-  return fmt::format("{} grew from {} to {}", printable(tree.name_text(name)),
+  return fmt::format("{} grew from {} to {}", tree.name_text(name),
                      percent(comparison.wholes.share_before(sides)),
                      percent(comparison.wholes.share_after(sides)));
 }
@@ -225,7 +225,7 @@ void write_table(const picture::CallTree& tree, const Comparison& comparison,
 }
 
 bool report_grown(const picture::CallTree& tree, const Comparison& comparison,
-                  const Options& options, Output& err) {
+                  const Options& options, const Io& io) {
   const double limit = *options.fail_over / 100;
   std::uint64_t grown = 0;
   Unsure unsure;
@@ -237,14 +237,13 @@ bool report_grown(const picture::CallTree& tree, const Comparison& comparison,
       unsure.add(name, change);
       continue;
     }
-    err.write(fmt::format("flamediff: --fail-over: {} ({}, {})\n",
-                          growth_text(tree, comparison, name), signed_percent(change),
+    io.report(fmt::format("--fail-over: {} ({}, {})", growth_text(tree, comparison, name),
+                          signed_percent(change),
                           interval_text(comparison.grown_functions.changes[name])));
     ++grown;
   }
   if (grown == 0 && unsure.count > 0)
-    err.write(fmt::format("flamediff: {}\n", unsure_text(tree, comparison, options, unsure)));
-  err.flush();
+    io.report(unsure_text(tree, comparison, options, unsure));
   return grown > 0;
 }
 

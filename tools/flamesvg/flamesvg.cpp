@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/plural.h"
-#include "base/quote.h"
 #include "flamesvg/draw.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
@@ -24,56 +23,49 @@ using flamesvg::Options;
 using flamesvg::PaletteMap;
 using flamesvg::Profile;
 
-void warn(Io& io, const std::string& what) {
-  io.err.write("flamesvg: " + printable(what) + "\n");
-  io.err.flush();
-}
-
 /// Reports all input that was skipped, and totals that look wrong.
-void report_input(const Profile& profile, const Options& options, Io& io) {
+void report_input(const Profile& profile, const Options& options, const Io& io) {
   if (profile.malformed.count > 0)
-    warn(io, profile.malformed.describe());
+    io.note(profile.malformed.describe());
   if (profile.tree.saturated())
-    warn(io, "the counts add up to more than 64 bits hold: widths are wrong");
+    io.report("the counts add up to more than 64 bits hold: widths are wrong");
   const folded::Count total = profile.tree.total(picture::kRoot);
   if (options.total && *options.total < total)
-    warn(io, "--total: ignored, the counts add up to more");
+    io.note("--total: ignored, the counts add up to more");
   constexpr std::uint64_t kFewest = 100;  // as flamegraph.pl
   if (!total.is_zero() && total.whole < kFewest)
-    warn(io,
-         fmt::format("the counts add up to {:g} only: did something go wrong?", total.as_double()));
+    io.note(fmt::format("the counts add up to only {:g}, so shares are rough (record longer)",
+                        total.as_double()));
 }
 
 /// Writes a page with an error message, as flamegraph.pl does.
-int report_no_stacks(const Profile& profile, const Options& options, Io& io) {
-  constexpr const char* kNoStacks = "no stack with a count in the input";
-  flamesvg::draw_error(kNoStacks, options, io.out);
-  warn(io, kNoStacks);
-  if (profile.malformed.first.find(": 'PERFILE2") !=
-      std::string::npos)  // the user forgot two stages
-    warn(io, "this is a sample stream: pipe it through pe-symbolize and stackfold first");
+int report_no_stacks(const Profile& profile, const Options& options, const Io& io) {
+  const std::string no_stacks = "no stack with a count in the input";
+  flamesvg::draw_error(no_stacks, options, io.out);
+  const bool is_other_text = profile.malformed.count > 0;
+  io.report(no_stacks + (is_other_text ? " (fold the text of profilers by stackfold first)" : ""));
   return kUsage;
 }
 
-NameAttributes read_attributes(const Options& options, Io& io) {
+NameAttributes read_attributes(const Options& options, const Io& io) {
   if (options.name_attributes.empty())
     return {};
   NameAttributes attributes = NameAttributes::read(options.name_attributes);
   if (attributes.ignored() > 0)
-    warn(io, fmt::format("--nameattr: ignored {}; first: {}", plural(attributes.ignored(), "field"),
-                         attributes.first_ignored()));
+    io.note(fmt::format("--nameattr: ignored {}; first: {}", plural(attributes.ignored(), "field"),
+                        attributes.first_ignored()));
   return attributes;
 }
 
 constexpr const char* kPaletteFile = "palette.map";  // as flamegraph.pl
 
-std::optional<PaletteMap> read_palette_map(const Options& options, Io& io) {
+std::optional<PaletteMap> read_palette_map(const Options& options, const Io& io) {
   if (!options.keeps_colors)
     return std::nullopt;
   PaletteMap map = PaletteMap::read(kPaletteFile);
   if (map.ignored_lines() > 0)
-    warn(io, fmt::format("{}: dropped {} without a colour \"rgb(R,G,B)\"", kPaletteFile,
-                         plural(map.ignored_lines(), "line")));
+    io.note(fmt::format("{}: dropped {} without a colour \"rgb(R,G,B)\"", kPaletteFile,
+                        plural(map.ignored_lines(), "line")));
   return map;
 }
 
@@ -95,9 +87,9 @@ int work(const CommandLine& line, Io& io) {
       {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},
       painter, io.out);
   if (drawn.replaced > 0)
-    warn(io, "replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");
+    io.note("replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");
   if (drawn.is_without_tree)
-    warn(io, "--embed: too small for the frames that are drawn: the page has no tree to zoom into");
+    io.note("--embed: too small for the frames that are drawn: the page has no tree to zoom into");
   if (kept)
     kept->write(kPaletteFile);
   return kOk;
@@ -112,6 +104,9 @@ const Tool kFlamesvg{
     .add_options = flamesvg::add_options,
     .work = work,
     .perl_names = flamesvg::kPerlNames,
+    .is_filter = true,
+    .add_compatible_options = flamesvg::add_compatible_options,
+    .compatible_with = "flamegraph.pl",
 };
 
 }  // namespace pe

@@ -24,7 +24,7 @@ using picture::refuse;
 constexpr picture::NumberRange kFactors{.low = 0, .high = 1e18};
 
 picture::Palette read_palette(const CommandLine& line) {
-  const auto* text = line.text("colors") != nullptr ? line.text("colors") : line.text("color");
+  const auto* text = line.text("colors");
   if (text == nullptr)
     return picture::Palette::kHot;
   const auto palette = picture::find_palette(*text);
@@ -107,24 +107,29 @@ void read_shape(const CommandLine& line, Options& options) {
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   picture::add_page_options(options);
-  options.add_options()                                        //
-      ("max-depth", text("N"), "fold deeper frames into one")  //
-      ("colors", one_of("PALETTE", picture::palette_names()),
-       ("one of " + picture::palette_names() + " (default hot)").c_str())            //
-      ("color", one_of("PALETTE", picture::palette_names()), "the same")             //
-      ("hash", "similar names get similar shades")                                   //
-      ("random", "shades by chance")                                                 //
-      ("seed", text("N"), "shades by chance, the same for the same N")               //
-      ("cp", "keep the colours of functions in the file palette.map")                //
-      ("negate", "swap the colours and signs of differences")                        //
-      ("reverse", "merge stacks from the leaf, not from the root")                   //
-      ("flamechart", "keep the order of the input: x is time")                       //
-      ("sort", one_of("HOW", kOrders), "order frames by name (default) or width")    //
-      ("total", text("COUNT"), "what the whole width stands for (default the sum)")  //
-      ("factor", text("N"), "multiply shown counts by N (default 1)")                //
-      ("lost", text("COUNT"), "draw a frame for samples that were lost")             //
-      ("nameattr", text("FILE"), "titles, links, classes of functions")              //
-      ("compat", "draw exactly as flamegraph.pl");
+  options.add_options()                                                //
+      ("max-depth", text("N"), "merge frames deeper than N into one")  //
+      ("colors,color", one_of("PALETTE", picture::palette_names()),
+       ("palette: " + picture::palette_names() + " (default hot)").c_str())           //
+      ("seed", text("N"), "random shades, the same for the same N")                   //
+      ("negate", "swap the colours and signs of differences")                         //
+      ("reverse", "reverse each stack, to merge stacks from the function that ran")   //
+      ("flamechart", "keep the order of the input, so that the x-axis is time")       //
+      ("sort", one_of("HOW", kOrders), "order frames by name (default) or by width")  //
+      ("total", text("COUNT"), "count of the whole width (default: the sum)")         //
+      ("factor", text("N"), "multiply the shown counts by N (default 1)")             //
+      ("lost", text("COUNT"), "draw a frame for this number of lost samples");
+}
+
+void add_compatible_options(po::options_description& options) {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  options.add_options()                                                //
+      ("compat", "draw exactly as the script")                         //
+      ("cp", "keep the colours of functions in the file palette.map")  //
+      ("hash", "choose similar shades for similar names")              //
+      ("random", "choose random shades")                               //
+      ("nameattr", text("FILE"), "read titles, links and classes of functions from FILE");
+  picture::add_compatible_page_options(options);
 }
 
 Options read_options(const CommandLine& line) {

@@ -41,6 +41,8 @@ struct Options : picture::PageOptions {
 };
 
 void add_options(boost::program_options::options_description& options);
+/// Adds the options for users of flamegraph.pl.
+void add_compatible_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
 Options read_options(const CommandLine& line);

@@ -51,14 +51,14 @@ class HeapSource final : public record::Source {
   std::optional<std::uint64_t> pass() override;
   [[nodiscard]] std::string progress() const override;
   void stop() override {}  // the processes go on; what they have allocated is read in the end
-  std::string finish(Ended ended) override;
+  record::Closing finish(Ended ended) override;
   /// A program that allocates nothing is no failure.
   [[nodiscard]] std::optional<std::string> why_empty() override { return std::nullopt; }
 
  private:
   [[nodiscard]] malloctrace::Summary summary() const;
   [[nodiscard]] std::string describe_tracing(const malloctrace::Summary& all) const;
-  [[nodiscard]] std::string closing_line(const malloctrace::Summary& all, Ended ended) const;
+  [[nodiscard]] record::Closing closing(const malloctrace::Summary& all, Ended ended) const;
 
   const Options& options_;
   record::Session& session_;
@@ -119,27 +119,30 @@ std::string HeapSource::progress() const {
   return fmt::format("{} running, {} ended", processes_.running(), sink_->summary().processes);
 }
 
-std::string HeapSource::finish(Ended ended) {
+record::Closing HeapSource::finish(Ended ended) {
   processes_.leave([this](const HeapOfProcess& process) { sink_->add(process); });
   const malloctrace::Summary all = summary();
   sink_->finish(options_.report ? describe_tracing(all) : "");
   if (all.processes == 0)
-    session_.say(
-        fmt::format("{}: no process of it was traced: of one that could not be, a line "
-                    "above says why; others are static or setuid, or lost LD_PRELOAD",
-                    options_.command.front()));
-  return closing_line(all, ended);
+    session_.say(fmt::format(
+        "{}: no process was traced: it is static or set-user-ID, or cleared LD_PRELOAD, "
+        "unless a line above gives another reason",
+        options_.command.front()));
+  return closing(all, ended);
 }
 
 /// The end of the report.
 std::string HeapSource::describe_tracing(const malloctrace::Summary& all) const {
   std::string text = fmt::format(
       "\nTracing itself\n\n  {}, finding names included\n  {}\n"
-      "  {} walked: {} found, {} known from the walk before\n",
+      "  {} walked: {} found, {} known from the previous walk\n",
       session_.cost().describe(), malloctrace::describe_memory(all), plural(all.walks, "stack"),
       plural(all.frames_walked, "frame"), all.frames_reused);
-  if (const std::string losses = malloctrace::describe_losses(all); !losses.empty())
-    text += fmt::format("  {}\n", losses);
+  record::Closing losses;
+  malloctrace::add_losses(all, losses);
+  for (const auto* lines : {&losses.doubts, &losses.details})
+    for (const std::string& line : *lines)
+      text += fmt::format("  {}\n", line);
   return text;
 }
 
@@ -151,17 +154,19 @@ malloctrace::Summary HeapSource::summary() const {
   return all;
 }
 
-std::string HeapSource::closing_line(const malloctrace::Summary& all, Ended ended) const {
-  std::string line = fmt::format("{}; {}; {}", malloctrace::describe_use(all),
-                                 session_.cost().describe(), malloctrace::describe_memory(all));
-  if (const std::string losses = malloctrace::describe_losses(all); !losses.empty())
-    line += "; " + losses;
-  if (const std::string resident = malloctrace::describe_resident(all); !resident.empty())
-    line += "; " + resident;
+record::Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const {
+  record::Closing closing;
+  closing.summary = malloctrace::describe_use(all, session_.cost().describe_length());
+  closing.detail(malloctrace::describe_processes(all));
+  closing.detail(session_.cost().describe());
+  closing.detail(malloctrace::describe_memory(all));
+  malloctrace::add_losses(all, closing);
+  malloctrace::add_resident(all, closing);
   if (ended == Ended::kTarget && all.running > 0)
-    line += fmt::format("; {} as {} then, still running", plural(all.running, "process"),
-                        all.running == 1 ? "it was" : "they were");
-  return line;
+    closing.doubt(plural(all.running, "process") +
+                      " still running when the command ended, and not counted after that",
+                  "let the command wait for its children");
+  return closing;
 }
 
 int work(const CommandLine& line, Io& io) {

@@ -64,18 +64,22 @@ void check_together(const CommandLine& line, const Options& options) {
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()("output,o", text("FILE"), "write to FILE; the command keeps its output")(
-      "sample", text("BYTES"), "estimates from one byte in BYTES (say 512K)")(
-      "depth", text("N"), "at most N frames a stack (default: all; 8000 are written)")(
-      "mmap", "also writable memory that the program maps itself")(
-      "follow", "also processes that it starts (the default)")(
-      "no-follow", "trace the command's own process only")("snapshot", text("SECONDS"),
-                                                           "write FILE.1, FILE.2 ... as it runs")(
-      "report", "text: totals, peak, top sites, leaks; not the stream")(
-      "top", text("N"), "sites in each table of the report (default 10)")(
-      "leak-age", text("SECONDS"), "leaks only of sites that allocated that lately")(
-      "lines", "source lines in the report, by debug information")("quiet,q",
-                                                                   "no progress, no closing line");
+  // "depth" is the older name of --max-depth, which scripts may use.
+  options.add_options()                                                                         //
+      ("output,o", text("FILE"), "write to FILE; the command keeps its output")                 //
+      ("sample", text("BYTES"), "examine one allocation in BYTES bytes, such as 512K")          //
+      ("max-depth,depth", text("N"), "keep N frames of each stack (default: all, up to 8000)")  //
+      ("mmap", "also count writable memory that the program maps itself")                       //
+      ("follow", "also trace processes that the command starts (the default)")                  //
+      ("no-follow", "trace the command's own process only")                                     //
+      ("snapshot", text("SECONDS"), "write FILE.1, FILE.2 and so on, every SECONDS")            //
+      ("report", "write a report: totals, peak, top sites and leaks")                           //
+      ("top", text("N"), "sites in each table of the report (default 10)")                      //
+      ("leak-age", text("SECONDS"),
+       "report only leaks of sites that allocated within the last SECONDS")  //
+      ("lines", "report source lines, by debug information")                 //
+      ("verbose,v", "report all details at the end")                         //
+      ("quiet,q", "print no progress and no summary");
 }
 
 Options read_options(const CommandLine& line) {
@@ -85,7 +89,7 @@ Options read_options(const CommandLine& line) {
     throw UsageError("no command: name the program to run");
   if (const auto* typed = line.text("sample"))
     options.sample_bytes = read_bytes("--sample", *typed);
-  options.max_depth = read_count<std::uint32_t>(line, "depth", 0);
+  options.max_depth = read_count<std::uint32_t>(line, "max-depth", 0);
   options.with_mmap = line.has("mmap");
   options.follow = !line.has("no-follow");
   options.report = line.has("report");
@@ -96,9 +100,7 @@ Options read_options(const CommandLine& line) {
   constexpr std::uint64_t kLeastNs = 100'000'000;
   if (options.snapshot_ns && *options.snapshot_ns < kLeastNs)
     throw UsageError("--snapshot: at least 0.1 seconds");
-  if (const auto* path = line.text("output"))
-    options.output = *path;
-  options.quiet = line.has("quiet");
+  record::read_output(line, options);
   check_together(line, options);
   return options;
 }

@@ -20,6 +20,25 @@ bool has_python(const heap::Heap& heap) {
   });
 }
 
+/// Returns "resident set at most 33554432 bytes: malloc's peak is 7.5 % of that, …".
+std::string describe_share_of_resident(const Summary& summary) {
+  constexpr double kPercent = 100;
+  const auto share = [&](std::uint64_t bytes) {
+    return fmt::format("{:.1f} %", kPercent * static_cast<double>(bytes) /
+                                       static_cast<double>(summary.resident_peak_bytes));
+  };
+  std::string text = fmt::format(
+      "resident set at most {} bytes{}, of which malloc's peak is {}", summary.resident_peak_bytes,
+      summary.programs == 1 ? "" : " in one program", share(summary.resident_heap_bytes));
+  if (summary.mapped_peak_bytes > 0)
+    text += fmt::format("; {} bytes{} were mapped outside malloc", summary.mapped_peak_bytes,
+                        // Most of a larger mapping was never touched.
+                        summary.mapped_peak_bytes > summary.resident_peak_bytes
+                            ? ""
+                            : " (" + share(summary.mapped_peak_bytes) + ")");
+  return text;
+}
+
 }  // namespace
 
 void Summary::add(const HeapOfProcess& process) {
@@ -62,52 +81,45 @@ void Summary::add(const HeapOfProcess& process) {
   }
 }
 
-std::string describe_use(const Summary& summary) {
-  const bool is_one = summary.programs == 1;
+std::string describe_use(const Summary& summary, std::string_view length) {
   std::string slack =
       summary.peak_slack_bytes == 0 ? "" : fmt::format(" within {}", summary.peak_slack_bytes);
   if (summary.peak_excess_bytes != 0)
     slack =
-        fmt::format(", too high by up to {}", summary.peak_excess_bytes + summary.peak_slack_bytes);
-  const std::string programs = summary.programs == summary.processes
-                                   ? ""
-                                   : fmt::format(" ({})", plural(summary.programs, "program"));
+        fmt::format(" too high by up to {}", summary.peak_excess_bytes + summary.peak_slack_bytes);
   return fmt::format(
-      "{}{}, {}; peak {} bytes{}{}; {} in {} not freed; {}{}", summary.is_estimated ? "about " : "",
-      plural(summary.allocations, "allocation"), plural(summary.allocated_bytes, "byte"),
-      summary.highest_peak_bytes, slack, is_one ? "" : " in one program",
-      plural(summary.live_bytes, "byte"), plural(summary.live_blocks, "block"),
-      plural(summary.processes, "process"), programs);
+      "{}{} in {}, {}, peak {}{}{}, {} in {} not freed", summary.is_estimated ? "about " : "",
+      plural(summary.allocations, "allocation"), length, plural(summary.allocated_bytes, "byte"),
+      plural(summary.highest_peak_bytes, "byte"), slack,
+      summary.programs == 1 ? "" : " in one program", plural(summary.live_bytes, "byte"),
+      plural(summary.live_blocks, "block"));
 }
 
-std::string describe_resident(const Summary& summary) {
-  constexpr double kPercent = 100;
+std::string describe_processes(const Summary& summary) {
+  return plural(summary.processes, "process") +
+         (summary.programs == summary.processes
+              ? ""
+              : fmt::format(" ({})", plural(summary.programs, "program")));
+}
+
+void add_resident(const Summary& summary, record::Closing& closing) {
   // A program's libraries and stacks, and the memory that tracing itself needs.
   constexpr std::uint64_t kUsualBytes = std::uint64_t{8} << 20;
   if (summary.resident_peak_bytes < 2 * summary.resident_heap_bytes + kUsualBytes)
-    return {};
-  const auto share = [&](std::uint64_t bytes) {
-    return fmt::format("{:.1f} %", kPercent * static_cast<double>(bytes) /
-                                       static_cast<double>(summary.resident_peak_bytes));
-  };
-  std::string text = fmt::format(
-      "resident set at most {} bytes{}: malloc's peak is {} of that", summary.resident_peak_bytes,
-      summary.programs == 1 ? "" : " in one program", share(summary.resident_heap_bytes));
-  if (summary.mapped_peak_bytes > 0)
-    text += fmt::format(", {} bytes{} were mapped outside malloc (--mmap shows where)",
-                        summary.mapped_peak_bytes,
-                        // Most of a larger mapping was never touched.
-                        summary.mapped_peak_bytes > summary.resident_peak_bytes
-                            ? ""
-                            : " (" + share(summary.mapped_peak_bytes) + ")");
+    return;
+  const std::string text = describe_share_of_resident(summary);
   if (summary.is_python)
-    text += "; Python has an allocator of its own: run it with PYTHONMALLOC=malloc";
-  return text;
+    closing.doubt(text + "; Python has its own allocator", "run it with PYTHONMALLOC=malloc");
+  else if (summary.mapped_peak_bytes > 0)
+    closing.doubt(text, "--mmap shows where");
+  else
+    closing.detail(text);
 }
 
 std::string describe_memory(const Summary& summary) {
   constexpr double kPercent = 100;
-  std::string text = fmt::format("tracing took {} bytes", summary.metadata_bytes);
+  std::string text =
+      fmt::format("tracing needed {} of memory", plural(summary.metadata_bytes, "byte"));
   // For a small peak the share is meaningless: the memory that tracing always needs is much more.
   constexpr std::uint64_t kLeastPeakBytes = std::uint64_t{1} << 20;
   if (summary.peaks_bytes >= kLeastPeakBytes)
@@ -118,27 +130,31 @@ std::string describe_memory(const Summary& summary) {
   return text;
 }
 
-std::string describe_losses(const Summary& summary) {
-  std::string text;
-  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+void add_losses(const Summary& summary, record::Closing& closing) {
+  const auto add = [&closing](std::uint64_t count, std::string_view noun, std::string_view what,
+                              std::string_view fix) {
     if (count > 0)
-      text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
+      closing.doubt(plural(count, noun) + std::string(what), fix);
   };
-  add(summary.failed, "allocation", " failed");
-  add(summary.early, "allocation", " before tracing could begin");
-  add(summary.dropped, "allocation", " not counted");
-  add(summary.full, "allocation", " of these for want of room");
-  add(summary.unknown_frees, "free", " of unknown blocks");
-  add(summary.inherited_frees, "free", " of blocks from before fork");
-  add(summary.cut_stacks, "stack", " cut");
-  add(summary.incomplete_stacks, "stack", " not walked to the end");
-  add(summary.damaged, "number", " in shared memory that contradicted others");
-  add(summary.vanished, "process",
-      " killed, or gone on as a program that was not traced (without LD_PRELOAD, static or "
-      "setuid)");
+  constexpr std::string_view kManual = "see CAVEATS in malloctrace(1)";
+  constexpr std::string_view kSample = "use --sample";
+  if (summary.failed > 0)
+    closing.detail(plural(summary.failed, "allocation") + " failed");
+  add(summary.early, "allocation", " not counted, because tracing had not started", kManual);
+  add(summary.dropped, "allocation", " not counted", kSample);
+  add(summary.full, "allocation", " of these had no room", kSample);
+  add(summary.unknown_frees, "free", " of unknown blocks", kManual);
+  if (summary.inherited_frees > 0)
+    closing.detail(plural(summary.inherited_frees, "free") + " of blocks from before a fork");
+  add(summary.cut_stacks, "stack", " cut", "raise --max-depth");
+  add(summary.incomplete_stacks, "stack", " not walked to the end",
+      "see HOW STACKS END in pe-record(1)");
+  add(summary.damaged, "number", " in shared memory that contradicted others",
+      "check what the program overwrites");
+  add(summary.vanished, "process", " killed, or continued as a program that was not traced",
+      kManual);
   for (const auto& [what, count] : summary.refused)
-    add(count, "connection", " " + what + " refused");
-  return text;
+    add(count, "connection", " " + what + " refused", kManual);
 }
 
 }  // namespace pe::malloctrace

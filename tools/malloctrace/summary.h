@@ -1,12 +1,14 @@
-// The closing line: the allocations of all traced processes, and the failures.
+// The closing lines: the allocations of all traced processes, and the failures.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "malloctrace/processes.h"
+#include "record/closing.h"
 
 namespace pe::malloctrace {
 
@@ -40,14 +42,17 @@ struct Summary {
   void add(const HeapOfProcess& process);
 };
 
-/// "1200 allocations, 34567 bytes; peak 3000 bytes; 400 bytes in 3 blocks not freed".
-std::string describe_use(const Summary& summary);
-/// "resident set at most 33554432 bytes: malloc's peak is 7.5 % of that", if malloc's share is
-/// small; else empty.
-std::string describe_resident(const Summary& summary);
-/// "tracing took 204800 bytes, 3.1 % of the peak".
+/// Returns "1200 allocations in 2.50 s, 34567 bytes, peak 3000 bytes, 400 bytes in 3 blocks not
+/// freed".  `length` is that of the recording.
+std::string describe_use(const Summary& summary, std::string_view length);
+/// Returns "1 process (2 programs)".
+std::string describe_processes(const Summary& summary);
+/// Returns "tracing needed 204800 bytes of memory, 3.1 % of the peak".
 std::string describe_memory(const Summary& summary);
-/// "2 allocations failed, 3 stacks cut", empty if there was nothing.
-std::string describe_losses(const Summary& summary);
+/// Adds "resident set at most 33554432 bytes, of which malloc's peak is 7.5 %", if malloc's share
+/// is small.
+void add_resident(const Summary& summary, record::Closing& closing);
+/// Adds what failed, and what was not counted.
+void add_losses(const Summary& summary, record::Closing& closing);
 
 }  // namespace pe::malloctrace

@@ -36,7 +36,7 @@ std::unique_ptr<Engine> make_engine(const Options& options, const record::Target
   }
   auto engine = std::make_unique<PerfEngine>(options, target);
   if (!problem.empty())  // if perf does not work either, its error is the only message
-    note(fmt::format("the bpf engine does not work here, taking perf: {}", problem));
+    note(fmt::format("the bpf engine does not work here, using perf: {}", problem));
   return engine;
 }
 

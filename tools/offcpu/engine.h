@@ -12,6 +12,7 @@
 #include "base/io/output.h"
 #include "offcpu/options.h"
 #include "offcpu/wait_tracker.h"
+#include "record/closing.h"
 
 namespace pe::offcpu {
 
@@ -45,8 +46,10 @@ class Engine {
   [[nodiscard]] virtual std::size_t threads() const = 0;
   /// Samples and other records that found no room.
   [[nodiscard]] virtual std::uint64_t lost() const = 0;
-  /// Further text for the closing line, each part after "; ".
-  [[nodiscard]] virtual std::string remarks() = 0;
+  /// Returns how all stacks ended.
+  [[nodiscard]] virtual unwind::StackCounts stacks() const = 0;
+  /// Adds the engine's own losses and details.
+  virtual void describe(record::Closing& closing) = 0;
   /// A problem to report even with --quiet, or empty.
   [[nodiscard]] virtual std::string problem() const = 0;
 };

@@ -34,11 +34,11 @@ class WaitSource final : public record::Source {
     return plural(engine_->counts().waits, "wait");
   }
   void stop() override { engine_->stop(); }
-  std::string finish(record::Ended ended) override;
+  record::Closing finish(record::Ended ended) override;
   [[nodiscard]] std::optional<std::string> why_empty() override;
 
  private:
-  [[nodiscard]] std::string closing_line() const;
+  [[nodiscard]] record::Closing closing() const;
 
   const Options& options_;
   record::Session& session_;
@@ -63,12 +63,11 @@ void WaitSource::start() {
   engine_->tell_running();
 }
 
-std::string WaitSource::finish(record::Ended /*ended*/) {
+record::Closing WaitSource::finish(record::Ended /*ended*/) {
   engine_->finish();
-  std::string closing = closing_line();
   if (const std::string problem = engine_->problem(); !problem.empty())
     session_.say(problem);
-  return closing;
+  return closing();
 }
 
 std::optional<std::string> WaitSource::why_empty() {
@@ -80,23 +79,34 @@ std::optional<std::string> WaitSource::why_empty() {
                             .lost = engine_->lost()});
 }
 
-std::string WaitSource::closing_line() const {
+record::Closing WaitSource::closing() const {
   const offcpu::WaitCounts& counts = engine_->counts();
+  const unwind::StackCounts stacks = engine_->stacks();
   constexpr double kNanosecond = 1e-9;
-  std::string line =
-      fmt::format("{}, {:.3f} s in all, {} lost, {} seen; {}", plural(counts.waits, "wait"),
-                  static_cast<double>(counts.total_ns) * kNanosecond, engine_->lost(),
-                  plural(engine_->threads(), "thread"), session_.cost().describe());
-  const auto add = [&line](std::uint64_t count, std::string_view what) {
+  record::Closing closing;
+  if (counts.waits > 0)
+    closing.summary = fmt::format(
+        "{} in {}, {:.3f} s waited, {}{}", plural(counts.waits, "wait"),
+        session_.cost().describe_length(), static_cast<double>(counts.total_ns) * kNanosecond,
+        record::describe_quality(engine_->lost(), stacks), session_.cost().describe_share());
+  const auto doubt = [&closing](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
-      line += fmt::format("; {} {}", count, what);
+      closing.doubt(plural(count, "wait") + std::string(what), fix);
   };
-  add(counts.unfinished, "still waiting");
-  add(counts.began_before, "that had begun before left out");
-  add(counts.stackless, "without a stack");
-  add(counts.stateless, "left out whose state was lost");
-  add(counts.dropped, "dropped where records were lost");
-  return line + engine_->remarks();
+  constexpr std::string_view kRoom = "raise --mmap-pages, or use --engine bpf";
+  doubt(counts.stackless, " without a stack", kRoom);
+  doubt(counts.stateless, " left out, because the state was lost", kRoom);
+  doubt(counts.dropped, " dropped where records were lost", kRoom);
+  closing.detail(plural(engine_->threads(), "thread") + " seen");
+  closing.detail(session_.cost().describe());
+  if (counts.unfinished > 0)
+    closing.detail(fmt::format("{} still waiting", counts.unfinished));
+  if (counts.began_before > 0)
+    closing.detail(plural(counts.began_before, "wait") +
+                   " left out that started before the recording");
+  record::add_stacks(closing, stacks);
+  engine_->describe(closing);
+  return closing;
 }
 
 int work(const CommandLine& line, Io& io) {

@@ -90,23 +90,28 @@ record::Request read_request(const CommandLine& line, const WaitChoice& choice) 
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")(
-      "children", "with --pid: also the processes that they have started")(
-      "tid,t", text("TID[,TID]"), "record these threads")("all,a", "record the whole system")(
-      "cgroup", text("PATH"), "record a control group")("duration,d", text("SECONDS"),
-                                                        "stop after SECONDS")(
-      "min-us", text("US"), "leave out waits shorter than US microseconds")(
-      "max-us", text("US"), "leave out longer ones")(
-      "state", text("STATE[,STATE]"), "only waits in these states, letters as in ps: S, D")(
-      "preempted", "also threads that had to make way")(
-      "wakers", "also who ended each wait, behind --")("user-only", "leave out kernel frames")(
-      "kernel-only", "only kernel frames")("stack-size", text("BYTES"),
-                                           "of each stack copied (default 8192)")(
-      "engine", one_of("ENGINE", kEngines), "auto (default), perf, bpf")(
-      "no-cache", "keep no binaries in ~/.debug")("mmap-pages,m", text("PAGES"),
-                                                  "size of each CPU's ring, a power of two")(
-      "output,o", text("FILE"), "write the stream to FILE")("quiet,q",
-                                                            "no progress, no closing line");
+  options.add_options()                                                           //
+      ("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")  //
+      ("children", "with --pid: also the processes that they have started")       //
+      ("tid,t", text("TID[,TID]"), "record these threads")                        //
+      ("all,a", "record the whole system")                                        //
+      ("cgroup", text("PATH"), "record a control group")                          //
+      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")  //
+      ("min-us", text("US"), "leave out waits shorter than US microseconds")      //
+      ("max-us", text("US"), "leave out waits longer than US microseconds")       //
+      ("state", text("STATE[,STATE]"),
+       "record only waits in these states, letters as in ps: S, D")                       //
+      ("preempted", "also record waits of preempted threads")                             //
+      ("wakers", "also record which thread ended each wait, after the frame --")          //
+      ("user-only", "leave out kernel frames")                                            //
+      ("kernel-only", "record only kernel frames")                                        //
+      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
+      ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf")  //
+      ("no-cache", "keep no binaries in ~/.debug")                                        //
+      ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")          //
+      ("output,o", text("FILE"), "write the stream to FILE")                              //
+      ("verbose,v", "report all details at the end")                                      //
+      ("quiet,q", "print no progress and no summary");
 }
 
 Options read_options(const CommandLine& line) {
@@ -117,9 +122,7 @@ Options read_options(const CommandLine& line) {
   read_choice(line, options.choice);
   options.engine = read_engine(line);
   options.request = read_request(line, options.choice);
-  if (const auto* path = line.text("output"))
-    options.output = *path;
-  options.quiet = line.has("quiet");
+  record::read_output(line, options);
   return options;
 }
 

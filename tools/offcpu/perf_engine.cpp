@@ -158,17 +158,23 @@ void PerfEngine::take_change(const stream::Record& record) {
 
 std::uint64_t PerfEngine::lost() const { return lost_samples_.count(); }
 
-std::string PerfEngine::remarks() {
-  std::string text;
+unwind::StackCounts PerfEngine::stacks() const {
+  const auto* unwinder = recording_->stream.unwinder();
+  return unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
+}
+
+void PerfEngine::describe(record::Closing& closing) {
+  if (lost() > 0)
+    closing.doubt(
+        fmt::format("{} of stacks lost, because the rings were full", plural(lost(), "record")),
+        "raise --mmap-pages, or use --engine bpf");
   // It is unknown how many waits that were, and of which threads.
   if (const std::uint64_t lost = lost_changes_.count(); lost > 0)
-    text = fmt::format("; {} of switches and processes lost: waits are missing",
-                       plural(lost, "record"));
-  text += describe_silent_threads(silent_threads_);
-  if (const auto* unwinder = recording_->stream.unwinder())
-    if (const std::string stacks = unwind::describe(unwinder->counts()); !stacks.empty())
-      text += "; " + stacks;
-  return text + record::finish_keeping(recording_->stream);
+    closing.doubt(fmt::format("{} of switches and processes lost, so waits are missing",
+                              plural(lost, "record")),
+                  "raise --mmap-pages, or use --engine bpf");
+  describe_silent_threads(silent_threads_, closing);
+  record::finish_keeping(recording_->stream, closing);
 }
 
 std::string PerfEngine::problem() const {

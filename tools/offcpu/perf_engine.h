@@ -31,7 +31,8 @@ class PerfEngine final : public Engine {
   [[nodiscard]] const WaitCounts& counts() const override { return tracker_.counts(); }
   [[nodiscard]] std::size_t threads() const override { return tracker_.threads(); }
   [[nodiscard]] std::uint64_t lost() const override;
-  [[nodiscard]] std::string remarks() override;
+  [[nodiscard]] unwind::StackCounts stacks() const override;
+  void describe(record::Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
  private:

@@ -23,10 +23,12 @@ std::uint64_t count_silent_threads(const record::Target& target,
   return count;
 }
 
-std::string describe_silent_threads(std::uint64_t count) {
-  return count == 0 ? std::string()
-                    : fmt::format("; {} of which no wait ended (it ran, or waits still)",
-                                  plural(count, "thread"));
+void describe_silent_threads(std::uint64_t count, record::Closing& closing) {
+  if (count > 0)
+    closing.doubt(fmt::format("{} of which no wait ended, because {} ran or still {}",
+                              plural(count, "thread"), count == 1 ? "it" : "they",
+                              count == 1 ? "waits" : "wait"),
+                  "record longer");
 }
 
 }  // namespace pe::offcpu

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 
+#include "record/closing.h"
 #include "record/request.h"
 
 namespace pe::offcpu {
@@ -14,7 +14,7 @@ namespace pe::offcpu {
 std::uint64_t count_silent_threads(const record::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen);
 
-/// For the closing line: "; 1 thread of which no wait ended ...", or empty.
-std::string describe_silent_threads(std::uint64_t count);
+/// Adds "1 thread of which no wait ended …", if there is any.
+void describe_silent_threads(std::uint64_t count, record::Closing& closing);
 
 }  // namespace pe::offcpu

@@ -10,7 +10,7 @@ namespace pe::recorder {
 
 int check(const CommandLine& line, Io& io) {
   if (line.values.size() > 1 || !line.command.empty())
-    throw UsageError("--check stands alone");
+    throw UsageError("--check accepts no other option and no command");
   const record::Abilities found = record::find_abilities();
   for (const record::Ability& ability : found.lines) {
     std::string text = fmt::format("{:<36}{:<12}{}", ability.what, ability.answer, ability.more);
@@ -20,13 +20,13 @@ int check(const CommandLine& line, Io& io) {
   const bool has_any = found.has_perf || found.has_signals || found.has_ptrace;
   const char* const engine = found.has_perf ? "perf"
                              : found.has_signals
-                                 ? "signal      for a command; for what runs already: "
+                                 ? "signal      for a command; for running processes: "
                              : found.has_ptrace ? "ptrace"
                                                 : "none";
   const char* const other = found.has_perf || !found.has_signals ? ""
                             : found.has_ptrace                   ? "ptrace"
                                                                  : "none";
-  io.out.write(fmt::format("{:<36}{}{}\n", "--engine auto would take", engine, other));
+  io.out.write(fmt::format("{:<36}{}{}\n", "--engine auto would use", engine, other));
   return has_any ? kOk : kFailure;
 }
 

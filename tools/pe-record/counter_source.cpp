@@ -81,27 +81,29 @@ void CounterSource::stop() {
     time_->look_last();
 }
 
-std::string CounterSource::finish(record::Ended /*ended*/) {
+record::Closing CounterSource::finish(record::Ended /*ended*/) {
   drain_->finish(counters_->rings());
   record::Passed passed = drain_->passed();
   passed.lost.add_counted(write_tail(*stream_, *counters_, bpf_ ? bpf_->lost() : 0));
-  return close_stream(passed, describe_unsampled(passed) + (bpf_ ? bpf_->describe(*stream_) : ""));
+  record::Closing closing = close_stream(passed);
+  add_unsampled(closing, passed);
+  if (bpf_)
+    bpf_->describe(*stream_, closing);
+  return closing;
 }
 
-std::string CounterSource::describe_unsampled(const record::Passed& passed) const {
-  std::string text;
-  const auto add = [&text](const std::string& what) {
-    if (!what.empty())
-      text += "; " + what;
-  };
+void CounterSource::add_unsampled(record::Closing& closing, const record::Passed& passed) const {
   if (const auto clock = counters_->sampled_clock(); clock && time_)
-    add(record::describe_unsampled({.clock = *clock,
-                                    .ns = (passed.samples + passed.lost.count()) * clock->period_ns,
-                                    .stolen_ns = time_->stolen_ns()},
-                                   time_->used_ns()));
+    if (const std::string unsampled = record::describe_unsampled(
+            {.clock = *clock,
+             .ns = (passed.samples + passed.lost.count()) * clock->period_ns,
+             .stolen_ns = time_->stolen_ns()},
+            time_->used_ns());
+        !unsampled.empty())
+      closing.doubts.push_back(unsampled);
   if (const std::uint64_t missing = counters_->not_followed(); missing > 0)
-    add(plural(missing, "forked process") + " not followed");
-  return text;
+    closing.doubt(plural(missing, "forked process") + " not followed",
+                  "record fewer processes, or use --all");
 }
 
 }  // namespace pe::recorder

@@ -22,12 +22,12 @@ class CounterSource final : public RingSource {
   [[nodiscard]] std::vector<int> fds() const override;
   std::optional<std::uint64_t> pass() override;
   void stop() override;
-  std::string finish(record::Ended ended) override;
+  record::Closing finish(record::Ended ended) override;
 
  private:
   /// Samples start: the duration, the target's CPU time and our own count from `now_ns`.
   void start_clock(std::uint64_t now_ns);
-  [[nodiscard]] std::string describe_unsampled(const record::Passed& passed) const;
+  void add_unsampled(record::Closing& closing, const record::Passed& passed) const;
 
   std::optional<record::Counters> counters_;
 };

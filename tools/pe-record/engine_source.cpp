@@ -75,17 +75,20 @@ void EngineSource::stop() {
   engine_->stop();
 }
 
-std::string EngineSource::finish(record::Ended /*ended*/) {
+record::Closing EngineSource::finish(record::Ended /*ended*/) {
   engine_->ring().check();
   drain_->finish(engine_->ring().rings());
   record::Passed passed = drain_->passed();
   const std::uint64_t lost = engine_->lost();
   passed.lost.add_counted(lost);
   write_tail(*stream_, engine_->event(), lost);
-  std::string unsampled;
+  record::Closing closing = close_stream(passed);
   if (const auto sampled = engine_->sampled_time(); sampled && time_)
-    unsampled = describe_unsampled(*sampled, time_->used_ns());
-  return close_stream(passed, (unsampled.empty() ? "" : "; " + unsampled) + engine_->describe());
+    if (const std::string unsampled = describe_unsampled(*sampled, time_->used_ns());
+        !unsampled.empty())
+      closing.doubts.push_back(unsampled);
+  engine_->describe(closing);
+  return closing;
 }
 
 }  // namespace pe::recorder

@@ -23,7 +23,7 @@ class EngineSource final : public RingSource {
   [[nodiscard]] std::vector<int> fds() const override;
   std::optional<std::uint64_t> pass() override;
   void stop() override;
-  std::string finish(record::Ended ended) override;
+  record::Closing finish(record::Ended ended) override;
 
  private:
   void open_signal();

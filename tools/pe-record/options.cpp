@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/cli/choice.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "inprocess/sampler/layout.h"
+#include "record/engines/attributes.h"
+#include "record/engines/event_name.h"
 #include "record/target_options.h"
-#include "stream/records/tracepoint.h"
 
 namespace pe::recorder {
 namespace {
@@ -48,12 +51,14 @@ std::string problem_of_bpf(const CommandLine& line, const record::Request& reque
   for (const char* option : {"stack-size", "keep-stacks"})
     if (line.has(option))
       problem = fmt::format("--engine bpf copies no stacks: not with --{}", option);
+  if (request.stack_bytes && !line.has("stack-size"))
+    problem = "--engine bpf copies no stacks: not with --call-graph dwarf,BYTES";
   if (request.kernel_only)
     problem = "--engine bpf walks stacks of programs: not with --kernel-only";
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
     problem = "--engine bpf needs --call-graph auto or dwarf";
   for (const std::string& event : request.events)
-    if (stream::is_tracepoint_name(event))
+    if (record::parse_event(event).kind == record::EventName::Kind::kTracepoint)
       problem = fmt::format("--engine bpf cannot sample tracepoints: '{}'", event);
   return problem;
 }
@@ -89,8 +94,8 @@ std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
 /// The same for the engine signal.
 std::string problem_of_signal(const Options& options) {
   if (!options.target.is_command)
-    return "samples a command that it starts (pe-record --engine signal -- COMMAND): what runs "
-           "already is for --engine ptrace";
+    return "samples only a command that it starts (pe-record --engine signal -- COMMAND); use "
+           "--engine ptrace for running processes";
   if (!options.target.cpus.empty())
     return "samples on all CPUs: not with --cpu";
   return problem_of_taken(options);
@@ -127,10 +132,9 @@ void check_wall(const Options& options) {
                      options.not_by_ptrace);
 }
 
-void read_engine(const CommandLine& line, Options& options) {
+void check_engine(const CommandLine& line, Options& options) {
   using record::Engine;
   record::Request& request = options.request;
-  request.engine = choose(line, "engine", kEngines, Engine::kAuto);
   if (const auto* list = line.text("thread"))
     request.thread_choice = thread_choice(*list);
   options.not_by_ptrace = problem_of_ptrace(line, options);
@@ -144,7 +148,6 @@ void read_engine(const CommandLine& line, Options& options) {
   if (const std::string problem = problem_of_bpf(line, request);
       request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
-  request.clock = choose(line, "clock", kClocks, request.clock);
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
@@ -152,9 +155,33 @@ void read_engine(const CommandLine& line, Options& options) {
     check_signal_ring(request);
 }
 
-void read_rate(const CommandLine& line, record::Request& request) {
+/// Checks the grammar only: an unknown event is refused when its counters are opened.
+std::vector<std::string> read_events(const std::string& list) {
+  std::vector<std::string> events = record::split_events(list);
+  for (const std::string& event : events)
+    (void)record::parse_event(event);
+  return events;
+}
+
+/// Returns the highest rate that the engine accepts.
+std::uint64_t most_hz(record::Engine engine) {
+  using record::Engine;
+  if (engine == Engine::kSignal || engine == Engine::kPtrace)
+    return record::most_hz_of(engine);
+  return record::most_sample_hz().value_or(record::kMostHz);
+}
+
+/// Reads the rate.  `--clock wall` samples every thread, whether it runs or not, so its default is
+/// the lower one.
+void read_rate(const CommandLine& line, bool is_command, record::Request& request) {
+  const bool is_wall = request.clock == record::Clock::kWall;
+  const std::uint64_t most = most_hz(request.engine);
+  request.frequency_hz =
+      std::min(most, is_command && !is_wall ? record::kDefaultCommandHz : record::kDefaultHz);
   if (const auto* value = line.text("freq")) {
-    request.frequency_hz = record::read_positive("--freq", "not a frequency in Hz", *value);
+    request.frequency_hz =
+        *value == "max" ? most
+                        : record::read_positive("--freq", "not a frequency in Hz, nor max", *value);
     request.frequency_was_given = true;
   }
   if (const auto* value = line.text("count")) {
@@ -164,11 +191,30 @@ void read_rate(const CommandLine& line, record::Request& request) {
   }
 }
 
+/// Reads --call-graph, in perf's form: "dwarf,16384" also sets the size of the copies.
+void read_call_graph(const CommandLine& line, record::Request& request) {
+  const auto* value = line.text("call-graph");
+  if (value == nullptr)
+    return;
+  const auto comma = value->find(',');
+  const std::string how = value->substr(0, comma);
+  if (how == "lbr")
+    throw UsageError("--call-graph: lbr is not supported; use dwarf or fp");
+  request.call_graph = find_choice("call-graph", kCallGraphs, how).value;
+  if (comma == std::string::npos)
+    return;
+  if (request.call_graph != CallGraph::kDwarf)
+    throw UsageError(fmt::format("--call-graph: only dwarf has a size: {}", pe::quoted(*value)));
+  if (line.has("stack-size"))
+    throw UsageError("--call-graph dwarf,BYTES and --stack-size exclude each other");
+  request.stack_bytes = record::parse_stack_bytes("--call-graph", value->substr(comma + 1));
+}
+
 void read_stacks(const CommandLine& line, record::Request& request) {
-  request.call_graph = choose(line, "call-graph", kCallGraphs, request.call_graph);
+  request.stack_bytes = record::read_stack_bytes(line);
+  read_call_graph(line, request);
   const bool has_copies =
       request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
-  request.stack_bytes = record::read_stack_bytes(line);
   request.may_continue = !line.has("no-continue");
   request.keep_stacks = line.has("keep-stacks");
   if (!has_copies && (request.stack_bytes || request.keep_stacks))
@@ -178,28 +224,38 @@ void read_stacks(const CommandLine& line, record::Request& request) {
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")(
-      "children", "with --pid: also the processes that they have started")(
-      "tid,t", text("TID[,TID]"), "record these threads")("all,a", "record the whole system")(
-      "cpu,C", text("CPUS"), "only on these CPUs (0-3,8)")(
-      "cgroup", text("PATH"), "record a control group")("freq,F", text("HZ"),
-                                                        "samples a second and CPU (default 99)")(
-      "count,c", text("PERIOD"), "a sample every PERIOD events instead")(
-      "event,e", text("EVENT[,EVENT]"), "what to count (default cycles, else cpu-clock)")(
-      "duration,d", text("SECONDS"), "stop after SECONDS")("stacks,g",
-                                                           "record call chains (the default)")(
-      "call-graph", one_of("HOW", kCallGraphs), "call chains: auto (default), dwarf, fp, none")(
-      "engine", one_of("NAME", kEngines), "who samples: auto (default), perf, bpf, signal, ptrace")(
-      "clock", one_of("CLOCK", kClocks), "of what time: cpu (default), or wall (signal, ptrace)")(
-      "thread", text("NAME|TID"), "with --engine signal: only such threads")(
-      "stack-size", text("BYTES"), "of each stack copied (default 65528)")(
-      "no-continue", "leave deeper stacks cut")("keep-stacks", "leave the copies in the stream")(
-      "no-cache", "keep no binaries in ~/.debug")("user-only", "leave out kernel frames")(
-      "kernel-only", "only time in the kernel, only its frames")(
-      "mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")(
-      "output,o", text("FILE"), "write the stream to FILE")(
-      "check", "say what can be recorded here, and exit")("quiet,q",
-                                                          "no progress, no closing line");
+  options.add_options()                                                           //
+      ("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")  //
+      ("children", "with --pid: also the processes that they have started")       //
+      ("tid,t", text("TID[,TID]"), "record these threads")                        //
+      ("all,a", "record the whole system")                                        //
+      ("cpu,C", text("CPUS"), "record only on these CPUs (0-3,8)")                //
+      ("cgroup", text("PATH"), "record a control group")                          //
+      ("freq,F", text("HZ"),
+       "samples per second and CPU, or max (default 997 for a command, else 99)")  //
+      ("count,c", text("PERIOD"), "record a sample every PERIOD events instead")   //
+      ("event,e", text("EVENT[,EVENT]"),
+       "events to count, as in perf list (default cycles, else cpu-clock)")       //
+      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")  //
+      ("stacks,g", "record call chains (the default)")                            //
+      ("call-graph", one_of("HOW", kCallGraphs),
+       "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
+      ("engine", one_of("NAME", kEngines),
+       "how to sample: auto (default), perf, bpf, signal, ptrace")  //
+      ("clock", one_of("CLOCK", kClocks),
+       "sample CPU time: cpu (default), or all time: wall (signal, ptrace)")           //
+      ("thread", text("NAME|TID"), "with --engine signal: record only these threads")  //
+      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 65528)")     //
+      ("no-continue", "leave stacks cut that are deeper than their copy")              //
+      ("keep-stacks", "leave the copies in the stream")                                //
+      ("no-cache", "keep no binaries in ~/.debug")                                     //
+      ("user-only", "leave out kernel frames")                                         //
+      ("kernel-only", "record only time in the kernel, and only its frames")           //
+      ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")       //
+      ("output,o", text("FILE"), "write the stream to FILE")                           //
+      ("check", "report what can be recorded here, and exit")                          //
+      ("verbose,v", "report all details at the end")                                   //
+      ("quiet,q", "print no progress and no summary");
 }
 
 Options read_options(const CommandLine& line) {
@@ -207,16 +263,16 @@ Options read_options(const CommandLine& line) {
   options.target = record::read_target(line, "--pid, --tid, --cpu, --all, --cgroup");
   options.command = line.command;
   record::Request& request = options.request;
-  read_rate(line, request);
+  request.engine = choose(line, "engine", kEngines, record::Engine::kAuto);
+  request.clock = choose(line, "clock", kClocks, request.clock);
+  read_rate(line, options.target.is_command, request);
   if (const auto* list = line.text("event"))
-    request.events = record::split_list(*list);
+    request.events = read_events(*list);
   options.duration_ns = record::read_duration(line);
   read_stacks(line, request);
   record::read_recording(line, request);
-  read_engine(line, options);
-  if (const auto* path = line.text("output"))
-    options.output = *path;
-  options.quiet = line.has("quiet");
+  check_engine(line, options);
+  record::read_output(line, options);
   return options;
 }
 

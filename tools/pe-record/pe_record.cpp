@@ -22,8 +22,8 @@ namespace {
 using record::Engine;
 using recorder::Options;
 
-constexpr const char* kBySignal = "engine signal, by which the command samples itself";
-constexpr const char* kByPtrace = "engine ptrace, which stops the target's threads";
+constexpr const char* kBySignal = "using engine signal, with which the command samples itself";
+constexpr const char* kByPtrace = "using engine ptrace, which stops the target's threads";
 
 bool has_counters(Engine engine) { return engine != Engine::kSignal && engine != Engine::kPtrace; }
 

@@ -19,20 +19,31 @@ void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std:
 
 std::string RingSource::progress() const { return plural(drain_->passed().samples, "sample"); }
 
-std::string RingSource::close_stream(const record::Passed& passed, const std::string& more) {
+record::Closing RingSource::close_stream(const record::Passed& passed) {
   lost_ = passed.lost.count();
-  const std::string kept = record::finish_keeping(*stream_);
+  record::Closing closing;
   if (!unreadable_.empty())
     session_.say(record::describe_unreadable(unreadable_));
-  std::string line =
-      fmt::format("{}, {} lost, {} seen; {}", plural(passed.samples, "sample"), lost_,
-                  plural(passed.threads.size(), "thread"), session_.cost().describe());
+  const auto* unwinder = stream_->unwinder();
+  const unwind::StackCounts stacks =
+      unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
+  if (passed.samples > 0) {
+    closing.summary = fmt::format(
+        "{} in {}, {}{}", plural(passed.samples, "sample"), session_.cost().describe_length(),
+        record::describe_quality(lost_, stacks), session_.cost().describe_share());
+    if (lost_ > 0)
+      closing.doubt(
+          fmt::format("{} lost, because the rings were full", plural(lost_, "sample")),
+          has_rings_to_size() ? "raise --mmap-pages, or lower the rate" : "lower the rate");
+  }
   if (passed.throttled > 0)
-    line += fmt::format("; throttled {}", plural(passed.throttled, "time"));
-  if (const auto* unwinder = stream_->unwinder())
-    if (const std::string stacks = unwind::describe(unwinder->counts()); !stacks.empty())
-      line += "; " + stacks;
-  return line + more + kept;
+    closing.doubt("the kernel throttled sampling " + plural(passed.throttled, "time"),
+                  "lower the rate");
+  closing.detail(plural(passed.threads.size(), "thread") + " seen");
+  closing.detail(session_.cost().describe());
+  record::add_stacks(closing, stacks);
+  record::finish_keeping(*stream_, closing);
+  return closing;
 }
 
 std::optional<std::string> RingSource::why_empty() {

@@ -33,9 +33,8 @@ class RingSource : public record::Source {
   /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
   /// `attr`.  Samples come from bpf_ if it is not null.
   void open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes);
-  /// Waits for copies of binaries.  Returns "1234 samples, 0 lost, 1 thread seen; own CPU …", how
-  /// many stacks are complete, and then `more`.
-  std::string close_stream(const record::Passed& passed, const std::string& more);
+  /// Waits for copies of binaries.  Returns the closing lines, without the source's own.
+  record::Closing close_stream(const record::Passed& passed);
 
   record::Request request_;
   record::Session& session_;
@@ -48,6 +47,11 @@ class RingSource : public record::Source {
   std::string program_;            ///< see record::Wanted
 
  private:
+  /// The engine ptrace has one ring of fixed size.
+  [[nodiscard]] bool has_rings_to_size() const {
+    return request_.engine != record::Engine::kPtrace;
+  }
+
   perf_event_attr attr_{};
   std::uint64_t lost_ = 0;  ///< known once the recording is over
 };

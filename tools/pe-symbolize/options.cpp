@@ -8,22 +8,22 @@
 namespace pe::symbolize {
 
 void add_options(boost::program_options::options_description& options) {
-  options.add_options()("inline", "name inlined functions (the default)")("no-inline", "do not")(
-      "lines", "tell the source line of each frame")("no-continue",
-                                                     "leave stacks deeper than their copy cut")(
-      "simplify-names", "std::string, std::vector<T>, f<...> for names that say more")(
-      "stats", "tell of each module how many frames have no name, and why")(
-      "quiet,q", "no closing line about frames without a name");
+  options.add_options()                                                                //
+      ("inline", "show inlined functions as frames (default)")                         //
+      ("no-inline", "show only functions that have a frame")                           //
+      ("lines", "add the source file and line of each frame")                          //
+      ("simplify-names", "shorten names of C++: std::string, std::vector<T>, f<...>")  //
+      ("no-continue", "leave stacks cut that are deeper than their copy")              //
+      ("stats", "print how many frames of each module have no name, and why");
 }
 
 Options read_options(const CommandLine& line) {
   if (line.has("inline") && line.has("no-inline"))
-    throw UsageError("--inline and --no-inline exclude each other");
+    throw UsageError("--inline, --no-inline: only one of them");
   return {.detail = {.inlined = !line.has("no-inline"), .lines = line.has("lines")},
           .may_continue = !line.has("no-continue"),
           .simplify_names = line.has("simplify-names"),
-          .with_statistics = line.has("stats"),
-          .quiet = line.has("quiet")};
+          .with_statistics = line.has("stats")};
 }
 
 }  // namespace pe::symbolize

@@ -12,7 +12,6 @@ struct Options {
   bool may_continue = true;      ///< continue stacks that are deeper than their copy
   bool simplify_names = false;   ///< of functions in C++, Rust and D
   bool with_statistics = false;  ///< of frames without a symbol
-  bool quiet = false;
 };
 
 void add_options(boost::program_options::options_description& options);

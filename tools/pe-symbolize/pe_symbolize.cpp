@@ -9,7 +9,6 @@
 #include "base/cli/progress.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "base/quote.h"
 #include "objects/debug_file.h"
 #include "pe-symbolize/annotator.h"
 #include "pe-symbolize/copied_stacks.h"
@@ -21,21 +20,17 @@ namespace {
 
 using stream::Session;
 
-void say(Io& io, const std::string& what) {
-  io.err.write("pe-symbolize: " + printable(what) + "\n");
-}
-
 /// Prints advice to the user about missing symbols.
 void advise(const symbolize::Annotator& annotator, const names::Resolver& resolver,
-            bool has_servers, Io& io) {
+            bool has_servers, const Io& io) {
   for (const std::string& line : names::describe_stripped(
            annotator.counts(), has_servers,
            [&resolver](std::string_view file) { return resolver.is_go(file); }))
-    say(io, line);
+    io.note(line);
   if (const std::string line = names::describe_unwritten(annotator.counts()); !line.empty())
-    say(io, line);
+    io.note(line);
   for (const std::string& line : annotator.advice().lines())
-    say(io, line);
+    io.note(line);
 }
 
 /// Updates the symbols when mappings change.
@@ -90,13 +85,13 @@ void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
 }
 
 void report(const Session& session, const std::vector<std::string>& findings, const Input& input,
-            Io& io) {
+            const Io& io) {
   std::string text = stream::describe_losses(session.counts());
   for (const std::string& more : findings)
     if (!more.empty())
       text += (text.empty() ? "" : "; ") + more;
   if (!text.empty())
-    say(io,
+    io.note(
         fmt::format("{}: {}; {}", input.name(), plural(session.counts().samples, "sample"), text));
 }
 
@@ -132,23 +127,24 @@ std::string describe(const symbolize::Debuginfod* servers) {
 std::string describe_doubts(unsigned files) {
   if (files == 0)
     return {};
-  return fmt::format("{} taken by name, though of another inode than recorded: names may be wrong",
+  return fmt::format("{} found by name, with another inode than recorded: names may be wrong",
                      plural(files, "file"));
 }
 
 int work(const CommandLine& line, Io& io) {
   const symbolize::Options options = symbolize::read_options(line);
   if (line.operands.size() > 1)
-    throw UsageError("one input at a time: streams cannot be joined");
+    throw UsageError("more than one input: streams cannot be joined");
   if (io.out.is_terminal())
-    throw UsageError("the stream is binary: pipe it into stackfold");
+    throw UsageError(
+        "standard output is a terminal (pipe the stream into stackfold, or use -o FILE)");
   Input input = Input::open(line.operands.front(), io.in_fd);
   Session session(input);
   stream::StreamWriter writer(io.out);
   writer.write_header();
-  Progress progress(io.err, options.quiet);
+  Progress progress(io.err, io.is_quiet);
   const auto servers = symbolize::Debuginfod::from_environment({.progress = shown_by(progress)});
-  names::Resolver resolver([&io](const std::string& what) { say(io, what); }, options.detail,
+  names::Resolver resolver([&io](const std::string& what) { io.note(what); }, options.detail,
                            "/proc/kallsyms", search_with(servers.get()));
   symbolize::Annotator annotator(writer, resolver, options.simplify_names);
   symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
@@ -160,18 +156,15 @@ int work(const CommandLine& line, Io& io) {
   writer.flush();
   if (options.with_statistics)
     for (const std::string& row : names::table(annotator.counts()))
-      say(io, row);
-  if (!options.quiet)
-    advise(annotator, resolver, servers != nullptr, io);
-  if (!options.quiet)
-    report(session,
-           {stacks.report(), names::describe(annotator.counts()),
-            describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
-            describe(servers.get())},
-           input, io);
+      io.report(row);
+  advise(annotator, resolver, servers != nullptr, io);
+  report(session,
+         {stacks.report(), names::describe(annotator.counts()),
+          describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
+          describe(servers.get())},
+         input, io);
   if (!damage.empty())
-    say(io, input.name() + ": " + damage);
-  io.err.flush();
+    io.report(input.name() + ": " + damage);
   return damage.empty() ? kOk : kFailure;
 }
 
@@ -183,6 +176,7 @@ const Tool kPeSymbolize{
     .summary = "Put the names of functions into a sample stream or perf.data file.",
     .add_options = symbolize::add_options,
     .work = work,
+    .is_filter = true,
 };
 
 }  // namespace pe

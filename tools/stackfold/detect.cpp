@@ -29,7 +29,7 @@ const Format& detect(Input& input) {
   if (stream_format().looks_like(text(start)))
     return stream_format();
   if (text(start).starts_with(kZstdMagic))
-    throw Error(input.name() + ": compressed by zstd: put zstd -dc in front");
+    throw Error(input.name() + ": compressed by zstd (unpack it: zstd -dc FILE | stackfold)");
   std::string_view head = text(input.peek(kLookBytes));
   if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
     head = head.substr(0, end + 1);  // the last line is incomplete

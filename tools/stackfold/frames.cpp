@@ -12,7 +12,7 @@ void Locations::add_symbol(const stream::SymbolRecord& symbol) {
   const bool is_unnamed = (symbol.flags & stream::kSymbolUnresolved) != 0;
   std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags) : named(symbol);
   has_lines_ = has_lines_ || symbol.line > 0;
-  if (with_source_ && symbol.line > 0)
+  if (with_lines_ && symbol.line > 0)
     text += source_text(symbol.file, symbol.line);
   frame_of_symbol_[symbol.id] = texts_.intern(text);
 }

@@ -30,7 +30,7 @@ class Locations {
         marks_(options.marks),
         unnamed_(options.unnamed),
         with_modules_(options.with_modules),
-        with_source_(options.with_source),
+        with_lines_(options.with_lines),
         root_name_(options.root),
         unknown_(texts.intern("[unknown]")) {}
 
@@ -77,7 +77,7 @@ class Locations {
   Marks marks_;
   UnnamedText unnamed_;
   bool with_modules_;
-  bool with_source_;
+  bool with_lines_;
   RootName root_name_;
   FrameId unknown_;                                          ///< "[unknown]"
   boost::unordered_flat_map<std::uint64_t, FrameId> roots_;  ///< by pid and tid

@@ -7,25 +7,22 @@
 #include <utility>
 
 #include "base/plural.h"
-#include "base/quote.h"
 #include "folded/sorted_merge.h"
 
 namespace pe::fold {
 namespace {
 
-void say_of_merge(Io& io, const std::string& what) {
-  io.err.write(fmt::format("stackfold: {}\n", printable(what)));
-}
-
 /// Reports problems in the inputs.  False if an input was cut, or has only malformed lines.
-bool tell_inputs(const folded::SortedMerge& merge, Io& io) {
+bool report_inputs(const folded::SortedMerge& merge, const Io& io) {
   bool is_whole = true;
   merge.visit_inputs([&](const folded::FoldedReader& input, bool is_any) {
     const folded::MalformedLines& malformed = input.malformed();
-    if (malformed.count > 0)
-      say_of_merge(io, malformed.describe());
+    if (malformed.count > 0 && is_any)
+      io.note(malformed.describe());
+    if (malformed.count > 0 && !is_any)
+      io.report(malformed.describe());
     if (!input.cut_line().empty())
-      say_of_merge(io, input.cut_line() + ": no newline at the end: cut, perhaps within the count");
+      io.report(input.cut_line() + ": no newline at the end: cut, perhaps within the count");
     if (!input.cut_line().empty() || (malformed.count > 0 && !is_any))
       is_whole = false;
   });
@@ -47,18 +44,18 @@ bool merge_sorted(std::vector<Input> inputs, bool with_stats, Io& io) {
   }
   io.out.write(block);
   io.out.flush();
-  const bool is_whole = tell_inputs(merge, io);
+  const bool is_whole = report_inputs(merge, io);
   if (merge.saturated())
-    say_of_merge(io, "some counts are over 2^64 and stay at the largest number");
+    io.report("some counts are over 2^64 and stay at the largest number");
   if (merge.out_of_order() > 0)
-    say_of_merge(io, fmt::format("--merge-sorted: {} out of order, so that stacks can come twice; "
-                                 "first: {}: fold each input first",
-                                 plural(merge.out_of_order(), "line"), merge.first_out_of_order()));
+    io.report(
+        fmt::format("--merge-sorted: {} out of order, so that stacks can come twice; "
+                    "first: {}: fold each input first",
+                    plural(merge.out_of_order(), "line"), merge.first_out_of_order()));
   if (const folded::MergeTotals& totals = merge.totals(); with_stats)
-    say_of_merge(io, fmt::format("read {}, a count of {}; wrote {}, a count of {}",
-                                 plural(totals.lines, "line"), folded::to_text(totals.read),
-                                 plural(totals.stacks, "stack"), folded::to_text(totals.written)));
-  io.err.flush();
+    io.report(fmt::format("read {}, a count of {}; wrote {}, a count of {}",
+                          plural(totals.lines, "line"), folded::to_text(totals.read),
+                          plural(totals.stacks, "stack"), folded::to_text(totals.written)));
   return is_whole && merge.out_of_order() == 0;
 }
 

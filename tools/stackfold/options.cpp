@@ -35,15 +35,6 @@ void refuse_with_to(const CommandLine& line) {
       throw UsageError(fmt::format("--{}: not with --to", option));
 }
 
-std::optional<std::string> read_event(const CommandLine& line) {
-  const std::string* event = line.text("event");
-  const std::string* filter = line.text("event-filter");
-  if (event != nullptr && filter != nullptr)
-    throw UsageError("--event, --event-filter: these are the same");
-  const std::string* given = event != nullptr ? event : filter;
-  return given != nullptr ? std::optional(*given) : std::nullopt;
-}
-
 }  // namespace
 
 void add_options(po::options_description& options) {
@@ -51,32 +42,42 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()("from", one_of("FORMAT", names_of(formats())),
-                        ("what the input is: " + names_of(formats())).c_str())(
-      "merge-sorted", "add up folded text that is sorted, in constant memory")(
-      "stats", "with --merge-sorted: tell how much was read and written")(
-      "to", one_of("FORM", names_of(exports::forms())),
-      ("write a profile for viewers: " + names_of(exports::forms())).c_str())(
-      "compat", "fold perf-script exactly as stackcollapse-perf.pl")(
-      "addrs", "show the addresses of frames without a name")("all", "mark kernel and JIT frames")(
-      "all-events", "fold every event, its name as root frame")(
-      "annotate", "mark frames by kind: _[k] _[j] _[i] _[l]")(
-      "kernel", "mark kernel frames with _[k]")("jit", "mark JIT-compiled frames with _[j]")(
-      "pid", "add the process number to the root frame")(
-      "tid", "add process and thread numbers to it")("event", text("EVENT"),
-                                                     "fold the samples of this event only")(
-      "event-filter", text("EVENT"), "the same, as stackcollapse-perf.pl spells it")(
-      "time", text("FROM,TO"), "fold samples of this time only, in seconds")(
-      "include", texts("REGEX"), "fold only stacks with a frame like this")(
-      "exclude", texts("REGEX"), "leave out stacks with a frame like this")(
-      "recursive", "show a function that calls itself once")(
-      "running", "leave out stacks of macos-sample that wait")(
-      "inline", "show functions inlined into perf script's frames")(
-      "context", "with --inline: add file and line to names")(
-      "srcline", "add source lines to names, where the input has them")(
-      "modules", "put the module before each name: libc.so.6`read")(
-      "unnamed", one_of("HOW", kUnnamedTexts), "call frames of a stream: place, module, unknown")(
-      "weight", one_of("HOW", kWeights), "weigh by samples or by period");
+  options.add_options()  //
+      ("from", one_of("FORMAT", names_of(formats())),
+       ("format of the input: " + names_of(formats()) + " (default: detected)").c_str())  //
+      ("to", one_of("FORM", names_of(exports::forms())),
+       ("write a profile for viewers: " + names_of(exports::forms())).c_str())        //
+      ("merge-sorted", "add up sorted folded text, in constant memory")               //
+      ("stats", "with --merge-sorted: report the lines read and the stacks written")  //
+      ("event,event-filter", text("EVENT"),
+       "fold the samples of this event (default: the first)")                     //
+      ("all-events", "fold all events; the root frame is the event")              //
+      ("time", text("FROM,TO"), "fold the samples between two times in seconds")  //
+      ("include", texts("REGEX"), "fold only stacks with a frame that matches")   //
+      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")   //
+      ("running", "leave out waiting stacks, in the text of macOS sample")        //
+      ("recursive", "show a function that calls itself as one frame")             //
+      ("annotate",
+       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library")  //
+      ("lines,srcline", "add source lines to names, if the input has them")           //
+      ("modules", "put the module before each name: libc.so.6`read")                  //
+      ("inline", "show inlined functions, in the text of perf script")                //
+      ("context", "with --inline: add file and line to names")                        //
+      ("unnamed", one_of("HOW", kUnnamedTexts),
+       "text of frames without a name: place, such as libc.so.6+0x1f (default), module, "
+       "unknown")  //
+      ("weight", one_of("HOW", kWeights), "count each sample as 1 (samples) or as its period");
+}
+
+void add_compatible_options(po::options_description& options) {
+  options.add_options()                                                 //
+      ("compat", "fold the text of perf script exactly as the script")  //
+      ("kernel", "mark kernel frames by _[k]")                          //
+      ("jit", "mark JIT-compiled frames by _[j]")                       //
+      ("all", "both of these")                                          //
+      ("addrs", "show the addresses of frames without a name")          //
+      ("pid", "add the process id to the root frame: comm-PID")         //
+      ("tid", "add process and thread ids to the root frame: comm-PID/TID");
 }
 
 namespace {
@@ -93,6 +94,7 @@ bool read_merge_options(const CommandLine& line, Options& options) {
   }
   po::options_description all;
   add_options(all);
+  add_compatible_options(all);
   for (const auto& option : all.options()) {
     const std::string& name = option->long_name();
     if (name != "merge-sorted" && name != "stats" && line.has(name))
@@ -118,14 +120,14 @@ Options read_options(const CommandLine& line) {
   options.with_addresses = line.has("addrs");
   options.with_inlined = line.has("inline");
   options.with_context = line.has("context");
-  options.with_source = line.has("srcline");
+  options.with_lines = line.has("lines");
   options.with_modules = line.has("modules");
   if (options.with_modules && options.is_perl)
     throw UsageError("--modules: not with --compat");
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");
-  if (options.all_events && (line.has("event") || line.has("event-filter")))
+  if (options.all_events && line.has("event"))
     throw UsageError("--all-events: not with --event");
   if (const auto* name = line.text("from"))
     options.from = &find_choice("from", formats(), *name);
@@ -137,7 +139,8 @@ Options read_options(const CommandLine& line) {
     options.root = RootName::kCommPid;
   if (line.has("tid"))
     options.root = RootName::kCommPidTid;
-  options.event = read_event(line);
+  if (const auto* event = line.text("event"))
+    options.event = *event;
   if (options.is_perl && options.event == "")
     options.event.reset();  // as in stackcollapse-perf.pl
   if (const auto* range = line.text("time"))

@@ -50,7 +50,7 @@ struct Options {
   bool with_inlined = false;    ///< --inline: frames for functions that DWARF lists as inlined
   bool with_context = false;    ///< adds file and line to the names of those
   bool with_modules = false;    ///< "libc.so.6`read"
-  bool with_source = false;     ///< --srcline: adds source lines to names
+  bool with_lines = false;      ///< --lines: adds source lines to names
   bool all_events = false;      ///< folds every event, with its name as root frame
   Marks marks;
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
@@ -65,6 +65,8 @@ struct Options {
 };
 
 void add_options(boost::program_options::options_description& options);
+/// Adds the options for users of stackcollapse-perf.pl.
+void add_compatible_options(boost::program_options::options_description& options);
 
 /// Throws UsageError.
 Options read_options(const CommandLine& line);

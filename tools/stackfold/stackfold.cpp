@@ -28,9 +28,6 @@
 namespace pe {
 namespace {
 
-/// Messages quote names of events, which are untrusted input.
-void say(Io& io, const std::string& what) { io.err.write("stackfold: " + printable(what) + "\n"); }
-
 std::string other_events(std::uint64_t samples, const std::string& folded_event) {
   return fmt::format("{} of other events left out (folded: {}; see --event)",
                      plural(samples, "sample"), folded_event.empty() ? "none" : folded_event);
@@ -40,10 +37,10 @@ void add_to(std::string& list, const std::string& more) {
   list += (list.empty() ? "" : ", ") + more;
 }
 
-/// Describes the samples that options leave out.
+/// Describes the samples that are left out.  The user knows about other events if they chose one.
 template <typename Report>
-void add_left_out(std::string& text, const Report& report) {
-  if (report.other_events > 0)
+void add_left_out(std::string& text, const Report& report, const fold::Options& options) {
+  if (report.other_events > 0 && !options.event)
     add_to(text, other_events(report.other_events, report.folded_event));
   if (report.outside_time > 0)
     add_to(text, plural(report.outside_time, "sample") + " outside of --time left out");
@@ -51,35 +48,43 @@ void add_left_out(std::string& text, const Report& report) {
     add_to(text, plural(report.without_time, "sample") + " without a time left out");
 }
 
+/// Reports skipped input.  It is only a note if the rest of the input `is_right`.
+void explain(const std::string& message, bool is_right, const Io& io) {
+  if (is_right)
+    io.note(message);
+  else
+    io.report(message);
+}
+
 /// Describes in one line what the output lacks; empty if it lacks nothing.
-std::string losses(const fold::StreamReport& report) {
+std::string losses(const fold::StreamReport& report, const fold::Options& options) {
   std::string text = stream::describe_losses(report.counts);
   if (report.undefined_symbols > 0)
     add_to(text, plural(report.undefined_symbols, "malformed name"));
-  add_left_out(text, report);
+  add_left_out(text, report, options);
   return text;
 }
 
 /// Reports the result.  False if the input was damaged, or lacks the requested event.
-bool tell(const fold::StreamReport& report, const Input& input, const fold::Options& options,
-          Io& io) {
+bool report_stream(const fold::StreamReport& report, const Input& input,
+                   const fold::Options& options, const Io& io) {
   if (options.event && std::find(report.events.begin(), report.events.end(), *options.event) ==
                            report.events.end()) {
-    say(io, fmt::format("{}: no event '{}': it has {}", input.name(), *options.event,
-                        fmt::join(report.events, ", ")));
+    io.report(fmt::format("{}: no event '{}' (it has {})", input.name(), *options.event,
+                          fmt::join(report.events, ", ")));
     return false;
   }
-  if (const std::string missing = losses(report); !missing.empty())
-    say(io, fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
+  if (const std::string missing = losses(report, options); !missing.empty())
+    io.note(fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
   else if (report.counts.samples == 0)
-    say(io, input.name() + ": 0 samples in it");
+    io.note(input.name() + ": 0 samples in it");
   if (report.is_nameless)
-    say(io, input.name() + ": no names are in it: put pe-symbolize in front");
-  if (options.with_source && report.is_lineless)
-    say(io, input.name() + ": no lines in this stream: pe-symbolize --lines");
+    io.note(input.name() + ": no frame has a name (run pe-symbolize before stackfold)");
+  if (options.with_lines && report.is_lineless)
+    io.note(input.name() + ": no frame has a source line (run pe-symbolize --lines)");
   if (!report.damage.empty())
-    say(io, input.name() + ": " + report.damage);
+    io.report(input.name() + ": " + report.damage);
   return report.damage.empty();
 }
 
@@ -98,56 +103,59 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
           : fold::exports::add_stream(input, options, options.to->has_times, taken.profile);
   if (taken.first_event.empty())
     taken.first_event = report.folded_event;
-  return tell(report, input, options, io);
+  return report_stream(report, input, options, io);
 }
 
 /// Folds text.  False if it was damaged, or has no stack in the format or of the requested event.
 /// Several inputs are one text; messages have the name of the first.
 bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold::Format& format,
-               folded::FoldedCounts& counts, Io& io) {
+               folded::FoldedCounts& counts, const Io& io) {
   Input& input = inputs.front();
   const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
                                                     : format.fold(input, options, counts);
   std::string left_out;
-  add_left_out(left_out, report);
+  add_left_out(left_out, report, options);
   if (!left_out.empty())
-    say(io,
+    io.note(
         fmt::format("{}: {} read; {}", input.name(), plural(report.samples, "sample"), left_out));
   if (report.modules_without_debug > 0)
-    say(io, fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
+    io.note(fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
                         plural(report.modules_without_debug, "module"),
                         pe::quoted(report.first_without_debug)));
+  // stackcollapse-perf.pl accepts any text, even without a sample.
+  const bool is_right =
+      is_empty || options.is_perl ||
+      report.samples + report.other_events + report.outside_time + report.without_time > 0;
   if (report.ignored_lines > 0)
-    say(io, fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
-                        report.first_ignored));
-  for (const std::string& what : {report.left_out, report.damage})
-    if (!what.empty())
-      say(io, fmt::format("{}: {}", input.name(), what));
+    explain(fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
+                        report.first_ignored),
+            is_right, io);
+  if (!report.left_out.empty())
+    explain(fmt::format("{}: {}", input.name(), report.left_out), is_right, io);
+  if (!report.damage.empty())
+    io.report(fmt::format("{}: {}", input.name(), report.damage));
   if (options.event && !options.is_perl && report.samples == 0 && report.other_events > 0) {
-    say(io, fmt::format("{}: no sample of event '{}'", input.name(), *options.event));
+    io.report(fmt::format("{}: no sample of event '{}'", input.name(), *options.event));
     return false;
   }
-  const bool is_any =
-      report.samples + report.other_events + report.outside_time + report.without_time > 0;
-  const bool is_told = report.ignored_lines > 0 || !report.damage.empty();
-  if (!is_any && !is_empty && !is_told && report.left_out.empty())
-    say(io, fmt::format("{}: no stack of {} is in it", input.name(), format.name));
-  // stackcollapse-perf.pl accepts any text, even without a sample.
-  return report.damage.empty() && (is_any || is_empty || options.is_perl);
+  if (!is_right && report.ignored_lines == 0 && report.left_out.empty() && report.damage.empty())
+    io.report(fmt::format("{}: no stack in the format {} (see --from)", input.name(), format.name));
+  return report.damage.empty() && is_right;
 }
 
 /// Reads folded text.  False if all lines are malformed.
-bool fold_folded(Input input, folded::FoldedCounts& counts, Io& io) {
+bool fold_folded(Input input, folded::FoldedCounts& counts, const Io& io) {
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {
     counts.add(line->stack, line->count);
     is_any = true;
   }
-  if (reader.malformed().count > 0)
-    say(io, reader.malformed().describe());
-  return is_any || reader.malformed().count == 0;
+  if (reader.malformed().count == 0)
+    return true;
+  explain(reader.malformed().describe(), is_any, io);
+  return is_any;
 }
 
 /// Returns the first of these options that was given; empty if none was.
@@ -164,11 +172,11 @@ void refuse_stream_options(const fold::Options& options, const std::string& inpu
   if (options.with_inlined)
     throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
   const std::string_view option = first_given({{options.with_modules, "modules"},
-                                               {options.with_source, "srcline"},
+                                               {options.with_lines, "lines"},
                                                {options.is_recursive, "recursive"}});
   if (options.to != nullptr && !option.empty())
-    throw Error(fmt::format("{}: --{}: not with --to, which tells modules and lines anyway", input,
-                            option));
+    throw Error(
+        fmt::format("{}: --{}: not with --to, which keeps modules and lines", input, option));
 }
 
 /// Throws Error if an option needs data that the format does not have.
@@ -183,7 +191,7 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (&format == &fold::stream_format())
     return refuse_stream_options(options, input);  // it has the lines of pe-symbolize --lines
   const std::string_view option =
-      first_given({{options.with_inlined, "inline"}, {options.with_source, "srcline"}});
+      first_given({{options.with_inlined, "inline"}, {options.with_lines, "lines"}});
   if (!format.has.frame_lines && !option.empty())
     throw Error(fmt::format("{}: --{}: only for the text of perf script", input, option));
   if (!format.has.modules && options.with_modules)
@@ -216,11 +224,11 @@ bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& t
 /// Adds to `refined` the stacks of `counts` that --include and --exclude keep, and reports the
 /// others.
 void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
-            folded::FoldedCounts& refined, Io& io) {
+            folded::FoldedCounts& refined, const Io& io) {
   const fold::LeftOut left_out = refiner.apply(counts, refined);
   if (left_out.stacks == 0)
     return;
-  say(io, fmt::format("--include, --exclude: {} of {} left out: a count of {} of {}",
+  io.note(fmt::format("--include, --exclude: {} of {} left out: a count of {} of {}",
                       left_out.stacks, plural(counts.size(), "different stack"),
                       folded::to_text(left_out.count), folded::to_text(left_out.of)));
 }
@@ -228,7 +236,7 @@ void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
 void write_folded(const folded::FoldedCounts& counts, Io& io) {
   counts.write(io.out);
   if (counts.saturated())
-    say(io, "some counts are over 2^64 and stay at the largest number");
+    io.report("some counts are over 2^64 and stay at the largest number");
 }
 
 void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::Options& options,
@@ -236,25 +244,25 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
   fold::exports::Profile& profile = taken.profile;
   const std::size_t all = profile.sums().size();
   if (const std::size_t left_out = fold::exports::choose(options, profile); left_out > 0)
-    say(io, fmt::format("--include, --exclude: {} of {} left out", left_out,
+    io.note(fmt::format("--include, --exclude: {} of {} left out", left_out,
                         plural(all, "different stack")));
   const auto unit = fold::exports::add_folded(counts, options.to->has_times, profile);
   if (unit.in_one > 1)
-    say(io, fmt::format("counts have fractions: the profile is in {}", unit.name));
+    io.note(fmt::format("counts have fractions: the profile is in {}", unit.name));
   if (unit.rounded > 0)
-    say(io, fmt::format("{} rounded to whole {}", plural(unit.rounded, "count"),
+    io.note(fmt::format("{} rounded to whole {}", plural(unit.rounded, "count"),
                         unit.in_one > 1 ? unit.name : "numbers"));
   if (profile.sums().empty())
-    throw Error("--to: no stack, and so no profile");
+    throw Error("--to: no stack in the input, so there is no profile to write");
   options.to->write(profile, taken.first_event, io.out);
   if (profile.saturated() || counts.saturated())
-    say(io, "some counts are over 2^63 and stay at the largest number");
+    io.report("some counts are over 2^63 and stay at the largest number");
 }
 
 int work(const CommandLine& line, Io& io) {
   const fold::Options options = fold::read_options(line);
   if (options.to != nullptr && options.to->is_binary && io.out.is_terminal())
-    throw Error("standard output is a terminal: a profile would garble it");
+    throw Error("standard output is a terminal (write the profile to a file: -o FILE)");
   fold::Refiner refiner(options);
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
@@ -279,7 +287,6 @@ int work(const CommandLine& line, Io& io) {
     write_folded(kept, io);
   else
     write_export(kept, taken, options, io);
-  io.err.flush();
   return is_whole ? kOk : kFailure;
 }
 
@@ -288,10 +295,13 @@ int work(const CommandLine& line, Io& io) {
 const Tool kStackfold{
     .name = "stackfold",
     .synopsis = "[OPTION]... [FILE]...",
-    .summary = "Fold a sample stream, or the stacks that a profiler printed, into folded text.",
+    .summary = "Fold the stacks of a sample stream or of a profiler's text into folded text.",
     .add_options = fold::add_options,
     .work = work,
     .perl_names = fold::kPerlNames,
+    .is_filter = true,
+    .add_compatible_options = fold::add_compatible_options,
+    .compatible_with = "stackcollapse-perf.pl",
 };
 
 }  // namespace pe

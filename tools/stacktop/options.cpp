@@ -104,23 +104,23 @@ void add_options(po::options_description& options) {
   const auto texts = [](const char* name) {
     return po::value<std::vector<std::string>>()->value_name(name);
   };
-  options.add_options()                                                              //
-      ("top,n", text("N"), "lines to show, 0 for all (default 20; 5 trees)")         //
-      ("self", "sort by what stacks end in (default)")                               //
-      ("total", "sort by what stacks pass through (default with --tree)")            //
-      ("callers", text("FN"), "who calls FN: a name, or else a regular expression")  //
-      ("callees", text("FN"), "whom FN calls")                                       //
-      ("tree", "the hierarchy under each hot function, or of --callers, --callees")  //
-      ("by", one_of("WHAT", kBys),
-       "one line a comm, module or thread instead of a function")                            //
-      ("percent-limit", text("N"), "leave out lines below N % of all (0; in trees 0.5)")     //
-      ("max-depth", text("N"), "frames that a tree is deep (default 128)")                   //
-      ("columns", text("N"), "shorten names to lines of N columns (default on a terminal)")  //
-      ("json", "write JSON")                                                                 //
-      ("tsv", "write tab-separated columns")                                                 //
-      ("hints", "say what is usually done about such functions")                             //
-      ("hints-file", texts("FILE"), "the same, by this file first")                          //
-      ("color", one_of("WHEN", kWhens), "always, never, or auto: on a terminal (default)");
+  options.add_options()                                                                         //
+      ("top,n", text("N"), "number of lines; 0: all (default 20, with --tree 5)")               //
+      ("self", "sort by the count of stacks that end in the function (default)")                //
+      ("total", "sort by the count of stacks that contain the function (default with --tree)")  //
+      ("callers", text("FN"), "show the callers of FN, a name or a regular expression")         //
+      ("callees", text("FN"), "show the callees of FN")                                         //
+      ("tree", "show the call tree under each hot function, or of --callers, --callees")        //
+      ("by", one_of("WHAT", kBys), "count by comm, module or thread, not by function")          //
+      ("percent-limit", text("N"),
+       "leave out lines below N % of everything (default 0, with --tree 0.5)")                 //
+      ("max-depth", text("N"), "maximum depth of a call tree in frames (default 128)")         //
+      ("columns", text("N"), "shorten names to fit N columns (default: those of a terminal)")  //
+      ("json", "write JSON")                                                                   //
+      ("tsv", "write tab-separated columns")                                                   //
+      ("hints", "show the usual advice for functions with such names")                         //
+      ("hints-file", texts("FILE"), "the same, by the rules of FILE first (repeatable)")       //
+      ("color", one_of("WHEN", kWhens), "colours: always, never, or auto: on a terminal (default)");
 }
 
 Options read_options(const CommandLine& line) {

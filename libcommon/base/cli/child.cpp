@@ -126,7 +126,7 @@ Child::~Child() {
   else
     ::kill(pid_, SIGTERM);
   constexpr int kPatienceMs = 2000;
-  (void)terminate(kPatienceMs);
+  terminate(kPatienceMs);
 }
 
 void Child::go() {
@@ -167,7 +167,7 @@ std::optional<int> Child::poll_status() {
   return status_;
 }
 
-bool Child::terminate(int patience_ms) {
+void Child::terminate(int patience_ms, const std::function<void()>& on_kill) {
   constexpr int kStepMs = 10;
   if (!poll_status() && !go_pipe_)
     ::kill(pid_, SIGTERM);
@@ -176,10 +176,11 @@ bool Child::terminate(int patience_ms) {
     ::poll(&ended, pidfd_ ? 1 : 0, kStepMs);
   }
   if (status_)
-    return true;
+    return;
+  if (on_kill)
+    on_kill();
   ::kill(pid_, SIGKILL);
   status_ = shell_status(wait_status(0).value_or(SIGKILL));
-  return false;
 }
 
 }  // namespace pe

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,9 +55,9 @@ class Child {
 
   /// Returns the child's status as a shell shows it (128 + signal), if it has ended.
   std::optional<int> poll_status();
-  /// Ends the child by SIGTERM, and after `patience_ms` by SIGKILL.  Returns false if SIGKILL was
-  /// needed.
-  bool terminate(int patience_ms);
+  /// Ends the child by SIGTERM, and after `patience_ms` by SIGKILL.  Calls `on_kill`, if that is
+  /// not null, just before SIGKILL.
+  void terminate(int patience_ms, const std::function<void()>& on_kill = nullptr);
 
  private:
   std::optional<int> wait_status(int options);

@@ -84,6 +84,26 @@ void append_option(std::string& out, std::string names, std::string_view descrip
   append_wrapped(out, description, kTextColumn);
 }
 
+void append_options(std::string& out, const po::options_description& options) {
+  for (const auto& option : options.options())
+    append_option(out, "  " + option_names(*option), option->description());
+}
+
+/// Returns all options but those for users of other scripts.
+po::options_description own_options(const Tool& tool) {
+  po::options_description options;
+  tool.add_options(options);
+  if (tool.is_filter)
+    options.add_options()                                             //
+        ("output,o", po::value<std::string>()->value_name("FILE"),    //
+         "write to FILE, not to standard output")                     //
+        ("quiet,q", "print errors only, no summaries and warnings");  //
+  options.add_options()                                               //
+      ("help,h", "print this help and exit")                          //
+      ("version,V", "print the version and exit");
+  return options;
+}
+
 /// Returns the texts of an option: one, several, or none.
 std::vector<std::string> texts_of(const po::variable_value& value) {
   if (const auto* one = boost::any_cast<std::string>(&value.value()))
@@ -105,10 +125,9 @@ std::vector<std::string> CommandLine::texts(std::string_view option) const {
 }
 
 po::options_description all_options(const Tool& tool) {
-  po::options_description options;
-  tool.add_options(options);
-  options.add_options()("help,h", "print this help and exit")("version,V",
-                                                              "print the version and exit");
+  po::options_description options = own_options(tool);
+  if (tool.add_compatible_options != nullptr)
+    tool.add_compatible_options(options);
   return options;
 }
 
@@ -174,13 +193,17 @@ std::string perl_usage_text(const Tool& tool, const PerlName& script,
   return text + fmt::format("\nMore in {}(1), under COMPATIBILITY.\n", tool.name);
 }
 
-std::string help_text(const Tool& tool, const po::options_description& options) {
-  std::string text = "Usage: ";
-  text.append(tool.name).append(" ").append(tool.synopsis).append("\n");
-  text.append(tool.summary).append("\n\nOptions:\n");
-  for (const auto& option : options.options())
-    append_option(text, "  " + option_names(*option), option->description());
-  return text + "\nMore in " + std::string(tool.name) + "(1).\n";
+std::string help_text(const Tool& tool) {
+  std::string text =
+      fmt::format("Usage: {} {}\n{}\n\nOptions:\n", tool.name, tool.synopsis, tool.summary);
+  append_options(text, own_options(tool));
+  if (tool.add_compatible_options != nullptr) {
+    po::options_description compatible;
+    tool.add_compatible_options(compatible);
+    text += fmt::format("\nCompatibility with {}:\n", tool.compatible_with);
+    append_options(text, compatible);
+  }
+  return text + fmt::format("\nMore in {}(1).\n", tool.name);
 }
 
 }  // namespace pe

@@ -13,7 +13,7 @@
 
 namespace pe {
 
-/// Returns the tool's own options, --help and --version.
+/// Returns all options of the tool, with those that every tool or every filter has.
 boost::program_options::options_description all_options(const Tool& tool);
 
 /// Returns "F" for "-F"; empty if the option has only a long name.
@@ -29,6 +29,6 @@ std::string perl_usage_text(const Tool& tool, const PerlName& script,
                             const boost::program_options::options_description& options);
 
 /// Returns the text that --help prints; no line is wider than 80 columns.
-std::string help_text(const Tool& tool, const boost::program_options::options_description& options);
+std::string help_text(const Tool& tool);
 
 }  // namespace pe

@@ -22,17 +22,32 @@ namespace {
 
 namespace po = boost::program_options;
 
-int run_or_throw(const Tool& tool, const CommandLine& line, const po::options_description& options,
-                 Io& io) {
-  int status = kOk;
-  if (line.has("help"))
-    io.out.write(help_text(tool, options));
-  else if (line.has("version"))
-    io.out.write(fmt::format("{} {}\n", tool.name, version_text()));
-  else
-    status = tool.work(line, io);
-  io.out.flush();  // a full disk must not look like success
+int work_on(Output& out, const Tool& tool, const CommandLine& line, const Io& io) {
+  Io own{io.in_fd, out, io.err, tool.name, tool.is_filter && line.has("quiet")};
+  const int status = tool.work(line, own);
+  out.flush();  // a full disk must not look like success
   return status;
+}
+
+/// Writes the result of a filter to the file of --output, or to standard output.
+int work_on_output(const Tool& tool, const CommandLine& line, const Io& io) {
+  const std::string* const path = tool.is_filter ? line.text("output") : nullptr;
+  if (path == nullptr || *path == "-")
+    return work_on(io.out, tool, line, io);
+  FileOutput file(*path, Named::kWhenWhole);
+  const int status = work_on(file, tool, line, io);
+  if (status == kOk || (status != kUsage && file.has_content()))
+    file.keep();
+  return status;
+}
+
+int run_or_throw(const Tool& tool, const CommandLine& line, const Io& io) {
+  if (!line.has("help") && !line.has("version"))
+    return work_on_output(tool, line, io);
+  io.out.write(line.has("help") ? help_text(tool)
+                                : fmt::format("{} {}\n", tool.name, version_text()));
+  io.out.flush();
+  return kOk;
 }
 
 const PerlName* find_script(const Tool& tool, std::string_view called) {
@@ -42,15 +57,10 @@ const PerlName* find_script(const Tool& tool, std::string_view called) {
   return found == tool.perl_names.end() ? nullptr : &*found;
 }
 
-void complain(const Tool& tool, Io& io, std::string_view what) {
-  io.err.write(std::string(tool.name) + ": " + printable(what) + "\n");
-  io.err.flush();
-}
-
 int show_usage(const Tool& tool, const PerlName& script, const std::vector<std::string>& problems,
-               Io& io) {
+               const Io& io) {
   for (const std::string& problem : problems)
-    complain(tool, io, problem);
+    io.report(problem);
   io.err.write(perl_usage_text(tool, script, all_options(tool)));
   io.err.flush();
   return script.usage_status;
@@ -99,7 +109,18 @@ void let_one_interrupt_pass() {
 
 }  // namespace
 
+void Io::report(std::string_view message) const {
+  err.write(fmt::format("{}: {}\n", tool, printable(message)));
+  err.flush();
+}
+
+void Io::note(std::string_view message) const {
+  if (!is_quiet)
+    report(message);
+}
+
 int run_as(const Tool& tool, std::string_view called, std::span<const std::string> args, Io& io) {
+  io.tool = tool.name;
   const PerlName* script = find_script(tool, called);
   bool runs_command = false;
   try {
@@ -113,16 +134,16 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
     }
     const CommandLine line = parse_command_line(tool, options, args);
     runs_command = !line.command.empty();
-    return run_or_throw(tool, line, options, io);
+    return run_or_throw(tool, line, io);
   } catch (const BrokenPipe&) {
     return kPipeClosed;
   } catch (const UsageError& e) {
     if (script != nullptr)
       return show_usage(tool, *script, std::vector<std::string>{e.what()}, io);
-    complain(tool, io, std::string(e.what()) + " (see --help)");
+    io.report(std::string(e.what()) + " (see --help)");
     return kUsage;
   } catch (const CommandError& e) {
-    complain(tool, io, e.what());
+    io.report(e.what());
     return e.status();
   } catch (const std::bad_alloc&) {  // there may be no memory for the message either
     for (const std::string_view part : {tool.name, kOutOfMemory})
@@ -130,7 +151,7 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
     io.err.flush();
     return runs_command ? kOwnFailure : kFailure;
   } catch (const std::exception& e) {
-    complain(tool, io, e.what());
+    io.report(e.what());
     return runs_command ? kOwnFailure : kFailure;
   }
 }

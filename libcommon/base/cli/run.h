@@ -34,6 +34,13 @@ struct Io {
   int in_fd;
   Output& out;
   Output& err;
+  std::string_view tool = {};  ///< the name of the tool, for messages; run_as() sets it
+  bool is_quiet = false;       ///< --quiet was given to a filter
+
+  /// Prints "TOOL: message" on standard error, with control characters escaped.
+  void report(std::string_view message) const;
+  /// Prints it unless --quiet was given.  For summaries and warnings.
+  void note(std::string_view message) const;
 };
 
 /// A parsed command line.
@@ -60,7 +67,8 @@ struct Tool {
   std::string_view summary;   ///< one line, as in the man page's NAME
   /// Adds the tool's own options; run_as() adds --help and --version.
   void (*add_options)(boost::program_options::options_description&);
-  /// Does the work and returns the exit status.
+  /// Does the work and returns the exit status.  A filter that throws or returns kUsage, or that
+  /// fails before it has written anything, leaves the file of --output as it was.
   int (*work)(const CommandLine&, Io&);
   /// The operands are a command to run; the tool does not parse the command's options.
   bool runs_command = false;
@@ -68,6 +76,13 @@ struct Tool {
   bool has_two_sides = false;
   /// Scripts that the tool replaces when it is called by their names.
   std::span<const PerlName> perl_names = {};
+  /// The tool reads files and writes one result.  run_as() adds --output and --quiet, and opens the
+  /// file of --output.
+  bool is_filter = false;
+  /// Adds the options that exist only for users of other scripts.  --help lists them under
+  /// "Compatibility with" and the name of the scripts.
+  void (*add_compatible_options)(boost::program_options::options_description&) = nullptr;
+  std::string_view compatible_with = {};  ///< "flamegraph.pl"
 };
 
 /// Parses `args` (without argv[0]), runs the tool, and turns every outcome into an exit status and,

@@ -33,7 +33,7 @@ Input::Input(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name
 
 Input Input::open(const std::string& path, int stdin_fd) {
   const bool is_stdin = path == "-";
-  std::string name = is_stdin ? "stdin" : path;
+  std::string name = input_name(path);
   Fd fd(is_stdin ? ::fcntl(stdin_fd, F_DUPFD_CLOEXEC, 0)
                  : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd)

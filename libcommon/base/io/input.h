@@ -43,6 +43,9 @@ class Input {
   std::vector<std::byte> peeked_;  ///< read() returns these before anything else
 };
 
+/// Returns the name of Input::open(path) for messages: the path, or "stdin".
+inline std::string input_name(const std::string& path) { return path == "-" ? "stdin" : path; }
+
 /// Returns all of a small file, such as those in /proc.  Returns nullopt if it cannot be opened or
 /// read, or is longer than `limit_bytes`.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes);

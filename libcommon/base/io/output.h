@@ -83,9 +83,14 @@ class FileOutput final : public Output {
  public:
   /// Throws Error if the file cannot be created.
   FileOutput(const std::string& path, Named named);
-  void write(std::string_view bytes) override { out_.write(bytes); }
+  void write(std::string_view bytes) override {
+    has_content_ = has_content_ || !bytes.empty();
+    out_.write(bytes);
+  }
   void flush() override { out_.flush(); }
   void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
+  /// Returns whether any byte was written.
+  [[nodiscard]] bool has_content() const noexcept { return has_content_; }
   /// Flushes, and gives the file its name; call it after the last write.  Throws Error.
   void keep();
 
@@ -93,6 +98,7 @@ class FileOutput final : public Output {
   Fd in_place_;  ///< none if the output is a new file
   std::optional<NewFile> file_;
   FdOutput out_;
+  bool has_content_ = false;
 };
 
 /// Forwards bytes to another output, but none before release().  It is for a stream whose head

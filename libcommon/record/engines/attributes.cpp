@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
+#include "record/engines/event_name.h"
+#include "record/engines/event_sources.h"
 #include "stream/records/counter.h"
 #include "stream/records/tracepoint.h"
 #include "stream/user_copy.h"
@@ -31,8 +33,7 @@ void set_rate(perf_event_attr& attr, const Request& request, std::vector<std::st
   }
   attr.freq = 1;
   attr.sample_freq = request.frequency_hz;
-  const auto most =
-      parse_number<std::uint64_t>(sysctl_text("/proc/sys/kernel/perf_event_max_sample_rate"));
+  const auto most = most_sample_hz();
   if (most && request.frequency_hz > *most) {
     notes.push_back(
         fmt::format("{} Hz is over kernel.perf_event_max_sample_rate: sampling at {} Hz",
@@ -61,10 +62,39 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
     // leads beyond it.
     attr.exclude_callchain_user = request.keep_stacks ? 1 : 0;
   }
-  attr.exclude_user = request.kernel_only ? 1 : 0;
+  if (request.kernel_only)
+    attr.exclude_user = 1;
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> most_sample_hz() {
+  return parse_number<std::uint64_t>(sysctl_text("/proc/sys/kernel/perf_event_max_sample_rate"));
+}
+
+bool drop_refused_precision(perf_event_attr& attr) {
+  if (attr.precise_ip == 0)
+    return false;
+  perf_event_attr probed{};
+  probed.size = sizeof probed;
+  probed.type = attr.type;
+  probed.config = attr.config;
+  probed.config1 = attr.config1;
+  probed.config2 = attr.config2;
+  probed.sample_period = std::uint64_t{1} << 32U;  // not reached before the probe ends
+  probed.precise_ip = attr.precise_ip;
+  probed.disabled = 1;
+  probed.exclude_kernel = 1;
+  probed.exclude_hv = 1;
+  int error = 0;
+  if (stream::open_counter(probed, {.pid = 0}, error))
+    return false;
+  probed.precise_ip = 0;
+  if (!stream::open_counter(probed, {.pid = 0}, error))
+    return false;  // precision is not the problem
+  attr.precise_ip = 0;
+  return true;
+}
 
 void use_frame_pointers(perf_event_attr& attr, const Request& request) {
   attr = stream::with_call_chain(attr);
@@ -78,11 +108,11 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
                           std::vector<std::string>& notes) {
   perf_event_attr attr{};
   attr.size = sizeof attr;
-  if (stream::is_tracepoint_name(event)) {
+  const EventName parsed = parse_event(event);
+  EventSources().set_event(attr, parsed);
+  if (parsed.kind == EventName::Kind::kTracepoint) {
     attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = stream::tracepoint_id(event);
-  } else if (!stream::set_event(attr, event)) {
-    throw UsageError(fmt::format("--event: no such event: '{}'", event));
+    attr.config = stream::tracepoint_id(parsed.name);
   }
   set_rate(attr, request, notes);
   set_what_to_keep(attr, request, plan);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,13 @@ namespace pe::record {
 /// slows the target.  Throws Error or UsageError.
 perf_event_attr make_attr(const Request& request, const RingPlan& plan, const std::string& event,
                           std::vector<std::string>& notes);
+
+/// Returns the sysctl kernel.perf_event_max_sample_rate, in Hz; nullopt if it cannot be read.
+std::optional<std::uint64_t> most_sample_hz();
+
+/// Drops precise_ip (the modifiers p) if the kernel samples the event only without it.  Returns
+/// whether it did.
+bool drop_refused_precision(perf_event_attr& attr);
 
 /// Requests call chains by frame pointers instead of copies of stacks.
 void use_frame_pointers(perf_event_attr& attr, const Request& request);

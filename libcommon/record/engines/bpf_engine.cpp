@@ -100,15 +100,15 @@ void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns) {
   publish(stream);
 }
 
-std::string BpfEngine::describe(RecordedStream& stream) const {
-  std::string text = fmt::format("; {:.3f} s of CPU for the kernel's tables", preparing_s_);
+void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
+  closing.detail(fmt::format("{:.3f} s of CPU for the kernel's tables", preparing_s_));
   if (passed_on_ > 0)
-    text += fmt::format("; {} walked from a copy", passed_on_);
+    closing.detail(fmt::format("{} walked from a copy", passed_on_));
+  constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
   if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())
-    text += "; " + losses;
+    closing.doubt(losses, kFewer);
   if (const auto counts = object_->counts(); counts.execs_full > 0)
-    text += fmt::format("; {} not followed", plural(counts.execs_full, "exec"));
-  return text;
+    closing.doubt(plural(counts.execs_full, "exec") + " not followed", kFewer);
 }
 
 }  // namespace pe::record

@@ -23,6 +23,7 @@
 #include <unordered_map>
 
 #include "base/fd.h"
+#include "record/closing.h"
 #include "record/engines/kernel_samples.h"
 #include "record/request.h"
 #include "record/stream/recorded_stream.h"
@@ -63,9 +64,9 @@ class BpfEngine {
   [[nodiscard]] std::uint64_t not_followed() const { return object_->counts().targets_full; }
   /// Returns the number of samples that had no room in the ring.
   [[nodiscard]] std::uint64_t lost() const { return object_->counts().ring_full; }
-  /// Describes for the closing line: our CPU time for programs and tables, the number of stacks
-  /// passed on, and the losses of the kernel's tables.
-  [[nodiscard]] std::string describe(RecordedStream& stream) const;
+  /// Adds our CPU time for programs and tables, the number of stacks passed on, and the losses of
+  /// the kernel's tables.
+  void describe(RecordedStream& stream, Closing& closing) const;
 
  private:
   void publish(RecordedStream& stream);

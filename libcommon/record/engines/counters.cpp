@@ -144,6 +144,9 @@ void Counters::make_events() {
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
     events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
+  for (OpenedEvent& event : events_)
+    if (drop_refused_precision(event.attr))
+      notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
   choose_clock();
   if (request_.with_switches)
     events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
@@ -300,7 +303,7 @@ bool Counters::adapt(OpenedEvent& event, int error) {
   if (replace_cycles(event, error))
     return true;
   const bool is_denied = error == EACCES || error == EPERM;
-  const bool wants_everything = target_.is_wide() || request_.kernel_only;
+  const bool wants_everything = target_.is_wide() || event.attr.exclude_user != 0;
   if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
       !stream::is_tracepoint(event.attr)) {
     if (request_.with_switches) {  // switches happen in the kernel only
@@ -400,9 +403,10 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
     throw Refused(missing_right(0, "to record other processes"));
   if (stream::is_tracepoint(event.attr))
     throw Refused(missing_right(-1, "for tracepoints"));
-  if (error != ENOSYS && !request_.kernel_only && perf_event_paranoid() <= 2)
+  const bool is_of_kernel = event.attr.exclude_user != 0;
+  if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
     throw Refused("the target belongs to another user: need CAP_PERFMON, or root");
-  throw Refused(missing_right(request_.kernel_only ? 1 : 2, "to record a process of one's own"));
+  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record a process of one's own"));
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {
@@ -416,6 +420,12 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
         fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
                     "open files than are allowed (ulimit -n)",
                     counters_.size()));
+  constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
+  if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
+    throw Error(
+        fmt::format("--event: {}: the kernel counts this event, but cannot sample it for this "
+                    "target: use perf stat, or -a if it belongs to no process",
+                    event.name));
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
     throw Error(fmt::format("--event: {}: not available on this machine", event.name));
   if (error == EINVAL && request_.period)

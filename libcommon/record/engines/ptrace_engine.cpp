@@ -103,27 +103,27 @@ std::optional<std::string> PtraceEngine::news() {
     return std::nullopt;
   has_told_ = true;
   return fmt::format(
-      "{} Hz would cost the target too much (a stop takes {:.0f} us, and no thread is to stand "
-      "still for more than {:.0f} % of its time): sampling at {:.0f} Hz for now",
+      "{} Hz would cost the target too much (a stop takes {:.0f} us, and no thread may be stopped "
+      "for more than {:.0f} % of its time): sampling at {:.0f} Hz for now",
       request_.frequency_hz, static_cast<double>(orders_.mean_stop_ns) / kMicrosecondNs,
       100 * StopTimes::kMostStopped, hz);
 }
 
-std::string PtraceEngine::describe() const {
+void PtraceEngine::describe(Closing& closing) const {
   const StopTimes& times = stop_times_;
-  const std::string left =
-      left_alone_ == 0
-          ? ""
-          : fmt::format("; {} with LeakSanitizer, which fails when traced: not sampled",
-                        plural(left_alone_, "program"));
-  if (times.stops() == 0)
-    return "; no thread was stopped" + left;
-  return left + fmt::format("; {}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest",
-                            plural(times.stops(), "stop"),
-                            static_cast<double>(times.total_ns()) / kNsPerSecond,
-                            static_cast<double>(times.total_ns()) / kMicrosecondNs /
-                                static_cast<double>(times.stops()),
-                            static_cast<double>(times.longest_ns()) / kMicrosecondNs);
+  if (left_alone_ != 0)
+    closing.doubt(plural(left_alone_, "program") +
+                      " with LeakSanitizer, which fails when traced: not sampled",
+                  "set ASAN_OPTIONS=detect_leaks=0");
+  if (times.stops() == 0) {
+    closing.detail("no thread was stopped");
+    return;
+  }
+  closing.detail(fmt::format(
+      "{}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest",
+      plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kNsPerSecond,
+      static_cast<double>(times.total_ns()) / kMicrosecondNs / static_cast<double>(times.stops()),
+      static_cast<double>(times.longest_ns()) / kMicrosecondNs));
 }
 
 }  // namespace pe::record

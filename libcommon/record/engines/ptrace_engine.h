@@ -32,7 +32,7 @@ class PtraceEngine final : public SampleSource {
   void start() override;
   void stop() override;
   std::optional<std::string> news() override;
-  [[nodiscard]] std::string describe() const override;
+  void describe(Closing& closing) const override;
 
  private:
   void poke();

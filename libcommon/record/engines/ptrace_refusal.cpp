@@ -108,7 +108,7 @@ void check_command_is_traceable(const std::string& name) {
   if (looks_for_leaks(path))
     throw Refused(fmt::format(
         "ptrace: {}: LeakSanitizer in it does not work while it is traced, and would change its "
-        "status; set ASAN_OPTIONS={} (LSAN_OPTIONS for -fsanitize=leak), or take another engine",
+        "status; set ASAN_OPTIONS={} (LSAN_OPTIONS for -fsanitize=leak), or use another engine",
         path, kNoLeaks));
 }
 
@@ -124,7 +124,7 @@ std::string why_not_traced(pid_t tid, int error) {
   const int scope = ptrace_scope();
   constexpr int kNobody = 3;
   if (scope >= kNobody)
-    return "kernel.yama.ptrace_scope is 3: nobody may, until the machine is started anew";
+    return "kernel.yama.ptrace_scope is 3: no process may, until the machine restarts";
   if (status && status->effective_uid != ::geteuid() && !is_mighty)
     return "belongs to another user: need CAP_SYS_PTRACE, or root";
   if (scope > 0 && !is_mighty)
@@ -132,7 +132,8 @@ std::string why_not_traced(pid_t tid, int error) {
         "kernel.yama.ptrace_scope is {}: need {}CAP_SYS_PTRACE, or a command to start (pe-record "
         "--engine ptrace -- COMMAND)",
         scope, scope == 1 ? "0, or " : "");
-  return "not allowed: it has more rights than we have, or is in another user namespace, or is "
+  return "not allowed: it has more privileges than pe-record, or is in another user namespace, or "
+         "is "
          "protected (prctl(2), PR_SET_DUMPABLE)";
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "record/closing.h"
 #include "record/stream/engine_records.h"
 #include "record/stream/engine_ring.h"
 #include "record/stream/unsampled.h"
@@ -45,8 +46,8 @@ class SampleSource {
   /// Returns the time that the samples represent so far; nullopt if they do not cover all CPU time
   /// of a command.
   [[nodiscard]] virtual std::optional<SampledTime> sampled_time() const { return std::nullopt; }
-  /// After stop(): describes the cost to the target, for the closing line.
-  [[nodiscard]] virtual std::string describe() const = 0;
+  /// After stop(): adds the cost to the target, and what was not sampled.
+  virtual void describe(Closing& closing) const = 0;
 
  protected:
   /// For the engine's thread.

@@ -118,17 +118,19 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
   constexpr double kShared = 0.75;  // of the ticks; at the others, competing threads had the CPU
   if (got < kShared * static_cast<double>(std::min(hz, ticks)))
     return fmt::format(
-        "this kernel looks at timers of CPU time {} times a second, at the thread that runs then",
+        "this kernel checks CPU-time timers {} times a second, of the thread that runs at that "
+        "time",
         ticks);
   if (hz > ticks)
-    return fmt::format("this kernel looks at timers of CPU time {} times a second", ticks);
-  return "signals came late, so that some stand for several periods";
+    return fmt::format("this kernel checks CPU-time timers {} times a second", ticks);
+  return "signals came late, so that some samples represent several periods";
 }
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command)
     : SampleSource(with_stack_bytes(request)),
       settings_(settings_for(request)),
       wants_all_threads_(request.thread_choice.empty()),
+      rate_was_given_(request.frequency_was_given),
       library_(library_for(command)),
       collector_(*this, chosen_threads(request)),
       stops_(::eventfd(0, EFD_CLOEXEC)) {
@@ -273,37 +275,46 @@ std::optional<SampledTime> SignalEngine::sampled_time() const {
       .programs_without = counts.processes - std::min(counts.processes, sampled_processes_)};
 }
 
-std::string SignalEngine::describe() const {
+void SignalEngine::describe(Closing& closing) const {
   const inprocess::CollectorCounts& counts = collector_.counts();
-  if (counts.processes == 0)
-    return "; no program has loaded the library: nothing was sampled";
-  std::string text;
+  if (counts.processes == 0) {
+    closing.doubt("no program has loaded the library, so nothing was sampled",
+                  "use --engine ptrace");
+    return;
+  }
   if (counts.processes > 1)
-    text = fmt::format("; {} programs and forked processes", counts.processes);
+    closing.detail(fmt::format("{} programs and forked processes", counts.processes));
   if (counts.lost_weight > 0)
-    text += fmt::format("; the lost ones stand for {:.3f} s",
-                        static_cast<double>(counts.lost_weight) / settings_.hz);
-  return text + describe_rate() + describe_choice() + describe_missed();
+    closing.detail(fmt::format("the lost samples represent {:.3f} s",
+                               static_cast<double>(counts.lost_weight) / settings_.hz));
+  describe_rate(closing);
+  describe_choice(closing);
+  describe_missed(closing);
 }
 
-/// Describes the rate, if it differs from the requested one.
-std::string SignalEngine::describe_rate() const {
+/// Describes the rate, if it differs from the requested one.  That is a doubt only if the user has
+/// requested it.
+void SignalEngine::describe_rate(Closing& closing) const {
   const inprocess::CollectorCounts& counts = collector_.counts();
   constexpr double kNoticeable = 1.1;
   const double together = static_cast<double>(counts.weight) /
                           static_cast<double>(std::max<std::uint64_t>(counts.samples, 1));
   if (together <= kNoticeable || settings_.clock != inprocess::Clock::kCpu)
-    return {};
+    return;
   const std::uint64_t ticks = kNsPerSecond / inprocess::tick_ns();
   const double got = settings_.hz / together;
-  return fmt::format("; sampled at {:.0f} Hz instead of {}: {}", got, settings_.hz,
-                     why_fewer_samples(got, settings_.hz, ticks));
+  const std::string text = fmt::format("sampled at {:.0f} Hz instead of {}: {}", got, settings_.hz,
+                                       why_fewer_samples(got, settings_.hz, ticks));
+  if (rate_was_given_)
+    closing.doubt(text, "use --engine perf or ptrace");
+  else
+    closing.detail(text);
 }
 
-std::string SignalEngine::describe_choice() const {
+void SignalEngine::describe_choice(Closing& closing) const {
   const inprocess::ThreadChoice& missed = collector_.threads().missed();
   if (missed.is_everything())
-    return {};
+    return;
   std::vector<std::string> wanted(missed.names.size());
   std::ranges::transform(missed.names, wanted.begin(), quoted_name);
   for (const pid_t tid : missed.tids)
@@ -311,36 +322,44 @@ std::string SignalEngine::describe_choice() const {
   const auto& seen = collector_.threads().seen_names();
   std::vector<std::string> others(seen.size());
   std::ranges::transform(seen, others.begin(), quoted_name);
-  return fmt::format("; no thread {} was seen{}", some_of(wanted),
-                     others.empty() ? "" : ", only " + some_of(others));
+  closing.doubt(fmt::format("no thread {} was seen", some_of(wanted)),
+                others.empty() ? "check --thread" : "choose one of " + some_of(others));
 }
 
-std::string SignalEngine::describe_missed() const {
+void SignalEngine::describe_missed(Closing& closing) const {
   const inprocess::CollectorCounts& counts = collector_.counts();
-  std::string text;
-  const auto add = [&text](std::uint64_t count, std::string_view noun, std::string_view what) {
+  const auto add = [&closing](std::uint64_t count, std::string_view noun, std::string_view what,
+                              std::string_view fix) {
     if (count != 0)
-      text += fmt::format("; {} {}", plural(count, noun), what);
+      closing.doubt(fmt::format("{} {}", plural(count, noun), what), fix);
   };
-  add(counts.by_process_timer, "process", "without timers for threads (ulimit -i): by ITIMER_PROF");
-  add(counts.threads_without_timer, "thread", "without a timer (ulimit -i)");
+  constexpr std::string_view kSignals = "raise ulimit -i", kPtrace = "use --engine ptrace";
+  add(counts.by_process_timer, "process", "sampled by ITIMER_PROF, without a timer for each thread",
+      kSignals);
+  add(counts.threads_without_timer, "thread", "not sampled, because no timer was left", kSignals);
+  const bool is_by_rate =
+      inprocess::most_threads(settings_.clock, settings_.hz) < inprocess::kMaxThreads;
   add(counts.threads_without_room, "thread",
-      inprocess::most_threads(settings_.clock, settings_.hz) < inprocess::kMaxThreads
-          ? "too many at once for this rate of --clock wall"
-          : "too many at once");
-  add(counts.threads_before_reader, "thread", "left out: others begin and end too fast");
+      is_by_rate ? "too many at once for this rate of --clock wall" : "too many at once",
+      is_by_rate ? "lower --freq" : kPtrace);
+  add(counts.threads_before_reader, "thread", "not sampled, because threads start and end too fast",
+      kPtrace);
   add(counts.threads_without_variables, "thread",
-      "begun by clone(2) without thread-local storage of its own: not sampled");
-  add(counts.threads_that_block, "thread", "with SIGPROF blocked, of which there is nothing");
-  add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF");
-  add(counts.other_programs, "program", "begun that could not load the library: not sampled");
-  add(counts.left_out, "program", "with AddressSanitizer begun without the library: not sampled");
-  add(counts.damaged, "ring", "of which numbers contradicted others");
+      "started by clone(2) without thread-local storage: not sampled", kPtrace);
+  add(counts.threads_that_block, "thread", "not sampled, because SIGPROF is blocked", kPtrace);
+  add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF",
+      kPtrace);
+  add(counts.other_programs, "program", "started that could not load the library: not sampled",
+      kPtrace);
+  add(counts.left_out, "program", "with AddressSanitizer started without the library: not sampled",
+      "set ASAN_OPTIONS=verify_asan_link_order=0");
+  add(counts.damaged, "ring", "with contradictory numbers", "check what the program overwrites");
   for (const auto& [why, count] : collector_.refused())
-    add(count, "connection", why + " refused");
+    add(count, "connection", why + " refused",
+        "see COMMANDS THAT SAMPLE THEMSELVES in pe-record(1)");
   if (!collector_.has_taken_all())
-    text += "; processes not sampled for want of descriptors (ulimit -n)";
-  return text;
+    closing.doubt("some processes were not sampled, because no descriptor was left",
+                  "raise ulimit -n");
 }
 
 }  // namespace pe::record

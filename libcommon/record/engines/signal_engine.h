@@ -51,7 +51,7 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   std::optional<std::string> news() override { return std::nullopt; }
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] std::optional<SampledTime> sampled_time() const override;
-  [[nodiscard]] std::string describe() const override;
+  void describe(Closing& closing) const override;
 
  private:
   struct Process {
@@ -70,12 +70,12 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   void look();
   void tell_ends();
   void write_fork(pid_t pid, pid_t tid, pid_t parent, std::uint64_t time_ns);
-  [[nodiscard]] std::string describe_rate() const;
-  [[nodiscard]] std::string describe_choice() const;
-  [[nodiscard]] std::string describe_missed() const;
+  void describe_rate(Closing& closing) const;
+  void describe_choice(Closing& closing) const;
+  void describe_missed(Closing& closing) const;
 
   inprocess::Settings settings_;
-  bool wants_all_threads_;
+  bool wants_all_threads_, rate_was_given_;
   std::string library_;
   std::unordered_map<pid_t, Process> processes_;
   std::vector<pid_t> ended_;             ///< in this pass, if no other program has started in them

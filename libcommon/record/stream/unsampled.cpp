@@ -78,25 +78,26 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   const std::string times = fmt::format("{:.2f} of {:.2f} s CPU time without samples",
                                         unsampled / kNsPerSecond, all / kNsPerSecond);
   if (is_of_cpus && static_cast<double>(sampled.stolen_ns) >= unsampled / 2)
-    return times + ": a host held this machine's CPU";
+    return times + ", because a host held this machine's CPU: record when the host is less busy";
   if (is_of_cpus)
-    return times + ": the timers of its CPUs fired late";
+    return times +
+           ", because the timers of its CPUs fired late: record when the machine is less busy";
   if (clock.kind == SampledClock::Kind::kOfTicks)
     return times +
            fmt::format(
-               ": threads that run for less than one period ({:.3g} ms), or programs without the "
-               "library (static, set-user-ID)",
+               " of threads that run for less than one period ({:.3g} ms), or of programs without "
+               "the library (static, set-user-ID)",
                period / kNsPerMs) +
            (sampled.programs_without < 2 ? ""
                                          : fmt::format("; {} programs and forked processes without "
                                                        "samples",
-                                                       sampled.programs_without));
+                                                       sampled.programs_without)) +
+           ": use --engine ptrace";
   return times +
          fmt::format(
-             ": threads that run for less than one period ({:.3g} ms), switches between threads, "
-             "or a host that held this machine's CPU; with --pid, CAP_BPF and CAP_PERFMON, the "
-             "first "
-             "two are sampled",
+             " of threads that run for less than one period ({:.3g} ms), in switches between "
+             "threads, or because a host held this machine's CPU: record as root, by --pid or as a "
+             "command, which samples the first two",
              period / kNsPerMs);
 }
 

@@ -79,8 +79,8 @@ class TargetTime {
   bool is_command_;
 };
 
-/// Returns "2.31 of 2.33 s CPU time without samples …" if that exceeds chance, and the partial last
-/// periods of some threads; otherwise empty.  `used_ns` is TargetTime::used_ns().
+/// Returns "2.31 of 2.33 s CPU time without samples …: <fix>" if that exceeds chance, and the
+/// partial last periods of some threads; otherwise empty.  `used_ns` is TargetTime::used_ns().
 std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns);
 
 }  // namespace pe::record

@@ -84,14 +84,16 @@ void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t 
   write_end(stream);
 }
 
-std::string finish_keeping(RecordedStream& stream) {
-  const std::string kept = stream.keeper() != nullptr ? stream.keeper()->finish() : "";
-  return kept.empty() ? "" : "; " + kept;
+void finish_keeping(RecordedStream& stream, Closing& closing) {
+  if (stream.keeper() != nullptr)
+    stream.keeper()->finish(closing);
 }
 
 std::string describe_unreadable(const std::vector<pid_t>& processes) {
-  return fmt::format("{} could not be read in /proc (the first: {}): no names for their frames",
-                     plural(processes.size(), "process"), processes.front());
+  return fmt::format(
+      "{} could not be read in /proc (the first: {}), so their frames have no names: "
+      "record as root",
+      plural(processes.size(), "process"), processes.front());
 }
 
 }  // namespace pe::record

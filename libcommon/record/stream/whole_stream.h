@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "record/closing.h"
 #include "record/engines/counters.h"
 #include "record/stream/recorded_stream.h"
 
@@ -28,12 +29,12 @@ std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
 /// Does the same for an event without counters; `lost` is the known number of its losses.
 void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost);
 
-/// Waits for the copies of binaries that would be gone later.  Returns "; 2 binary files kept in
-/// ~/.debug", or nothing, for the closing line.
-std::string finish_keeping(RecordedStream& stream);
+/// Waits for the copies of binaries that would be gone later.  Adds "2 binary files kept in
+/// ~/.debug", and files that could not be kept.
+void finish_keeping(RecordedStream& stream, Closing& closing);
 
-/// Returns "3 processes could not be read in /proc (the first: 7): no names for their frames", for
-/// the result of write_running().
+/// Returns "3 processes could not be read in /proc (the first: 7), so their frames have no names:
+/// record as root", for the result of write_running().
 std::string describe_unreadable(const std::vector<pid_t>& processes);
 
 }  // namespace pe::record

@@ -101,6 +101,13 @@ bool set_event(perf_event_attr& attr, const std::string& name) {
   return true;
 }
 
+std::vector<std::string> known_event_names() {
+  std::vector<std::string> names(kNamedEvents.size());
+  std::transform(kNamedEvents.begin(), kNamedEvents.end(), names.begin(),
+                 [](const NamedEvent& event) { return std::string(event.name); });
+  return names;
+}
+
 bool EventTable::add(const Record& attr_record) {
   ByteReader reader(attr_record.body());
   const auto attr = take_attr(reader);

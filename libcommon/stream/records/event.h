@@ -52,5 +52,7 @@ inline bool is_tracepoint(const perf_event_attr& attr) { return attr.type == PER
 
 /// Sets type and config for "cycles", "cpu-clock", "page-faults" …; false if `name` is unknown.
 bool set_event(perf_event_attr& attr, const std::string& name);
+/// Returns the names that set_event() knows.
+std::vector<std::string> known_event_names();
 
 }  // namespace pe::stream

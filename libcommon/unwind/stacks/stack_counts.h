@@ -29,5 +29,14 @@ struct StackCounts {
 /// Describes the counts: "98.9 % of stacks complete; 312 continued in the process's memory; 120
 /// ended in libfoo.so: no unwind info; 4 cut at 64 KiB"; empty if there were no stacks.
 std::string describe(const StackCounts& counts);
+/// Returns the first part of that, "98.9 % of stacks complete"; empty if there were no stacks.
+std::string describe_share(const StackCounts& counts);
+/// Returns the other parts.
+std::string describe_rest(const StackCounts& counts);
+/// Returns where most incomplete stacks ended: "ended in libfoo.so: no unwind info", "were cut at
+/// 64 KiB"; empty if that is not known.
+std::string most_common_end(const StackCounts& counts);
+/// Returns the size of the copies that cut stacks, in KiB.
+std::uint64_t cut_kib(const StackCounts& counts);
 
 }  // namespace pe::unwind

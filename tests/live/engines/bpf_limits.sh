@@ -14,9 +14,9 @@ if without_btf true 2>/dev/null; then
   without_btf offcpu --engine bpf -o "$dir/b.pe" -- "$PE_WAITS" nanosleep >/dev/null 2>"$dir/err"; expect 'no BTF: status' 125 $?
   expect 'no BTF' 'offcpu: --engine bpf: eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)' "$(cat "$dir/err")"
   without_btf offcpu --min-us 20000 -o "$dir/p.pe" -- "$PE_WAITS" nanosleep >/dev/null 2>"$dir/err"; expect 'no BTF, any engine: status' 0 $?
-  grep -qxF 'offcpu: the bpf engine does not work here, taking perf: eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)' "$dir/err" ||
+  grep -qxF 'offcpu: the bpf engine does not work here, using perf: eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)' "$dir/err" ||
     fail "no BTF, any engine: $(cat "$dir/err")"
-  grep -q '^offcpu: 10 waits, ' "$dir/err" || fail "no BTF, ten naps: $(cat "$dir/err")"
+  grep -q '^offcpu: 10 waits in ' "$dir/err" || fail "no BTF, ten naps: $(cat "$dir/err")"
   at_least 'no BTF: naps, from main() on, %' 99 "$(share ';main;.*;wait_in_nanosleep[; ]' <(fold "$dir/p.pe"))"
   without_btf pe-record --engine bpf -o "$dir/r.pe" -- true 2>"$dir/err"; expect 'no BTF, pe-record: status' 125 $?
   grep -q '^pe-record: --engine bpf: eBPF: the kernel has no BTF' "$dir/err" || fail "no BTF, pe-record: $(cat "$dir/err")"
@@ -32,7 +32,7 @@ if "$(dirname "$0")/../../support/wrong_btf.py" /sys/kernel/btf/vmlinux "$dir/wr
   grep -q '^offcpu: --engine bpf: eBPF: loading programs: [^;]*; the verifier: .* access beyond struct task_struct at off ' "$dir/err" ||
     fail "verifier: $(cat "$dir/err")"
   with_wrong_btf offcpu -o "$dir/v.pe" -- sleep 0.1 2>"$dir/err"; expect 'verifier, any engine: status' 0 $?
-  grep -q '^offcpu: the bpf engine does not work here, taking perf: eBPF: loading programs: ' "$dir/err" || fail "verifier, any engine: $(cat "$dir/err")"
+  grep -q '^offcpu: the bpf engine does not work here, using perf: eBPF: loading programs: ' "$dir/err" || fail "verifier, any engine: $(cat "$dir/err")"
 fi
 
 # stopped OUTPUT COMMAND...: runs the command under a recorder that is stopped meanwhile.  $recorder is the
@@ -53,7 +53,7 @@ lost_downstream() { pe-symbolize -q "$1" | stackfold 2>&1 >/dev/null | sed -nE '
 # The ring of samples is full.
 recorder=(pe-record --engine bpf -m 1 -F 997)
 stopped "$dir/full.pe" "$PE_WORKLOAD" shares 1; expect 'a full ring: status' 0 $?
-lost=$(sed -nE 's/^pe-record: [0-9]+ samples?, ([0-9]+) lost.*/\1/p' "$dir/err")
+lost=$(sed -nE 's/^pe-record: [0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost.*/\1/p' "$dir/err")
 at_least 'a full ring: samples lost' 100 "${lost:-0}"
 expect 'a full ring: lost, downstream' "${lost:-}" "$(lost_downstream "$dir/full.pe")"
 
@@ -61,8 +61,8 @@ expect 'a full ring: lost, downstream' "${lost:-}" "$(lost_downstream "$dir/full
 # All waits are still there, as many as the program reports, but without complete stacks.
 recorder=(offcpu --engine bpf --preempted)
 stopped "$dir/handed.pe" "$PE_WAITS" pingpong; expect 'switches not handed on: status' 0 $?
-at_least 'switches not handed on' 1000 "$(sed -nE 's/.*; ([0-9]+) stacks could not be handed on to be walked.*/\1/p' "$dir/err")"
+at_least 'switches not handed on' 1000 "$(sed -nE 's/.*: ([0-9]+) stacks had no room in the ring to be walked here.*/\1/p' "$dir/err")"
 switches=$(awk '$1 == "switches" { print $2 }' "$dir/said")
-at_least 'switches not handed on: waits' $((switches - switches / 100 - 10)) "$(grep -oE '[0-9]+ waits' "$dir/err" | cut -d' ' -f1)"
-expect 'switches not handed on: waits lost' 1 "$(grep -c ' s in all, 0 lost, ' "$dir/err")"
+at_least 'switches not handed on: waits' $((switches - switches / 100 - 10)) "$(grep -oE '[0-9]+ waits in' "$dir/err" | cut -d' ' -f1)"
+expect 'switches not handed on: waits lost' 1 "$(grep -c ' s waited, 0 lost' "$dir/err")"
 finish

@@ -14,12 +14,12 @@ recorded() {
 
 for errno in EPERM ENOSYS; do
   deny perf_event_open $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"; expect "auto, $errno: status" 0 $?
-  grep -q '^pe-record: engine signal, by which the command samples itself: perf_event_open(2) is denied to every process here' "$dir/err" ||
+  grep -q '^pe-record: using engine signal, with which the command samples itself: perf_event_open(2) is denied to every process here' "$dir/err" ||
     fail "auto, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "auto, $errno"
   deny perf_event_open,memfd_create $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
   expect "no memory either, $errno: status" 0 $?
-  grep -q "^pe-record: engine ptrace, which stops the target's threads: perf_event_open(2) is denied .*; nor by signal: memory cannot be shared" "$dir/err" ||
+  grep -q "^pe-record: using engine ptrace, which stops the target's threads: perf_event_open(2) is denied .*; nor by signal: memory cannot be shared" "$dir/err" ||
     fail "no memory either, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "no memory either, $errno"
   deny perf_event_open $errno pe-record --engine perf -o "$dir/none.pe" -- true 2>"$dir/err"; expect "perf, $errno: status" 125 $?
@@ -46,10 +46,10 @@ expect 'the same lines' "$(what "$dir/all")" "$(what "$dir/nothing")"
 answer() { sed -n "s/^$1  *\([^ ]*\).*/\1/p" "$2"; }
 expect 'counters' no "$(answer 'perf_event_open: own processes' "$dir/denied")"
 expect 'the filter' yes "$(answer 'seccomp filter on this process' "$dir/denied")"
-expect 'the engine' signal "$(answer '--engine auto would take' "$dir/denied")"
-expect 'what runs already' ptrace "$(sed -n 's/^--engine auto would take .*: //p' "$dir/denied")"
+expect 'the engine' signal "$(answer '--engine auto would use' "$dir/denied")"
+expect 'what runs already' ptrace "$(sed -n 's/^--engine auto would use .*: //p' "$dir/denied")"
 expect 'ptrace' no "$(answer 'ptrace: threads stopped and read' "$dir/nothing")"
-expect 'the engine' none "$(answer '--engine auto would take' "$dir/nothing")"
+expect 'the engine' none "$(answer '--engine auto would use' "$dir/nothing")"
 pe-record --check -a 2>"$dir/err"; expect 'check of a target' 2 $?
 
 # Users can record their own processes only.

@@ -6,7 +6,7 @@
 program_of o2 || finish
 
 # lost_of FILE: prints samples and lost samples from the closing line
-lost_of() { sed -nE 's/^pe-record: ([0-9]+) samples, ([0-9]+) lost.*/\1 \2/p' "$1"; }
+lost_of() { sed -nE 's/^pe-record: ([0-9]+) samples in [0-9.]+ s, ([0-9]+) lost.*/\1 \2/p' "$1"; }
 
 # Three threads share two CPUs or more; each uses 1 s of CPU time.
 record_at() {  # HZ

@@ -6,8 +6,8 @@ cd "$dir" || exit 1
 
 # said PATTERN: prints the number in this place of the closing line
 said() { sed -nE "s/.*$1.*/\\1/p" err; }
-samples() { sed -nE 's/^[a-z-]+: ([0-9]+) (samples?|waits?), .*/\1/p' err; }
-lost() { sed -nE 's/^[a-z-]+: .*[,;] ([0-9]+) lost, .*/\1/p' err; }
+samples() { sed -nE 's/^[a-z-]+: ([0-9]+) (samples?|waits?) in .*/\1/p' err; }
+lost() { sed -nE 's/^[a-z-]+: [0-9]+ (samples?|waits?) in .*, ([0-9]+) lost.*/\2/p' err; }
 
 # Each hit of a tracepoint is a sample.
 calls=20000
@@ -28,10 +28,10 @@ else
 fi
 
 # The program samples itself into a ring of its own.  Kept and lost samples represent its CPU time.
-cpu_us=$(pe-record --engine signal -F 997 -m 16 -o o.pe -- "$PE_COUNTED" cpu 700 2>err); expect 'signal: status' 0 $?
+cpu_us=$(pe-record -v --engine signal -F 997 -m 16 -o o.pe -- "$PE_COUNTED" cpu 700 2>err); expect 'signal: status' 0 $?
 at_least 'signal: lost' 10 "$(lost)"
 kept_ns=$(pe-symbolize -q o.pe | stackfold --weight period 2>told | awk '{ n += $NF } END { printf "%.0f", n }')
-lost_s=$(said 'lost ones stand for ([0-9.]+) s')
+lost_s=$(said 'the lost samples represent ([0-9.]+) s')
 all_us=$(awk -v kept="$kept_ns" -v lost="${lost_s:-0}" 'BEGIN { printf "%.0f", kept / 1000 + lost * 1e6 }')
 # The kernel checks the timer at its clock's ticks while the program runs.  Time after the last check is not
 # sampled.

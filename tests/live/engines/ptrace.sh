@@ -3,7 +3,7 @@
 # libraries that it loads, the processes that it starts, and exec.  Stacks may be deep.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../stacks_lib.sh"
-record() { pe-record --engine ptrace "$@" 2>"$dir/err"; }
+record() { pe-record -v --engine ptrace "$@" 2>"$dir/err"; }
 
 check_shares() {  # LABEL FOLDED
   within "$1: fifty" 50 "$(share ';main;work;fifty' "$2")" 5
@@ -13,8 +13,9 @@ check_shares() {  # LABEL FOLDED
 record -F 499 -o "$dir/command.pe" -- "$PE_WORKLOAD" shares 2 || fail "a command: $(cat "$dir/err")"
 fold "$dir/command.pe" >"$dir/command.folded"
 check_shares command "$dir/command.folded"
-grep -Eq '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU .* % of stacks complete.*; [0-9]+ stops, [0-9.]+ s in all, [0-9]+ us on average, [0-9]+ us the longest' "$dir/err" ||
-  fail "closing line: $(cat "$dir/err")"
+grep -Eq '^pe-record: [0-9]+ samples in [0-9.]+ s, 0 lost, [0-9.]+ % of stacks complete' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+grep -Eq '^pe-record: 1 thread seen; own CPU .*; [0-9]+ stops, [0-9.]+ s in all, [0-9]+ us on average, [0-9]+ us the longest' "$dir/err" ||
+  fail "details: $(cat "$dir/err")"
 # Samples represent CPU time, whatever else runs here: the weight of a sample is its share of the CPU time.
 expect 'the event' cpu-clock "$(perf script -i "$dir/command.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"
 seconds=$(pe-symbolize -q "$dir/command.pe" | stackfold --weight period | awk '{ n += $NF } END { print n / 1e9 }')
@@ -72,7 +73,7 @@ for compiler in $compilers; do
     record -o "$dir/s.pe" -- "$dir/sanitized"; expect "$compiler, $sanitizer: the command" 125 $?
     grep -q 'LeakSanitizer in it does not work while it is traced' "$dir/err" || fail "$compiler, $sanitizer: $(cat "$dir/err")"
     record -o "$dir/s.pe" -- sh -c "'$dir/sanitized'; exit \$?"; expect "$compiler, $sanitizer: a child" 3 $?
-    grep -q '; 1 program with LeakSanitizer, which fails when traced: not sampled' "$dir/err" ||
+    grep -q ': 1 program with LeakSanitizer, which fails when traced: not sampled: ' "$dir/err" ||
       fail "$compiler, $sanitizer: a child: $(cat "$dir/err")"
     record -o "$dir/s.pe" -- sh -c "exec '$dir/sanitized'"; expect "$compiler, $sanitizer: exec" 3 $?
     ASAN_OPTIONS=detect_leaks=0 LSAN_OPTIONS=detect_leaks=0 record -o "$dir/s.pe" -- "$dir/sanitized"

@@ -4,7 +4,7 @@
 # refuses commands that it cannot sample in this way, and reports the reason.
 # shellcheck disable=SC2317 # some_time calls the functions
 . "$(dirname "$0")/../lib.sh"
-record() { pe-record --engine signal "$@" >"$dir/out" 2>"$dir/err"; }
+record() { pe-record -v --engine signal "$@" >"$dir/out" 2>"$dir/err"; }
 record_deaf() { "$PE_DENY" "$@" >"$dir/out" 2>"$dir/err"; }
 weighed() { fold "$1" --weight period "${@:2}"; }
 said() { grep -Eq -- "$1" "$dir/err" || fail "not said: $1: $(cat "$dir/err")"; }
@@ -20,7 +20,7 @@ shares_hold() {
     near 20 "$(share ';main;work;twenty' "$dir/folded")"
 }
 some_time shares_hold -F 1000
-said '^pe-record: [0-9]+ samples, 0 lost, 1 thread seen; own CPU .* % of stacks complete'
+said '^pe-record: [0-9]+ samples in [0-9.]+ s, 0 lost, [0-9.]+ % of stacks complete'
 grep 'CPU time without samples' "$dir/err" && fail 'a program that is sampled all the time'
 at_least 'whole stacks' 99 "$(share '^workload;_start;.*;main;work;' "$dir/folded")"
 expect 'the event' cpu-clock "$(perf script -i "$dir/shares.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"
@@ -41,9 +41,9 @@ fold "$dir/one.pe" >"$dir/one.folded"
 at_least 'the one thread that is wanted' 99 "$(share '^t8;.*spin_8[; ]' "$dir/one.folded")"
 record --thread nobody -o "$dir/none.pe" -- "$PE_SAMPLED" eight
 expect 'samples of a thread that is not there' 125 $?
-grep -q '^pe-record: 0 samples, ' "$dir/err" || fail "a thread that is not there: $(cat "$dir/err")"
+grep -qE '^pe-record: [0-9]+ samples? in' "$dir/err" && fail "a thread that is not there: $(cat "$dir/err")"
 said 'nothing was recorded: the target ran for [0-9.]+ m?s, but not in a thread of --thread$'
-said "; no thread 'nobody' was seen, only 'sampled', '"
+said ": no thread 'nobody' was seen: choose one of 'sampled', '"
 
 # The program forks children, which end in several ways, calls exec, and loads a library.  Short processes
 # have names although they are gone.
@@ -69,7 +69,8 @@ for mode in own-handler own-itimer errno storm; do
 done
 record -o "$dir/own.pe" -- bash -c "ulimit -i 0; exec '$PE_SAMPLED' own-itimer" || grep -q 'nothing was recorded' "$dir/err" || fail "own timer, no other: $(cat "$dir/err")"
 said 'is not sampled any more: it uses ITIMER_PROF itself'
-said '; [0-9]+ process(es)? without timers for threads \(ulimit -i\): by ITIMER_PROF; 1 time sampling ended early'
+said ': [0-9]+ process(es)? sampled by ITIMER_PROF, without a timer for each thread: raise ulimit -i$'
+said ': 1 time sampling ended early'
 
 # pe-record returns the command's status, and does not redirect its output.
 record -o "$dir/s.pe" -- sh -c 'echo hello; exit 7'; expect "the command's status" 7 $?
@@ -108,7 +109,7 @@ weighed "$dir/wall.pe" >"$dir/folded"
 at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
 
 pe-record --clock wall -o "$dir/wall.pe" -- sleep 0.5 2>"$dir/err" || fail "wall, by whom it may be: $(cat "$dir/err")"
-said '^pe-record: engine signal, by which the command samples itself: counters do not count the time of --clock wall'
+said '^pe-record: using engine signal, with which the command samples itself: counters do not count the time of --clock wall'
 
 # There are more binaries and processes than descriptors.  Processes wait for their turn, and all stacks are
 # unwound.
@@ -130,11 +131,11 @@ fake_sanitizer sampler_preload "$dir/main.c" "$dir/sanitized"
 printf '#!%s\n' "$dir/sanitized" >"$dir/script"; chmod +x "$dir/script"
 for how in "'$dir/sanitized'; exit \$?" "exec '$dir/sanitized'" "cd '$dir'; PATH=. sanitized; exit \$?" "'$dir/script'; exit \$?"; do
   record -o "$dir/s.pe" -- bash -c "$how"; expect "with AddressSanitizer: $how" 5 $?
-  said '; 1 program with AddressSanitizer begun without the library: not sampled'
+  said ': 1 program with AddressSanitizer started without the library: not sampled: '
 done
 for how in posix_spawn vfork-execve execle; do
   record -o "$dir/s.pe" -- "$PE_BEGINS" $how "$dir/sanitized" x
-  said '; 1 program with AddressSanitizer begun without the library: not sampled'
+  said ': 1 program with AddressSanitizer started without the library: not sampled: '
 done
 
 # The program forbids itself nearly all system calls and with them the time stamp counter, or only that
@@ -212,7 +213,7 @@ if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
   record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'a static program' 125 $?
   said '^pe-record: signal: /sbin/ldconfig: is statically linked'
   record_deaf perf_event_open EPERM pe-record -o "$dir/s.pe" -- /sbin/ldconfig -p
-  said "^pe-record: engine ptrace, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
+  said "^pe-record: using engine ptrace, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
 fi
 # If a program's files may not grow, messages about it do not harm it.
 # shellcheck disable=SC2016 # for the shell that runs it
@@ -232,7 +233,7 @@ os.wait()
 '
 for how in exec fork; do
   record -o "$dir/s.pe" -- python3 -c "$begun_bare" "$how" "$(command -v sleep)"
-  said '; 1 program begun that could not load the library: not sampled'
+  said ': 1 program started that could not load the library: not sampled: '
 done
 # The closing line reports the CPU time of programs without the library, and of programs that end within a
 # period.  The programs measure their own time, and print 0.01 s less, because the closing line rounds.
@@ -254,7 +255,7 @@ int main(int argc, char **argv) {
 END
 cc -O1 -static -o "$dir/burn-static" "$dir/burn.c"
 cc -O1 -o "$dir/burn" "$dir/burn.c"
-unsampled() { sed -nE 's/.*; ([0-9.]+) of [0-9.]+ s CPU time without samples: threads that run for less than one period \([0-9.]+ ms\), or programs without the library \(static, set-user-ID\).*/\1/p' "$dir/err"; }
+unsampled() { sed -nE 's/.*: ([0-9.]+) of [0-9.]+ s CPU time without samples of threads that run for less than one period \([0-9.]+ ms\), or of programs without the library \(static, set-user-ID\).*/\1/p' "$dir/err"; }
 record -o "$dir/s.pe" -- sh -c "'$dir/burn-static' 0.7 && '$dir/burn' 0.5" || fail "a static program: $(cat "$dir/err")"
 at_least "seconds of a static program, $(cat "$dir/err")" "$(head -1 "$dir/out")" "$(unsampled)"
 record -o "$dir/s.pe" -- env "$dir/burn-static" 0.5; expect 'a static program alone' 125 $?
@@ -278,7 +279,7 @@ chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$PE_WORKLOAD" "$PE_DENY" "$PE_TOOLS/pe-record" "$PE_TOOLS/libsampler_preload.so" "$dir/"
 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/deny_call" perf_event_open,ptrace EPERM \
   "$dir/pe-record" -F 499 -o "$dir/w/own.pe" -- "$dir/workload" shares 2 2>"$dir/err"; expect 'as nobody' 0 $?
-said '^pe-record: engine signal, by which the command samples itself: perf_event_open\(2\) is denied to every process here'
+said '^pe-record: using engine signal, with which the command samples itself: perf_event_open\(2\) is denied to every process here'
 fold "$dir/w/own.pe" >"$dir/folded"
 within 'as nobody: fifty' 50 "$(share ';main;work;fifty' "$dir/folded")" 10
 # The recorder accepts the samples of a program that drops its privileges.

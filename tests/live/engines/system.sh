@@ -13,7 +13,7 @@ samples_of() { awk -v regex="$1" '$0 ~ regex { n += $NF } END { print n + 0 }' "
 # the workload ran
 has_samples() {
   local lost
-  lost=$(sed -nE 's/^pe-record: [0-9]+ samples?, ([0-9]+) lost.*/\1/p' "$dir/err")
+  lost=$(sed -nE 's/^pe-record: [0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost.*/\1/p' "$dir/err")
   at_least "$1: samples and losses in $2 ms" $(($2 / 3)) $(($(samples_of '^workload;.*;main;work;' "$3") + lost))
 }
 

@@ -1,12 +1,13 @@
 #!/bin/bash
 # Threads have their names and their own work.  The user can record a single thread.
 . "$(dirname "$0")/../lib.sh"
-pe-record -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
+pe-record -v -F 997 -o "$dir/t.pe" -- "$PE_WORKLOAD" threads 1 2>"$dir/err"
 fold "$dir/t.pe" --tid >"$dir/t.folded"
 # Each thread runs for a second.  The closing line reports lost samples, and time without samples because
 # another machine held the CPU.  If threads share a CPU, the number of samples varies by its square root.  The
 # test allows five times that, which is 158.
-read -r lost without < <(sed -nE 's/.* samples?, ([0-9]+) lost(.*; ([0-9.]+) of [0-9.]+ s CPU time without.*)?.*/\1 \3/p' "$dir/err")
+lost=$(sed -nE 's/^pe-record: [0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost.*/\1/p' "$dir/err")
+without=$(sed -nE 's/.*: ([0-9.]+) of [0-9.]+ s CPU time without.*/\1/p' "$dir/err")
 least=$(awk -v lost="${lost:-0}" -v without="${without:-0}" 'BEGIN { print 997 - 158 - lost - 997 * without }')
 for side in left right; do
   count=$(grep -E "^$side-[0-9]+/[0-9]+;.*go_$side" "$dir/t.folded" | awk '{ n += $NF } END { print n + 0 }')

@@ -16,7 +16,7 @@ counts() {
     wanted=("${wanted[@]:1}")
   done
 }
-trace() { malloctrace -o "$dir/heap.pe" "$@" >"$dir/out" 2>"$dir/err"; }
+trace() { malloctrace -v -o "$dir/heap.pe" "$@" >"$dir/out" 2>"$dir/err"; }
 
 trace -- "$PE_HEAP" leaks || fail "leaks: $(cat "$dir/err")"
 counts 'freed at once' ';free_thousand_of_64;' 64000 1000 0 0 1000
@@ -27,7 +27,7 @@ expect 'realloc: bytes' 2032 "$(weight alloc-bytes 'double_until_1024')"
 expect 'realloc: allocations' 7 "$(weight alloc-count 'double_until_1024')"
 expect 'realloc: kept' 1024 "$(weight live-bytes 'double_until_1024')"
 counts 'before main' ';before_main;' 333 1 333 333 0
-grep -Eq '^malloctrace: [0-9]+ allocations, [0-9]+ bytes; peak [0-9]+ bytes; [0-9]+ bytes in [0-9]+ blocks not freed; 1 process; own CPU' "$dir/err" ||
+grep -Eq '^malloctrace: [0-9]+ allocations in [0-9.]+ s, [0-9]+ bytes, peak [0-9]+ bytes, [0-9]+ bytes in [0-9]+ blocks not freed$' "$dir/err" ||
   fail "closing line: $(cat "$dir/err")"
 grep -Eq 'failed|not counted|unknown|cut|not walked|contradicted|refused' "$dir/err" && fail "losses: $(cat "$dir/err")"
 
@@ -46,8 +46,8 @@ counts 'threads' ';work_of_thread;' 192000 4000 0 "$(weight peak-bytes ';work_of
 trace -- "$PE_HEAP" fork || fail fork
 counts 'the child' ';keep_of_child;' 700 1 700 700 0
 counts 'the parent' ';keep_of_parent;' 500 1 500 500 0
-grep -q '; 2 processes;' "$dir/err" || fail "processes: $(cat "$dir/err")"
-grep -q '1 free of blocks from before fork' "$dir/err" || fail "inherited free: $(cat "$dir/err")"
+grep -q ': 2 processes;' "$dir/err" || fail "processes: $(cat "$dir/err")"
+grep -q '1 free of blocks from before a fork' "$dir/err" || fail "inherited free: $(cat "$dir/err")"
 trace --no-follow -- "$PE_HEAP" fork || fail no-follow
 expect 'not followed' 0 "$(weight alloc-bytes ';keep_of_child;')"
 
@@ -111,9 +111,9 @@ grep -Eq '^resident   [0-9,]+ bytes at most; the peak of malloc is [0-9.]+ % of 
 python='import sys; kept = [bytearray(200) for i in range(200000)]
 print(next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))'
 trace -- /usr/bin/python3 -c "$python" || fail "python3: $(cat "$dir/err")"
-grep -q 'bytes (.* %) were mapped outside malloc (--mmap shows where); Python has an allocator of its own: run it with PYTHONMALLOC=malloc' "$dir/err" ||
+grep -q 'bytes (.* %) were mapped outside malloc; Python has its own allocator: run it with PYTHONMALLOC=malloc$' "$dir/err" ||
   fail "python3: $(cat "$dir/err")"
-resident=$(sed -n 's/.*; resident set at most \([0-9]*\) bytes: .*/\1/p' "$dir/err")
+resident=$(sed -n 's/.*: resident set at most \([0-9]*\) bytes, .*/\1/p' "$dir/err")
 # The kernel counts pages per CPU, so its sum is only approximate.
 within 'resident, by the process itself, MiB' "$(($(cat "$dir/out") >> 20))" "$((${resident:-0} >> 20))" 2
 trace -- env PYTHONMALLOC=malloc /usr/bin/python3 -c "$python" || fail "python3, PYTHONMALLOC: $(cat "$dir/err")"
@@ -182,7 +182,7 @@ malloctrace -o "$dir/heap.pe" -- bash "$dir/interrupted" "$dir/got" >"$dir/out" 
 await_text ready "$dir/out"
 kill -INT $tracer; wait $tracer; expect 'interrupted: the status is that of the command' 5 $?
 expect 'interrupts passed on' interrupted "$(cat "$dir/got")"
-grep -q '; own CPU' "$dir/err" || fail "interrupted: closing line: $(cat "$dir/err")"
+grep -q '^malloctrace: [0-9]* allocations in' "$dir/err" || fail "interrupted: closing line: $(cat "$dir/err")"
 rm -f "$dir/out" "$dir/err"
 malloctrace -o "$dir/heap.pe" -- bash -c 'trap "" INT; echo ready; while :; do sleep 0.1; done' >"$dir/out" 2>"$dir/err" & tracer=$!
 await_text ready "$dir/out"
@@ -268,7 +268,7 @@ rm "$dir/heap.pe"
 trace -- "$dir"; expect 'no program' 126 $?
 
 # A process that goes on without the library is counted.  One that ends, or goes on with the library, is not.
-gone='processe?s? killed, or gone on as a program that was not traced'
+gone='processe?s? killed, or continued as a program that was not traced'
 echo 'int main(void) { return 0; }' >"$dir/x.c"
 cc -static -o "$dir/static" "$dir/x.c"
 # shellcheck disable=SC2016 # of the shell that is traced
@@ -294,7 +294,7 @@ if command -v valgrind >/dev/null; then
     trace -- $command
     tr -d , <"$dir/valgrind" | sed -nE 's/.*total heap usage: ([0-9]+) allocs.* ([0-9]+) bytes allocated/\1 \2/p
       s/.*in use at exit: ([0-9]+) bytes in ([0-9]+) blocks/\1 \2/p' | sort >"$dir/wanted"
-    sed -nE 's/^malloctrace: ([0-9]+) allocations?, ([0-9]+) bytes; peak [0-9]+ bytes; ([0-9]+) bytes? in ([0-9]+) blocks? not freed;.*/\1 \2\n\3 \4/p' \
+    sed -nE 's/^malloctrace: ([0-9]+) allocations? in [0-9.]+ s, ([0-9]+) bytes, peak [0-9]+ bytes, ([0-9]+) bytes? in ([0-9]+) blocks? not freed.*/\1 \2\n\3 \4/p' \
       "$dir/err" | sort >"$dir/got"
     [ "$(wc -l <"$dir/wanted")" = 2 ] || fail "valgrind $command: $(cat "$dir/valgrind")"
     cmp -s "$dir/wanted" "$dir/got" || fail "$command: $(paste -sd, "$dir/got"), of valgrind $(paste -sd, "$dir/wanted")"
@@ -315,8 +315,8 @@ malloctrace --report -q -- "$PE_HEAP" leaks >"$dir/report" 2>"$dir/err" || fail 
 [ ! -s "$dir/err" ] || fail "-q: $(cat "$dir/err")"
 expect 'the head of the report' "$PE_HEAP leaks" "$(head -1 "$dir/report")"
 # shellcheck disable=SC2016 # of the shell that is traced
-malloctrace --report -- sh -c 'exec "$0" leaks' "$PE_HEAP" >"$dir/two" 2>"$dir/err"
-grep -q '; 1 process (2 programs); ' "$dir/err" || fail "a process of two programs: $(cat "$dir/err")"
+malloctrace -v --report -- sh -c 'exec "$0" leaks' "$PE_HEAP" >"$dir/two" 2>"$dir/err"
+grep -q ': 1 process (2 programs); ' "$dir/err" || fail "a process of two programs: $(cat "$dir/err")"
 grep -q '^ *[0-9]* sh .*  began another program$' "$dir/two" || fail 'the report does not tell that sh became another program'
 grep -q ' % of the peak' "$dir/err" && fail "the share of a small peak: $(cat "$dir/err")"
 grep -q '3,000 bytes in 3 blocks; first allocated' "$dir/report" || fail 'the report misses a leak'
@@ -332,7 +332,7 @@ if [ "$(id -u)" = 0 ]; then
     ulimit -n 40
     trace -- bash -c 'for i in {1..100}; do sleep 1 & done; wait'
   )
-  grep -q '; 101 processes[ ;]' "$dir/err" || fail "few descriptors: $(tail -3 "$dir/err")"
+  grep -q ': 101 processes[ ;]' "$dir/err" || fail "few descriptors: $(tail -3 "$dir/err")"
 fi
 
 # Programs behave and print the same as without malloctrace.

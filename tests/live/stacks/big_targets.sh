@@ -29,7 +29,7 @@ begin "$PE_CROWD" threads $threads 600
   pe-record --engine perf -e cpu-clock -F 499 -p $target -d 1 -o o.pe 2>err; expect "$made threads: status, $(cat err)" 0 $?
   fold o.pe >folded
   at_least "$made threads: samples" 10 "$(awk '{ n += $NF } END { print n + 0 }' folded)"
-  expect "$made threads: samples, downstream" "$(closing '([0-9]+) samples?')" "$(awk '{ n += $NF } END { print n + 0 }' folded)"
+  expect "$made threads: samples, downstream" "$(closing '([0-9]+) samples? in')" "$(awk '{ n += $NF } END { print n + 0 }' folded)"
   expect "$made threads: those that do not run" '' "$(grep -vE '^(t[0-3]|crowd);' folded | cut -c1-200)"
   at_least "$made threads: in busy(), from the thread's start on, %" 99 "$(share '^t[0-3];.*thread;busy[; ]' <(grep '^t' folded))"
 }
@@ -43,13 +43,13 @@ end
 # With the wall clock, threads that wait also get signals.  The recorder leaves out so many threads that the
 # target still finishes.
 if can_record --engine signal 2>/dev/null; then
-  timeout 60 pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" threads 1000 3 >made 2>err; expect "signals for 1000 threads: status, $(cat err)" 0 $?
-  seen=$(closing '.*, ([0-9]+) threads seen') too_many=$(sed -nE 's/.*; ([0-9]+) threads? too many at once for this rate of --clock wall.*/\1/p' err)
+  timeout 60 pe-record -v --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" threads 1000 3 >made 2>err; expect "signals for 1000 threads: status, $(cat err)" 0 $?
+  seen=$(closing '([0-9]+) threads seen') too_many=$(sed -nE 's/.*: ([0-9]+) threads? too many at once for this rate of --clock wall.*/\1/p' err)
   at_least 'signals: threads left out' 790 "$too_many"
   expect "signals: threads, and main's: $(cat err)" $(($(cat made) + 1)) $((seen + too_many))
   fold o.pe >folded
   # Each thread has samples, unless some were lost.
-  [ "$(closing '[0-9]+ samples?, ([0-9]+) lost')" -gt 0 ] ||
+  [ "$(closing '[0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost')" -gt 0 ] ||
     at_least 'signals: threads of which there are samples' 150 "$(cut -d';' -f1 folded | sort -u | wc -l)"
 fi
 
@@ -57,7 +57,7 @@ fi
 # time.
 if can_record --engine signal 2>/dev/null; then
   pe-record --engine signal --clock wall -F 99 -o o.pe -- "$PE_CROWD" turns 20000 0 >made 2>err; expect "threads in turns: status, $(cat err)" 0 $?
-  at_least 'threads in turns: left out' 100 "$(sed -nE 's/.*; ([0-9]+) threads? left out: others begin and end too fast.*/\1/p' err)"
+  at_least 'threads in turns: left out' 100 "$(sed -nE 's/.*: ([0-9]+) threads? not sampled, because threads start and end too fast.*/\1/p' err)"
   expect 'threads in turns: too many at once' '' "$(grep 'at once' err)"
 fi
 
@@ -68,7 +68,7 @@ for engine in $engines; do
   fold o.pe >folded
   at_least "$made mappings, $engine: samples" 10 "$(awk '{ n += $NF } END { print n + 0 }' folded)"
   at_least "$made mappings, $engine: in busy(), from main() on, %" 99 "$(share ';main;mappings;busy[; ]' folded)"
-  expect "$made mappings, $engine: lost" 0 "$(closing '[0-9]+ samples?, ([0-9]+) lost')"
+  expect "$made mappings, $engine: lost" 0 "$(closing '[0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost')"
 done
 if command -v perf >/dev/null && [[ $engines == *perf* ]]; then
   pe-record -q --engine perf -e cpu-clock -p $target -d 0.1 -o o.pe
@@ -93,7 +93,7 @@ for engine in $engines; do
   at_least "programs, $engine: samples" 10 "$(awk '{ n += $NF } END { print n + 0 }' folded)"
   expect "programs, $engine: with another's function" '' "$(grep -E '^crowd-a;.*;busy_b[; ]|^crowd-b;.*;busy_a[; ]' folded)"
   expect "programs, $engine: with another name" '' "$(grep -vE '^(crowd-[ab]|pe-record);' folded)"
-  [ "$(closing '[0-9]+ samples?, ([0-9]+) lost')" = 0 ] || { echo "programs: lost: $(cat err)"; continue; }
+  [ "$(closing '[0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost')" = 0 ] || { echo "programs: lost: $(cat err)"; continue; }
   command -v perf >/dev/null || continue
   expect "programs, $engine: begun, in the stream" $((made + 1)) "$(perf script -i o.pe --show-task-events 2>/dev/null | grep -c 'PERF_RECORD_COMM exec')"
 done

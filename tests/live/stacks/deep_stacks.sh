@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../stacks_lib.sh"
 program_of o2 || finish
 
-pe-record -F 997 -o "$dir/deep.pe" -- "$program" 2000 deep=320 2>"$dir/err" || fail "$(cat "$dir/err")"
+pe-record -v -F 997 -o "$dir/deep.pe" -- "$program" 2000 deep=320 2>"$dir/err" || fail "$(cat "$dir/err")"
 [ -z "${PE_VERBOSE:-}" ] || tail -1 "$dir/err"
 check_cases continued "$dir/deep.pe" 1200 deep=320
 grep -Eq '[0-9]{3,} continued in' "$dir/err" || fail "no word about continued stacks: $(cat "$dir/err")"
@@ -23,5 +23,5 @@ grep '^deep=320;' "$dir/cut.folded" >"$dir/case"
 at_least 'cut: samples' 180 "$(awk '{ n += $NF } END { print n + 0 }' "$dir/case")"
 expect 'cut: complete stacks, %' 0.0 "$(share "^[^;]+;$main_root" "$dir/case")"
 at_least 'cut: what the copy holds, %' 99 "$(share '^[^;]+;deeper;deeper;deeper;(deeper;)?spin' "$dir/case")"
-grep -Eq '; [0-9]{3,} cut at [0-9]+ KiB' "$dir/err" || fail "no word about cut stacks: $(cat "$dir/err")"
+grep -Eq ' [0-9]{3,} stacks cut at [0-9]+ KiB: ' "$dir/err" || fail "no word about cut stacks: $(cat "$dir/err")"
 finish

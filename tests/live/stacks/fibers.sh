@@ -13,14 +13,14 @@ check() {
 engines=perf
 can_record --engine bpf 2>/dev/null && engines='perf bpf'
 for engine in $engines; do
-  pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_ODD" fiber 300 2>"$dir/err"; expect "$engine: status" 0 $?
+  pe-record -v --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_ODD" fiber 300 2>"$dir/err"; expect "$engine: status" 0 $?
   check "ucontext, $engine" 'in_a_fiber;innermost'
-  pe-record --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_BOOST_FIBER" 300 2>"$dir/err"; expect "Boost, $engine: status" 0 $?
+  pe-record -v --engine "$engine" -F 997 -o "$dir/a.pe" -- "$PE_BOOST_FIBER" 300 2>"$dir/err"; expect "Boost, $engine: status" 0 $?
   check "Boost, $engine" '.*fiber_entry.*spin_in_fiber'
-  offcpu --engine "$engine" -o "$dir/a.pe" -- "$PE_ODD" fiber 200 2>"$dir/err" || fail "offcpu, $engine: $(cat "$dir/err")"
+  offcpu -v --engine "$engine" -o "$dir/a.pe" -- "$PE_ODD" fiber 200 2>"$dir/err" || fail "offcpu, $engine: $(cat "$dir/err")"
   check "offcpu, $engine" 'in_a_fiber;innermost[^;]*;rest'
 done
-pe-record --keep-stacks -F 997 -o "$dir/a.pe" -- "$PE_ODD" fiber 300 2>"$dir/err"; expect 'kept: status' 0 $?
+pe-record -v --keep-stacks -F 997 -o "$dir/a.pe" -- "$PE_ODD" fiber 300 2>"$dir/err"; expect 'kept: status' 0 $?
 check 'kept stacks, ucontext' 'in_a_fiber;innermost'
 grep -qE '(100.0|99.[0-9]) % of stacks complete' "$dir/err2" || fail "kept: $(cat "$dir/err2")"
 finish

@@ -12,7 +12,7 @@ record() {
   local target recorder
   "$2" 60000 & target=$!
   rm -f "$dir/a.pe"
-  pe-record --engine "$1" -F 997 -p $target -o "$dir/a.pe" 2>"$dir/err" & recorder=$!
+  pe-record -v --engine "$1" -F 997 -p $target -o "$dir/a.pe" 2>"$dir/err" & recorder=$!
   until [ -s "$dir/a.pe" ] || ! kill -0 $recorder 2>/dev/null; do sleep 0.02; done
   await_used 700 $target
   kill -TERM $recorder
@@ -31,7 +31,7 @@ for engine in $engines; do
     complete=$(grep -oE '[0-9.]+ % of stacks complete' "$dir/err" | cut -d' ' -f1)
     at_least "$label: complete, %" 97 "${complete:-0}"
     grep -q 'continued in' "$dir/err" && fail "$label: read from the heap: $(cat "$dir/err")"
-    expect "$label: samples in the stream" "$(grep -oE '[0-9]+ samples?,' "$dir/err" | cut -d' ' -f1)" "$(samples_in "$dir/a.pe")"
+    expect "$label: samples in the stream" "$(grep -oE '[0-9]+ samples? in' "$dir/err" | cut -d' ' -f1)" "$(samples_in "$dir/a.pe")"
   done
   record "$engine" "$PE_GO"
   fold "$dir/a.pe" >"$dir/a.folded"

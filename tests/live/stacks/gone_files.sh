@@ -32,8 +32,8 @@ compile -DLEAF=memory_leaf -o "$dir/second"
 # The file is deleted before the recording.  When the stream is symbolized, another file has its name.
 cp "$dir/first" "$dir/program"; "$dir/program" 3 & target=$!
 await_program $target program; rm "$dir/program"
-until_used 500 $target pe-record -F 997 -p $target -o "$dir/deleted.pe" 2>"$dir/err"
-grep -q '; 1 binary file kept in' "$dir/err" || fail "deleted: $(cat "$dir/err")"
+until_used 500 $target pe-record -v -F 997 -p $target -o "$dir/deleted.pe" 2>"$dir/err"
+grep -q ' 1 binary file kept in' "$dir/err" || fail "deleted: $(cat "$dir/err")"
 fold "$dir/deleted.pe" >"$dir/live.folded"; at_least 'deleted, live, %' 95 "$(share ';main;first_leaf' "$dir/live.folded")"
 kill $target; wait $target 2>/dev/null
 cp "$dir/second" "$dir/program"
@@ -51,8 +51,8 @@ fold "$dir/during.pe" >"$dir/during.folded"; at_least 'deleted meanwhile, %' 95 
 # The file is replaced during the recording, and no process that uses it is left.
 cp "$dir/first" "$dir/program"; rm -rf "$HOME/.debug"
 (sleep 0.4; cp "$dir/second" "$dir/new"; mv "$dir/new" "$dir/program") &
-pe-record -F 997 -o "$dir/upgraded.pe" -- "$dir/program" 0.8 2>"$dir/err"; wait
-grep -q '; 1 binary file kept in' "$dir/err" || fail "replaced meanwhile: $(cat "$dir/err")"
+pe-record -v -F 997 -o "$dir/upgraded.pe" -- "$dir/program" 0.8 2>"$dir/err"; wait
+grep -q ' 1 binary file kept in' "$dir/err" || fail "replaced meanwhile: $(cat "$dir/err")"
 fold "$dir/upgraded.pe" >"$dir/upgraded.folded"; at_least 'replaced meanwhile, %' 95 "$(share ';main;first_leaf' "$dir/upgraded.folded")"
 
 # The file is replaced after the recording: pe-symbolize refuses it, reports this, and counts the frames.
@@ -81,7 +81,7 @@ if command -v perf >/dev/null; then
   cp "$dir/first" "$dir/program"
   # shellcheck disable=SC2002 # a pipe is what is wanted
   cat "$dir/perf.data" | pe-symbolize 2>"$dir/err" | stackfold >"$dir/perf.folded"
-  grep -q '1 file taken by name, though of another inode than recorded: names may be wrong' "$dir/err" || fail "perf's, through a pipe: $(cat "$dir/err")"
+  grep -q '1 file found by name, with another inode than recorded: names may be wrong' "$dir/err" || fail "perf's, through a pipe: $(cat "$dir/err")"
   at_least "perf's, through a pipe, %" 95 "$(share ';first_leaf' "$dir/perf.folded")"
 fi
 
@@ -94,8 +94,8 @@ within 'unwound by other tables, %' 0 "${complete:-100}" 5  # before main(), som
 mv "$dir/kept" "$dir/first"
 
 # The program runs from memory.
-pe-record -F 997 -o "$dir/memory.pe" -- "$dir/second" 0.7 memory 2>"$dir/err"
-grep -q '; 1 binary file kept in' "$dir/err" || fail "memory: $(cat "$dir/err")"
+pe-record -v -F 997 -o "$dir/memory.pe" -- "$dir/second" 0.7 memory 2>"$dir/err"
+grep -q ' 1 binary file kept in' "$dir/err" || fail "memory: $(cat "$dir/err")"
 fold "$dir/memory.pe" >"$dir/memory.folded"; at_least 'run from memory, %' 95 "$(share ';main;memory_leaf' "$dir/memory.folded")"
 [ -z "$(find "$dir" -name '*escaped*' -not -path "$HOME/.debug/*")" ] || fail 'a name led out of ~/.debug'
 finish

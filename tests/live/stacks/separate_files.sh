@@ -33,7 +33,7 @@ for _ in $(seq 100); do  # until the server has indexed the file
   rm -rf "$dir/probe"; sleep 0.2
 done
 DEBUGINFOD_URLS=http://127.0.0.1:$port DEBUGINFOD_CACHE_PATH=$dir/cache pe-symbolize --lines "$dir/rec.pe" 2>"$dir/err" |
-  stackfold --annotate --srcline >"$dir/served.folded"
+  stackfold --annotate --lines >"$dir/served.folded"
 at_least 'from a server, %' 90 "$(share ';main:spin.c:[0-9]*;local:spin.c:8;inlined_\[i\]:spin.c:5' "$dir/served.folded")"
 kill $server; wait $server 2>/dev/null
 # The server is gone and has no file: pe-symbolize reports this and prints the rest.

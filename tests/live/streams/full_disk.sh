@@ -111,7 +111,7 @@ on_disk() {
     [ -n "$disk" ] || continue
     # The remaining file must not look complete.
     case $3 in
-      flamediff) [ ! -s disk/out ] || fail "disk, $room pages: ${*:3}: half a file is left" ;;
+      flamediff | flamesvg | pe-symbolize | stackfold | stacktop) [ ! -s disk/out ] || fail "disk, $room pages: ${*:3}: half a file is left" ;;
       *) if pe-symbolize disk/out >/dev/null 2>err; then fail "disk, $room pages: ${*:3}: half a stream passes for whole"; fi ;;
     esac
   done
@@ -126,6 +126,11 @@ on_disk 0 125 malloctrace -q -- true
 for kind in --folded --period\ 1; do
   # shellcheck disable=SC2086 # an option and its value
   on_disk '0 2' 1 flamediff $kind n.folded long.folded
+done
+
+for command in 'flamesvg long.folded' 'pe-symbolize -q r.pe' 'stackfold long.folded' 'stacktop --tsv long.folded'; do
+  # shellcheck disable=SC2086 # a command and its arguments
+  on_disk 0 1 $command
 done
 
 if [ -n "$disk" ]; then
@@ -164,7 +169,7 @@ if [ -n "$disk" ]; then
   ./gone shares 60 & gone=$!
   until [ "$(readlink "/proc/$gone/exe")" = "$dir/gone" ]; do sleep 0.02; done
   rm gone
-  HOME=$dir/disk fails 0 '.* binary file not kept \(~/.debug cannot be written\)' pe-record -e cpu-clock -F 997 -p $gone -d 0.3 -o kept.pe
+  HOME=$dir/disk fails 0 '.* binary file not kept: ~/.debug cannot be written: .*' pe-record -e cpu-clock -F 997 -p $gone -d 0.3 -o kept.pe
   kill $gone
   at_least 'samples, ~/.debug on a full disk' 1 "$(fold kept.pe 2>/dev/null | awk '{ n += $NF } END { print n + 0 }')"
   # Snapshots are complete, or do not exist.

@@ -30,6 +30,7 @@ check() {
 check a.pe pe-record -q -e cpu-clock -o a.pe -- "$PE_WORKLOAD" shares 0.05
 check heap malloctrace -q -o heap -- true
 check diff.svg flamediff --period 1 -o diff.svg n.folded n.folded
+check flat.svg flamesvg -q -o flat.svg n.folded
 check flame.svg "$PE_SCRIPTS/flamegraph" flame.svg -- "$PE_WORKLOAD" shares 0.1
 check again.svg "$PE_SCRIPTS/profile_run" flamegraph --output runs --svg again.svg
 check trend.svg "$PE_SCRIPTS/profile_run" trend --output runs --svg trend.svg work

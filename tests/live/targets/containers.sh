@@ -45,7 +45,7 @@ inside "$work/spin" 4 & container=$!
 "$work/spin" 4 & outside=$!
 guest=$(process_inside $container spin)
 # User frames only: a kernel frame can be another user's eBPF program, whose symbol is gone later.
-pe-record --user-only -F 997 -d 1 -p "$guest,$outside" -o "$dir/live.pe" 2>"$dir/err"
+pe-record -v --user-only -F 997 -d 1 -p "$guest,$outside" -o "$dir/live.pe" 2>"$dir/err"
 fold "$dir/live.pe" --pid >"$dir/live.folded"
 grep -q 'stacks complete' "$dir/err" || fail "no word about stacks: $(cat "$dir/err")"
 at_least 'complete stacks, %' 99 "$(grep -o '[0-9.]* % of stacks complete' "$dir/err" | cut -d' ' -f1)"

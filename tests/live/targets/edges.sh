@@ -42,7 +42,7 @@ cmp -s "$dir/full.pe" "$dir/keep.pe" || fail 'an older recording was emptied'
 # One target ends, the other continues: the recorder sleeps between samples.
 sleep 100 & short=$!
 (await "$dir/two.pe"; kill $short) &
-pe-record -p $short,$target -d 2 -o "$dir/two.pe" 2>"$dir/err"
+pe-record -v -p $short,$target -d 2 -o "$dir/two.pe" 2>"$dir/err"
 cost=$(sed -n 's/.*own CPU \([0-9.]*\) s.*/\1/p' "$dir/err")
 within 'own CPU seconds after a target has ended' 0 "${cost:-9}" 0.2
 
@@ -59,7 +59,7 @@ stubborn=$(cat "$dir/stubborn")
 await_program "$stubborn" workload
 while [ "$(used_ms "$stubborn")" -lt 200 ]; do sleep 0.02; done
 kill -TERM $recorder; wait $recorder; expect 'stubborn command' 0 $?
-grep -qx 'pe-record: the command did not end on SIGTERM within 2 s: killed' "$dir/err" || fail "stubborn command: $(cat "$dir/err")"
+grep -qx 'pe-record: the command still runs 2 s after SIGTERM: SIGKILL' "$dir/err" || fail "stubborn command: $(cat "$dir/err")"
 kill -0 "$stubborn" 2>/dev/null && fail 'the stubborn command was left running'
 
 # A missing file is reported before anything is read.

@@ -1,10 +1,10 @@
 #!/bin/bash
 # A recording without samples is a failure and reports the reason; no tool draws an empty flame graph.
 . "$(dirname "$0")/../lib.sh"
-# because LABEL STATUS REASON COMMAND...: checks the recorder's status and its last line
+# because LABEL STATUS REASON COMMAND...: checks the recorder's status and its last line, which starts with $prefix
 because() {
   "${@:4}" >"$dir/out" 2>"$dir/err"; expect "$1: status" "$2" $?
-  tail -n 1 "$dir/err" | grep -qE "^[a-z-]+: nothing was recorded: $3\$" || fail "$1: $(cat "$dir/err")"
+  tail -n 1 "$dir/err" | grep -qE "^[a-z-]+: ${prefix-nothing was recorded: }$3\$" || fail "$1: $(cat "$dir/err")"
 }
 # is_in_state STATE PID: waits until the process is in this state
 is_in_state() {
@@ -45,9 +45,10 @@ pkill -P $parent
 wait $parent
 
 # The recorder returns the command's own status, unless that is success.
-because 'a short command' 125 'the target ran for [0-9.]+ m?s in all, less than the 1.00 s between two samples: raise --freq' \
-  pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- true
-because 'a short command that fails' 3 'the target ran for .*' pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- sh -c 'exit 3'
+brief='0 samples: the command ran for less than one sampling period \([0-9.]+ ms of 1.00 s\); try -F '
+prefix='' because 'a short command' 125 "$brief(4999|max)" pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- true
+expect 'a short command: samples' '' "$(grep ' samples in ' "$dir/err")"
+prefix='' because 'a short command that fails' 3 "$brief(4999|max)" pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- sh -c 'exit 3'
 because 'another event' 125 'the target ran for .*, with too few events for a sample \(cpu-migrations\)' \
   pe-record -e cpu-migrations -c 1000000 -o "$dir/r.pe" -- true
 "$PE_SCRIPTS/flamegraph" -F 1 "$dir/a.svg" -- true 2>"$dir/err"; expect 'flamegraph: status' 125 $?

@@ -16,8 +16,8 @@ at_least 'after it, %' 40 "$(share '^workload;.*;dive' "$dir/sh.folded")"
 # up to their CPU time.
 # shellcheck disable=SC2016 # the inner shell's variables
 pe-record -F 99 -o "$dir/short.pe" -- bash -c 'for ((i = 0; i < 300; ++i)); do /bin/true; done; times' 2>"$dir/err" >"$dir/times"
-read -r samples lost < <(sed -nE 's/^pe-record: ([0-9]+) samples?, ([0-9]+) lost.*/\1 \2/p' "$dir/err")
-without=$(sed -nE 's/.*; ([0-9.]+) of [0-9.]+ s CPU time without samples: .*/\1/p' "$dir/err")
+read -r samples lost < <(sed -nE 's/^pe-record: ([0-9]+) samples? in [0-9.]+ s, ([0-9]+) lost.*/\1 \2/p' "$dir/err")
+without=$(sed -nE 's/.*: ([0-9.]+) of [0-9.]+ s CPU time without samples.*/\1/p' "$dir/err")
 had=$(tr 'ms' '  ' <"$dir/times" | awk '{ sum += 60 * $1 + $2 + 60 * $3 + $4 } END { print sum }')
 expected=$(awk -v had="$had" -v without="${without:-0}" 'BEGIN { print 99 * (had - without) }')
 samples_near "short processes, $(cat "$dir/err")" "$expected" "${samples:-0}" "${lost:-0}"

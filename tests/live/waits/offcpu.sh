@@ -29,7 +29,7 @@ esac
 
 run_engine() {  # uses $engine
   local failed_before=$failed
-  engine_offcpu() { offcpu --engine "$engine" "$@"; }
+  engine_offcpu() { offcpu -v --engine "$engine" "$@"; }
   # The program's own measurement includes the time in which a thread is ready but another has its CPU.
   engine_offcpu --preempted -o "$dir/w.pe" -- "$PE_WAITS" nanosleep poll read mutex condition dlopen >"$dir/said" 2>"$dir/err"
   expect 'status' 0 $?
@@ -40,7 +40,7 @@ run_engine() {  # uses $engine
   check_wait mutex "$dir/w.folded" ';[^;]*mutex_case;([^;]+;)?wait_for_mutex[; ]'
   check_wait condition "$dir/w.folded" ';[^;]*condition_case;([^;]+;)?wait_for_condition[; ]'
   check_wait dlopen "$dir/w.folded" ';[^;]*dlopen_case;([^;]+;)?call_from_library;wait_in_nanosleep[; ]'
-  grep -qE '^offcpu: [0-9]+ waits, [0-9.]+ s in all, 0 lost, [0-9]+ threads seen; own CPU .* of stacks complete' "$dir/err" ||
+  grep -qE '^offcpu: [0-9]+ waits in [0-9.]+ s, [0-9.]+ s waited, 0 lost, [0-9.]+ % of stacks complete' "$dir/err" ||
     fail "closing line: $(cat "$dir/err")"
   [ "$failed" = 0 ] || { cat "$dir/said" "$dir/err"; cut -c1-300 "$dir/w.folded"; }
 

@@ -2,9 +2,14 @@
 #include "base/cli/command_line.h"
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "base/error.h"
 #include "support/run_tool.h"
+#include "support/temp_dir.h"
 
 namespace po = boost::program_options;
 using pe::testing::run_tool;
@@ -29,10 +34,41 @@ int echo(const pe::CommandLine& line, pe::Io& io) {
   return 7;
 }
 
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 int fail(const pe::CommandLine& /*line*/, pe::Io& /*io*/) { throw pe::Error("it: broke"); }
 
 constexpr pe::Tool kFilter{"filter", "[FILE]...", "Filters.", add_options, echo};
 constexpr pe::Tool kRunner{"runner", "COMMAND", "Runs.", add_options, echo, true};
+void add_page(po::options_description& options) {
+  options.add_options()("color,colour", po::value<std::string>()->value_name("NAME"), "colour");
+}
+
+void add_compatible(po::options_description& options) { options.add_options()("compat", "as it"); }
+
+/// Writes its first operand, and returns the status in the second one.
+int write_and_return(const pe::CommandLine& line, pe::Io& io) {
+  io.out.write(line.operands.at(0));
+  io.note("a note");
+  io.report("an error\x1b");
+  if (line.operands.size() < 2)
+    throw pe::Error("it: broke");
+  if (const auto* color = line.text("color"))
+    io.out.write(*color);
+  return std::stoi(line.operands[1]);
+}
+
+constexpr pe::Tool kWriter{.name = "writer",
+                           .synopsis = "[FILE]...",
+                           .summary = "Writes.",
+                           .add_options = add_page,
+                           .work = write_and_return,
+                           .is_filter = true,
+                           .add_compatible_options = add_compatible,
+                           .compatible_with = "writer.pl"};
 constexpr pe::Tool kFailing{"runner", "COMMAND", "Runs.", add_options, fail, true};
 
 }  // namespace
@@ -81,6 +117,58 @@ BOOST_AUTO_TEST_CASE(a_tool_that_runs_a_command_fails_with_125) {
   BOOST_TEST(r.status == 125);
   BOOST_TEST(r.err == "runner: it: broke\n");
   BOOST_TEST(run_tool(kFailing, {}).status == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_filter_writes_to_the_file_of_output) {
+  const pe::testing::TempDir dir;
+  const std::string file = dir.file("out", "old");
+  const auto r = run_tool(kWriter, {"-o", file, "text", "0"});
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.out == "");
+  BOOST_TEST(content(file) == "text");
+  BOOST_TEST(run_tool(kWriter, {"--output=" + file, "partly", "1"}).status == 1);
+  BOOST_TEST(content(file) == "partly");  // the input was damaged
+  BOOST_TEST(run_tool(kWriter, {"-o", "-", "text", "0"}).out == "text");
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_run_of_a_filter_leaves_the_old_file) {
+  const pe::testing::TempDir dir;
+  const std::string file = dir.file("out", "old");
+  const auto thrown = run_tool(kWriter, {"-o", file, "text"});
+  BOOST_TEST(thrown.status == 1);
+  BOOST_TEST(thrown.err.ends_with("writer: it: broke\n"));
+  run_tool(kWriter, {"-o", file, "text", "2"});  // a wrong command line
+  run_tool(kWriter, {"-o", file, "", "1"});      // nothing was written
+  BOOST_TEST(content(file) == "old");
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  BOOST_TEST(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+  const std::string absent = dir / "absent" + "/out";
+  BOOST_TEST(run_tool(kWriter, {"-o", absent, "text", "0"}).err ==
+             "writer: " + absent + ": No such file or directory\n");
+}
+
+BOOST_AUTO_TEST_CASE(quiet_filters_report_only_errors) {
+  BOOST_TEST(run_tool(kWriter, {"text", "0"}).err == "writer: a note\nwriter: an error\\x1b\n");
+  BOOST_TEST(run_tool(kWriter, {"-q", "text", "0"}).err == "writer: an error\\x1b\n");
+}
+
+BOOST_AUTO_TEST_CASE(an_old_spelling_means_the_option_and_is_not_in_the_help) {
+  BOOST_TEST(run_tool(kWriter, {"--colour", "red", "a ", "0"}).out == "a red");
+  BOOST_TEST(run_tool(kWriter, {"--help"}).out ==
+             "Usage: writer [FILE]...\n"
+             "Writes.\n"
+             "\n"
+             "Options:\n"
+             "      --color NAME          colour\n"
+             "  -o, --output FILE         write to FILE, not to standard output\n"
+             "  -q, --quiet               print errors only, no summaries and warnings\n"
+             "  -h, --help                print this help and exit\n"
+             "  -V, --version             print the version and exit\n"
+             "\n"
+             "Compatibility with writer.pl:\n"
+             "      --compat              as it\n"
+             "\n"
+             "More in writer(1).\n");
 }
 
 BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {

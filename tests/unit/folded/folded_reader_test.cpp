@@ -56,6 +56,37 @@ BOOST_AUTO_TEST_CASE(a_missing_file_ends_the_run) {
   BOOST_CHECK_THROW(reader.next(), pe::Error);
 }
 
+BOOST_AUTO_TEST_CASE(files_of_other_formats_are_refused_with_the_remedy) {
+  const auto problem = [](std::string_view text) {
+    const pe::testing::TempDir dir;
+    const std::vector<std::string> files{dir.file("a", "x 1\n"), dir.file("b", text)};
+    pe::folded::FoldedReader reader(files, -1);
+    try {
+      read_all(reader);
+    } catch (const pe::Error& e) {
+      return std::string(e.what()).substr(files[1].size());
+    }
+    return std::string();
+  };
+  const std::string ghc =
+      "\tThu Jan 1\n\n\t  prog +RTS -p\n\nCOST CENTRE MODULE SRC  %time %alloc\n\nf Main  9.0 "
+      "1.0\n";
+  for (const std::string_view text : {"PERFILE2", "2ELIFREP\n"})
+    BOOST_TEST(problem(text).ends_with("(fold it: pe-symbolize FILE | stackfold)"));
+  BOOST_TEST(problem("\x1f\x8b\x08 1\n").starts_with(": compressed by gzip ("));
+  BOOST_TEST(problem("\x28\xb5\x2f\xfd 1\n").starts_with(": compressed by zstd ("));
+  BOOST_TEST(problem("\n\x04\x08\x01\x10\x02 1\n").starts_with(": a pprof profile, not folded"));
+  BOOST_TEST(problem(ghc) == ": a profile of GHC, not folded text (fold it: stackfold FILE)");
+  BOOST_TEST(problem("COST CENTRE;%time 1\nx;COST CENTRE 2\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(perl_columns_read_anything) {
+  const pe::testing::TempDir dir;
+  const std::vector<std::string> files{dir.file("a", "PERFILE2 7\n")};
+  pe::folded::FoldedReader reader(files, -1, pe::folded::Columns::kPerl);
+  BOOST_TEST(read_all(reader) == "PERFILE2 7\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_first_file_decides_about_the_columns) {
   const pe::testing::TempDir dir;
   const std::vector<std::string> files{dir.file("a", "x 1 2\n"), dir.file("b", "y 3\nz 4 5\n")};

@@ -63,4 +63,16 @@ BOOST_AUTO_TEST_CASE(a_recording_that_took_no_time_has_no_share) {
   BOOST_TEST(text.ends_with(" s, 0.00 % of 0.00 s"));
 }
 
+BOOST_AUTO_TEST_CASE(the_share_of_a_short_recording_is_left_out) {
+  pe::record::OwnCost cost;
+  cost.begin_wall(1'000'000'000);
+  cost.end_wall(1'100'000'000);
+  BOOST_TEST(cost.describe_length() == "0.10 s");
+  BOOST_TEST(cost.describe_share() == "");
+  cost.end_wall(13'000'000'000);
+  BOOST_TEST(cost.describe_length() == "12.00 s");
+  BOOST_TEST(cost.describe_share().starts_with(", "));
+  BOOST_TEST(cost.describe_share().ends_with(" % of a CPU"));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

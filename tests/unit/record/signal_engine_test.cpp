@@ -9,13 +9,14 @@ BOOST_AUTO_TEST_SUITE(signal_engine)
 
 BOOST_AUTO_TEST_CASE(the_kernels_tick_is_a_reason_above_it_and_among_other_threads) {
   BOOST_TEST(why_fewer_samples(250, 251, 250) ==
-             "this kernel looks at timers of CPU time 250 times a second");
+             "this kernel checks CPU-time timers 250 times a second");
   BOOST_TEST(
       why_fewer_samples(60, 99, 250) ==
-      "this kernel looks at timers of CPU time 250 times a second, at the thread that runs then");
+      "this kernel checks CPU-time timers 250 times a second, of the thread that runs at that "
+      "time");
   for (const std::uint64_t hz : {99U, 250U})
     BOOST_TEST(why_fewer_samples(0.9 * static_cast<double>(hz), hz, 250) ==
-               "signals came late, so that some stand for several periods");
+               "signals came late, so that some samples represent several periods");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

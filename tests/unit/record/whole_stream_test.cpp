@@ -11,9 +11,11 @@ BOOST_AUTO_TEST_SUITE(whole_stream)
 BOOST_AUTO_TEST_CASE(processes_that_could_not_be_read_are_counted_and_one_is_named) {
   using pe::record::describe_unreadable;
   BOOST_TEST(describe_unreadable({7}) ==
-             "1 process could not be read in /proc (the first: 7): no names for their frames");
+             "1 process could not be read in /proc (the first: 7), so their frames have no names: "
+             "record as root");
   BOOST_TEST(describe_unreadable({9, 7}) ==
-             "2 processes could not be read in /proc (the first: 9): no names for their frames");
+             "2 processes could not be read in /proc (the first: 9), so their frames have no "
+             "names: record as root");
 }
 
 BOOST_AUTO_TEST_CASE(where_no_binaries_are_kept_nothing_is_said_of_them) {
@@ -22,7 +24,10 @@ BOOST_AUTO_TEST_CASE(where_no_binaries_are_kept_nothing_is_said_of_them) {
   perf_event_attr attr{};
   attr.build_id = 1;
   pe::record::RecordedStream stream(writer, attr, {.may_keep_binaries = false});
-  BOOST_TEST(pe::record::finish_keeping(stream) == "");
+  pe::record::Closing closing;
+  pe::record::finish_keeping(stream, closing);
+  BOOST_TEST(closing.doubts.empty());
+  BOOST_TEST(closing.details.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -50,4 +50,15 @@ BOOST_AUTO_TEST_CASE(programs_that_cannot_be_walked_are_told) {
   BOOST_TEST(describe(counts) == "7 of 32-bit programs not walked");
 }
 
+BOOST_AUTO_TEST_CASE(the_most_common_end_is_a_module_or_the_cut) {
+  StackCounts counts;
+  BOOST_TEST(most_common_end(counts) == "");
+  counts.ended[{"a.so", Stop::kNoUnwindInfo}] = 3;
+  counts.ended[{"b.so", Stop::kNoProgress}] = 2;
+  BOOST_TEST(most_common_end(counts) == "ended in a.so: no unwind info");
+  counts.cut = 4;
+  counts.cut_bytes = 8192;
+  BOOST_TEST(most_common_end(counts) == "were cut at 8 KiB");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

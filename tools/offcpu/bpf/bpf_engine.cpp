@@ -322,21 +322,24 @@ void BpfEngine::add_unfinished() {
 
 std::uint64_t BpfEngine::lost() const { return object_->counts().sums_full; }
 
-std::string BpfEngine::remarks() {
-  std::string text = describe_silent_threads(silent_threads_);
+unwind::StackCounts BpfEngine::stacks() const {
   const auto* unwinder = recording_->stream.unwinder();
-  if (const std::string stacks =
-          stacks_.describe(unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{});
-      !stacks.empty())
-    text += "; " + stacks;
+  return stacks_.counts().with(unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{});
+}
+
+void BpfEngine::describe(record::Closing& closing) {
+  describe_silent_threads(silent_threads_, closing);
+  for (const std::string& end : stacks_.counts().ends())
+    closing.detail(end);
   if (lost_changes_ > 0)
-    text += fmt::format("; {} of processes and mappings lost: names may be wrong",
-                        plural(lost_changes_, "record"));
-  text += describe_losses(object_->counts());
+    closing.doubt(fmt::format("{} of processes and mappings lost, so names may be wrong",
+                              plural(lost_changes_, "record")),
+                  "raise --mmap-pages");
+  add_losses(object_->counts(), closing);
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
-    text += "; " + tables;
-  return text + record::finish_keeping(recording_->stream);
+    closing.doubt(tables, "record fewer processes, or use --engine perf");
+  record::finish_keeping(recording_->stream, closing);
 }
 
 std::string BpfEngine::problem() const {

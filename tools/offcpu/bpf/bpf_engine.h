@@ -52,7 +52,8 @@ class BpfEngine final : public Engine {
   [[nodiscard]] const WaitCounts& counts() const override { return recording_->waits.counts(); }
   [[nodiscard]] std::size_t threads() const override { return threads_seen_.size(); }
   [[nodiscard]] std::uint64_t lost() const override;
-  [[nodiscard]] std::string remarks() override;
+  [[nodiscard]] unwind::StackCounts stacks() const override;
+  void describe(record::Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
  private:

@@ -21,13 +21,13 @@ std::string_view why(std::size_t stop) {
     case unwind::kStopUnsupported:
       return "rules that the kernel cannot follow";
     case unwind::kStopUnknownProcess:
-      return "what is mapped was not known";
+      return "the mappings were not known";
     case unwind::kStopStaleMappings:
       return "the program was too new";
     case unwind::kStopChanged:
       return "mappings changed meanwhile";
     case unwind::kStopUnmapped:
-      return "in no mapping that was known";
+      return "outside all known mappings";
     case unwind::kStopNot64Bit:
       return "32-bit programs";
     default:
@@ -50,38 +50,46 @@ void KernelStackCounts::add(const unwind::StackOfKernel& stack, std::uint64_t ti
   }
 }
 
-std::string KernelStackCounts::describe(const unwind::StackCounts& others) const {
+unwind::StackCounts KernelStackCounts::with(const unwind::StackCounts& others) const {
   unwind::StackCounts all = others;
   all.stacks += stacks_;
   all.complete += complete_;
   all.by_frame_pointer += by_frame_pointer_;
   all.by_leaf += by_leaf_;
-  std::string text = unwind::describe(all);
-  for (std::size_t stop = 0; stop < incomplete_.size(); ++stop)
-    if (incomplete_[stop] > 0)
-      text += fmt::format("; {} ended: {}", incomplete_[stop], why(stop));
-  return text;
+  return all;
 }
 
-std::string describe_losses(const unwind::Counts& counts) {
-  std::string text;
-  const auto tell = [&text](std::uint64_t count, std::string_view what, std::string_view problem) {
-    if (count > 0)
-      text += fmt::format("; {} {}", plural(count, what), problem);
-  };
+std::vector<std::string> KernelStackCounts::ends() const {
+  std::vector<std::string> ends;
+  for (std::size_t stop = 0; stop < incomplete_.size(); ++stop)
+    if (incomplete_[stop] > 0)
+      ends.push_back(fmt::format("{} ended: {}", incomplete_[stop], why(stop)));
+  return ends;
+}
+
+void add_losses(const unwind::Counts& counts, record::Closing& closing) {
+  constexpr std::string_view kFewer = "record fewer threads, or for a shorter time";
+  constexpr std::string_view kFewerProcesses = "record fewer processes, or use --all";
   if (counts.sums_full > 0)
-    text += fmt::format("; {} without room in the kernel's map, {:.3f} s", counts.sums_full,
-                        static_cast<double>(counts.sums_full_ns) * kNanosecond);
+    closing.doubt(fmt::format("{} had no room in the kernel's map, {:.3f} s",
+                              plural(counts.sums_full, "wait"),
+                              static_cast<double>(counts.sums_full_ns) * kNanosecond),
+                  kFewer);
   if (counts.missed > 0)
-    text += fmt::format("; {} ended unseen, {:.3f} s worked out", counts.missed,
-                        static_cast<double>(counts.missed_ns) * kNanosecond);
-  if (counts.no_storage > 0)
-    text += fmt::format("; {} of threads without room in the kernel", counts.no_storage);
-  tell(counts.stacks_full, "stack", "had no room in the kernel's map");
-  tell(counts.ring_full, "stack", "could not be handed on to be walked");
-  tell(counts.execs_full, "process", "too many to follow what they execute");
-  tell(counts.targets_full, "process", "too many to be followed");
-  return text;
+    closing.detail(fmt::format("{} ended unseen, {:.3f} s were calculated",
+                               plural(counts.missed, "wait"),
+                               static_cast<double>(counts.missed_ns) * kNanosecond));
+  const auto add = [&closing](std::uint64_t count, std::string_view what, std::string_view problem,
+                              std::string_view fix) {
+    if (count > 0)
+      closing.doubt(fmt::format("{} {}", plural(count, what), problem), fix);
+  };
+  add(counts.no_storage, "wait", "of threads that had no room in the kernel", kFewer);
+  add(counts.stacks_full, "stack", "had no room in the kernel's map", kFewer);
+  add(counts.ring_full, "stack", "had no room in the ring to be walked here", "use --engine perf");
+  add(counts.execs_full, "process", "too many to follow the programs that they execute",
+      kFewerProcesses);
+  add(counts.targets_full, "process", "too many to be followed", kFewerProcesses);
 }
 
 }  // namespace pe::offcpu

@@ -1,11 +1,14 @@
-// Describes how the stacks that the kernel has walked ended, and the losses for lack of room.
+// Counts how the stacks that the kernel has walked ended, and describes the losses for lack of
+// room.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "record/closing.h"
 #include "unwind/kernel/bpf_object.h"
 #include "unwind/stacks/stack_counts.h"
 
@@ -15,17 +18,17 @@ class KernelStackCounts {
  public:
   /// Adds `times` waits on a program's stack.
   void add(const unwind::StackOfKernel& stack, std::uint64_t times);
-  /// Describes these stacks and `others`: "98.9 % of stacks complete; 12 ended: too deep"; empty if
-  /// there were none.
-  [[nodiscard]] std::string describe(const unwind::StackCounts& others) const;
+  /// Returns the sums of these stacks and `others`.
+  [[nodiscard]] unwind::StackCounts with(const unwind::StackCounts& others) const;
+  /// Describes how incomplete stacks ended: "12 ended: too deep".
+  [[nodiscard]] std::vector<std::string> ends() const;
 
  private:
   std::uint64_t stacks_ = 0, complete_ = 0, by_frame_pointer_ = 0, by_leaf_ = 0;
   std::array<std::uint64_t, unwind::kStackStopCount> incomplete_{};
 };
 
-/// Describes the losses: "; 12 without room in the kernel's map, 0.300 s"; empty if there were
-/// none.
-std::string describe_losses(const unwind::Counts& counts);
+/// Adds what had no room in the kernel.
+void add_losses(const unwind::Counts& counts, record::Closing& closing);
 
 }  // namespace pe::offcpu

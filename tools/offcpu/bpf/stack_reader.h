@@ -23,12 +23,9 @@ class StackReader {
   [[nodiscard]] Stack stack_of(const unwind::SumKey& key);
   /// Returns the waker with a number; null if there is none.  An interrupt has pid 0.
   [[nodiscard]] std::unique_ptr<WokenBy> waker(std::uint32_t number);
-  /// Counts `times` waits on a program's stack for describe(); 0 means no stack.
+  /// Counts `times` waits on a program's stack for counts(); 0 means no stack.
   void count(std::uint32_t user_stack, std::uint64_t times);
-  /// Describes the counted stacks and `others` like KernelStackCounts.
-  [[nodiscard]] std::string describe(const unwind::StackCounts& others) const {
-    return counts_.describe(others);
-  }
+  [[nodiscard]] const KernelStackCounts& counts() const noexcept { return counts_; }
   ChainWriter& chains() noexcept { return chains_; }
 
  private:

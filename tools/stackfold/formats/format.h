@@ -20,7 +20,7 @@ namespace pe::fold {
 /// The data in a format's samples that some options need.
 struct FormatHas {
   bool times = false;        ///< for --time
-  bool frame_lines = false;  ///< with addresses, for --inline and --srcline
+  bool frame_lines = false;  ///< with addresses, for --inline and --lines
   bool modules = false;      ///< for --modules
   bool waits = false;        ///< stacks that wait, without a mark in the text; for --running
 };

@@ -56,7 +56,7 @@ class Folder {
     bytes_ = options.all_events || event == "bytes";
     allocations_ = options.all_events || event == "allocations";
     if (!bytes_ && !allocations_)
-      report_.damage = "no event of that name: it has bytes, allocations";
+      report_.damage = "no event of that name (it has bytes, allocations)";
     begin_report();
   }
 

@@ -10,8 +10,8 @@ from stackpipe.messages import Failure
 from stackpipe.pipeline import Tools
 
 #: The older names of commands, and their modules.
-OLDER_NAMES = {"flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge_fleet", "profile-push": "profile_push",
-               "profile_run": "profile_run"}
+OLDER_NAMES = {"flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge_fleet", "profile-push": "push.profile_push",
+               "profile_run": "runs.profile_run"}
 
 
 def _plug_descriptors() -> None:

@@ -3,7 +3,6 @@ from typing import Sequence
 
 from stackpipe import outputs, targets
 from stackpipe.command import read_options
-from stackpipe.messages import UsageError
 from stackpipe.options import HELP, VERSION, Option
 from stackpipe.pipeline import Tools
 from stackpipe.record import Request, record

@@ -18,7 +18,7 @@ COMMANDS = {
     "diff": ("diff", "show what differs between two profiles", "flamediff"),
     "top": ("top", "print the functions that use most", "stacktop"),
     "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),
-    "runs": ("kept_runs", "keep profiles, list and compare them, watch a server, gate a merge", "profile_run"),
+    "runs": ("runs.commands", "keep profiles, list and compare them, watch a server, gate a merge", "profile_run"),
     "merge": ("merge_fleet", "add up the folded text of many machines", "merge_fleet"),
     "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
 }

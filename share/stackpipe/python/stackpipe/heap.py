@@ -6,7 +6,7 @@ from typing import Sequence
 from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say
-from stackpipe.options import HELP, VERSION, Option
+from stackpipe.options import HELP, VERSION
 
 NAME = "stackpipe"
 OWN_FAILURE = 125

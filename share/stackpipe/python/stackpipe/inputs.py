@@ -6,7 +6,7 @@ import os
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure
-from stackpipe.runs import find_run
+from stackpipe.runs.store import find_run
 
 _STREAM = b"PERFILE2"
 

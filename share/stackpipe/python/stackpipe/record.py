@@ -71,7 +71,7 @@ def recorder_of(request: Request, tools: pipeline.Tools) -> list[str]:
     # The kernel walks stacks of processes, but samples no tracepoints.
     engine = request.engine or ("" if request.event else best_engine(tools))
     return ["pe-record", *(["--engine", engine] if engine else []), *request.rate, *(["-e", request.event] if request.event else []),
-            *request.target.limit, *(["-q"] if request.output.is_quiet else [])]
+            *request.target.limit, *(["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else [])]
 
 
 def best_engine(tools: pipeline.Tools) -> str:

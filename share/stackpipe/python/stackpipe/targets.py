@@ -1,7 +1,6 @@
 """What a recording command records: a command that it starts, processes, threads, or the whole system."""
-import os
 import re
-from typing import NamedTuple, Sequence
+from typing import NamedTuple
 
 from stackpipe.messages import UsageError, text_of
 from stackpipe.options import CommandLine, Option

@@ -26,7 +26,7 @@ OPTIONS = (*targets.OPTIONS, KEEP, *outputs.OPTIONS, HELP, VERSION)
 FORMS = ("svg", "folded", "pprof", "speedscope", "firefox")
 _COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
 # A recorder that ended in good order prints a closing line; its status is another if the target never ran.
-_CLOSING_LINE = re.compile(rb"^[a-z-]+: [0-9,]+ (samples?|waits?)[, ]", re.MULTILINE)
+_CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )|nothing was recorded: )", re.MULTILINE)
 # A line of offcpu where the kernel gives it no stacks.
 _NO_STACKS = re.compile(rb"^offcpu: .*; times of each thread only$", re.MULTILINE)
 _LOOK_S = 0.02
@@ -181,7 +181,7 @@ def end_command(held: HeldCommand, limit: Sequence[str]) -> int:
 
 def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, stream: str) -> subprocess.Popen:
     """Starts a recorder, which ends with us if we are killed.  Its messages go to a file beside the stream."""
-    command = [command[0], "-o", f"{stream}.pe", *command[1:]]
+    command = [command[0], *(["-v"] if request.is_verbose else []), "-o", f"{stream}.pe", *command[1:]]
     tools.show([command])
     with files.create(f"{stream}.txt") as said:
         return tools.start(["setpriv", "--pdeathsig", "TERM", "--", tools.find(command[0]), *command[1:]], stderr=said)

@@ -168,7 +168,7 @@ bool PerfScriptFolder::take_expected(std::string_view line) {
 }
 
 void PerfScriptFolder::take_frame(const PerfFrame& frame) {
-  if (rules_.with_addresses || uninliner_ || options_.with_source) {
+  if (rules_.with_addresses || uninliner_ || options_.with_lines) {
     take_frame_by_line(frame);
     return;
   }
@@ -191,7 +191,7 @@ void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
   next_source_ = 0;
   if (options_.is_perl)
     sources_ = is_expanded ? 0 : perl_source_lines(frame, pending_.size());
-  is_pending_ = options_.with_source && !(options_.is_perl && sources_ == 0);
+  is_pending_ = options_.with_lines && !(options_.is_perl && sources_ == 0);
   if (!is_pending_)
     add_pending();
 }

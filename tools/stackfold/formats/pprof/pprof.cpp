@@ -58,7 +58,7 @@ class Folder {
   void fold(TextReport& report) {
     const std::vector<SampleType> types = sample_types();
     if (types.empty()) {
-      report.damage = "no pprof profile is in it";
+      report.damage = "not a pprof profile (unpack other files: gzip -dc FILE | stackfold)";
       return;
     }
     if (!types_.choose(types, default_type(types))) {
@@ -268,9 +268,10 @@ TextReport fold(Input& input, const Options& options, folded::FoldedCounts& coun
   const std::string bytes = unpack(input, damage);
   const Profile profile = read_profile(bytes);
   Folder(profile, options, counts).fold(report);
-  for (const std::string& what : {profile.damage, damage})  // the last one is the cause
-    if (!what.empty())
-      report.damage = what;
+  if (!profile.damage.empty() && !profile.types.empty())
+    report.damage = profile.damage;
+  if (!damage.empty())
+    report.damage = damage;  // the cause of all other damage
   return report;
 }
 

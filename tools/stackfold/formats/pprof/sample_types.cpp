@@ -44,7 +44,7 @@ std::string no_such_type(std::string_view wanted, std::span<const SampleType> ty
   std::string names;
   for (const SampleType& type : types)
     names.append(names.empty() ? "" : ", ").append(printable(type.type));
-  return fmt::format("no sample type '{}': it has {}", printable(wanted), names);
+  return fmt::format("no sample type '{}' (it has {})", printable(wanted), names);
 }
 
 }  // namespace pe::fold

@@ -56,7 +56,7 @@ class SampleTypes {
   std::vector<folded::FrameId> with_root_;
 };
 
-/// Returns "no sample type 'x': it has samples, cpu".
+/// Returns "no sample type 'x' (it has samples, cpu)".
 std::string no_such_type(std::string_view wanted, std::span<const SampleType> types);
 
 }  // namespace pe::fold

@@ -1,7 +1,8 @@
 """stackpipe runs: the commands of profile_run(1), and profile-push(1)."""
 from typing import Sequence
 
-from stackpipe import profile_push, profile_run
+from stackpipe.push import profile_push
+from stackpipe.runs import profile_run
 from stackpipe.pipeline import Tools
 
 #: Other names of commands.

@@ -13,9 +13,9 @@ from typing import Callable
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, UsageError, say, text_of
-from stackpipe.profile_run import Settings, need, path_of, words_of
-from stackpipe.runs import find_run, must_count_alike
-from stackpipe.trend import share_of
+from stackpipe.runs.profile_run import Settings, need, path_of, words_of
+from stackpipe.runs.store import find_run, must_count_alike
+from stackpipe.runs.trend import share_of
 
 _HOUR_FILE = re.compile(r"[0-9]{4}-.*Z\.folded", re.DOTALL)
 _PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-file", "spool-size", "insecure-http")
@@ -150,7 +150,7 @@ class Watch:
         said = text_of(process.communicate()[1])
         took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
         # An interval in which nothing ran is not a failure.
-        others = [line for line in said.splitlines() if not line.startswith("pe-record: nothing was recorded: ")]
+        others = [line for line in said.splitlines() if not line.startswith(("pe-record: nothing was recorded: ", "pe-record: 0 samples: "))]
         self._once.forward("\n".join(others))
         status = pipeline.wait_for(process)
         if status and len(others) == len(said.splitlines()):

@@ -2,7 +2,7 @@
 import re
 from typing import NamedTuple
 
-from stackpipe.runs import unit_of
+from stackpipe.runs.store import unit_of
 
 
 class Mode(NamedTuple):

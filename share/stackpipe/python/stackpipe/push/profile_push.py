@@ -10,10 +10,10 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import pipeline
 from stackpipe.command import read_options
-from stackpipe.ingest import Answer, Backoff, Server, Token, ingest_url, judge, read_token
+from stackpipe.push.ingest import Answer, Backoff, Server, Token, ingest_url, judge, read_token
 from stackpipe.messages import Failure, UsageError, count_of, say
 from stackpipe.options import HELP, VERSION, CommandLine, Option
-from stackpipe.spool import LAST_TIME_MS, MOST_PROFILE_BYTES, Counts, Outbox, Profile, Spool, SpoolName
+from stackpipe.push.spool import LAST_TIME_MS, MOST_PROFILE_BYTES, Counts, Outbox, Profile, Spool, SpoolName
 
 NAME = "profile-push"
 USAGE = """Usage: profile-push [OPTION]... [FILE]

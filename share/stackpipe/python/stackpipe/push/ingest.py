@@ -21,7 +21,7 @@ import urllib.parse
 from typing import Callable, Iterator, NamedTuple
 
 from stackpipe.messages import Failure, UsageError, printable, text_of
-from stackpipe.spool import Profile, SpoolName
+from stackpipe.push.spool import Profile, SpoolName
 
 _MOST_TOKEN_BYTES = 8192
 _MOST_ANSWER_BYTES = 64 * 1024  # the client stops reading an answer after this

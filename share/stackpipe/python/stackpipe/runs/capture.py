@@ -9,17 +9,18 @@ import subprocess
 import time
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
-from stackpipe import files, modes, pipeline, report, targets
+from stackpipe import files, pipeline, targets
+from stackpipe.runs import modes, report
 from stackpipe.messages import Failure, UsageError, bytes_of, count_of, print_out, printable, say, say_lines, text_of, write_all
-from stackpipe.profile_run import Settings, need
-from stackpipe.report import NotWritten
-from stackpipe.runs import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
+from stackpipe.runs.profile_run import Settings, need
+from stackpipe.runs.report import NotWritten
+from stackpipe.runs.store import FORMAT, Run, find_run, keep_run, program_of, read_runs, text_of_number, unit_of
 
 OWN_FAILURE = 125
 _MOST_MESSAGES = 65536
-# The line that a recorder prints if it ends normally.
-CLOSING_LINE = re.compile(r"(?:pe-record|offcpu|malloctrace): ([0-9]+) (?:samples?|waits?|allocations?), .*")
-_FIGURES = re.compile(r".* % of ([0-9]+(?:\.[0-9]+)?) s(;.*|$)")
+# The line that a recorder prints if it ends normally: a summary, or the reason why it recorded nothing.
+CLOSING_LINE = re.compile(r"(?:pe-record|offcpu|malloctrace): (?:([0-9]+) (?:samples?|waits?|allocations?)"
+                          r"(?: in ([0-9]+(?:\.[0-9]+)?) s, |: )|nothing was recorded: ).*")
 _EVENTS = {"malloctrace": "alloc-bytes", "offcpu": "offcpu", "hotcold": "cpu-clock,offcpu"}
 
 
@@ -256,11 +257,11 @@ def read_closing_lines(messages: Sequence[str]) -> Closing | None:
     samples = lost = 0
     seconds: float | None = None
     for match in lines:
-        samples += int(match[1])
+        samples += int(match[1] or 0)
         if found := re.search(r", ([0-9]+) lost", match[0]):
             lost += int(found[1])
-        if seconds is None and (found := _FIGURES.fullmatch(match[0])):
-            seconds = float(found[1])
+        if seconds is None and match[2]:
+            seconds = float(match[2])
     return Closing(samples, lost, seconds or 0) if lines else None
 
 

@@ -4,11 +4,12 @@ import re
 import subprocess
 from typing import NamedTuple, Sequence
 
-from stackpipe import files, modes, pipeline
+from stackpipe import files, pipeline
+from stackpipe.runs import modes
 from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, printable_lines, say_lines, text_of
-from stackpipe.profile_run import Settings, need, path_of, words_of
-from stackpipe.report import list_functions, show
-from stackpipe.runs import Run, find_run, must_count_alike
+from stackpipe.runs.profile_run import Settings, need, path_of, words_of
+from stackpipe.runs.report import list_functions, show
+from stackpipe.runs.store import Run, find_run, must_count_alike
 
 GREW = 3  #: exit status of flamediff --fail-over, and of ci
 
@@ -91,7 +92,7 @@ def append(path: str, text: str) -> None:
 
 def record(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Run:
     """Records a new run; raises Failure, also if the program fails."""
-    from stackpipe.capture import capture
+    from stackpipe.runs.capture import capture
 
     captured = capture(settings, workload, tools)
     if workload and captured.status:

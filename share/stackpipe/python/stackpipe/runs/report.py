@@ -1,17 +1,20 @@
 """The output of a profile_run run: its report, its hot spots and its flame graph."""
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING, Sequence
 
-from stackpipe import files, modes, pipeline
+from stackpipe import files, pipeline
+from stackpipe.runs import modes
 from stackpipe.messages import Failure, print_out, printable, text_of
-from stackpipe.profile_run import Settings, need
-from stackpipe.runs import find_run
+from stackpipe.runs.profile_run import Settings, need
+from stackpipe.runs.store import find_run
 
 if TYPE_CHECKING:
-    from stackpipe.capture import Making
+    from stackpipe.runs.capture import Making
 
 _COLUMNS = 120  # width of a report's lines: C++ symbols can be hundreds long; the folded text keeps them whole
+_SUMMARY = re.compile(r"(?:pe-record|offcpu|malloctrace): [0-9]+ [a-z]+ in ")  # of a recording; its figures are in the head
 _FROM_THE_ROOT = ("--tree", "--total", "-n", "1", "--percent-limit", "2", "--max-depth", "30")
 
 
@@ -48,8 +51,7 @@ def report_of(making: "Making", meta: dict) -> str:
             text += f"\n{title}, IN BYTES (lines of 2 % and more)\n\n"
             text += list_functions(tools, *_FROM_THE_ROOT, "--", draft.path(f"{part}.folded"))
     text += comparison_of(making)
-    others = [line for line in draft.messages() if not line.startswith(("pe-record: ", "offcpu: ", "malloctrace: ")) or
-              not line.partition(": ")[2][:1].isdigit()]
+    others = [line for line in draft.messages() if not _SUMMARY.match(line)]
     if others:
         text += "\nMESSAGES\n\n" + "".join(f"{printable(line)}\n" for line in others)
     return text

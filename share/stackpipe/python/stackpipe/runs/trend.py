@@ -6,8 +6,8 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, count_of, print_out, printable, say, text_of
-from stackpipe.profile_run import Settings
-from stackpipe.runs import Run, find_run, program_of, read_runs
+from stackpipe.runs.profile_run import Settings
+from stackpipe.runs.store import Run, find_run, program_of, read_runs
 
 _CLONE = re.compile(r"(?: \[clone [^]]*\]|\.(?:isra|constprop|part|lto_priv|cold|llvm)(?:\.[0-9]+)?)+$")
 _MOST_NEAR = 5

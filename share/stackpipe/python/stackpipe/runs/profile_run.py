@@ -183,16 +183,16 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
             raise UsageError("trend: needs one function")
     elif line.operands:
         raise UsageError(f"{command}: unexpected '{line.operands[0]}'; a program follows --")
-    module = importlib.import_module(f"stackpipe.{COMMANDS[command][0]}")
+    module = importlib.import_module(f"stackpipe.runs.{COMMANDS[command][0]}")
     return getattr(module, f"run_{command}")(Settings(command, line), tools)
 
 
 def run_list(settings: Settings, tools: pipeline.Tools) -> int:
     """Prints a table of all runs."""
-    from stackpipe import runs
+    from stackpipe.runs import store
 
-    print_out(runs.table_of(runs.read_runs(settings.output, with_broken=True)))
-    runs.say_drafts(settings.output)
+    print_out(store.table_of(store.read_runs(settings.output, with_broken=True)))
+    store.say_drafts(settings.output)
     return 0
 
 

@@ -1,0 +1,1 @@
+"""Sends profiles to a server: profile-push(1)."""
