@@ -31,8 +31,8 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused) {
   };
   refused({}, "two profiles are needed");
   refused({"-", "-"}, "-: standard input can be read only once");
-  refused({"a", "b", "c"}, "more than two profiles: --runs A1 A2 -- B1 B2 compares runs");
-  refused({"--runs", "a", "b"}, "--runs: profiles before, --, profiles after");
+  refused({"a", "b", "c"}, "more than two profiles (compare runs: --runs A1 A2 -- B1 B2)");
+  refused({"--runs", "a", "b"}, "--runs: a side has no profile (write --runs A1 A2 -- B1 B2)");
   refused({"--runs", "a", "--", "b", "-o", "x"}, "'-o': no such profile (options go before --)");
   refused({"--folded", "--text", "a", "b"}, "--folded, --text: only one of them");
   refused({"--folded", "--runs", "a", "--", "b"}, "--runs: not with --folded");

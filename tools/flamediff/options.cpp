@@ -48,7 +48,7 @@ void read_work_of_side(std::string_view text, std::size_t runs, Options& options
     text.remove_prefix(is_more ? end + 1 : text.size());
   }
   if (options.work.size() - before != runs)
-    throw UsageError(fmt::format("--per: {} of a side, but {}; runs are joined by '+'",
+    throw UsageError(fmt::format("--per: {} for {} of a side (join runs by '+')",
                                  plural(options.work.size() - before, "number"),
                                  plural(runs, "profile")));
 }
@@ -110,14 +110,14 @@ void read_operands(const CommandLine& line, Options& options) {
     if (files.size() != 2)
       throw UsageError(files.empty()
                            ? "two profiles are needed"
-                           : "more than two profiles: --runs A1 A2 -- B1 B2 compares runs");
+                           : "more than two profiles (compare runs: --runs A1 A2 -- B1 B2)");
     options.before = {files[0]};
     options.after = {files[1]};
   } else {
     refuse_options(options.after);
   }
   if (options.before.empty() || options.after.empty())
-    throw UsageError("--runs: profiles before, --, profiles after");
+    throw UsageError("--runs: a side has no profile (write --runs A1 A2 -- B1 B2)");
   const auto from_stdin =
       std::ranges::count(options.before, "-") + std::ranges::count(options.after, "-");
   if (from_stdin > 1)

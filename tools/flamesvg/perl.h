@@ -1,6 +1,6 @@
 // The script that flamesvg replaces: its options, and the quirks that --compat repeats.
 //
-// Two of its rules are in the library: folded lines (folded::Columns::kPerl), and differences
+// Two of its rules are in the library: folded lines (folded/perl_line.h), and differences
 // (picture::Differences::kPerl).
 // SPDX-License-Identifier: MIT
 #pragma once

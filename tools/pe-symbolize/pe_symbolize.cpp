@@ -137,7 +137,7 @@ int work(const CommandLine& line, Io& io) {
     throw UsageError("more than one input: streams cannot be joined");
   if (io.out.is_terminal())
     throw UsageError(
-        "standard output is a terminal (pipe the stream into stackfold, or use -o FILE)");
+        "standard output is a terminal: pipe the stream into stackfold, or use -o FILE");
   Input input = Input::open(line.operands.front(), io.in_fd);
   Session session(input);
   stream::StreamWriter writer(io.out);
@@ -157,12 +157,14 @@ int work(const CommandLine& line, Io& io) {
   if (options.with_statistics)
     for (const std::string& row : names::table(annotator.counts()))
       io.report(row);
-  advise(annotator, resolver, servers != nullptr, io);
-  report(session,
-         {stacks.report(), names::describe(annotator.counts()),
-          describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
-          describe(servers.get())},
-         input, io);
+  if (!io.is_quiet) {  // advice reads files
+    advise(annotator, resolver, servers != nullptr, io);
+    report(session,
+           {stacks.report(), names::describe(annotator.counts()),
+            describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
+            describe(servers.get())},
+           input, io);
+  }
   if (!damage.empty())
     io.report(input.name() + ": " + damage);
   return damage.empty() ? kOk : kFailure;

@@ -170,7 +170,8 @@ std::string_view first_given(
 /// Throws Error if an option needs data that a sample stream does not have.
 void refuse_stream_options(const fold::Options& options, const std::string& input) {
   if (options.with_inlined)
-    throw Error(input + ": --inline: pe-symbolize puts inlined functions into the stream");
+    throw Error(input +
+                ": --inline: not for a sample stream (pe-symbolize adds inlined functions)");
   const std::string_view option = first_given({{options.with_modules, "modules"},
                                                {options.with_lines, "lines"},
                                                {options.is_recursive, "recursive"}});

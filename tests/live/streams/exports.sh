@@ -79,7 +79,7 @@ done
 # No samples make no profile.
 for form in pprof speedscope firefox; do
   stackfold --to $form </dev/null >"$dir/out" 2>"$dir/err"; expect "$form of nothing: status" 1 $?
-  grep -q 'no stack, and so no profile' "$dir/err" || fail "$form of nothing: $(cat "$dir/err")"
+  grep -q 'no stack in the input, so there is no profile to write' "$dir/err" || fail "$form of nothing: $(cat "$dir/err")"
   [ ! -s "$dir/out" ] || fail "$form of nothing: an output"
 done
 finish
