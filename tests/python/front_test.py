@@ -29,6 +29,6 @@ class Commands(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "^unknown option '--all'; "):
             front.main(["--all"], None)
 
-    def test_runs_has_the_commands_of_profile_run(self):
-        with self.assertRaisesRegex(UsageError, "^unknown command 'dance'; the commands are capture, "):
+    def test_runs_names_its_commands(self):
+        with self.assertRaisesRegex(UsageError, "^runs: unknown command 'dance'; the commands are capture, "):
             commands.main(["dance"], None)

@@ -1,4 +1,5 @@
 """Tests which form an output has, and which files it may replace."""
+import gzip
 import os
 import tempfile
 import unittest
@@ -43,14 +44,17 @@ class Outputs(unittest.TestCase):
         self.assertEqual(read("-o", "-x.svg").path, "./-x.svg")
 
     def test_replaces_files_of_the_same_form(self):
-        for name, content in (("a.svg", b'<?xml version="1.0"?>\n<svg>\n<title>Flame Graph</title>'), ("a.svg", b""),
+        for name, content in (("a.svg", b'<?xml version="1.0"?>\n<svg class="flamegraph">'), ("a.svg", b""),
+                              ("a.svg", b'<svg onload="init(evt)">'), ("a.folded", b"main 1 2\nlong name without its end"),
                               ("a.folded", b"main;a b 5\nmain 7\n"), ("a.folded", b"# rate: 99\nmain 1.5\n"),
-                              ("a.pe", b"PERFILE2\x10"), ("a.pb.gz", b"\x1f\x8b\x08"), ("a.json", b'{"a": 1}')):
+                              ("a.pe", b"PERFILE2\x10"), ("a.pb.gz", gzip.compress(b"\n\x04")), ("a.json", b'{"a": 1, "exporter":"stackpipe"'),
+                              ("a.json", b'{"meta":{"product":"stackpipe"')):
             self.assertEqual(read("-o", self.made(name, content)).path, name)
 
     def test_keeps_other_files(self):
-        for name, content in (("a.svg", b"<svg><title>our logo</title></svg>"), ("a.svg", b"\x7fELF"), ("a.folded", b"a letter\n"),
-                              ("a.pe", b"\x7fELF"), ("a.pb.gz", b"text"), ("a.json", b"[1]")):
+        for name, content in (("a.svg", b"<svg><title>our logo</title></svg>"), ("a.svg", b"<svg><title>Our flame graphs</title></svg>"),
+                              ("a.folded", b"a letter\n"), ("a.folded", b"Buy milk 3\nand more\n"), ("a.pe", b"\x7fELF"), ("a.pb.gz", b"text"),
+                              ("a.pb.gz", gzip.compress(b"important")), ("a.json", b'{"my": "config"}')):
             with self.subTest(name=name, content=content), self.assertRaisesRegex(Failure, f"^{name}: the file exists and is no .* -o, or --force$"):
                 read("-o", self.made(name, content))
             self.assertEqual(read("--force", "-o", name).path, name)
@@ -58,7 +62,7 @@ class Outputs(unittest.TestCase):
     def test_refuses_what_cannot_be_written(self):
         os.mkdir("b.svg")
         for name, why in (("b.svg", "b.svg: Is a directory"), ("no/folder.svg", "no/folder.svg: No such file or directory")):
-            with self.assertRaisesRegex(Failure, f"^{why}$"):
+            with self.assertRaisesRegex(Failure, f"^{why}; choose another file with -o$"):
                 read("-o", name)
 
     def test_parts_are_beside_the_whole(self):

@@ -34,7 +34,7 @@ grep -q '"exporter":"stackpipe"' c.json || fail 'no speedscope profile'
 
 # Files of another kind stay; a wrong command line starts nothing.
 echo 'int main() {}' >main.svg
-for wrong in '-o main.svg' '-o main.c' '-o no/folder.svg' '-p 1' '-d 0' '--freq'; do
+for wrong in '-F abc' '-o main.svg' '-o main.c' '-o no/folder.svg' '-p 1' '-d 0' '--freq'; do
   # shellcheck disable=SC2086 # words
   sp record $wrong -- touch started
   { [ $status != 0 ] && [ ! -e started ]; } || fail "$wrong: status $status"
@@ -42,9 +42,41 @@ for wrong in '-o main.svg' '-o main.c' '-o no/folder.svg' '-p 1' '-d 0' '--freq'
 done
 expect 'a file of another kind' 'int main() {}' "$(cat main.svg)"
 sp record -- "$dir/none"; expect 'a command that is not there' 127 $status
-sp record -o none.svg -- true
+sp record -F 1 -o none.svg -- true
 [ ! -e none.svg ] || fail 'a flame graph of nothing'
 grep -q '^stackpipe: none.svg: not drawn: nothing was recorded$' err || fail "nothing: $(cat err)"
+
+# Standard output is continued, not written anew; only the table or the result goes to it.
+echo before >kept.txt
+"$PE_SCRIPTS/stackpipe" record -q -o - --format folded -- "$PE_WORKLOAD" shares 0.2 >>kept.txt
+expect 'standard output' before "$(head -n 1 kept.txt)"
+grep -q 'fifty' kept.txt || fail "standard output: $(cat kept.txt)"
+# The command inherits open descriptors.
+expect 'open descriptors' kept "$("$PE_SCRIPTS/stackpipe" record -q -o fds.svg -- sh -c 'cat <&3' 3<<<kept 2>/dev/null)"
+# A signal to the command alone ends the recording as Ctrl-C does, and nothing is left.
+mkdir temporary
+for command in record waits heap; do
+  TMPDIR=$dir/temporary setsid env --default-signal=INT "$PE_SCRIPTS/stackpipe" $command -o "signal-$command.folded" -- "$PE_WORKLOAD" shares 60 2>err & pid=$!
+  until pgrep -P $pid >/dev/null && pgrep -s $pid -x workload >/dev/null; do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+  sleep 0.5
+  kill -TERM $pid
+  wait $pid
+  grep -q 'workload' "signal-$command.folded" || fail "$command, SIGTERM: $(cat err)"
+  expect "$command, SIGTERM: processes" '' "$(pgrep -s $pid)"
+done
+expect 'temporary folders' '' "$(ls -A temporary)"
+# While it draws, the second Ctrl-C ends it.
+mkdir slow
+printf '#!/bin/sh\nexec sleep 60\n' >slow/pe-symbolize
+chmod +x slow/pe-symbolize
+PATH=$dir/slow:$PATH TMPDIR=$dir/temporary setsid env --default-signal=INT "$PE_SCRIPTS/stackpipe" record -o slow.svg -- "$PE_WORKLOAD" shares 0.1 2>err & pid=$!
+until pgrep -s $pid -x sleep >/dev/null; do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+kill -INT $pid
+sleep 0.3
+kill -0 $pid || fail 'the first Ctrl-C ended the drawing'
+kill -INT $pid
+wait $pid; expect 'the second Ctrl-C' 130 $?
+expect 'the second Ctrl-C: left' '' "$(ls -A temporary)$(compgen -G 'slow.svg*')$(pgrep -s $pid)"
 
 # Running targets; Ctrl-C ends the recording, and the flame graph is drawn.
 "$PE_WORKLOAD" shares 60 & target=$!
@@ -75,8 +107,10 @@ sp diff -o diff.svg --fail-over 5% before.folded after.folded; expect 'growth' 3
 grep -q 'slow' out || fail "diff: $(cat out err)"
 xmllint --noout diff.svg || fail 'diff: not well-formed'
 sp diff -o diff.svg c.pe b.folded; expect "a stream and text: $(cat err)" 0 $status
+sp diff -o before.folded before.folded after.folded; expect 'a profile as the output' 2 $status
+expect 'a profile as the output' 2 "$(wc -l <before.folded)"
 sp diff before.folded nothing; expect 'a profile that is not there' 1 $status
-grep -q "^stackpipe: nothing: no such file, and no run in 'profiles'$" err || fail "nothing: $(cat err)"
+grep -q "^stackpipe: nothing: no such file, and no such run in 'profiles'" err || fail "nothing: $(cat err)"
 # Kept runs have names.
 sp runs capture -F 499 -- "$PE_WORKLOAD" shares 0.5; expect 'runs capture' 0 $status
 sp top latest; expect "top of a run: $(cat err)" 0 $status
@@ -88,6 +122,7 @@ sp runs list; expect 'runs list' 2 "$(wc -l <out)"
 xmllint --noout g.svg || fail 'flamegraph -o: not well-formed'
 sp check; expect check 0 $status
 grep -q '^perf_event_open: own processes' out || fail "check: $(cat out)"
+sp help kill; expect 'a page of another project' 2 $status
 MANPAGER='cat' sp help waits; expect help 0 $status
 grep -qi 'hotcold' out || fail "help: $(head -n 5 out)"
 finish

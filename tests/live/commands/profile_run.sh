@@ -257,7 +257,7 @@ usage "--duration: not a number of seconds: '-1'" capture --duration -1
 usage "is missing" capture
 usage 'only one of them' capture --pid 1 -- true
 usage '--baseline is missing' ci
-usage 'a program follows --' capture true
+usage "unexpected 'true'; a program follows --" list true
 pr analyze --output "$dir/none" 2>"$dir/err"; expect 'no runs' 1 $?
 has 'no runs' "no latest run with samples in '$dir/none'" "$dir/err"
 pr --help >/dev/full 2>/dev/null && fail 'a full disk looks like success'

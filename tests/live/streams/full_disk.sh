@@ -144,9 +144,9 @@ if [ -n "$disk" ]; then
   for script in flamegraph hotcold; do
     fails 125 'disk/p.svg: not drawn' "$scripts/$script" disk/p.svg -- true
     [ ! -e disk/p.svg ] || fail "$script: half a picture is left"
-    echo '<svg>an old flame graph' >old.svg
+    echo '<svg class="flamegraph">old' >old.svg
     TMPDIR=$dir/disk fails 125 "$message" "$scripts/$script" old.svg -- true
-    expect "$script: the old picture" '<svg>an old flame graph' "$(cat old.svg)"
+    expect "$script: the old picture" '<svg class="flamegraph">old' "$(cat old.svg)"
   done
   for command in "diff --before previous" flamegraph "trend work"; do
     # shellcheck disable=SC2086 # words

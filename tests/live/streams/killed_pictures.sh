@@ -16,10 +16,10 @@ scripts=(flamegraph)
 for tool in pe-symbolize stackfold flamesvg; do
   kill_stage $tool
   for script in "${scripts[@]}"; do
-    echo '<svg>an old flame graph' >old.svg
+    echo '<svg class="flamegraph">old' >old.svg
     PATH=$dir/bin:$PATH "$PE_SCRIPTS/$script" old.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
     expect "$script, $tool killed" 125 $?
-    expect "$script, $tool killed: the picture" '<svg>an old flame graph' "$(cat old.svg)"
+    expect "$script, $tool killed: the picture" '<svg class="flamegraph">old' "$(cat old.svg)"
     has "$script, $tool killed" "$script: old.svg: not drawn" err
     PATH=$dir/bin:$PATH "$PE_SCRIPTS/$script" new.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
     [ ! -e new.svg ] || fail "$script, $tool killed: half a picture"
@@ -48,10 +48,10 @@ has 'capture, pe-record killed' 'pe-record did not end in good order (exit statu
 "$PE_SCRIPTS/profile_run" list --output killed >out 2>err
 expect 'capture, pe-record killed: runs' 1 "$(wc -l <out)"
 has 'capture, pe-record killed' 'not finished: 1 capture,' err
-echo '<svg>an old flame graph' >old.svg
+echo '<svg class="flamegraph">old' >old.svg
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/flamegraph" old.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
 expect 'flamegraph, pe-record killed' 125 $?
-expect 'flamegraph, pe-record killed: the picture' '<svg>an old flame graph' "$(cat old.svg)"
+expect 'flamegraph, pe-record killed: the picture' '<svg class="flamegraph">old' "$(cat old.svg)"
 # If the program itself is killed, that is not our failure.
 # shellcheck disable=SC2016 # for the shell that runs it
 "$PE_SCRIPTS/profile_run" capture --output dead -- sh -c '"$0" shares 0.2; kill -KILL $$' "$PE_WORKLOAD" >out 2>err

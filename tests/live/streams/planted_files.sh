@@ -21,7 +21,7 @@ check() {
   { [ -f "$result" ] && [ ! -L "$result" ]; } || fail "$label: the link is still there"
   [ "$(id -u)" = 0 ] || return
   rm -f "$result"
-  echo '<svg>a planted flame graph' >"$result"
+  echo '<svg class="flamegraph">planted' >"$result"
   chown 12345:12345 "$result"
   run "$@"
   expect "$label: owner" 0 "$(stat -c %u "$result")"

@@ -53,9 +53,9 @@ because 'another event' 125 'the target ran for .*, with too few events for a sa
   pe-record -e cpu-migrations -c 1000000 -o "$dir/r.pe" -- true
 "$PE_SCRIPTS/flamegraph" -F 1 "$dir/a.svg" -- true 2>"$dir/err"; expect 'flamegraph: status' 125 $?
 [ ! -e "$dir/a.svg" ] || fail 'flamegraph: an empty picture'
-echo '<svg>an old flame graph' >"$dir/a.svg"
+echo '<svg class="flamegraph">old' >"$dir/a.svg"
 "$PE_SCRIPTS/flamegraph" -F 1 "$dir/a.svg" -- sh -c 'exit 3' 2>"$dir/err"; expect 'flamegraph: status of the command' 3 $?
-expect 'flamegraph: the old flame graph' '<svg>an old flame graph' "$(cat "$dir/a.svg")"
+expect 'flamegraph: the old flame graph' '<svg class="flamegraph">old' "$(cat "$dir/a.svg")"
 grep -q 'a.svg: not drawn: nothing was recorded$' "$dir/err" || fail "flamegraph: $(cat "$dir/err")"
 
 # An idle interval does not end a watch.

@@ -7,7 +7,7 @@ from typing import NoReturn, Sequence
 
 from stackpipe import messages, options
 from stackpipe.messages import Failure
-from stackpipe.pipeline import Tools
+from stackpipe.pipeline import Stopped, Tools
 
 #: The older names of commands, and their modules.
 OLDER_NAMES = {"flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge_fleet", "profile-push": "push.profile_push",
@@ -56,7 +56,7 @@ def print_version(name: str, tools: Tools) -> NoReturn:
     statuses, text = tools.read([["stackfold", "--version"]])
     if statuses != [0]:
         raise Failure("", statuses[0])
-    messages.print_out(f"{name} {messages.text_of(text).partition(' ')[2]}")
+    messages.print_out(f"{messages.program_name()} {messages.text_of(text).partition(' ')[2]}")
     raise Failure("", 0)
 
 
@@ -64,22 +64,31 @@ def run(here: str) -> NoReturn:
     """Runs the command that the user typed, and exits with its status.  `here` is the folder of the command."""
     _plug_descriptors()
     _restore_locale()
+    try:
+        status = _run(here)
+    except (KeyboardInterrupt, Stopped) as stop:  # end by the signal, like a program that does not handle it
+        number = getattr(stop, "number", signal.SIGINT)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        status = 128 + number
+    sys.exit(status)
+
+
+def _run(here: str) -> int:
+    """Returns the exit status."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     module = importlib.import_module(f"stackpipe.{OLDER_NAMES.get(messages.program_name(), 'front')}")
     own_failure = getattr(module, "own_failure", lambda arguments: getattr(module, "OWN_FAILURE", 1))(sys.argv[1:])
     try:
-        status = module.main(sys.argv[1:], Tools(here))
+        return module.main(sys.argv[1:], Tools(here))
     except Failure as failure:
         if str(failure):
             messages.say(str(failure))
-        status = own_failure if failure.status is None else failure.status
-    except KeyboardInterrupt:  # end by the signal, like a program that does not handle it
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-        status = 130
+        return own_failure if failure.status is None else failure.status
     except MemoryError:
         messages.say("out of memory")
-        status = own_failure
+        return own_failure
     except OSError as error:
         messages.say(f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror}")
-        status = own_failure
-    sys.exit(status)
+        return own_failure

@@ -1,4 +1,5 @@
 """stackpipe diff: compares two profiles of any kind by flamediff, as text and as a flame graph."""
+import os
 from typing import Sequence
 
 from stackpipe import files, inputs, outputs, pipeline
@@ -24,22 +25,36 @@ OPTIONS = (
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns 0, or 3 if --fail-over found growth."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
-    if len(line.operands) != 2:
+    names = [*line.operands, *(line.command or [])]
+    if len(names) != 2:
         raise UsageError("two profiles are needed; for example: stackpipe diff before.folded after.folded")
     output = outputs.read_output(line, ("svg", "folded"))
+    for name in names:
+        if os.path.exists(output.path) and os.path.exists(name) and os.path.samefile(output.path, name):
+            raise UsageError(f"--output: '{name}' is one of the profiles; choose another file")
     tools.shows_stages = line.has("verbose")
     work = files.temporary_folder()
     try:
-        sides = [inputs.folded_file(name, work, tools) for name in line.operands]
+        sides = [inputs.folded_file(name, work, tools) for name in names]
+        inputs.must_count_alike(names)
         rows = ["--top", line.last("top")] if line.has("top") else []
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []
+        if output.path == "/dev/stdout":  # the table would be mixed with the result
+            write(tools, output, sides)
+            return 0
         texts = ["flamediff", "--text", *rows, *limit, "--", *sides]
         tools.show([texts])
         status = tools.pipe([texts])[0]
         if status not in (0, GREW):
-            raise Failure("", status)
-        form = ["--folded"] if output.form == "folded" else []
-        outputs.write(tools, output, [["flamediff", *form, "--", *sides]])
+            raise Failure("")
+        write(tools, output, sides)
         return status
     finally:
         files.remove_folder(work)
+
+
+def write(tools: pipeline.Tools, output: outputs.Output, sides: Sequence[str]) -> None:
+    """Writes the difference as a flame graph, or as folded text with two counts."""
+    form = ["--folded"] if output.form == "folded" else []
+    if not outputs.write(tools, output, [["flamediff", *form, "--", *sides]]):
+        raise Failure(f"{output.path}: not drawn: the profiles are empty")

@@ -4,6 +4,7 @@ As in base/io/new_file.h, the file gets a random name in the folder of the resul
 and renamed once it is complete.  So a symbolic link is replaced, not followed, and a result is complete or absent.  Devices,
 pipes and open descriptors are written directly.  Only the owner can access the folders of temporary files.
 """
+import errno
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from typing import BinaryIO
 
 from stackpipe.messages import Failure, bytes_of
 
-_OPEN_DESCRIPTOR = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/self/fd/.*", re.DOTALL)
+_OPEN_DESCRIPTOR = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/([0-9]{1,9}))|/proc/self/fd/([0-9]{1,9})")
 _MOST_TRIES = 100
 
 
@@ -79,15 +80,27 @@ def remove_folder(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_written_in_place(path: str) -> bool:
+def is_written_in_place(path: str) -> bool:
+    """Is the path a device, a pipe or an open descriptor, which is written directly?"""
     return _OPEN_DESCRIPTOR.fullmatch(path) is not None or (os.path.exists(path) and not os.path.isfile(path))
 
 
+def _open_in_place(path: str) -> int:
+    """Opens a device or a pipe.  Duplicates an open descriptor: a file that is opened again starts at its first byte."""
+    match = _OPEN_DESCRIPTOR.fullmatch(path)
+    if not match:
+        return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    return os.dup(1 if match[1] else 2 if match[2] else int(match[3] or match[4]))
+
+
 def _check_usable(path: str) -> None:
-    """Raises Failure for a folder or another user's pipe.  Such a pipe could block us, or read our data."""
+    """Raises Failure for a folder, a name that is too long, or another user's pipe.  Such a pipe could block us, or read our
+    data."""
     try:
         status = os.stat(path)
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise Failure(f"{path}: {error.strerror}") from None
         return
     if stat.S_ISDIR(status.st_mode):
         raise Failure(f"{path}: Is a directory")
@@ -98,7 +111,7 @@ def _check_usable(path: str) -> None:
 def check_writable(path: str) -> None:
     """Raises Failure if `path` cannot be written, as far as this can be checked in advance."""
     _check_usable(path)
-    if not _is_written_in_place(path):
+    if not is_written_in_place(path):
         name, file = _create_beside(path)
         file.close()
         os.unlink(name)
@@ -126,7 +139,7 @@ class Draft:
         if not is_new:
             _check_usable(path)
         self.path = path
-        self._in_place = not is_new and _is_written_in_place(path)
+        self._in_place = not is_new and is_written_in_place(path)
         self._folder = temporary_folder() if self._in_place else ""
         try:
             self._name, self.file = _create_beside(os.path.join(self._folder, "draft") if self._in_place else path)
@@ -149,7 +162,7 @@ class Draft:
                 _sync_folder(os.path.dirname(self.path) or ".")
             return
         self.file.seek(0)
-        with open(os.open(self.path, os.O_WRONLY | os.O_CLOEXEC), "wb") as target:
+        with open(_open_in_place(self.path), "wb") as target:
             shutil.copyfileobj(self.file, target)
 
     def __exit__(self, *exception: object) -> None:

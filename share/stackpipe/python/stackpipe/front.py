@@ -22,6 +22,9 @@ COMMANDS = {
     "merge": ("merge_fleet", "add up the folded text of many machines", "merge_fleet"),
     "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
 }
+#: The other manual pages.
+PAGES = ("stackpipe", "pe-record", "offcpu", "malloctrace", "pe-symbolize", "stackfold", "flamesvg", "flamediff", "stacktop", "flamegraph",
+         "hotcold", "merge_fleet", "profile_run", "profile-push", "pe-stream", "folded", "sp_sigprof")
 OPTIONS = (HELP, VERSION)
 _LISTED = "".join(f"  {name:<9} {text}\n" for name, (_, text, _) in COMMANDS.items())
 USAGE = f"""Usage: stackpipe COMMAND [OPTION]... [ARGUMENT]...
@@ -79,10 +82,13 @@ def open_page(arguments: Sequence[str], tools: Tools) -> NoReturn:
     if len(arguments) > 1:
         raise UsageError("help: one command or tool at a time")
     topic = arguments[0] if arguments else NAME
-    page = COMMANDS[topic][2] if topic in COMMANDS else topic
+    topics = {page: page for page in PAGES} | {name: page for name, (_, _, page) in COMMANDS.items()}
+    if topic not in topics:
+        raise UsageError(f"help: unknown topic '{topic}'; the topics are {', '.join([*COMMANDS, *PAGES])}")
+    page = topics[topic]
     pages = os.path.join(tools.here, "../man")
     found = [file for file in (os.path.join(pages, f"{page}.{section}") for section in "1357") if os.path.isfile(file)]
-    words = ["man", "-l", found[0]] if found and "/" not in page else ["man", "--", page]
+    words = ["man", "-l", found[0]] if found else ["man", page]
     path = tools.find("man")
     try:
         os.execve(path, words, tools.users)

@@ -1,6 +1,7 @@
 """stackpipe heap: traces the allocations of a program by malloctrace.  Draws its memory peak, its leaks and its
 allocations, each as one flame graph."""
 import os
+import subprocess
 from typing import Sequence
 
 from stackpipe import files, outputs, pipeline, targets
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     target = targets.read_target(line, "stackpipe heap -- ./program")
     output = outputs.read_output(line)
     is_forced = line.has("force")
-    parts = {part: output.beside(part) if part else output for part in (PARTS if output.form != "pe" else [""])}
+    # A stream has all parts; a pipe holds one result.
+    is_one = output.form == "pe" or files.is_written_in_place(output.path)
+    parts = {part: output.beside(part) if part else output for part in ([""] if is_one else PARTS)}
     for part in parts.values():
         outputs.check_replaceable(part, is_forced)
     tools.shows_stages = line.has("verbose")
@@ -42,40 +45,43 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
     work = files.temporary_folder()
     try:
         stream = os.path.join(work, "heap.pe")
-        status = trace(target, stream, parts[""].is_quiet, tools)
+        is_quiet = parts[""].is_quiet
+        status = trace(target, stream, is_quiet, tools)
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         named = os.path.join(work, "named.pe")
         with files.create(named) as file:
-            if tools.pipe([["pe-symbolize", stream]], stdout=file) != [0]:
+            if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:
                 raise Failure(f"{parts[''].path}: not drawn")
-        for part, output in parts.items():
-            write_part(part, output, named, target, tools)
-        return status
+        written = [write_part(part, output._replace(opens=output.opens and not part), named, target, tools) for part, output in parts.items()]
+        return status if any(written) else status or OWN_FAILURE
     finally:
         files.remove_folder(work)
 
 
 def trace(target: targets.Target, stream: str, is_quiet: bool, tools: pipeline.Tools) -> int:
     """Runs the program under malloctrace until it ends, the time is over, or Ctrl-C is typed.  Returns its status."""
-    pipeline.go_on()
+    recorders: list[subprocess.Popen] = []
+    pipeline.go_on(recorders)
     command = ["malloctrace", *(["-q"] if is_quiet else []), "-o", stream, "--", *target.command]
     tools.show([command])
-    process = tools.start(command, as_user=True)
-    is_ended = bool(target.limit) and not pipeline.wait_or_interrupt(process, float(target.limit[1]))
-    status = pipeline.wait_for(process)
-    pipeline.stop_listening()
+    recorders.append(tools.start_recorder(command, as_user=True))
+    is_ended = bool(target.limit) and not pipeline.wait_or_interrupt(recorders[0], float(target.limit[1]))
+    status = pipeline.wait_for(recorders[0])
+    pipeline.stop_listening(tools)
     if is_ended and not is_quiet:
         say(f"the command was ended after {target.limit[1]} s (-d)")
-    return status
+    return 0 if is_ended else status
 
 
-def write_part(part: str, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> None:
-    """Writes one part of the recording; reports if it is empty."""
+def write_part(part: str, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> bool:
+    """Writes one part of the recording.  Reports if it is empty, and returns whether it was written."""
     event, what = PARTS[part]
     # Every fold would report the samples of the other events as left out.
     folding = output.fold("--event", event, named)
     look = ["--colors", "mem", "--countname", "bytes", "--title", printable(target.title), "--subtitle", what]
     stages = output.stages(folding, *look) or [["cat", named]]
-    if not outputs.write(tools, output, stages, what if output.form != "pe" else ""):
+    is_written = outputs.write(tools, output, stages, what if output.form != "pe" else "")
+    if not is_written and not output.is_quiet:
         say(f"{what}: none, so {output.path} was not written")
+    return is_written

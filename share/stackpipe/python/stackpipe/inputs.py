@@ -3,10 +3,12 @@
 Each becomes folded text in a file.
 """
 import os
+import stat
+from typing import Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure
-from stackpipe.runs.store import find_run
+from stackpipe.runs import store
 
 _STREAM = b"PERFILE2"
 
@@ -16,16 +18,17 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     runs.  Raises Failure."""
     if not os.path.lexists(name) or os.path.isdir(name):
         try:
-            return find_run(output, name, name).stacks
+            return store.find_run(output, name, name).stacks
         except Failure:
-            what = "a folder without stacks.folded" if os.path.isdir(name) else f"no such file, and no run in '{output}'"
+            what = "a folder without stacks.folded" if os.path.isdir(name) else \
+                f"no such file, and no such run in '{output}' (stackpipe runs capture records one)"
             raise Failure(f"{name}: {what}") from None
-    if os.path.isfile(name) and name.endswith(".folded"):
-        return name
-    if not os.path.isfile(name):
-        raise Failure(f"{name}: not a file; write it to a file first")
+    if not stat.S_ISREG(os.stat(name).st_mode):
+        raise Failure(f"{name}: not a regular file; write the profile to a file first")
     path = os.path.join(".", name) if name.startswith("-") else name
     folded = os.path.join(work, f"{len(os.listdir(work))}.folded")
+    if path.endswith(".folded"):
+        return path
     with open(path, "rb") as file:
         is_stream = file.read(len(_STREAM)) == _STREAM
     fold = ["stackfold", "--annotate"]
@@ -35,3 +38,10 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
         if any(tools.pipe(stages, stdout=out)):
             raise Failure("")
     return folded
+
+
+def must_count_alike(names: Sequence[str], output: str = "profiles") -> None:
+    """Raises Failure if two profiles are kept runs with different units, such as samples and microseconds."""
+    runs = [store.find_run(output, name, name) for name in names if not os.path.isfile(name)]
+    for run in runs[1:]:
+        store.must_count_alike(run.name, runs[0], run.unit)

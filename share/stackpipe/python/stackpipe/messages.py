@@ -34,7 +34,9 @@ def program_name() -> str:
 
 def typed_name(name: str) -> str:
     """Returns how the user typed the command `name`: an older name, or "stackpipe COMMAND"."""
-    return name if program_name() != "stackpipe" or len(sys.argv) < 2 or name == "stackpipe" else f"stackpipe {sys.argv[1]}"
+    if program_name() != "stackpipe" or len(sys.argv) < 2 or name == "stackpipe":
+        return name
+    return "stackpipe " + " ".join(sys.argv[1:3] if name == "profile-push" else sys.argv[1:2])
 
 
 def _escape(match: re.Match) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import urllib.parse
 import webbrowser
+import zlib
 from typing import BinaryIO, NamedTuple, Sequence
 
 from stackpipe import files, pipeline
@@ -20,19 +21,22 @@ class Form(NamedTuple):
     """A form of a profile."""
 
     suffix: str
-    begins: re.Pattern[bytes]  #: matches the first bytes of its files
+    begins: re.Pattern[bytes]  #: matches the first bytes of its files, unpacked
     export: str = ""  #: the value of stackfold --to
 
 
-_FOLDED = rb"(# .*\n)*[^\0\n]+ [0-9]+(\.[0-9]+)?( [0-9]+)?\n"
+# All whole lines of the head.  The text of flamediff has two counts.
+_FOLDED = rb"((#[^\n]*|[^\0\n]+ [0-9]+(\.[0-9]+)?( [0-9]+(\.[0-9]+)?)?)\n)+[^\n]*\Z"
+_JSON = rb'(?s)\s*\{.*"(exporter|product)": ?"stackpipe"'
 #: The forms by the values of --format.  The first with a suffix is the default for it.
 FORMS = {
-    "svg": Form(".svg", re.compile(rb"(?is).*<svg.*flame ?graph")),
+    "svg": Form(".svg", re.compile(rb"(?is).*<svg.*(class=.flamegraph|init\(evt\)|stack visualization)")),
     "folded": Form(".folded", re.compile(_FOLDED)),
     "pe": Form(".pe", re.compile(rb"PERFILE2")),
-    "pprof": Form(".pb.gz", re.compile(rb"\x1f\x8b"), "pprof"),
-    "speedscope": Form(".json", re.compile(rb"\s*\{"), "speedscope"),
-    "firefox": Form(".json", re.compile(rb"\s*\{"), "firefox"),
+    # The first field of a profile, sample_type, has the tag "\n" (profile.proto of pprof).
+    "pprof": Form(".pb.gz", re.compile(rb"\n"), "pprof"),
+    "speedscope": Form(".json", re.compile(_JSON), "speedscope"),
+    "firefox": Form(".json", re.compile(_JSON), "firefox"),
 }
 OPTIONS = (
     Option("output", "o", "FILE", "the result (default flamegraph.svg); its suffix chooses the form: .svg .folded .pe .pb.gz .json"),
@@ -48,7 +52,7 @@ class Output(NamedTuple):
     """Where a profile goes, and in which form."""
 
     path: str
-    form: str
+    form: str  #: a key of FORMS
     opens: bool = False
     is_quiet: bool = False
 
@@ -112,13 +116,26 @@ def form_of(path: str) -> str:
 
 def check_replaceable(output: Output, is_forced: bool) -> None:
     """Raises Failure if the output cannot be written, or would replace a file of another kind."""
-    files.check_writable(output.path)
+    try:
+        files.check_writable(output.path)
+    except Failure as failure:
+        raise Failure(f"{failure}; choose another file with -o", failure.status) from None
     if is_forced or os.path.islink(output.path) or not os.path.isfile(output.path):
         return  # a link is replaced, and its file stays
     with open(output.path, "rb") as file:
         head = file.read(_HEAD_BYTES)
+    if output.form == "pprof":
+        head = unpacked(head)
     if head and not FORMS[output.form].begins.match(head):
         raise Failure(f"{output.path}: the file exists and is no {output.form} of ours; give another name with -o, or --force")
+
+
+def unpacked(head: bytes) -> bytes:
+    """Returns the start of a file that gzip packed; of other files, "?"."""
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES) if head else b""
+    except zlib.error:
+        return b"?"
 
 
 def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "") -> bool:
@@ -131,7 +148,7 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
         raise Failure(f"{output.path}: not drawn")
     if result == 0 and not output.is_quiet:
         say(f"wrote {output.path}{what and f': {what}'}")
-    if result == 0 and output.opens:
+    if result == 0 and output.opens and not files.is_written_in_place(output.path):
         show(output.path)
     return result == 0
 

@@ -30,6 +30,7 @@ class Tools:
         self.users = dict(os.environ if environment is None else environment)
         self.here = here
         self.shows_stages = False  #: show() prints
+        self.hears_keys = True  #: Ctrl-C reaches the tools that are started
         path = self.users.get("PATH", os.defpath)
         build = os.path.join(here, "../build/tools")
         if os.access(os.path.join(here, "stackfold"), os.X_OK):
@@ -52,12 +53,18 @@ class Tools:
             say(" | ".join(shlex.join(stage) for stage in stages) + (path and f" > {shlex.quote(path)}"))
 
     def start(self, command: Sequence[str], *, as_user: bool = False, **more) -> subprocess.Popen:
-        """Starts a tool.  `as_user` keeps the user's locale and path, for a tool that runs the user's program."""
+        """Starts a tool.  `as_user` keeps the user's locale, path and open descriptors, for a tool that runs the user's
+        program."""
         path = command[0] if "/" in command[0] else self.find(command[0])
         try:
-            return subprocess.Popen(command, executable=path, env=self.users if as_user else self.environment, **more)
+            return subprocess.Popen(command, executable=path, env=self.users if as_user else self.environment, close_fds=not as_user,
+                                    process_group=None if self.hears_keys else 0, **more)
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}", 125) from None
+
+    def start_recorder(self, command: Sequence[str], **more) -> subprocess.Popen:
+        """Starts a recorder, which ends with us if we are killed."""
+        return self.start(["setpriv", "--pdeathsig", "TERM", "--", self.find(command[0]), *command[1:]], **more)
 
     def start_all(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
                   stderr: Target = None) -> list[subprocess.Popen]:
@@ -81,20 +88,34 @@ class Tools:
     def pipe(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
              stderr: Target = None) -> list[int]:
         """Runs a pipeline, and returns the status of each stage as a shell does."""
-        return [wait_for(process) for process in self.start_all(stages, stdin=stdin, stdout=stdout, stderr=stderr)]
+        return wait_for_all(self.start_all(stages, stdin=stdin, stdout=stdout, stderr=stderr))
 
     def read(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stderr: Target = None) -> tuple[list[int], bytes]:
         """Like pipe(), but also returns the output of the last stage."""
         running = self.start_all(stages, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
-        with running[-1].stdout as file:
-            printed = file.read()
-        return [wait_for(process) for process in running], printed
+        try:
+            with running[-1].stdout as file:
+                printed = file.read()
+        finally:
+            statuses = wait_for_all(running)
+        return statuses, printed
 
 
 def wait_for(process: subprocess.Popen) -> int:
     """Waits for a process, and returns its status as a shell does: 128 plus the signal if one ended it."""
     status = process.wait()
     return 128 - status if status < 0 else status
+
+
+def wait_for_all(running: Sequence[subprocess.Popen]) -> list[int]:
+    """Waits for the stages of a pipeline, and returns their statuses.  Kills them if a signal ends this command."""
+    try:
+        return [wait_for(process) for process in running]
+    except BaseException:
+        for process in running:
+            process.kill()
+            process.wait()
+        raise
 
 
 @contextlib.contextmanager
@@ -144,7 +165,10 @@ def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]], stderr: Targe
         try:
             if result == 0:
                 draft.keep()
-        except OSError:
+        except BrokenPipeError:
+            raise Failure("", 141) from None
+        except OSError as error:
+            say(f"{path}: {error.strerror}")
             result = 1
     return result
 
@@ -156,18 +180,44 @@ def on_stop(handle) -> None:
         signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN else handle)
 
 
-def go_on() -> None:
-    """From now on Ctrl-C does not end this command.  It ends the recorder, which also gets the signal."""
-    on_stop(lambda number, frame: None)
+def go_on(recorders: Sequence[subprocess.Popen]) -> list[int]:
+    """From now on Ctrl-C, SIGTERM and SIGHUP end the recorders, not this command.  Returns a list of the signals that arrived,
+    which grows.  Recorders that are in the terminal's process group get Ctrl-C twice, which they do not mind."""
+    arrived: list[int] = []
+
+    def forward(number: int, frame: object) -> None:
+        arrived.append(number)
+        for recorder in recorders:
+            recorder.send_signal(number)
+
+    on_stop(forward)
+    return arrived
 
 
-def stop_listening() -> None:
-    """Ignores Ctrl-C from now on: the recording is over, and its result is always drawn."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+class Stopped(BaseException):
+    """A signal ended this command."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
 
 
-def listen_again() -> None:
+def stop_listening(tools: Tools) -> None:
+    """The recording is over.  One more Ctrl-C is ignored, because its result is drawn anyway.  The next one, SIGTERM and SIGHUP
+    raise Stopped."""
+    ignored: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        if number != signal.SIGINT or ignored:
+            raise Stopped(number)
+        ignored.append(number)
+
+    on_stop(stop)
+    tools.hears_keys = False
+
+
+def listen_again(tools: Tools) -> None:
     """From now on Ctrl-C acts as it did at the start."""
     for number, before in _AT_START.items():
         signal.signal(number, before)
+    tools.hears_keys = True

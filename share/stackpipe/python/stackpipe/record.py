@@ -1,6 +1,7 @@
 """stackpipe record: records CPU time by pe-record, and writes it as a flame graph or in another form."""
 import os
 import re
+import subprocess
 from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, targets
@@ -21,6 +22,7 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+_USAGE = 2  # the status of a tool for a wrong command line
 _BPF_WORKS = re.compile(r"^eBPF: stacks walked in the kernel +yes", re.MULTILINE)
 
 
@@ -52,16 +54,18 @@ def record(request: Request, tools: pipeline.Tools) -> int:
         tools.shows_stages = request.is_verbose
         stream = os.path.join(work, "raw.pe")
         status = run_recorder(tools, [*recorder_of(request, tools), "-o", stream], request)
+        output, is_command = request.output, bool(request.target.command)
+        if status and not is_command and status != _USAGE:
+            status = OWN_FAILURE  # the recorder failed: no program has a status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
-        output = request.output
         symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), stream]
         look = ["--colors", "kind", "--title", printable(request.target.title)]
         # If pe-record was killed, the stream has no end, and pe-symbolize fails.
         if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(), *look)]):
             say(f"{output.path}: not drawn: nothing was recorded")
             return status or OWN_FAILURE
-        return status if request.target.command else 0
+        return status if is_command else 0
     finally:
         files.remove_folder(work)
 
@@ -87,9 +91,13 @@ def run_recorder(tools: pipeline.Tools, recorder: Sequence[str], request: Reques
     target = request.target
     if not target.command and not target.limit and not request.output.is_quiet:
         say(f"recording {target.title} until Ctrl-C")
-    pipeline.go_on()
+    recorders: list[subprocess.Popen] = []
+    arrived = pipeline.go_on(recorders)
     command = [*recorder, *target.options, *(["--", *target.command] if target.command else [])]
     tools.show([command])
-    status = pipeline.wait_for(tools.start(command, as_user=True))
-    pipeline.stop_listening()
+    recorders.append(tools.start_recorder(command, as_user=True))
+    for number in arrived:  # before the recorder was in the list
+        recorders[0].send_signal(number)
+    status = pipeline.wait_for(recorders[0])
+    pipeline.stop_listening(tools)
     return status

@@ -9,9 +9,11 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}")
 PID = Option("pid", "p", "PID|NAME[,...]", "record all threads of these processes")
 TID = Option("tid", "t", "TID[,TID]", "record these threads")
 ALL = Option("all", "a", "", "record the whole system")
+CHILDREN = Option("children", "", "", "with --pid: record also the processes that they have started")
 DURATION = Option("duration", "d", "S", "stop after S seconds; a command that still runs gets SIGTERM")
 FREQ = Option("freq", "F", "HZ", "samples a second and CPU; max: as many as the kernel allows (default 997 for commands, else 99)")
-OPTIONS = (PID, TID, ALL, DURATION, FREQ)
+OPTIONS = (PID, CHILDREN, TID, ALL, DURATION, FREQ)
+_HZ = re.compile(r"(?=.*[1-9])[0-9]{1,9}(\.[0-9]{1,9})?")
 _KINDS = {"pid": "process", "tid": "thread", "all": "the whole system"}
 
 
@@ -33,6 +35,12 @@ def read_target(line: CommandLine, example: str) -> Target:
         raise UsageError(f"{', '.join(names)}: choose one of them")
     if not chosen and not command:
         raise UsageError(f"what to record is missing: a command, or -p PID; for example: {example}")
+    if line.has("children") and "pid" not in chosen:
+        raise UsageError("--children: only with --pid")
+    if line.has("freq") and not (line.last("freq") == "max" or _HZ.fullmatch(line.last("freq"))):
+        raise UsageError(f"--freq: not a number of samples a second, or max: '{line.last('freq')}'")
+    if command and not command[0]:
+        raise UsageError("the name of the command is empty")
     duration = line.last("duration")
     if line.has("duration") and not (_SECONDS.fullmatch(duration) and float(duration) > 0):
         raise UsageError(f"--duration: not a number of seconds above 0: '{duration}'")
@@ -42,11 +50,12 @@ def read_target(line: CommandLine, example: str) -> Target:
     kind = chosen[0]
     if kind == "all":
         return Target(["-a"], [], _KINDS[kind], limit)
-    value = line.last(kind)
-    if not value:
+    value = ",".join(line.values[kind])
+    if not all(line.values[kind]):
         raise UsageError(f"--{kind}: a process or thread is missing")
     name = command_line_of(value) if kind == "pid" else ""
-    return Target([f"-{kind[0]}", value], [], f"{_KINDS[kind]} {value}{name and f' ({name})'}", limit)
+    more = ["--children"] if line.has("children") else []
+    return Target([f"-{kind[0]}", value, *more], [], f"{_KINDS[kind]} {value}{name and f' ({name})'}", limit)
 
 
 def command_line_of(pid: str) -> str:

@@ -26,13 +26,14 @@ OPTIONS = (*PASSED, Option("verbose", "v", "", "print the pipelines that run"), 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns the status of stacktop."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
-    if not line.operands:
+    names = [*line.operands, *(line.command or [])]
+    if not names:
         raise UsageError("a profile is missing; for example: stackpipe top run.folded")
     tools.shows_stages = line.has("verbose")
     passed = [f"--{option.name}={line.last(option.name)}" if option.value else f"--{option.name}" for option in PASSED if line.has(option.name)]
     work = files.temporary_folder()
     try:
-        command = ["stacktop", *passed, "--", *(inputs.folded_file(name, work, tools) for name in line.operands)]
+        command = ["stacktop", *passed, "--", *(inputs.folded_file(name, work, tools) for name in names)]
         tools.show([command])
         return tools.pipe([command])[0]
     finally:

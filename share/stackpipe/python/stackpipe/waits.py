@@ -4,14 +4,13 @@ import errno
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from typing import BinaryIO, NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
-from stackpipe.messages import Failure, UsageError, printable, say, write_all
+from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of, write_all
 from stackpipe.options import HELP, VERSION, CommandLine, Option
 
 NAME = "stackpipe"
@@ -30,6 +29,7 @@ _CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )
 # A line of offcpu where the kernel gives it no stacks.
 _NO_STACKS = re.compile(rb"^offcpu: .*; times of each thread only$", re.MULTILINE)
 _LOOK_S = 0.02
+_GRACE_S = 1.0
 
 
 class Request(NamedTuple):
@@ -92,18 +92,39 @@ class HeldCommand:
         reading, self._gate = os.pipe()
         with pipeline.shell_descriptor(reading) as number:
             words = pipeline.in_shell(f'read -r _ <&{number} || exit {OWN_FAILURE}; exec "$@" {number}<&-', command, tools.users)
-            self._process = tools.start(words, as_user=True, close_fds=False)  # the command inherits what our caller left open
+            self._process = tools.start(words, as_user=True)
         os.close(reading)
         self.pid = self._process.pid
 
     def go(self) -> None:
         """Starts the command."""
-        write_all(self._gate, b"\n")
-        os.close(self._gate)
+        try:
+            write_all(self._gate, b"\n")
+        except BrokenPipeError:
+            pass  # a signal has ended the shell; end() returns its status
+        self._close_gate()
 
-    def wait(self) -> int:
-        """Waits for the command, and returns its status as a shell does."""
-        return pipeline.wait_for(self._process)
+    def _close_gate(self) -> None:
+        if self._gate >= 0:
+            os.close(self._gate)
+            self._gate = -1
+
+    def end(self, limit: Sequence[str], is_stopped: bool) -> int:
+        """Waits for the command, and returns its status as a shell does.  If the time is over, sends it SIGTERM, like pe-record,
+        and returns 0.  If the recording was stopped by a signal, the command has a second to end by itself."""
+        self._close_gate()
+        if self._process.poll() is not None or not (limit or is_stopped):
+            return pipeline.wait_for(self._process)
+        try:
+            self._process.wait(_GRACE_S if is_stopped else 0)
+        except subprocess.TimeoutExpired:
+            self._process.terminate()
+        status = pipeline.wait_for(self._process)
+        if not limit or is_stopped:
+            return status
+        if limit[0]:
+            say(f"the command was ended after {limit[1]} s (-d)")
+        return 0
 
 
 def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
@@ -136,47 +157,62 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
     """Runs both recorders until the target ends, the time is over or Ctrl-C is typed.  Returns the command's status.  Raises
     Failure if one of them fails."""
     target = request.target
-    pipeline.go_on()
+    recorders: list[subprocess.Popen] = []
+    arrived = pipeline.go_on(recorders)
     held = HeldCommand(target.command, tools) if target.command else None
-    options = ["-p", str(held.pid)] if held else target.options
-    recorders = [start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream))
-                 for name, own, stream in (("pe-record", ["-e", "cpu-clock", "-F", request.hz], "on"), ("offcpu", [], "off"))]
-    if not held and not target.limit and not request.output.is_quiet:
-        say(f"recording {target.title} until Ctrl-C")
-    # Each recorder writes the head of its stream once it is recording.
-    while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
-        time.sleep(_LOOK_S)
-    has_stacks = not _NO_STACKS.search(messages_of(work, "off"))
-    if not has_stacks:
+    try:
+        options = ["-p", str(held.pid)] if held else target.options
+        for name, own, stream in (("pe-record", ["-e", "cpu-clock", "-F", request.hz], "on"), ("offcpu", [], "off")):
+            recorders.append(start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream)))
+        if not held and not target.limit and not request.output.is_quiet:
+            say(f"recording {target.title} until Ctrl-C")
+        # Each recorder writes the head of its stream once it is recording.
+        while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
+            time.sleep(_LOOK_S)
+        if _NO_STACKS.search(messages_of(work, "off")):
+            raise Failure("the kernel gives no stacks of waits here: run it as root, with CAP_PERFMON, or with "
+                          "sysctl kernel.perf_event_paranoid=1; offcpu(1) records the times of each thread without stacks")
+        if held and arrived:
+            raise Failure("stopped before the command started", 128 + arrived[0])
+        if held and all(recorder.poll() is None for recorder in recorders):
+            held.go()
+        wait_for_recorders(recorders, request, work)
+        pipeline.stop_listening(tools)
+        return held.end(target.limit, bool(arrived)) if held else 0
+    finally:
         for recorder in recorders:
-            recorder.terminate()
-    elif held:
-        held.go()
-    for recorder in recorders:
-        recorder.wait()
-    pipeline.stop_listening()
-    if not has_stacks:
-        raise Failure("the kernel gives no stacks of waits here: run it as root, with CAP_PERFMON, or with "
-                      "sysctl kernel.perf_event_paranoid=1; offcpu(1) records the times of each thread without stacks")
-    is_whole = all(has_begun(work, stream) and _CLOSING_LINE.search(messages_of(work, stream)) for stream in ("on", "off"))
-    for stream in ("on", "off"):
-        if not (request.output.is_quiet and is_whole):
-            write_all(2, messages_of(work, stream))
-    if not is_whole:
-        raise Failure(f"not recorded{files.why_not_written(work)}")
-    return end_command(held, target.limit) if held else 0
+            if recorder.poll() is None:
+                recorder.terminate()
+                recorder.wait()
+        if held:
+            held.end(target.limit or ["", "0"], False)
 
 
-def end_command(held: HeldCommand, limit: Sequence[str]) -> int:
-    """Like pe-record, sends the command SIGTERM when the time is over.  Ending by that signal is not a failure."""
-    if not limit:
-        return held.wait()
-    os.kill(held.pid, signal.SIGTERM)
-    status = held.wait()
-    if status != 128 + signal.SIGTERM:
-        return status
-    say(f"the command was ended after {limit[1]} s (-d)")
-    return 0
+def wait_for_recorders(recorders: Sequence[subprocess.Popen], request: Request, work: str) -> None:
+    """Waits for both recorders, and prints their messages.  If one fails, ends the other, and raises Failure."""
+    streams = dict(zip(("on", "off"), recorders))
+
+    def is_whole(stream: str) -> bool:
+        return has_begun(work, stream) and _CLOSING_LINE.search(messages_of(work, stream)) is not None
+
+    running = dict(streams)
+    while running:
+        for stream, recorder in list(running.items()):
+            try:
+                recorder.wait(_LOOK_S)
+            except subprocess.TimeoutExpired:
+                continue
+            del running[stream]
+            if not is_whole(stream):
+                for other in running.values():
+                    other.terminate()
+    failed = [stream for stream in streams if not is_whole(stream)]
+    for stream in failed or streams:
+        if failed or not request.output.is_quiet:
+            say_lines(text_of(messages_of(work, stream)))
+    if failed:
+        usage = [2 for stream in failed if streams[stream].returncode == 2]
+        raise Failure(f"not recorded{files.why_not_written(work)}", usage[0] if usage else None)
 
 
 def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, stream: str) -> subprocess.Popen:
@@ -184,7 +220,7 @@ def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, 
     command = [command[0], *(["-v"] if request.is_verbose else []), "-o", f"{stream}.pe", *command[1:]]
     tools.show([command])
     with files.create(f"{stream}.txt") as said:
-        return tools.start(["setpriv", "--pdeathsig", "TERM", "--", tools.find(command[0]), *command[1:]], stderr=said)
+        return tools.start_recorder(command, stderr=said)
 
 
 def has_begun(work: str, stream: str) -> bool:

@@ -112,7 +112,7 @@ def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> C
             files.remove_folder(draft.folder)
         raise
     finally:
-        pipeline.listen_again()
+        pipeline.listen_again(tools)
 
 
 def find_baseline(settings: Settings, what: str, mode: str) -> Run | None:
@@ -201,14 +201,14 @@ def record(making: Making) -> tuple[int, bool]:
         draft.printed = files.create(draft.path(".output"))
         printed = draft.printed.fileno()
     pipeline.on_stop(lambda number, frame: interrupted.append(number))
-    with keep_apart(making, printed) as (arguments, inherited):
-        process = making.tools.start(recorder_command(making, arguments), as_user=True, stdout=printed, stderr=draft.said, pass_fds=inherited)
+    with keep_apart(making, printed) as arguments:
+        process = making.tools.start(recorder_command(making, arguments), as_user=True, stdout=printed, stderr=draft.said)
     if making.mode.recorder == "malloctrace" and making.mode.has_limit:
         # malloctrace has no time limit and ends with its program.  SIGINT ends both.
         if not pipeline.wait_or_interrupt(process, float(making.mode.seconds)):
             say(f"the command was ended after {making.mode.seconds} s (--duration)")
     status = pipeline.wait_for(process)
-    pipeline.stop_listening()
+    pipeline.stop_listening(making.tools)
     if draft.printed:
         draft.printed.seek(0)
         write_all(2, draft.printed.read())
@@ -230,17 +230,17 @@ def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def keep_apart(making: Making, printed: int) -> Iterator[tuple[list[str], list[int]]]:
+def keep_apart(making: Making, printed: int) -> Iterator[list[str]]:
     """Gives the program our standard error, not the recorder's.  So its output is never parsed as the recorder's figures,
     and we do not wait for processes that it leaves running.  A shell moves the descriptor in a fraction of a millisecond,
     and then executes the program; Python would appear in the profile.  A program that cannot be executed goes to the recorder
-    unchanged.  Yields the recorder's target, and the descriptors for it to inherit."""
+    unchanged.  Yields the recorder's target."""
     target, users = making.target, making.tools.users
     if not target.workload or not shutil.which(target.workload[0], path=users.get("PATH", os.defpath)):
-        yield target.arguments, []
+        yield target.arguments
         return
     with pipeline.shell_descriptor(printed) as number:
-        yield ["--", *pipeline.in_shell(f'exec "$@" 2>&{number} {number}>&-', target.workload, users)], [number]
+        yield ["--", *pipeline.in_shell(f'exec "$@" 2>&{number} {number}>&-', target.workload, users)]
 
 
 class Closing(NamedTuple):

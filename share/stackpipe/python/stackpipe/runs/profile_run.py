@@ -173,7 +173,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         print_help(NAME, USAGE, OPTIONS, CLOSING)
     if command not in COMMANDS:
         raise UsageError(f"unknown command '{command}'; the commands are {', '.join(COMMANDS)}")
-    line = options.read(OPTIONS, arguments[1:], lambda name, value: check_value(command, name, value))
+    line = options.read(OPTIONS, arguments[1:], lambda name, value: check_value(command, name, value),
+                        runs_command=command in ("capture", "ci"))
+    line = with_runs(command, line)
     if line.has("help"):
         print_help(NAME, USAGE, OPTIONS, CLOSING)
     if line.has("version"):
@@ -185,6 +187,14 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         raise UsageError(f"{command}: unexpected '{line.operands[0]}'; a program follows --")
     module = importlib.import_module(f"stackpipe.runs.{COMMANDS[command][0]}")
     return getattr(module, f"run_{command}")(Settings(command, line), tools)
+
+
+def with_runs(command: str, line: options.CommandLine) -> options.CommandLine:
+    """Returns the command line with its operands as the options for which they stand: a run to analyze, or two to compare."""
+    names = {"analyze": ("run",), "flamegraph": ("run",), "diff": ("before", "after")}.get(command, ())
+    if not line.operands or len(line.operands) > len(names) or any(line.has(name) for name in names):
+        return line
+    return line._replace(values={**line.values, **{name: [word] for name, word in zip(names, line.operands)}}, operands=[])
 
 
 def run_list(settings: Settings, tools: pipeline.Tools) -> int:
