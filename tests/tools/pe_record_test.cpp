@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "pe-record/pe_record.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <fstream>
 
 #include "stream/session.h"
 #include "support/run_tool.h"
@@ -25,9 +29,41 @@ std::string refusal(const std::vector<std::string>& args) {
   return text.substr(11, text.size() - 11 - 14);
 }
 
+/// Records with these options.  Returns the attr of the first event in the stream.
+perf_event_attr recorded_attr(std::vector<std::string> args) {
+  args.insert(args.begin(), {"-q", "-e", "cpu-clock"});
+  const auto r = record(args);
+  auto input = pe::testing::memory_input(r.out);
+  pe::stream::Session session(input);
+  while (session.next()) {
+  }
+  BOOST_TEST_REQUIRE(!session.events().all().empty(), r.err);
+  return session.events().all().front().attr;
+}
+
+/// Returns the kernel's maximum rate in Hz.
+std::uint64_t most_hz() {
+  std::uint64_t hz = 0;
+  std::ifstream("/proc/sys/kernel/perf_event_max_sample_rate") >> hz;
+  return hz;
+}
+
+/// Returns the rate, in Hz, that a recording with these options has.
+std::uint64_t recorded_hz(const std::vector<std::string>& args) {
+  return recorded_attr(args).sample_freq;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(pe_record_tool)
+
+BOOST_AUTO_TEST_CASE(a_command_is_sampled_more_often_than_what_runs_already) {
+  const std::string own = std::to_string(::getpid());
+  BOOST_TEST(recorded_hz({"--", "true"}) == std::min<std::uint64_t>(997, most_hz()));
+  BOOST_TEST(recorded_hz({"-p", own, "-d", "0.01"}) == std::min<std::uint64_t>(99, most_hz()));
+  BOOST_TEST(recorded_hz({"-F", "max", "--", "true"}) == most_hz());
+  BOOST_TEST(recorded_hz({"-F", "7", "--", "true"}) == 7U);
+}
 
 BOOST_AUTO_TEST_CASE(records_a_command_from_its_first_mapping) {
   const auto r = record(
@@ -171,17 +207,8 @@ BOOST_AUTO_TEST_CASE(the_call_graph_may_have_a_size_as_for_perf) {
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_of_a_stack_has_the_size_of_the_call_graph) {
-  const auto r =
-      record({"-q", "-e", "cpu-clock", "-F", "997", "--keep-stacks", "--call-graph", "dwarf,1024",
-              "--", "/bin/sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"});
-  BOOST_TEST_REQUIRE(r.status == 0);
-  auto input = pe::testing::memory_input(r.out);
-  pe::stream::Session session(input);
-  std::uint32_t copied = 0;
-  while (session.next())
-    if (session.sample())
-      copied = session.event()->attr.sample_stack_user;
-  BOOST_TEST(copied == 1024U);
+  BOOST_TEST(recorded_attr({"--call-graph", "dwarf,1024", "--keep-stacks", "--", "true"})
+                 .sample_stack_user == 1024U);
 }
 
 BOOST_AUTO_TEST_CASE(quiet_and_verbose_exclude_each_other) {

@@ -47,6 +47,59 @@ constexpr std::array kNamedEvents{
     NamedEvent{"dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY},
 };
 
+/// A part of the name of a cache's event, such as "L1-dcache-load-misses", and its part of the
+/// config (perf_event_open(2), PERF_TYPE_HW_CACHE).
+struct CachePart {
+  std::string_view name;
+  std::uint64_t config;
+};
+
+constexpr std::array kCaches{CachePart{"L1-dcache", PERF_COUNT_HW_CACHE_L1D},
+                             CachePart{"L1-icache", PERF_COUNT_HW_CACHE_L1I},
+                             CachePart{"LLC", PERF_COUNT_HW_CACHE_LL},
+                             CachePart{"dTLB", PERF_COUNT_HW_CACHE_DTLB},
+                             CachePart{"iTLB", PERF_COUNT_HW_CACHE_ITLB},
+                             CachePart{"branch", PERF_COUNT_HW_CACHE_BPU},
+                             CachePart{"node", PERF_COUNT_HW_CACHE_NODE}};
+
+constexpr std::uint64_t cache_access(std::uint64_t op, std::uint64_t result) {
+  return op << 8U | result << 16U;
+}
+
+constexpr std::array kCacheAccesses{
+    CachePart{"loads",
+              cache_access(PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_ACCESS)},
+    CachePart{"load-misses",
+              cache_access(PERF_COUNT_HW_CACHE_OP_READ, PERF_COUNT_HW_CACHE_RESULT_MISS)},
+    CachePart{"stores",
+              cache_access(PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_ACCESS)},
+    CachePart{"store-misses",
+              cache_access(PERF_COUNT_HW_CACHE_OP_WRITE, PERF_COUNT_HW_CACHE_RESULT_MISS)},
+    CachePart{"prefetches",
+              cache_access(PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_ACCESS)},
+    CachePart{"prefetch-misses",
+              cache_access(PERF_COUNT_HW_CACHE_OP_PREFETCH, PERF_COUNT_HW_CACHE_RESULT_MISS)}};
+
+/// Calls `use` with the name and the config of each event of a cache.
+template <typename Use>
+void for_each_cache_event(const Use& use) {
+  for (const CachePart& cache : kCaches)
+    for (const CachePart& access : kCacheAccesses)
+      use(fmt::format("{}-{}", cache.name, access.name), cache.config | access.config);
+}
+
+bool set_cache_event(perf_event_attr& attr, const std::string& name) {
+  bool is_found = false;
+  for_each_cache_event([&](const std::string& known, std::uint64_t config) {
+    if (known != name)
+      return;
+    is_found = true;
+    attr.type = PERF_TYPE_HW_CACHE;
+    attr.config = config;
+  });
+  return is_found;
+}
+
 /// Returns the position of the event's id in a record, in units of u64.  It counts from the start
 /// of a sample's body, and back from the end of any other record.  Returns nullopt if there is no
 /// id.
@@ -95,7 +148,7 @@ bool set_event(perf_event_attr& attr, const std::string& name) {
   const auto* named = std::find_if(kNamedEvents.begin(), kNamedEvents.end(),
                                    [&](const NamedEvent& event) { return event.name == name; });
   if (named == kNamedEvents.end())
-    return false;
+    return set_cache_event(attr, name);
   attr.type = named->type;
   attr.config = named->config;
   return true;
@@ -105,6 +158,8 @@ std::vector<std::string> known_event_names() {
   std::vector<std::string> names(kNamedEvents.size());
   std::transform(kNamedEvents.begin(), kNamedEvents.end(), names.begin(),
                  [](const NamedEvent& event) { return std::string(event.name); });
+  for_each_cache_event(
+      [&names](const std::string& name, std::uint64_t /*config*/) { names.push_back(name); });
   return names;
 }
 

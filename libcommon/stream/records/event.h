@@ -50,7 +50,8 @@ std::string name_of(const perf_event_attr& attr);
 inline bool is_software(const perf_event_attr& attr) { return attr.type == PERF_TYPE_SOFTWARE; }
 inline bool is_tracepoint(const perf_event_attr& attr) { return attr.type == PERF_TYPE_TRACEPOINT; }
 
-/// Sets type and config for "cycles", "cpu-clock", "page-faults" …; false if `name` is unknown.
+/// Sets type and config for "cycles", "cpu-clock", "page-faults", "L1-dcache-load-misses" …; false
+/// if `name` is unknown.
 bool set_event(perf_event_attr& attr, const std::string& name);
 /// Returns the names that set_event() knows.
 std::vector<std::string> known_event_names();

@@ -50,7 +50,7 @@ xmllint --noout "$dir/c.svg" || fail "Ctrl-C: no picture: $(cat "$dir/err")"
 # The first wait is recorded: the command starts only when both recorders record.
 for _ in 1 2 3; do
   "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sleep 0.3 2>"$dir/err"; expect 'sleep' 0 $?
-  at_least 'seconds of the first wait' 0.3 "$(sed -n 's/^offcpu: .* waits*, \([0-9.]*\) s in all.*/\1/p' "$dir/err")"
+  at_least 'seconds of the first wait' 0.3 "$(sed -n 's/^offcpu: .* waits* in .*, \([0-9.]*\) s waited.*/\1/p' "$dir/err")"
 done
 # If a signal ends the command, offcpu reports it; the shell must not print a message.
 "$PE_SCRIPTS/hotcold" "$dir/first.svg" -- sh -c 'kill -SEGV $$' 2>"$dir/err"; expect 'a crash' 139 $?

@@ -217,7 +217,7 @@ if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
 fi
 # If a program's files may not grow, messages about it do not harm it.
 # shellcheck disable=SC2016 # for the shell that runs it
-record -o "$dir/s.pe" -- bash -c 'ulimit -f 0; "$0" shares 1' "$PE_WORKLOAD"; expect 'files that may not grow' 125 $?
+record -F 99 -o "$dir/s.pe" -- bash -c 'ulimit -f 0; "$0" shares 1' "$PE_WORKLOAD"; expect 'files that may not grow' 125 $?
 said ': nothing was recorded: '
 
 # The program calls execve directly, with an empty environment: in the same process, and in a child.

@@ -29,12 +29,12 @@ for shift in $day -$day; do
   for engine in perf bpf ptrace; do
     can_record --engine $engine 2>/dev/null || { echo "not $engine here"; continue; }
     while_running "$shift" r.pe pe-record -e cpu-clock --engine $engine -p $target -d 0.5 -o r.pe; expect "$engine, $shift s: status" 0 $status
-    at_least "$engine, $shift s: seconds" 0.5 "$(sed -nE 's/.* % of ([0-9.]+) s.*/\1/p' err)"
+    at_least "$engine, $shift s: seconds" 0.5 "$(sed -nE 's/^[a-z-]+: [0-9]+ (samples?|waits?) in ([0-9.]+) s, .*/\2/p' err)"
   done
   while_running "$shift" r.pe pe-record --engine signal -d 0.5 -o r.pe -- "$PE_WORKLOAD" shares 600; expect "signal, $shift s: status" 0 $status
-  at_least "signal, $shift s: seconds" 0.5 "$(sed -nE 's/.* % of ([0-9.]+) s.*/\1/p' err)"
+  at_least "signal, $shift s: seconds" 0.5 "$(sed -nE 's/^[a-z-]+: [0-9]+ (samples?|waits?) in ([0-9.]+) s, .*/\2/p' err)"
   while_running "$shift" r.pe offcpu -p $waiter -d 0.5 -o r.pe; expect "offcpu, $shift s: status" 0 $status
-  at_least "offcpu, $shift s: seconds" 0.5 "$(sed -nE 's/.* % of ([0-9.]+) s.*/\1/p' err)"
+  at_least "offcpu, $shift s: seconds" 0.5 "$(sed -nE 's/^[a-z-]+: [0-9]+ (samples?|waits?) in ([0-9.]+) s, .*/\2/p' err)"
 done
 
 uptime_cs() { local up; read -r up _ </proc/uptime; echo "${up/./}"; }

@@ -76,6 +76,30 @@ BOOST_AUTO_TEST_CASE(names_become_events_and_events_names) {
   BOOST_TEST(name_of(attr) == "type 2 config 0x133");
 }
 
+// The numbers are those of perf_event_open(2): cache, operation << 8, result << 16.
+BOOST_AUTO_TEST_CASE(events_of_caches_have_the_names_of_perf) {
+  perf_event_attr attr{};
+  const auto config_of = [&attr](const char* name) {
+    BOOST_TEST(set_event(attr, name), name);
+    BOOST_TEST(attr.type == std::uint32_t{PERF_TYPE_HW_CACHE});
+    return attr.config;
+  };
+  BOOST_TEST(config_of("L1-dcache-loads") == 0U);
+  BOOST_TEST(config_of("L1-dcache-load-misses") == 0x1'0000U);
+  BOOST_TEST(config_of("LLC-stores") == 0x102U);
+  BOOST_TEST(config_of("iTLB-load-misses") == 0x1'0004U);
+  BOOST_TEST(config_of("node-prefetch-misses") == 0x1'0206U);
+  BOOST_TEST(!set_event(attr, "L1-dcache-"));
+  BOOST_TEST(set_event(attr, "branch-misses"));
+  BOOST_TEST(attr.type == std::uint32_t{PERF_TYPE_HARDWARE});
+}
+
+BOOST_AUTO_TEST_CASE(every_known_name_is_an_event) {
+  perf_event_attr attr{};
+  for (const std::string& name : known_event_names())
+    BOOST_TEST(set_event(attr, name), name);
+}
+
 BOOST_AUTO_TEST_CASE(a_tracepoint_name_is_two_words_and_a_colon) {
   BOOST_TEST(is_tracepoint_name("sched:sched_switch"));
   for (const char* name : {"cycles", ":x", "x:", "a:b:c", "../../x:id", "a:../b", ""})
