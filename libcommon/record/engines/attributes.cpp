@@ -66,6 +66,20 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
     attr.exclude_user = 1;
 }
 
+/// Returns the attr of a stopped counter of the same event in user code, which does not sample.
+perf_event_attr counting_attr(const perf_event_attr& attr) {
+  perf_event_attr counting{};
+  counting.size = sizeof counting;
+  counting.type = attr.type;
+  counting.config = attr.config;
+  counting.config1 = attr.config1;
+  counting.config2 = attr.config2;
+  counting.disabled = 1;
+  counting.exclude_kernel = 1;
+  counting.exclude_hv = 1;
+  return counting;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> most_sample_hz() {
@@ -75,17 +89,9 @@ std::optional<std::uint64_t> most_sample_hz() {
 bool drop_refused_precision(perf_event_attr& attr) {
   if (attr.precise_ip == 0)
     return false;
-  perf_event_attr probed{};
-  probed.size = sizeof probed;
-  probed.type = attr.type;
-  probed.config = attr.config;
-  probed.config1 = attr.config1;
-  probed.config2 = attr.config2;
+  perf_event_attr probed = counting_attr(attr);
   probed.sample_period = std::uint64_t{1} << 32U;  // not reached before the probe ends
   probed.precise_ip = attr.precise_ip;
-  probed.disabled = 1;
-  probed.exclude_kernel = 1;
-  probed.exclude_hv = 1;
   int error = 0;
   if (stream::open_counter(probed, {.pid = 0}, error))
     return false;
@@ -94,6 +100,15 @@ bool drop_refused_precision(perf_event_attr& attr) {
     return false;  // precision is not the problem
   attr.precise_ip = 0;
   return true;
+}
+
+bool can_count(const perf_event_attr& attr, int cpu) {
+  perf_event_attr probed = counting_attr(attr);
+  int error = 0;
+  if (stream::open_counter(probed, {.pid = 0}, error))
+    return true;
+  probed.exclude_kernel = probed.exclude_hv = 0;  // PMUs of no process refuse these
+  return static_cast<bool>(stream::open_counter(probed, {.pid = -1, .cpu = cpu}, error));
 }
 
 void use_frame_pointers(perf_event_attr& attr, const Request& request) {

@@ -26,6 +26,10 @@ std::optional<std::uint64_t> most_sample_hz();
 /// whether it did.
 bool drop_refused_precision(perf_event_attr& attr);
 
+/// Returns whether the kernel counts the event, for this process or on `cpu`, even if it cannot
+/// sample it.
+bool can_count(const perf_event_attr& attr, int cpu);
+
 /// Requests call chains by frame pointers instead of copies of stacks.
 void use_frame_pointers(perf_event_attr& attr, const Request& request);
 

@@ -423,9 +423,10 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
   constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
   if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
     throw Error(
-        fmt::format("--event: {}: the kernel counts this event, but cannot sample it for this "
-                    "target: use perf stat, or -a if it belongs to no process",
-                    event.name));
+        fmt::format("--event: {}: {}", event.name,
+                    can_count(event.attr, cpus_.front())
+                        ? "the kernel counts this event, but cannot sample it: use perf stat"
+                        : "refused by the kernel: check its terms (see perf list)"));
   if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
     throw Error(fmt::format("--event: {}: not available on this machine", event.name));
   if (error == EINVAL && request_.period)

@@ -51,7 +51,8 @@ refused cycles:x "--event: 'cycles:x': no such modifiers: 'x': use u, k, h, and 
 refused nosuch:u "--event: no such event: 'nosuch'; perf list shows all (see --help)"
 refused sched:no_such 'sched:no_such: no such tracepoint in /sys/kernel/tracing/events'
 if [ -e /sys/bus/event_source/devices/msr/events/tsc ]; then
-  refused msr/tsc/ "--event: msr/tsc/: the kernel counts this event, but cannot sample it for this target: use perf stat, or -a if it belongs to no process"
+  refused msr/tsc/ "--event: msr/tsc/: the kernel counts this event, but cannot sample it: use perf stat"
+  refused msr/event=0xff/ "--event: msr/event=0xff/: refused by the kernel: check its terms (see perf list)"
   refused msr/tscc/ "--event: msr/tscc/: the PMU has no term or event 'tscc'; did you mean tsc? (see --help)"
 fi
 
