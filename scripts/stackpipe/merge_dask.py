@@ -80,8 +80,15 @@ class Cluster:
             raise Failure("--dask: python3-distributed is not installed: apt-get install python3-distributed") from None
         logging.disable()
         warnings.simplefilter("ignore")
+
+        class Client(distributed.Client):
+            """A client that failed to start would wait for a minute when it is deleted."""
+
+            def __del__(self) -> None:
+                pass
+
         try:
-            self._client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+            self._client = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise Failure(f"--dask: {address}: no scheduler: {_line_of(error)}") from None
 

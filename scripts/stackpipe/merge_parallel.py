@@ -67,12 +67,6 @@ class Parallel:
         self.slots = jobs * max(len(hosts), 1)
         if ssh_config and not os.access(ssh_config, os.R_OK):
             raise Failure(f"--ssh-config: {ssh_config}: no file that can be read")
-        try:
-            printed = tools.read([["parallel", "--version"]], stderr=subprocess.DEVNULL)[1]
-        except Failure:
-            printed = b""
-        if not printed.startswith(b"GNU parallel"):
-            raise Failure(f"{'--ssh' if hosts else '--parallel'}: GNU parallel is not installed: apt-get install parallel")
 
     def merge_branches(self, names: list[str], levels: Sequence[Level]) -> Merged:
         """Runs levels of the tree.  The first runs on the hosts, which send their results; the others run here."""
@@ -93,6 +87,7 @@ class Parallel:
         except FileNotFoundError:
             outcomes = {}
         if not outcomes:
+            self._check_parallel()
             say_lines(_read(said))
             raise Failure(f"parallel ended with status {status} and merged nothing{files.why_not_written(folder)}")
         merged = [os.path.join(folder, f"sum-{number}") for number in range(1, len(groups) + 1)]
@@ -108,6 +103,15 @@ class Parallel:
         if failed:
             raise self._merger.failure_of(failed, len(groups))
         return merged, totals
+
+    def _check_parallel(self) -> None:
+        """Raises Failure if there is no parallel, or another one (Debian's moreutils has one)."""
+        try:
+            printed = self._tools.read([["parallel", "--version"]], stderr=subprocess.DEVNULL)[1]
+        except Failure:
+            printed = b""
+        if not printed.startswith(b"GNU parallel"):
+            raise Failure("GNU parallel is not installed: apt-get install parallel")
 
     def _command(self, folder: str) -> list[str]:
         """Returns the command of GNU parallel.  It keeps its own files in the folder, and ignores the user's settings."""

@@ -13,9 +13,8 @@ hosts=()
 start_hosts "$dir/ssh" 3
 remote=(--ssh 'h1,h2,h3' --ssh-config "$dir/ssh/config")
 
-merge --parallel -j 2 --fan-in 5 -- "${names[@]}"; same 'GNU parallel'
-merge --parallel -j 2 --fan-in 3 -- "${names[@]:0:8}" host-99; refused 'parallel: a missing file' 'host-99: No such file'; empty missing
-merge "${remote[@]}" -j 2 --fan-in 5 --temp "$dir/temp" -- "${names[@]}"; same 'ssh'
+merge --parallel -j 2 --fan-in 8 -- "${names[@]}"; same 'GNU parallel'
+merge "${remote[@]}" -j 2 --fan-in 8 --temp "$dir/temp" -- "${names[@]}"; same 'ssh'
 three=("${names[0]}" "${names[8]}" 'ünï.zst')
 merge "${remote[@]}" -j 1 --stats -- "${three[@]}"
 grep -q '^merge_fleet: 3 files: read [0-9]* lines, a count of' "$dir/err" || fail "ssh --stats: $(cat "$dir/err")"
