@@ -19,6 +19,8 @@ from stackpipe.messages import Failure, UsageError, say, say_lines, text_of
 _HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # No password is asked for.  A host that does not answer for a minute has failed.
 _SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
+# Seq, Host, Starttime, JobRuntime, Send, Receive, Exitval, Signal, Command
+_LOGGED = re.compile(r"^(\d+)\t([^\t\n]*)\t(?:[^\t\n]*\t){4}(\d+)\t(\d+)\t", re.MULTILINE)
 _ATTEMPTS = 3
 # Linux limits a word of a command line to 128 KiB.  GNU parallel writes each byte of a command as two digits for ssh.
 _MOST_LETTERS = 40000
@@ -43,8 +45,7 @@ def read_hosts(text: str) -> list[str]:
 def read_log(text: str) -> dict[int, Outcome]:
     """Reads the log of `parallel --joblog`.  Returns the outcomes by the numbers of merges, which count from 1."""
     outcomes = {}
-    for line in text.splitlines()[1:]:
-        number, host, _, _, _, _, status, signal_number = line.split("\t")[:8]
+    for number, host, status, signal_number in _LOGGED.findall(text):  # on a full disk the last line is not complete
         outcomes[int(number)] = Outcome(host, int(status) or (128 + int(signal_number) if int(signal_number) else 0))
     return outcomes
 

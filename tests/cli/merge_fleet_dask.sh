@@ -21,8 +21,9 @@ merge --dask "$cluster" --fan-in 12 -- "${names[@]}" 'not there'; refused 'incom
 grep -q 'not there: No such file' "$dir/err" || fail "a missing file: $(cat "$dir/err")"
 cp "$dir/whole" host-17.gz
 
-# A worker ends after a merge has written a part of its output.  No part of it counts.
-block_first "$dir/bin/stackfold"
+# A worker ends after a merge of sums has written a part of its output.  No part of it counts, and sums that the worker
+# had are merged again.
+block_first "$dir/bin/stackfold" "$dir/hosts"
 "$tool" --dask "$cluster" --fan-in 3 -- "${names[@]}" >"$dir/out" 2>"$dir/err" </dev/null & merging=$!
 read -r sleeper <"$begun"
 worker=$(parent_of "$(parent_of "$sleeper")")

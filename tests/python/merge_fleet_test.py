@@ -144,6 +144,7 @@ class Hosts(unittest.TestCase):
         log = header + "2\th1\t1.5\t0.1\t0\t9\t0\t0\tx\n1\th1\t1.5\t0.1\t0\t9\t255\t0\tx\n1\th2\t1.5\t0.1\t0\t9\t0\t9\tx\n"
         self.assertEqual(merge_parallel.read_log(log), {2: ("h1", 0), 1: ("h2", 137)})
         self.assertEqual(merge_parallel.read_log(header), {})
+        self.assertEqual(merge_parallel.read_log(log + "3\th1\t1.5\t0.1\t0"), merge_parallel.read_log(log))
 
     def test_names_are_one_word_that_has_a_limit(self):
         self.assertRegex(merge_parallel.token_of(["a b", "\n';{}", "\udcff"]), "^[A-Za-z0-9+/=]+$")
