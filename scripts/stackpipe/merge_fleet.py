@@ -1,8 +1,8 @@
 """merge_fleet(1): adds up the folded text of many hosts, by a tree of `stackfold --merge-sorted`.
 
 A merge opens at most --fan-in files.  So memory depends on the number of concurrent merges, not on the amount of text.
-The last merge of the tree always runs in this process's session and writes standard output.  The others run here, by GNU
-parallel, by ssh or on a Dask cluster.
+The last merge of the tree runs on this machine and writes standard output.  The others run here, by GNU parallel, by ssh
+on several hosts, or on a Dask cluster.
 """
 import contextlib
 import os

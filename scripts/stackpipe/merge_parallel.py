@@ -118,9 +118,10 @@ class Parallel:
         """Returns the command of GNU parallel.  It keeps its own files in the folder, and ignores the user's settings."""
         where = ["--sshlogin", ",".join(self._hosts), "--ssh", self._ssh, "--sshdelay", "0.05"] if self._hosts else []
         task = list(TASK) if self._hosts else [os.path.join(os.path.abspath(self._tools.here), NAME), *TASK[1:]]
-        return ["env", f"TMPDIR={folder}", f"PARALLEL_HOME={folder}", "PARALLEL_SHELL=/bin/sh", "parallel", "--plain", "--will-cite",
-                "--jobs", str(self._jobs), *where, "--retries", str(_ATTEMPTS), "--halt", "soon,fail=1", "--joblog", "log",
-                "--results", "sum-{#}", f"printf %s {{}} | base64 -d | {shlex.join(task)}"]
+        return ["env", f"TMPDIR={folder}", f"PARALLEL_HOME={folder}", "PARALLEL_SHELL=/bin/sh",
+                "parallel", "--plain", "--will-cite", "--jobs", str(self._jobs), *where, "--retries", str(_ATTEMPTS),
+                "--halt", "soon,fail=1", "--joblog", "log", "--results", "sum-{#}",
+                f"printf %s {{}} | base64 -d | {shlex.join(task)}"]
 
 
 def _read(path: str) -> str:

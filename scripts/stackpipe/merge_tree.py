@@ -82,7 +82,8 @@ def check_sums(first: Sequence[Totals | None], last: Totals | None) -> Totals:
     for totals in first:
         read = _EXACT.add(read, totals.read)
     if read != last.written:
-        raise Failure(f"a count of {text_of_count(read)} was read, but of {text_of_count(last.written)} written: something was lost")
+        raise Failure(f"a count of {text_of_count(read)} was read, but of {text_of_count(last.written)} written: "
+                      "something was lost")
     return Totals(sum(totals.lines for totals in first), read, last.stacks, last.written)
 
 
