@@ -93,12 +93,13 @@ start_cluster() {
   local folder=$1 n
   mkdir -p "$folder"
   local -x DASK_CONFIG=$folder/none TMPDIR=$folder  # no state in HOME
-  /usr/bin/python3 -m distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --no-dashboard \
+  # A worker whose scheduler has ended may ignore SIGTERM.
+  setpriv --pdeathsig KILL /usr/bin/python3 -m distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --no-dashboard \
     --scheduler-file "$folder/scheduler" >"$folder/log" 2>&1 &
   workers+=($!)
   for _ in $(seq 1200); do [ -s "$folder/scheduler" ] && break; sleep 0.05; done
   for ((n = 1; n <= $2; n++)); do
-    /usr/bin/python3 -m distributed.cli.dask_worker --scheduler-file "$folder/scheduler" --nthreads 1 \
+    setpriv --pdeathsig KILL /usr/bin/python3 -m distributed.cli.dask_worker --scheduler-file "$folder/scheduler" --nthreads 1 \
       --no-nanny --no-dashboard --local-directory "$folder/worker$n" >"$folder/log$n" 2>&1 &
     workers+=($!)
   done
