@@ -1,11 +1,12 @@
-"""Tests how merge_fleet handles its command line, stackfold's messages, and sums."""
+"""Tests how merge_fleet handles its command line, its tree of merges, hosts, messages, and sums."""
 import os
 import resource
 import tempfile
 import unittest
 from decimal import Decimal
 
-from stackpipe import merge_fleet, options, pipeline
+from stackpipe import options, pipeline
+from stackpipe.merge import here as merge_here, merge_fleet, parallel as merge_parallel, tree as merge_tree
 from stackpipe.messages import Failure, UsageError
 
 
@@ -14,7 +15,7 @@ def read(*arguments):
 
 
 def totals(read_count, written, lines=1, stacks=1):
-    return merge_fleet.Totals(lines, Decimal(read_count), stacks, Decimal(written))
+    return merge_tree.Totals(lines, Decimal(read_count), stacks, Decimal(written))
 
 
 class Numbers(unittest.TestCase):
@@ -68,25 +69,88 @@ class Unpacking(unittest.TestCase):
             with tempfile.NamedTemporaryFile(suffix=".gz") as file:
                 file.write(data)
                 file.flush()
-                self.assertEqual("".join(merge_fleet.unpacker_of(file.name)[:1]), wanted)
+                self.assertEqual("".join(merge_here.unpacker_of(file.name)[:1]), wanted)
 
 
 class Sums(unittest.TestCase):
     def test_of_any_size_are_exact(self):
-        self.assertEqual(merge_fleet.check_sums([totals("18446744073709551615.25", 0, 2), totals("0.5", 0, 3)], totals(0, "18446744073709551615.75", 9, 4)),
+        self.assertEqual(merge_tree.check_sums([totals("18446744073709551615.25", 0, 2), totals("0.5", 0, 3)], totals(0, "18446744073709551615.75", 9, 4)),
                          totals("18446744073709551615.75", "18446744073709551615.75", 5, 4))
 
     def test_what_was_lost_is_told(self):
         with self.assertRaisesRegex(Failure, r"^a count of 12.5 was read, but of 12 written: something was lost$"):
-            merge_fleet.check_sums([totals("12.50", 0)], totals(0, "12.00"))
+            merge_tree.check_sums([totals("12.50", 0)], totals(0, "12.00"))
         for first, last in (([None], totals(1, 1)), ([totals(1, 1)], None)):
             with self.assertRaisesRegex(Failure, "something was lost$"):
-                merge_fleet.check_sums(first, last)
+                merge_tree.check_sums(first, last)
 
     def test_are_taken_from_what_stackfold_says(self):
-        self.assertEqual(merge_fleet.tell("stackfold: read 1 line, a count of 2.5; wrote 3 stacks, a count of 4\n", {}),
+        self.assertEqual(merge_here.tell("stackfold: read 1 line, a count of 2.5; wrote 3 stacks, a count of 4\n", {}),
                          totals("2.5", 4, 1, 3))
-        self.assertIsNone(merge_fleet.tell("", {}))
+        self.assertIsNone(merge_here.tell("", {}))
+
+
+class Tree(unittest.TestCase):
+    def inputs_of(self, *arguments):
+        return [[len(group) for group in level] for level in merge_tree.tree_of(*arguments)]
+
+    def test_a_few_files_are_one_merge_unless_other_machines_have_them(self):
+        self.assertEqual(self.inputs_of(16, 4, 100), [[16]])
+        self.assertEqual(self.inputs_of(1, 4, 100, True), [[1], [1]])
+        self.assertEqual(self.inputs_of(16, 4, 100, True), [[16], [1]])
+
+    def test_the_first_level_uses_all_jobs_and_no_merge_exceeds_the_fan_in(self):
+        self.assertEqual(self.inputs_of(86, 2, 100), [[43, 43], [2]])
+        self.assertEqual(self.inputs_of(29, 3, 2)[0], [2] * 14 + [1])
+        for count in (1, 2, 15, 16, 17, 99, 100, 101, 12345):
+            for jobs, fan_in in ((1, 2), (3, 7), (64, 100)):
+                levels = merge_tree.tree_of(count, jobs, fan_in)
+                self.assertLessEqual(max(len(group) for level in levels for group in level), fan_in)
+                for below, level in zip([range(count), *levels], levels):  # each result of a level is merged once
+                    self.assertEqual([position for group in level for position in group], list(range(len(below))))
+                self.assertEqual(len(levels[-1]), 1)
+
+    def test_the_results_of_a_level_are_removed_after_the_next(self):
+        events = []
+
+        def merge_level(names, level):
+            events.append(names)
+            return ["".join(names[group.start:group.stop]) for group in level], [totals(len(level), 0)]
+
+        levels = merge_tree.tree_of(5, 1, 2)[:-1]
+        self.assertEqual(merge_tree.climb(list("abcde"), levels, merge_level, events.append), (["abcd", "e"], [totals(3, 0)]))
+        self.assertEqual(events, [list("abcde"), ["ab", "cd", "e"], "ab", "cd", "e"])
+
+
+class Reports(unittest.TestCase):
+    def test_a_report_is_read_as_it_is_written(self):
+        said = f"merge_fleet: {merge_tree.report_of(3, totals('18446744073709551615.50', 1, 7, 2))}\n"
+        self.assertEqual(merge_tree.read_report(said, 3), totals("18446744073709551615.5", "18446744073709551615.5", 7, 2))
+
+    def test_a_merge_of_fewer_files_or_without_a_report_does_not_count(self):
+        said = f"merge_fleet: {merge_tree.report_of(3, totals(1, 1))}\n"
+        self.assertIsNone(merge_tree.read_report(said, 4))
+        self.assertIsNone(merge_tree.read_report("", 1))
+
+
+class Hosts(unittest.TestCase):
+    def test_only_names_are_hosts(self):
+        self.assertEqual(merge_parallel.read_hosts("a,root@b-1.example,a"), ["a", "root@b-1.example"])
+        for text in ("", "a,", "-a", "a b", "2/a", "a:22", "a:b@c", "..", ":", "@a", "a;b", "a\n", "$(a)", "a@-b"):
+            with self.assertRaisesRegex(UsageError, "^--ssh: not a host"):
+                merge_parallel.read_hosts(text)
+
+    def test_the_last_attempt_of_the_log_counts(self):
+        header = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
+        log = header + "2\th1\t1.5\t0.1\t0\t9\t0\t0\tx\n1\th1\t1.5\t0.1\t0\t9\t255\t0\tx\n1\th2\t1.5\t0.1\t0\t9\t0\t9\tx\n"
+        self.assertEqual(merge_parallel.read_log(log), {2: ("h1", 0), 1: ("h2", 137)})
+        self.assertEqual(merge_parallel.read_log(header), {})
+        self.assertEqual(merge_parallel.read_log(log + "3\th1\t1.5\t0.1\t0"), merge_parallel.read_log(log))
+
+    def test_names_are_one_word_that_has_a_limit(self):
+        self.assertRegex(merge_parallel.token_of(["a b", "\n';{}", "\udcff"]), "^[A-Za-z0-9+/=]+$")
+        with self.assertRaisesRegex(Failure, "^/x+: 9 names .* use a smaller --fan-in$"):
+            merge_parallel.token_of(["/" + "x" * 4000] * 9)
 
 
 class Jobs(unittest.TestCase):
@@ -98,7 +162,7 @@ class Jobs(unittest.TestCase):
             os.chmod(tool, 0o755)
             temp = os.path.join(folder, "temp")
             os.mkdir(temp)
-            with merge_fleet.Merger(pipeline.Tools(folder), temp, 2) as merger, self.assertRaises(Failure) as caught:
+            with merge_here.Merger(pipeline.Tools(folder), temp, 2) as merger, self.assertRaises(Failure) as caught:
                 merger.submit([tool], merger.new_path()).result()
             self.assertEqual(caught.exception.status, 3)
             self.assertEqual(os.listdir(temp), [])

@@ -42,7 +42,6 @@ every_stage() {
   "$1" 1 flamediff --folded n.folded long.folded
   for form in --tsv --json --tree; do "$1" 1 stacktop $form n.folded; done
   "$1" 1 "$scripts/merge_fleet" n.folded n.folded
-  "$1" 1 "$scripts/merge_fleet" --map <n.folded
   "$1" 1 "$scripts/profile_run" --help
   "$1" 1 "$scripts/profile_run" list --output runs
   "$1" 1 "$scripts/profile_run" trend --output runs work

@@ -10,7 +10,7 @@ from stackpipe.messages import Failure
 from stackpipe.pipeline import Stopped, Tools
 
 #: The older names of commands, and their modules.
-OLDER_NAMES = {"flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge_fleet", "profile-push": "push.profile_push",
+OLDER_NAMES = {"flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge.merge_fleet", "profile-push": "push.profile_push",
                "profile_run": "runs.profile_run"}
 
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "top": ("top", "print the functions that use most", "stacktop"),
     "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),
     "runs": ("runs.commands", "keep profiles, list and compare them, watch a server, gate a merge", "profile_run"),
-    "merge": ("merge_fleet", "add up the folded text of many machines", "merge_fleet"),
+    "merge": ("merge.merge_fleet", "add up the folded text of many machines", "merge_fleet"),
     "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
 }
 #: The other manual pages.
