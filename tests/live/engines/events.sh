@@ -41,6 +41,14 @@ for event in cpu-clock task-clock; do
   expect "$event:u: its name" "$event:u" "$(perf script -i "$dir/u.pe" -F event -G 2>/dev/null | sed 's/ //g; s/:$//' | sort -u)"
 done
 
+# Without hardware counters, the CPU's clock replaces cycles, with the same modifiers.
+pe-record -e cycles:up -o "$dir/c.pe" -- "$PE_WORKLOAD" shares 0.3 2>"$dir/err" || fail "cycles:up: $(cat "$dir/err")"
+at_least 'cycles:up: samples' 1 "$(fold "$dir/c.pe" | awk '{ n += $NF } END { print n + 0 }')"
+expect 'cycles:up: samples in the kernel, %' 0.0 "$(fold "$dir/c.pe" --annotate | share '_\[k\]' /dev/stdin)"
+if grep -q 'no hardware counters' "$dir/err"; then
+  grep -qx 'pe-record: no hardware counters here: sampling cpu-clock:u' "$dir/err" || fail "cycles:up: $(cat "$dir/err")"
+fi
+
 # Events that cannot be recorded are refused with the reason, in one line.
 refused() {  # EVENT MESSAGE
   pe-record -e "$1" -o "$dir/none.pe" -- true 2>"$dir/err" && fail "$1: recorded"
