@@ -13,10 +13,13 @@ Print which functions changed beyond noise, and draw the difference.  BEFORE and
 sample streams, perf.data, or kept runs: a name that stackpipe runs list prints, latest, previous, or a folder.
 """
 GREW = 3
+FORMS, DEFAULT = ("svg", "folded"), "diff.svg"
 OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
     Option("fail-over", "", "N%", "exit with status 3 if a function grew by more, beyond noise"),
-    *outputs.OPTIONS,
+    Option("absolute", "", "", "compare counts, not shares of each profile"),
+    Option("no-strip", "", "", "keep addresses, template arguments and the names of renamed programs apart"),
+    *outputs.options(FORMS, DEFAULT),
     HELP,
     VERSION,
 )
@@ -28,7 +31,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     names = [*line.operands, *(line.command or [])]
     if len(names) != 2:
         raise UsageError("two profiles are needed; for example: stackpipe diff before.folded after.folded")
-    output = outputs.read_output(line, ("svg", "folded"))
+    output = outputs.read_output(line, FORMS, default=DEFAULT)
     for name in names:
         if os.path.exists(output.path) and os.path.exists(name) and os.path.samefile(output.path, name):
             raise UsageError(f"--output: '{name}' is one of the profiles; choose another file")
@@ -39,22 +42,23 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         inputs.must_count_alike(names)
         rows = ["--top", line.last("top")] if line.has("top") else []
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []
+        how = [f"--{name}" for name in ("absolute", "no-strip") if line.has(name)]
         if output.path == "/dev/stdout":  # the table would be mixed with the result
-            write(tools, output, sides)
+            write(tools, output, how, sides)
             return 0
-        texts = ["flamediff", "--text", *rows, *limit, "--", *sides]
+        texts = ["flamediff", "--text", *how, *rows, *limit, "--", *sides]
         tools.show([texts])
         status = tools.pipe([texts])[0]
         if status not in (0, GREW):
             raise Failure("")
-        write(tools, output, sides)
+        write(tools, output, [*how, "-q"], sides)  # the table has reported the same
         return status
     finally:
         files.remove_folder(work)
 
 
-def write(tools: pipeline.Tools, output: outputs.Output, sides: Sequence[str]) -> None:
+def write(tools: pipeline.Tools, output: outputs.Output, how: Sequence[str], sides: Sequence[str]) -> None:
     """Writes the difference as a flame graph, or as folded text with two counts."""
     form = ["--folded"] if output.form == "folded" else []
-    if not outputs.write(tools, output, [["flamediff", *form, "--", *sides]]):
+    if not outputs.write(tools, output, [["flamediff", *form, *how, "--", *sides]]):
         raise Failure(f"{output.path}: not drawn: the profiles are empty")

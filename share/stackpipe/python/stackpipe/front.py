@@ -5,7 +5,7 @@ from typing import NoReturn, Sequence
 
 from stackpipe import options
 from stackpipe.command import print_help, print_version
-from stackpipe.messages import Failure, UsageError, print_out
+from stackpipe.messages import Failure, UsageError, print_out, text_of
 from stackpipe.options import HELP, VERSION
 from stackpipe.pipeline import Tools
 
@@ -72,9 +72,12 @@ def check(arguments: Sequence[str], tools: Tools) -> int:
         raise UsageError("check: it has no arguments")
     from stackpipe.record import best_engine
 
-    status = tools.pipe([["pe-record", "--check"]])[0]
-    print_out(f"stackpipe record would take         {best_engine(tools) or 'auto'}\n")
-    return status
+    statuses, text = tools.read([["pe-record", "--check"]])
+    engine = best_engine(tools)
+    *lines, last = text_of(text).splitlines(keepends=True) or [""]
+    # The last line names the engine that pe-record itself would use.
+    print_out("".join(lines) + (f"{'stackpipe record uses the engine':<36}{engine}\n" if engine else last))
+    return statuses[0]
 
 
 def open_page(arguments: Sequence[str], tools: Tools) -> NoReturn:

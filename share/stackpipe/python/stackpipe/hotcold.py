@@ -1,9 +1,8 @@
 """hotcold(1): the older form of stackpipe waits."""
 from typing import Sequence
 
-from stackpipe import outputs, targets, waits
+from stackpipe import outputs, waits
 from stackpipe.command import read_options
-from stackpipe.options import HELP, VERSION
 from stackpipe.pipeline import Tools
 
 NAME = "hotcold"
@@ -11,7 +10,7 @@ OWN_FAILURE = 125
 USAGE = """Usage: hotcold [OPTION]... OUT.svg {-p PID | -t TID | -a | -- COMMAND [ARGUMENT]...}
 Draw where a program runs, in warm colours, and where it waits, in cold ones.
 """
-OPTIONS = (*targets.OPTIONS, waits.KEEP, *outputs.OPTIONS, HELP, VERSION)
+OPTIONS = waits.OPTIONS
 
 
 def main(arguments: Sequence[str], tools: Tools) -> int:

@@ -11,6 +11,7 @@ from stackpipe.messages import Failure
 from stackpipe.runs import store
 
 _STREAM = b"PERFILE2"
+_HEAD_BYTES = 4096
 
 
 def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "profiles") -> str:
@@ -30,7 +31,10 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     if path.endswith(".folded"):
         return path
     with open(path, "rb") as file:
-        is_stream = file.read(len(_STREAM)) == _STREAM
+        head = file.read(_HEAD_BYTES)
+    if b"<svg" in head:
+        raise Failure(f"{name}: a drawing, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
+    is_stream = head.startswith(_STREAM)
     fold = ["stackfold", "--annotate"]
     stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]
     tools.show(stages)

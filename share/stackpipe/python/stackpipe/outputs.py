@@ -38,9 +38,16 @@ FORMS = {
     "speedscope": Form(".json", re.compile(_JSON), "speedscope"),
     "firefox": Form(".json", re.compile(_JSON), "firefox"),
 }
-OPTIONS = (
-    Option("output", "o", "FILE", "the result (default flamegraph.svg); its suffix chooses the form: .svg .folded .pe .pb.gz .json"),
-    Option("format", "", "FORM", f"the form: {', '.join(FORMS)}", choices=tuple(FORMS)),
+
+
+def options(forms: Sequence[str], default: str = DEFAULT) -> tuple[Option, ...]:
+    """Returns the options of a command that writes these forms."""
+    suffixes = " ".join(dict.fromkeys(FORMS[name].suffix for name in forms))
+    return (Option("output", "o", "FILE", f"the result (default {default}); its suffix chooses the form: {suffixes}"),
+            Option("format", "", "FORM", f"the form: {', '.join(forms)}", choices=tuple(forms)), *_COMMON)
+
+
+_COMMON = (
     Option("open", "", "", "open the result in the browser"),
     Option("force", "", "", "replace a file of another kind"),
     Option("verbose", "v", "", "print the pipelines that run, and all figures"),
@@ -74,10 +81,13 @@ class Output(NamedTuple):
         return [list(folding), *([["flamesvg", *look]] if self.form == "svg" else [])]
 
 
-def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwise: str = "") -> Output:
+OPTIONS = options(tuple(FORMS))
+
+
+def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwise: str = "", default: str = DEFAULT) -> Output:
     """Returns the output that the command line asks for.  `forms` are those that the command can write; `otherwise` is the form
     for unknown suffixes.  Raises UsageError, or Failure if the file cannot be written or must not be replaced."""
-    path = line.last("output", DEFAULT)
+    path = line.last("output", default)
     form = line.last("format") or form_of(path) or otherwise
     if not form:
         suffixes = dict.fromkeys(FORMS[name].suffix for name in forms)

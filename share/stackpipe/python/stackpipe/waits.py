@@ -20,9 +20,9 @@ Draw where a program runs, in warm colours, and where it waits, in cold ones.  W
 Ctrl-C stops it, and it still draws.
 """
 KEEP = Option("keep", "", "DIR", "keep streams and folded stacks in the folder DIR")
-OPTIONS = (*targets.OPTIONS, KEEP, *outputs.OPTIONS, HELP, VERSION)
 #: A stream holds one recording; a flame graph of waits joins two.
 FORMS = ("svg", "folded", "pprof", "speedscope", "firefox")
+OPTIONS = (*targets.OPTIONS, KEEP, *outputs.options(FORMS), HELP, VERSION)
 _COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
 # A recorder that ended in good order prints a closing line; its status is another if the target never ran.
 _CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )|nothing was recorded: )", re.MULTILINE)

@@ -177,7 +177,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
                         runs_command=command in ("capture", "ci"))
     line = with_runs(command, line)
     if line.has("help"):
-        print_help(NAME, USAGE, OPTIONS, CLOSING)
+        text = COMMANDS[command][1]
+        print_help(NAME, f"Usage: {NAME} {command} [OPTION]...\n{text[0].upper()}{text[1:]}.\n",
+                   [option for option in OPTIONS if command in ONLY_WITH.get(option.name, (command,))], CLOSING)
     if line.has("version"):
         print_version(NAME, tools)
     if command == "trend":

@@ -113,7 +113,8 @@ def read_runs(output: str, with_broken: bool = False) -> list[Run]:
 
 
 def find_run(output: str, name: str, option: str) -> Run:
-    """Returns a run by its name in `output`, its folder, "latest" or "previous".  Raises Failure, which names the option."""
+    """Returns a run by its name in `output`, its folder, "latest" or "previous".  Of a folder of runs, returns the latest.  Raises
+    Failure, which names the option."""
     if name in ("latest", "previous"):
         with_samples = [run for run in read_runs(output) if os.path.isfile(run.stacks) and os.path.getsize(run.stacks) > 0]
         back = 1 if name == "latest" else 2
@@ -123,8 +124,11 @@ def find_run(output: str, name: str, option: str) -> Run:
     run = Run(name.rstrip("/") or name)
     if "/" not in name and os.path.isfile(os.path.join(output, name, "stacks.folded")):
         run = Run(os.path.join(output, name))
-    if not os.path.isfile(run.stacks):
-        raise Failure(f"{option}: not a run: '{name}'")
+    if not os.path.isfile(run.stacks):  # perhaps a folder of runs
+        inside = [one for one in read_runs(run.folder) if os.path.isfile(one.stacks) and os.path.getsize(one.stacks) > 0]
+        if not inside:
+            raise Failure(f"{option}: not a run: '{name}'")
+        run = inside[-1]
     return Run(os.path.join(".", run.folder)) if run.folder.startswith("-") else run
 
 
