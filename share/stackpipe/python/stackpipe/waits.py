@@ -142,7 +142,7 @@ def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) 
     if not is_folded:
         raise Failure(f"{output.path}: not drawn")
     look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
-            "time on CPU and waiting", folded]
+            "time on CPU and waiting, summed over threads", folded]
     # The text is folded already.
     stages = [["flamesvg", *look]] if output.form == "svg" else [["cat", folded]] if output.form == "folded" else [output.fold(folded)]
     is_written = outputs.write(tools, output, stages)

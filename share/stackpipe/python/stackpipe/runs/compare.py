@@ -155,7 +155,8 @@ def summary_of(settings: Settings, tools: pipeline.Tools, sides: Sides, options:
         text += "\n" + block(said)
     changed = tools.read([["flamediff", "--text", *options, "--only-significant", "--top", str(settings.top), *sides.arguments()]],
                          stderr=subprocess.STDOUT)[1]
-    text += "\n### What changed\n\n" + block(text_of(changed))
+    text += "\n### What changed\n\nThe check above finds growth in fewer samples than this table, which compares all functions at once.\n\n"
+    text += block(text_of(changed))
     return text + "\n### Hot spots now\n\n" + block(list_functions(tools, "-n", str(settings.top), "--", sides.afters[-1].stacks))
 
 
