@@ -118,10 +118,17 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
         "{}, but in programs without the library (static, set-user-ID), or each of its threads for "
         "less than the {} between two samples: use --engine ptrace, or raise --freq",
         ran, duration_text(wanted.period_ns));
+  // The cause is not known: these are the usual ones.
+  const bool has_modifiers = std::ranges::any_of(
+      request.events, [](const std::string& event) { return event.find(':') != event.npos; });
   return fmt::format(
-      "{}, but each of its threads for less than the {} between two samples{}: {}, or use -a", ran,
-      duration_text(wanted.period_ns),
-      request.user_only ? ", or only in the kernel (--user-only)" : "", higher_rate(request));
+      "{}, but no sample fell into that: perhaps each of its threads ran for less than the {} "
+      "between two samples{}: {}, record longer, or use -a",
+      ran, duration_text(wanted.period_ns),
+      request.user_only ? ", or only in the kernel (--user-only)"
+      : has_modifiers   ? ", or only where the event does not count"
+                        : "",
+      higher_rate(request));
 }
 
 /// Returns a reason that applies to recordings of samples and of waits; empty if there is none.

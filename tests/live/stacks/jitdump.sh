@@ -14,7 +14,8 @@ names() {
   fold "$2" >"$dir/folded" 2>"$dir/err"
   at_least "$1, names: %, $(cat "$dir/err")" 90 "$(share 'made_inner$|made_inner ' "$dir/folded")"
 }
-record() { pe-record -F 499 -d 0.5 -p $target "$@" >"$dir/j.pe" 2>"$dir/err" || fail "pe-record $*: $(cat "$dir/err")"; }
+# However busy the machine is, the program runs for 200 ms while it is recorded.
+record() { until_used 200 $target pe-record -F 499 -p $target "$@" >"$dir/j.pe" 2>"$dir/err" || fail "pe-record $*: $(cat "$dir/err")"; }
 
 for word in code data; do
   start $word
