@@ -107,6 +107,7 @@ sp diff -o diff.svg --fail-over 5% before.folded after.folded; expect 'growth' 3
 grep -q 'slow' out || fail "diff: $(cat out err)"
 xmllint --noout diff.svg || fail 'diff: not well-formed'
 sp diff -o diff.svg c.pe b.folded; expect "a stream and text: $(cat err)" 0 $status
+sp diff -o - --fail-over 5% before.folded after.folded; expect 'a check without its table' 2 $status
 sp diff -o before.folded before.folded after.folded; expect 'a profile as the output' 2 $status
 expect 'a profile as the output' 2 "$(wc -l <before.folded)"
 sp diff before.folded nothing; expect 'a profile that is not there' 1 $status

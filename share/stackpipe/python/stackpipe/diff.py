@@ -13,6 +13,7 @@ Print which functions changed beyond noise, and draw the difference.  BEFORE and
 sample streams, perf.data, or kept runs: a name that stackpipe runs list prints, latest, previous, or a folder.
 """
 GREW = 3
+_STDOUT = "/dev/stdout"
 FORMS, DEFAULT = ("svg", "folded"), "diff.svg"
 OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     for name in names:
         if os.path.exists(output.path) and os.path.exists(name) and os.path.samefile(output.path, name):
             raise UsageError(f"--output: '{name}' is one of the profiles; choose another file")
+    if output.path == _STDOUT and line.has("fail-over"):
+        raise UsageError("--output: standard output has the table that --fail-over checks; give a file")
     tools.shows_stages = line.has("verbose")
     work = files.temporary_folder()
     try:
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         rows = ["--top", line.last("top")] if line.has("top") else []
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []
         how = [f"--{name}" for name in ("absolute", "no-strip") if line.has(name)]
-        if output.path == "/dev/stdout":  # the table would be mixed with the result
+        if output.path == _STDOUT:  # the table would be mixed with the result
             write(tools, output, how, sides)
             return 0
         texts = ["flamediff", "--text", *how, *rows, *limit, "--", *sides]
