@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "base/error.h"
@@ -109,6 +110,20 @@ bool can_count(const perf_event_attr& attr, int cpu) {
     return true;
   probed.exclude_kernel = probed.exclude_hv = 0;  // PMUs of no process refuse these
   return static_cast<bool>(stream::open_counter(probed, {.pid = -1, .cpu = cpu}, error));
+}
+
+bool use_clock_for_cycles(perf_event_attr& attr, std::string& name) {
+  if (attr.type != PERF_TYPE_HARDWARE || attr.config != PERF_COUNT_HW_CPU_CYCLES)
+    return false;
+  std::string modifiers = name.substr(std::min(name.find(':'), name.size()));
+  std::erase(modifiers, 'p');
+  name = "cpu-clock";
+  stream::set_event(attr, name);
+  if (modifiers.size() > 1)
+    name += modifiers;
+  attr.precise_ip = 0;
+  attr.exclude_idle = 1;  // like cycles, it does not count while a CPU sleeps
+  return true;
 }
 
 void use_frame_pointers(perf_event_attr& attr, const Request& request) {

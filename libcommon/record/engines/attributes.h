@@ -26,6 +26,10 @@ std::optional<std::uint64_t> most_sample_hz();
 /// whether it did.
 bool drop_refused_precision(perf_event_attr& attr);
 
+/// Replaces the event CPU cycles by the CPU's clock, in `attr` and in its `name`.  Keeps modifiers,
+/// except those for the precision.  Returns false for any other event.
+bool use_clock_for_cycles(perf_event_attr& attr, std::string& name);
+
 /// Returns whether the kernel counts the event, for this process or on `cpu`, even if it cannot
 /// sample it.
 bool can_count(const perf_event_attr& attr, int cpu);

@@ -284,23 +284,14 @@ bool Counters::open_one(std::size_t event, stream::CounterPlace place) {
 }
 
 /// Replaces CPU cycles by the CPU's clock if there are no hardware counters, as perf does, with the
-/// same modifiers but for the precision.  A period of cycles is none of the clock's nanoseconds.
-/// Otherwise returns false.
+/// same modifiers but for the precision.  Keeps a period that the user gave in cycles: the clock's
+/// unit is nanoseconds.  Returns whether it replaced them.
 bool Counters::replace_cycles(OpenedEvent& event, int error) {
   const bool is_missing = error == ENOENT || error == EOPNOTSUPP || error == ENODEV ||
                           (is_default_event_ && error == EINVAL);
-  const bool is_cycles =
-      event.attr.type == PERF_TYPE_HARDWARE && event.attr.config == PERF_COUNT_HW_CPU_CYCLES;
-  if (!is_missing || !is_cycles || (request_.period && !is_default_event_))
+  const bool has_own_period = request_.period && !is_default_event_;
+  if (!is_missing || has_own_period || !use_clock_for_cycles(event.attr, event.name))
     return false;
-  std::string modifiers = event.name.substr(std::min(event.name.find(':'), event.name.size()));
-  std::erase(modifiers, 'p');
-  event.name = "cpu-clock";
-  stream::set_event(event.attr, event.name);
-  if (modifiers.size() > 1)
-    event.name += modifiers;
-  event.attr.precise_ip = 0;
-  event.attr.exclude_idle = 1;  // like cycles, it does not count while a CPU sleeps
   notes_.push_back(fmt::format("no hardware counters here: sampling {}", event.name));
   return true;
 }
