@@ -28,7 +28,7 @@ while_running() {
 for shift in $day -$day; do
   for engine in perf bpf ptrace; do
     can_record --engine $engine 2>/dev/null || { echo "not $engine here"; continue; }
-    while_running "$shift" r.pe pe-record -e cpu-clock --engine $engine -p $target -d 0.5 -o r.pe; expect "$engine, $shift s: status" 0 $status
+    while_running "$shift" r.pe pe-record -e cpu-clock -F 997 --engine $engine -p $target -d 0.5 -o r.pe; expect "$engine, $shift s: status, $(cat err)" 0 $status
     at_least "$engine, $shift s: seconds" 0.5 "$(sed -nE 's/^[a-z-]+: [0-9]+ (samples?|waits?) in ([0-9.]+) s, .*/\2/p' err)"
   done
   while_running "$shift" r.pe pe-record --engine signal -d 0.5 -o r.pe -- "$PE_WORKLOAD" shares 600; expect "signal, $shift s: status" 0 $status
