@@ -88,7 +88,9 @@ export async function openBytes(bytes, address = '') {
   await live();
 }
 
-export const open = (profile = PROFILE, address = '', options = []) => openBytes(draw(profile, ...options), address);
+// Draws a page of 1,200 pixels, unless the options say another width.
+export const open = (profile = PROFILE, address = '', options = []) =>
+  openBytes(draw(profile, ...(options.includes('--width') ? [] : ['--width', '1200']), ...options), address);
 
 const escaped = (name) => name.replace(/[\\"]/g, '\\$&');
 // Finds a visible frame by its name.
@@ -101,11 +103,16 @@ export const isDimmed = (name) => hasClass(frame(name), 'above');
 export const width = async (name) => Number(await frame(name).locator('rect').getAttribute('width'));
 export const left = async (name) => Number(await frame(name).locator('rect').getAttribute('x'));
 export const top = async (name) => Number(await frame(name).locator('rect').getAttribute('y'));
+// Returns the row of a frame, counted from the upper edge of the graph.
+export const row = async (name) => Math.floor(await top(name) / await rowHeight());
+export const rowHeight = () => page.locator('#frames').evaluate((layer) => Number(layer.dataset.row));
+export const scrollTo = (y) => page.locator('#scroller').evaluate((scroller, to) => { scroller.scrollTop = to; }, y);
 export const matches = () => page.locator('#frames g.match:not(.hidden)').count();
 export const state = () => new URLSearchParams(new URL(page.url()).hash.slice(1));
 
 export async function searchFor(expression) {
   await page.keyboard.press('/');
+  await page.keyboard.press('Control+a');
   await page.keyboard.type(expression);
-  await page.keyboard.press('Enter');
+  await page.locator('#cursor').focus();
 }

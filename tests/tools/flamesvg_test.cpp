@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(the_description_names_the_largest_functions) {
 }
 
 BOOST_AUTO_TEST_CASE(theme_and_width_are_chosen) {
-  constexpr const char* kDark = "color-scheme: dark";
+  constexpr const char* kDark = "color-scheme: dark;";
   constexpr const char* kPreference = "@media (prefers-color-scheme: dark)";
   const auto by_preference = flamesvg({}, "a 1\n").out;
   BOOST_TEST(contains(by_preference, kPreference));

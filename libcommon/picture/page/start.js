@@ -15,22 +15,43 @@ function soon(action) {
   };
 }
 
+// Paper has no window: the page grows to its whole height, and all rows are drawn.
+function listenToPrinter() {
+  window.addEventListener('beforeprint', () => {
+    page.classList.add('printed');
+    if (isAlone)
+      page.setAttribute('height', app.offsetHeight - scroller.offsetHeight + canvasHeight());
+    holder.setAttribute('height', '100%');
+    drawRows({ top: 0, bottom: canvasHeight() });
+  });
+  window.addEventListener('afterprint', () => {
+    page.classList.remove('printed');
+    paint(fitWindow);
+  });
+}
+
 function start(tree) {
   if (tree.size === 0)
     return;
-  orders.byName = tree;
-  view.tree = tree;
+  orders.given = orders.byName = tree;
+  showTree(tree);
+  buildFrame();
+  tools.build();
+  theme.start();
   measure(Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)));
   takeOver();
   cursor.start();
   listenToPointer();
-  listenToButtons();
+  page.classList.add('live');
   fitWindow();
   loadAddress();
-  window.addEventListener('hashchange', loadAddress);
-  window.addEventListener('scroll', soon(paintScrolled), { passive: true });
+  fitWindow();  // a scroll bar may have narrowed the graph
+  paint(() => {});
+  scroller.scrollTop = rowTop(view.tree.depth[view.zoomed]) - (view.inverted ? 0 : scroller.clientHeight - rowHeight);
+  window.addEventListener('popstate', loadAddress);
+  scroller.addEventListener('scroll', soon(paintScrolled), { passive: true });
   window.addEventListener('resize', soon(() => paint(fitWindow)));
-  page.classList.add('live');
+  listenToPrinter();
 }
 
 embeddedTree().then((tree) => start(tree || drawnTree()));

@@ -51,9 +51,11 @@ constexpr std::string_view kReading =
 bool is_page_id(std::string_view id) {
   // Ids that this file and the page's script use.
   constexpr std::string_view kIds[] = {
-      "background", "bar",      "cursor", "details", "frames",    "head",       "heavy",
-      "hover",      "invert",   "legend", "matched", "page-desc", "page-title", "profile",
-      "search",     "subtitle", "title",  "unzoom",  "voice",
+      "app",    "background", "bar",    "canvas",   "cursor", "details",   "frames",
+      "head",   "heavy",      "help",   "holder",   "hover",  "invert",    "keys",
+      "legend", "matched",    "menu",   "middle",   "more",   "page-desc", "page-title",
+      "path",   "profile",    "same",   "scroller", "search", "side",      "subtitle",
+      "table",  "title",      "titles", "tools",    "unzoom", "voice",
   };
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
@@ -163,29 +165,10 @@ void PageWriter::text(std::string_view start, double y, std::string_view content
   text_ += "</text>\n";
 }
 
-/// Writes title and buttons.  The script shows the buttons, which need it, and keeps both in view
-/// over the frames.  Positions are relative to the width, which the script may change.
+/// Writes the title.  The script replaces it by one with tools beside it.
 void PageWriter::head() {
-  const Geometry& g = style_.geometry;
-  text_ += R"(<g id="head"><rect class="hidden" width="100%")";
-  attribute("height", g.title_y() + g.font_size * 2 / 3);
-  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.top));
-  text(R"(id="title" x="50%")", g.title_y(), style_.title);
-  const auto button = [&](std::string_view id, std::string_view side, double x,
-                          std::string_view label) {
-    std::string start =
-        fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0" {}=")", id,
-                    side == "dx" ? " right" : "", side == "dx" ? R"(x="100%" dx)" : "x");
-    append_tenths(start, tenths(x));
-    text(start + '"', g.title_y(), label);
-  };
-  const auto from_right = [&](double letters) {
-    return -Geometry::kSideMargin - letters * g.font_size * g.font_width;
-  };
-  button("unzoom", "x", Geometry::kSideMargin, "Reset Zoom");
-  button("invert", "dx", from_right(27), "Inverted");
-  button("heavy", "dx", from_right(14), "Left heavy");
-  button("search", "dx", from_right(0), "Search");
+  text_ += R"(<g id="head">)";
+  text(R"(id="title" x="50%")", style_.geometry.title_y(), style_.title);
   text_ += "</g>\n";
 }
 
@@ -203,22 +186,15 @@ void PageWriter::legend() {
   text_ += "</text>\n";
 }
 
-/// Writes the bar: details on the left, matches of a search on the right.
+/// Writes the bar below the frames: how to read the graph.
 void PageWriter::bar() {
   const Geometry& g = style_.geometry;
-  // The bar has its own background, because the script keeps it in view over the frames.
-  text_ += R"(<g id="bar"><rect x="0" width="100%")";
-  attribute("y", g.height() - g.bottom_margin() + 2);
-  attribute("height", g.bottom_margin() - 2);
-  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.bottom));
+  text_ += R"(<g id="bar">)";
   std::string side = "x=\"";
   append_tenths(side, tenths(Geometry::kSideMargin));
   text(R"(id="details" class="hint" )" + side + '"', g.details_y(),
        fmt::format("Width is the share of all {}; the x-axis is {}time.", style_.count_name,
                    style_.is_timeline ? "" : "not "));
-  side = "dx=\"";
-  append_tenths(side, -tenths(Geometry::kSideMargin));
-  text(R"(id="matched" class="right" role="status" x="100%" )" + side + '"', g.details_y(), "");
   text_ += "</g>\n";
 }
 
