@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
-import { PROFILE, browser, draw, frame, live, open, page, searchFor, text, width, write } from './harness.mjs';
+import { PROFILE, browser, draw, errors, frame, live, open, page, searchFor, text, width, write } from './harness.mjs';
 
 test('--width auto takes the width of the window, also when that changes', async () => {
   await open(PROFILE, '', ['--width', 'auto']);
@@ -79,13 +79,14 @@ test('an <img> follows the preference without script', async () => {
   assert.notDeepEqual(await shot('light'), await shot('dark'));
 });
 
-test('the page works where a policy allows nothing but its own script and style', async () => {
+test('the page works where a policy allows nothing but its own script, with or without its style', async () => {
   const svg = String(draw(PROFILE, '--width', 'auto'));
   const hash = (tag) => createHash('sha256').update(svg.match(
     new RegExp(`<${tag}><!\\[CDATA\\[([^]*?)\\]\\]></${tag}>`))[1]).digest('base64');
   const policies = [
     `default-src 'none'; script-src 'sha256-${hash('script')}'; style-src 'unsafe-inline'`,
     `default-src 'none'; script-src 'sha256-${hash('script')}'; style-src 'sha256-${hash('style')}'`,
+    `default-src 'none'; script-src 'sha256-${hash('script')}'`,
   ];
   const server = createServer((request, response) => {
     response.setHeader('Content-Type', 'image/svg+xml');
@@ -93,7 +94,7 @@ test('the page works where a policy allows nothing but its own script and style'
     response.end(svg);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  for (const i of [0, 1]) {
+  for (const i of [0, 1, 2]) {
     await page.goto(`http://127.0.0.1:${server.address().port}/${i}.svg`);
     await live();
     assert.equal(await page.locator('#frames > g[data-at]').count(), 0);  // the tree was read
@@ -101,6 +102,10 @@ test('the page works where a policy allows nothing but its own script and style'
     assert.equal(await text('matched'), 'Matched: 40.00%');
     await frame('run').click();
     assert.equal(await width('run'), 1230);
+    assert.equal(await page.locator('#app').evaluate((app) => getComputedStyle(app).display), 'flex');
+    assert.equal(await page.locator('#hover').evaluate((mark) => getComputedStyle(mark).fill), 'none');
   }
+  // The browser reports the style that it refused, once; the script has adopted it.
+  assert.match(errors.splice(0).join('\n'), /^Applying inline style violates [^\n]*$/);
   server.close();
 });

@@ -87,7 +87,7 @@ function paintOf(tree, node) {
   return onPaper(color, isAbove ? 0.45 : theme.isDark && match === 0 ? 0.88 : 1);
 }
 
-const fills = new Map();  // by colour: as text, and whether white is easier to read on it
+const fills = new Map();  // by colour: as text, whether white is easier to read on it, and whether dimmed text can be read
 
 // Uses the relative luminance of WCAG 2.1; at 0.179, black and white text have the same contrast.
 function fillOf(color) {
@@ -95,13 +95,17 @@ function fillOf(color) {
     const channels = channelsOf(color);
     const [r, g, b] = channels.map((channel) =>
       channel <= 10 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4);
+    const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
     fills.set(color, {
       text: 'rgb(' + channels + ')',
-      isDark: 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.179,
+      isDark: luminance < 0.179,
+      allowsDimmed: luminance > 0.45 || luminance < 0.05,
     });
   }
   return fills.get(color);
 }
+
+const PREFERENCE = '(prefers-color-scheme: dark)';
 
 // Light or dark paper.  The rules for dark paper are in a block whose condition the script can replace.
 const theme = {
@@ -114,7 +118,7 @@ const theme = {
       for (const rule of sheet.cssRules)
         if (rule.media && rule.media.mediaText.includes('prefers-color-scheme'))
           this.rule = rule;
-    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => paint(() => this.read()));
+    window.matchMedia(PREFERENCE).addEventListener('change', () => paint(() => this.read()));
     this.read();
   },
 
@@ -122,10 +126,15 @@ const theme = {
     this.isDark = getComputedStyle(app).getPropertyValue('--dark').trim() === '1';
   },
 
-  toggle() {
+  // `isDark` null: as the reader prefers.
+  use(isDark) {
     if (this.rule === null)
       return;
-    this.rule.media.mediaText = this.isDark ? 'not all' : 'all';
+    this.rule.media.mediaText = isDark === null ? PREFERENCE : isDark ? 'all' : 'not all';
     paint(() => this.read());
+  },
+
+  toggle() {
+    this.use(!this.isDark);
   },
 };

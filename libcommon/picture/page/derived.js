@@ -196,7 +196,7 @@ function calleesOf(tree, name) {
 // once, so that rare callers can be summed up before they are followed.
 function callersFrom(tree, ends, columns) {
   const merger = new Merger(tree);
-  const least = tree.total[0] * LEAST_PART;
+  const least = wholeOf(tree) * LEAST_PART;
   const pending = [{ place: 0, above: ends, ends }];
   while (pending.length > 0) {
     const { place, above, ends: group } = pending.pop();
@@ -225,7 +225,7 @@ function callersFrom(tree, ends, columns) {
       pending.push({ place: merger.child(place, name, -1), above: callers.above, ends: callers.ends });
     }
   }
-  return merger.finish();
+  return Object.assign(merger.finish(), { isFromEnds: true });
 }
 
 function fromLeaf(tree) {
@@ -237,7 +237,7 @@ function fromLeaf(tree) {
   return callersFrom(tree, ends, columns);
 }
 
-// Takes the outermost frame of recursive calls.
+// Uses the outermost frame of recursive calls.
 function callersOf(tree, name) {
   const { compared } = tree;
   const columns = { self: tree.total };

@@ -57,8 +57,9 @@ function ownCount(node) {
 }
 
 function gapText(tree) {
-  return 'frames counted fewer than ' + countText(tree.smallest || Math.ceil(tree.total[0] * LEAST_PART)) +
-    (tree.smallest > 0 ? ', not in this file' : ', summed up');
+  if (tree.isFromEnds)
+    return 'frames counted fewer than ' + countText(Math.ceil(wholeOf(tree) * LEAST_PART)) + ', summed up';
+  return 'frames counted fewer than ' + countText(tree.smallest) + ', not in this file';
 }
 
 function titleOf(node) {
@@ -87,9 +88,9 @@ function countsOf(node) {
   const counts = countText(tree.total[node]) + ', ' + shareText(tree.total[node]) + deltaText(tree, node);
   if (node === 0 || tree.isGap(node))
     return counts;
-  const { total, places } = tree.sums();
+  const { total, places } = orders.counted.sums();
   const name = tree.name[node];
-  return counts + ' \u00b7 self ' + shareText(ownCount(node)) +
+  return counts + (tree.isFromEnds ? '' : ' \u00b7 self ' + shareText(ownCount(node))) +
     (places[name] > 1 ? ' \u00b7 in all ' + grouped(places[name]) + ' places ' + shareText(total[name]) : '');
 }
 

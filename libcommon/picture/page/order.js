@@ -27,7 +27,7 @@ function leftHeavy(tree) {
   order.forEach((node, at) => { place[node] = at; });
   const heavy = Object.assign(new Tree(tree.size), {
     names: tree.names, colors: tree.colors, perOne: tree.perOne, smallest: tree.smallest, leftOut: tree.leftOut,
-    largestDelta: tree.largestDelta, original: order, whole: tree.whole,
+    largestDelta: tree.largestDelta, original: order, whole: tree.whole, isFromEnds: tree.isFromEnds,
     times: tree.times && tree.times.map((_, at) => tree.times[order[at]]),
     compared: tree.compared && tree.compared.inOrder(order),
     delta: tree.delta && tree.delta.map((_, at) => tree.delta[order[at]]),
@@ -49,12 +49,13 @@ function leftHeavy(tree) {
 
 // The trees: as the file has it, after the steps, and that with the heaviest callees on the left.  The last is
 // made when the user first asks for it.
-const orders = { given: null, byName: null, heavy: null };
+// `counted` is the tree for sums by function: its stacks start with the outermost caller.
+const orders = { given: null, byName: null, heavy: null, counted: null };
 
 function showTree(tree) {
   view.tree = tree;
   ++view.generation;
-  window.requestIdleCallback?.(() => tree.sums());  // the first hover needs them
+  window.requestIdleCallback?.(() => orders.counted.sums());  // the first hover needs them
 }
 
 function setOrder(heavy) {
@@ -69,7 +70,9 @@ function setOrder(heavy) {
 // Makes the tree after these steps, and shows all of it.
 function setSteps(steps) {
   view.steps = steps;
+  const isFromEnds = (step) => step.kind === 'leaf' || step.kind === 'callers';
   orders.byName = steps.reduce(derivedBy, orders.given);
+  orders.counted = steps.some(isFromEnds) ? steps.filter((step) => !isFromEnds(step)).reduce(derivedBy, orders.given) : orders.byName;
   orders.heavy = null;
   view.zoomed = cursor.node = 0;
   const { heavy } = view;

@@ -24,7 +24,7 @@ const hoverMark = svgElement('rect', { id: 'hover', class: 'hidden', fill: 'none
 const sameMarks = svgElement('path', { id: 'same', fill: 'none' });
 
 // The least width, as a share of the view, of rows that are drawn although the window has no room for them.
-const WIDE_ROW = 0.03;
+const WIDE_ROW = 0.05;
 
 // Finds the nodes that are wide enough in this view, and the number of rows that they need.  Rows that do not
 // fit the window are drawn as far as they are wide; what is beyond becomes frames "+12 deeper".
@@ -120,7 +120,7 @@ function labelOf(node, beyond, room) {
   if (view.tree.isGap(node))
     return { name: '', share: '' };
   if (beyond > 0)
-    return { name: fitted('+' + grouped(beyond) + ' deeper', room), share: '' };
+    return { name: ['+' + grouped(beyond) + ' deeper', '+' + grouped(beyond)].find((text) => textWidth(text) <= room) || '', share: '' };
   const name = shownName(node);
   const label = fitted(name, room);
   if (label !== name || room < ROOM_FOR_SHARE || view.tree.compared !== null)
@@ -129,7 +129,7 @@ function labelOf(node, beyond, room) {
   return { name, share: textWidth(name + share) <= room ? share : '' };
 }
 
-function drawLabel(entry, node, beyond, x, y, width) {
+function drawLabel(entry, node, beyond, fill, x, y, width) {
   const { name, share } = labelOf(node, beyond, width - 2 * inset);
   if (name === '' && entry.text === null)
     return;
@@ -137,10 +137,10 @@ function drawLabel(entry, node, beyond, x, y, width) {
     entry.text = svgElement('text');
     entry.group.append(entry.text);
   }
-  show(entry, 'label', name + '\n' + share, () => {
+  show(entry, 'label', name + '\n' + share + fill.allowsDimmed, () => {
     entry.text.textContent = name;
     if (share !== '') {
-      const dimmed = svgElement('tspan', { class: 'share' });
+      const dimmed = svgElement('tspan', fill.allowsDimmed ? { class: 'share' } : {});
       dimmed.textContent = share;
       entry.text.append(dimmed);
     }
@@ -175,7 +175,7 @@ function drawFrame(entry, node, left, width) {
     group.setAttribute('aria-label', describe(node));
     group.setAttribute('aria-level', view.tree.depth[node] + 1);
   });
-  drawLabel(entry, node, beyond, x, y, width);
+  drawLabel(entry, node, beyond, fill, x, y, width);
 }
 
 // Collects runs: for each row the run that is being filled, for each colour the path of the finished runs.
@@ -276,17 +276,25 @@ function hideOthers(used) {
   drawn = used;
 }
 
-// Redraws the whole graph after a change of the view.  The row of the zoomed node keeps its place in the
-// window.
+// Returns whether the outermost caller is in sight.
+function isAtRoot() {
+  return view.inverted ? scroller.scrollTop === 0 : scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1;
+}
+
+// Redraws the whole graph after a change of the view.  The root stays in sight; if it was not, the row of the
+// zoomed node keeps its place in the window.
 function paint(change) {
   const shape = { inverted: view.inverted, levels: view.levels };
   const scrolled = scroller.scrollTop;
+  const wasAtRoot = isAtRoot();
   change();
   collect();
   applySize();
   const depth = view.tree.depth[view.zoomed];
   const moved = rowTop(depth) - rowTop(depth, shape);
-  if (Math.abs(moved) > 0.5)
+  if (wasAtRoot)
+    scroller.scrollTop = view.inverted ? 0 : scroller.scrollHeight;
+  else if (Math.abs(moved) > 0.5)
     scroller.scrollTop = scrolled + moved;
   drawRows(inSight());
   point(-1);

@@ -43,7 +43,7 @@ async function copy(text) {
   tools.report('Copied ' + grouped(text.length) + ' characters');
 }
 
-// Returns the view as a picture of its own: all its rows, with its title, without tools.
+// Returns the view as a flame graph of its own: all its rows, with its title, without tools.
 function picture() {
   const top = 3 * fontSize;
   const copied = svgElement('svg', {
@@ -61,7 +61,7 @@ function picture() {
     element.remove();
   drawRows(inSight());
   copied.append(style, paper, title, frames);
-  return new XMLSerializer().serializeToString(copied);
+  return copied;
 }
 
 function offer(blob, name) {
@@ -73,8 +73,10 @@ function offer(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
+const pictureText = () => new XMLSerializer().serializeToString(picture());
+
 function saveSvg() {
-  offer(new Blob([picture()], { type: 'image/svg+xml' }), 'flamegraph-view.svg');
+  offer(new Blob([pictureText()], { type: 'image/svg+xml' }), 'flamegraph-view.svg');
 }
 
 const SHARPNESS = 2;  // pixels of the PNG for each pixel of the page
@@ -82,7 +84,7 @@ const MOST_PIXELS = 16384;  // of a side: browsers refuse larger canvases
 
 function savePng() {
   const image = new Image();
-  const address = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(picture());
+  const address = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(pictureText());
   image.onload = () => {
     const sharpness = Math.min(SHARPNESS, MOST_PIXELS / image.width, MOST_PIXELS / image.height);
     const surface = html('canvas', { width: Math.round(image.width * sharpness), height: Math.round(image.height * sharpness) });
@@ -92,3 +94,26 @@ function savePng() {
   image.onerror = () => tools.report('This browser could not draw the view as PNG; save it as SVG');
   image.src = address;
 }
+
+// On paper the whole view fills one page, in light colours.
+const printing = {
+  copied: null,
+
+  start() {
+    theme.use(false);
+    this.copied = picture();
+    this.copied.setAttribute('width', '100%');
+    this.copied.setAttribute('height', '100%');
+    holder.classList.add('hidden');
+    page.append(this.copied);
+    if (isAlone)
+      page.setAttribute('height', '100%');
+  },
+
+  end() {
+    this.copied.remove();
+    holder.classList.remove('hidden');
+    theme.use(null);
+    paint(fitWindow);
+  },
+};

@@ -35,7 +35,7 @@ const side = {
   // Returns the names to list: those that match the search, the largest first.
   sorted() {
     const { tree } = view;
-    const sums = tree.sums();
+    const sums = orders.counted.sums();
     const names = Array.from(tree.names.keys()).filter((name) => name > 0 && sums.places[name] > 0 && tree.names[name] !== '' &&
       (searching.names === null || searching.names[name] > 0));
     const sign = this.isAscending ? -1 : 1;
@@ -59,7 +59,7 @@ const side = {
 
   row(name) {
     const { tree } = view;
-    const sums = tree.sums();
+    const sums = orders.counted.sums();
     const button = html('button', { type: 'button', title: shortened(tree.names[name], 2000) }, shortened(tree.names[name], 120));
     button.addEventListener('click', () => select(name));
     button.addEventListener('dblclick', () => addStep({ kind: 'callees', name: tree.names[name] }));

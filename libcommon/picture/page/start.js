@@ -15,25 +15,10 @@ function soon(action) {
   };
 }
 
-// Paper has no window: the page grows to its whole height, and all rows are drawn.
-function listenToPrinter() {
-  window.addEventListener('beforeprint', () => {
-    page.classList.add('printed');
-    if (isAlone)
-      page.setAttribute('height', app.offsetHeight - scroller.offsetHeight + canvasHeight());
-    holder.setAttribute('height', '100%');
-    drawRows({ top: 0, bottom: canvasHeight() });
-  });
-  window.addEventListener('afterprint', () => {
-    page.classList.remove('printed');
-    paint(fitWindow);
-  });
-}
-
 function start(tree) {
   if (tree.size === 0)
     return;
-  orders.given = orders.byName = tree;
+  orders.given = orders.byName = orders.counted = tree;
   showTree(tree);
   buildFrame();
   tools.build();
@@ -47,11 +32,12 @@ function start(tree) {
   loadAddress();
   fitWindow();  // a scroll bar may have narrowed the graph
   paint(() => {});
-  scroller.scrollTop = rowTop(view.tree.depth[view.zoomed]) - (view.inverted ? 0 : scroller.clientHeight - rowHeight);
+  scroller.scrollTop = view.inverted ? 0 : scroller.scrollHeight;
   window.addEventListener('popstate', loadAddress);
   scroller.addEventListener('scroll', soon(paintScrolled), { passive: true });
   window.addEventListener('resize', soon(() => paint(fitWindow)));
-  listenToPrinter();
+  window.addEventListener('beforeprint', () => printing.start());
+  window.addEventListener('afterprint', () => printing.end());
 }
 
 embeddedTree().then((tree) => start(tree || drawnTree()));

@@ -28,6 +28,7 @@ class Tree {
     this.whole = 0;  // the count that is 100 %; 0: that of the root
     this.heights = null;  // rows of each node's callees
     this.functions = null;  // sums by name
+    this.isFromEnds = false;  // stacks start with the function that ran
   }
 
   // Fills parent and depth from the number of children of each node.

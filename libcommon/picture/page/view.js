@@ -73,8 +73,11 @@ function applySize() {
   holder.setAttribute('transform', growth === 1 ? '' : 'scale(' + growth + ')');
 }
 
+const NARROW = 600;  // pixels: below this width, the menu alone has the rarer tools
+
 // Uses the width of the window, if the page has "autowidth".
 function fitWindow() {
+  app.classList.toggle('narrow', app.offsetWidth < NARROW);
   if ('autowidth' in given)
     view.usable = Math.max(100, Math.floor(scroller.clientWidth) - 2 * margin);
 }
