@@ -54,8 +54,11 @@ afterEach(async () => {
   assert.deepEqual(errors, []);
 });
 
+// Pages are 1,200 pixels wide, unless the options say another width.
+const withWidth = (options) => options.includes('--width') ? options : ['--width', '1200', ...options];
+
 export function draw(profile, ...options) {
-  const run = spawnSync(process.env.FLAMESVG, options, { input: profile, maxBuffer: 1 << 28 });
+  const run = spawnSync(process.env.FLAMESVG, withWidth(options), { input: profile, maxBuffer: 1 << 28 });
   assert.equal(run.status, 0, String(run.stderr));
   return run.stdout;
 }
@@ -67,7 +70,7 @@ export function drawDiff(before, after, ...options) {
     writeFileSync(file, profile);
     return file;
   });
-  const run = spawnSync(process.env.FLAMEDIFF, [...options, ...files], { maxBuffer: 1 << 28 });
+  const run = spawnSync(process.env.FLAMEDIFF, [...withWidth(options), ...files], { maxBuffer: 1 << 28 });
   assert.equal(run.status, 0, String(run.stderr));
   return run.stdout;
 }
@@ -88,9 +91,7 @@ export async function openBytes(bytes, address = '') {
   await live();
 }
 
-// Draws a page of 1,200 pixels, unless the options say another width.
-export const open = (profile = PROFILE, address = '', options = []) =>
-  openBytes(draw(profile, ...(options.includes('--width') ? [] : ['--width', '1200']), ...options), address);
+export const open = (profile = PROFILE, address = '', options = []) => openBytes(draw(profile, ...options), address);
 
 const escaped = (name) => name.replace(/[\\"]/g, '\\$&');
 // Finds a visible frame by its name.

@@ -220,7 +220,7 @@ test('on paper all rows are drawn, in light colours', async () => {
 });
 
 test('of two profiles, the widths of either can be seen, and noise dimmed', async () => {
-  await openBytes(drawDiff('main;a 300\nmain;b 100\nmain;gone 100\n', 'main;a 100\nmain;b 100\nmain;fresh 200\n', '--width', '1200', '--period', '1'));
+  await openBytes(drawDiff('main;a 300\nmain;b 100\nmain;gone 100\n', 'main;a 100\nmain;b 100\nmain;fresh 200\n', '--period', '1'));
   await page.keyboard.press('b');
   assert.equal(Math.round(await width('a')), Math.round(1180 * 0.6));
   assert.ok(await isShown('gone'));

@@ -84,6 +84,12 @@ BOOST_AUTO_TEST_CASE(new_and_vanished_frames_are_marked) {
   BOOST_TEST(contains(frame_of(r.out, "deep").title, "after 0, 0.00%; gone, -20.00%"));
   BOOST_TEST(contains(r.out, "<g class=\"new\" data-at="));
   BOOST_TEST(contains(r.out, "<g class=\"dark gone\" data-at="));
+  for (const char* meaning : {">new<", ">vanished<", ">grew<", ">shrank<"})
+    BOOST_TEST(contains(r.out, meaning), meaning);
+  const auto same = flamediff({}, kBefore, kBefore);
+  BOOST_TEST(contains(same.out, ">as before<"));
+  for (const char* meaning : {">new<", ">vanished<", ">grew<", ">shrank<", ">may be noise<"})
+    BOOST_TEST(!contains(same.out, meaning), meaning);
 }
 
 BOOST_AUTO_TEST_CASE(vanished_stacks_stand_aside_when_widths_are_those_after) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_sample_stream_is_refused_except_by_the_perl) {
 BOOST_AUTO_TEST_CASE(narrow_frames_are_left_out_and_the_page_is_as_high_as_what_is_drawn) {
   const std::string profile = "a 9999\nb;c;d;e 1\n";
   BOOST_TEST(rects_of(flamesvg({"--minwidth", "1%"}, profile).out).size() == 2U);
-  BOOST_TEST(contains(flamesvg({"--minwidth", "1%"}, profile).out, "height=\"102\""));
+  BOOST_TEST(contains(flamesvg({"--minwidth", "1%"}, profile).out, "height=\"106\""));
   BOOST_TEST(rects_of(flamesvg({"--embed", "none"}, profile).out).size() == 6U);
   BOOST_TEST(rects_of(flamesvg({"--embed", "none", "--minwidth", "0.2"}, profile).out).size() ==
              2U);
@@ -162,13 +163,17 @@ BOOST_AUTO_TEST_CASE(theme_and_width_are_chosen) {
   const auto dark = flamesvg({"--dark"}, "a 1\n").out;
   BOOST_TEST(!contains(dark, kPreference));
   BOOST_TEST(contains(dark, kDark));
+  BOOST_TEST(contains(by_preference, "height=\"100%\" fill=\"#fff\"/>"));
+  BOOST_TEST(!contains(by_preference, "<linearGradient"));
   const auto light = flamesvg({"--bgcolors", "blue"}, "a 1\n").out;
+  BOOST_TEST(contains(light, "<linearGradient id=\"background\""));
   BOOST_TEST(!contains(light, kDark));
   BOOST_TEST(contains(flamesvg({"--dark", "--bgcolors", "blue"}, "a 1\n").out, kDark));
-  const auto wide = flamesvg({"--width", "auto"}, "a 1\n").out;
-  BOOST_TEST(contains(wide,
-                      " width=\"100%\" preserveAspectRatio=\"xMidYMin meet\" height=\"102\" "
-                      "viewBox=\"0 0 1200 102\""));
+  for (const std::vector<std::string>& args : {std::vector<std::string>(), {"--width", "auto"}})
+    BOOST_TEST(contains(flamesvg(args, "a 1\n").out,
+                        " width=\"100%\" preserveAspectRatio=\"xMidYMin meet\" height=\"106\" "
+                        "viewBox=\"0 0 1200 106\""));
+  BOOST_TEST(contains(flamesvg({"--width", "800"}, "a 1\n").out, " width=\"800\" height=\"106\""));
 }
 
 BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
@@ -177,6 +182,42 @@ BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
   BOOST_TEST(!contains(r.out, "_[k]<"));
   BOOST_TEST(contains(r.out, ">kernel</tspan>"));
   BOOST_TEST(!contains(flamesvg({}, "main 1\n").out, "id=\"legend\""));
+}
+
+BOOST_AUTO_TEST_CASE(the_legend_lists_the_kinds_of_code_that_occur) {
+  const auto r = flamesvg({"--colors", "kind"}, "main;read_[l];vfs_read_[k] 100\n");
+  for (const char* meaning : {">program<", ">library<", ">kernel<"})
+    BOOST_TEST(contains(r.out, meaning), meaning);
+  for (const char* meaning : {">inlined<", ">JIT<", ">unresolved<"})
+    BOOST_TEST(!contains(r.out, meaning), meaning);
+  const auto differences = flamesvg({}, "a;b 10 20\nc 10 10\n");
+  BOOST_TEST(contains(differences.out, ">grew<"));
+  BOOST_TEST(contains(differences.out, ">as before<"));
+  BOOST_TEST(!contains(differences.out, ">shrank<"));
+  BOOST_TEST(contains(flamesvg({"--negate"}, "a;b 10 20\nc 10 10\n").out, ">shrank<"));
+}
+
+BOOST_AUTO_TEST_CASE(marks_in_the_input_choose_the_palette_if_the_user_does_not) {
+  const std::string marked = "main;read_[k] 100\n";
+  BOOST_TEST((flamesvg({}, marked).out == flamesvg({"--colors", "kind"}, marked).out));
+  const std::string plain = "main;read;[unknown] 100\n";
+  BOOST_TEST((flamesvg({}, plain).out == flamesvg({"--colors", "warm"}, plain).out));
+  BOOST_TEST(!contains(flamesvg({"--colors", "hot"}, marked).out, "id=\"legend\""));
+  BOOST_TEST(!contains(flamesvg({"--compat"}, marked).out, "id=\"legend\""));
+}
+
+BOOST_AUTO_TEST_CASE(unresolved_frames_are_grey) {
+  for (const char* palette : {"kind", "warm", "mem"}) {
+    const auto r = flamesvg({"--colors", palette}, "[unknown] 100\n");
+    std::string_view page = r.out;
+    pe::testing::take_between(page, "<title>[unknown]", "fill=");
+    const std::string fill = pe::testing::take_between(page, "fill=\"rgb(", ")");
+    const auto first = fill.find(',');
+    const auto second = fill.find(',', first + 1);
+    const int red = std::stoi(fill);
+    BOOST_TEST(red == std::stoi(fill.substr(first + 1)), palette << ": " << fill);
+    BOOST_TEST(std::abs(red - std::stoi(fill.substr(second + 1))) <= 3, palette << ": " << fill);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
@@ -254,7 +295,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
           "--bgcolors: not one of yellow, blue, green, grey, #rrggbb: 'url(x)'");
   refused({"--colors", "neon"},
           "--colors: not one of hot, mem, io, wakeup, chain, java, js, perl, red, green, blue, "
-          "aqua, yellow, purple, orange, kind, colorblind, hotcold: 'neon'");
+          "aqua, yellow, purple, orange, kind, colorblind, hotcold, warm: 'neon'");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

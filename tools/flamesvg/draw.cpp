@@ -61,6 +61,14 @@ class Details {
   double whole_;
 };
 
+std::vector<picture::LegendEntry> legend_of_differences(const CallTree& tree, bool negate) {
+  picture::DifferenceLegend legend;
+  for (picture::NodeId node = kRoot + 1; node < tree.size(); ++node)
+    if (const auto delta = tree.delta(node))
+      legend.add(negate ? -*delta : *delta);
+  return legend.entries();
+}
+
 /// `tree`: null if there is no tree to draw.
 picture::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
   picture::PageStyle style = options.page;
@@ -69,7 +77,7 @@ picture::PageStyle page_style(const CallTree* tree, const Options& options, std:
   style.min_width = options.min_width.pixels(style.geometry);
   style.is_timeline = options.order == Order::kInput;
   if (tree != nullptr && tree->is_differential() && !options.is_perl) {
-    style.legend = picture::difference_legend();
+    style.legend = legend_of_differences(*tree, options.negate);
     style.geometry.has_legend = true;
   }
   if (options.order == Order::kInput)
@@ -80,15 +88,10 @@ picture::PageStyle page_style(const CallTree* tree, const Options& options, std:
 }
 
 picture::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
-  const CallTree& tree = picture.tree;
-  std::vector<picture::Rgb> colors;
-  colors.reserve(tree.name_count());
-  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
-    colors.push_back(painter.color_of_name(tree.name_text(name)));
-  return picture::embed_for_page(tree, picture.layout,
+  return picture::embed_for_page(picture.tree, picture.layout,
                                  {.whole = picture.layout.boxes.front().count,
                                   .limit = picture.options.embed_limit,
-                                  .colors = colors,
+                                  .colors = painter.colors(),
                                   .negate = picture.options.negate},
                                  picture.options.page.geometry.usable_width());
 }

@@ -70,13 +70,14 @@ std::optional<PaletteMap> read_palette_map(const Options& options, const Io& io)
 }
 
 int work(const CommandLine& line, Io& io) {
-  const Options options = flamesvg::read_options(line);
+  Options options = flamesvg::read_options(line);
   const NameAttributes attributes = read_attributes(options, io);
   std::optional<PaletteMap> kept = read_palette_map(options, io);
   const Profile profile = flamesvg::read_profile(line.operands, options, io.in_fd);
   report_input(profile, options, io);
   if (profile.tree.total(picture::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
+  flamesvg::suit_colors(profile.tree, options);
   const picture::Layout layout =
       picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
                                       .min_width = options.min_width,

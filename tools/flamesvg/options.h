@@ -25,7 +25,8 @@ enum class Order {
 };
 
 struct Options : picture::PageOptions {
-  picture::Palette palette = picture::Palette::kHot;
+  picture::Palette palette = picture::Palette::kWarm;
+  bool finds_palette = false;  ///< kKind replaces the palette if names have marks
   picture::Shade shade = picture::Shade::kBySum;
   std::uint64_t seed = 0;  ///< for Shade::kByChance
   Order order = Order::kName;

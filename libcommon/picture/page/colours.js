@@ -84,7 +84,7 @@ function paintOf(tree, node) {
   const match = matchOf(node);
   const color = match > 0 ? MATCHES[(match - 1) % MATCHES.length] : colorOf(tree, node);
   const isAbove = node < view.zoomed && isOnPath(node);
-  return onPaper(color, isAbove ? 0.45 : theme.isDark && match === 0 ? 0.88 : 1);
+  return isAbove ? onPaper(color, 0.45) : color;
 }
 
 const fills = new Map();  // by colour: as text, whether white is easier to read on it, and whether dimmed text can be read

@@ -74,12 +74,7 @@ const cursor = {
     this.node = node;
     this.place();
     this.tell();
-    const top = rowTop(Math.min(view.tree.depth[node], view.lastDepth));
-    const sight = inSight();
-    if (top < sight.top + rowHeight)
-      scroller.scrollTop = top - rowHeight;
-    else if (top + 2 * rowHeight > sight.bottom)
-      scroller.scrollTop += top + 2 * rowHeight - sight.bottom;
+    showRow(view.tree.depth[node], 1);
     this.mark.classList.add('placed');
   },
 

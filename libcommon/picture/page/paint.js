@@ -281,6 +281,20 @@ function isAtRoot() {
   return view.inverted ? scroller.scrollTop === 0 : scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1;
 }
 
+function scrollToRoot() {
+  scroller.scrollTop = view.inverted ? 0 : scroller.scrollHeight;
+}
+
+// Scrolls as far as needed to bring a row into sight, with `spare` rows around it.
+function showRow(depth, spare) {
+  const top = rowTop(Math.min(depth, view.lastDepth));
+  const sight = inSight();
+  if (top < sight.top + spare * rowHeight)
+    scroller.scrollTop = top - spare * rowHeight;
+  else if (top + (1 + spare) * rowHeight > sight.bottom)
+    scroller.scrollTop += top + (1 + spare) * rowHeight - sight.bottom;
+}
+
 // Redraws the whole graph after a change of the view.  The root stays in sight; if it was not, the row of the
 // zoomed node keeps its place in the window.
 function paint(change) {
@@ -293,9 +307,11 @@ function paint(change) {
   const depth = view.tree.depth[view.zoomed];
   const moved = rowTop(depth) - rowTop(depth, shape);
   if (wasAtRoot)
-    scroller.scrollTop = view.inverted ? 0 : scroller.scrollHeight;
+    scrollToRoot();
   else if (Math.abs(moved) > 0.5)
     scroller.scrollTop = scrolled + moved;
+  if (view.zoomed !== 0)
+    showRow(depth, 0);
   drawRows(inSight());
   point(-1);
   cursor.place();

@@ -31,8 +31,8 @@ function start(tree) {
   fitWindow();
   loadAddress();
   fitWindow();  // a scroll bar may have narrowed the graph
+  scrollToRoot();
   paint(() => {});
-  scroller.scrollTop = view.inverted ? 0 : scroller.scrollHeight;
   window.addEventListener('popstate', loadAddress);
   scroller.addEventListener('scroll', soon(paintScrolled), { passive: true });
   window.addEventListener('resize', soon(() => paint(fitWindow)));

@@ -105,7 +105,7 @@ Palette hue_of_name(Palette palette, std::string_view name) {
     case Palette::kChain:
       return contains(name, "_[w]") ? Palette::kAqua : Palette::kBlue;
     case Palette::kHotCold:
-      return name.ends_with("_[o]") ? Palette::kIo : Palette::kHot;
+      return name.ends_with("_[o]") ? Palette::kCold : Palette::kWarm;
     default:
       return palette;
   }

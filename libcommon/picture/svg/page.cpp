@@ -20,15 +20,7 @@ constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
 
-/// True if white is easier to read on `c` than black.  Relative luminance is that of WCAG 2.1.  At
-/// the threshold white and black have the same contrast.
-bool is_dark(Rgb c) {
-  const auto linear = [](std::uint8_t channel) {
-    const double v = channel / 255.0;
-    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
-  };
-  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
-}
+constexpr Rgb kWhite{255, 255, 255};
 
 /// Separates adjacent dashes, which XML forbids in comments (XML 1.0, 2.5).
 std::string in_comment(std::string_view text) {
@@ -125,7 +117,7 @@ void PageWriter::open_document(double height) {
   text_ += ' ';
   append_tenths(text_, tenths(height));
   text_ += '"';
-  attribute("font-family", style_.font_type + ", \"DejaVu Sans\", sans-serif");
+  attribute("font-family", style_.font_family);
   attribute("font-size", style_.geometry.font_size);
   text_ += ">\n<title id=\"page-title\">";
   escaped(style_.title);
@@ -138,9 +130,17 @@ void PageWriter::open_document(double height) {
   }
   text_ += "</desc>\n";
   styles();
+  background();
+}
+
+void PageWriter::background() {
+  if (!style_.background) {
+    text_ += "<rect id=\"background\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    return;
+  }
   text_ += R"(<defs><linearGradient id="background" x1="0" y1="0" x2="0" y2="1">)";
   text_ += fmt::format(R"(<stop offset="5%" stop-color="{}"/><stop offset="95%" stop-color="{}"/>)",
-                       color_text(style_.background.top), color_text(style_.background.bottom));
+                       color_text(style_.background->top), color_text(style_.background->bottom));
   text_ +=
       "</linearGradient></defs>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
@@ -178,8 +178,15 @@ void PageWriter::legend() {
   attribute("y", style_.geometry.legend_y());
   text_ += '>';
   for (const LegendEntry& entry : style_.legend) {
-    text_ += fmt::format("<tspan dx=\"1em\" fill=\"{}\">\u25A0</tspan><tspan dx=\"0.4em\">",
-                         color_text(entry.color));
+    const std::string color = color_text(entry.color);
+    text_ += "<tspan dx=\"1em\"";
+    if (entry.sample == LegendEntry::Sample::kFilled)
+      attribute("fill", color);
+    else
+      text_ += fmt::format(R"( fill="none" stroke="{}" stroke-width="1.5")", color);
+    if (entry.sample == LegendEntry::Sample::kDashed)
+      attribute("stroke-dasharray", "3 1.5");
+    text_ += ">\u25A0</tspan><tspan dx=\"0.4em\">";
     escaped(entry.meaning);
     text_ += "</tspan>";
   }
@@ -253,7 +260,7 @@ void PageWriter::open_group(const Frame& frame) {
   const FrameExtra* extra = frame.extra;
   open_link(extra);
   text_ += "<g";
-  std::string classes = is_dark(frame.fill) ? "dark" : "";
+  std::string classes = wants_white_text(frame.fill) ? "dark" : "";
   if (extra != nullptr) {
     for (const Attribute& a : extra->group) {
       if (a.name == "class")

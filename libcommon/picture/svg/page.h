@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,8 @@ namespace pe::picture {
 
 /// Colours of text and background around the frames.
 enum class Theme {
-  kAuto,   ///< light or dark, as the reader prefers
-  kLight,  ///< with the background of the style
+  kAuto,  ///< light or dark, as the reader prefers
+  kLight,
   kDark,
 };
 
@@ -29,13 +30,13 @@ enum class Theme {
 struct PageStyle {
   Geometry geometry;
   std::string title, subtitle;
-  std::string font_type = "Verdana";
+  std::string font_family = "system-ui, sans-serif";  ///< a list, as in CSS
   std::string count_name = "samples";
-  std::string name_type = "Function:";  ///< precedes a name in the details bar
-  Background background{};
+  std::string name_type = "Function:";   ///< precedes a name in the details bar
+  std::optional<Background> background;  ///< nullopt: flat white
   Theme theme = Theme::kAuto;
   /// The page is as wide as the window if the script runs, otherwise as wide as the geometry.
-  bool is_auto_width = false;
+  bool is_auto_width = true;
   /// Frames narrower than a pixel are drawn as runs; the embedded tree has their details.
   bool merges_narrow = false;
   std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
@@ -101,6 +102,7 @@ class PageWriter {
 
  private:
   void open_document(double height);
+  void background();
   void notes();
   void head();
   void legend();
