@@ -236,6 +236,17 @@ test('of two profiles, the widths of either can be seen, and noise dimmed', asyn
   assert.notEqual(await page.locator('#frames g.dim:not(.hidden)').count(), dimmed);
 });
 
+test('the facts of the recording are listed', async () => {
+  await open('# command: make -j8 "<b>x</b>"\n# host: build7\n' + PROFILE);
+  assert.equal(await text('title'), 'make -j8 "<b>x</b>"');
+  await page.keyboard.press('p');
+  const listed = await page.locator('#side dl').evaluate((list) => Array.from(list.children, (item) => item.textContent));
+  assert.deepEqual(listed, ['command', 'make -j8 "<b>x</b>"', 'host', 'build7']);
+  await open();
+  await page.keyboard.press('p');
+  assert.ok(await page.locator('#side').isHidden());
+});
+
 test('the reader chooses dark or light', async () => {
   await open();
   const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

@@ -308,6 +308,19 @@ void PageWriter::frame(const Frame& frame) {
   text_.clear();
 }
 
+/// Writes a line "key: value" for each fact.
+void PageWriter::facts() {
+  if (style_.facts.empty())
+    return;
+  text_ += "<metadata class=\"facts\">";
+  for (const Attribute& fact : style_.facts) {
+    text_.append(fact.name).append(": ");
+    escaped(fact.value);
+    text_ += '\n';
+  }
+  text_ += "</metadata>\n";
+}
+
 /// Writes the tree in pieces, because parsers reject a text of more than 10 million characters.
 void PageWriter::embedded_tree() {
   constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding inside
@@ -325,6 +338,7 @@ void PageWriter::end() {
   text_ += "</g>\n";
   head();
   bar();
+  facts();
   embedded_tree();
   text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
   out_.write(text_);
