@@ -95,6 +95,10 @@ void read_encoding(const CommandLine& line, std::string& encoding) {
   encoding = name;
 }
 
+bool is_unit_of_time(std::string_view name) {
+  return name == "ns" || name == "us" || name == "ms" || name == "s";
+}
+
 void read_notes(const CommandLine& line, std::string& notes) {
   read_text(line, "notes", notes);
   if (notes.find_first_of("<>") != std::string::npos)
@@ -118,6 +122,7 @@ void read_page(const CommandLine& line, std::string_view title, PageStyle& page)
   read_number(line, "fontsize", kFontSizes, geometry.font_size);
   read_number(line, "fontwidth", kFontWidths, geometry.font_width);
   read_text(line, "countname", page.count_name);
+  page.whole_name = is_unit_of_time(page.count_name) ? "time" : page.count_name;
   read_text(line, "nametype", page.name_type);
   read_notes(line, page.notes);
   read_encoding(line, page.encoding);

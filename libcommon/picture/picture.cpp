@@ -27,6 +27,18 @@ std::string left_out_text(const EmbeddedTree& embedded, double factor,
                      grouped_count(embedded.smallest, factor), count_name);
 }
 
+void set_levels(Layout& layout, const EmbeddedTree& embedded, PageStyle& style) {
+  constexpr double kDrawnHeight = 3200;  // pixels
+  const auto most = static_cast<std::uint32_t>(kDrawnHeight / style.geometry.frame_height);
+  const std::uint32_t levels = layout.levels;
+  const std::uint32_t left_out = embedded.bytes.empty() ? 0 : cut_towers(layout, most);
+  if (left_out > 0)
+    style.left_out =
+        fmt::format("{} of {} levels are not drawn", grouped_count({.whole = left_out}, 1),
+                    grouped_count({.whole = levels}, 1));
+  style.geometry.levels = layout.levels;
+}
+
 std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLooks& looks,
                          const EmbeddedTree& embedded, Output& out) {
   PageWriter page(style, out);
@@ -54,6 +66,9 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
                 .count = count,
                 .extra = looks.extra(box.node)});
   }
+  for (const Tower& tower : layout.towers)
+    page.deeper_frame(tower.left, tower.right,
+                      fmt::format("+{} deeper", grouped_count({.whole = tower.rows}, 1)));
   page.embed(embedded.bytes);
   page.end();
   return page.replaced();

@@ -44,6 +44,10 @@ EmbeddedTree embed_for_page(const CallTree& tree, const Layout& layout, const Em
 /// Returns " 12 frames counted fewer than 3 samples are not in this file.", or an empty text.
 std::string left_out_text(const EmbeddedTree& embedded, double factor, std::string_view count_name);
 
+/// Sets the levels of `style`.  With an embedded tree, from which the script draws everything, the
+/// file draws at most about four screens.
+void set_levels(Layout& layout, const EmbeddedTree& embedded, PageStyle& style);
+
 /// Writes the page.  Returns how many characters of names are not valid in XML.
 std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLooks& looks,
                          const EmbeddedTree& embedded, Output& out);

@@ -282,9 +282,57 @@ BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_is_drawn) {
   std::string stack = "f";
   for (int i = 1; i < 100'000; ++i)
     stack += ";f";
-  const auto r = flamesvg({}, stack + " 1\n");
+  const auto r = flamesvg({"--embed", "none"}, stack + " 1\n");
   BOOST_TEST(r.status == 0);
-  BOOST_TEST(static_cast<std::size_t>(std::count(r.out.begin(), r.out.end(), '\n')) > 100'000U);
+  BOOST_TEST(rects_of(r.out).size() == 100'001U);
+  BOOST_TEST(!contains(r.out, "<g class=\"deeper\""));
+}
+
+BOOST_AUTO_TEST_CASE(the_file_draws_four_screens_of_what_its_tree_has) {
+  std::string stack = "f0";
+  for (int i = 1; i < 5000; ++i)
+    stack += ";f" + std::to_string(i);
+  const std::string profile = stack + " 100\nf0;z 100\n";
+  const auto r = flamesvg({}, profile);
+  const auto rects = rects_of(r.out);
+  BOOST_REQUIRE(rects.size() == 176U + 1);  // 3,200 pixels; one row is the tower
+  for (const Rect& rect : rects)
+    BOOST_TEST_REQUIRE(rect.depth < 177);
+  BOOST_TEST(contains(r.out, "data-levels=\"177\""));
+  BOOST_TEST(contains(r.out, "<g class=\"deeper\"><title>+4,824 deeper: open this file"));
+  BOOST_TEST(contains(r.out, ">+4,824 deeper</text></g>\n"));
+  BOOST_TEST(contains(r.out,
+                      "4,824 of 5,001 levels are not drawn; open this file in a browser to "
+                      "see all. 200 samples in 2 stacks"));
+  BOOST_TEST(contains(r.out, ">4,824 of 5,001 levels are not drawn: open this file"));
+  for (const std::vector<std::string>& all :
+       {std::vector<std::string>{"--embed", "none"}, {"--compat"}, {"--max-depth", "170"}})
+    BOOST_TEST(!contains(flamesvg(all, profile).out, "<g class=\"deeper\""));
+  const auto icicle = flamesvg({"--inverted"}, profile);
+  BOOST_TEST(rects_of(icicle.out).front().y < rects_of(icicle.out).back().y);
+  BOOST_TEST(contains(icicle.out, ">+4,824 deeper</text></g>\n"));
+}
+
+BOOST_AUTO_TEST_CASE(shares_of_durations_are_shares_of_all_time) {
+  for (const char* unit : {"ns", "us", "ms", "s"}) {
+    const auto r = flamesvg({"--countname", unit}, "a 100\n");
+    BOOST_TEST(contains(r.out, "its share of all time. "));
+    BOOST_TEST(contains(r.out, ">Width is the share of all time; the x-axis is not time.<"));
+  }
+  BOOST_TEST(contains(flamesvg({"--countname", "bytes"}, "a 100\n").out, "share of all bytes; "));
+  BOOST_TEST(
+      contains(flamesvg({"--compat", "--countname", "us"}, "a 100\n").out, "share of all us; "));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_title_is_cut_where_it_is_drawn) {
+  const std::string title(300, 't');
+  const auto r = flamesvg({"--title", title}, "a 100\n");
+  BOOST_TEST(contains(r.out, "<title id=\"page-title\">" + title + "</title>"));
+  BOOST_TEST(contains(r.out, "ttt\u2026</text>"));
+  BOOST_TEST(!contains(r.out, ">" + title + "</text>"));
+  BOOST_TEST(contains(flamesvg({"--title", "short"}, "a 100\n").out, ">short</text>"));
+  BOOST_TEST(
+      contains(flamesvg({"--compat", "--title", title}, "a 100\n").out, ">" + title + "</text>"));
 }
 
 BOOST_AUTO_TEST_CASE(options_are_checked) {

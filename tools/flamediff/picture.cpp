@@ -284,7 +284,7 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
   picture::PageStyle style = page_style(nodes, comparison, options);
   const double usable_width = style.geometry.usable_width();
-  const picture::Layout layout = picture::lay_out(
+  picture::Layout layout = picture::lay_out(
       weighed.tree, {.usable_width = usable_width, .min_width = options.min_width, .total = {}});
   const std::vector<picture::Rgb> colors(weighed.tree.name_count(), picture::Rgb{255, 255, 255});
   const picture::EmbeddedTree embedded =
@@ -294,7 +294,7 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
                                .colors = colors,
                                .compared = &nodes},
                               usable_width);
-  style.geometry.levels = layout.levels;
+  picture::set_levels(layout, embedded, style);
   style.merges_narrow = !embedded.bytes.empty();
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
                   picture::left_out_text(embedded, 1, style.count_name);

@@ -70,9 +70,8 @@ std::vector<picture::LegendEntry> legend_of_differences(const CallTree& tree, bo
 }
 
 /// `tree`: null if there is no tree to draw.
-picture::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
+picture::PageStyle page_style(const CallTree* tree, const Options& options) {
   picture::PageStyle style = options.page;
-  style.geometry.levels = levels;
   style.factor = options.factor;
   style.min_width = options.min_width.pixels(style.geometry);
   style.is_timeline = options.order == Order::kInput;
@@ -119,11 +118,15 @@ class Looks final : public picture::FrameLooks {
 
 }  // namespace
 
-Drawn draw(const Picture& picture, Painter& painter, Output& out) {
+Drawn draw(Picture picture, Painter& painter, Output& out) {
   const CallTree& tree = picture.tree;
   const Options& options = picture.options;
   const picture::EmbeddedTree embedded = embed(picture, painter);
-  picture::PageStyle style = page_style(&tree, options, picture.layout.levels);
+  picture::PageStyle style = page_style(&tree, options);
+  if (options.is_perl)
+    style.geometry.levels = picture.layout.levels;
+  else
+    picture::set_levels(picture.layout, embedded, style);
   // flamegraph.pl writes an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
   style.summary = summary_text(tree, picture.layout.boxes.front().count, options) +
@@ -134,7 +137,7 @@ Drawn draw(const Picture& picture, Painter& painter, Output& out) {
 }
 
 void draw_error(std::string_view message, const Options& options, Output& out) {
-  const picture::PageStyle style = page_style(nullptr, options, 0);
+  const picture::PageStyle style = page_style(nullptr, options);
   picture::PageWriter(style, out).error_page(message);
 }
 

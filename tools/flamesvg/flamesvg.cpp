@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "base/plural.h"
 #include "flamesvg/draw.h"
@@ -88,15 +89,17 @@ int work(const CommandLine& line, Io& io) {
   if (profile.tree.total(picture::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
   flamesvg::suit_colors(profile.tree, options);
-  const picture::Layout layout =
+  picture::Layout layout =
       picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
                                       .min_width = options.min_width,
                                       .total = options.total,
                                       .has_empty = options.is_perl});
   flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
-  const flamesvg::Drawn drawn = flamesvg::draw(
-      {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},
-      painter, io.out);
+  const flamesvg::Drawn drawn = flamesvg::draw({.tree = profile.tree,
+                                                .layout = std::move(layout),
+                                                .options = options,
+                                                .attributes = attributes},
+                                               painter, io.out);
   if (drawn.replaced > 0)
     io.note("replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");
   if (drawn.is_without_tree)

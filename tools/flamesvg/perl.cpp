@@ -80,6 +80,8 @@ void follow_perl(const CommandLine& line, Options& options) {
   if (options.factor == 0)
     picture::refuse("factor", "not a number above 0", *line.text("factor"));
   unescape_texts(page);
+  page.whole_name = page.count_name;
+  page.cuts_title = false;
 }
 
 std::string_view perl_shown_name(std::string_view name) {

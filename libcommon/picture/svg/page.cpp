@@ -16,6 +16,25 @@
 namespace pe::picture {
 namespace {
 
+constexpr std::string_view kEllipsis = "\u2026";
+
+/// Returns `text`, or if it has more than `limit` characters, as much of it as leaves room for
+/// `ending`, which is ASCII or a single character.
+std::string cut_text(std::string_view text, double limit, std::string_view ending) {
+  const auto most = static_cast<std::size_t>(std::clamp(limit, 2.0, 1e9));
+  const std::size_t kept = most - (ending == kEllipsis ? 1 : ending.size());
+  std::size_t characters = 0;
+  std::size_t cut = 0;  // bytes of the first `kept` characters
+  for (std::string_view left = text; !left.empty(); ++characters) {
+    if (characters == kept)
+      cut = text.size() - left.size();
+    if (characters == most)
+      return std::string(text.substr(0, cut)).append(ending);
+    take_code_point(left);
+  }
+  return std::string(text);
+}
+
 constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
@@ -34,6 +53,8 @@ std::string in_comment(std::string_view text) {
   return kept;
 }
 
+constexpr std::string_view kHowToSeeAll = "open this file in a browser to see all";
+
 constexpr std::string_view kReading =
     "Every box is a function; the box on its root side is its caller. The width of a box is its "
     "share of all {}. The order from left to right is {}.";
@@ -43,30 +64,18 @@ constexpr std::string_view kReading =
 bool is_page_id(std::string_view id) {
   // Ids that this file and the page's script use.
   constexpr std::string_view kIds[] = {
-      "app",    "background", "bar",    "canvas",   "cursor", "details",   "frames",
-      "head",   "heavy",      "help",   "holder",   "hover",  "invert",    "keys",
-      "legend", "matched",    "menu",   "middle",   "more",   "page-desc", "page-title",
-      "path",   "profile",    "same",   "scroller", "search", "side",      "subtitle",
-      "table",  "title",      "titles", "tools",    "unzoom", "voice",
+      "app",        "background", "bar",     "canvas", "cursor",   "details", "frames",
+      "head",       "heavy",      "help",    "holder", "hover",    "invert",  "keys",
+      "left-out",   "legend",     "matched", "menu",   "middle",   "more",    "page-desc",
+      "page-title", "path",       "profile", "same",   "scroller", "search",  "side",
+      "subtitle",   "table",      "title",   "titles", "tools",    "unzoom",  "voice",
   };
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
 
 std::string fitted_label(std::string_view name, double width, const Geometry& geometry) {
   const double fitting = width / (geometry.font_size * geometry.font_width);
-  if (!(fitting >= 3))
-    return {};
-  const auto limit = static_cast<std::size_t>(std::min(fitting, 1e9));
-  std::size_t characters = 0;
-  std::size_t cut = 0;  // bytes of the first limit - 2 characters
-  for (std::string_view left = name; !left.empty(); ++characters) {
-    if (characters + 2 == limit)
-      cut = name.size() - left.size();
-    if (characters == limit)
-      return std::string(name.substr(0, cut)) + "..";
-    take_code_point(left);
-  }
-  return std::string(name);
+  return fitting >= 3 ? cut_text(name, fitting, "..") : "";
 }
 
 void PageWriter::escaped(std::string_view text) {
@@ -122,7 +131,9 @@ void PageWriter::open_document(double height) {
   text_ += ">\n<title id=\"page-title\">";
   escaped(style_.title);
   text_ += "</title>\n<desc id=\"page-desc\">";
-  escaped(fmt::format(kReading, style_.count_name, style_.order));
+  escaped(fmt::format(kReading, style_.whole_name, style_.order));
+  if (!style_.left_out.empty())
+    text_ += fmt::format(" The highest towers are cut: {}; {}.", style_.left_out, kHowToSeeAll);
   if (!style_.summary.empty()) {
     text_ += ' ';
     append_escaped(text_, style_.summary,
@@ -167,8 +178,12 @@ void PageWriter::text(std::string_view start, double y, std::string_view content
 
 /// Writes the title.  The script replaces it by one with tools beside it.
 void PageWriter::head() {
+  const Geometry& g = style_.geometry;
   text_ += R"(<g id="head">)";
-  text(R"(id="title" x="50%")", style_.geometry.title_y(), style_.title);
+  // Letters of the title are 1.42 times as large as the others, and bold.
+  const double fitting = g.usable_width() / (g.font_size * g.font_width * 1.6);
+  text(R"(id="title" x="50%")", g.title_y(),
+       style_.cuts_title ? cut_text(style_.title, fitting, kEllipsis) : style_.title);
   text_ += "</g>\n";
 }
 
@@ -199,9 +214,17 @@ void PageWriter::bar() {
   text_ += R"(<g id="bar">)";
   std::string side = "x=\"";
   append_tenths(side, tenths(Geometry::kSideMargin));
-  text(R"(id="details" class="hint" )" + side + '"', g.details_y(),
-       fmt::format("Width is the share of all {}; the x-axis is {}time.", style_.count_name,
-                   style_.is_timeline ? "" : "not "));
+  const std::string hint = fmt::format("Width is the share of all {}; the x-axis is {}time.",
+                                       style_.whole_name, style_.is_timeline ? "" : "not ");
+  text(R"(id="details" class="hint" )" + side + '"', g.details_y(), hint);
+  if (!style_.left_out.empty()) {
+    side = "dx=\"";
+    append_tenths(side, -tenths(Geometry::kSideMargin));
+    const double hint_width = static_cast<double>(hint.size()) * g.font_size * g.font_width;
+    text(R"(id="left-out" x="100%" )" + side + '"', g.details_y(),
+         fitted_label(fmt::format("{}: {}", style_.left_out, kHowToSeeAll),
+                      g.usable_width() - hint_width, g));
+  }
   text_ += "</g>\n";
 }
 
@@ -232,15 +255,25 @@ void PageWriter::begin() {
   text_ += ">\n";
 }
 
-void PageWriter::label(const Frame& frame, double x) {
-  const std::string label = fitted_label(frame.name, frame.right - frame.left, style_.geometry);
+void PageWriter::box(std::uint32_t depth, double left, double right, Rgb fill,
+                     std::string_view name) {
+  const Geometry& g = style_.geometry;
+  const long long x = tenths(left);
+  text_ += "<rect x=\"";
+  append_tenths(text_, x);
+  text_ += "\" width=\"";
+  append_tenths(text_, tenths(right) - x);
+  text_ += '"';
+  attribute("y", g.frame_y(depth));
+  attribute("height", g.frame_height - 1);
+  fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", fill.r, fill.g, fill.b);
+  const std::string label = fitted_label(name, right - left, g);
   if (label.empty())
     return;
-  const Geometry& g = style_.geometry;
   text_ += "<text";
-  attribute("x", x + kTextInset);
+  attribute("x", static_cast<double>(x) / 10 + kTextInset);
   // Centres the letters in the frame, not the line.
-  attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
+  attribute("y", g.frame_y(depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
   text_ += '>';
   append_escaped(text_, label, is_ascii());  // not counted: those of the <title> are
   text_ += "</text>";
@@ -289,20 +322,8 @@ void PageWriter::open_group(const Frame& frame) {
 }
 
 void PageWriter::frame(const Frame& frame) {
-  const Geometry& g = style_.geometry;
   open_group(frame);
-  text_ += "<rect";
-  const long long left = tenths(frame.left);
-  text_ += " x=\"";
-  append_tenths(text_, left);
-  text_ += "\" width=\"";
-  append_tenths(text_, tenths(frame.right) - left);
-  text_ += '"';
-  attribute("y", g.frame_y(frame.depth));
-  attribute("height", g.frame_height - 1);
-  fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", frame.fill.r, frame.fill.g,
-                 frame.fill.b);
-  label(frame, static_cast<double>(left) / 10);
+  box(frame.depth, frame.left, frame.right, frame.fill, frame.name);
   text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
   out_.write(text_);
   text_.clear();
@@ -319,6 +340,20 @@ void PageWriter::facts() {
     text_ += '\n';
   }
   text_ += "</metadata>\n";
+}
+
+void PageWriter::deeper_frame(double left, double right, std::string_view label) {
+  constexpr Rgb kFill{222, 222, 222};
+  const std::uint32_t depth = style_.geometry.levels - 1;
+  if (is_narrow(left, right)) {
+    narrow_frame({.depth = depth, .left = left, .right = right, .fill = kFill});
+    return;
+  }
+  text_ += fmt::format(R"(<g class="deeper"><title>{}: {}</title>)", label, kHowToSeeAll);
+  box(depth, left, right, kFill, label);
+  text_ += "</g>\n";
+  out_.write(text_);
+  text_.clear();
 }
 
 /// Writes the tree in pieces, because parsers reject a text of more than 10 million characters.

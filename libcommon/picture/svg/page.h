@@ -38,6 +38,7 @@ struct PageStyle {
   std::string title, subtitle;
   std::string font_family = "system-ui, sans-serif";  ///< a list, as in CSS
   std::string count_name = "samples";
+  std::string whole_name = "samples";    ///< frames are shares of it: all samples, all time
   std::string name_type = "Function:";   ///< precedes a name in the details bar
   std::optional<Background> background;  ///< nullopt: flat white
   Theme theme = Theme::kAuto;
@@ -51,8 +52,10 @@ struct PageStyle {
   double factor = 1;                ///< the script multiplies the counts it shows by it
   std::string summary;              ///< of the profile, for readers who cannot see the flame graph
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
-  std::string notes;                ///< a comment in the file; empty: none
-  std::vector<Attribute> facts;     ///< about the recording; the script shows them
+  bool cuts_title = true;           ///< if it is wider than the page; otherwise it is cut off
+  std::string left_out;  ///< "7 of 9 levels are not drawn": only the script draws them; empty: none
+  std::string notes;     ///< a comment in the file; empty: none
+  std::vector<Attribute> facts;  ///< about the recording; the script shows them
   /// The encoding that the file declares.  Unless it is UTF-8, characters beyond ASCII are written
   /// as references, so that every encoding that extends ASCII is correct.
   std::string encoding = "UTF-8";
@@ -90,6 +93,8 @@ class PageWriter {
   }
   /// The caller must write frames depth first, callers before callees, the root first.
   void frame(const Frame& frame);
+  /// Writes a static frame in the last row, which replaces all frames there and beyond.
+  void deeper_frame(double left, double right, std::string_view label);
   void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
   /// Sets the call tree for the script, in the format of picture/embed.h; once, before end().
   void embed(std::string_view tree) { tree_ = tree; }
@@ -116,7 +121,8 @@ class PageWriter {
   void attribute(std::string_view name, std::string_view value);
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
-  void label(const Frame& frame, double x);
+  /// Writes a frame's rectangle and label.
+  void box(std::uint32_t depth, double left, double right, Rgb fill, std::string_view name);
   void open_link(const FrameExtra* extra);
   void open_group(const Frame& frame);
   [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }
