@@ -107,7 +107,8 @@ void read_notes(const CommandLine& line, std::string& notes) {
 
 void read_page(const CommandLine& line, std::string_view title, PageStyle& page) {
   Geometry& geometry = page.geometry;
-  geometry.inverted = line.has("inverted");
+  geometry.inverted = line.has("icicle");
+  page.is_html = line.has("html");
   page.title = title;
   read_text(line, "title", page.title);
   read_text(line, "subtitle", page.subtitle);
@@ -166,7 +167,9 @@ void add_page_options(po::options_description& options) {
       ("dark", "draw a dark page (default: as the reader prefers)")         //
       ("embed", one_of("SIZE", "all, none"),
        "maximum size of the call tree in the file: 3M (default), all or none")  //
-      ("inverted", "draw the root at the top: an icicle graph");
+      ("html", "write an HTML document, for hosts that refuse scripts in SVG")  //
+      // "inverted" is the name of flamegraph.pl.
+      ("icicle,inverted", "draw the root at the top");
 }
 
 void add_compatible_page_options(po::options_description& options) {

@@ -51,13 +51,18 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
       page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
       continue;
     }
-    const std::string detail = looks.detail(box);
+    std::string detail = looks.detail(box);
+    const std::uint32_t repeats = looks.repeats(box.node);
+    const std::string repeated = repeats > 1 ? fmt::format(" \u00d7{}", repeats) : "";
+    if (repeats > 1)
+      detail += fmt::format("; recursion{}", repeated);
     start.clear();
     append_count(start, box.start);
     count.clear();
     append_count(count, box.count);
     page.frame({.name = box.node == kRoot ? "all" : looks.name(box.node),
                 .detail = detail,
+                .label_end = repeated,
                 .fill = fill,
                 .depth = box.depth,
                 .left = box.left,

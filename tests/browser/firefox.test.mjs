@@ -67,3 +67,12 @@ test('the page works in Firefox', async () => {
   assert.equal(await page.$eval('#side tbody tr', (row) => row.textContent), '30.00%40.00%alloc');
   assert.deepEqual(errors, []);
 });
+
+test('an HTML page fills the window in Firefox', async () => {
+  await open('--html', '--width', 'auto');
+  const size = await page.$eval('svg.flamegraph', (svg) => [svg.getBoundingClientRect().width, innerWidth]);
+  assert.equal(size[0], size[1]);
+  await page.mouse.click(...await middleOf('run'));
+  assert.deepEqual(await labels(), ['all 100', 'alloc 20', 'grow 10', 'main 70', 'run 20']);
+  assert.deepEqual(errors, []);
+});

@@ -20,6 +20,16 @@ test('--width auto takes the width of the window, also when that changes', async
   assert.ok(letters > 10 && letters < 20, `${letters}`);
 });
 
+test('an HTML page fills the window, and scrolls only the graph', async () => {
+  await page.goto(write(draw('a' + ';f'.repeat(300) + ' 100', '--html', '--width', 'auto'), 'page.html'));
+  await live();
+  assert.ok(await page.evaluate(() => document.scrollingElement.scrollHeight <= innerHeight && document.compatMode === 'CSS1Compat'));
+  assert.ok(await page.locator('#scroller').evaluate((scroller) => scroller.scrollHeight > 3 * scroller.clientHeight && scroller.scrollTop > 0));
+  assert.equal(await width('all'), 1230);
+  await page.keyboard.press('t');
+  assert.ok(await page.locator('#side table').isVisible());
+});
+
 test('an address of one width is right in another', async () => {
   await open(PROFILE, '', ['--width', 'auto']);
   await frame('run').click();

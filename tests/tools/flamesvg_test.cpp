@@ -231,7 +231,32 @@ BOOST_AUTO_TEST_CASE(unresolved_frames_are_grey) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(recursion_is_folded_on_request) {
+  const auto r = flamesvg({"--fold-recursion"}, "main;f;f;f;g 300\nmain;f 100\n");
+  BOOST_TEST(drawn(r.out) ==
+             "all (400 samples, 100%) at 10.0 wide 1180.0\n"
+             "main (400 samples, 100.00%) at 10.0 wide 1180.0\n"
+             "f (400 samples, 100.00%; recursion \u00d73) at 10.0 wide 1180.0\n"
+             "g (300 samples, 75.00%) at 305.0 wide 885.0\n");
+  BOOST_TEST(contains(r.out, ">f \u00d73</text>"));
+  BOOST_TEST(flamesvg({"--fold-recursion", "--flamechart"}, "a 1\n").status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(the_page_can_be_an_html_document) {
+  const auto html = flamesvg({"--html", "--title", "a<b"}, "main;f 100\n").out;
+  BOOST_TEST(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\""));
+  BOOST_TEST(contains(html, "<meta charset=\"UTF-8\"/><title>a&lt;b</title>"));
+  BOOST_TEST(html.ends_with("</svg>\n</body></html>\n"));
+  const auto svg = flamesvg({"--title", "a<b"}, "main;f 100\n").out;
+  BOOST_TEST(html.substr(html.find("<svg"), html.find("</body>") - html.find("<svg")) ==
+             svg.substr(svg.find("<svg")));
+  const auto empty = flamesvg({"--html"}, "").out;
+  BOOST_TEST(empty.starts_with("<!DOCTYPE html>\n"));
+  BOOST_TEST(empty.ends_with("</svg>\n</body></html>\n"));
+}
+
 BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
+  BOOST_TEST((flamesvg({"--icicle"}, "a 100\n").out == flamesvg({"--inverted"}, "a 100\n").out));
   const auto r = flamesvg({"--inverted", "--reverse"}, "a;b 1\nc;b 3\n");
   BOOST_TEST(contains(r.out, ">Icicle Graph</text>"));
   const auto rects = rects_of(r.out);

@@ -105,6 +105,9 @@ class Looks final : public picture::FrameLooks {
     const std::string_view name = picture_.tree.name(node);
     return picture_.options.is_perl ? perl_shown_name(name) : picture::without_mark(name);
   }
+  [[nodiscard]] std::uint32_t repeats(picture::NodeId node) const override {
+    return picture_.tree.repeats(node);
+  }
   [[nodiscard]] std::string detail(const Box& box) const override { return details_.of(box); }
   [[nodiscard]] const picture::FrameExtra* extra(picture::NodeId node) const override {
     return picture_.attributes.find(picture_.tree.name(node));

@@ -63,7 +63,7 @@ void read_colors(const CommandLine& line, Options& options) {
 std::string_view default_title(const CommandLine& line) {
   if (line.has("flamechart"))
     return "Flame Chart";
-  return line.has("inverted") ? "Icicle Graph" : "Flame Graph";
+  return line.has("icicle") ? "Icicle Graph" : "Flame Graph";
 }
 
 std::optional<folded::Count> read_count(const CommandLine& line, const char* option) {
@@ -93,6 +93,9 @@ Order read_order(const CommandLine& line) {
 void read_shape(const CommandLine& line, Options& options) {
   options.order = read_order(line);
   options.reverse = line.has("reverse");
+  options.folds_recursion = line.has("fold-recursion");
+  if (options.folds_recursion && options.order == Order::kInput)
+    throw UsageError("--fold-recursion, --flamechart: only one of them");
   options.total = read_count(line, "total");
   options.lost = read_count(line, "lost").value_or(folded::Count{});
   if (const auto* text = line.text("max-depth")) {
@@ -114,6 +117,7 @@ void add_options(po::options_description& options) {
            .c_str())                                                                  //
       ("seed", text("N"), "random shades, the same for the same N")                   //
       ("negate", "swap the colours and signs of differences")                         //
+      ("fold-recursion", "merge frames of direct recursion into one")                 //
       ("reverse", "reverse each stack, to merge stacks from the function that ran")   //
       ("flamechart", "keep the order of the input, so that the x-axis is time")       //
       ("sort", one_of("HOW", kOrders), "order frames by name (default) or by width")  //

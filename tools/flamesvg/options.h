@@ -32,6 +32,7 @@ struct Options : picture::PageOptions {
   Order order = Order::kName;
   bool is_perl = false;  ///< --compat: draw exactly as flamegraph.pl, quirks included
   bool reverse = false;
+  bool folds_recursion = false;
   bool negate = false;                     ///< invert the signs of differences
   bool keeps_colors = false;               ///< --cp: keep colours in the file palette.map
   folded::Count lost;                      ///< count of a frame for lost samples; 0: no frame

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <set>
 #include <utility>
 
 namespace pe::flamesvg {
@@ -19,10 +18,15 @@ void suit_colors(const picture::CallTree& tree, Options& options) {
     options.palette = picture::Palette::kKind;
   std::vector<picture::LegendEntry> legend = picture::legend_of(options.palette);
   if (!legend.empty() && !options.is_perl) {
-    std::set<std::string_view> meanings;
-    for (const std::string_view name : names)
-      meanings.insert(picture::meaning_of(options.palette, name));
-    std::erase_if(legend, [&](const auto& entry) { return !meanings.contains(entry.meaning); });
+    std::vector<picture::LegendEntry> unused = legend;
+    for (const std::string_view name : names) {
+      const std::string_view meaning = picture::meaning_of(options.palette, name);
+      std::erase_if(unused, [&](const auto& entry) { return entry.meaning == meaning; });
+    }
+    std::erase_if(legend, [&](const auto& entry) {
+      return std::ranges::find(unused, entry.meaning, &picture::LegendEntry::meaning) !=
+             unused.end();
+    });
   }
   options.page.geometry.has_legend = !legend.empty();
   options.page.legend = std::move(legend);

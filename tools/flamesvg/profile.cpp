@@ -92,6 +92,8 @@ CallTree build(Stacks& stacks, const Options& options) {
 Profile read_profile(std::span<const std::string> files, const Options& options, int stdin_fd) {
   Stacks stacks(files, options, stdin_fd);
   CallTree tree = build(stacks, options);
+  if (options.folds_recursion)
+    tree = picture::Reshaper::without_recursion(std::move(tree));
   if (options.max_depth)
     tree = picture::Reshaper::limited(std::move(tree), *options.max_depth);
   if (options.order == Order::kWidth)

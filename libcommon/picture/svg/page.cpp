@@ -107,12 +107,36 @@ void PageWriter::notes() {
   text_ += " -->\n";
 }
 
+/// The SVG has style and script as CDATA, as in an SVG document: HTML's parser knows CDATA in SVG.
+void PageWriter::open_html() {
+  text_ += "<!DOCTYPE html>\n<html lang=\"en\" class=\"flamegraph-page\"><head><meta";
+  attribute("charset", style_.encoding);
+  text_ += "/><title>";
+  append_escaped(text_, style_.title, is_ascii());  // not counted: the SVG's title is
+  text_ +=
+      "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<style>body { margin: 0; } body > svg { display: block; ";
+  text_ += style_.is_auto_width ? "min-height: 100vh; }" : "}";
+  text_ += "</style></head>\n<body>\n";
+  notes();
+}
+
+void PageWriter::close_document() {
+  text_ += style_.is_html ? "</svg>\n</body></html>\n" : "</svg>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
 void PageWriter::open_document(double height) {
   const double width = style_.geometry.width;
-  text_ += "<?xml version=\"1.0\"";
-  attribute("encoding", style_.encoding);
-  text_ += " standalone=\"yes\"?>\n";
-  notes();
+  if (style_.is_html) {
+    open_html();
+  } else {
+    text_ += "<?xml version=\"1.0\"";
+    attribute("encoding", style_.encoding);
+    text_ += " standalone=\"yes\"?>\n";
+    notes();
+  }
   text_ +=
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
@@ -126,6 +150,8 @@ void PageWriter::open_document(double height) {
   text_ += ' ';
   append_tenths(text_, tenths(height));
   text_ += '"';
+  if (style_.is_html)
+    text_ += R"( data-alone="")";  // the script fills the window
   attribute("font-family", style_.font_family);
   attribute("font-size", style_.geometry.font_size);
   text_ += ">\n<title id=\"page-title\">";
@@ -323,7 +349,11 @@ void PageWriter::open_group(const Frame& frame) {
 
 void PageWriter::frame(const Frame& frame) {
   open_group(frame);
-  box(frame.depth, frame.left, frame.right, frame.fill, frame.name);
+  if (frame.label_end.empty())
+    box(frame.depth, frame.left, frame.right, frame.fill, frame.name);
+  else
+    box(frame.depth, frame.left, frame.right, frame.fill,
+        std::string(frame.name).append(frame.label_end));
   text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
   out_.write(text_);
   text_.clear();
@@ -375,18 +405,15 @@ void PageWriter::end() {
   bar();
   facts();
   embedded_tree();
-  text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
-  out_.write(text_);
-  text_.clear();
+  text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n");
+  close_document();
 }
 
 void PageWriter::error_page(std::string_view message) {
   const double height = 5 * style_.geometry.font_size;
   open_document(height);
   text(R"(id="title" x="50%")", height / 2, message);
-  text_ += "</svg>\n";
-  out_.write(text_);
-  text_.clear();
+  close_document();
 }
 
 }  // namespace pe::picture

@@ -47,7 +47,8 @@ struct PageStyle {
   /// Frames narrower than a pixel are drawn as runs; the embedded tree has their details.
   bool merges_narrow = false;
   std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
-  bool is_timeline = false;                                    ///< the x-axis is time
+  bool is_html = false;             ///< an HTML document with the SVG in it
+  bool is_timeline = false;         ///< the x-axis is time
   double min_width = 0.1;           ///< pixels; the script does not draw narrower frames
   double factor = 1;                ///< the script multiplies the counts it shows by it
   std::string summary;              ///< of the profile, for readers who cannot see the flame graph
@@ -70,8 +71,9 @@ struct FrameExtra {
 
 /// One rectangle.
 struct Frame {
-  std::string_view name;    ///< untrusted bytes
-  std::string_view detail;  ///< "1,234 samples, 12.34%"
+  std::string_view name;         ///< untrusted bytes
+  std::string_view detail;       ///< "1,234 samples, 12.34%"
+  std::string_view label_end{};  ///< follows the name in the label only
   Rgb fill{};
   std::uint32_t depth = 0;
   double left = 0, right = 0;     ///< edges, in pixels
@@ -108,7 +110,9 @@ class PageWriter {
   [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
 
  private:
+  void open_html();
   void open_document(double height);
+  void close_document();
   void background();
   void notes();
   void head();
