@@ -155,8 +155,19 @@ BOOST_AUTO_TEST_CASE(the_description_names_the_largest_functions) {
                       "&lt;g&gt; 62.50%, f 25.00%.</desc>"));
 }
 
+BOOST_AUTO_TEST_CASE(facts_are_in_the_page_and_the_command_is_its_title) {
+  constexpr const char* kText = "# command: make -j8 <all>\n# host: a\na 1\n";
+  const auto run = flamesvg({}, kText);
+  BOOST_TEST(contains(
+      run.out, "<metadata class=\"facts\">command: make -j8 &lt;all&gt;\nhost: a\n</metadata>"));
+  BOOST_TEST(contains(run.out, "<title id=\"page-title\">make -j8 &lt;all&gt;</title>"));
+  const auto titled = flamesvg({"--title", "mine"}, kText);
+  BOOST_TEST(contains(titled.out, "<title id=\"page-title\">mine</title>"));
+  BOOST_TEST(!contains(flamesvg({"--compat"}, kText).out, "class=\"facts\""));
+}
+
 BOOST_AUTO_TEST_CASE(theme_and_width_are_chosen) {
-  constexpr const char* kDark = "color-scheme: dark";
+  constexpr const char* kDark = "color-scheme: dark;";
   constexpr const char* kPreference = "@media (prefers-color-scheme: dark)";
   const auto by_preference = flamesvg({}, "a 1\n").out;
   BOOST_TEST(contains(by_preference, kPreference));

@@ -39,6 +39,15 @@ void report_input(const Profile& profile, const Options& options, const Io& io) 
                         total.as_double()));
 }
 
+/// Puts the facts into the page.  The command is the title, unless the user gave one.
+void show_facts(const Profile& profile, const CommandLine& line, Options& options) {
+  for (const folded::Fact& fact : profile.facts) {
+    options.page.facts.push_back({.name = fact.key, .value = fact.value});
+    if (fact.key == "command" && !line.has("title"))
+      options.page.title = fact.value;
+  }
+}
+
 /// Writes a page with an error message, as flamegraph.pl does.
 int report_no_stacks(const Profile& profile, const Options& options, const Io& io) {
   const std::string no_stacks = "no stack with a count in the input";
@@ -75,6 +84,7 @@ int work(const CommandLine& line, Io& io) {
   const NameAttributes attributes = read_attributes(options, io);
   std::optional<PaletteMap> kept = read_palette_map(options, io);
   const Profile profile = flamesvg::read_profile(line.operands, options, io.in_fd);
+  show_facts(profile, line, options);
   report_input(profile, options, io);
   if (profile.tree.total(picture::kRoot).is_zero())
     return report_no_stacks(profile, options, io);

@@ -39,8 +39,6 @@ constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
 
-constexpr Rgb kWhite{255, 255, 255};
-
 /// Separates adjacent dashes, which XML forbids in comments (XML 1.0, 2.5).
 std::string in_comment(std::string_view text) {
   std::string kept;
@@ -64,9 +62,11 @@ constexpr std::string_view kReading =
 bool is_page_id(std::string_view id) {
   // Ids that this file and the page's script use.
   constexpr std::string_view kIds[] = {
-      "background", "bar",    "cursor",   "details", "frames",  "head",      "heavy",
-      "hover",      "invert", "left-out", "legend",  "matched", "page-desc", "page-title",
-      "profile",    "search", "subtitle", "title",   "unzoom",  "voice",
+      "app",        "background", "bar",     "canvas", "cursor",   "details", "frames",
+      "head",       "heavy",      "help",    "holder", "hover",    "invert",  "keys",
+      "left-out",   "legend",     "matched", "menu",   "middle",   "more",    "page-desc",
+      "page-title", "path",       "profile", "same",   "scroller", "search",  "side",
+      "subtitle",   "table",      "title",   "titles", "tools",    "unzoom",  "voice",
   };
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
@@ -198,33 +198,14 @@ void PageWriter::text(std::string_view start, double y, std::string_view content
   text_ += "</text>\n";
 }
 
-/// Writes title and buttons.  The script shows the buttons, which need it, and keeps both in view
-/// over the frames.  Positions are relative to the width, which the script may change.
+/// Writes the title.  The script replaces it by one with tools beside it.
 void PageWriter::head() {
   const Geometry& g = style_.geometry;
-  text_ += R"(<g id="head"><rect class="hidden" width="100%")";
-  attribute("height", g.title_y() + g.font_size * 2 / 3);
-  text_ += fmt::format(" fill=\"{}\"/>\n",
-                       color_text(style_.background ? style_.background->top : kWhite));
+  text_ += R"(<g id="head">)";
   // Letters of the title are 1.42 times as large as the others, and bold.
   const double fitting = g.usable_width() / (g.font_size * g.font_width * 1.6);
   text(R"(id="title" x="50%")", g.title_y(),
        style_.cuts_title ? cut_text(style_.title, fitting, kEllipsis) : style_.title);
-  const auto button = [&](std::string_view id, std::string_view side, double x,
-                          std::string_view label) {
-    std::string start =
-        fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0" {}=")", id,
-                    side == "dx" ? " right" : "", side == "dx" ? R"(x="100%" dx)" : "x");
-    append_tenths(start, tenths(x));
-    text(start + '"', g.title_y(), label);
-  };
-  const auto from_right = [&](double letters) {
-    return -Geometry::kSideMargin - letters * g.font_size * g.font_width;
-  };
-  button("unzoom", "x", Geometry::kSideMargin, "Reset Zoom");
-  button("invert", "dx", from_right(27), "Inverted");
-  button("heavy", "dx", from_right(14), "Left heavy");
-  button("search", "dx", from_right(0), "Search");
   text_ += "</g>\n";
 }
 
@@ -249,24 +230,18 @@ void PageWriter::legend() {
   text_ += "</text>\n";
 }
 
-/// Writes the bar: details on the left, matches of a search on the right.
+/// Writes the bar below the frames: how to read the graph.
 void PageWriter::bar() {
   const Geometry& g = style_.geometry;
-  // The bar has its own background, because the script keeps it in view over the frames.
-  text_ += R"(<g id="bar"><rect x="0" width="100%")";
-  attribute("y", g.height() - g.bottom_margin() + 2);
-  attribute("height", g.bottom_margin() - 2);
-  text_ += fmt::format(" fill=\"{}\"/>\n",
-                       color_text(style_.background ? style_.background->bottom : kWhite));
+  text_ += R"(<g id="bar">)";
   std::string side = "x=\"";
   append_tenths(side, tenths(Geometry::kSideMargin));
   const std::string hint = fmt::format("Width is the share of all {}; the x-axis is {}time.",
                                        style_.whole_name, style_.is_timeline ? "" : "not ");
   text(R"(id="details" class="hint" )" + side + '"', g.details_y(), hint);
-  side = "dx=\"";
-  append_tenths(side, -tenths(Geometry::kSideMargin));
-  text(R"(id="matched" class="right" role="status" x="100%" )" + side + '"', g.details_y(), "");
-  if (!style_.left_out.empty()) {  // the script hides it
+  if (!style_.left_out.empty()) {
+    side = "dx=\"";
+    append_tenths(side, -tenths(Geometry::kSideMargin));
     const double hint_width = static_cast<double>(hint.size()) * g.font_size * g.font_width;
     text(R"(id="left-out" class="right" x="100%" )" + side + '"', g.details_y(),
          fitted_label(fmt::format("{}: {}", style_.left_out, kHowToSeeAll),
@@ -394,6 +369,19 @@ void PageWriter::deeper_frame(double left, double right, std::string_view label)
   text_.clear();
 }
 
+/// Writes a line "key: value" for each fact.
+void PageWriter::facts() {
+  if (style_.facts.empty())
+    return;
+  text_ += "<metadata class=\"facts\">";
+  for (const Attribute& fact : style_.facts) {
+    text_.append(fact.name).append(": ");
+    escaped(fact.value);
+    text_ += '\n';
+  }
+  text_ += "</metadata>\n";
+}
+
 /// Writes the tree in pieces, because parsers reject a text of more than 10 million characters.
 void PageWriter::embedded_tree() {
   constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding inside
@@ -411,6 +399,7 @@ void PageWriter::end() {
   text_ += "</g>\n";
   head();
   bar();
+  facts();
   embedded_tree();
   text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n");
   close_document();

@@ -26,6 +26,12 @@ enum class Theme {
   kDark,
 };
 
+/// A name and its text.
+struct Attribute {
+  std::string name;   ///< of an attribute: a valid XML name
+  std::string value;  ///< escaped when written
+};
+
 /// Texts and appearance of a page.  PageWriter escapes the texts.
 struct PageStyle {
   Geometry geometry;
@@ -50,14 +56,10 @@ struct PageStyle {
   bool cuts_title = true;           ///< if it is wider than the page; otherwise it is cut off
   std::string left_out;  ///< "7 of 9 levels are not drawn": only the script draws them; empty: none
   std::string notes;     ///< a comment in the file; empty: none
+  std::vector<Attribute> facts;  ///< about the recording; the script shows them
   /// The encoding that the file declares.  Unless it is UTF-8, characters beyond ASCII are written
   /// as references, so that every encoding that extends ASCII is correct.
   std::string encoding = "UTF-8";
-};
-
-struct Attribute {
-  std::string name;   ///< must be a valid XML name
-  std::string value;  ///< escaped when written
 };
 
 /// User-defined title, attributes and link of the frames of one name.
@@ -117,6 +119,7 @@ class PageWriter {
   void legend();
   void bar();
   void styles();
+  void facts();
   void embedded_tree();
   void text(std::string_view start, double y, std::string_view content);
   void attribute(std::string_view name, std::string_view value);

@@ -248,7 +248,8 @@ def fold(streams: str, folded: str, tools: pipeline.Tools, said: BinaryIO) -> in
             try:
                 with running[-1].stdout as lines:
                     for line in lines:
-                        out.write(convert(*line.rstrip(b"\n").rsplit(b" ", 1)))
+                        if line.endswith(b"\n"):  # stackfold was killed in the middle of the last line: its status says so
+                            out.write(convert(*line[:-1].rsplit(b" ", 1)))
             finally:
                 failed |= any([pipeline.wait_for(process) for process in running])
     return failed
