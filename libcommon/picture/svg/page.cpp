@@ -138,6 +138,8 @@ void PageWriter::open_document(double height) {
   text_ +=
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
+  if (style_.is_html)
+    text_ += R"( data-alone="")";  // nothing else is in the document
   if (style_.is_auto_width)
     text_ += R"( width="100%" preserveAspectRatio="xMidYMin meet")";
   else
