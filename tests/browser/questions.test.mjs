@@ -161,6 +161,7 @@ test('towers that are narrow at this zoom end in a frame that says how deep they
   assert.equal(await deeper.count(), 1);
   const level = Number(await deeper.getAttribute('aria-level'));
   assert.equal(await deeper.locator('text').textContent(), '+' + (503 - level + 1));
+  assert.match(await text('details'), new RegExp(` ${503 - level} deeper rows are narrow in this view: zoom to see them\\.$`));
   await deeper.click();
   assert.ok(await page.locator('#frames g.deeper:not(.hidden)').count() === 0);
   assert.equal(Number(await page.locator('#canvas').getAttribute('height')), 503 * await page.locator('#frames').evaluate((layer) => Number(layer.dataset.row)) + 1);

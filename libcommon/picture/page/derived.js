@@ -35,7 +35,7 @@ class Merger {
   constructor(tree) {
     this.source = tree;
     this.names = tree.names.length;
-    this.name = [0];
+    this.name = [tree.name[0]];
     this.parent = [0];
     this.times = [1];  // how often a function follows itself
     this.origin = [0];  // the node of the source; -1: several

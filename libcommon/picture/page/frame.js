@@ -2,10 +2,11 @@
 // It replaces the file's own title and details, which serve readers without a script.
 // SPDX-License-Identifier: MIT
 
-const fixedTexts = Object.fromEntries(['title', 'subtitle', 'details'].map((id) => {
+const fixedTexts = Object.fromEntries(['subtitle', 'details'].map((id) => {
   const element = page.querySelector('#' + id);
   return [id, element === null ? '' : element.textContent];
 }));
+fixedTexts.title = page.querySelector('#page-title').textContent;  // the one that is drawn may be cut
 
 // Reads the legend that the file draws: pairs of a square and its meaning.
 function givenLegend() {

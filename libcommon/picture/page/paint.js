@@ -54,11 +54,12 @@ function collect() {
     ++node;
   }
   shown.count = count;
-  const fitting = Math.max(MIN_ROWS, Math.floor((isAlone ? window.innerHeight / shrinking() - 100 : scroller.clientHeight) / rowHeight) - 1);
+  const fitting = Math.max(MIN_ROWS, Math.floor(roomForRows() / rowHeight));
   view.lastDepth = deepest;
   while (view.lastDepth > Math.max(fitting, depth[zoomed] + 1) && !(rows[view.lastDepth] >= WIDE_ROW * total[zoomed]))
     --view.lastDepth;
   view.levels = view.lastDepth + 1;
+  view.rowsLeftOut = deepest - view.lastDepth;
 }
 
 // Returns how many rows beyond this frame the view leaves out, its own included; 0: none.
@@ -314,6 +315,7 @@ function paint(change) {
     showRow(depth, 0);
   drawRows(inSight());
   point(-1);
+  showDetails(-1);
   cursor.place();
   drawSelected();
 }

@@ -44,9 +44,14 @@ function nodeNear(event) {
 const nameType = given.nametype === 'Function:' ? '' : given.nametype + ' ';
 const MOST_NAME = 240;  // characters of a name in the details
 
+function hintText() {
+  return fixedTexts.details + (view.rowsLeftOut === 0 ? '' :
+    ' ' + grouped(view.rowsLeftOut) + ' deeper rows are narrow in this view: zoom to see them.');
+}
+
 function showDetails(node) {
   const { details } = parts;
-  const text = node < 0 ? fixedTexts.details : (view.tree.titles !== null ? describe(node) :
+  const text = node < 0 ? hintText() : (view.tree.titles !== null ? describe(node) :
     countsOf(node) + ' \u2014 ' + nameType + shortened(titleOf(node), MOST_NAME)) +
     (rowsBeyond(node) > 0 ? ' (click to see ' + grouped(rowsBeyond(node)) + ' rows more)' : '');
   if (details.textContent !== text)

@@ -35,6 +35,7 @@ const view = {
   selected: 0,  // a name whose frames are outlined everywhere; 0: none
   levels: 1,  // rows of the current layout
   lastDepth: 0,  // of frames; deeper ones are summed up in the last row
+  rowsLeftOut: 0,  // deeper rows, which are narrow in this view
   usable: givenWidth,  // width of the zoomed node, in pixels
   scheme: 'drawn',  // of colours
 };

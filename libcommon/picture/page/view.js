@@ -59,6 +59,16 @@ function shrinking() {
   return isTelephone && screen.width > 0 ? Math.max(1, window.innerWidth / screen.width) : 1;
 }
 
+// Returns the height of everything but the graph.
+function frameHeight() {
+  return app.offsetHeight - scroller.offsetHeight;
+}
+
+// Returns the pixels that the graph has without scrolling.
+function roomForRows() {
+  return isAlone ? window.innerHeight / shrinking() - frameHeight() : scroller.clientHeight;
+}
+
 function applySize() {
   canvas.setAttribute('width', canvasWidth());
   canvas.setAttribute('height', canvasHeight());
@@ -66,7 +76,7 @@ function applySize() {
     return;
   const growth = shrinking();
   const room = window.innerHeight / growth;
-  const height = Math.min(room, Math.max(LEAST_HEIGHT, app.offsetHeight - scroller.offsetHeight + canvasHeight() + 1));
+  const height = Math.min(room, Math.max(LEAST_HEIGHT, frameHeight() + canvasHeight() + 1));
   page.setAttribute('height', height * growth);
   holder.setAttribute('height', height);
   holder.setAttribute('width', growth === 1 ? '100%' : window.innerWidth / growth);

@@ -245,7 +245,7 @@ void PageWriter::bar() {
     side = "dx=\"";
     append_tenths(side, -tenths(Geometry::kSideMargin));
     const double hint_width = static_cast<double>(hint.size()) * g.font_size * g.font_width;
-    text(R"(id="left-out" class="right" x="100%" )" + side + '"', g.details_y(),
+    text(R"(id="left-out" x="100%" )" + side + '"', g.details_y(),
          fitted_label(fmt::format("{}: {}", style_.left_out, kHowToSeeAll),
                       g.usable_width() - hint_width, g));
   }
@@ -357,6 +357,19 @@ void PageWriter::frame(const Frame& frame) {
   text_.clear();
 }
 
+/// Writes a line "key: value" for each fact.
+void PageWriter::facts() {
+  if (style_.facts.empty())
+    return;
+  text_ += "<metadata class=\"facts\">";
+  for (const Attribute& fact : style_.facts) {
+    text_.append(fact.name).append(": ");
+    escaped(fact.value);
+    text_ += '\n';
+  }
+  text_ += "</metadata>\n";
+}
+
 void PageWriter::deeper_frame(double left, double right, std::string_view label) {
   constexpr Rgb kFill{222, 222, 222};
   const std::uint32_t depth = style_.geometry.levels - 1;
@@ -369,19 +382,6 @@ void PageWriter::deeper_frame(double left, double right, std::string_view label)
   text_ += "</g>\n";
   out_.write(text_);
   text_.clear();
-}
-
-/// Writes a line "key: value" for each fact.
-void PageWriter::facts() {
-  if (style_.facts.empty())
-    return;
-  text_ += "<metadata class=\"facts\">";
-  for (const Attribute& fact : style_.facts) {
-    text_.append(fact.name).append(": ");
-    escaped(fact.value);
-    text_ += '\n';
-  }
-  text_ += "</metadata>\n";
 }
 
 /// Writes the tree in pieces, because parsers reject a text of more than 10 million characters.
