@@ -8,20 +8,25 @@ const fixedTexts = Object.fromEntries(['subtitle', 'details'].map((id) => {
 }));
 fixedTexts.title = page.querySelector('#page-title').textContent;  // the one that is drawn may be cut
 
-// Reads the legend that the file draws: pairs of a square and its meaning.
+// Reads the legend that the file draws: pairs of a square and its meaning.  Squares are filled, framed or
+// dashed.
 function givenLegend() {
   const parts = Array.from(page.querySelectorAll('#legend > tspan'));
   const entries = [];
   for (let i = 0; i + 1 < parts.length; i += 2)
-    entries.push({ color: parts[i].getAttribute('fill'), mark: parts[i].textContent, text: parts[i + 1].textContent });
+    entries.push({
+      fill: parts[i].getAttribute('fill'), stroke: parts[i].getAttribute('stroke') || 'transparent',
+      isDashed: parts[i].hasAttribute('stroke-dasharray'), text: parts[i + 1].textContent,
+    });
   return entries;
 }
 
 function legendElement(entries) {
   const legend = html('div', { id: 'legend' });
-  for (const { color, mark, text } of entries) {
-    const square = html('span', { class: 'mark' }, mark);
-    square.style.color = color;
+  for (const { fill, stroke, isDashed, text } of entries) {
+    const square = html('span', { class: 'mark' });
+    square.style.background = fill === 'none' ? 'none' : fill;
+    square.style.border = '1.5px ' + (isDashed ? 'dashed ' : 'solid ') + stroke;
     legend.append(html('span', {}, square, ' ' + text));
   }
   return legend;

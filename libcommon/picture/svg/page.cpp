@@ -39,8 +39,6 @@ constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
 
-constexpr Rgb kWhite{255, 255, 255};
-
 /// Separates adjacent dashes, which XML forbids in comments (XML 1.0, 2.5).
 std::string in_comment(std::string_view text) {
   std::string kept;
@@ -140,6 +138,8 @@ void PageWriter::open_document(double height) {
   text_ +=
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
+  if (style_.is_html)
+    text_ += R"( data-alone="")";  // nothing else is in the document
   if (style_.is_auto_width)
     text_ += R"( width="100%" preserveAspectRatio="xMidYMin meet")";
   else
@@ -150,8 +150,6 @@ void PageWriter::open_document(double height) {
   text_ += ' ';
   append_tenths(text_, tenths(height));
   text_ += '"';
-  if (style_.is_html)
-    text_ += R"( data-alone="")";  // the script fills the window
   attribute("font-family", style_.font_family);
   attribute("font-size", style_.geometry.font_size);
   text_ += ">\n<title id=\"page-title\">";
