@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,8 +57,9 @@ struct Options {
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
-  std::optional<std::string> event;  ///< nullopt: the reader chooses one
-  std::optional<TimeRange> time;     ///< nullopt: any
+  std::optional<std::string> event;       ///< nullopt: the reader chooses one
+  std::optional<TimeRange> time;          ///< nullopt: any
+  std::optional<std::uint64_t> every_ns;  ///< the steps that divide the counts; nullopt: one
   bool only_running = false;  ///< leave out stacks that wait, where the text does not mark them
   bool is_recursive = false;  ///< a function that calls itself becomes one frame
   std::vector<std::string> include;  ///< keep stacks with a frame that matches one of these

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
@@ -56,6 +57,16 @@ void explain(const std::string& message, bool is_right, const Io& io) {
     io.report(message);
 }
 
+/// Reports that no sample to fold has the time that --every needs; false if that is not so.
+template <typename Report>
+bool report_timeless(const Report& report, std::uint64_t folded, const Input& input,
+                     const fold::Options& options, const Io& io) {
+  if (!options.every_ns || folded > 0 || report.without_time == 0)
+    return false;
+  io.report(input.name() + ": --every: no sample has a time");
+  return true;
+}
+
 /// Describes in one line what the output lacks; empty if it lacks nothing.
 std::string losses(const fold::StreamReport& report, const fold::Options& options) {
   std::string text = stream::describe_losses(report.counts);
@@ -74,6 +85,9 @@ bool report_stream(const fold::StreamReport& report, const Input& input,
                           fmt::join(report.events, ", ")));
     return false;
   }
+  const std::uint64_t left_out = report.other_events + report.outside_time + report.without_time;
+  if (report_timeless(report, report.counts.samples - left_out, input, options, io))
+    return false;
   if (const std::string missing = losses(report, options); !missing.empty())
     io.note(fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
@@ -114,6 +128,8 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
   const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
                                                     : format.fold(input, options, counts);
+  if (report_timeless(report, report.samples, input, options, io))
+    return false;
   std::string left_out;
   add_left_out(left_out, report, options);
   if (!left_out.empty())
@@ -183,8 +199,10 @@ void refuse_stream_options(const fold::Options& options, const std::string& inpu
 /// Throws Error if an option needs data that the format does not have.
 void refuse_options(const fold::Options& options, const fold::Format& format,
                     const std::string& input) {
-  if (options.time && !format.has.times)
-    throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
+  const std::string_view timed =
+      first_given({{options.time.has_value(), "time"}, {options.every_ns.has_value(), "every"}});
+  if (!format.has.times && !timed.empty())
+    throw Error(fmt::format("{}: --{}: {} text has no times", input, timed, format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (options.only_running && !format.has.waits)
@@ -224,8 +242,8 @@ bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& t
 
 /// Adds to `refined` the stacks of `counts` that --include and --exclude keep, and reports the
 /// others.
-void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
-            folded::FoldedCounts& refined, const Io& io) {
+void refine(folded::FoldedCounts& counts, fold::Refiner& refiner, folded::FoldedCounts& refined,
+            const Io& io) {
   const fold::LeftOut left_out = refiner.apply(counts, refined);
   if (left_out.stacks == 0)
     return;
@@ -234,7 +252,7 @@ void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
                       folded::to_text(left_out.count), folded::to_text(left_out.of)));
 }
 
-void write_folded(const folded::FoldedCounts& counts, Io& io) {
+void write_folded(folded::FoldedCounts& counts, Io& io) {
   counts.write(io.out);
   if (counts.saturated())
     io.report("some counts are over 2^64 and stay at the largest number");
@@ -268,6 +286,11 @@ int work(const CommandLine& line, Io& io) {
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
   folded::FoldedCounts refined(frames);
+  if (options.every_ns) {
+    // As in stream_folder.cpp: waits are in microseconds, or as their period is.
+    const std::uint64_t ns_per_count = options.weight == fold::Weight::kPeriod ? 1 : kNsPerUs;
+    counts.set_timeline(folded::Timeline(*options.every_ns, ns_per_count));
+  }
   fold::exports::Profile profile;
   Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;
@@ -283,7 +306,7 @@ int work(const CommandLine& line, Io& io) {
     is_whole = take_inputs(left.first(at_once), options, taken, io) && is_whole;
   if (!refiner.is_idle())
     refine(counts, refiner, refined, io);
-  const folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;
+  folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;
   if (options.to == nullptr)
     write_folded(kept, io);
   else

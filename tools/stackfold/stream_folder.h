@@ -24,6 +24,8 @@ class StreamFolder {
   using Stacks = StreamStacks<Locations>;
 
   void take(const Stacks::Taken& taken);
+  void add(const Stacks::Taken& taken);
+  void observe();
   [[nodiscard]] std::uint64_t weight_of(const Stacks::Taken& taken) const;
 
   Options options_;

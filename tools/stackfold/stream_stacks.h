@@ -70,11 +70,14 @@ class StreamStacks {
       : options_(std::move(options)), session_(input), places_(places) {}
 
   /// Reads to the end; calls `take(Taken)` for every sample of a requested event and time.
-  template <typename Take>
-  StreamReport read(Take&& take) {
-    while (const auto record = session_.next())
+  /// Calls `observe()` before that for every record, which session() then has.
+  template <typename Take, typename Observe>
+  StreamReport read(Take&& take, Observe&& observe) {
+    while (const auto record = session_.next()) {
+      observe();
       if (const std::optional<Taken> taken = apply(*record))
         take(*taken);
+    }
     report_.counts = session_.counts();
     report_.damage = session_.damage();
     report_.is_nameless = !has_names_ && places_.has_made_up();
@@ -84,7 +87,18 @@ class StreamStacks {
     return report_;
   }
 
+  template <typename Take>
+  StreamReport read(Take&& take) {
+    return read(take, [] {});
+  }
+
   [[nodiscard]] const stream::Session& session() const noexcept { return session_; }
+
+  /// Are samples of this event folded?  Without --event, only those of the first declared event.
+  [[nodiscard]] bool folds(const stream::Event& event) {
+    choose_event(event);
+    return options_.all_events || report_.folded_event == event.name;
+  }
 
  private:
   std::optional<Taken> apply(const stream::Record& record) {
@@ -168,8 +182,7 @@ class StreamStacks {
   }
 
   bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
-    if (report_.folded_event.empty())  // the first declared event, not the first sampled
-      report_.folded_event = options_.event.value_or(first_event());
+    choose_event(event);
     const auto time_us =
         sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
     const bool takes_all = options_.to != nullptr && !options_.event;  // exports keep them apart
@@ -177,13 +190,19 @@ class StreamStacks {
            report_.takes_time(options_, time_us);
   }
 
+  /// Chooses the first declared event, not the first sampled; `event` if none was declared.
+  void choose_event(const stream::Event& event) {
+    if (report_.folded_event.empty())
+      report_.folded_event = options_.event.value_or(first_event(event));
+  }
+
   /// Returns the stream's first event, except the "dummy" with which perf records mappings.
-  [[nodiscard]] std::string first_event() const {
+  [[nodiscard]] std::string first_event(const stream::Event& otherwise) const {
     const auto& events = session_.events().all();
     const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
       return !event.name.starts_with("dummy");
     });
-    return first == events.end() ? session_.event()->name : first->name;
+    return first == events.end() ? otherwise.name : first->name;
   }
 
   Options options_;
