@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
   BOOST_TEST(first.out == "p 1\n");
   BOOST_TEST(first.err ==
              "stackfold: stdin: 3 samples read; 2 samples of other events left out (folded: "
-             "cycles; see --event)\n");
+             "cycles; others: stackfold --event NAME)\n");
   const auto second = stackfold({"--event", "page-faults"}, stream);
   BOOST_TEST(second.out == "p 2\n");
   BOOST_TEST(second.err == "");  // the user chose the event
@@ -270,8 +270,15 @@ BOOST_AUTO_TEST_CASE(text_of_no_known_format_is_refused) {
   const auto r = stackfold({}, "\nTotal of column\nf 1\ng 2\nh 3\n");
   BOOST_TEST(r.out == "");
   BOOST_TEST(r.err ==
-             "stackfold: stdin: unknown format; first line: 'Total of column' (see --from)\n");
+             "stackfold: stdin: unknown format; first line: 'Total of column' (name it: stackfold "
+             "--from FORMAT)\n");
   BOOST_TEST(r.status == 1);
+  BOOST_TEST(stackfold({},
+                       "\x7f"
+                       "ELF\2\1\1 main 1\n")
+                 .err ==
+             "stackfold: stdin: a program, not a profile (record it: stackpipe record -o "
+             "FILE.folded -- PROGRAM)\n");
   // the indentation shows that this is a table
   BOOST_TEST(stackfold({}, "  f 1\n   g 2\n").status == 1);
 }

@@ -30,7 +30,7 @@ namespace pe {
 namespace {
 
 std::string other_events(std::uint64_t samples, const std::string& folded_event) {
-  return fmt::format("{} of other events left out (folded: {}; see --event)",
+  return fmt::format("{} of other events left out (folded: {}; others: stackfold --event NAME)",
                      plural(samples, "sample"), folded_event.empty() ? "none" : folded_event);
 }
 
@@ -156,7 +156,8 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
     return false;
   }
   if (!is_right && report.ignored_lines == 0 && report.left_out.empty() && report.damage.empty())
-    io.report(fmt::format("{}: no stack in the format {} (see --from)", input.name(), format.name));
+    io.report(fmt::format("{}: no stack in the format {} (name another: stackfold --from FORMAT)",
+                          input.name(), format.name));
   return report.damage.empty() && is_right;
 }
 
