@@ -70,11 +70,12 @@ void add_options(po::options_description& options) {
       ("running", "leave out waiting stacks, in the text of macOS sample")          //
       ("recursive", "show a function that calls itself as one frame")               //
       ("annotate",
-       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library")  //
-      ("lines,srcline", "add source lines to names, if the input has them")           //
-      ("modules", "put the module before each name: libc.so.6`read")                  //
-      ("inline", "show inlined functions, in the text of perf script")                //
-      ("context", "with --inline: add file and line to names")                        //
+       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library; write facts "
+       "about the recording")                                                //
+      ("lines,srcline", "add source lines to names, if the input has them")  //
+      ("modules", "put the module before each name: libc.so.6`read")         //
+      ("inline", "show inlined functions, in the text of perf script")       //
+      ("context", "with --inline: add file and line to names")               //
       ("unnamed", one_of("HOW", kUnnamedTexts),
        "text of frames without a name: place, such as libc.so.6+0x1f (default), module, "
        "unknown")  //
@@ -126,6 +127,7 @@ Options read_options(const CommandLine& line) {
                    .jit = all || line.has("jit"),
                    .inlined = all,
                    .library = all};
+  options.with_facts = all && !line.has("compat") && !line.has("to");
   if (line.has("all"))
     options.marks.kernel = options.marks.jit = true;
   options.is_perl = line.has("compat");

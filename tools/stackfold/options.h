@@ -54,6 +54,7 @@ struct Options {
   bool with_lines = false;      ///< --lines: adds source lines to names
   bool all_events = false;      ///< folds every event, with its name as root frame
   Marks marks;
+  bool with_facts = false;                    ///< --annotate: facts precede the stacks
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;

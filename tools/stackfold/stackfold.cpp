@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
+#include "folded/facts.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
 #include "stackfold/exports/choice.h"
@@ -85,8 +86,7 @@ bool report_stream(const fold::StreamReport& report, const Input& input,
                           fmt::join(report.events, ", ")));
     return false;
   }
-  const std::uint64_t left_out = report.other_events + report.outside_time + report.without_time;
-  if (report_timeless(report, report.counts.samples - left_out, input, options, io))
+  if (report_timeless(report, report.folded_samples, input, options, io))
     return false;
   if (const std::string missing = losses(report, options); !missing.empty())
     io.note(fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
@@ -107,6 +107,7 @@ struct Taken {
   folded::FoldedCounts& counts;
   fold::exports::Profile& profile;
   std::string first_event = {};  ///< of the first stream: viewers show it first
+  std::string facts = {};        ///< lines of folded text, of the last input that has any
 };
 
 /// Reads a stream into `taken`.  False if the input was damaged; `taken` has the readable part.
@@ -117,6 +118,7 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
           : fold::exports::add_stream(input, options, options.to->has_times, taken.profile);
   if (taken.first_event.empty())
     taken.first_event = report.folded_event;
+  taken.facts = report.facts;
   return report_stream(report, input, options, io);
 }
 
@@ -162,13 +164,15 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
 }
 
 /// Reads folded text.  False if all lines are malformed.
-bool fold_folded(Input input, folded::FoldedCounts& counts, const Io& io) {
+bool fold_folded(Input input, Taken& taken, const Io& io) {
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {
-    counts.add(line->stack, line->count);
+    taken.counts.add(line->stack, line->count);
     is_any = true;
   }
+  for (const folded::Fact& fact : reader.facts())
+    folded::append_fact(taken.facts, fact.key, fact.value);
   if (reader.malformed().count == 0)
     return true;
   explain(reader.malformed().describe(), is_any, io);
@@ -238,7 +242,7 @@ bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& t
     return fold_text(inputs, options, format, taken.counts, io);
   if (&format == &fold::stream_format())
     return take_stream(input, options, taken, io);
-  return fold_folded(std::move(input), taken.counts, io);
+  return fold_folded(std::move(input), taken, io);
 }
 
 /// Adds to `refined` the stacks of `counts` that --include and --exclude keep, and reports the
@@ -308,6 +312,8 @@ int work(const CommandLine& line, Io& io) {
   if (!refiner.is_idle())
     refine(counts, refiner, refined, io);
   folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;
+  if (options.with_facts && inputs.size() == 1)  // the facts of several are not those of their sum
+    io.out.write(taken.facts);
   if (options.to == nullptr)
     write_folded(kept, io);
   else

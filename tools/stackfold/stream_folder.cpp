@@ -7,16 +7,6 @@
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
-namespace {
-
-/// Returns the time when what a sample counts began: a wait is before its sample.  A wait that is
-/// older than its clock is damage, and has no length.
-std::uint64_t begin_of(const stream::Sample& sample, const stream::Event& event) {
-  const bool is_wait = event.unit == "ns" && sample.period <= sample.time_ns;
-  return is_wait ? sample.time_ns - sample.period : sample.time_ns;
-}
-
-}  // namespace
 
 StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts)
     : options_(options),
@@ -26,9 +16,10 @@ StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedC
       stacks_(input, options, locations_) {}
 
 StreamReport StreamFolder::fold() {
-  StreamReport report =
-      stacks_.read([this](const Stacks::Taken& taken) { take(taken); }, [this] { observe(); });
+  StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
+                                     [this](const stream::Record& record) { observe(record); });
   counts_.add_divided(in_ns_, kNsPerUs);
+  report.facts = facts_.text(report, stacks_.session());
   return report;
 }
 
@@ -67,11 +58,12 @@ void StreamFolder::add(const Stacks::Taken& taken) {
                    is_time ? timeline->count_of(weight) : folded::Count{.whole = weight});
 }
 
-/// With a timeline, notes when samples were taken and lost.
-void StreamFolder::observe() {
+/// Notes facts and, with a timeline, when samples were taken and lost.
+void StreamFolder::observe(const stream::Record& record) {
+  const stream::Session& session = stacks_.session();
+  facts_.observe(record, session);
   if (counts_.timeline() == nullptr)
     return;
-  const stream::Session& session = stacks_.session();
   if (const auto& sample = session.sample(); sample && sample->time_ns != 0)
     counts_.note_time(begin_of(*sample, *session.event()), sample->time_ns);
   // In other units, a number of samples means nothing.

@@ -31,6 +31,8 @@ struct StreamReport : SampleChoice {
   bool is_nameless = false;             ///< the stream has addresses but no symbol
   bool is_lineless = false;             ///< the stream has symbols but no source line
   std::string damage;                   ///< why the input ended early; empty if it did not
+  std::uint64_t folded_samples = 0;
+  std::string facts;  ///< lines of folded text; empty for exports
 };
 
 /// Does the event's unit show that a period is a weight?  Only this project's recorders declare
@@ -38,6 +40,13 @@ struct StreamReport : SampleChoice {
 /// between samples.
 inline bool is_weighed_by_period(const stream::Event& event) {
   return event.unit == "ns" || event.unit == "bytes" || event.unit == "allocations";
+}
+
+/// Returns the time when what a sample counts began: a wait is before its sample.  A wait that is
+/// older than its clock is damage, and has no length.
+inline std::uint64_t begin_of(const stream::Sample& sample, const stream::Event& event) {
+  const bool is_wait = event.unit == "ns" && sample.period <= sample.time_ns;
+  return is_wait ? sample.time_ns - sample.period : sample.time_ns;
 }
 
 /// `Places` gives numbers to the code at addresses (Locations is one):
@@ -70,11 +79,11 @@ class StreamStacks {
       : options_(std::move(options)), session_(input), places_(places) {}
 
   /// Reads to the end; calls `take(Taken)` for every sample of a requested event and time.
-  /// Calls `observe()` before that for every record, which session() then has.
+  /// Calls `observe(record)` before that for every record, which session() has applied.
   template <typename Take, typename Observe>
   StreamReport read(Take&& take, Observe&& observe) {
     while (const auto record = session_.next()) {
-      observe();
+      observe(*record);
       if (const std::optional<Taken> taken = apply(*record))
         take(*taken);
     }
@@ -89,7 +98,7 @@ class StreamStacks {
 
   template <typename Take>
   StreamReport read(Take&& take) {
-    return read(take, [] {});
+    return read(take, [](const stream::Record&) {});
   }
 
   [[nodiscard]] const stream::Session& session() const noexcept { return session_; }
@@ -150,6 +159,7 @@ class StreamStacks {
       leaf_first_.push_back(places_.word("[still waiting]"));
     add_frames(misc);
     current_waker_.swap(waker_);
+    ++report_.folded_samples;
     waker_.clear();
     return Taken{sample, event, leaf_first_, current_waker_};
   }
