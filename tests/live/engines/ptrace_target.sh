@@ -84,6 +84,7 @@ pe-symbolize -q "$dir/gone.pe" >/dev/null || fail 'the stream is damaged'
 "$PE_WORKLOAD" shares 60 & target=$!
 pe-record --engine ptrace -F 999 -p $target -o "$dir/int.pe" 2>"$dir/err" & recorder=$!
 until_so 'traced' is_traced $target
+until_so 'sampled' ran_since $target "$(ran $target)"
 kill -TERM $recorder; wait $recorder; expect 'ended by a signal: status' 0 $?
 expect 'tracer' 0 "$(tracer $target)"
 until_so 'runs on' runs_on $target
