@@ -54,7 +54,9 @@ for way in '-j 1' '-j 1 --fan-in 3'; do
   IFS=' ' read -ra options <<<"$way"
   PATH=$dir/bin:$PATH "$tool" "${options[@]}" -- "${names[@]}" >"$dir/out" 2>"$dir/err" &
   read -r sleeper <"$dir/begun"
-  kill "$!"; wait "$!"; expect "$way, told to end" 143 $?
+  # A signal to another thread does not end the wait of the main one: like a signal that comes just before the wait.
+  threads=("/proc/$!/task/"*)
+  kill "${threads[-1]##*/}"; wait "$!"; expect "$way, told to end" 143 $?
   left "$way, told to end"
   for ((i = 0; i < 500; i++)); do kill -0 "$sleeper" 2>/dev/null || break; sleep 0.02; done
   ! kill -0 "$sleeper" 2>/dev/null || fail "$way, told to end: stackfold runs on"

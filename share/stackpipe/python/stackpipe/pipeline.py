@@ -2,14 +2,16 @@
 
 A pipeline fails if any of its stages fails (bash's pipefail), so a partial result never passes for a complete one.
 """
+import concurrent.futures
 import contextlib
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
 import subprocess
-from typing import IO, Iterator, Mapping, Sequence
+from typing import IO, Any, Iterator, Mapping, Sequence
 
 from stackpipe.messages import Failure, say
 
@@ -101,10 +103,28 @@ class Tools:
         return statuses, printed
 
 
+#: The longest wait at once, in seconds.  Python runs the handler of a signal that comes just before a wait only after it.
+_WAIT = 0.5
+
+
 def wait_for(process: subprocess.Popen) -> int:
     """Waits for a process, and returns its status as a shell does: 128 plus the signal if one ended it."""
+    if process.poll() is None:
+        end = os.pidfd_open(process.pid)
+        try:
+            while not select.select([end], [], [], _WAIT)[0]:
+                pass
+        finally:
+            os.close(end)
     status = process.wait()
     return 128 - status if status < 0 else status
+
+
+def result_of(future: concurrent.futures.Future) -> Any:
+    """Waits for a result, and returns it or raises what was raised instead."""
+    while not concurrent.futures.wait([future], _WAIT).done:
+        pass
+    return future.result()
 
 
 def wait_for_all(running: Sequence[subprocess.Popen]) -> list[int]:

@@ -108,7 +108,7 @@ class Merger:
 
     def merge(self, names: list[str]) -> Totals | None:
         """Merges files into standard output."""
-        return self.submit(names).result()
+        return pipeline.result_of(self.submit(names))
 
     def merge_level(self, names: list[str], level: Level) -> Merged:
         """Runs a level of the tree; raises Failure after the other merges if some have failed."""
@@ -120,7 +120,7 @@ class Merger:
         failed = 0
         for future in futures:
             try:
-                totals.append(future.result())
+                totals.append(pipeline.result_of(future))
             except Failure:
                 failed += 1
         if failed:
