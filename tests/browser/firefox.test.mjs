@@ -17,8 +17,9 @@ let page;
 const errors = [];
 
 before(async () => {
-  browser = await puppeteer.launch({ browser: 'firefox', executablePath: '/usr/bin/firefox-esr', headless: true });
+  browser = await puppeteer.launch({ browser: 'firefox', executablePath: '/usr/bin/firefox-esr', headless: true, timeout: 0, protocolTimeout: 0 });
   page = await browser.newPage();
+  page.setDefaultTimeout(0);
   await page.setViewport({ width: 1250, height: 500 });
   page.on('pageerror', (error) => errors.push(error.message));
   page.on('console', (message) => errors.push(message.text()));

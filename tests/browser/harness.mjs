@@ -27,6 +27,7 @@ export let errors;
 before(async () => {
   browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
+    timeout: 0,  // a busy machine decides how long things take; the whole run has a limit
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
       '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
@@ -47,6 +48,7 @@ export function watch(target) {
 beforeEach(async () => {
   errors = [];
   page = watch(await browser.newPage({ viewport: { width: 1250, height: 400 } }));
+  page.setDefaultTimeout(0);
 });
 
 afterEach(async () => {

@@ -42,6 +42,7 @@ test('an address of one width is right in another', async () => {
 test('--width auto without script is a picture of 1200 pixels, scaled down to the window', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 600, height: 400 } });
   const plain = await context.newPage();
+  plain.setDefaultTimeout(0);
   await plain.goto(write(draw(PROFILE, '--width', 'auto'), 'auto.svg'));
   const box = await plain.locator('#frames > g').first().boundingBox();
   assert.ok(Math.abs(box.width - 590) < 2, `${box.width}`);

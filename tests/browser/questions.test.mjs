@@ -312,6 +312,7 @@ test('on a telephone the text has its size, one tap selects and the next zooms',
     viewport: { width: 390, height: 660 }, screen: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true,
   });
   const phone = watch(await context.newPage());
+  phone.setDefaultTimeout(0);
   await phone.goto(write(draw(PROFILE, '--width', 'auto'), 'phone.svg'));
   await live(phone);
   const shrunk = await phone.evaluate(() => screen.width / innerWidth);

@@ -23,6 +23,7 @@ test('every function has its weight in the sandwich view', async () => {
   const run = spawnSync(process.env.STACKFOLD, ['--to', 'speedscope'], { input: PROFILE });
   assert.equal(run.status, 0, String(run.stderr));
   const page = await browser.newPage();  // not watched: its console has speedscope's own messages
+  page.setDefaultTimeout(0);
   const errors = [];
   page.on('pageerror', (error) => errors.push(error.message));
   await openInSpeedscope(page, run.stdout);
