@@ -7,8 +7,8 @@
 #include <map>
 #include <tuple>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "folded/time_root.h"
 
 namespace pe::folded {
 namespace {
@@ -147,14 +147,7 @@ std::string Timeline::label(std::int32_t step) const {
   const auto since_first = [this](std::int32_t other) {
     return static_cast<std::uint64_t>(std::int64_t{other} - first_) * step_ns_;
   };
-  const std::size_t digits = std::to_string(since_first(last_) / kNsPerSecond).size();
-  const std::uint64_t ns = since_first(step);
-  std::string text = fmt::format("@{:0{}}", ns / kNsPerSecond, digits);
-  if (step_ns_ % kNsPerSecond == 0)
-    return text;
-  const std::string decimals = fmt::format("{:09}", ns % kNsPerSecond);
-  const std::size_t shown = step_ns_ % kNsPerMs == 0 ? 3 : step_ns_ % kNsPerUs == 0 ? 6 : 9;
-  return text + "." + decimals.substr(0, shown);
+  return time_root(since_first(step), since_first(last_), step_ns_);
 }
 
 }  // namespace pe::folded

@@ -55,9 +55,8 @@ class Timeline {
   using Visit = std::function<void(std::int32_t, StackId, Count)>;
   void visit(std::span<const std::uint32_t> rank_of, const Visit& visit);
 
-  /// Returns the root frame of a step: "@12.300", the seconds from the start of the first step.
-  /// The seconds have as many digits as those of the last step, so that the order of the texts is
-  /// that of time, and 0, 3, 6 or 9 decimals, as the step needs.
+  /// Returns the root frame of a step: "@12.300" (time_root.h), the seconds from the start of the
+  /// first step.
   [[nodiscard]] std::string label(std::int32_t step) const;
 
  private:

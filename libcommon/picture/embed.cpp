@@ -11,6 +11,7 @@
 
 #include "base/io/deflate.h"
 #include "picture/delta_codes.h"
+#include "picture/leb128.h"
 #include "picture/svg/escape.h"
 #include "picture/ticks.h"
 
@@ -21,7 +22,8 @@ constexpr std::uint64_t kVersion = 1;
 constexpr std::uint64_t kWithDifferences = 1;
 constexpr std::uint64_t kWithSpaces = 2;
 constexpr std::uint64_t kCompared = 4;
-constexpr unsigned kEscape = 15;  ///< in a shape: the rest of the number follows later
+constexpr std::uint64_t kTimesLimit = 4;  ///< times the limit of the tree
+constexpr unsigned kEscape = 15;          ///< in a shape: the rest of the number follows later
 
 /// A node in the form in which it is written.
 struct Packed {
@@ -31,12 +33,6 @@ struct Packed {
   NodeId node = kRoot;     ///< in the tree; of a gap, the first node that it replaces
 };
 constexpr std::uint32_t kGap = std::numeric_limits<std::uint32_t>::max();
-
-void append_number(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7U)
-    out += static_cast<char>(value | 0x80U);
-  out += static_cast<char>(value);
-}
 
 /// Histogram of totals, to count the nodes that reach a threshold.  It is exact below kExact;
 /// larger totals share buckets, 64 for each power of two.
@@ -79,7 +75,7 @@ class Sizes {
 class Selection {
  public:
   Selection(const CallTree& tree, const Ticks& ticks, std::uint64_t threshold)
-      : tree_(tree), ticks_(ticks) {
+      : places(tree.size()), tree_(tree), ticks_(ticks) {
     const auto nodes = static_cast<NodeId>(tree.size());
     add(kRoot);
     for (NodeId node = kRoot + 1; node < nodes;) {
@@ -93,7 +89,8 @@ class Selection {
         ++packed[open_.back().packed].children;
         add(node);
       } else {
-        leave_out(node, total, space > 0);
+        const std::uint32_t place = leave_out(node, total, space > 0);
+        std::fill(places.begin() + node, places.begin() + tree.subtree_end(node), place);
       }
       if (tree.has_starts() && (spaces.size() < packed.size()))
         spaces.push_back(space);
@@ -102,6 +99,7 @@ class Selection {
   }
 
   std::vector<Packed> packed;
+  std::vector<std::uint32_t> places;  ///< for each node of the tree, its index in `packed`
   std::vector<std::uint64_t> spaces;  ///< left of each packed node; empty if the tree has no starts
   std::uint64_t left_out = 0;
 
@@ -115,6 +113,7 @@ class Selection {
   };
 
   void add(NodeId node) {
+    places[node] = static_cast<std::uint32_t>(packed.size());
     if (tree_.has_starts() && node == kRoot)
       spaces.push_back(0);
     open_.push_back({.subtree_end = tree_.subtree_end(node),
@@ -136,18 +135,20 @@ class Selection {
     return space;
   }
 
-  void leave_out(NodeId node, std::uint64_t total, bool has_space) {
-    if (total == 0)
-      return;
-    left_out += tree_.subtree_end(node) - node;
+  /// Returns the index of the node that represents it: a gap, or if it counts nothing its caller.
+  std::uint32_t leave_out(NodeId node, std::uint64_t total, bool has_space) {
     Open& above = open_.back();
+    if (total == 0)
+      return above.packed;
+    left_out += tree_.subtree_end(node) - node;
     if (above.ends_in_gap && !has_space) {  // the last packed node is that gap
       packed.back().self = saturated_sum(packed.back().self, total);
-      return;
+    } else {
+      above.ends_in_gap = true;
+      ++packed[above.packed].children;
+      packed.push_back({.name = kGap, .self = total, .node = node});
     }
-    above.ends_in_gap = true;
-    ++packed[above.packed].children;
-    packed.push_back({.name = kGap, .self = total, .node = node});
+    return static_cast<std::uint32_t>(packed.size() - 1);
   }
 
   const CallTree& tree_;
@@ -193,7 +194,7 @@ class Names {
       append_clean(texts, without_mark(tree.name_text(name)));
       texts += '\n';
     }
-    append_number(out, texts.size());
+    append_leb128(out, texts.size());
     out += texts;
   }
 
@@ -208,7 +209,7 @@ class Names {
     std::vector<std::uint32_t> of_names = different;
     std::ranges::sort(different);
     different.erase(std::unique(different.begin(), different.end()), different.end());
-    append_number(out, different.size());
+    append_leb128(out, different.size());
     for (const std::uint32_t color : different)
       for (const unsigned shift : {16U, 8U, 0U})
         out += static_cast<char>(color >> shift);
@@ -234,9 +235,9 @@ void append_nodes(std::string& out, const std::vector<Packed>& nodes, const Name
   for (const Packed& node : nodes) {
     out += static_cast<char>(shape_part(node.children) | shape_part(node.self) << 4U);
     if (node.children >= kEscape)
-      append_number(many_children, node.children - kEscape);
+      append_leb128(many_children, node.children - kEscape);
     if (node.self >= kEscape)
-      append_number(large_counts, node.self - kEscape);
+      append_leb128(large_counts, node.self - kEscape);
     ranks.push_back(names.rank(node.name));
   }
   append_planes(out, ranks, names.size());
@@ -246,7 +247,7 @@ void append_nodes(std::string& out, const std::vector<Packed>& nodes, const Name
 void append_differences(std::string& out, const CallTree& tree, const std::vector<Packed>& nodes,
                         const DeltaCodes& codes) {
   for (const Packed& node : nodes)
-    append_number(out, node.name == kGap ? 0 : codes.code(tree.delta(node.node)));
+    append_leb128(out, node.name == kGap ? 0 : codes.code(tree.delta(node.node)));
 }
 
 std::uint64_t zigzag(double value) {
@@ -260,27 +261,27 @@ void append_compared_head(std::string& out, const ComparedNodes& compared) {
   constexpr unsigned kDecimals = 3;  // wholes are sums, some divided by a few runs
   const unsigned decimals = largest_whole < 1e12 ? kDecimals : 0;
   const double per_one = decimals == kDecimals ? 1000 : 1;
-  append_number(out, compared.dims_noise ? 1 : 0);
-  append_number(out, zigzag(compared.largest * 1e9) / 2);
-  append_number(out, decimals);
+  append_leb128(out, compared.dims_noise ? 1 : 0);
+  append_leb128(out, zigzag(compared.largest * 1e9) / 2);
+  append_leb128(out, decimals);
   constexpr double kLargest = 1.8e19;  // fits 64 bits
   for (const double whole : {compared.whole_before, compared.whole_after})
-    append_number(out, static_cast<std::uint64_t>(std::min(whole * per_one + 0.5, kLargest)));
+    append_leb128(out, static_cast<std::uint64_t>(std::min(whole * per_one + 0.5, kLargest)));
 }
 
 void append_compared(std::string& out, const ComparedNodes& compared,
                      const std::vector<Packed>& nodes, const Ticks& ticks) {
   for (const auto* const counts : {&compared.before, &compared.after})
     for (const Packed& node : nodes)
-      append_number(out, node.name == kGap ? 0 : ticks.of((*counts)[node.node]));
+      append_leb128(out, node.name == kGap ? 0 : ticks.of((*counts)[node.node]));
   for (const Packed& node : nodes)
     out += node.name == kGap ? '\0' : static_cast<char>(compared.changes[node.node].noise);
   for (const Packed& node : nodes) {
     const Change& change = compared.changes[node.node];
     if (node.name == kGap || change.noise == Noise::kUnknown)
       continue;
-    append_number(out, zigzag(change.interval.low * 1e6));
-    append_number(out, zigzag(change.interval.high * 1e6));
+    append_leb128(out, zigzag(change.interval.low * 1e6));
+    append_leb128(out, zigzag(change.interval.high * 1e6));
   }
 }
 
@@ -290,19 +291,19 @@ std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const
   const Names names(tree, selection.packed);
   const DeltaCodes codes(tree, ticks, request.negate);
   std::string out;
-  append_number(out, kVersion);
-  append_number(out, (tree.is_differential() ? kWithDifferences : 0) |
+  append_leb128(out, kVersion);
+  append_leb128(out, (tree.is_differential() ? kWithDifferences : 0) |
                          (tree.has_starts() ? kWithSpaces : 0) |
                          (request.compared != nullptr ? kCompared : 0));
-  append_number(out, ticks.decimals());
-  append_number(out, names.size());
-  append_number(out, selection.packed.size());
-  append_number(out, ticks.of(request.whole));
-  append_number(out, threshold);
-  append_number(out, selection.left_out);
+  append_leb128(out, ticks.decimals());
+  append_leb128(out, names.size());
+  append_leb128(out, selection.packed.size());
+  append_leb128(out, ticks.of(request.whole));
+  append_leb128(out, threshold);
+  append_leb128(out, selection.left_out);
   if (tree.is_differential()) {
-    append_number(out, codes.largest());
-    append_number(out, codes.decimals());
+    append_leb128(out, codes.largest());
+    append_leb128(out, codes.decimals());
   }
   if (request.compared != nullptr)
     append_compared_head(out, *request.compared);
@@ -310,7 +311,7 @@ std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const
   names.append_colors(out, request.colors);
   append_nodes(out, selection.packed, names);
   for (const std::uint64_t space : selection.spaces)
-    append_number(out, space);
+    append_leb128(out, space);
   if (tree.is_differential())
     append_differences(out, tree, selection.packed, codes);
   if (request.compared != nullptr)
@@ -356,6 +357,10 @@ EmbeddedTree embed_tree(const CallTree& tree, const EmbedRequest& request) {
     if (fits && (use > kGoodUse || selection.left_out == 0 || i > 0))
       break;
     nodes = nodes * 0.95 / use;
+  }
+  if (request.times != nullptr && !best.bytes.empty()) {
+    const Selection selection(tree, ticks, ticks.of(best.smallest));
+    best.times = request.times->packed(selection.places, kTimesLimit * request.limit);
   }
   return best;
 }

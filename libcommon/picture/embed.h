@@ -36,22 +36,26 @@
 
 #include "picture/compared.h"
 #include "picture/svg/colors.h"
+#include "picture/times.h"
 #include "picture/tree/call_tree.h"
 
 namespace pe::picture {
 
 struct EmbedRequest {
-  folded::Count whole;                      ///< count that the root's width represents
-  std::uint64_t limit = 0;                  ///< largest size of the base64 text, in bytes
+  folded::Count whole;  ///< count that the root's width represents
+  std::uint64_t limit =
+      0;  ///< largest size of the base64 text, in bytes; of the times', 4 times it
   std::span<const Rgb> colors;              ///< of each name, by its number in the tree
   bool negate = false;                      ///< invert the signs of differences
   const ComparedNodes* compared = nullptr;  ///< null: a single profile
+  const Times* times = nullptr;             ///< of the tree's nodes; null: not known
 };
 
 struct EmbeddedTree {
   std::string bytes;           ///< empty if not even the largest frames fit the limit
   folded::Count smallest;      ///< frames that count less are left out
   std::uint64_t left_out = 0;  ///< number of frames
+  std::string times{};         ///< in the form of times.h; empty: none
 };
 
 /// Leaves out the smallest frames until the rest fits the limit.

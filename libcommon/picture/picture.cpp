@@ -13,8 +13,10 @@ EmbeddedTree embed_for_page(const CallTree& tree, const Layout& layout, const Em
     return {};
   EmbeddedTree embedded = embed_tree(tree, request);
   const double pixel = layout.boxes.front().count.as_double() / usable_width;
-  if (embedded.left_out > 0 && embedded.smallest.as_double() > pixel)
+  if (embedded.left_out > 0 && embedded.smallest.as_double() > pixel) {
     embedded.bytes.clear();
+    embedded.times.clear();
+  }
   return embedded;
 }
 
@@ -74,7 +76,7 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
   for (const Tower& tower : layout.towers)
     page.deeper_frame(tower.left, tower.right,
                       fmt::format("+{} deeper", grouped_count({.whole = tower.rows}, 1)));
-  page.embed(embedded.bytes);
+  page.embed(embedded.bytes, embedded.times);
   page.end();
   return page.replaced();
 }

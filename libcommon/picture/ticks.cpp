@@ -3,16 +3,13 @@
 
 namespace pe::picture {
 
+Ticks::Ticks(std::span<const folded::Count> counts) {
+  for (const folded::Count count : counts)
+    refine(count);
+}
+
 Ticks::Ticks(const CallTree& tree, folded::Count whole,
              std::initializer_list<std::span<const folded::Count>> more) {
-  constexpr unsigned kMost = 9;
-  const auto refine = [&](folded::Count count) {
-    while (count.billionths != 0 && decimals_ < kMost &&
-           count.billionths % (folded::Count::kOne / per_one_) != 0) {
-      ++decimals_;
-      per_one_ *= 10;
-    }
-  };
   refine(whole);
   for (NodeId node = kRoot; node < tree.size(); ++node)
     refine(tree.self(node));
@@ -22,6 +19,15 @@ Ticks::Ticks(const CallTree& tree, folded::Count whole,
   while (decimals_ > 0 && of(whole) == std::numeric_limits<std::uint64_t>::max()) {
     --decimals_;
     per_one_ /= 10;
+  }
+}
+
+void Ticks::refine(folded::Count count) {
+  constexpr unsigned kMost = 9;
+  while (count.billionths != 0 && decimals_ < kMost &&
+         count.billionths % (folded::Count::kOne / per_one_) != 0) {
+    ++decimals_;
+    per_one_ *= 10;
   }
 }
 

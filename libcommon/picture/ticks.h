@@ -26,6 +26,9 @@ class Ticks {
   Ticks(const CallTree& tree, folded::Count whole,
         std::initializer_list<std::span<const folded::Count>> more);
 
+  /// Likewise for counts alone.
+  explicit Ticks(std::span<const folded::Count> counts);
+
   /// A tick is 10^-decimals(); decimals() is 0 to 9.
   [[nodiscard]] unsigned decimals() const noexcept { return decimals_; }
   /// Returns `count` in ticks, rounded down, or the largest number if it does not fit.
@@ -44,6 +47,8 @@ class Ticks {
   }
 
  private:
+  void refine(folded::Count count);
+
   unsigned decimals_ = 0;
   std::uint64_t per_one_ = 1;  ///< 10^decimals_
 };

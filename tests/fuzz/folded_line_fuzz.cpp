@@ -1,12 +1,12 @@
-// A folded line that is printed and read again is the same, and so is a fact.  No reader takes a
-// fact for a stack.
-// SPDX-License-Identifier: MIT
+// A folded line that is printed and read again is the same, and so are a fact and a time.  No
+// reader takes a fact for a stack. SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "folded/facts.h"
 #include "folded/folded_line.h"
+#include "folded/time_root.h"
 
 namespace {
 
@@ -52,6 +52,13 @@ void check_fact(std::string_view value) {
     std::abort();
 }
 
+/// A time that is printed and read again is the same.
+void check_time(std::string_view text) {
+  const auto ns = pe::folded::parse_time_root(text);
+  if (ns && pe::folded::parse_time_root(pe::folded::time_root(*ns, *ns, 1)) != ns)
+    std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
@@ -59,6 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   for (const auto columns : kColumns)
     check(text, columns);
   check_fact(text);
+  check_time(text);
   pe::folded::Facts facts;
   if (facts.take(text) != pe::folded::parse_fact(text).has_value())
     std::abort();

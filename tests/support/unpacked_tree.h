@@ -38,8 +38,24 @@ struct UnpackedTree {
   std::vector<Node> nodes;
 };
 
+/// The format of picture/times.h.
+struct UnpackedTimes {
+  struct Part {
+    std::uint64_t step = 0, place = 0, count = 0;
+    bool operator==(const Part&) const = default;
+  };
+  std::uint64_t start_ns = 0, step_ns = 0, steps = 0, decimals = 0;
+  std::vector<Part> parts;
+};
+
 class TreeUnpacker {
  public:
+  /// `bytes` is a zlib stream.  Throws if it does not hold all times.
+  static UnpackedTimes unpack_times(std::string_view bytes) {
+    TreeUnpacker unpacker(inflate(bytes));
+    return unpacker.read_times();
+  }
+
   /// `bytes` is a zlib stream.  Throws if it does not hold a complete tree.
   static UnpackedTree unpack(std::string_view bytes) {
     TreeUnpacker unpacker(inflate(bytes));
@@ -91,6 +107,24 @@ class TreeUnpacker {
         values[i] |= std::uint32_t{static_cast<unsigned char>(plane[i])} << shift;
     }
     return values;
+  }
+
+  UnpackedTimes read_times() {
+    require(number() == 1);
+    UnpackedTimes times;
+    for (std::uint64_t* const value :
+         {&times.start_ns, &times.step_ns, &times.steps, &times.decimals})
+      *value = number();
+    for (std::uint64_t step = 0; step < times.steps; ++step)
+      times.parts.resize(times.parts.size() + number(), {.step = step, .place = 0, .count = 0});
+    for (std::size_t i = 0; i < times.parts.size(); ++i) {
+      const bool is_first = i == 0 || times.parts[i].step != times.parts[i - 1].step;
+      times.parts[i].place = number() + (is_first ? 0 : times.parts[i - 1].place);
+    }
+    for (UnpackedTimes::Part& part : times.parts)
+      part.count = number();
+    require(left_.empty());
+    return times;
   }
 
   UnpackedTree read() {

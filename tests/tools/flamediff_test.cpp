@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(callers_have_the_change_of_all_below_them) {
   BOOST_TEST(fill_of(r.out, "d") == "rgb(0,0,255)");
   BOOST_TEST(fill_of(r.out, "a") == "rgb(255,0,0)");
   BOOST_TEST(fill_of(r.out, "b") == "rgb(255,105,105)");
-  BOOST_TEST(fill_of(r.out, "all") == "rgb(255,255,255)");
+  BOOST_TEST(fill_of(r.out, "all") == "rgb(236,236,236)");
 }
 
 BOOST_AUTO_TEST_CASE(new_and_vanished_frames_are_marked) {

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(two_counts_are_drawn_as_differences_of_each_frame_with_all_
              "d (30 samples, 12.50%; 0.00%) at 1042.5 wide 147.5\n");
   BOOST_TEST(contains(r.out, "fill=\"rgb(255,0,0)\""));      // b, the largest
   BOOST_TEST(contains(r.out, "fill=\"rgb(126,126,255)\""));  // c
-  BOOST_TEST(contains(r.out, "fill=\"rgb(255,255,255)\""));  // d
+  BOOST_TEST(contains(r.out, "fill=\"rgb(236,236,236)\""));  // d
   BOOST_TEST(contains(r.out, ">shrank</tspan>"));
 }
 

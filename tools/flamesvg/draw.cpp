@@ -91,7 +91,8 @@ picture::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
                                  {.whole = picture.layout.boxes.front().count,
                                   .limit = picture.options.embed_limit,
                                   .colors = painter.colors(),
-                                  .negate = picture.options.negate},
+                                  .negate = picture.options.negate,
+                                  .times = picture.times.empty() ? nullptr : &picture.times},
                                  picture.options.page.geometry.usable_width());
 }
 

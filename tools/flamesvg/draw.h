@@ -10,12 +10,14 @@
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/painter.h"
 #include "picture/layout.h"
+#include "picture/times.h"
 
 namespace pe::flamesvg {
 
 /// The parts of a page.
 struct Picture {
   const picture::CallTree& tree;
+  const picture::Times& times;
   picture::Layout layout;
   const Options& options;
   const NameAttributes& attributes;

@@ -96,6 +96,7 @@ int work(const CommandLine& line, Io& io) {
                                       .has_empty = options.is_perl});
   flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
   const flamesvg::Drawn drawn = flamesvg::draw({.tree = profile.tree,
+                                                .times = profile.times,
                                                 .layout = std::move(layout),
                                                 .options = options,
                                                 .attributes = attributes},

@@ -58,7 +58,8 @@ picture::Rgb Painter::paint(picture::NodeId node) {
   const auto delta = tree_.delta(node);
   if (delta && !picture::separator_color(name)) {
     const double largest = std::max(tree_.largest_delta(), options_.is_perl ? 1.0 : 0.0);
-    return picture::difference_color(options_.negate ? -*delta : *delta, largest);
+    return picture::difference_color(options_.negate ? -*delta : *delta, largest,
+                                     options_.is_perl ? picture::kWhite : picture::kUnchanged);
   }
   const picture::Rgb color = colors_[tree_.name_id(node)];
   if (kept_ != nullptr)

@@ -1,4 +1,5 @@
-// Reads folded lines into one call tree.
+// Reads folded lines into one call tree.  Root frames that are times ("@12.300") become times of
+// the counts; not with flamegraph.pl's rules, nor with an x-axis that is the order of the lines.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,12 +9,14 @@
 
 #include "flamesvg/options.h"
 #include "folded/folded_reader.h"
+#include "picture/times.h"
 #include "picture/tree/call_tree.h"
 
 namespace pe::flamesvg {
 
 struct Profile {
   picture::CallTree tree;
+  picture::Times times;  ///< of the tree's nodes; empty if the stacks have no times
   folded::MalformedLines malformed;
   std::vector<folded::Fact> facts;  ///< about the recording
 };

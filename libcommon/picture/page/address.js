@@ -90,16 +90,23 @@ function saveAddress(isNew = false) {
   }
 }
 
-const NAMED_STEPS = ['hide', 'library', 'callees', 'callers', 'side'];
 const PLAIN_STEPS = ['leaf', 'recursion'];
+
+function isStep({ kind, name }) {
+  switch (kind) {
+    case 'hide': case 'callees': case 'callers': return orders.given.names.includes(name);
+    case 'library': return name !== undefined;
+    case 'side': return name === 'before' || name === 'after';
+    case 'window': case 'against': return name !== undefined && timeline.windowOf(name) !== null;
+    default: return name === undefined && PLAIN_STEPS.includes(kind);
+  }
+}
 
 function stepsOf(text) {
   return text.split(';').map((part) => {
     const colon = part.indexOf(':');
     return colon < 0 ? { kind: part } : { kind: part.slice(0, colon), name: part.slice(colon + 1) };
-  }).filter((step) => 'name' in step ? NAMED_STEPS.includes(step.kind) &&
-    (step.kind === 'library' || (step.kind === 'side' ? ['before', 'after'] : orders.given.names).includes(step.name)) :
-    PLAIN_STEPS.includes(step.kind)).slice(0, 50);
+  }).filter(isStep).slice(0, 50);
 }
 
 function loadAddress() {

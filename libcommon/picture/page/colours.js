@@ -56,7 +56,7 @@ function colorOfName(tree, name) {
   return colors[name];
 }
 
-// Returns 0xRRGGBB.  Differences are white at 0, red if the frame grew, blue if it shrank.  Frames that only
+// Returns 0xRRGGBB.  Differences are grey at 0, red if the frame grew, blue if it shrank.  Frames that only
 // divide stacks ("-", "--") keep their colour.
 function colorOf(tree, node) {
   const color = node === 0 ? tree.colors[tree.name[0]] : colorOfName(tree, tree.name[node]);
@@ -73,7 +73,7 @@ function colorOf(tree, node) {
   const size = tree.largestDelta > 0 ? Math.min(1, Math.abs(delta) / tree.largestDelta) : 0;
   const pale = Math.trunc(210 * (1 - size));
   if (delta === 0)
-    return 0xffffff;
+    return 0xececec;
   if (view.scheme === 'safe')
     return delta > 0 ? 0xff0000 | (130 + pale * 0.55 & 255) << 8 | pale : pale << 16 | (100 + pale * 0.7 & 255) << 8 | 0xd0;
   return delta > 0 ? 0xff0000 | pale << 8 | pale : pale << 16 | pale << 8 | 0xff;

@@ -6,6 +6,9 @@
 //   { kind: 'leaf' }              stacks from the function that ran to the first caller
 //   { kind: 'recursion' }         functions that call themselves become one frame
 //   { kind: 'side', name }        the widths of one of two profiles: "before" or "after"
+//   { kind: 'window', name }      the time "12.3-13.4", in seconds
+//   { kind: 'against', name }     the growth from that time to this one
+// timeline.js does the last two, before all others.
 // Each sample counts once in every step.
 // SPDX-License-Identifier: MIT
 
@@ -286,6 +289,8 @@ function derivedBy(tree, step) {
   }
 }
 
+const timeText = (name) => name.replace('-', ' s to ') + ' s';
+
 // Says what a step does, for the path above the graph.
 function stepText(step) {
   switch (step.kind) {
@@ -295,6 +300,8 @@ function stepText(step) {
     case 'callers': return 'callers of ' + step.name;
     case 'leaf': return 'merged from the leaf';
     case 'recursion': return 'recursion folded';
+    case 'window': return timeText(step.name);
+    case 'against': return 'compared with ' + timeText(step.name);
     default: return step.name + ' only';
   }
 }

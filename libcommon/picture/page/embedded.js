@@ -2,9 +2,9 @@
 // if the data does not fit it.
 // SPDX-License-Identifier: MIT
 
-function embeddedText() {
+function embeddedText(kind) {
   let text = '';
-  for (const piece of page.querySelectorAll('metadata.tree'))
+  for (const piece of page.querySelectorAll('metadata.' + kind))
     text += piece.textContent;
   return text;
 }
@@ -170,7 +170,7 @@ function unpackedTree(bytes) {
 
 // Returns null if the file carries no tree, or this browser cannot read it.
 async function embeddedTree() {
-  const text = embeddedText();
+  const text = embeddedText('tree');
   if (text === '' || typeof DecompressionStream === 'undefined')
     return null;
   try {

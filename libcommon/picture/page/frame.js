@@ -32,13 +32,32 @@ function legendElement(entries) {
   return legend;
 }
 
+// The legend of a difference that the reader chose.
+const DIFFERENCE_LEGEND = [
+  { fill: 'rgb(255,105,105)', stroke: 'transparent', isDashed: false, text: 'grew' },
+  { fill: 'rgb(105,105,255)', stroke: 'transparent', isDashed: false, text: 'shrank' },
+  { fill: 'none', stroke: '#b00020', isDashed: false, text: 'new' },
+  { fill: 'none', stroke: '#1a3fb0', isDashed: true, text: 'gone' },
+];
+
+// Shows the legend of the colours in this view.
+function showLegend() {
+  const isChosen = view.tree.compared !== null && orders.given.compared === null;
+  const legend = legendElement(isChosen ? DIFFERENCE_LEGEND : givenEntries);
+  legend.classList.toggle('hidden', legend.firstChild === null);
+  parts.legend.replaceWith(legend);
+  parts.legend = legend;
+}
+
+const givenEntries = givenLegend();
 const canvas = svgElement('svg', { id: 'canvas' });
 const scroller = html('div', { id: 'scroller' });
 const parts = {
-  legend: legendElement(givenLegend()),
+  legend: legendElement(givenEntries),
   title: html('div', { id: 'title', title: fixedTexts.title }, fixedTexts.title),
   subtitle: html('div', { id: 'subtitle' }, fixedTexts.subtitle),
   tools: html('div', { id: 'tools' }),
+  times: html('div', { id: 'times', class: 'hidden' }),
   path: html('div', { id: 'path', class: 'hidden', role: 'navigation', 'aria-label': 'Path to the zoomed frame' }),
   side: html('div', { id: 'side', class: 'hidden' }),
   details: html('div', { id: 'details', class: 'hint' }, fixedTexts.details),
@@ -67,10 +86,8 @@ function buildFrame() {
   const head = html('div', { id: 'head' }, html('div', { id: 'titles' }, parts.title), parts.tools);
   if (fixedTexts.subtitle !== '')
     head.firstChild.append(parts.subtitle);
-  app.append(head);
-  if (parts.legend.firstChild !== null)
-    app.append(parts.legend);
-  app.append(parts.path, html('div', { id: 'middle' }, scroller, parts.side),
+  parts.legend.classList.toggle('hidden', givenEntries.length === 0);
+  app.append(head, parts.times, parts.legend, parts.path, html('div', { id: 'middle' }, scroller, parts.side),
     html('div', { id: 'bar' }, parts.details, parts.matched));
   holder.append(app);
   page.append(holder);

@@ -69,10 +69,12 @@ function setOrder(heavy) {
 
 // Makes the tree after these steps, and shows all of it.
 function setSteps(steps) {
-  view.steps = steps;
+  const hasWindow = steps.some((step) => step.kind === 'window');
+  view.steps = steps.filter((step) => hasWindow || step.kind !== 'against');
   const isFromEnds = (step) => step.kind === 'leaf' || step.kind === 'callers';
-  orders.byName = steps.reduce(derivedBy, orders.given);
-  orders.counted = steps.some(isFromEnds) ? steps.filter((step) => !isFromEnds(step)).reduce(derivedBy, orders.given) : orders.byName;
+  const selected = selectedTree(orders.given, steps);
+  orders.byName = steps.reduce(derivedBy, selected);
+  orders.counted = steps.some(isFromEnds) ? steps.filter((step) => !isFromEnds(step)).reduce(derivedBy, selected) : orders.byName;
   orders.heavy = null;
   view.zoomed = cursor.node = 0;
   const { heavy } = view;

@@ -318,6 +318,7 @@ function paint(change) {
   showDetails(-1);
   cursor.place();
   drawSelected();
+  timeMap.draw();
 }
 
 // Returns the depths of the rows between two heights of the page, with `spare` pixels added on both sides.

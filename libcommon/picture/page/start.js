@@ -22,6 +22,7 @@ function start(tree) {
   showTree(tree);
   buildFrame();
   tools.build();
+  timeMap.build();
   theme.start();
   measure(Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)));
   takeOver();
@@ -40,4 +41,11 @@ function start(tree) {
   window.addEventListener('afterprint', () => printing.end());
 }
 
-embeddedTree().then((tree) => start(tree || drawnTree()));
+async function readAll() {
+  const tree = await embeddedTree();
+  if (tree !== null)
+    await readTimes(tree);
+  return tree;
+}
+
+readAll().then((tree) => start(tree || drawnTree()));

@@ -25,6 +25,8 @@ const ACTIONS = [
     run: () => toggleCompared('byCount') },
   { key: 'o', label: 'Dim what may be noise', is: () => view.tree.compared.dimsNoise, isPossible: () => isCompared(),
     run: () => toggleCompared('dimsNoise') },
+  { key: 'm', label: 'Dragging over time compares', id: 'compare', is: () => timeMap.compares, isPossible: () => timeline.steps > 1,
+    run: () => timeMap.toggleCompares() },
   { key: 't', label: 'Table of functions', id: 'table', is: () => side.isOpen('functions'), run: () => side.toggle('functions') },
   { key: 'p', label: 'Facts of the profile', is: () => side.isOpen('facts'), isPossible: () => facts.length > 0, run: () => side.toggle('facts') },
   { key: 'k', label: 'Next colours', run: () => nextScheme() },
@@ -37,7 +39,7 @@ const ACTIONS = [
   { key: '?', label: 'Keys', run: () => tools.toggleHelp() },
 ];
 
-const isCompared = () => orders.given.compared !== null;
+const isCompared = () => view.tree.compared !== null;
 const isSide = (name) => view.steps.some((step) => step.kind === 'side' && step.name === name);
 
 function toggleSide(name) {
@@ -51,7 +53,7 @@ function toggleCompared(key) {
   changeView(() => {
     const isOn = !view.tree.compared[key];
     for (const tree of [orders.given, orders.byName, orders.heavy])
-      if (tree !== null)
+      if (tree !== null && tree.compared !== null)
         tree.compared[key] = isOn;
   }, false);
 }

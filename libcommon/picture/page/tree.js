@@ -31,6 +31,17 @@ class Tree {
     this.isFromEnds = false;  // stacks start with the function that ran
   }
 
+  // Makes the unit of counts finer by this factor.
+  scale(finer) {
+    if (finer === 1)
+      return;
+    for (const column of [this.total, this.start])
+      for (let node = 0; node < this.size; ++node)
+        column[node] *= finer;
+    this.perOne *= finer;
+    this.smallest *= finer;
+  }
+
   // Fills parent and depth from the number of children of each node.
   link(children) {
     let above = 0;

@@ -7,6 +7,7 @@ function changeView(change, isNew = true) {
   paint(() => {
     change();
     tools.showState();
+    showLegend();
     showPath();
     showMatched();
   });

@@ -234,7 +234,7 @@ std::optional<Rgb> separator_color(std::string_view name) {
   return std::nullopt;
 }
 
-Rgb difference_color(double delta, double largest) {
+Rgb difference_color(double delta, double largest, Rgb same) {
   constexpr double kSteps = 210;  // between white and the deepest colour
   const double left = largest > 0 ? kSteps * (largest - std::abs(delta)) / largest : kSteps;
   const std::uint8_t pale = channel(left, 0, 0);
@@ -242,7 +242,7 @@ Rgb difference_color(double delta, double largest) {
     return {255, pale, pale};
   if (delta < 0)
     return {pale, pale, 255};
-  return {255, 255, 255};
+  return same;
 }
 
 Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64_t seed) {

@@ -79,9 +79,13 @@ Palette palette_for(Palette palette, std::string_view name);
 /// least 4.5:1 by WCAG 2.1.
 bool wants_white_text(Rgb fill);
 
+inline constexpr Rgb kWhite{255, 255, 255};
+inline constexpr Rgb kUnchanged{236, 236, 236};  ///< visible on white paper
+
 /// Returns the colour of a frame that changed by `delta`; `largest` is the largest change.  The
-/// more a frame grew, the deeper its red; the more it shrank, the deeper its blue.
-Rgb difference_color(double delta, double largest);
+/// more a frame grew, the deeper its red; the more it shrank, the deeper its blue.  `same` is the
+/// colour of one that did not change.
+Rgb difference_color(double delta, double largest, Rgb same = kUnchanged);
 
 /// A colour and its meaning.
 struct LegendEntry {

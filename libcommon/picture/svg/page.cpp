@@ -62,11 +62,12 @@ constexpr std::string_view kReading =
 bool is_page_id(std::string_view id) {
   // Ids that this file and the page's script use.
   constexpr std::string_view kIds[] = {
-      "app",        "background", "bar",     "canvas", "cursor",   "details", "frames",
-      "head",       "heavy",      "help",    "holder", "hover",    "invert",  "keys",
-      "left-out",   "legend",     "matched", "menu",   "middle",   "more",    "page-desc",
-      "page-title", "path",       "profile", "same",   "scroller", "search",  "side",
-      "subtitle",   "table",      "title",   "titles", "tools",    "unzoom",  "voice",
+      "app",       "background", "bar",    "canvas",  "cursor", "compare",  "details",
+      "frames",    "head",       "heavy",  "help",    "holder", "hover",    "invert",
+      "keys",      "left-out",   "legend", "matched", "menu",   "middle",   "more",
+      "page-desc", "page-title", "path",   "profile", "same",   "scroller", "search",
+      "side",      "subtitle",   "table",  "timemap", "times",  "title",    "titles",
+      "tools",     "unzoom",     "voice",
   };
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
@@ -384,12 +385,12 @@ void PageWriter::deeper_frame(double left, double right, std::string_view label)
   text_.clear();
 }
 
-/// Writes the tree in pieces, because parsers reject a text of more than 10 million characters.
-void PageWriter::embedded_tree() {
+/// Writes data in pieces, because parsers reject a text of more than 10 million characters.
+void PageWriter::embedded(std::string_view kind, std::string_view bytes) {
   constexpr std::size_t kPiece = 6'000'000;  // a multiple of 3: no padding inside
-  for (std::size_t at = 0; at < tree_.size(); at += kPiece) {
-    text_ += "<metadata class=\"tree\">";
-    append_base64(text_, tree_.substr(at, kPiece));
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    text_ += fmt::format(R"(<metadata class="{}">)", kind);
+    append_base64(text_, bytes.substr(at, kPiece));
     text_ += "</metadata>\n";
     out_.write(text_);
     text_.clear();
@@ -402,7 +403,8 @@ void PageWriter::end() {
   head();
   bar();
   facts();
-  embedded_tree();
+  embedded("tree", tree_);
+  embedded("times", times_);
   text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n");
   close_document();
 }

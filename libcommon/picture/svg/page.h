@@ -98,8 +98,12 @@ class PageWriter {
   /// Writes a static frame in the last row, which replaces all frames there and beyond.
   void deeper_frame(double left, double right, std::string_view label);
   void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
-  /// Sets the call tree for the script, in the format of picture/embed.h; once, before end().
-  void embed(std::string_view tree) { tree_ = tree; }
+  /// Sets what the script reads: the call tree, in the format of picture/embed.h, and its times, in
+  /// that of picture/times.h.  Both may be empty.  Called once, before end().
+  void embed(std::string_view tree, std::string_view times) {
+    tree_ = tree;
+    times_ = times;
+  }
   /// Writes everything after the last frame.
   void end();
 
@@ -120,7 +124,7 @@ class PageWriter {
   void bar();
   void styles();
   void facts();
-  void embedded_tree();
+  void embedded(std::string_view kind, std::string_view bytes);
   void text(std::string_view start, double y, std::string_view content);
   void attribute(std::string_view name, std::string_view value);
   void attribute(std::string_view name, double value);
@@ -135,7 +139,7 @@ class PageWriter {
   Output& out_;
   std::string text_;  ///< collects output that is written at once
   NarrowRuns narrow_;
-  std::string_view tree_;
+  std::string_view tree_, times_;
   std::uint64_t replaced_ = 0;
 };
 

@@ -41,12 +41,13 @@ NodeId TreeBuilder::find_or_add(std::string_view stack) {
   });
 }
 
-void TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
+NodeId TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
   const NodeId node = find_or_add(stack);
   if (!self_[node].add(count))
     tree_.saturated_ = true;
   if (before)
     add_to_other(0, node, *before);
+  return node;
 }
 
 void TreeBuilder::add_to(std::size_t profile, std::string_view stack, Count count) {
@@ -153,8 +154,17 @@ std::vector<Count> TreeBuilder::in_order(std::vector<Count> counts,
   return ordered;
 }
 
-CallTree TreeBuilder::finish() && {
+CallTree TreeBuilder::finish() && { return finish_in(emit_in_order()); }
+
+CallTree TreeBuilder::finish(std::vector<NodeId>& nodes) && {
   const std::vector<NodeId> order = emit_in_order();
+  nodes.resize(order.size());
+  for (NodeId node = kRoot; node < order.size(); ++node)
+    nodes[order[node]] = node;
+  return finish_in(order);
+}
+
+CallTree TreeBuilder::finish_in(const std::vector<NodeId>& order) {
   tree_.self_ = in_order(std::move(self_), order);
   CallTree tree = std::move(tree_);
   std::move(names_).move_to(tree.texts_, tree.names_);

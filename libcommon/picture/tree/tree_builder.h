@@ -42,7 +42,8 @@ class TreeBuilder {
   /// Adds a stack, "root;caller;leaf".  Drops empty frames at its end; a stack of only
   /// empty frames counts for the root.  One stack with a count `before` makes the tree
   /// differential; in all others a missing `before` means 0.  Throws Error beyond 2^32 - 1 nodes.
-  void add(std::string_view stack, Count count, std::optional<Count> before = {});
+  /// Returns the builder's number of the stack's node.
+  NodeId add(std::string_view stack, Count count, std::optional<Count> before = {});
 
   /// Adds a stack of one of several profiles that share the tree.
   void add_to(std::size_t profile, std::string_view stack, Count count);
@@ -50,6 +51,8 @@ class TreeBuilder {
   /// Returns the tree of all added stacks, children in bytewise order of their names.
   /// Leaves the builder empty and unusable.
   CallTree finish() &&;
+  /// Also sets `nodes` to the tree's node for each number that add() returned.
+  CallTree finish(std::vector<NodeId>& nodes) &&;
 
   /// Like finish(), for stacks from add_to(), with the counts of `profiles` profiles.  The tree
   /// itself has the counts of profile 0.
@@ -67,6 +70,7 @@ class TreeBuilder {
   NodeId child(NodeId parent, std::uint32_t name);
   NodeId append_child(NodeId parent, std::uint32_t name);
   [[nodiscard]] std::vector<std::uint32_t> name_ranks() const;
+  CallTree finish_in(const std::vector<NodeId>& order);
   std::vector<NodeId> emit_in_order();
   [[nodiscard]] std::vector<Count> in_order(std::vector<Count> counts,
                                             const std::vector<NodeId>& order) const;

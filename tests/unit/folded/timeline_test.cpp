@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "folded/time_root.h"
 
 using pe::folded::Count;
 using pe::folded::StackId;
@@ -38,6 +39,25 @@ Timeline noted(std::uint64_t step_ns, std::uint64_t begin_ns, std::uint64_t end_
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(timeline)
+
+BOOST_AUTO_TEST_CASE(reads_times_of_root_frames) {
+  using pe::folded::parse_time_root;
+  BOOST_TEST(parse_time_root("@0").value() == 0U);
+  BOOST_TEST(parse_time_root("@012.300").value() == 12'300 * kMs);
+  BOOST_TEST(parse_time_root("@1.000001").value() == kSecond + 1000);
+  BOOST_TEST(parse_time_root("@9999999999.999999999").value() == 9'999'999'999'999'999'999U);
+  for (const char* other :
+       {"", "@", "12", "@1.", "@1.2", "@1.23", "@1.2345", "@.100", "@-1", "@+1", "@1e3",
+        "@1.0000000000", "@12345678901", "@1 ", " @1", "@1.1x0", "@@1", "@a"})
+    BOOST_TEST(!parse_time_root(other), other);
+}
+
+BOOST_AUTO_TEST_CASE(prints_times_that_sort_as_text) {
+  using pe::folded::time_root;
+  BOOST_TEST(time_root(0, 100 * kSecond, kSecond) == "@000");
+  BOOST_TEST(time_root(12'300 * kMs, 100 * kSecond, 100 * kMs) == "@012.300");
+  BOOST_TEST(time_root(1000, 2000, 500) == "@0.000001000");
+}
 
 BOOST_AUTO_TEST_CASE(adds_up_a_stack_in_each_step) {
   Timeline timeline = noted(100 * kMs, 7 * kSecond, 8 * kSecond);

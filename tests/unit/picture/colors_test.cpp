@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(the_legend_of_differences_lists_what_occurs) {
 
 BOOST_AUTO_TEST_CASE(differences_go_from_white_to_red_and_blue) {
   using pe::picture::difference_color;
-  BOOST_TEST(difference_color(0, 8) == (Rgb{255, 255, 255}));
-  BOOST_TEST(difference_color(0, 0) == (Rgb{255, 255, 255}));
+  BOOST_TEST(difference_color(0, 8) == pe::picture::kUnchanged);
+  BOOST_TEST(difference_color(0, 0, pe::picture::kWhite) == (Rgb{255, 255, 255}));
   BOOST_TEST(difference_color(8, 8) == (Rgb{255, 0, 0}));
   BOOST_TEST(difference_color(-4, 8) == (Rgb{105, 105, 255}));
   BOOST_TEST(difference_color(-85, 175) == (Rgb{108, 108, 255}));  // 210 * 90 / 175, exactly

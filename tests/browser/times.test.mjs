@@ -1,0 +1,198 @@
+// Tests the map of time: selecting a window, comparing two, the address, keys, and lost samples.
+// SPDX-License-Identifier: MIT
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { drawDiff, frame, isHidden, isShown, live, open, openBytes, page, text, width } from './harness.mjs';
+
+// 20 steps of 100 ms: in the first second alpha runs, then beta.
+const lines = [];
+for (let step = 0; step < 20; ++step) {
+  const time = `@${Math.floor(step / 10)}.${step % 10}00`;
+  lines.push(`${time};main;${step < 10 ? 'alpha' : 'beta'} ${step + 1}`);
+  lines.push(`${time};main;common;leaf 2`);
+  if (step === 15)
+    lines.push(`${time};[lost samples] 7`);
+}
+const TIMED = lines.join('\n') + '\n';
+const UNTIMED = 'main;alpha 55\nmain;beta 155\nmain;common;leaf 40\n[lost samples] 7\n';
+
+// A cell of the heat map: its middle, from the second and the tenth of a second.
+async function cell(second, tenth) {
+  const box = await page.locator('#timemap').boundingBox();
+  const [columns, rows] = [2, 10];
+  const [cellWidth, cellHeight] = [(box.width - 1) / columns, (box.height - 15) / rows];
+  return [box.x + (second + 0.5) * cellWidth, box.y + (tenth + 0.5) * cellHeight];
+}
+
+async function drag(from, to) {
+  await page.mouse.move(...await cell(...from));
+  await page.mouse.down();
+  await page.mouse.move(...await cell(...to), { steps: 3 });
+  await page.mouse.up();
+}
+
+// Reads the page's own address, which playwright learns later.
+const state = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
+
+const labels = () => page.locator('#frames g:not(.hidden)').evaluateAll((groups) => groups.map((g) => g.getAttribute('aria-label')).sort());
+
+test('times in the text do not change the graph', async () => {
+  await open(TIMED);
+  const timed = await labels();
+  assert.equal(await page.locator('#timemap').count(), 1);
+  await open(UNTIMED);
+  assert.deepEqual(timed, await labels());
+  assert.ok(await isHidden(page.locator('#times')));
+});
+
+test('dragging selects a window of time, and Back returns', async () => {
+  await open(TIMED);
+  await drag([0, 2], [0, 4]);
+  assert.equal((await state()).get('v'), 'window:0.2-0.5');
+  assert.deepEqual(await labels(), ['all (18 samples, 100%)', 'alpha (12 samples, 66.67%)', 'common (6 samples, 33.33%)',
+    'leaf (6 samples, 33.33%)', 'main (18 samples, 100.00%)']);
+  assert.equal(await text('path'), '0.2 s to 0.5 s \u00d7all');
+  await drag([1, 9], [1, 0]);  // backwards
+  assert.equal((await state()).get('v'), 'window:1.0-2.0');
+  assert.ok(await isShown('beta') && !await isShown('alpha'));
+  await page.goBack();
+  assert.ok(await isShown('alpha') && !await isShown('beta'));
+  await page.locator('#path .step').click();
+  assert.ok(await isShown('alpha') && await isShown('beta'));
+  assert.equal((await state()).get('v'), null);
+});
+
+test('a window that is being dragged is shown at once', async () => {
+  await open(TIMED);
+  await page.mouse.move(...await cell(1, 0));
+  await page.mouse.down();
+  await page.waitForFunction(() => !document.querySelector('#frames g:not(.hidden)[aria-label^="alpha ("]'));
+  await page.mouse.move(...await cell(0, 9));
+  await page.waitForFunction(() => document.querySelector('#frames g:not(.hidden)[aria-label^="alpha ("]'));
+  await page.mouse.up();
+  assert.equal((await state()).get('v'), 'window:0.9-1.1');
+});
+
+test('the address holds windows; those that the profile does not have are ignored', async () => {
+  await open(TIMED, '#v=window:1.0-2.0');
+  assert.ok(await isShown('beta') && !await isShown('alpha'));
+  for (const name of ['1.0-9.0', '2.0-1.0', 'x', '1e3-2e3', '', '-1-2']) {
+    await open(TIMED, '#v=window:' + name);
+    assert.ok(await isShown('beta') && await isShown('alpha'), name);
+  }
+  await open(UNTIMED, '#v=window:1.0-2.0');
+  assert.ok(await isShown('beta') && await isShown('alpha'));
+});
+
+test('a zoomed frame, a hidden one and a search stay when the window changes', async () => {
+  await open(TIMED, '#v=hide:common&p=main&s=leaf');
+  await drag([0, 0], [0, 9]);
+  assert.equal((await state()).get('p'), 'main');
+  assert.equal((await state()).get('s'), 'leaf');
+  assert.equal((await state()).get('v'), 'hide:common;window:0.0-1.0');
+  assert.ok(await isShown('leaf') && !await isShown('common'));
+});
+
+// The same question answered by another program: flamediff of the two windows' text.
+test('a second window shows the difference, with the noise that flamediff finds', async () => {
+  const random = (() => { let seed = 5; return () => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648; })();
+  const stacks = Array.from({ length: 40 }, (_, i) => `main;f${i % 7};g${i}`);
+  const seconds = [0, 1].map((second) => stacks.map((stack, i) => [stack, Math.floor(random() * (i % 5 === 0 && second ? 90 : 30)) + (i === 3 ? 800 * second : 0)])
+    .filter(([, count]) => count > 0));
+  const [before, after] = seconds.map((counts) => counts.map(([stack, count]) => `${stack} ${count}\n`).join(''));
+  const timed = seconds.map((counts, second) => counts.map(([stack, count]) => `@${second}.000;${stack} ${count}\n`).join('')).join('') +
+    '@1.900;main;f0 0.5\n@1.900;main;f0 0.5\n';
+  await openBytes(drawDiff(before, after + 'main;f0 1\n', '--width-from', 'both'));
+  const expected = new Set(await labels());
+  await open(timed, '#v=window:0.0-1.0;against:1.0-2.0');
+  const found = await labels();
+  const same = found.filter((label) => expected.has(label));
+  assert.deepEqual(found.filter((label) => !expected.has(label)), []);
+  assert.ok(same.length >= 40, String(same.length));
+  for (const verdict of ['more than noise', 'may be noise'])
+    assert.ok(same.some((label) => label.includes(verdict)), verdict);
+  assert.match(await text('legend'), /grew.*shrank.*new.*gone/);
+});
+
+test('Ctrl-drag and the button choose the second window', async () => {
+  await open(TIMED);
+  await page.locator('#compare').click();
+  await drag([0, 0], [0, 9]);  // nothing to compare with yet
+  assert.equal((await state()).get('v'), 'window:0.0-1.0');
+  await drag([1, 0], [1, 9]);
+  assert.equal((await state()).get('v'), 'window:0.0-1.0;against:1.0-2.0');
+  assert.match(await frame('alpha').getAttribute('aria-label'), /before 55 samples, 73\.33%; after 0, 0\.00%; gone, -73\.33%/);
+  assert.ok(await width('beta') > 0);
+  await page.locator('#compare').click();
+  await drag([0, 0], [0, 0]);
+  assert.equal((await state()).get('v'), 'window:0.0-0.1');
+  await page.keyboard.down('Control');
+  await drag([1, 0], [1, 0]);
+  await page.keyboard.up('Control');
+  assert.equal((await state()).get('v'), 'window:0.0-0.1;against:1.0-1.1');
+  await page.locator('#path .step').first().click();  // a comparison needs its first window
+  assert.equal((await state()).get('v'), null);
+});
+
+test('arrow keys select', async () => {
+  await open(TIMED);
+  await page.locator('#timemap').focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal((await state()).get('v'), 'window:1.0-1.1');
+  await page.keyboard.press('ArrowUp');
+  assert.equal((await state()).get('v'), 'window:0.9-1.0');
+  await page.keyboard.press('Shift+ArrowDown');
+  await page.keyboard.press('Shift+ArrowDown');
+  assert.equal((await state()).get('v'), 'window:0.9-1.2');
+  assert.equal(await text('voice'), '0.9 s to 1.2 s: 39 samples');
+});
+
+test('the details line tells time, counts and losses', async () => {
+  await open(TIMED);
+  await page.mouse.move(...await cell(1, 5));
+  assert.equal(await text('details'), '1.5 s to 1.6 s: 18 samples, 7 lost');
+});
+
+// Returns the different colours of a cell's pixels.
+const coloursOf = async (second, tenth) => {
+  const [x, y] = await cell(second, tenth);
+  return page.locator('#timemap').evaluate((surface, [clientX, clientY]) => {
+    const box = surface.getBoundingClientRect();
+    const copy = document.createElementNS('http://www.w3.org/1999/xhtml', 'canvas').getContext('2d', { willReadFrequently: true });
+    copy.drawImage(surface, box.x - clientX + 3, box.y - clientY + 2);
+    const { data } = copy.getImageData(0, 0, 6, 4);
+    return new Set(Array.from({ length: data.length / 4 }, (_, i) => data.subarray(4 * i, 4 * i + 3).join())).size;
+  }, [x, y]);
+};
+
+test('lost samples are hatched', async () => {
+  await open(TIMED);
+  assert.equal(await coloursOf(1, 4), 1);
+  assert.ok(await coloursOf(1, 5) > 1);
+});
+
+test('long recordings become a strip', async () => {
+  const long = Array.from({ length: 3000 }, (_, i) => `@${String(i).padStart(4, '0')};main;${i < 1500 ? 'early' : 'late'} 1\n`).join('');
+  await open(long);
+  const box = await page.locator('#timemap').boundingBox();
+  await page.mouse.move(box.x + 5, box.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 - 5, box.y + 5);
+  await page.mouse.up();
+  assert.ok(await isShown('early') && !await isShown('late'));
+});
+
+test('icicle, folded recursion and deep stacks keep their times', async () => {
+  await open('@0;f;f;g 3\n@1;f;h 4\n@1;f;f;f;i 5\n', '#v=window:1-2', ['--fold-recursion', '--icicle']);
+  assert.deepEqual(await labels(), ['all (9 samples, 100%)', 'f (9 samples, 100.00%)', 'h (4 samples, 44.44%)', 'i (5 samples, 55.56%)']);
+  await open('@0;a;b;c;d 3\n@1;a;b;c 4\n@1;a;b;e 5\n', '#v=window:1-2', ['--max-depth', '2']);
+  assert.deepEqual(await labels(), ['[3 deeper frames] (9 samples, 100.00%)', 'a (9 samples, 100.00%)', 'all (9 samples, 100%)', 'b (9 samples, 100.00%)']);
+});
+
+test('counts with decimals, which are finer in steps than in sum', async () => {
+  await open('@0;main;f 0.25\n@1;main;f 0.75\n', '#v=window:1-2', ['--countname', 'seconds']);
+  assert.match((await labels()).join(), /f \(1 seconds, 100\.00%\)/);
+  await page.locator('#path .step').click();
+  await live();
+  assert.match((await labels()).join(), /f \(1 seconds, 100\.00%\)/);
+});
