@@ -19,7 +19,7 @@
 #include "record/engines/bpf_engine.h"
 #include "record/engines/counters.h"
 #include "record/engines/ptrace_refusal.h"
-#include "record/engines/signal_engine.h"
+#include "record/engines/signal/signal_engine.h"
 #include "record/own_rights.h"
 #include "stream/records/counter.h"
 #include "stream/records/event.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "record/engines/ptrace_engine.h"
 #include "record/engines/ptrace_refusal.h"
-#include "record/engines/signal_engine.h"
+#include "record/engines/signal/signal_engine.h"
 #include "record/stream/whole_stream.h"
 
 namespace pe::recorder {

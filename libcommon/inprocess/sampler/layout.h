@@ -159,7 +159,8 @@ constexpr std::uint64_t record_bytes(std::uint64_t stack_bytes) noexcept {
   return sizeof(SampleHead) + stack_bytes + 2 * sizeof(std::uint64_t);
 }
 
-/// The maximum size of a stack's copy: a record's size has 16 bits.
+/// The maximum size of a stack's copy: a record's size has 16 bits.  Leaves room for the fields
+/// that the recorder adds.
 inline constexpr std::uint32_t kMostCopiedBytes = 65'000;
 static_assert(record_bytes(kMostCopiedBytes) <= std::numeric_limits<std::uint16_t>::max());
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/collector.h"
+#include "record/engines/signal/collector.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,15 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 
-namespace pe::inprocess {
+namespace pe::record {
 namespace {
 
 constexpr int kShortestWaitMs = 2, kLongestWaitMs = 100, kFirstWaitMs = 10;
 
 }  // namespace
 
-Collector::Collector(Events& events, ThreadChoice choice)
-    : collected_{events, ThreadFilter(std::move(choice))},
+Collector::Collector(EngineRecords& records, ThreadChoice choice)
+    : collected_{records, ThreadFilter(std::move(choice))},
       listener_("pe-sampler"),
       wait_ms_(kFirstWaitMs) {}
 
@@ -29,6 +29,9 @@ void Collector::pass() {
   listener_.keep_free(spare_descriptors());
   while (pass_once() && !listener_.is_listening()) {
   }
+  for (const auto& [pid, last_ns] : ended_)
+    collected_.records.exit(pid, pid, last_ns);
+  ended_.clear();
   pace();
 }
 
@@ -37,9 +40,11 @@ bool Collector::pass_once() {
   const bool has_received =
       listener_.take_in([this](pid_t pid, Fd fd) { begin(pid, std::move(fd)); });
   // Check for ended processes before reading the rings: an ended process writes nothing more.
-  std::vector<SampledProcess> ended = take_ended(running_);
-  for (SampledProcess& process : ended)
+  std::vector<SampledProcess> ended = inprocess::take_ended(running_);
+  for (SampledProcess& process : ended) {
     process.finish();
+    ended_[process.pid()] = process.last_ns();
+  }
   for (SampledProcess& process : running_) {
     process.drain();
     process.look_at_threads();
@@ -51,8 +56,8 @@ bool Collector::pass_once() {
 }
 
 /// Returns the time until a ring is three quarters full, if every stack has the maximum depth.
-int Collector::safe_wait_ms(const Header& header) {
-  const std::uint64_t records = header.ring_bytes / record_bytes(header.stack_bytes);
+int Collector::safe_wait_ms(const inprocess::Header& header) {
+  const std::uint64_t records = header.ring_bytes / inprocess::record_bytes(header.stack_bytes);
   const std::uint64_t ms = records * kMsPerSecond / header.hz * 3 / 4;
   return static_cast<int>(std::clamp<std::uint64_t>(ms, kShortestWaitMs, kLongestWaitMs));
 }
@@ -75,28 +80,31 @@ std::vector<SampledProcess>::iterator Collector::find(pid_t pid) {
 }
 
 void Collector::begin(pid_t pid, Fd fd) {
-  auto checked = SharedMemory::check(std::move(fd));
+  auto checked = inprocess::SharedMemory::check(std::move(fd));
   if (const auto* why = std::get_if<std::string>(&checked)) {
     listener_.refuse("that sent " + *why);
     return;
   }
+  bool had_program = ended_.erase(pid) != 0;
   if (const auto before = find(pid); before != running_.end()) {
+    had_program = true;
     SampledProcess ended = std::move(*before);
     running_.erase(before);
     ended.finish();
   }
-  SampledProcess process(std::move(std::get<SharedMemory>(checked)), pid, listener_.watch_end(pid),
-                         collected_);
-  process.begin();
+  SampledProcess process(std::move(std::get<inprocess::SharedMemory>(checked)), pid,
+                         listener_.watch_end(pid), collected_);
+  process.begin(had_program);
   running_.push_back(std::move(process));
   wait_ms_ = std::min(wait_ms_, kFirstWaitMs);
 }
 
-std::string settings_text(const Settings& settings, const Listener& listener) {
+std::string settings_text(const inprocess::Settings& settings,
+                          const inprocess::Listener& listener) {
   return fmt::format("{}=socket={},key={},hz={},clock={},stack={},ring={},follow={}",
-                     kSettingsVariable, listener.socket_name(), listener.key(), settings.hz,
-                     settings.clock == Clock::kWall ? "wall" : "cpu", settings.stack_bytes,
-                     settings.ring_bytes, settings.follows_forks ? 1 : 0);
+                     inprocess::kSettingsVariable, listener.socket_name(), listener.key(),
+                     settings.hz, settings.clock == inprocess::Clock::kWall ? "wall" : "cpu",
+                     settings.stack_bytes, settings.ring_bytes, settings.follows_forks ? 1 : 0);
 }
 
-}  // namespace pe::inprocess
+}  // namespace pe::record

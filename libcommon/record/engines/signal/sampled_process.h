@@ -12,7 +12,6 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,54 +19,18 @@
 #include "inprocess/listener.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sampler/shared_memory.h"
-#include "stream/records/sample.h"
+#include "record/stream/engine_records.h"
 
-namespace pe::inprocess {
-
-struct ProcessBegan {
-  pid_t pid;                 ///< in our pid namespace
-  pid_t parent_pid;          ///< in the process's pid namespace; of a fork, the process that forked
-  BeganAs began_as;          ///< kProgram: by exec, or the command; replaces the pid's earlier one
-  std::uint64_t time_ns;     ///< CLOCK_MONOTONIC
-  std::string_view command;  ///< untrusted, at most 15 bytes
-  /// Untrusted text: /proc/PID/maps at that time.  Serves processes that end before their file can
-  /// be read.  Unwinders read the file, while it exists, for later mappings (dlopen).
-  std::string_view maps;
-  std::uint64_t memory_inode;  ///< in /proc/PID/maps, as long as it is the same program
-};
-
-struct ThreadOf {
-  pid_t pid;
-  pid_t tid;              ///< in our pid namespace, if the process is in that
-  std::string_view name;  ///< untrusted, at most 15 bytes
-};
-
-/// The collector's callbacks.  Views are valid only during the call.
-class Events {
- public:
-  Events() = default;
-  Events(const Events&) = delete;
-  Events(Events&&) = delete;
-  Events& operator=(const Events&) = delete;
-  Events& operator=(Events&&) = delete;
-  virtual ~Events() = default;
-
-  virtual void on_process(const ProcessBegan& process) = 0;
-  virtual void on_thread(const ThreadOf& thread, std::uint64_t time_ns) = 0;
-  /// A sample of sample_attr(); `period` is the time that it represents.  Times ascend within a
-  /// thread only.
-  virtual void on_sample(const ThreadOf& thread, const stream::Sample& sample) = 0;
-  virtual void on_thread_end(const ThreadOf& thread) = 0;
-  /// The process has ended, or has started another program.
-  virtual void on_process_end(pid_t pid) = 0;
-};
+namespace pe::record {
 
 /// Counts for a closing line.
 struct CollectorCounts {
   std::uint64_t processes = 0, threads = 0;
   std::uint64_t samples = 0;
-  std::uint64_t weight = 0;        ///< of `samples`; the excess over their number is timer overruns
-  std::uint64_t lost_samples = 0;  ///< dropped because a ring was full
+  std::uint64_t weight = 0;      ///< of `samples`; the excess over their number is timer overruns
+  std::uint64_t sampled_ns = 0;  ///< the time that `samples` represent
+  std::uint64_t sampled_processes = 0;  ///< processes that have a sample
+  std::uint64_t lost_samples = 0;       ///< dropped because a ring was full
   std::uint64_t lost_weight = 0;
   std::uint64_t threads_without_room = 0;       ///< threads without a slot: the table was full
   std::uint64_t threads_before_reader = 0;      ///< ... or only had slots that were not read yet
@@ -112,7 +75,7 @@ class ThreadFilter {
 
 /// The data that all processes of a collector share.
 struct Collected {
-  Events& events;
+  EngineRecords& records;
   ThreadFilter filter;
   CollectorCounts counts = {};
   std::uint64_t fullest_percent = 0;  ///< of the rings in this pass
@@ -123,15 +86,15 @@ struct Collected {
 class SampledProcess {
  public:
   /// `ended` is the result of Listener::watch_end().  `collected` must outlive this.
-  SampledProcess(SharedMemory memory, pid_t pid, Fd ended, Collected& collected);
+  SampledProcess(inprocess::SharedMemory memory, pid_t pid, Fd ended, Collected& collected);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// A checked copy of the header at the start.
-  [[nodiscard]] const Header& header() const noexcept { return memory_.header(); }
-  [[nodiscard]] bool has_ended() const { return has_process_ended(pid_, ended_); }
+  [[nodiscard]] const inprocess::Header& header() const noexcept { return memory_.header(); }
+  [[nodiscard]] bool has_ended() const { return inprocess::has_process_ended(pid_, ended_); }
 
-  /// Reports the process.
-  void begin();
+  /// Writes that the process starts, or starts another program if it had one before.
+  void begin(bool had_program);
   /// Reads new samples, and frees the slots of ended threads.
   void drain();
   /// Scans the threads, if it is time: finds those that the process does not know, have ended, or
@@ -142,8 +105,11 @@ class SampledProcess {
   bool look_for_other_program(std::size_t running);
   /// Counts children without the library.
   void look_for_strangers(const std::function<bool(pid_t)>& is_sampled);
-  /// Reads the last samples, and reports the end of all threads and of the process.
+  /// Reads the last samples, and writes the end of all threads.  The process itself may have
+  /// started another program.
   void finish();
+  /// The time of the last known event in it.
+  [[nodiscard]] std::uint64_t last_ns() const noexcept { return last_ns_; }
 
  private:
   struct Slot {
@@ -164,8 +130,8 @@ class SampledProcess {
   void drain_slot(std::uint32_t number);
   void free_slot(std::uint32_t number);
   [[nodiscard]] bool has_slot(pid_t tid) const;
-  void open_slot(Slot& slot, Thread& thread);
-  void name_slot(Slot& slot, Thread& thread);
+  void open_slot(Slot& slot, inprocess::Thread& thread);
+  void name_slot(Slot& slot, inprocess::Thread& thread);
   void take_records(const Slot& slot);
   bool take_record(const Slot& slot, const stream::Record& record);
   void close_slot(Slot& slot);
@@ -174,13 +140,15 @@ class SampledProcess {
   void ask_for_threads();
   void count_blocking();
   void count_other_program();
-  [[nodiscard]] ThreadOf thread_of(const Slot& slot) const;
+  void write_fork(pid_t tid, pid_t parent, std::uint64_t time_ns);
 
-  SharedMemory memory_;
+  inprocess::SharedMemory memory_;
   pid_t pid_;
   Fd ended_;
   Collected* collected_;
   std::vector<Slot> slots_;
+  std::uint64_t last_ns_ = 0;
+  bool has_samples_ = false;
   std::set<pid_t> just_ended_;   ///< threads, since the last scan
   std::uint64_t looked_ms_ = 0;  ///< when its threads were last scanned in /proc
   std::uint64_t next_look_ms_;   ///< when to check next for another program in it
@@ -194,7 +162,7 @@ class SampledProcess {
   std::uint64_t left_out_ = 0;       ///< programs that it has reported as left out
   std::uint64_t left_out_seen_ = 0;  ///< number of those that we have found
   bool has_stopped_ = false;
-  TimerKind timer_kind_ = TimerKind::kThread;
+  inprocess::TimerKind timer_kind_ = inprocess::TimerKind::kThread;
 };
 
-}  // namespace pe::inprocess
+}  // namespace pe::record

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/signal_engine.h"
+#include "record/engines/signal/signal_engine.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,7 +25,6 @@
 #include "inprocess/runtime/tick.h"
 #include "record/engines/refused.h"
 #include "record/own_thread.h"
-#include "stream/user_copy.h"
 
 namespace pe::record {
 namespace {
@@ -42,7 +41,7 @@ inprocess::Settings settings_for(const Request& request) {
     wanted.ring_bytes =
         static_cast<std::uint32_t>(*request.ring_pages * static_cast<std::size_t>(::getpagesize()));
   constexpr std::uint32_t kRecordsInRing = 4, kWord = 8;
-  const auto most = std::min<std::uint32_t>(kMostCopiedStack, wanted.ring_bytes / kRecordsInRing);
+  const auto most = std::min(inprocess::kMostCopiedBytes, wanted.ring_bytes / kRecordsInRing);
   wanted.stack_bytes = std::min(request.stack_bytes.value_or(most), most) / kWord * kWord;
   return wanted;
 }
@@ -53,8 +52,8 @@ Request with_stack_bytes(Request request) {
   return request;
 }
 
-inprocess::ThreadChoice chosen_threads(const Request& request) {
-  inprocess::ThreadChoice choice;
+ThreadChoice chosen_threads(const Request& request) {
+  ThreadChoice choice;
   for (const std::string& thread : request.thread_choice)
     if (const auto tid = parse_number<std::uint32_t>(thread))
       choice.tids.insert(static_cast<pid_t>(*tid));
@@ -132,7 +131,7 @@ SignalEngine::SignalEngine(const Request& request, const std::vector<std::string
       wants_all_threads_(request.thread_choice.empty()),
       rate_was_given_(request.frequency_was_given),
       library_(library_for(command)),
-      collector_(*this, chosen_threads(request)),
+      collector_(records(), chosen_threads(request)),
       stops_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stops_)
     throw_errno("eventfd", errno);
@@ -141,8 +140,7 @@ SignalEngine::SignalEngine(const Request& request, const std::vector<std::string
 SignalEngine::~SignalEngine() { stop(); }
 
 std::vector<std::string> SignalEngine::environment() const {
-  return {inprocess::preload_variable(library_),
-          inprocess::settings_text(settings_, collector_.listener())};
+  return {inprocess::preload_variable(library_), settings_text(settings_, collector_.listener())};
 }
 
 void SignalEngine::start() {
@@ -181,82 +179,9 @@ void SignalEngine::run() {
 void SignalEngine::look() {
   const std::uint64_t began_ns = monotonic_ns();
   collector_.pass();
-  tell_ends();
   const std::uint64_t complete_ns = std::exchange(last_look_ns_, began_ns);
   records().may_go_back_to(complete_ns);
   ring().complete_until(complete_ns);
-}
-
-void SignalEngine::write_fork(pid_t pid, pid_t tid, pid_t parent, std::uint64_t time_ns) {
-  const auto parent_id = static_cast<std::uint32_t>(parent);
-  records().fork({.pid = static_cast<std::uint32_t>(pid),
-                  .parent_pid = parent_id,
-                  .tid = static_cast<std::uint32_t>(tid),
-                  .parent_tid = parent_id},
-                 time_ns);
-}
-
-void SignalEngine::on_process(const inprocess::ProcessBegan& process) {
-  const bool is_known = processes_.contains(process.pid);
-  const bool is_fork = process.began_as == inprocess::BeganAs::kFork;
-  std::erase(ended_, process.pid);
-  processes_[process.pid] = {.last_ns = process.time_ns};
-  const StartedProcess started{.pid = process.pid,
-                               .time_ns = process.time_ns,
-                               .name = process.command,
-                               .maps = process.maps,
-                               .own_inode = process.memory_inode};
-  if (!is_known || is_fork)
-    write_fork(process.pid, process.pid, process.parent_pid, started.time_ns);
-  if (is_fork)
-    records().describe(started);
-  else
-    records().exec(started);
-}
-
-void SignalEngine::on_thread(const inprocess::ThreadOf& thread, std::uint64_t time_ns) {
-  if (thread.tid == thread.pid)
-    return;
-  Process& process = processes_[thread.pid];
-  process.threads.insert(thread.tid);
-  process.last_ns = std::max(process.last_ns, time_ns);
-  write_fork(thread.pid, thread.tid, thread.pid, time_ns);
-}
-
-void SignalEngine::on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) {
-  Process& process = processes_[thread.pid];
-  process.last_ns = std::max(process.last_ns, sample.time_ns);
-  sampled_ns_ += sample.period;
-  sampled_processes_ += std::exchange(process.has_samples, true) ? 0 : 1;
-  CopiedSample copied{.pid = thread.pid,
-                      .tid = thread.tid,
-                      .time_ns = sample.time_ns,
-                      .period_ns = sample.period,
-                      .stack = sample.user_stack,
-                      .is_cut = sample.has_full_copy(),
-                      .name = thread.name};
-  stream::for_each_register(
-      sample, stream::kKnownRegisters,
-      [&](unsigned number, std::uint64_t value) { copied.registers[number] = value; });
-  records().sample(copied);
-}
-
-void SignalEngine::on_thread_end(const inprocess::ThreadOf& thread) {
-  Process& process = processes_[thread.pid];
-  if (process.threads.erase(thread.tid) != 0)
-    records().exit(thread.pid, thread.tid, process.last_ns);
-}
-
-void SignalEngine::on_process_end(pid_t pid) { ended_.push_back(pid); }
-
-/// Reports ends after a pass: until then, a process that has executed another program also looks
-/// ended.
-void SignalEngine::tell_ends() {
-  for (const pid_t pid : ended_) {
-    records().exit(pid, pid, processes_[pid].last_ns);
-    processes_.erase(pid);
-  }
-  ended_.clear();
 }
 
 std::uint64_t SignalEngine::lost() const {
@@ -266,17 +191,17 @@ std::uint64_t SignalEngine::lost() const {
 std::optional<SampledTime> SignalEngine::sampled_time() const {
   if (settings_.clock != inprocess::Clock::kCpu || !wants_all_threads_)
     return std::nullopt;
-  const inprocess::CollectorCounts& counts = collector_.counts();
+  const CollectorCounts& counts = collector_.counts();
   const std::uint64_t period_ns = kNsPerSecond / settings_.hz;
   return SampledTime{
       .clock = {.period_ns = std::max(period_ns, inprocess::tick_ns()),
                 .kind = SampledClock::Kind::kOfTicks},
-      .ns = sampled_ns_ + counts.lost_weight * period_ns,
-      .programs_without = counts.processes - std::min(counts.processes, sampled_processes_)};
+      .ns = counts.sampled_ns + counts.lost_weight * period_ns,
+      .programs_without = counts.processes - std::min(counts.processes, counts.sampled_processes)};
 }
 
 void SignalEngine::describe(Closing& closing) const {
-  const inprocess::CollectorCounts& counts = collector_.counts();
+  const CollectorCounts& counts = collector_.counts();
   if (counts.processes == 0) {
     closing.doubt("no program has loaded the library, so nothing was sampled",
                   "use --engine ptrace");
@@ -295,7 +220,7 @@ void SignalEngine::describe(Closing& closing) const {
 /// Describes the rate, if it differs from the requested one.  That is a doubt only if the user has
 /// requested it.
 void SignalEngine::describe_rate(Closing& closing) const {
-  const inprocess::CollectorCounts& counts = collector_.counts();
+  const CollectorCounts& counts = collector_.counts();
   constexpr double kNoticeable = 1.1;
   const double together = static_cast<double>(counts.weight) /
                           static_cast<double>(std::max<std::uint64_t>(counts.samples, 1));
@@ -312,7 +237,7 @@ void SignalEngine::describe_rate(Closing& closing) const {
 }
 
 void SignalEngine::describe_choice(Closing& closing) const {
-  const inprocess::ThreadChoice& missed = collector_.threads().missed();
+  const ThreadChoice& missed = collector_.threads().missed();
   if (missed.is_everything())
     return;
   std::vector<std::string> wanted(missed.names.size());
@@ -327,7 +252,7 @@ void SignalEngine::describe_choice(Closing& closing) const {
 }
 
 void SignalEngine::describe_missed(Closing& closing) const {
-  const inprocess::CollectorCounts& counts = collector_.counts();
+  const CollectorCounts& counts = collector_.counts();
   const auto add = [&closing](std::uint64_t count, std::string_view noun, std::string_view what,
                               std::string_view fix) {
     if (count != 0)

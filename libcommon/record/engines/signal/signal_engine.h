@@ -8,16 +8,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/fd.h"
-#include "inprocess/sampler/collector.h"
 #include "record/engines/sample_source.h"
+#include "record/engines/signal/collector.h"
 #include "record/request.h"
 
 namespace pe::record {
@@ -29,7 +26,7 @@ std::string why_no_signals();
 /// clock ticks `ticks` times a second.
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks);
 
-class SignalEngine final : public SampleSource, private inprocess::Events {
+class SignalEngine final : public SampleSource {
  public:
   /// Starts to listen for the command and the processes that it starts.  Throws Error,
   /// Refused if the library cannot be loaded into the command, or CommandError if there is no
@@ -54,22 +51,8 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   void describe(Closing& closing) const override;
 
  private:
-  struct Process {
-    std::uint64_t last_ns = 0;  ///< time of its last known event
-    bool has_samples = false;
-    std::set<pid_t> threads = {};  ///< without the first
-  };
-
-  void on_process(const inprocess::ProcessBegan& process) override;
-  void on_thread(const inprocess::ThreadOf& thread, std::uint64_t time_ns) override;
-  void on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) override;
-  void on_thread_end(const inprocess::ThreadOf& thread) override;
-  void on_process_end(pid_t pid) override;
-
   void run();
   void look();
-  void tell_ends();
-  void write_fork(pid_t pid, pid_t tid, pid_t parent, std::uint64_t time_ns);
   void describe_rate(Closing& closing) const;
   void describe_choice(Closing& closing) const;
   void describe_missed(Closing& closing) const;
@@ -77,12 +60,8 @@ class SignalEngine final : public SampleSource, private inprocess::Events {
   inprocess::Settings settings_;
   bool wants_all_threads_, rate_was_given_;
   std::string library_;
-  std::unordered_map<pid_t, Process> processes_;
-  std::vector<pid_t> ended_;             ///< in this pass, if no other program has started in them
-  std::uint64_t sampled_ns_ = 0;         ///< time that the samples represent, without lost ones
-  std::uint64_t sampled_processes_ = 0;  ///< processes that have a sample
-  std::uint64_t last_look_ns_ = 0;       ///< when the last pass started
-  inprocess::Collector collector_;
+  std::uint64_t last_look_ns_ = 0;  ///< when the last pass started
+  Collector collector_;
   Fd stops_;
   std::thread thread_;
 };

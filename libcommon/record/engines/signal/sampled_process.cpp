@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/sampled_process.h"
+#include "record/engines/signal/sampled_process.h"
 
 #include <unistd.h>
 
@@ -14,10 +14,15 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/tick.h"
 #include "stream/proc/maps.h"
 
-namespace pe::inprocess {
+namespace pe::record {
 namespace {
+
+using inprocess::load_published;
+using inprocess::load_relaxed;
+using inprocess::publish;
 
 constexpr std::uint64_t kSoonMs = 100;
 
@@ -49,24 +54,39 @@ bool ThreadFilter::wants(pid_t tid, const std::string& name) {
   return choice_.tids.contains(tid) || choice_.names.contains(name);
 }
 
-SampledProcess::SampledProcess(SharedMemory memory, pid_t pid, Fd ended, Collected& collected)
+SampledProcess::SampledProcess(inprocess::SharedMemory memory, pid_t pid, Fd ended,
+                               Collected& collected)
     : memory_(std::move(memory)),
       pid_(pid),
       ended_(std::move(ended)),
       collected_(&collected),
       next_look_ms_(now_ms() + kSoonMs) {}
 
-void SampledProcess::begin() {
+void SampledProcess::begin(bool had_program) {
   const std::string maps = memory_.maps();
-  const bool is_fork = header().began_as == static_cast<std::uint32_t>(BeganAs::kFork);
+  const bool is_fork = header().began_as == static_cast<std::uint32_t>(inprocess::BeganAs::kFork);
   ++collected_->counts.processes;
-  collected_->events.on_process({.pid = pid_,
-                                 .parent_pid = static_cast<pid_t>(header().parent_pid),
-                                 .began_as = is_fork ? BeganAs::kFork : BeganAs::kProgram,
-                                 .time_ns = header().start_ns,
-                                 .command = header().command,
-                                 .maps = maps,
-                                 .memory_inode = memory_.inode()});
+  last_ns_ = header().start_ns;
+  const StartedProcess started{.pid = pid_,
+                               .time_ns = last_ns_,
+                               .name = header().command,
+                               .maps = maps,
+                               .own_inode = memory_.inode()};
+  if (!had_program || is_fork)
+    write_fork(pid_, static_cast<pid_t>(header().parent_pid), last_ns_);
+  if (is_fork)
+    collected_->records.describe(started);
+  else
+    collected_->records.exec(started);
+}
+
+void SampledProcess::write_fork(pid_t tid, pid_t parent, std::uint64_t time_ns) {
+  const auto parent_id = static_cast<std::uint32_t>(parent);
+  collected_->records.fork({.pid = static_cast<std::uint32_t>(pid_),
+                            .parent_pid = parent_id,
+                            .tid = static_cast<std::uint32_t>(tid),
+                            .parent_tid = parent_id},
+                           time_ns);
 }
 
 void SampledProcess::drain() {
@@ -81,24 +101,25 @@ void SampledProcess::drain() {
 
 /// The process finds out its kind of timer only after it has announced itself.
 void SampledProcess::look_at_timers() {
-  if (timer_kind_ == TimerKind::kProcess || load_relaxed(memory_.live_header().timer_kind) !=
-                                                static_cast<std::uint32_t>(TimerKind::kProcess))
+  if (timer_kind_ == inprocess::TimerKind::kProcess ||
+      load_relaxed(memory_.live_header().timer_kind) !=
+          static_cast<std::uint32_t>(inprocess::TimerKind::kProcess))
     return;
-  timer_kind_ = TimerKind::kProcess;
+  timer_kind_ = inprocess::TimerKind::kProcess;
   ++collected_->counts.by_process_timer;
 }
 
 void SampledProcess::drain_slot(std::uint32_t number) {
-  Thread& thread = memory_.thread(number);
+  inprocess::Thread& thread = memory_.thread(number);
   Slot& slot = slots_[number];
   // Read the state before head: nothing is written after the end.
   const std::uint32_t state = load_published(thread.state);
-  if (state != kLive && state != kEnded)
+  if (state != inprocess::kLive && state != inprocess::kEnded)
     return;
   const std::uint64_t head = load_published(thread.head);
   // We asked for this thread, but it had ended: a thread that starts or ends itself leaves its
   // name.
-  if (!slot.is_open && state == kEnded && head == slot.tail && thread.name[0] == '\0') {
+  if (!slot.is_open && state == inprocess::kEnded && head == slot.tail && thread.name[0] == '\0') {
     free_slot(number);
     return;
   }
@@ -127,22 +148,22 @@ void SampledProcess::drain_slot(std::uint32_t number) {
   publish(thread.tail, head);
   add_growth(thread.lost_samples, slot.lost_samples, collected_->counts.lost_samples);
   add_growth(thread.lost_weight, slot.lost_weight, collected_->counts.lost_weight);
-  if (state != kEnded)
+  if (state != inprocess::kEnded)
     return;
   close_slot(slot);
-  if (just_ended_.size() < kMaxThreads)
+  if (just_ended_.size() < inprocess::kMaxThreads)
     just_ended_.insert(slot.tid);
   free_slot(number);
 }
 
 void SampledProcess::free_slot(std::uint32_t number) {
-  Thread& thread = memory_.thread(number);
+  inprocess::Thread& thread = memory_.thread(number);
   Slot& slot = slots_[number];
   if (slot.tail != slot.cleared_at)
     memory_.clear_ring(number);
   slot.cleared_at = slot.tail;
-  store_relaxed(thread.is_unwanted, 0U);
-  publish(thread.state, static_cast<std::uint32_t>(kFree));
+  inprocess::store_relaxed(thread.is_unwanted, 0U);
+  publish(thread.state, static_cast<std::uint32_t>(inprocess::kFree));
 }
 
 /// A thread that claims a slot while another thread claims one for it has two, until it gives one
@@ -152,7 +173,7 @@ bool SampledProcess::has_slot(pid_t tid) const {
                              [=](const Slot& slot) { return slot.is_open && slot.tid == tid; });
 }
 
-void SampledProcess::open_slot(Slot& slot, Thread& thread) {
+void SampledProcess::open_slot(Slot& slot, inprocess::Thread& thread) {
   const auto tid = static_cast<pid_t>(load_relaxed(thread.tid));
   // In another pid namespace we know only the first thread's id.
   const bool is_first = load_relaxed(thread.tid) == header().pid;
@@ -168,11 +189,15 @@ void SampledProcess::open_slot(Slot& slot, Thread& thread) {
   if (!is_new)
     return;
   ++collected_->counts.threads;
-  collected_->events.on_thread(thread_of(slot), load_relaxed(thread.start_ns));
+  if (slot.tid == pid_)
+    return;
+  const std::uint64_t start_ns = load_relaxed(thread.start_ns);
+  last_ns_ = std::max(last_ns_, start_ns);
+  write_fork(slot.tid, pid_, start_ns);
 }
 
 /// Names change: threads often get theirs some time after they have started.
-void SampledProcess::name_slot(Slot& slot, Thread& thread) {
+void SampledProcess::name_slot(Slot& slot, inprocess::Thread& thread) {
   constexpr std::uint64_t kOftenMs = 100;
   const std::uint64_t now = now_ms();
   if (slot.named_ms != 0 && now - slot.named_ms < kOftenMs)
@@ -190,7 +215,7 @@ void SampledProcess::name_slot(Slot& slot, Thread& thread) {
       slot.name = header().command;
   }
   slot.is_wanted = collected_->filter.wants(slot.tid, slot.name);
-  store_relaxed(thread.is_unwanted, slot.is_wanted ? 0U : 1U);
+  inprocess::store_relaxed(thread.is_unwanted, slot.is_wanted ? 0U : 1U);
 }
 
 void SampledProcess::take_records(const Slot& slot) {
@@ -205,35 +230,47 @@ void SampledProcess::take_records(const Slot& slot) {
   collected_->counts.damaged += is_whole ? 0 : 1;
 }
 
-/// Returns false if it is no record that a handler writes.
+/// Returns false if it is no record that a handler writes.  We write a part of it unchanged into a
+/// record of ours, which has 24 bytes more.
 bool SampledProcess::take_record(const Slot& slot, const stream::Record& record) {
-  const Header& header = memory_.header();
-  auto sample = stream::parse_sample(record, sample_attr(header.hz, header.stack_bytes));
+  const inprocess::Header& header = memory_.header();
+  const auto sample =
+      stream::parse_sample(record, inprocess::sample_attr(header.hz, header.stack_bytes));
   if (!record.is_sample() || !sample || sample->user_regs_abi != PERF_SAMPLE_REGS_ABI_64 ||
-      sample->user_part.end != record.bytes.size())
+      sample->user_part.end != record.bytes.size() ||
+      record.bytes.size() % sizeof(std::uint64_t) != 0 ||
+      record.bytes.size() > inprocess::record_bytes(inprocess::kMostCopiedBytes))
     return false;
   const std::uint64_t period_ns = kNsPerSecond / header.hz;
   const std::uint64_t weight = std::clamp<std::uint64_t>(sample->period / period_ns, 1,
                                                          std::numeric_limits<std::uint32_t>::max());
-  ++collected_->counts.samples;
-  collected_->counts.weight += weight;
-  sample->pid = static_cast<std::uint32_t>(pid_);
-  sample->tid = static_cast<std::uint32_t>(slot.tid);
-  sample->period = weight * period_ns;
   // The process's timer sends one signal per tick, no matter how many of its periods have passed.
-  if (timer_kind_ == TimerKind::kProcess)
-    sample->period = std::max(sample->period, tick_ns());
-  collected_->events.on_sample(thread_of(slot), *sample);
+  const std::uint64_t represented_ns = std::max(
+      weight * period_ns, timer_kind_ == inprocess::TimerKind::kProcess ? inprocess::tick_ns() : 0);
+  CollectorCounts& counts = collected_->counts;
+  ++counts.samples;
+  counts.weight += weight;
+  counts.sampled_ns += represented_ns;
+  counts.sampled_processes += std::exchange(has_samples_, true) ? 0 : 1;
+  last_ns_ = std::max(last_ns_, sample->time_ns);
+  CopiedSample copied{.pid = pid_,
+                      .tid = slot.tid,
+                      .time_ns = sample->time_ns,
+                      .period_ns = represented_ns,
+                      .user_part = record.bytes.subspan(sample->user_part.begin),
+                      .name = slot.name};
+  copied.registers[CopiedSample::kInstructionPointer] = sample->ip;
+  collected_->records.sample(copied);
   return true;
 }
 
 void SampledProcess::close_slot(Slot& slot) {
-  if (std::exchange(slot.is_open, false) && !has_slot(slot.tid))
-    collected_->events.on_thread_end(thread_of(slot));
+  if (std::exchange(slot.is_open, false) && !has_slot(slot.tid) && slot.tid != pid_)
+    collected_->records.exit(pid_, slot.tid, last_ns_);
 }
 
 void SampledProcess::count_losses() {
-  Header& header = memory_.live_header();
+  inprocess::Header& header = memory_.live_header();
   add_growth(std::max(load_relaxed(header.without_room), without_slot_), without_room_,
              collected_->counts.threads_without_room);
   add_growth(header.before_reader, before_reader_, collected_->counts.threads_before_reader);
@@ -271,7 +308,7 @@ bool SampledProcess::look_for_other_program(std::size_t running) {
   bool is_mapped = false;
   stream::for_each_mapping(pid_, [&](const stream::MapsLine& map) {
     has_memory = true;
-    is_mapped = is_mapped || map.path.find(kMemoryName) != std::string_view::npos;
+    is_mapped = is_mapped || map.path.find(inprocess::kMemoryName) != std::string_view::npos;
   });
   const bool is_absent = has_memory && !is_mapped;
   has_left_ = is_absent && was_absent_;
@@ -311,13 +348,13 @@ void SampledProcess::count_other_program() {
 void SampledProcess::end_gone_threads(const std::vector<pid_t>& tids) {
   for (std::uint32_t number = 0; number < slots_.size(); ++number) {
     const Slot& slot = slots_[number];
-    Thread& thread = memory_.thread(number);
+    inprocess::Thread& thread = memory_.thread(number);
     // A list that is read while threads end may lack a live thread, so we check the thread by its
     // id.
     if (slot.is_open && !std::ranges::binary_search(tids, slot.tid) &&
-        load_published(thread.state) == kLive && stream::comm_of(pid_, pid_) &&
+        load_published(thread.state) == inprocess::kLive && stream::comm_of(pid_, pid_) &&
         !stream::comm_of(pid_, slot.tid))
-      publish(thread.state, static_cast<std::uint32_t>(kEnded));
+      publish(thread.state, static_cast<std::uint32_t>(inprocess::kEnded));
   }
 }
 
@@ -334,18 +371,18 @@ void SampledProcess::ask_for_threads() {
   end_gone_threads(tids);
   const bool is_full = known.size() >= header().max_threads;
   known.merge(std::exchange(just_ended_, {}));
-  Header& header = memory_.live_header();
+  inprocess::Header& header = memory_.live_header();
   if (is_full) {
     const auto has_none = [&](pid_t tid) { return !known.contains(tid); };
     without_slot_ = std::max<std::uint64_t>(without_slot_, std::ranges::count_if(tids, has_none));
     return;
   }
   // The first element is written last: the handler checks only that one.
-  std::size_t place = kWantedTids;
+  std::size_t place = inprocess::kWantedTids;
   for (const pid_t tid : tids)
     if (!known.contains(tid) && place > 1)
       publish(header.wanted_tids[--place], static_cast<std::uint32_t>(tid));
-  if (place < kWantedTids)
+  if (place < inprocess::kWantedTids)
     publish(header.wanted_tids[0], load_relaxed(header.wanted_tids[place]));
 }
 
@@ -365,9 +402,6 @@ void SampledProcess::finish() {
   drain();
   for (Slot& slot : slots_)
     close_slot(slot);
-  collected_->events.on_process_end(pid_);
 }
 
-ThreadOf SampledProcess::thread_of(const Slot& slot) const { return {pid_, slot.tid, slot.name}; }
-
-}  // namespace pe::inprocess
+}  // namespace pe::record
