@@ -103,7 +103,7 @@ std::string settings_text(const inprocess::Settings& settings,
                           const inprocess::Listener& listener) {
   return fmt::format("{}=socket={},key={},hz={},clock={},stack={},ring={},follow={}",
                      inprocess::kSettingsVariable, listener.socket_name(), listener.key(),
-                     settings.hz, settings.clock == inprocess::Clock::kWall ? "wall" : "cpu",
+                     settings.hz, settings.clock == Clock::kWall ? "wall" : "cpu",
                      settings.stack_bytes, settings.ring_bytes, settings.follows_forks ? 1 : 0);
 }
 

@@ -36,13 +36,12 @@ inprocess::Settings settings_for(const Request& request) {
   inprocess::Settings wanted;
   wanted.hz =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(request.frequency_hz, inprocess::kMostHz));
-  wanted.clock = request.clock == Clock::kWall ? inprocess::Clock::kWall : inprocess::Clock::kCpu;
+  wanted.clock = request.clock;
   if (request.ring_pages)
     wanted.ring_bytes =
         static_cast<std::uint32_t>(*request.ring_pages * static_cast<std::size_t>(::getpagesize()));
-  constexpr std::uint32_t kRecordsInRing = 4, kWord = 8;
-  const auto most = std::min(inprocess::kMostCopiedBytes, wanted.ring_bytes / kRecordsInRing);
-  wanted.stack_bytes = std::min(request.stack_bytes.value_or(most), most) / kWord * kWord;
+  wanted.stack_bytes = request.stack_bytes.value_or(inprocess::kMostCopiedBytes);
+  wanted.fit();
   return wanted;
 }
 
@@ -189,10 +188,10 @@ std::uint64_t SignalEngine::lost() const {
 }
 
 std::optional<SampledTime> SignalEngine::sampled_time() const {
-  if (settings_.clock != inprocess::Clock::kCpu || !wants_all_threads_)
+  if (settings_.clock != Clock::kCpu || !wants_all_threads_)
     return std::nullopt;
   const CollectorCounts& counts = collector_.counts();
-  const std::uint64_t period_ns = kNsPerSecond / settings_.hz;
+  const std::uint64_t period_ns = settings_.period_ns();
   return SampledTime{
       .clock = {.period_ns = std::max(period_ns, inprocess::tick_ns()),
                 .kind = SampledClock::Kind::kOfTicks},
@@ -224,7 +223,7 @@ void SignalEngine::describe_rate(Closing& closing) const {
   constexpr double kNoticeable = 1.1;
   const double together = static_cast<double>(counts.weight) /
                           static_cast<double>(std::max<std::uint64_t>(counts.samples, 1));
-  if (together <= kNoticeable || settings_.clock != inprocess::Clock::kCpu)
+  if (together <= kNoticeable || settings_.clock != Clock::kCpu)
     return;
   const std::uint64_t ticks = kNsPerSecond / inprocess::tick_ns();
   const double got = settings_.hz / together;
