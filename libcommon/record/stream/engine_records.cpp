@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "inprocess/sampler/layout.h"
-#include "record/engines/attributes.h"
-#include "record/memory_behind.h"
+#include "record/engines/kernel/attributes.h"
+#include "record/stream/memory_behind.h"
 #include "stream/build_records.h"
 #include "stream/proc/thread_state.h"
 

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 #include "record/request.h"
 #include "record/stream/engine_ring.h"
 #include "record/stream/synthesize.h"

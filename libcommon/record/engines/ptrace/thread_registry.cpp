@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/thread_registry.h"
+#include "record/engines/ptrace/thread_registry.h"
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/error.h"
-#include "record/engines/ptrace_refusal.h"
+#include "record/engines/ptrace/ptrace_refusal.h"
 #include "record/engines/refused.h"
 #include "stream/proc/maps.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/ptrace_refusal.h"
+#include "record/engines/ptrace/ptrace_refusal.h"
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>

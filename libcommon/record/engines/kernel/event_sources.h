@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "record/engines/event_name.h"
+#include "record/engines/kernel/event_name.h"
 
 namespace pe::record {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "record/engines/bpf_engine.h"
-#include "record/engines/ring_plan.h"
+#include "record/engines/kernel/bpf_engine.h"
+#include "record/engines/kernel/ring_plan.h"
 #include "record/request.h"
 #include "record/stream/unsampled.h"
 #include "stream/records/counter.h"

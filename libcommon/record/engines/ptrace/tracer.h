@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "base/cli/child.h"
-#include "record/engines/stop_times.h"
-#include "record/engines/thread_registry.h"
-#include "record/engines/thread_stopper.h"
+#include "record/engines/ptrace/stop_times.h"
+#include "record/engines/ptrace/thread_registry.h"
+#include "record/engines/ptrace/thread_stopper.h"
 #include "record/request.h"
 #include "record/stream/engine_records.h"
 

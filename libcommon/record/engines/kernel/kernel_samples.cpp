@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/kernel_samples.h"
+#include "record/engines/kernel/kernel_samples.h"
 
 #include <bit>
 #include <span>

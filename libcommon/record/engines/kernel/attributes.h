@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/engines/ring_plan.h"
+#include "record/engines/kernel/ring_plan.h"
 #include "record/request.h"
 #include "stream/records/event.h"
 

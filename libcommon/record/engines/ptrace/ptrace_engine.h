@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/cli/child.h"
+#include "record/engines/ptrace/tracer.h"
 #include "record/engines/sample_source.h"
-#include "record/engines/tracer.h"
 #include "record/request.h"
 
 namespace pe::record {

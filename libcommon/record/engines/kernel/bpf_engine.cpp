@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/bpf_engine.h"
+#include "record/engines/kernel/bpf_engine.h"
 
 #include <fmt/format.h>
 

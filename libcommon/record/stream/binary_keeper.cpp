@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/binary_keeper.h"
+#include "record/stream/binary_keeper.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/tracer.h"
+#include "record/engines/ptrace/tracer.h"
 
 #include <sys/ptrace.h>
 

@@ -19,11 +19,11 @@
 #include <optional>
 #include <vector>
 
-#include "record/engines/cpu_place.h"
-#include "record/engines/thread_registry.h"
-#include "record/mapped_ranges.h"
+#include "record/engines/ptrace/cpu_place.h"
+#include "record/engines/ptrace/thread_registry.h"
 #include "record/request.h"
 #include "record/stream/engine_records.h"
+#include "record/stream/mapped_ranges.h"
 #include "stream/proc/thread_state.h"
 
 namespace pe::record {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/io/input.h"
-#include "record/engines/attributes.h"
+#include "record/engines/kernel/attributes.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "record/target_options.h"

@@ -24,7 +24,7 @@
 
 #include "base/fd.h"
 #include "record/closing.h"
-#include "record/engines/kernel_samples.h"
+#include "record/engines/kernel/kernel_samples.h"
 #include "record/request.h"
 #include "record/stream/recorded_stream.h"
 #include "unwind/kernel/bpf_object.h"

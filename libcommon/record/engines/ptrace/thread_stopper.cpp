@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/thread_stopper.h"
+#include "record/engines/ptrace/thread_stopper.h"
 
 #include <sys/ptrace.h>
 #include <sys/user.h>

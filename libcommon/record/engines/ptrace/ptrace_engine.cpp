@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/ptrace_engine.h"
+#include "record/engines/ptrace/ptrace_engine.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "record/engines/ptrace_refusal.h"
+#include "record/engines/ptrace/ptrace_refusal.h"
 #include "record/engines/refused.h"
 #include "record/own_thread.h"
 

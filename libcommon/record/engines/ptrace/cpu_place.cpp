@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/cpu_place.h"
+#include "record/engines/ptrace/cpu_place.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>

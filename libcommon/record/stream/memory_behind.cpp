@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/memory_behind.h"
+#include "record/stream/memory_behind.h"
 
 #include <algorithm>
 #include <utility>

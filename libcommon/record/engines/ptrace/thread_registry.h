@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/cli/child.h"
-#include "record/engines/cpu_credit.h"
-#include "record/engines/stop_times.h"
+#include "record/engines/ptrace/cpu_credit.h"
+#include "record/engines/ptrace/stop_times.h"
 #include "record/request.h"
 #include "record/stream/engine_records.h"
 #include "stream/proc/thread_state.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "record/memory_budget.h"
+#include "record/stream/memory_budget.h"
 #include "stream/records/sample.h"
 #include "unwind/stacks/sample_unwinder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/attributes.h"
+#include "record/engines/kernel/attributes.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
-#include "record/engines/event_name.h"
-#include "record/engines/event_sources.h"
+#include "record/engines/kernel/event_name.h"
+#include "record/engines/kernel/event_sources.h"
 #include "stream/records/counter.h"
 #include "stream/records/tracepoint.h"
 #include "stream/user_copy.h"
