@@ -27,15 +27,22 @@ std::size_t common_frames(std::span<const FrameId> a, std::span<const FrameId> b
                                   a.begin());
 }
 
-/// Writes sorted lines.  Builds the text of each stack from that of the line before.
+/// Writes sorted lines.  Builds the text of each stack from that of the line before, below the same
+/// root.
 class LineWriter {
  public:
   LineWriter(const FrameTable& table, Output& out) : table_(table), out_(out) {}
 
+  /// Puts a root below the frames of the next lines.
+  void set_root(std::string_view root) {
+    keep(0);
+    stack_ = root;
+    root_size_ = root.size();
+  }
   void write(std::span<const FrameId> frames, Count count) {
     keep(common_frames(frames, last_));
     for (const FrameId frame : frames.subspan(last_.size())) {
-      if (!last_.empty())
+      if (!last_.empty() || root_size_ > 0)
         stack_ += ';';
       stack_ += table_[frame];
       last_.push_back(frame);
@@ -56,7 +63,7 @@ class LineWriter {
   void keep(std::size_t count) {
     last_.resize(count);
     ends_.resize(count);
-    stack_.resize(count == 0 ? 0 : ends_.back());
+    stack_.resize(count == 0 ? root_size_ : ends_.back());
   }
 
   const FrameTable& table_;
@@ -64,6 +71,7 @@ class LineWriter {
   std::vector<FrameId> last_;      ///< frames of stack_
   std::vector<std::size_t> ends_;  ///< the end of each frame in stack_
   std::string stack_;
+  std::size_t root_size_ = 0;
   std::string block_;
 };
 
@@ -128,17 +136,28 @@ bool FoldedCounts::Equal::operator()(const Key& key, Index index) const {
   return key.hash == stack.hash && std::ranges::equal(key.frames, owner->frames_of(stack));
 }
 
-void FoldedCounts::add(Frames frames, Count count) {
+StackId FoldedCounts::add(Frames frames, Count count) {
   const Key key{frames, hash_of(frames)};
   const auto found = index_.find(key);
   if (found != index_.end()) {
     saturated_ = !stacks_[*found].count.add(count) || saturated_;
-    return;
+    return *found;
   }
   const auto index = static_cast<Index>(stacks_.size());
   stacks_.push_back({frames_.size(), frames.size(), key.hash, count});
   frames_.insert(frames_.end(), frames.begin(), frames.end());
   index_.insert(index);
+  return index;
+}
+
+void FoldedCounts::add_at(std::uint64_t time_ns, Frames frames, Count count) {
+  const StackId stack = add(frames, count);
+  if (timeline_)
+    timeline_->add(time_ns, stack, count);
+}
+
+void FoldedCounts::add_span(std::uint64_t begin_ns, std::uint64_t end_ns, Frames frames) {
+  timeline_->add_span(begin_ns, end_ns, add(frames, timeline_->count_of(end_ns - begin_ns)));
 }
 
 void FoldedCounts::add(std::string_view stack, Count count) {
@@ -194,10 +213,24 @@ std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
   return order;
 }
 
-void FoldedCounts::write(Output& out) const {
+void FoldedCounts::write(Output& out) {
   LineWriter lines(frame_table_, out);
-  for (const Index index : sorted())
-    lines.write(frames_of(stacks_[index]), stacks_[index].count);
+  const std::vector<Index> order = sorted();
+  if (!timeline_) {
+    for (const Index index : order)
+      lines.write(frames_of(stacks_[index]), stacks_[index].count);
+  } else {
+    std::vector<std::uint32_t> rank_of(order.size());
+    for (std::uint32_t rank = 0; rank < order.size(); ++rank)
+      rank_of[order[rank]] = rank;
+    std::optional<std::int32_t> last_step;
+    timeline_->visit(rank_of, [&](std::int32_t step, StackId stack, Count count) {
+      if (step != last_step)
+        lines.set_root(timeline_->label(step));
+      last_step = step;
+      lines.write(frames_of(stacks_[stack]), count);
+    });
+  }
   lines.flush();
 }
 

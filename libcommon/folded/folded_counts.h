@@ -4,19 +4,24 @@
 // written.  A recording has a few thousand frames but a hundred megabytes of
 // stacks; hashing and comparing their texts took most of stackfold's time.
 // Cost: 120 ns to add a stack of 23 frames that is one of 10,000 known stacks.
+//
+// With a timeline, the counts are also divided by time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/io/output.h"
 #include "folded/folded_line.h"
 #include "folded/frame_table.h"
+#include "folded/timeline.h"
 
 namespace pe::folded {
 
@@ -33,12 +38,27 @@ class FoldedCounts {
   ~FoldedCounts() = default;
 
   /// Adds to the stack `frames`, root first.  A sum that does not fit stays at Count::max().
-  void add(std::span<const FrameId> frames, Count count);
+  /// Returns the stack's number: stacks are numbered in the order of their first add(), from 0.
+  StackId add(std::span<const FrameId> frames, Count count);
   /// Does the same for frames joined by ';'.  Keeps a copy of each new frame.
   void add(std::string_view stack, Count count);
+  /// As add(); a timeline also counts it in the step of this time, which it has noted.
+  void add_at(std::uint64_t time_ns, std::span<const FrameId> frames, Count count);
+  /// Adds the time between two times, which the timeline has noted, to the steps that it covers.
+  /// There must be a timeline.
+  void add_span(std::uint64_t begin_ns, std::uint64_t end_ns, std::span<const FrameId> frames);
+  /// As Timeline::note(), if there is a timeline.
+  void note_time(std::uint64_t begin_ns, std::uint64_t end_ns) {
+    if (timeline_)
+      timeline_->note(begin_ns, end_ns);
+  }
   /// Adds every stack of `other`, which shares the frame table, with its count divided by
   /// `divisor`.  The quotient is rounded to a whole number unless it is below 1/2.
   void add_divided(const FoldedCounts& other, std::uint64_t divisor);
+
+  void set_timeline(Timeline timeline) { timeline_ = std::move(timeline); }
+  /// Returns nullptr if there is none.
+  [[nodiscard]] Timeline* timeline() noexcept { return timeline_ ? &*timeline_ : nullptr; }
 
   [[nodiscard]] FrameTable& frames() const noexcept { return frame_table_; }
   [[nodiscard]] std::size_t size() const noexcept { return stacks_.size(); }
@@ -46,18 +66,19 @@ class FoldedCounts {
   /// Did a sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
-  /// Calls `visit(frames, count)` for every stack, root first, in the order of their first add().
+  /// Calls `visit(frames, count)` for every stack, root first, in the order of their numbers.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     for (const Stack& stack : stacks_)
       visit(frames_of(stack), stack.count);
   }
 
-  /// Writes every stack once as a folded line, in bytewise order of the stacks.
-  void write(Output& out) const;
+  /// Writes every stack once as a folded line, in bytewise order of the stacks.  With a timeline,
+  /// writes it in each step that has it, with the step as root frame.
+  void write(Output& out);
 
  private:
-  using Index = std::uint32_t;  ///< in stacks_
+  using Index = StackId;  ///< in stacks_
   using Frames = std::span<const FrameId>;
   struct Stack {
     std::size_t begin, size;  ///< in frames_
@@ -93,6 +114,7 @@ class FoldedCounts {
   boost::unordered_flat_set<Index, Hash, Equal> index_;
   std::vector<FrameId> split_;  ///< the frames of the text being added
   bool saturated_ = false;
+  std::optional<Timeline> timeline_;
 };
 
 }  // namespace pe::folded

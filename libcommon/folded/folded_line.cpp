@@ -5,6 +5,7 @@
 
 #include "base/characters.h"
 #include "base/take_until.h"
+#include "folded/facts.h"
 #include "folded/perl_line.h"
 
 namespace pe::folded {
@@ -74,9 +75,11 @@ bool looks_folded(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos)
       continue;
+    const bool is_stack = !is_blank(line[0]) && parse_folded_line(line).has_value();
+    if (!is_stack && parse_fact(line))
+      continue;
     ++lines;
-    if (is_blank(line[0]) || !parse_folded_line(line))
-      ++others;
+    others += is_stack ? 0 : 1;
   }
   return others <= lines / kMostOthers;
 }

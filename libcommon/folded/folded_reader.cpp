@@ -36,7 +36,8 @@ std::optional<FoldedLine> FoldedReader::next() {
         cut_line_ = place();
       if (const auto folded = parse_folded_line(*line, *columns_))
         return folded;
-      note_malformed(*line);
+      if (is_perl() || !facts_.take(*line))
+        note_malformed(*line);
     }
     if (!open_next_file())
       return std::nullopt;
@@ -47,7 +48,7 @@ bool FoldedReader::open_next_file() {
   if (files_.empty())
     return false;
   input_.emplace(Input::open(files_.front(), stdin_fd_));
-  if (columns_ != Columns::kPerl && columns_ != Columns::kPerlOne)
+  if (!is_perl())
     check_start();
   lines_.emplace(*input_);
   files_ = files_.subspan(1);

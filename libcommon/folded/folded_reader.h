@@ -1,7 +1,7 @@
 // Reads folded lines from files, in order.
 //
-// The reader skips and counts each line that is not "stack count".  It keeps the
-// first one for the closing message.
+// The reader keeps facts (facts.h) apart.  It skips and counts each other line that is not "stack
+// count", and keeps the first one for the closing message.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/io/line_reader.h"
+#include "folded/facts.h"
 #include "folded/folded_line.h"
 
 namespace pe::folded {
@@ -33,7 +34,7 @@ class FoldedReader {
   /// start of the first file decides whether lines have one count or two.
   FoldedReader(std::span<const std::string> files, int stdin_fd,
                std::optional<Columns> columns = Columns::kOne)
-      : files_(files), stdin_fd_(stdin_fd), columns_(columns) {}
+      : files_(files), are_several_(files.size() > 1), stdin_fd_(stdin_fd), columns_(columns) {}
 
   /// Reads one input that is already open.
   explicit FoldedReader(Input input) : stdin_fd_(-1), input_(std::move(input)) {
@@ -53,6 +54,13 @@ class FoldedReader {
   /// Returns "FILE:LINE" of the current line.
   [[nodiscard]] std::string place() const;
 
+  /// Returns the facts read so far, which come before the stacks in our own output; all of them
+  /// after next() returned nullopt.  The perl scripts' columns have none.  Facts of several files
+  /// are not those of their sum, so there are none either.
+  [[nodiscard]] std::span<const Fact> facts() const noexcept {
+    return are_several_ ? std::span<const Fact>() : facts_.all();
+  }
+
   /// Returns the lines skipped so far.  Lines of only blanks are not counted.
   [[nodiscard]] const MalformedLines& malformed() const noexcept { return malformed_; }
 
@@ -63,13 +71,18 @@ class FoldedReader {
  private:
   bool open_next_file();
   void check_start();
+  [[nodiscard]] bool is_perl() const noexcept {
+    return columns_ == Columns::kPerl || columns_ == Columns::kPerlOne;
+  }
   void note_malformed(std::string_view line);
 
   std::span<const std::string> files_;  ///< files not yet opened
+  bool are_several_ = false;            ///< were there several files?
   int stdin_fd_;
   std::optional<Columns> columns_ = Columns::kOne;
   std::optional<Input> input_;
   std::optional<LineReader> lines_;  ///< of input_
+  Facts facts_;
   MalformedLines malformed_;
   std::string cut_line_;
 };

@@ -19,6 +19,7 @@ constexpr Mark kStarts[] = {
     {"\x1f\x8b",
      "compressed by gzip (fold a pprof profile: stackfold FILE; unpack folded text: gzip -dc "
      "FILE)"},
+    {kElfMagic, kIsProgram},
     {"\x28\xb5\x2f\xfd", "compressed by zstd (unpack it: zstd -dc FILE)"},
     // profile.proto: the first sample type, which has the strings 1 and 2 in nearly all profiles.
     {"\x0a\x04\x08\x01\x10\x02", kPprof},

@@ -9,6 +9,13 @@
 
 namespace pe::folded {
 
+/// The start of an ELF file, and what it is to a reader of profiles.
+inline constexpr std::string_view kElfMagic =
+    "\x7f"
+    "ELF";
+inline constexpr std::string_view kIsProgram =
+    "a program, not a profile (record it: stackpipe record -o FILE.folded -- PROGRAM)";
+
 /// Returns "a sample stream, not folded text (...)" for the start of such an input, with the
 /// command that folds it; empty for anything else.
 std::string_view describe_other_input(std::string_view head);

@@ -29,6 +29,15 @@ struct ComparedNodes {
   [[nodiscard]] double change(std::size_t node) const {
     return share_after(node) - share_before(node);
   }
+  [[nodiscard]] bool is_new(std::size_t node) const {
+    return before[node].is_zero() && !after[node].is_zero();
+  }
+  [[nodiscard]] bool is_gone(std::size_t node) const {
+    return after[node].is_zero() && !before[node].is_zero();
+  }
+  [[nodiscard]] bool is_dim(std::size_t node) const {
+    return dims_noise && changes[node].noise != Noise::kBeyond;
+  }
   /// The change as colours show it.  Changes that may be noise are only tinted.
   [[nodiscard]] double shade(std::size_t node) const {
     const Noise noise = changes[node].noise;

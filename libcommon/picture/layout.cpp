@@ -2,6 +2,8 @@
 #include "picture/layout.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 namespace pe::picture {
 namespace {
@@ -76,6 +78,27 @@ Layout lay_out(const CallTree& tree, const LayoutRequest& request) {
   }
   layout.levels = static_cast<std::uint32_t>(levels);
   return layout;
+}
+
+std::uint32_t cut_towers(Layout& layout, std::uint32_t levels) {
+  if (layout.levels <= levels)
+    return 0;
+  const std::uint32_t last = levels - 1;
+  std::vector<Box>& boxes = layout.boxes;
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < boxes.size();) {
+    const Box box = boxes[at++];
+    std::uint32_t deepest = box.depth;
+    if (box.depth == last)
+      for (; at < boxes.size() && boxes[at].depth > last; ++at)
+        deepest = std::max(deepest, boxes[at].depth);
+    if (deepest > last)
+      layout.towers.push_back({.left = box.left, .right = box.right, .rows = deepest - last});
+    else
+      boxes[kept++] = box;
+  }
+  boxes.erase(boxes.begin() + static_cast<std::ptrdiff_t>(kept), boxes.end());
+  return std::exchange(layout.levels, levels) - levels;
 }
 
 }  // namespace pe::picture

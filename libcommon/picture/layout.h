@@ -40,13 +40,24 @@ struct Box {
   double left, right;   ///< pixels
 };
 
+/// A place in the last row that represents frames left out.
+struct Tower {
+  double left, right;  ///< pixels
+  std::uint32_t rows;  ///< that its frames need beyond the last row
+};
+
 struct Layout {
-  std::vector<Box> boxes;    ///< depth first, the root first
-  std::uint32_t levels = 0;  ///< rows that hold a box
+  std::vector<Box> boxes;     ///< depth first, the root first
+  std::uint32_t levels = 0;   ///< rows that hold a box
+  std::vector<Tower> towers;  ///< from left to right; empty unless cut_towers() made them
 };
 
 /// The tree must have a total above 0.  Boxes of a row never overlap, and each
 /// lies within its parent's.
 Layout lay_out(const CallTree& tree, const LayoutRequest& request);
+
+/// Leaves at most `levels` rows, 2 or more, so that the root stays.  In the last one, towers
+/// replace the boxes that have others on them.  Returns the number of rows left out.
+std::uint32_t cut_towers(Layout& layout, std::uint32_t levels);
 
 }  // namespace pe::picture

@@ -59,13 +59,12 @@ std::uint64_t read_embed_limit(const std::string& text) {
   return *number << shift;
 }
 
-void read_looks(const CommandLine& line, const Background& background, PageStyle& page) {
-  page.background = background;
+void read_looks(const CommandLine& line, PageStyle& page) {
   if (const auto* text = line.text("bgcolors")) {
     const auto chosen = find_background(*text);
     if (!chosen)
       refuse("bgcolors", "not one of yellow, blue, green, grey, #rrggbb", *text);
-    page.background = *chosen;
+    page.background = chosen;
     page.theme = Theme::kLight;
   }
   if (line.has("dark"))
@@ -96,6 +95,10 @@ void read_encoding(const CommandLine& line, std::string& encoding) {
   encoding = name;
 }
 
+bool is_unit_of_time(std::string_view name) {
+  return name == "ns" || name == "us" || name == "ms" || name == "s";
+}
+
 void read_notes(const CommandLine& line, std::string& notes) {
   read_text(line, "notes", notes);
   if (notes.find_first_of("<>") != std::string::npos)
@@ -104,20 +107,23 @@ void read_notes(const CommandLine& line, std::string& notes) {
 
 void read_page(const CommandLine& line, std::string_view title, PageStyle& page) {
   Geometry& geometry = page.geometry;
-  geometry.inverted = line.has("inverted");
+  geometry.inverted = line.has("icicle");
+  page.is_html = line.has("html");
   page.title = title;
   read_text(line, "title", page.title);
   read_text(line, "subtitle", page.subtitle);
   geometry.has_subtitle = !page.subtitle.empty();
   const auto* width = line.text("width");
-  page.is_auto_width = width != nullptr && *width == "auto";
+  page.is_auto_width = width == nullptr || *width == "auto";
   if (!page.is_auto_width)
     read_number(line, "width", kWidths, geometry.width);
   read_number(line, "height", kFrameHeights, geometry.frame_height);
-  read_text(line, "fonttype", page.font_type);
+  if (const auto* font = line.text("fonttype"))
+    page.font_family = font_family_of(*font);
   read_number(line, "fontsize", kFontSizes, geometry.font_size);
   read_number(line, "fontwidth", kFontWidths, geometry.font_width);
   read_text(line, "countname", page.count_name);
+  page.whole_name = is_unit_of_time(page.count_name) ? "time" : page.count_name;
   read_text(line, "nametype", page.name_type);
   read_notes(line, page.notes);
   read_encoding(line, page.encoding);
@@ -150,18 +156,20 @@ void add_page_options(po::options_description& options) {
       ("title", text("TEXT"), "title of the flame graph")                     //
       ("subtitle", text("TEXT"), "second line of the title (default: none)")  //
       ("width", one_of("PX|auto", "auto"),
-       "width in pixels, or auto: that of the window (default 1200)")                //
-      ("height", text("PX"), "height of a frame in pixels (default 16)")             //
+       "width in pixels, or auto: that of the window (default)")                     //
+      ("height", text("PX"), "height of a frame in pixels (default 18)")             //
       ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1 pixels)")  //
-      ("fonttype", text("FONT"), "font family (default Verdana)")                    //
+      ("fonttype", text("FONT"), "font family (default system-ui)")                  //
       ("fontsize", text("PX"), "font size in pixels (default 12)")                   //
       ("countname", text("NAME"), "name of what is counted (default samples)")       //
       ("bgcolors", one_of("COLOR", "yellow, blue, green, grey"),
-       "background: yellow, blue, green, grey or #rrggbb")           //
-      ("dark", "draw a dark page (default: as the reader prefers)")  //
+       "background: yellow, blue, green, grey or #rrggbb (default white)")  //
+      ("dark", "draw a dark page (default: as the reader prefers)")         //
       ("embed", one_of("SIZE", "all, none"),
        "maximum size of the call tree in the file: 3M (default), all or none")  //
-      ("inverted", "draw the root at the top: an icicle graph");
+      ("html", "write an HTML document, for hosts that refuse scripts in SVG")  //
+      // "inverted" is the name of flamegraph.pl.
+      ("icicle,inverted", "draw the root at the top");
 }
 
 void add_compatible_page_options(po::options_description& options) {
@@ -173,11 +181,14 @@ void add_compatible_page_options(po::options_description& options) {
       ("encoding", text("NAME"), "encoding that the file declares (default UTF-8)");
 }
 
-PageOptions read_page_options(const CommandLine& line, std::string_view title,
-                              const Background& background) {
+std::string font_family_of(std::string_view font) {
+  return fmt::format("{}, \"DejaVu Sans\", sans-serif", font);
+}
+
+PageOptions read_page_options(const CommandLine& line, std::string_view title) {
   PageOptions options;
   read_page(line, title, options.page);
-  read_looks(line, background, options.page);
+  read_looks(line, options.page);
   options.min_width = read_min_width(line);
   if (const auto* text = line.text("embed"))
     options.embed_limit = read_embed_limit(*text);

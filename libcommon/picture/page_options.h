@@ -29,9 +29,11 @@ void add_page_options(boost::program_options::options_description& options);
 /// Adds the options for users of flamegraph.pl.
 void add_compatible_page_options(boost::program_options::options_description& options);
 
-/// Uses `title` and `background` where the user chose none.  Throws UsageError.
-PageOptions read_page_options(const CommandLine& line, std::string_view title,
-                              const Background& background);
+/// Uses `title` if the user chose none.  Throws UsageError.
+PageOptions read_page_options(const CommandLine& line, std::string_view title);
+
+/// Returns `font`, and fonts to use if a machine does not have it, as a list of CSS.
+std::string font_family_of(std::string_view font);
 
 /// Replaces `value` if the option was given.  Throws UsageError if the number is out of `range`.
 void read_number(const CommandLine& line, const char* option, NumberRange range, double& value);

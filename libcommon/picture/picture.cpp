@@ -27,6 +27,18 @@ std::string left_out_text(const EmbeddedTree& embedded, double factor,
                      grouped_count(embedded.smallest, factor), count_name);
 }
 
+void set_levels(Layout& layout, const EmbeddedTree& embedded, PageStyle& style) {
+  constexpr double kDrawnHeight = 3200;  // pixels
+  const auto most = static_cast<std::uint32_t>(kDrawnHeight / style.geometry.frame_height);
+  const std::uint32_t levels = layout.levels;
+  const std::uint32_t left_out = embedded.bytes.empty() ? 0 : cut_towers(layout, most);
+  if (left_out > 0)
+    style.left_out =
+        fmt::format("{} of {} levels are not drawn", grouped_count({.whole = left_out}, 1),
+                    grouped_count({.whole = levels}, 1));
+  style.geometry.levels = layout.levels;
+}
+
 std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLooks& looks,
                          const EmbeddedTree& embedded, Output& out) {
   PageWriter page(style, out);
@@ -39,13 +51,18 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
       page.narrow_frame({.depth = box.depth, .left = box.left, .right = box.right, .fill = fill});
       continue;
     }
-    const std::string detail = looks.detail(box);
+    std::string detail = looks.detail(box);
+    const std::uint32_t repeats = looks.repeats(box.node);
+    const std::string repeated = repeats > 1 ? fmt::format(" \u00d7{}", repeats) : "";
+    if (repeats > 1)
+      detail += fmt::format("; recursion{}", repeated);
     start.clear();
     append_count(start, box.start);
     count.clear();
     append_count(count, box.count);
     page.frame({.name = box.node == kRoot ? "all" : looks.name(box.node),
                 .detail = detail,
+                .label_end = repeated,
                 .fill = fill,
                 .depth = box.depth,
                 .left = box.left,
@@ -54,6 +71,9 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
                 .count = count,
                 .extra = looks.extra(box.node)});
   }
+  for (const Tower& tower : layout.towers)
+    page.deeper_frame(tower.left, tower.right,
+                      fmt::format("+{} deeper", grouped_count({.whole = tower.rows}, 1)));
   page.embed(embedded.bytes);
   page.end();
   return page.replaced();

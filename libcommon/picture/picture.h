@@ -30,6 +30,8 @@ class FrameLooks {
   virtual Rgb color(NodeId node) = 0;
   /// The name as shown; its bytes are untrusted.
   [[nodiscard]] virtual std::string_view name(NodeId node) const = 0;
+  /// How many frames of direct recursion the node represents.
+  [[nodiscard]] virtual std::uint32_t repeats(NodeId /*node*/) const { return 1; }
   /// The text in brackets after the name: "1,234 samples, 12.34%".
   [[nodiscard]] virtual std::string detail(const Box& box) const = 0;
   /// Title, attributes and link of the frame; null if it has none of its own.
@@ -43,6 +45,10 @@ EmbeddedTree embed_for_page(const CallTree& tree, const Layout& layout, const Em
 
 /// Returns " 12 frames counted fewer than 3 samples are not in this file.", or an empty text.
 std::string left_out_text(const EmbeddedTree& embedded, double factor, std::string_view count_name);
+
+/// Sets the levels of `style`.  With an embedded tree, from which the script draws everything, the
+/// file draws at most about four screens.
+void set_levels(Layout& layout, const EmbeddedTree& embedded, PageStyle& style);
 
 /// Writes the page.  Returns how many characters of names are not valid in XML.
 std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLooks& looks,

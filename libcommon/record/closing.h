@@ -1,7 +1,7 @@
 // The last lines of a recording on standard error:
 //
-//     pe-record: 10543 samples in 12.03 s, 0 lost, 99.9 % of stacks complete, 1.20 % of a CPU
-//     pe-record: the kernel throttled sampling 3 times: lower --freq                  a doubt
+//     pe-record: 10543 samples in 12.03 s, 0 lost, 99.9 % of stacks complete, recorder: 1.20 % of a
+//     CPU pe-record: the kernel throttled sampling 3 times: lower --freq                  a doubt
 //     pe-record: 2 threads seen; own CPU 0.144 s, 1.20 % of 12.03 s          for --verbose only
 //
 // Numbers have no separators of thousands, so that scripts can read them.

@@ -30,7 +30,7 @@ std::string OwnCost::describe_share() const {
   constexpr double kLeastSeconds = 0.5;
   if (wall_seconds() < kLeastSeconds)
     return {};
-  return fmt::format(", {:.2f} % of a CPU", 100 * cpu_seconds() / wall_seconds());
+  return fmt::format(", recorder: {:.2f} % of a CPU", 100 * cpu_seconds() / wall_seconds());
 }
 
 std::string OwnCost::describe() const {

@@ -21,8 +21,8 @@ class OwnCost {
   [[nodiscard]] std::string describe() const;
   /// Returns the length of the recording: "10.00 s".
   [[nodiscard]] std::string describe_length() const;
-  /// Returns the cost for the end of a summary: ", 0.31 % of a CPU"; empty if the recording was so
-  /// short that the share means nothing.
+  /// Returns the cost for the end of a summary: ", recorder: 0.31 % of a CPU"; empty if the
+  /// recording was so short that the share means nothing.
   [[nodiscard]] std::string describe_share() const;
 
  private:

@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstring>
 #include <utility>
 
 #include "base/cli/progress.h"
@@ -13,6 +15,16 @@
 #include "base/quote.h"
 
 namespace pe::record {
+namespace {
+
+/// Returns "'./crash' was ended by signal 11 (SIGSEGV)".
+std::string signal_text(const std::string& command, int number) {
+  const char* const name = ::sigabbrev_np(number);  // null for real-time signals
+  return fmt::format("{} was ended by signal {}{}", quoted(command), number,
+                     name == nullptr ? "" : fmt::format(" (SIG{})", name));
+}
+
+}  // namespace
 
 Session::Session(const char* tool, const SessionRequest& request, Io& io)
     : tool_(tool),
@@ -107,6 +119,9 @@ int Session::end(Source& source, Ended ended) {
     note(fmt::format("the command was ended after {:g} s (-d): SIGTERM",
                      static_cast<double>(request_.duration_ns.value_or(0)) / kNsPerSecond));
   const int status = end_status(child(), ended, [this](const std::string& what) { say(what); });
+  // Whoever types Ctrl-C knows this, and after the recording we end the command ourselves.
+  if (ended == Ended::kTarget && child_ && child_->ended_by() != 0 && child_->ended_by() != SIGINT)
+    note(signal_text(request_.command.front(), child_->ended_by()));
   if (ending_.was_cut_off())
     return cut_off_status(child());
   const auto why_empty = source.why_empty();

@@ -150,11 +150,9 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
 }  // namespace
 
 std::uint64_t period_ns_of(const perf_event_attr& attr) {
-  const bool is_clock = stream::is_software(attr) && (attr.config == PERF_COUNT_SW_CPU_CLOCK ||
-                                                      attr.config == PERF_COUNT_SW_TASK_CLOCK);
   const bool is_cycles =  // a CPU makes one or more per nanosecond
       attr.type == PERF_TYPE_HARDWARE && attr.config == PERF_COUNT_HW_CPU_CYCLES;
-  if (!is_clock && !is_cycles)
+  if (!stream::is_clock(attr) && !is_cycles)
     return 0;
   return attr.freq != 0 ? kNsPerSecond / std::max<std::uint64_t>(attr.sample_freq, 1)
                         : attr.sample_period;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <span>
 
 #include "base/cli/run.h"
@@ -108,12 +109,13 @@ Ended watch(const WatchRequest& request,
 int end_status(Child* child, Ended ended, const std::function<void(const std::string&)>& say) {
   if (child == nullptr)
     return kOk;
-  if (ended == Ended::kTarget)
-    return child->poll_status().value_or(kOk);
+  if (const auto own = child->poll_status(); own && ended != Ended::kDuration)
+    return *own;
   constexpr int kPatienceMs = 2000;
   child->terminate(kPatienceMs,
                    [&say] { say("the command still runs 2 s after SIGTERM: SIGKILL"); });
-  return kOk;
+  // Ctrl-C goes to the command, too: then it ended by itself.
+  return child->ended_by() == SIGINT ? child->poll_status().value_or(kOk) : kOk;
 }
 
 int cut_off_status(const Child* child) { return child != nullptr ? kOwnFailure : kFailure; }

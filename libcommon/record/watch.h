@@ -49,8 +49,9 @@ struct WatchRequest {
 Ended watch(const WatchRequest& request,
             const std::function<std::optional<std::uint64_t>()>& on_wake);
 
-/// Returns the exit status after a complete recording.  Terminates a command that still runs, and
-/// calls `say` before it kills the command.
+/// Returns the exit status after a complete recording: the command's own if it ended before the
+/// recording or by the same Ctrl-C, else 0.  Terminates a command that still runs, and calls `say`
+/// before it kills the command.
 int end_status(Child* child, Ended ended, const std::function<void(const std::string&)>& say);
 
 /// Returns the exit status after the output was cut off: the stream is incomplete.

@@ -7,6 +7,7 @@ namespace pe::stream {
 
 std::optional<Record> Session::next() {
   sample_.reset();
+  loss_.reset();
   event_ = nullptr;
   const auto record = reader_.next();
   if (record && !apply(*record))
@@ -27,7 +28,12 @@ bool Session::apply(const Record& record) {
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES: {
       const auto* event = reader_.events().find(record);
-      return lost_.add(record, event == nullptr ? 0 : time_of(record, event->attr));
+      const std::uint64_t time_ns = event == nullptr ? 0 : time_of(record, event->attr);
+      const std::uint64_t told = lost_.told();
+      const bool is_understood_loss = lost_.add(record, time_ns);
+      if (time_ns != 0 && lost_.told() != told)
+        loss_ = {lost_.told() - told, time_ns, event};
+      return is_understood_loss;
     }
     case kRecordCompressed:
     case kRecordCompressed2:

@@ -26,6 +26,13 @@ struct Counts {
   std::uint64_t out_of_order = 0;       ///< records older than one returned before them
 };
 
+/// Samples that the recorder reported as lost.
+struct Loss {
+  std::uint64_t samples;
+  std::uint64_t time_ns;  ///< of the report
+  const Event* event;     ///< whose samples were lost
+};
+
 class Session {
  public:
   /// `input` must outlive the session.  Throws Error if it is not a sample stream.
@@ -39,6 +46,8 @@ class Session {
   [[nodiscard]] const std::optional<Sample>& sample() const noexcept { return sample_; }
   /// Returns the event of the current sample.
   [[nodiscard]] const Event* event() const noexcept { return event_; }
+  /// Returns what the current record reports as lost, if it has a time.
+  [[nodiscard]] const std::optional<Loss>& loss() const noexcept { return loss_; }
   [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {
     return history_.mapping_change();
   }
@@ -63,6 +72,7 @@ class Session {
   std::optional<Sample> sample_;
   const Event* event_ = nullptr;
   LostSamples lost_;
+  std::optional<Loss> loss_;
   Counts counts_;
 };
 

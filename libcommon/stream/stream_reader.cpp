@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "stream/records/event.h"
+#include "stream/records/feature.h"
+#include "stream/stream_writer.h"
 
 namespace pe::stream {
 namespace {
@@ -78,29 +80,48 @@ void StreamReader::read_file_header() {
   // perf writes the size last; it is 0 if the recording was killed.
   if (header.data.size != 0) {
     data_end_ = header.data.offset + header.data.size;
-    add_build_id_records(*data_end_, header.features[0]);
+    add_feature_records(*data_end_, header.features[0]);
   }
 }
 
-/// Adds the build ids of the file.  At `features_at` there is a list of sections, one for each bit
-/// of `features`.
-void StreamReader::add_build_id_records(std::uint64_t features_at, std::uint64_t features) {
-  constexpr std::uint64_t kBuildIds = 1U << 2;            // tools/perf: HEADER_BUILD_ID
+/// Adds the build ids of the file, and what it says about the recording.  At `features_at` there is
+/// a list of sections, one for each bit of `features`.
+void StreamReader::add_feature_records(std::uint64_t features_at, std::uint64_t features) {
+  const auto section_of = [&](std::uint64_t feature, std::uint64_t max_bytes) {
+    const std::uint64_t bit = std::uint64_t{1} << feature;
+    const auto place = static_cast<std::uint64_t>(std::popcount(features & (bit - 1)));
+    FileSection section{};
+    const std::uint64_t at = features_at + place * sizeof section;
+    std::vector<std::byte> bytes;
+    if ((features & bit) == 0 || at < features_at ||
+        input_.read_at(at, std::as_writable_bytes(std::span(&section, 1))) != sizeof section)
+      return bytes;
+    bytes.resize(static_cast<std::size_t>(std::min(section.size, max_bytes)));
+    bytes.resize(input_.read_at(section.offset, bytes));
+    return bytes;
+  };
+  constexpr std::uint64_t kMostFeatureBytes = 32UL * 1024;  // a record has up to 64 KiB
+  for (const std::uint64_t feature :
+       {kFeatureHostName, kFeatureVersion, kFeatureCommandLine, kFeatureClockData})
+    if (const auto data = section_of(feature, kMostFeatureBytes); !data.empty())
+      add_feature(feature, data);
+  constexpr std::uint64_t kBuildIds = 2;                  // tools/perf: HEADER_BUILD_ID
   constexpr std::uint64_t kMaxBytes = 4UL * 1024 * 1024;  // enough for some 40,000 files
-  const auto place = static_cast<std::uint64_t>(std::popcount(features & (kBuildIds - 1)));
-  FileSection section{};
-  const std::uint64_t at = features_at + place * sizeof section;
-  if ((features & kBuildIds) == 0 || at < features_at ||
-      input_.read_at(at, std::as_writable_bytes(std::span(&section, 1))) != sizeof section)
-    return;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(section.size, kMaxBytes)));
-  bytes.resize(input_.read_at(section.offset, bytes));
+  const std::vector<std::byte> bytes = section_of(kBuildIds, kMaxBytes);
   for (ByteReader reader(bytes); const auto found = pe::stream::take_record(reader);) {
     std::vector<std::byte> record(found->bytes.begin(), found->bytes.end());
     constexpr std::uint32_t kType = kRecordHeaderBuildId;  // perf leaves 0 there
     std::memcpy(record.data() + offsetof(perf_event_header, type), &kType, sizeof kType);
     made_.push_back(std::move(record));
   }
+}
+
+void StreamReader::add_feature(std::uint64_t feature, Bytes data) {
+  RecordBuilder builder;
+  const std::string_view record =
+      builder.begin(kRecordHeaderFeature).add(feature).add_bytes(data).finish();
+  const Bytes bytes = std::as_bytes(std::span(record));
+  made_.emplace_back(bytes.begin(), bytes.end());
 }
 
 void StreamReader::add_attr_records(Bytes before_data, std::uint64_t attr_size,

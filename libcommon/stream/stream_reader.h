@@ -33,7 +33,8 @@ class StreamReader {
 
   /// Returns the next record.  The attrs of a perf.data file come first, as HEADER_ATTR records; an
   /// event with very many ids has several (kMiscMoreIds).  Its build ids follow as HEADER_BUILD_ID
-  /// records, if the input can seek, because they are at the end of the file.  A compressed record
+  /// records, and what it says about the recording as HEADER_FEATURE records (feature.h), if the
+  /// input can seek, because they are at the end of the file.  A compressed record
   /// itself is returned only if it could not be expanded.  Returns nullopt at the end, after which
   /// damage() reports whether the end was good.  The view is valid until the next call.
   std::optional<Record> next();
@@ -51,7 +52,8 @@ class StreamReader {
   void read_file_header();
   void add_attr_records(Bytes before_data, std::uint64_t attr_size, std::uint64_t attrs_at,
                         std::uint64_t attrs_bytes);
-  void add_build_id_records(std::uint64_t features_at, std::uint64_t features);
+  void add_feature_records(std::uint64_t features_at, std::uint64_t features);
+  void add_feature(std::uint64_t feature, Bytes data);
   std::optional<Record> next_in_input();
   std::optional<Record> whole_record();
   std::optional<Record> note_if_not_expanded();

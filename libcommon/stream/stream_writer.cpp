@@ -57,6 +57,10 @@ void StreamWriter::write_update(std::uint64_t kind, std::uint64_t id, std::strin
   out_.write(builder_.begin(kRecordEventUpdate).add(kind).add(id).add_string(text).pad().finish());
 }
 
+void StreamWriter::write_feature(std::uint64_t feature, std::string_view data) {
+  out_.write(builder_.begin(kRecordHeaderFeature).add(feature).add_bytes(data).pad().finish());
+}
+
 void StreamWriter::write_symbol(const SymbolRecord& symbol) {
   out_.write(builder_.begin(kRecordSymbol)
                  .add(symbol.id)

@@ -66,6 +66,8 @@ class StreamWriter {
   void write_event_unit(std::uint64_t id, std::string_view unit) {
     write_update(kUpdateUnit, id, unit);
   }
+  /// Writes a HEADER_FEATURE record; `feature` is one of Feature.
+  void write_feature(std::uint64_t feature, std::string_view data);
   void write_symbol(const SymbolRecord& symbol);
   void write_location(std::uint32_t pid, std::uint64_t address,
                       std::span<const std::uint64_t> symbol_ids);

@@ -45,28 +45,27 @@ function measureThere() {
       window.search(text);
       return;
     }
-    if (document.querySelector('input') === null)
-      window.dispatchEvent(new KeyboardEvent('keydown', { key: '/' }));
     const field = document.querySelector('input');
     field.value = text;
     field.dispatchEvent(new Event('input', { bubbles: true }));
   };
   return (async () => {
-    window.scrollTo(0, document.documentElement.getBoundingClientRect().height);
+    (document.querySelector('#scroller') || document.documentElement).scrollTop = 1e9;
     await painted();
-    const bottom = document.documentElement.getBoundingClientRect().bottom - 34;
-    const root = document.querySelector('#frames').getBoundingClientRect();
+    const frames = document.querySelector('#frames').getBoundingClientRect();
+    const rowHeight = Number(document.querySelector('#frames').dataset.row || 16);
+    const bottom = Math.min(frames.bottom, innerHeight - 34);
     const times = { click: 0, reset: 0 };
     for (const [share, row] of [[0.66, 2.5], [0.6, 8.5], [0.1, 12.5]]) {
       const before = document.querySelector('#unzoom').getAttribute('class');
-      times.click = Math.max(times.click, await timed(() => click(10 + share * 1180, bottom - 16 * row)));
+      times.click = Math.max(times.click, await timed(() => click(10 + share * frames.width, bottom - rowHeight * row)));
       if (document.querySelector('#unzoom').getAttribute('class') === before)
         throw new Error('the click did not zoom');
       times.reset = Math.max(times.reset, await timed(() =>
         document.querySelector('#unzoom').dispatchEvent(new MouseEvent('click', { bubbles: true }))));
     }
     times.search = Math.max(await timed(() => typed('Reader')), await timed(() => typed('Readers?.*::(push|open)')));
-    return { ...times, elements: document.querySelectorAll('*').length, root: root.width };
+    return { ...times, elements: document.querySelectorAll('*').length, root: frames.width };
   })();
 }
 

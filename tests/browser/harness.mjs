@@ -54,8 +54,11 @@ afterEach(async () => {
   assert.deepEqual(errors, []);
 });
 
+// Pages are 1,200 pixels wide, unless the options say another width.
+const withWidth = (options) => options.includes('--width') ? options : ['--width', '1200', ...options];
+
 export function draw(profile, ...options) {
-  const run = spawnSync(process.env.FLAMESVG, options, { input: profile, maxBuffer: 1 << 28 });
+  const run = spawnSync(process.env.FLAMESVG, withWidth(options), { input: profile, maxBuffer: 1 << 28 });
   assert.equal(run.status, 0, String(run.stderr));
   return run.stdout;
 }
@@ -67,7 +70,7 @@ export function drawDiff(before, after, ...options) {
     writeFileSync(file, profile);
     return file;
   });
-  const run = spawnSync(process.env.FLAMEDIFF, [...options, ...files], { maxBuffer: 1 << 28 });
+  const run = spawnSync(process.env.FLAMEDIFF, [...withWidth(options), ...files], { maxBuffer: 1 << 28 });
   assert.equal(run.status, 0, String(run.stderr));
   return run.stdout;
 }
@@ -101,11 +104,16 @@ export const isDimmed = (name) => hasClass(frame(name), 'above');
 export const width = async (name) => Number(await frame(name).locator('rect').getAttribute('width'));
 export const left = async (name) => Number(await frame(name).locator('rect').getAttribute('x'));
 export const top = async (name) => Number(await frame(name).locator('rect').getAttribute('y'));
+// Returns the row of a frame, counted from the upper edge of the graph.
+export const row = async (name) => Math.floor(await top(name) / await rowHeight());
+export const rowHeight = () => page.locator('#frames').evaluate((layer) => Number(layer.dataset.row));
+export const scrollTo = (y) => page.locator('#scroller').evaluate((scroller, to) => { scroller.scrollTop = to; }, y);
 export const matches = () => page.locator('#frames g.match:not(.hidden)').count();
 export const state = () => new URLSearchParams(new URL(page.url()).hash.slice(1));
 
 export async function searchFor(expression) {
   await page.keyboard.press('/');
+  await page.keyboard.press('Control+a');
   await page.keyboard.type(expression);
-  await page.keyboard.press('Enter');
+  await page.locator('#cursor').focus();
 }

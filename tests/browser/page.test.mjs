@@ -3,7 +3,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import {
-  PROFILE, errors, frame, hasClass, isDimmed, isHidden, isShown, left, matches, open, page, searchFor, state, text, top, width,
+  PROFILE, errors, frame, hasClass, isDimmed, isHidden, isShown, left, matches, open, page, row, scrollTo, searchFor, state, text, width,
 } from './harness.mjs';
 
 test('pointing at a frame shows its details, leaving it the hint', async () => {
@@ -11,8 +11,10 @@ test('pointing at a frame shows its details, leaving it the hint', async () => {
   const hint = await text('details');
   assert.match(hint, /x-axis is not time/);
   await frame('parse').hover();
-  assert.equal(await text('details'), 'Function: parse (50 samples, 50.00%)');
+  assert.equal(await text('details'), '50 samples, 50.00% · self 0.00% — parse');
   assert.equal(await page.locator('#frames > title').textContent(), 'parse (50 samples, 50.00%)');
+  await frame('alloc').hover();
+  assert.equal(await text('details'), '20 samples, 20.00% · self 20.00% · in all 2 places 40.00% — alloc');
   await page.mouse.move(600, 20);
   assert.equal(await text('details'), hint);
 });
@@ -49,22 +51,23 @@ test('labels are cut with dots, and whole again where there is room', async () =
   await open();
   assert.match(await frame(name).locator('text').textContent(), /^a_fun.*\.\.$/);
   await frame(name).click();
-  assert.equal(await frame(name).locator('text').textContent(), name);
+  assert.equal(await frame(name).locator('text').textContent(), name + ' 5.00%');
   const inside = await frame(name).evaluate((group) => group.querySelector('text').getBBox().width <=
     group.querySelector('rect').getBBox().width);
   assert.ok(inside);
 });
 
-test('Inverted turns the picture upside down and back', async () => {
+test('Icicle turns the graph upside down and back', async () => {
   await open();
-  const upright = [await top('all'), await top('main'), await top('grow')];
+  const rows = async () => [await row('all'), await row('main'), await row('grow')];
+  assert.deepEqual(await rows(), [4, 3, 0]);
   await page.locator('#invert').click();
-  assert.deepEqual([await top('all'), await top('main'), await top('grow')], [36, 52, 100]);
+  assert.deepEqual(await rows(), [0, 1, 4]);
   assert.equal(await page.locator('#invert').getAttribute('aria-pressed'), 'true');
   await frame('parse').hover();
-  assert.equal(await text('details'), 'Function: parse (50 samples, 50.00%)');
+  assert.match(await text('details'), /^50 samples, 50\.00%.* parse$/);
   await page.locator('#invert').click();
-  assert.deepEqual([await top('all'), await top('main'), await top('grow')], upright);
+  assert.deepEqual(await rows(), [4, 3, 0]);
 });
 
 test('Left heavy puts the largest callees first, and zoom and search stay', async () => {
@@ -89,8 +92,7 @@ test('search highlights by name and counts each sample once', async () => {
   await searchFor('alloc|grow');
   assert.equal(await matches(), 3);  // grow is above an alloc
   assert.equal(await text('matched'), 'Matched: 40.00%');
-  assert.equal(await text('search'), 'Reset Search');
-  await page.locator('#search').click();
+  await page.locator('#search').fill('');
   assert.equal(await matches(), 0);
   assert.equal(await text('matched'), '');
 });
@@ -147,12 +149,12 @@ test('buttons, bar and search field stay in view of a picture higher than the wi
     return upper >= 0 && bottom <= window.innerHeight;
   });
   for (const y of [0, 500, 5000]) {
-    await page.evaluate((to) => window.scrollTo(0, to), y);
+    await scrollTo(y);
     await page.waitForTimeout(100);
     assert.ok(await isInView(page.locator('#details')), `details at ${y}`);
     assert.ok(await isInView(page.locator('#heavy')), `buttons at ${y}`);
     await page.keyboard.press('/');
-    assert.ok(await isInView(page.locator('input')), `field at ${y}`);
+    assert.ok(await isInView(page.locator('#search')), `field at ${y}`);
     await page.keyboard.press('Escape');
   }
 });
@@ -163,43 +165,46 @@ test('rows are drawn as they are scrolled into sight', async () => {
     stack += ';f' + i;
   await open(stack + ' 1');
   assert.ok(await page.locator('#frames > g').count() < 200);
-  assert.ok(await isShown('f2999'));
-  await page.evaluate(() => window.scrollTo(0, 24000));
+  await scrollTo(0);
+  await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f2999 ("]');
+  await page.locator('#scroller').evaluate((scroller) => { scroller.scrollTop = scroller.scrollHeight / 2; });
   await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f1500 ("]');
   assert.ok(!await isShown('f2999'));
-  await page.evaluate(() => window.scrollTo(0, 1e6));  // the bar is also in view there
+  await scrollTo(1e6);
   await page.waitForSelector('#frames > g:not(.hidden)[aria-label^="f0 ("]');
 });
 
 test('the row of the zoomed frame stays where it is in the window', async () => {
   await open('a' + ';f'.repeat(400) + ' 100');
-  await page.evaluate(() => window.scrollTo(0, 3000));
+  await scrollTo(3000);
   await page.waitForTimeout(100);
-  const place = () => page.evaluate(() => Array.from(document.querySelectorAll('#frames g:not(.hidden)')).filter((group) =>
-    group.getAttribute('aria-level') === '203')[0].getBoundingClientRect().top);
-  const before = await place();
+  const level = await page.evaluate(() => document.elementFromPoint(600, 200).closest('g').getAttribute('aria-level'));
+  const place = (of) => page.locator(`#frames g[aria-level="${of}"]:not(.hidden) rect`).evaluate((rect) => rect.getBoundingClientRect().top);
+  const before = await place(level);
   await page.mouse.click(600, before + 5);
-  assert.equal(await place(), before);
-  assert.ok(await hasClass(page.locator('#frames g[aria-level="202"]:not(.hidden)'), 'above'));
+  const path = await page.locator('#path').evaluate((element) => element.offsetHeight);
+  const isKept = async () => Math.abs(await place(level) - before - path) < 1;  // the path above the graph moves all of it
+  assert.ok(await isKept());
+  assert.ok(await hasClass(page.locator(`#frames g[aria-level="${level - 1}"]:not(.hidden)`), 'above'));
   await page.locator('#invert').click();
   assert.equal(await page.locator('#invert').getAttribute('aria-pressed'), 'true');
-  assert.equal(await place(), before);
+  assert.ok(await isKept());
 });
 
-test('the address keeps zoom, search, Inverted and Left heavy', async () => {
+test('the address keeps zoom, search, Icicle and Left heavy', async () => {
   await open();
   await searchFor('al+oc');
   await frame('run').click();
-  assert.deepEqual([...state().keys()], ['x', 'y', 's']);
+  assert.deepEqual([...state()], [['p', 'main;run'], ['s', 'al+oc']]);
   assert.equal(state().get('s'), 'al+oc');
   await page.locator('#invert').click();
   await page.locator('#heavy').click();
-  assert.deepEqual([...state().keys()], ['x', 'y', 's', 'i', 'h']);
+  assert.deepEqual([...state().keys()], ['p', 's', 'i', 'h']);
   await page.reload();
   await page.waitForSelector('svg.live');
   assert.equal(await width('run'), 1180);
   assert.equal(await text('matched'), 'Matched: 40.00% (of this view: 80.00%)');
-  assert.equal(await top('all'), 36);
+  assert.equal(await row('all'), 0);
   assert.equal(await page.locator('#heavy').getAttribute('aria-pressed'), 'true');
 });
 
@@ -220,6 +225,37 @@ test('an address finds frames of one part in a million', async () => {
   assert.equal(await width(name), 1180);
 });
 
+test('the browser\'s Back leads to the view before', async () => {
+  await open();
+  await frame('run').click();
+  await frame('grow').click();
+  await page.goBack();
+  await page.waitForFunction(() => !location.hash.includes('grow'));
+  assert.equal(await width('run'), 1180);
+  assert.equal(await width('grow'), 472);
+  await page.goBack();
+  await page.waitForFunction(() => location.hash === '');
+  assert.equal(await width('run'), 295);
+});
+
+test('a link finds its frame in another recording, as far as that has it', async () => {
+  const deep = 'main' + ';a_rather_long_name_of_a_function'.repeat(80);
+  await open(deep + ' 9\nother 3\n');
+  await page.locator('#cursor').focus();
+  for (let i = 0; i < 60; ++i)
+    await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  const level = () => page.locator('#frames g:not(.hidden):not(.above)').evaluateAll((groups) =>
+    Math.min(...groups.map((group) => Number(group.getAttribute('aria-level')))));
+  assert.equal(await level(), 61);
+  const { hash } = new URL(page.url());
+  assert.ok(hash.length < 60, hash);
+  await open('aaa;new 100\n' + deep + ' 50\nmain;b 7\n', hash);
+  assert.equal(await level(), 61);
+  await open('main;run;hash 5\nmain;x 9\n', '#p=main;run;gone;away');
+  assert.equal(await width('run'), 1180);
+});
+
 test('state is read from behind a question mark, and when the hash changes', async () => {
   await open(PROFILE, '?s=spin');
   assert.equal(await text('matched'), 'Matched: 25.00%');
@@ -228,13 +264,14 @@ test('state is read from behind a question mark, and when the hash changes', asy
 });
 
 test('addresses of one decimal, as flamegraph.pl writes them, find their frame', async () => {
-  await open(PROFILE, '#x=600&y=69');
+  await open(PROFILE, '#x=600&y=69', ['--height', '16']);
   assert.equal(await width('run'), 1180);
 });
 
 test('a nonsense address shows the whole picture', async () => {
   for (const address of ['#x=1e99&y=zzz', '#x=&y=', '#x=10', '#%%%&=&&x=NaN&y=NaN', '?x=<svg>&y=-1&q=1',
-    '#s=%5B', '#s=((((', '#constructor=1&__proto__=2', '#x=10&y=1e300', '#x=Infinity&y=Infinity', '#i=2&h=2']) {
+    '#s=%5B', '#s=((((', '#constructor=1&__proto__=2', '#x=10&y=1e300', '#x=Infinity&y=Infinity', '#i=2&h=2',
+    '#p=nobody;x', '#p=~zz', '#p=%FF', '#v=hide:nobody', '#v=callers', '#v=side:before;what:main;leaf:x']) {
     await open(PROFILE, address);
     assert.equal(await width('main'), 885, address);
     assert.ok(await isShown('other'), address);

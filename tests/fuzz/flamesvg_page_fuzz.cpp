@@ -59,7 +59,7 @@ std::string_view check_tag(std::string_view tag) {
 }
 
 void check_page(std::string_view page) {
-  require(page.ends_with("</svg>\n"));
+  require(page.ends_with("</svg>\n") || page.ends_with("</svg>\n</body></html>\n"));
   std::vector<std::string_view> open;
   bool is_any = false;
   while (!page.empty()) {
@@ -106,6 +106,10 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string line = text.substr(0, text.find_first_of(std::string_view("\n\0", 2)));
   if ((choice & 4) != 0)
     args.insert(args.end(), {"--title=" + line, "--countname=" + line, "--nametype=" + line});
+  if ((choice & 8) != 0)
+    args.emplace_back("--html");
+  if ((choice & 16) != 0)
+    args.emplace_back("--fold-recursion");
   const auto result = pe::testing::run_tool(pe::kFlamesvg, args, text);
   require(result.status == 0 || result.status == 1 || result.status == 2);
   if (result.status == 0 || !result.out.empty())

@@ -334,5 +334,6 @@ int main(int argc, char** argv) {
   save(folder / "heap" / "two-sites", shared_heap());
   save(folder / "sampler" / "two-threads", shared_samples());
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
+  save(folder / "folded_line" / "fact", "# command: \"sleep 10\"");
   return 0;
 }

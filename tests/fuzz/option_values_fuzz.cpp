@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parse_bytes.h"
 #include "base/parse_decimal.h"
+#include "base/parse_duration.h"
 #include "folded/count.h"
 #include "fuzz/require.h"
 #include "record/target_options.h"
@@ -34,6 +35,8 @@ void check_numbers(std::string_view text) {
 }
 
 void check_times(std::string_view text) {
+  if (const auto ns = pe::parse_duration_ns(text))
+    require(pe::parse_duration_ns(std::to_string(*ns) + "ns") == ns);
   if (const auto us = pe::fold::parse_seconds_us(text)) {
     std::string fraction = std::to_string(*us % 1'000'000);
     fraction.insert(0, 6 - fraction.size(), '0');

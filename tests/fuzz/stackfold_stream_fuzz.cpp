@@ -1,9 +1,11 @@
 // Folds any bytes as a sample stream, with or without symbols.  The result is folded text that can
-// be read back, and is the same if the bytes arrive in pieces.
+// be read back, and is the same if the bytes arrive in pieces.  Counts divided by time add up to
+// the same counts.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +42,43 @@ std::optional<Folded> fold(pe::Input input, const pe::fold::Options& options) {
   return Folded{std::move(out.text), counts.size(), samples};
 }
 
+void check_steps(std::string_view bytes, const pe::fold::Options& options) {
+  using pe::folded::FoldedCounts;
+  pe::folded::FrameTable frames;
+  FoldedCounts counts(frames);
+  FoldedCounts sums(frames);
+  const std::uint64_t ns_per_count = options.weight == pe::fold::Weight::kPeriod ? 1 : 1000;
+  counts.set_timeline(pe::folded::Timeline(*options.every_ns, ns_per_count));
+  pe::StringOutput out;
+  try {
+    pe::Input input = pe::testing::memory_input(bytes);
+    pe::fold::StreamFolder(input, options, counts).fold();
+    constexpr std::uint64_t kMostStacks = 20;  // 1,000,000 steps of each are slow enough
+    if (counts.size() > kMostStacks)
+      return;
+    counts.write(out);
+  } catch (const pe::Error&) {
+    return;
+  }
+  if (counts.saturated())
+    return;
+  for (std::string_view left = out.text; !left.empty();) {
+    const auto line = pe::folded::parse_folded_line(left.substr(0, left.find('\n')));
+    left.remove_prefix(left.find('\n') + 1);
+    if (!line || line->stack[0] != '@')
+      std::abort();
+    sums.add(line->stack.substr(line->stack.find(';') + 1), line->count);
+  }
+  pe::StringOutput summed;
+  sums.write(summed);
+  FoldedCounts whole(frames);
+  counts.for_each([&](auto stack, pe::folded::Count count) { whole.add(stack, count); });
+  pe::StringOutput wanted;
+  whole.write(wanted);
+  if (summed.text != wanted.text)
+    std::abort();
+}
+
 /// A perf.data file cannot be a pipe: the reader seeks to its attributes.
 bool is_file(std::string_view bytes) {
   constexpr std::string_view kBegin("PERFILE2\x10\0\0\0\0\0\0\0", 16);
@@ -56,6 +95,10 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     options.root = pe::fold::RootName::kCommPidTid;
     options.weight = pe::fold::Weight::kPeriod;
   }
+  constexpr std::uint64_t kSteps[] = {1'000'000, 1'000'000'000, 3'600'000'000'000};
+  pe::fold::Options with_steps = options;
+  with_steps.every_ns = kSteps[size % std::size(kSteps)];
+  check_steps(bytes, with_steps);
   const auto folded = fold(pe::testing::memory_input(bytes), options);
   constexpr std::size_t kMostInPieces = 32 * 1024;
   if (size <= kMostInPieces && !is_file(bytes) &&

@@ -26,7 +26,7 @@ expect() { [ "$2" = "$3" ] || fail "$1: $3, not $2"; }
 
 # share PATTERN FILE: the percentage of the weight of all folded stacks that the matching ones have
 share() {  # passed in the environment, because -v would remove backslashes
-  PATTERN=$1 awk '{ all += $NF; if ($0 ~ ENVIRON["PATTERN"]) hit += $NF }
+  PATTERN=$1 awk '/^# / { next } { all += $NF; if ($0 ~ ENVIRON["PATTERN"]) hit += $NF }
     END { printf "%.1f\n", all ? 100 * hit / all : 0 }' "$2"
 }
 

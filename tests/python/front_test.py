@@ -29,6 +29,12 @@ class Commands(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "^unknown option '--all'; "):
             front.main(["--all"], None)
 
+    def test_a_program_in_place_of_a_command(self):
+        with self.assertRaisesRegex(UsageError, "^unknown command '/bin/sh'; to record a program: stackpipe record -- /bin/sh "):
+            front.main(["/bin/sh", "-c", ":"], None)
+        with self.assertRaisesRegex(UsageError, "^unknown command '/etc/passwd'; the commands are "):
+            front.main(["/etc/passwd"], None)
+
     def test_runs_names_its_commands(self):
         with self.assertRaisesRegex(UsageError, "^runs: unknown command 'dance'; the commands are capture, "):
             commands.main(["dance"], None)

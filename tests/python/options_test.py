@@ -53,6 +53,7 @@ class Read(unittest.TestCase):
         for arguments in (["-q", "b", "--freq", "--", "c"], ["-q", "--", "b", "--freq", "--", "c"]):
             line = options.read(TABLE, arguments, runs_command=True)
             self.assertEqual((line.operands, line.command), ([], ["b", "--freq", "--", "c"]))
+            self.assertEqual(line.has_dashes, arguments[1] == "--")
 
     def test_nothing_after_help_counts(self):
         self.assertTrue(read("--help", "--nonsense").has("help"))
@@ -72,6 +73,9 @@ class Read(unittest.TestCase):
 
 
 class Describe(unittest.TestCase):
+    def test_an_option_without_text_is_left_out(self):
+        self.assertEqual(options.describe((TABLE[2]._replace(text=""), TABLE[2])), options.describe((TABLE[2],)))
+
     def test_a_line_each_in_80_columns(self):
         long = options.Option("a-very-long-option-indeed", "", "VALUE", "word " * 20)
         self.assertEqual(options.describe((TABLE[0], TABLE[2], long)),

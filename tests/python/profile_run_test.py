@@ -77,7 +77,7 @@ class Target(unittest.TestCase):
 
 class ClosingLines(unittest.TestCase):
     def test_of_one_recorder(self):
-        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 1.25 s, 5 lost, 0.1 % of a CPU"]), (70, 5, 1.25))
+        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 1.25 s, 5 lost, recorder: 0.1 % of a CPU"]), (70, 5, 1.25))
 
     def test_of_two_are_added_up(self):
         self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 2 s, 0 lost", "pe-record: 5 samples lost", "offcpu: 1 wait in 9 s, 3 lost"]),

@@ -1,6 +1,7 @@
 """Tests how recording commands read their target."""
 import os
 import unittest
+from unittest import mock
 
 from stackpipe import options, targets
 from stackpipe.messages import UsageError
@@ -14,6 +15,14 @@ class Target(unittest.TestCase):
     def test_a_command_keeps_its_own_options(self):
         for arguments in (["-d", "2", "--", "a", "-p", "b"], ["-d", "2", "a", "-p", "b"]):
             self.assertEqual(read(*arguments), ([], ["a", "-p", "b"], "a -p b", ["-d", "2"]))
+
+    def test_warns_of_our_options_among_those_of_a_command(self):
+        for arguments, warned in ((["a", "-o", "x.svg"], "-o x.svg"), (["a", "b", "-d", "2"], "-d 2"), (["a", "-o", "x.o"], ""),
+                                  (["a", "-p"], ""), (["--", "a", "-o", "x.svg"], "")):
+            with self.subTest(arguments=arguments), mock.patch("stackpipe.targets.say") as say:
+                read(*arguments)
+                self.assertEqual([call.args[0] for call in say.call_args_list],
+                                 [f"'{warned}' was passed to a; options of stackpipe go before the command"] * bool(warned))
 
     def test_running_targets(self):
         self.assertEqual(read("-a"), (["-a"], [], "the whole system", []))

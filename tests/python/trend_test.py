@@ -26,6 +26,9 @@ class Shares(unittest.TestCase):
         self.assertIsNone(trend.share_of("f", self.folded("")))
         self.assertIsNone(trend.share_of("f", self.folded("no count\n\n")))
 
+    def test_facts_are_no_stacks(self):
+        self.assertEqual(trend.share_of("f", self.folded("# host: nan\n# command: f inf\nf 1\ng 3\n")), (25, 25, True))
+
     def test_names_may_be_no_utf8(self):
         self.assertEqual(trend.share_of("\udcff", self.folded(b"\xff 1\nb 1\n")).total_percent, 50)
 

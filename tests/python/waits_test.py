@@ -17,6 +17,12 @@ class Folding(unittest.TestCase):
         self.assertEqual(waits.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
 
 
+class Signals(unittest.TestCase):
+    def test_names_the_signal_if_it_has_a_name(self):
+        self.assertEqual(waits.signal_text("./a", 11), "'./a' was ended by signal 11 (SIGSEGV)")
+        self.assertEqual(waits.signal_text("./a", 40), "'./a' was ended by signal 40")
+
+
 class Request(unittest.TestCase):
     def read(self, *arguments):
         return waits.read_request(outputs.with_operand(options.read(hotcold.OPTIONS, arguments)), "hotcold out.svg -p PID")

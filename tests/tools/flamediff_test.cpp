@@ -84,6 +84,12 @@ BOOST_AUTO_TEST_CASE(new_and_vanished_frames_are_marked) {
   BOOST_TEST(contains(frame_of(r.out, "deep").title, "after 0, 0.00%; gone, -20.00%"));
   BOOST_TEST(contains(r.out, "<g class=\"new\" data-at="));
   BOOST_TEST(contains(r.out, "<g class=\"dark gone\" data-at="));
+  for (const char* meaning : {">new<", ">vanished<", ">grew<", ">shrank<"})
+    BOOST_TEST(contains(r.out, meaning), meaning);
+  const auto same = flamediff({}, kBefore, kBefore);
+  BOOST_TEST(contains(same.out, ">as before<"));
+  for (const char* meaning : {">new<", ">vanished<", ">grew<", ">shrank<", ">may be noise<"})
+    BOOST_TEST(!contains(same.out, meaning), meaning);
 }
 
 BOOST_AUTO_TEST_CASE(vanished_stacks_stand_aside_when_widths_are_those_after) {
@@ -238,7 +244,7 @@ BOOST_AUTO_TEST_CASE(growth_beyond_noise_and_the_limit_fails) {
   BOOST_TEST(noise.status == 0);
   BOOST_TEST(noise.err ==
              "flamediff: a grew from 50.00% to 70.00%, which so few samples cannot tell from noise "
-             "(20 and 20): record longer, or several runs (--runs)\n");
+             "(20 and 20): record longer, or compare several runs (stackpipe runs ci --runs N)\n");
   BOOST_TEST(flamediff({"--fail-over", "25%"}, "a 10\nb 10\n", "a 14\nb 6\n").err.empty());
 }
 
@@ -320,7 +326,7 @@ BOOST_AUTO_TEST_CASE(empty_runs_tell_nothing_of_what_runs_differ_by) {
   const auto r =
       flamediff_runs({"--text", "--fail-over", "2%", "--period", "0"}, {kBefore, ""}, {kAfter});
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(contains(r.err, "so noise is not known (see --period, --runs)"));
+  BOOST_TEST(contains(r.err, "so noise is not known (see flamediff --period, --runs)"));
 }
 
 BOOST_AUTO_TEST_CASE(a_renamed_program_is_compared_with_itself) {
@@ -407,7 +413,7 @@ BOOST_AUTO_TEST_CASE(growth_cannot_be_judged_without_samples) {
   BOOST_TEST(
       contains(r.err,
                "flamediff: --fail-over: the counts do not look like samples, so noise is not "
-               "known (see --period, --runs)\n"));
+               "known (see flamediff --period, --runs)\n"));
   BOOST_TEST(flamediff({"--fail-over", "5%", "--countname", "ms", "--period", "1"}, kBefore, kAfter)
                  .status == 3);
 }

@@ -198,8 +198,8 @@ BOOST_AUTO_TEST_CASE(colours_are_kept_from_picture_to_picture) {
              "flamesvg: palette.map: dropped 1 line without a colour \"rgb(R,G,B)\"\n");
   BOOST_TEST(contains(first.out, "fill=\"rgb(1,2,3)\""));
   BOOST_TEST(content("palette.map") ==
-             "->rgb(213,39,9)\na->rgb(236,146,35)\nb->rgb(1,2,3)\ngone->rgb(4,5,6)\n");
-  BOOST_TEST((flamesvg({"--cp", "--colors", "io"}, "a;b 100\n").out.find("rgb(236,146,35)") !=
+             "->rgb(222,214,196)\na->rgb(243,185,116)\nb->rgb(1,2,3)\ngone->rgb(4,5,6)\n");
+  BOOST_TEST((flamesvg({"--cp", "--colors", "io"}, "a;b 100\n").out.find("rgb(243,185,116)") !=
               std::string::npos));
 }
 
@@ -210,7 +210,16 @@ BOOST_AUTO_TEST_CASE(separators_are_neither_taken_from_a_palette_map_nor_added) 
   BOOST_TEST(contains(r.out, "rgb(160,160,160)"));
   BOOST_TEST(contains(r.out, "rgb(200,200,200)"));
   BOOST_TEST(content("palette.map") ==
-             "->rgb(213,39,9)\n-->rgb(1,2,3)\na->rgb(236,146,35)\nb->rgb(230,117,28)\n");
+             "->rgb(222,214,196)\n-->rgb(1,2,3)\na->rgb(243,185,116)\nb->rgb(241,174,111)\n");
+}
+
+BOOST_AUTO_TEST_CASE(sizes_fonts_and_grounds_stay_those_of_the_script_for_the_perl) {
+  const auto r = flamesvg({"--compat"}, "a 100\n");
+  BOOST_TEST(contains(r.out, " width=\"1200\" height=\"102\" viewBox=\"0 0 1200 102\" "));
+  BOOST_TEST(contains(r.out, "font-family=\"Verdana, &quot;DejaVu Sans&quot;, sans-serif\""));
+  BOOST_TEST(contains(r.out, "stop-color=\"rgb(238,238,176)\""));
+  BOOST_TEST(contains(r.out, "data-row=\"16\""));
+  BOOST_TEST(contains(r.out, "fill=\"rgb(236,146,35)\""));
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_palette_is_black_on_the_usual_ground_for_the_perl) {
@@ -278,8 +287,7 @@ BOOST_AUTO_TEST_CASE(functions_get_the_attributes_of_a_file) {
                       "id=\"i1\" data-x=\"1\" class=\"c1\" data-at="));
   BOOST_TEST(contains(r.out, " data-name=\"foo\"><title>T &amp; x</title><rect"));
   BOOST_TEST(contains(
-      r.out,
-      "<g class=\"dark only\" data-at=\"0 100 2\"><title>bar (100 samples, 100.00%)</title>"));
+      r.out, "<g class=\"only\" data-at=\"0 100 2\"><title>bar (100 samples, 100.00%)</title>"));
   BOOST_TEST(contains(r.out, "</g></a>\n"));
 }
 

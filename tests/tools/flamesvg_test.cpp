@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_sample_stream_is_refused_except_by_the_perl) {
 BOOST_AUTO_TEST_CASE(narrow_frames_are_left_out_and_the_page_is_as_high_as_what_is_drawn) {
   const std::string profile = "a 9999\nb;c;d;e 1\n";
   BOOST_TEST(rects_of(flamesvg({"--minwidth", "1%"}, profile).out).size() == 2U);
-  BOOST_TEST(contains(flamesvg({"--minwidth", "1%"}, profile).out, "height=\"102\""));
+  BOOST_TEST(contains(flamesvg({"--minwidth", "1%"}, profile).out, "height=\"106\""));
   BOOST_TEST(rects_of(flamesvg({"--embed", "none"}, profile).out).size() == 6U);
   BOOST_TEST(rects_of(flamesvg({"--embed", "none", "--minwidth", "0.2"}, profile).out).size() ==
              2U);
@@ -154,21 +155,36 @@ BOOST_AUTO_TEST_CASE(the_description_names_the_largest_functions) {
                       "&lt;g&gt; 62.50%, f 25.00%.</desc>"));
 }
 
+BOOST_AUTO_TEST_CASE(facts_are_in_the_page_and_the_command_is_its_title) {
+  constexpr const char* kText = "# command: make -j8 <all>\n# host: a\na 1\n";
+  const auto run = flamesvg({}, kText);
+  BOOST_TEST(contains(
+      run.out, "<metadata class=\"facts\">command: make -j8 &lt;all&gt;\nhost: a\n</metadata>"));
+  BOOST_TEST(contains(run.out, "<title id=\"page-title\">make -j8 &lt;all&gt;</title>"));
+  const auto titled = flamesvg({"--title", "mine"}, kText);
+  BOOST_TEST(contains(titled.out, "<title id=\"page-title\">mine</title>"));
+  BOOST_TEST(!contains(flamesvg({"--compat"}, kText).out, "class=\"facts\""));
+}
+
 BOOST_AUTO_TEST_CASE(theme_and_width_are_chosen) {
-  constexpr const char* kDark = "color-scheme: dark";
+  constexpr const char* kDark = "color-scheme: dark;";
   constexpr const char* kPreference = "@media (prefers-color-scheme: dark)";
   const auto by_preference = flamesvg({}, "a 1\n").out;
   BOOST_TEST(contains(by_preference, kPreference));
   const auto dark = flamesvg({"--dark"}, "a 1\n").out;
   BOOST_TEST(!contains(dark, kPreference));
   BOOST_TEST(contains(dark, kDark));
+  BOOST_TEST(contains(by_preference, "height=\"100%\" fill=\"#fff\"/>"));
+  BOOST_TEST(!contains(by_preference, "<linearGradient"));
   const auto light = flamesvg({"--bgcolors", "blue"}, "a 1\n").out;
+  BOOST_TEST(contains(light, "<linearGradient id=\"background\""));
   BOOST_TEST(!contains(light, kDark));
   BOOST_TEST(contains(flamesvg({"--dark", "--bgcolors", "blue"}, "a 1\n").out, kDark));
-  const auto wide = flamesvg({"--width", "auto"}, "a 1\n").out;
-  BOOST_TEST(contains(wide,
-                      " width=\"100%\" preserveAspectRatio=\"xMidYMin meet\" height=\"102\" "
-                      "viewBox=\"0 0 1200 102\""));
+  for (const std::vector<std::string>& args : {std::vector<std::string>(), {"--width", "auto"}})
+    BOOST_TEST(contains(flamesvg(args, "a 1\n").out,
+                        " width=\"100%\" preserveAspectRatio=\"xMidYMin meet\" height=\"106\" "
+                        "viewBox=\"0 0 1200 106\""));
+  BOOST_TEST(contains(flamesvg({"--width", "800"}, "a 1\n").out, " width=\"800\" height=\"106\""));
 }
 
 BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
@@ -179,7 +195,71 @@ BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
   BOOST_TEST(!contains(flamesvg({}, "main 1\n").out, "id=\"legend\""));
 }
 
+BOOST_AUTO_TEST_CASE(the_legend_lists_the_kinds_of_code_that_occur) {
+  const auto r = flamesvg({"--colors", "kind"}, "main;read_[l];vfs_read_[k] 100\n");
+  for (const char* meaning : {">program<", ">library<", ">kernel<"})
+    BOOST_TEST(contains(r.out, meaning), meaning);
+  for (const char* meaning : {">inlined<", ">JIT<", ">unresolved<"})
+    BOOST_TEST(!contains(r.out, meaning), meaning);
+  const auto differences = flamesvg({}, "a;b 10 20\nc 10 10\n");
+  BOOST_TEST(contains(differences.out, ">grew<"));
+  BOOST_TEST(contains(differences.out, ">as before<"));
+  BOOST_TEST(!contains(differences.out, ">shrank<"));
+  BOOST_TEST(contains(flamesvg({"--negate"}, "a;b 10 20\nc 10 10\n").out, ">shrank<"));
+}
+
+BOOST_AUTO_TEST_CASE(marks_in_the_input_choose_the_palette_if_the_user_does_not) {
+  const std::string marked = "main;read_[k] 100\n";
+  BOOST_TEST((flamesvg({}, marked).out == flamesvg({"--colors", "kind"}, marked).out));
+  const std::string plain = "main;read;[unknown] 100\n";
+  BOOST_TEST((flamesvg({}, plain).out == flamesvg({"--colors", "warm"}, plain).out));
+  BOOST_TEST(!contains(flamesvg({"--colors", "hot"}, marked).out, "id=\"legend\""));
+  BOOST_TEST(!contains(flamesvg({"--compat"}, marked).out, "id=\"legend\""));
+}
+
+BOOST_AUTO_TEST_CASE(unresolved_frames_are_grey) {
+  for (const char* palette : {"kind", "warm", "mem"}) {
+    const auto r = flamesvg({"--colors", palette}, "[unknown] 100\n");
+    std::string_view page = r.out;
+    pe::testing::take_between(page, "<title>[unknown]", "fill=");
+    const std::string fill = pe::testing::take_between(page, "fill=\"rgb(", ")");
+    const auto first = fill.find(',');
+    const auto second = fill.find(',', first + 1);
+    const int red = std::stoi(fill);
+    BOOST_TEST(red == std::stoi(fill.substr(first + 1)), palette << ": " << fill);
+    BOOST_TEST(std::abs(red - std::stoi(fill.substr(second + 1))) <= 3, palette << ": " << fill);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(recursion_is_folded_on_request) {
+  const auto r = flamesvg({"--fold-recursion"}, "main;f;f;f;g 300\nmain;f 100\n");
+  BOOST_TEST(drawn(r.out) ==
+             "all (400 samples, 100%) at 10.0 wide 1180.0\n"
+             "main (400 samples, 100.00%) at 10.0 wide 1180.0\n"
+             "f (400 samples, 100.00%; recursion \u00d73) at 10.0 wide 1180.0\n"
+             "g (300 samples, 75.00%) at 305.0 wide 885.0\n");
+  BOOST_TEST(contains(r.out, ">f \u00d73</text>"));
+  BOOST_TEST(flamesvg({"--fold-recursion", "--flamechart"}, "a 1\n").status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(the_page_can_be_an_html_document) {
+  auto html = flamesvg({"--html", "--title", "a<b"}, "main;f 100\n").out;
+  BOOST_TEST(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\""));
+  BOOST_TEST(contains(html, "<meta charset=\"UTF-8\"/><title>a&lt;b</title>"));
+  BOOST_TEST(html.ends_with("</svg>\n</body></html>\n"));
+  const std::string alone = " data-alone=\"\"";
+  BOOST_REQUIRE(contains(html, alone));
+  html.erase(html.find(alone), alone.size());
+  const auto svg = flamesvg({"--title", "a<b"}, "main;f 100\n").out;
+  BOOST_TEST(html.substr(html.find("<svg"), html.find("</body>") - html.find("<svg")) ==
+             svg.substr(svg.find("<svg")));
+  const auto empty = flamesvg({"--html"}, "").out;
+  BOOST_TEST(empty.starts_with("<!DOCTYPE html>\n"));
+  BOOST_TEST(empty.ends_with("</svg>\n</body></html>\n"));
+}
+
 BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
+  BOOST_TEST((flamesvg({"--icicle"}, "a 100\n").out == flamesvg({"--inverted"}, "a 100\n").out));
   const auto r = flamesvg({"--inverted", "--reverse"}, "a;b 1\nc;b 3\n");
   BOOST_TEST(contains(r.out, ">Icicle Graph</text>"));
   const auto rects = rects_of(r.out);
@@ -230,9 +310,57 @@ BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_is_drawn) {
   std::string stack = "f";
   for (int i = 1; i < 100'000; ++i)
     stack += ";f";
-  const auto r = flamesvg({}, stack + " 1\n");
+  const auto r = flamesvg({"--embed", "none"}, stack + " 1\n");
   BOOST_TEST(r.status == 0);
-  BOOST_TEST(static_cast<std::size_t>(std::count(r.out.begin(), r.out.end(), '\n')) > 100'000U);
+  BOOST_TEST(rects_of(r.out).size() == 100'001U);
+  BOOST_TEST(!contains(r.out, "<g class=\"deeper\""));
+}
+
+BOOST_AUTO_TEST_CASE(the_file_draws_four_screens_of_what_its_tree_has) {
+  std::string stack = "f0";
+  for (int i = 1; i < 5000; ++i)
+    stack += ";f" + std::to_string(i);
+  const std::string profile = stack + " 100\nf0;z 100\n";
+  const auto r = flamesvg({}, profile);
+  const auto rects = rects_of(r.out);
+  BOOST_REQUIRE(rects.size() == 176U + 1);  // 3,200 pixels; one row is the tower
+  for (const Rect& rect : rects)
+    BOOST_TEST_REQUIRE(rect.depth < 177);
+  BOOST_TEST(contains(r.out, "data-levels=\"177\""));
+  BOOST_TEST(contains(r.out, "<g class=\"deeper\"><title>+4,824 deeper: open this file"));
+  BOOST_TEST(contains(r.out, ">+4,824 deeper</text></g>\n"));
+  BOOST_TEST(contains(r.out,
+                      "4,824 of 5,001 levels are not drawn; open this file in a browser to "
+                      "see all. 200 samples in 2 stacks"));
+  BOOST_TEST(contains(r.out, ">4,824 of 5,001 levels are not drawn: open this file"));
+  for (const std::vector<std::string>& all :
+       {std::vector<std::string>{"--embed", "none"}, {"--compat"}, {"--max-depth", "170"}})
+    BOOST_TEST(!contains(flamesvg(all, profile).out, "<g class=\"deeper\""));
+  const auto icicle = flamesvg({"--inverted"}, profile);
+  BOOST_TEST(rects_of(icicle.out).front().y < rects_of(icicle.out).back().y);
+  BOOST_TEST(contains(icicle.out, ">+4,824 deeper</text></g>\n"));
+}
+
+BOOST_AUTO_TEST_CASE(shares_of_durations_are_shares_of_all_time) {
+  for (const char* unit : {"ns", "us", "ms", "s"}) {
+    const auto r = flamesvg({"--countname", unit}, "a 100\n");
+    BOOST_TEST(contains(r.out, "its share of all time. "));
+    BOOST_TEST(contains(r.out, ">Width is the share of all time; the x-axis is not time.<"));
+  }
+  BOOST_TEST(contains(flamesvg({"--countname", "bytes"}, "a 100\n").out, "share of all bytes; "));
+  BOOST_TEST(
+      contains(flamesvg({"--compat", "--countname", "us"}, "a 100\n").out, "share of all us; "));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_title_is_cut_where_it_is_drawn) {
+  const std::string title(300, 't');
+  const auto r = flamesvg({"--title", title}, "a 100\n");
+  BOOST_TEST(contains(r.out, "<title id=\"page-title\">" + title + "</title>"));
+  BOOST_TEST(contains(r.out, "ttt\u2026</text>"));
+  BOOST_TEST(!contains(r.out, ">" + title + "</text>"));
+  BOOST_TEST(contains(flamesvg({"--title", "short"}, "a 100\n").out, ">short</text>"));
+  BOOST_TEST(
+      contains(flamesvg({"--compat", "--title", title}, "a 100\n").out, ">" + title + "</text>"));
 }
 
 BOOST_AUTO_TEST_CASE(options_are_checked) {
@@ -254,7 +382,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
           "--bgcolors: not one of yellow, blue, green, grey, #rrggbb: 'url(x)'");
   refused({"--colors", "neon"},
           "--colors: not one of hot, mem, io, wakeup, chain, java, js, perl, red, green, blue, "
-          "aqua, yellow, purple, orange, kind, colorblind, hotcold: 'neon'");
+          "aqua, yellow, purple, orange, kind, colorblind, hotcold, warm: 'neon'");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,7 @@
 #include "stackfold/stackfold.h"
 #include "stream/proc/maps.h"
 #include "stream/stream_reader.h"
+#include "support/facts.h"
 #include "support/jit_dump_builder.h"
 #include "support/run_tool.h"
 #include "support/stream_builder.h"
@@ -35,7 +36,7 @@ Result symbolize(StreamBuilder stream, const std::vector<std::string>& args = {}
 
 /// The folded text that stackfold, the next filter, makes of the output.
 std::string folded(const Result& symbolized, const std::vector<std::string>& args = {}) {
-  return run_tool(pe::kStackfold, args, symbolized.out).out;
+  return pe::testing::without_facts(run_tool(pe::kStackfold, args, symbolized.out).out);
 }
 
 /// The mapping of this program's code.

@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_running_thread_that_waits_in_native_code_waits) {
   BOOST_TEST(r.out == "t;a.Main.main;a.B.work 1\n");
   BOOST_TEST(r.err ==
              "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: "
-             "RUNNABLE; see --event)\n");
+             "RUNNABLE; others: stackfold --event NAME)\n");
 }
 
 BOOST_AUTO_TEST_CASE(stacks_repeated_at_a_deadlock_do_not_count) {

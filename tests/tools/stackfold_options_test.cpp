@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(times_are_those_that_perf_script_prints) {
   BOOST_TEST(r.out == "prog;b 5\n");
   BOOST_TEST(r.err ==
              "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: cycles; "
-             "see --event), 1 sample outside of --time left out\n");
+             "others: stackfold --event NAME), 1 sample outside of --time left out\n");
 }
 
 BOOST_AUTO_TEST_CASE(times_of_a_stream_are_on_the_same_clock) {

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "stream/records/sample.h"
+#include "support/facts.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 #include "support/temp_dir.h"
@@ -11,6 +12,7 @@ using pe::stream::kKernelPid;
 using pe::testing::MadeSample;
 using pe::testing::Result;
 using pe::testing::StreamBuilder;
+using pe::testing::without_facts;
 
 BOOST_AUTO_TEST_SUITE(stackfold_tool)
 
@@ -67,7 +69,7 @@ BOOST_AUTO_TEST_CASE(marks_frames_by_kind) {
   auto stream = annotated();
   stream.sample({.chain = {kKernel, 0xff00, kUser, 0x200, 0x100}})
       .sample({.chain = {kUser, 0x300}});
-  BOOST_TEST(stackfold({"--annotate"}, stream).out ==
+  BOOST_TEST(without_facts(stackfold({"--annotate"}, stream).out) ==
              "my_prog;LazyCompile:x:y_[j] 1\nmy_prog;main;tiny_[i];f_[l];sys_read_[k] 1\n");
   BOOST_TEST(stackfold({"--kernel"}, stream).out ==
              "my_prog;LazyCompile:x:y 1\nmy_prog;main;tiny;f;sys_read_[k] 1\n");
@@ -117,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_raw_stream_gives_modules_and_offsets) {
                           .comm(0, 1, 1, "p")
                           .map(0, 1, 0x1000, 0x1000, 0x400, "/usr/lib/libx.so.6")
                           .sample({.chain = {kKernel, 0xff00, kUser, 0x1010, 0x1021, 0x9}});
-  BOOST_TEST(stackfold({"--annotate"}, stream).out ==
+  BOOST_TEST(without_facts(stackfold({"--annotate"}, stream).out) ==
              "p;[unknown];libx.so.6+0x420_[l];libx.so.6+0x410_[l];[kernel]+0xff00_[k] 1\n");
 }
 
@@ -156,7 +158,7 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
   BOOST_TEST(first.out == "p 1\n");
   BOOST_TEST(first.err ==
              "stackfold: stdin: 3 samples read; 2 samples of other events left out (folded: "
-             "cycles; see --event)\n");
+             "cycles; others: stackfold --event NAME)\n");
   const auto second = stackfold({"--event", "page-faults"}, stream);
   BOOST_TEST(second.out == "p 2\n");
   BOOST_TEST(second.err == "");  // the user chose the event
@@ -270,8 +272,15 @@ BOOST_AUTO_TEST_CASE(text_of_no_known_format_is_refused) {
   const auto r = stackfold({}, "\nTotal of column\nf 1\ng 2\nh 3\n");
   BOOST_TEST(r.out == "");
   BOOST_TEST(r.err ==
-             "stackfold: stdin: unknown format; first line: 'Total of column' (see --from)\n");
+             "stackfold: stdin: unknown format; first line: 'Total of column' (name it: stackfold "
+             "--from FORMAT)\n");
   BOOST_TEST(r.status == 1);
+  BOOST_TEST(stackfold({},
+                       "\x7f"
+                       "ELF\2\1\1 main 1\n")
+                 .err ==
+             "stackfold: stdin: a program, not a profile (record it: stackpipe record -o "
+             "FILE.folded -- PROGRAM)\n");
   // the indentation shows that this is a table
   BOOST_TEST(stackfold({}, "  f 1\n   g 2\n").status == 1);
 }

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(to_the_perl_several_files_are_one_text) {
   BOOST_TEST(both.out == "prog;c;b;a 5\n");  // the first event of all files counts
   BOOST_TEST(both.err ==
              fmt::format("stackfold: {}: 1 sample read; 1 sample of other events left out "
-                         "(folded: cycles; see --event)\n",
+                         "(folded: cycles; others: stackfold --event NAME)\n",
                          begin));
   BOOST_TEST(stackfold({"--compat", begin, blank}, "").out == "prog;b;a 5\n");
   BOOST_TEST(stackfold({begin, end}, "").out == "prog;b;a 5\nprog;d 2\n");
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(one_event_is_folded_and_the_others_are_counted) {
   BOOST_TEST(r.out == "prog;a 5\n");
   BOOST_TEST(r.err ==
              "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: cycles; "
-             "see --event)\n");
+             "others: stackfold --event NAME)\n");
   BOOST_TEST(stackfold({"--event", "sched:sched_switch"}, two).out == "prog;b 1\n");
   BOOST_TEST(stackfold({"--all-events"}, two).out ==
              "cycles;prog;a 5\nsched:sched_switch;prog;b 1\n");
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(the_name_of_an_event_says_nothing_to_a_terminal) {
       {}, "prog  12/34 [000] 1.0: \x1b[31mred: \n\t1f a (/x)\n\n" + kHeader + "\t1f a (/x)\n\n");
   BOOST_TEST(r.err ==
              "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: "
-             "\\x1b[31mred; see --event)\n");
+             "\\x1b[31mred; others: stackfold --event NAME)\n");
 }
 
 BOOST_AUTO_TEST_CASE(modules_stand_for_unknown_functions) {

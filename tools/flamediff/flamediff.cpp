@@ -36,7 +36,7 @@ std::string doubt_text(const Comparison& comparison, const Options& options) {
   }
   if (comparison.knows_noise())
     return {};
-  return fmt::format("{}, so noise is not known (see --period, --runs)",
+  return fmt::format("{}, so noise is not known (see flamediff --period, --runs)",
                      flamediff::why_noise_is_unknown(comparison));
 }
 

@@ -175,8 +175,8 @@ void add_compatible_options(po::options_description& options) {
 
 Options read_options(const CommandLine& line) {
   Options options;
-  static_cast<picture::PageOptions&>(options) = picture::read_page_options(
-      line, "Differential Flame Graph", picture::default_background(picture::Palette::kBlack));
+  static_cast<picture::PageOptions&>(options) =
+      picture::read_page_options(line, "Differential Flame Graph");
   options.is_perl = line.has("compat");
   read_output(line, options);
   read_operands(line, options);

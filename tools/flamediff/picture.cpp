@@ -153,7 +153,8 @@ class Looks final : public picture::FrameLooks {
   }
 
   picture::Rgb color(NodeId node) override {
-    return is_dim(node) ? kDimmed : picture::difference_color(nodes_.shade(node), nodes_.largest);
+    return nodes_.is_dim(node) ? kDimmed
+                               : picture::difference_color(nodes_.shade(node), nodes_.largest);
   }
   [[nodiscard]] std::string_view name(NodeId node) const override {
     return picture::without_mark(tree_.name(node));
@@ -171,30 +172,23 @@ class Looks final : public picture::FrameLooks {
             ? ""
             : fmt::format(" ({} to {})", signed_percent(rounded(change.interval.low)),
                           signed_percent(rounded(change.interval.high)));
-    const std::string_view mark = is_new(node) ? "new, " : is_gone(node) ? "gone, " : "";
+    const std::string_view mark = nodes_.is_new(node)    ? "new, "
+                                  : nodes_.is_gone(node) ? "gone, "
+                                                         : "";
     return fmt::format("before {} {}, {}; after {}, {}; {}{}{}, {}", before, unit_,
                        percent(nodes_.share_before(node)), after, percent(nodes_.share_after(node)),
                        mark, signed_percent(nodes_.change(node)), interval,
                        noise_text(change.noise));
   }
   [[nodiscard]] const picture::FrameExtra* extra(NodeId node) const override {
-    if (is_new(node))
-      return is_dim(node) ? &new_and_dim_ : &new_;
-    if (is_gone(node))
-      return is_dim(node) ? &gone_and_dim_ : &gone_;
-    return is_dim(node) ? &dim_ : nullptr;
+    if (nodes_.is_new(node))
+      return nodes_.is_dim(node) ? &new_and_dim_ : &new_;
+    if (nodes_.is_gone(node))
+      return nodes_.is_dim(node) ? &gone_and_dim_ : &gone_;
+    return nodes_.is_dim(node) ? &dim_ : nullptr;
   }
 
  private:
-  [[nodiscard]] bool is_new(NodeId node) const {
-    return nodes_.before[node].is_zero() && !nodes_.after[node].is_zero();
-  }
-  [[nodiscard]] bool is_gone(NodeId node) const {
-    return nodes_.after[node].is_zero() && !nodes_.before[node].is_zero();
-  }
-  [[nodiscard]] bool is_dim(NodeId node) const {
-    return nodes_.dims_noise && nodes_.changes[node].noise != Noise::kBeyond;
-  }
   static std::string_view noise_text(Noise noise) {
     switch (noise) {
       case Noise::kUnknown:
@@ -232,15 +226,36 @@ std::string certainty_text(const ComparedNodes& nodes, const Comparison& compari
                      beyond == 0 ? "no frame" : plural(beyond, "frame"));
 }
 
+std::vector<picture::LegendEntry> legend_of(const ComparedNodes& nodes) {
+  using Sample = picture::LegendEntry::Sample;
+  picture::DifferenceLegend changes;
+  bool is_any_new = false;
+  bool is_any_gone = false;
+  bool is_any_dim = false;
+  for (NodeId node = kRoot + 1; node < nodes.before.size(); ++node) {
+    is_any_new = is_any_new || nodes.is_new(node);
+    is_any_gone = is_any_gone || nodes.is_gone(node);
+    if (nodes.is_dim(node))
+      is_any_dim = true;
+    else
+      changes.add(nodes.shade(node));
+  }
+  std::vector<picture::LegendEntry> legend = changes.entries();
+  if (is_any_new)
+    legend.push_back({.color = {0xb0, 0x00, 0x20}, .meaning = "new", .sample = Sample::kFramed});
+  if (is_any_gone)
+    legend.push_back(
+        {.color = {0x1a, 0x3f, 0xb0}, .meaning = "vanished", .sample = Sample::kDashed});
+  if (is_any_dim)
+    legend.push_back({.color = kDimmed, .meaning = "may be noise"});
+  return legend;
+}
+
 picture::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comparison,
                               const Options& options) {
   picture::PageStyle style = options.page;
   style.min_width = options.min_width.pixels(style.geometry);
-  style.legend = picture::difference_legend();
-  style.legend.push_back({.color = {0xb0, 0x00, 0x20}, .meaning = "framed: new"});
-  style.legend.push_back({.color = {0x1a, 0x3f, 0xb0}, .meaning = "dashed: vanished"});
-  if (options.is_only_significant)
-    style.legend.push_back({.color = kDimmed, .meaning = "may be noise"});
+  style.legend = legend_of(nodes);
   style.geometry.has_legend = true;
   if (style.subtitle.empty())
     style.subtitle =
@@ -269,7 +284,7 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
   picture::PageStyle style = page_style(nodes, comparison, options);
   const double usable_width = style.geometry.usable_width();
-  const picture::Layout layout = picture::lay_out(
+  picture::Layout layout = picture::lay_out(
       weighed.tree, {.usable_width = usable_width, .min_width = options.min_width, .total = {}});
   const std::vector<picture::Rgb> colors(weighed.tree.name_count(), picture::Rgb{255, 255, 255});
   const picture::EmbeddedTree embedded =
@@ -279,7 +294,7 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
                                .colors = colors,
                                .compared = &nodes},
                               usable_width);
-  style.geometry.levels = layout.levels;
+  picture::set_levels(layout, embedded, style);
   style.merges_narrow = !embedded.bytes.empty();
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
                   picture::left_out_text(embedded, 1, style.count_name);

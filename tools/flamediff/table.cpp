@@ -151,14 +151,14 @@ std::string cost_text(const Comparison& comparison, const Options& options) {
 std::string noise_text(const Comparison& comparison) {
   if (!comparison.knows_noise())
     return fmt::format("noise: not known, for {}{}", why_noise_is_unknown(comparison),
-                       comparison.has_empty_side() ? "" : " (--period, --runs)");
+                       comparison.has_empty_side() ? "" : " (flamediff --period, --runs)");
   const std::string samples =
       comparison.counts_per_sample > 1
           ? fmt::format(" (a sample is {} counts)", comparison.counts_per_sample)
           : "";
   if (comparison.has_runs)
     return "noise: of drawing samples, and what runs differ by" + samples;
-  return "noise: of drawing samples alone; runs may differ by more (--runs)" + samples;
+  return "noise: of drawing samples alone; runs may differ by more (flamediff --runs)" + samples;
 }
 
 /// Functions that grew by more than the limit, but not beyond noise.
@@ -200,8 +200,8 @@ std::string unsure_text(const picture::CallTree& tree, const Comparison& compari
         {.whole = count.whole / comparison.counts_per_sample, .billionths = 0}, 1);
   };
   return fmt::format(
-      "{}, which so few samples cannot tell from noise ({} and {}): record longer, or several runs "
-      "(--runs)",
+      "{}, which so few samples cannot tell from noise ({} and {}): record longer, or compare "
+      "several runs (stackpipe runs ci --runs N)",
       whoever, samples(comparison.totals.before), samples(comparison.totals.after));
 }
 

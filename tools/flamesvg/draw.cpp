@@ -61,15 +61,22 @@ class Details {
   double whole_;
 };
 
+std::vector<picture::LegendEntry> legend_of_differences(const CallTree& tree, bool negate) {
+  picture::DifferenceLegend legend;
+  for (picture::NodeId node = kRoot + 1; node < tree.size(); ++node)
+    if (const auto delta = tree.delta(node))
+      legend.add(negate ? -*delta : *delta);
+  return legend.entries();
+}
+
 /// `tree`: null if there is no tree to draw.
-picture::PageStyle page_style(const CallTree* tree, const Options& options, std::uint32_t levels) {
+picture::PageStyle page_style(const CallTree* tree, const Options& options) {
   picture::PageStyle style = options.page;
-  style.geometry.levels = levels;
   style.factor = options.factor;
   style.min_width = options.min_width.pixels(style.geometry);
   style.is_timeline = options.order == Order::kInput;
   if (tree != nullptr && tree->is_differential() && !options.is_perl) {
-    style.legend = picture::difference_legend();
+    style.legend = legend_of_differences(*tree, options.negate);
     style.geometry.has_legend = true;
   }
   if (options.order == Order::kInput)
@@ -80,15 +87,10 @@ picture::PageStyle page_style(const CallTree* tree, const Options& options, std:
 }
 
 picture::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
-  const CallTree& tree = picture.tree;
-  std::vector<picture::Rgb> colors;
-  colors.reserve(tree.name_count());
-  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
-    colors.push_back(painter.color_of_name(tree.name_text(name)));
-  return picture::embed_for_page(tree, picture.layout,
+  return picture::embed_for_page(picture.tree, picture.layout,
                                  {.whole = picture.layout.boxes.front().count,
                                   .limit = picture.options.embed_limit,
-                                  .colors = colors,
+                                  .colors = painter.colors(),
                                   .negate = picture.options.negate},
                                  picture.options.page.geometry.usable_width());
 }
@@ -103,6 +105,9 @@ class Looks final : public picture::FrameLooks {
     const std::string_view name = picture_.tree.name(node);
     return picture_.options.is_perl ? perl_shown_name(name) : picture::without_mark(name);
   }
+  [[nodiscard]] std::uint32_t repeats(picture::NodeId node) const override {
+    return picture_.tree.repeats(node);
+  }
   [[nodiscard]] std::string detail(const Box& box) const override { return details_.of(box); }
   [[nodiscard]] const picture::FrameExtra* extra(picture::NodeId node) const override {
     return picture_.attributes.find(picture_.tree.name(node));
@@ -116,11 +121,15 @@ class Looks final : public picture::FrameLooks {
 
 }  // namespace
 
-Drawn draw(const Picture& picture, Painter& painter, Output& out) {
+Drawn draw(Picture picture, Painter& painter, Output& out) {
   const CallTree& tree = picture.tree;
   const Options& options = picture.options;
   const picture::EmbeddedTree embedded = embed(picture, painter);
-  picture::PageStyle style = page_style(&tree, options, picture.layout.levels);
+  picture::PageStyle style = page_style(&tree, options);
+  if (options.is_perl)
+    style.geometry.levels = picture.layout.levels;
+  else
+    picture::set_levels(picture.layout, embedded, style);
   // flamegraph.pl writes an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
   style.summary = summary_text(tree, picture.layout.boxes.front().count, options) +
@@ -131,7 +140,7 @@ Drawn draw(const Picture& picture, Painter& painter, Output& out) {
 }
 
 void draw_error(std::string_view message, const Options& options, Output& out) {
-  const picture::PageStyle style = page_style(nullptr, options, 0);
+  const picture::PageStyle style = page_style(nullptr, options);
   picture::PageWriter(style, out).error_page(message);
 }
 

@@ -16,7 +16,7 @@ namespace pe::flamesvg {
 /// The parts of a page.
 struct Picture {
   const picture::CallTree& tree;
-  const picture::Layout& layout;
+  picture::Layout layout;
   const Options& options;
   const NameAttributes& attributes;
 };
@@ -27,7 +27,7 @@ struct Drawn {
 };
 
 /// Writes the page.
-Drawn draw(const Picture& picture, Painter& painter, Output& out);
+Drawn draw(Picture picture, Painter& painter, Output& out);
 
 /// Writes a page that shows only `message`.
 void draw_error(std::string_view message, const Options& options, Output& out);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "base/plural.h"
 #include "flamesvg/draw.h"
@@ -38,6 +39,15 @@ void report_input(const Profile& profile, const Options& options, const Io& io) 
                         total.as_double()));
 }
 
+/// Puts the facts into the page.  The command is the title, unless the user gave one.
+void show_facts(const Profile& profile, const CommandLine& line, Options& options) {
+  for (const folded::Fact& fact : profile.facts) {
+    options.page.facts.push_back({.name = fact.key, .value = fact.value});
+    if (fact.key == "command" && !line.has("title"))
+      options.page.title = fact.value;
+  }
+}
+
 /// Writes a page with an error message, as flamegraph.pl does.
 int report_no_stacks(const Profile& profile, const Options& options, const Io& io) {
   const std::string no_stacks = "no stack with a count in the input";
@@ -70,22 +80,26 @@ std::optional<PaletteMap> read_palette_map(const Options& options, const Io& io)
 }
 
 int work(const CommandLine& line, Io& io) {
-  const Options options = flamesvg::read_options(line);
+  Options options = flamesvg::read_options(line);
   const NameAttributes attributes = read_attributes(options, io);
   std::optional<PaletteMap> kept = read_palette_map(options, io);
   const Profile profile = flamesvg::read_profile(line.operands, options, io.in_fd);
+  show_facts(profile, line, options);
   report_input(profile, options, io);
   if (profile.tree.total(picture::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
-  const picture::Layout layout =
+  flamesvg::suit_colors(profile.tree, options);
+  picture::Layout layout =
       picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
                                       .min_width = options.min_width,
                                       .total = options.total,
                                       .has_empty = options.is_perl});
   flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
-  const flamesvg::Drawn drawn = flamesvg::draw(
-      {.tree = profile.tree, .layout = layout, .options = options, .attributes = attributes},
-      painter, io.out);
+  const flamesvg::Drawn drawn = flamesvg::draw({.tree = profile.tree,
+                                                .layout = std::move(layout),
+                                                .options = options,
+                                                .attributes = attributes},
+                                               painter, io.out);
   if (drawn.replaced > 0)
     io.note("replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");
   if (drawn.is_without_tree)

@@ -26,7 +26,7 @@ constexpr picture::NumberRange kFactors{.low = 0, .high = 1e18};
 picture::Palette read_palette(const CommandLine& line) {
   const auto* text = line.text("colors");
   if (text == nullptr)
-    return picture::Palette::kHot;
+    return line.has("compat") ? picture::Palette::kHot : picture::Palette::kWarm;
   const auto palette = picture::find_palette(*text);
   if (!palette && line.has("compat"))
     return picture::Palette::kBlack;
@@ -54,8 +54,8 @@ void read_shade(const CommandLine& line, Options& options) {
 
 void read_colors(const CommandLine& line, Options& options) {
   read_shade(line, options);
-  options.page.legend = picture::legend_of(options.palette);
-  options.page.geometry.has_legend = !options.page.legend.empty();
+  options.palette = read_palette(line);
+  options.finds_palette = !line.has("colors") && !line.has("compat");
   options.keeps_colors = line.has("cp");
   options.negate = line.has("negate");
 }
@@ -63,7 +63,7 @@ void read_colors(const CommandLine& line, Options& options) {
 std::string_view default_title(const CommandLine& line) {
   if (line.has("flamechart"))
     return "Flame Chart";
-  return line.has("inverted") ? "Icicle Graph" : "Flame Graph";
+  return line.has("icicle") ? "Icicle Graph" : "Flame Graph";
 }
 
 std::optional<folded::Count> read_count(const CommandLine& line, const char* option) {
@@ -93,6 +93,9 @@ Order read_order(const CommandLine& line) {
 void read_shape(const CommandLine& line, Options& options) {
   options.order = read_order(line);
   options.reverse = line.has("reverse");
+  options.folds_recursion = line.has("fold-recursion");
+  if (options.folds_recursion && options.order == Order::kInput)
+    throw UsageError("--fold-recursion, --flamechart: only one of them");
   options.total = read_count(line, "total");
   options.lost = read_count(line, "lost").value_or(folded::Count{});
   if (const auto* text = line.text("max-depth")) {
@@ -110,9 +113,11 @@ void add_options(po::options_description& options) {
   options.add_options()                                                //
       ("max-depth", text("N"), "merge frames deeper than N into one")  //
       ("colors,color", one_of("PALETTE", picture::palette_names()),
-       ("palette: " + picture::palette_names() + " (default hot)").c_str())           //
+       ("palette: " + picture::palette_names() + " (default kind if names have marks, else warm)")
+           .c_str())                                                                  //
       ("seed", text("N"), "random shades, the same for the same N")                   //
       ("negate", "swap the colours and signs of differences")                         //
+      ("fold-recursion", "merge frames of direct recursion into one")                 //
       ("reverse", "reverse each stack, to merge stacks from the function that ran")   //
       ("flamechart", "keep the order of the input, so that the x-axis is time")       //
       ("sort", one_of("HOW", kOrders), "order frames by name (default) or by width")  //
@@ -133,11 +138,9 @@ void add_compatible_options(po::options_description& options) {
 }
 
 Options read_options(const CommandLine& line) {
-  const picture::Palette palette = read_palette(line);
   Options options;
   static_cast<picture::PageOptions&>(options) =
-      picture::read_page_options(line, default_title(line), default_background(palette));
-  options.palette = palette;
+      picture::read_page_options(line, default_title(line));
   read_colors(line, options);
   read_shape(line, options);
   picture::read_number(line, "factor", kFactors, options.factor);

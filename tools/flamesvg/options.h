@@ -25,12 +25,14 @@ enum class Order {
 };
 
 struct Options : picture::PageOptions {
-  picture::Palette palette = picture::Palette::kHot;
+  picture::Palette palette = picture::Palette::kWarm;
+  bool finds_palette = false;  ///< kKind replaces the palette if names have marks
   picture::Shade shade = picture::Shade::kBySum;
   std::uint64_t seed = 0;  ///< for Shade::kByChance
   Order order = Order::kName;
   bool is_perl = false;  ///< --compat: draw exactly as flamegraph.pl, quirks included
   bool reverse = false;
+  bool folds_recursion = false;
   bool negate = false;                     ///< invert the signs of differences
   bool keeps_colors = false;               ///< --cp: keep colours in the file palette.map
   folded::Count lost;                      ///< count of a frame for lost samples; 0: no frame

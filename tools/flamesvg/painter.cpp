@@ -2,19 +2,55 @@
 #include "flamesvg/painter.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <utility>
 
 namespace pe::flamesvg {
+
+void suit_colors(const picture::CallTree& tree, Options& options) {
+  const auto names = std::views::iota(std::size_t{0}, tree.name_count()) |
+                     std::views::transform([&tree](std::size_t name) {
+                       return tree.name_text(static_cast<std::uint32_t>(name));
+                     });
+  if (options.finds_palette && std::ranges::any_of(names, picture::has_kind_mark))
+    options.palette = picture::Palette::kKind;
+  std::vector<picture::LegendEntry> legend = picture::legend_of(options.palette);
+  if (!legend.empty() && !options.is_perl) {
+    std::vector<picture::LegendEntry> unused = legend;
+    for (const std::string_view name : names) {
+      const std::string_view meaning = picture::meaning_of(options.palette, name);
+      std::erase_if(unused, [&](const auto& entry) { return entry.meaning == meaning; });
+    }
+    std::erase_if(legend, [&](const auto& entry) {
+      return std::ranges::find(unused, entry.meaning, &picture::LegendEntry::meaning) !=
+             unused.end();
+    });
+  }
+  options.page.geometry.has_legend = !legend.empty();
+  options.page.legend = std::move(legend);
+}
+
+Painter::Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept)
+    : tree_(tree), options_(options), kept_(kept) {
+  colors_.reserve(tree.name_count());
+  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
+    colors_.push_back(color_of_name(tree.name_text(name)));
+}
 
 picture::Rgb Painter::color_of_name(std::string_view name) const {
   if (kept_ != nullptr)
     if (const auto color = kept_->find(name))
       return *color;
-  // The root is not a function.  Where colours have meanings, it has none of these colours.
-  if (name.empty() && !options_.page.legend.empty())
+  // The root is not a function, so its colour has no meaning.
+  if (name.empty() && (!options_.is_perl || !options_.page.legend.empty()))
     return {222, 214, 196};
   if (!options_.lost.is_zero() && name == kLostName)
     return {170, 170, 170};
-  return picture::frame_color(options_.palette, options_.shade, name, options_.seed);
+  const picture::Palette palette =
+      options_.is_perl ? options_.palette : picture::palette_for(options_.palette, name);
+  return picture::frame_color(palette, options_.shade, name, options_.seed);
 }
 
 picture::Rgb Painter::paint(picture::NodeId node) {
@@ -24,7 +60,7 @@ picture::Rgb Painter::paint(picture::NodeId node) {
     const double largest = std::max(tree_.largest_delta(), options_.is_perl ? 1.0 : 0.0);
     return picture::difference_color(options_.negate ? -*delta : *delta, largest);
   }
-  const picture::Rgb color = color_of_name(name);
+  const picture::Rgb color = colors_[tree_.name_id(node)];
   if (kept_ != nullptr)
     kept_->add(name, color);
   return color;

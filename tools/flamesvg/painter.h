@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
@@ -12,22 +12,28 @@
 
 namespace pe::flamesvg {
 
+/// Chooses the palette by the marks of the names in `tree`, if the user chose none, and adds the
+/// legend of the colours that occur.
+void suit_colors(const picture::CallTree& tree, Options& options);
+
 class Painter {
  public:
   /// `tree`, `options` and `kept` (null: none) must outlive the painter.
-  Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept)
-      : tree_(tree), options_(options), kept_(kept) {}
+  Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept);
 
   /// Returns the colour of a frame that is drawn, and keeps it unless it shows a difference.
   picture::Rgb paint(picture::NodeId node);
 
-  /// Returns the colour of frames of this name that have no difference.
-  [[nodiscard]] picture::Rgb color_of_name(std::string_view name) const;
+  /// The colours of frames that have no difference, by name_id().
+  [[nodiscard]] const std::vector<picture::Rgb>& colors() const noexcept { return colors_; }
 
  private:
+  [[nodiscard]] picture::Rgb color_of_name(std::string_view name) const;
+
   const picture::CallTree& tree_;
   const Options& options_;
   PaletteMap* kept_;
+  std::vector<picture::Rgb> colors_;
 };
 
 }  // namespace pe::flamesvg

@@ -65,12 +65,23 @@ constinit const std::span<const PerlName> kPerlNames = kNames;
 
 void follow_perl(const CommandLine& line, Options& options) {
   options.is_perl = true;
-  options.page.geometry.subtitle_overlaps = true;
+  picture::PageStyle& page = options.page;
+  page.geometry.subtitle_overlaps = true;
+  if (!line.has("width"))
+    page.is_auto_width = false;
+  if (!line.has("height"))
+    page.geometry.frame_height = 16;
+  if (!line.has("fonttype"))
+    page.font_family = picture::font_family_of("Verdana");
+  if (!page.background)
+    page.background = picture::default_background(options.palette);
   if (!line.has("bgcolors") && !line.has("dark"))
-    options.page.theme = picture::Theme::kLight;
+    page.theme = picture::Theme::kLight;
   if (options.factor == 0)
     picture::refuse("factor", "not a number above 0", *line.text("factor"));
-  unescape_texts(options.page);
+  unescape_texts(page);
+  page.whole_name = page.count_name;
+  page.cuts_title = false;
 }
 
 std::string_view perl_shown_name(std::string_view name) {

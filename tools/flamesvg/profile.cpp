@@ -55,6 +55,9 @@ class Stacks {
   }
 
   [[nodiscard]] const folded::MalformedLines& malformed() const { return reader_.malformed(); }
+  [[nodiscard]] std::vector<folded::Fact> facts() const {
+    return {reader_.facts().begin(), reader_.facts().end()};
+  }
 
  private:
   const Options& options_;
@@ -89,11 +92,13 @@ CallTree build(Stacks& stacks, const Options& options) {
 Profile read_profile(std::span<const std::string> files, const Options& options, int stdin_fd) {
   Stacks stacks(files, options, stdin_fd);
   CallTree tree = build(stacks, options);
+  if (options.folds_recursion)
+    tree = picture::Reshaper::without_recursion(std::move(tree));
   if (options.max_depth)
     tree = picture::Reshaper::limited(std::move(tree), *options.max_depth);
   if (options.order == Order::kWidth)
     tree = picture::Reshaper::by_width(std::move(tree));
-  return {.tree = std::move(tree), .malformed = stacks.malformed()};
+  return {.tree = std::move(tree), .malformed = stacks.malformed(), .facts = stacks.facts()};
 }
 
 }  // namespace pe::flamesvg

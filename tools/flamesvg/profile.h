@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "flamesvg/options.h"
 #include "folded/folded_reader.h"
@@ -14,6 +15,7 @@ namespace pe::flamesvg {
 struct Profile {
   picture::CallTree tree;
   folded::MalformedLines malformed;
+  std::vector<folded::Fact> facts;  ///< about the recording
 };
 
 /// Reads all `files` ("-" means `stdin_fd`).  Throws Error.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "record/stream/origin.h"
 #include "stream/records/event.h"
 
 namespace pe::malloctrace {
@@ -93,6 +94,7 @@ HeapStream::HeapStream(Output& out) : writer_(out) {
     writer_.write_event_name(id, event.name);
     writer_.write_event_unit(id++, event.unit);
   }
+  record::write_origin(writer_);
 }
 
 void HeapStream::add(const HeapOfProcess& process) {

@@ -13,6 +13,7 @@
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
 #include "record/own_rights.h"
+#include "record/stream/origin.h"
 #include "record/stream/whole_stream.h"
 
 namespace pe::offcpu {
@@ -67,6 +68,7 @@ void PerfEngine::write_head() {
   writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
+  record::write_origin(writer);
 }
 
 std::optional<std::uint64_t> PerfEngine::pass() {

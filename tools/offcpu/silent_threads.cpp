@@ -17,18 +17,26 @@ std::uint64_t count_silent_threads(const record::Target& target,
     for (const pid_t tid : stream::threads_of(pid))
       threads.push_back(tid);
   std::uint64_t count = 0;
-  for (const pid_t tid : threads)
-    if (!has_seen(static_cast<std::uint32_t>(tid)) && stream::status_of(tid))
+  for (const pid_t tid : threads) {
+    if (has_seen(static_cast<std::uint32_t>(tid)))
+      continue;
+    const auto status = stream::status_of(tid);
+    if (status && status->state != 'Z')  // a zombie has ended
       ++count;
+  }
   return count;
 }
 
 void describe_silent_threads(std::uint64_t count, record::Closing& closing) {
   if (count > 0)
-    closing.doubt(fmt::format("{} of which no wait ended, because {} ran or still {}",
-                              plural(count, "thread"), count == 1 ? "it" : "they",
-                              count == 1 ? "waits" : "wait"),
-                  "record longer");
+    closing.doubt(
+        fmt::format("{} of which no wait ended, because {} ran or still {}",
+                    plural(count, "thread"), count == 1 ? "it" : "they",
+                    count == 1 ? "waits" : "wait"),
+        closing.summary.empty()
+            ? "a wait that began before the recording is seen only when it ends; to see it "
+              "now: pe-record --engine ptrace --clock wall -p PID -d 1 | pe-symbolize | stackfold"
+            : "record longer");
 }
 
 }  // namespace pe::offcpu

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <set>
 
 #include "base/file_name.h"
+#include "base/parse_number.h"
 #include "stream/records/sample.h"
 
 namespace pe::symbolize {
@@ -53,14 +55,33 @@ std::string with_number(std::string_view advice, std::uint32_t pid) {
   return fmt::format("{}{}{}", advice.substr(0, at), pid, advice.substr(at + 1));
 }
 
+/// Returns N of "python3.N" or "libpython3.N.so"; nullopt for other names.
+std::optional<unsigned> python3_minor(std::string_view file) {
+  constexpr std::string_view kStart = "python3.";
+  const auto at = file.find(kStart);
+  if (at == std::string_view::npos)
+    return std::nullopt;
+  const std::string_view rest = file.substr(at + kStart.size());
+  return parse_number<unsigned>(rest.substr(0, rest.find_first_not_of("0123456789")));
+}
+
 }  // namespace
 
-const Runtime* runtime_of(const stream::AddressSpace& space) {
+RuntimeAdvice::Process RuntimeAdvice::process_of(const stream::AddressSpace& space) {
   for (const Runtime& runtime : kRuntimes)
     for (const auto& [start, mapping] : space.all())
-      if (is_called(file_name(mapping.file->path), runtime.file))
-        return &runtime;
-  return nullptr;
+      if (const auto name = file_name(mapping.file->path); is_called(name, runtime.file))
+        return {.runtime = &runtime, .file = std::string(name)};
+  return {};
+}
+
+std::string RuntimeAdvice::advice_for(std::uint32_t pid, const Process& process) {
+  constexpr unsigned kFirstWithNames = 12;  // -X perf came with 3.12
+  const auto minor = python3_minor(process.file);
+  if (minor && *minor < kFirstWithNames)
+    return fmt::format("this is Python 3.{}; names need 3.12 or later, started with -X perf",
+                       *minor);
+  return with_number(process.runtime->advice, pid);
 }
 
 void RuntimeAdvice::see(std::uint32_t pid, const stream::AddressSpace* space,
@@ -76,7 +97,7 @@ void RuntimeAdvice::see(std::uint32_t pid, const stream::AddressSpace* space,
   const auto [item, is_new] = processes_.try_emplace(pid);
   Process& process = item->second;
   if (is_new)
-    process.runtime = runtime_of(*space);
+    process = process_of(*space);
   process.lacks_names = process.lacks_names || is_hidden;
   process.is_interpreted =
       process.is_interpreted || (process.runtime != nullptr && is_interpreter &&
@@ -91,8 +112,7 @@ std::vector<std::string> RuntimeAdvice::lines() const {
     if (process.runtime != nullptr && !process.has_map &&
         (process.lacks_names || process.is_interpreted) &&
         given.insert(process.runtime->advice.substr(0, process.runtime->advice.find(':'))).second)
-      lines.push_back("names of functions are missing: " +
-                      with_number(process.runtime->advice, pid));
+      lines.push_back("names of functions are missing: " + advice_for(pid, process));
   return lines;
 }
 

@@ -20,9 +20,6 @@ struct Runtime {
   std::string_view advice;       ///< "%" represents the number of a process
 };
 
-/// Null if no runtime of the table is mapped.
-const Runtime* runtime_of(const stream::AddressSpace& space);
-
 /// Finds the runtimes that hid symbols.
 class RuntimeAdvice {
  public:
@@ -36,8 +33,13 @@ class RuntimeAdvice {
  private:
   struct Process {
     const Runtime* runtime = nullptr;
+    std::string file;  ///< by whose name the runtime was recognised
     bool lacks_names = false, is_interpreted = false, has_map = false;
   };
+  /// Returns what a process has of its runtime.
+  static Process process_of(const stream::AddressSpace& space);
+  /// Returns the advice for a process that has a runtime.
+  static std::string advice_for(std::uint32_t pid, const Process& process);
   std::map<std::uint32_t, Process> processes_;
 };
 

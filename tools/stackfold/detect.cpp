@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "folded/other_input.h"
 
 namespace pe::fold {
 namespace {
@@ -30,6 +31,8 @@ const Format& detect(Input& input) {
     return stream_format();
   if (text(start).starts_with(kZstdMagic))
     throw Error(input.name() + ": compressed by zstd (unpack it: zstd -dc FILE | stackfold)");
+  if (text(start).starts_with(folded::kElfMagic))
+    throw Error(fmt::format("{}: {}", input.name(), folded::kIsProgram));
   std::string_view head = text(input.peek(kLookBytes));
   if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
     head = head.substr(0, end + 1);  // the last line is incomplete
@@ -40,8 +43,8 @@ const Format& detect(Input& input) {
   if (head.size() == kLookBytes && head.find('\n') == head.npos)
     return folded_format();  // a stack may be this long; its reader reports malformed lines
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
-  throw Error(fmt::format("{}: unknown format; first line: {} (see --from)", input.name(),
-                          pe::quoted(head.substr(0, head.find_first_of("\r\n")))));
+  throw Error(fmt::format("{}: unknown format; first line: {} (name it: stackfold --from FORMAT)",
+                          input.name(), pe::quoted(head.substr(0, head.find_first_of("\r\n")))));
 }
 
 }  // namespace pe::fold

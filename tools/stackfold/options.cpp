@@ -8,6 +8,8 @@
 
 #include "base/cli/choice.h"
 #include "base/error.h"
+#include "base/parse_duration.h"
+#include "folded/timeline.h"
 #include "stackfold/exports/form.h"
 #include "stackfold/formats/format.h"
 
@@ -30,9 +32,18 @@ constexpr Choice<Weight> kWeights[] = {
 
 /// Refuses options that shape folded text: profiles have fields for the same data.
 void refuse_with_to(const CommandLine& line) {
-  for (const char* option : {"compat", "all-events", "pid", "tid", "weight", "unnamed"})
+  for (const char* option : {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --to", option));
+}
+
+std::uint64_t parse_every(const std::string& text) {
+  const auto ns = parse_duration_ns(text);
+  if (!ns || *ns == 0)
+    throw UsageError(fmt::format("--every: not a time such as 100ms, 1s or 5m: '{}'", text));
+  if (*ns > folded::Timeline::kMostStepNs)
+    throw UsageError(fmt::format("--every: at most 60m: '{}'", text));
+  return *ns;
 }
 
 }  // namespace
@@ -50,19 +61,21 @@ void add_options(po::options_description& options) {
       ("merge-sorted", "add up sorted folded text, in constant memory")               //
       ("stats", "with --merge-sorted: report the lines read and the stacks written")  //
       ("event,event-filter", text("EVENT"),
-       "fold the samples of this event (default: the first)")                     //
-      ("all-events", "fold all events; the root frame is the event")              //
-      ("time", text("FROM,TO"), "fold the samples between two times in seconds")  //
-      ("include", texts("REGEX"), "fold only stacks with a frame that matches")   //
-      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")   //
-      ("running", "leave out waiting stacks, in the text of macOS sample")        //
-      ("recursive", "show a function that calls itself as one frame")             //
+       "fold the samples of this event (default: the first)")                       //
+      ("all-events", "fold all events; the root frame is the event")                //
+      ("time", text("FROM,TO"), "fold the samples between two times in seconds")    //
+      ("every", text("TIME"), "divide counts by time: the root frame is the time")  //
+      ("include", texts("REGEX"), "fold only stacks with a frame that matches")     //
+      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")     //
+      ("running", "leave out waiting stacks, in the text of macOS sample")          //
+      ("recursive", "show a function that calls itself as one frame")               //
       ("annotate",
-       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library")  //
-      ("lines,srcline", "add source lines to names, if the input has them")           //
-      ("modules", "put the module before each name: libc.so.6`read")                  //
-      ("inline", "show inlined functions, in the text of perf script")                //
-      ("context", "with --inline: add file and line to names")                        //
+       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library; write facts "
+       "about the recording")                                                //
+      ("lines,srcline", "add source lines to names, if the input has them")  //
+      ("modules", "put the module before each name: libc.so.6`read")         //
+      ("inline", "show inlined functions, in the text of perf script")       //
+      ("context", "with --inline: add file and line to names")               //
       ("unnamed", one_of("HOW", kUnnamedTexts),
        "text of frames without a name: place, such as libc.so.6+0x1f (default), module, "
        "unknown")  //
@@ -114,6 +127,7 @@ Options read_options(const CommandLine& line) {
                    .jit = all || line.has("jit"),
                    .inlined = all,
                    .library = all};
+  options.with_facts = all && !line.has("compat") && !line.has("to");
   if (line.has("all"))
     options.marks.kernel = options.marks.jit = true;
   options.is_perl = line.has("compat");
@@ -124,6 +138,11 @@ Options read_options(const CommandLine& line) {
   options.with_modules = line.has("modules");
   if (options.with_modules && options.is_perl)
     throw UsageError("--modules: not with --compat");
+  if (const auto* step = line.text("every")) {
+    options.every_ns = parse_every(*step);
+    if (options.is_perl)
+      throw UsageError("--every: not with --compat");
+  }
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");

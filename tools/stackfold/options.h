@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,11 +54,13 @@ struct Options {
   bool with_lines = false;      ///< --lines: adds source lines to names
   bool all_events = false;      ///< folds every event, with its name as root frame
   Marks marks;
+  bool with_facts = false;                    ///< --annotate: facts precede the stacks
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
-  std::optional<std::string> event;  ///< nullopt: the reader chooses one
-  std::optional<TimeRange> time;     ///< nullopt: any
+  std::optional<std::string> event;       ///< nullopt: the reader chooses one
+  std::optional<TimeRange> time;          ///< nullopt: any
+  std::optional<std::uint64_t> every_ns;  ///< the steps that divide the counts; nullopt: one
   bool only_running = false;  ///< leave out stacks that wait, where the text does not mark them
   bool is_recursive = false;  ///< a function that calls itself becomes one frame
   std::vector<std::string> include;  ///< keep stacks with a frame that matches one of these

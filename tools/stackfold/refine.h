@@ -30,7 +30,8 @@ class Refiner {
     return !is_recursive_ && include_.is_empty() && exclude_.is_empty();
   }
   /// Adds the stacks of `from` that are kept to `to`, which has the same frame table.
-  LeftOut apply(const folded::FoldedCounts& from, folded::FoldedCounts& to);
+  /// Moves the timeline.
+  LeftOut apply(folded::FoldedCounts& from, folded::FoldedCounts& to);
 
  private:
   bool is_recursive_;

@@ -14,9 +14,9 @@ bool SampleChoice::takes_event(const Options& options, std::string_view event) {
 }
 
 bool SampleChoice::takes_time(const Options& options, std::optional<std::uint64_t> time_us) {
-  if (!options.time)
+  if (!options.time && !options.every_ns)
     return true;
-  const bool is_inside = time_us && options.time->holds(*time_us);
+  const bool is_inside = time_us && (!options.time || options.time->holds(*time_us));
   if (!time_us)
     ++without_time;
   else if (!is_inside)

@@ -9,9 +9,11 @@
 #include <span>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
+#include "folded/facts.h"
 #include "folded/folded_reader.h"
 #include "stackfold/detect.h"
 #include "stackfold/exports/choice.h"
@@ -29,7 +31,7 @@ namespace pe {
 namespace {
 
 std::string other_events(std::uint64_t samples, const std::string& folded_event) {
-  return fmt::format("{} of other events left out (folded: {}; see --event)",
+  return fmt::format("{} of other events left out (folded: {}; others: stackfold --event NAME)",
                      plural(samples, "sample"), folded_event.empty() ? "none" : folded_event);
 }
 
@@ -56,6 +58,16 @@ void explain(const std::string& message, bool is_right, const Io& io) {
     io.report(message);
 }
 
+/// Reports that no sample to fold has the time that --every needs; false if that is not so.
+template <typename Report>
+bool report_timeless(const Report& report, std::uint64_t folded, const Input& input,
+                     const fold::Options& options, const Io& io) {
+  if (!options.every_ns || folded > 0 || report.without_time == 0)
+    return false;
+  io.report(input.name() + ": --every: no sample has a time");
+  return true;
+}
+
 /// Describes in one line what the output lacks; empty if it lacks nothing.
 std::string losses(const fold::StreamReport& report, const fold::Options& options) {
   std::string text = stream::describe_losses(report.counts);
@@ -74,6 +86,8 @@ bool report_stream(const fold::StreamReport& report, const Input& input,
                           fmt::join(report.events, ", ")));
     return false;
   }
+  if (report_timeless(report, report.folded_samples, input, options, io))
+    return false;
   if (const std::string missing = losses(report, options); !missing.empty())
     io.note(fmt::format("{}: {} read; {}", input.name(), plural(report.counts.samples, "sample"),
                         missing));
@@ -93,6 +107,7 @@ struct Taken {
   folded::FoldedCounts& counts;
   fold::exports::Profile& profile;
   std::string first_event = {};  ///< of the first stream: viewers show it first
+  std::string facts = {};        ///< lines of folded text, of the last input that has any
 };
 
 /// Reads a stream into `taken`.  False if the input was damaged; `taken` has the readable part.
@@ -103,6 +118,7 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
           : fold::exports::add_stream(input, options, options.to->has_times, taken.profile);
   if (taken.first_event.empty())
     taken.first_event = report.folded_event;
+  taken.facts = report.facts;
   return report_stream(report, input, options, io);
 }
 
@@ -114,6 +130,8 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
   const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
                                                     : format.fold(input, options, counts);
+  if (report_timeless(report, report.samples, input, options, io))
+    return false;
   std::string left_out;
   add_left_out(left_out, report, options);
   if (!left_out.empty())
@@ -140,18 +158,21 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
     return false;
   }
   if (!is_right && report.ignored_lines == 0 && report.left_out.empty() && report.damage.empty())
-    io.report(fmt::format("{}: no stack in the format {} (see --from)", input.name(), format.name));
+    io.report(fmt::format("{}: no stack in the format {} (name another: stackfold --from FORMAT)",
+                          input.name(), format.name));
   return report.damage.empty() && is_right;
 }
 
 /// Reads folded text.  False if all lines are malformed.
-bool fold_folded(Input input, folded::FoldedCounts& counts, const Io& io) {
+bool fold_folded(Input input, Taken& taken, const Io& io) {
   folded::FoldedReader reader(std::move(input));
   bool is_any = false;
   while (const auto line = reader.next()) {
-    counts.add(line->stack, line->count);
+    taken.counts.add(line->stack, line->count);
     is_any = true;
   }
+  for (const folded::Fact& fact : reader.facts())
+    folded::append_fact(taken.facts, fact.key, fact.value);
   if (reader.malformed().count == 0)
     return true;
   explain(reader.malformed().describe(), is_any, io);
@@ -183,8 +204,10 @@ void refuse_stream_options(const fold::Options& options, const std::string& inpu
 /// Throws Error if an option needs data that the format does not have.
 void refuse_options(const fold::Options& options, const fold::Format& format,
                     const std::string& input) {
-  if (options.time && !format.has.times)
-    throw Error(fmt::format("{}: --time: {} text has no times", input, format.name));
+  const std::string_view timed =
+      first_given({{options.time.has_value(), "time"}, {options.every_ns.has_value(), "every"}});
+  if (!format.has.times && !timed.empty())
+    throw Error(fmt::format("{}: --{}: {} text has no times", input, timed, format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (options.only_running && !format.has.waits)
@@ -219,13 +242,13 @@ bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& t
     return fold_text(inputs, options, format, taken.counts, io);
   if (&format == &fold::stream_format())
     return take_stream(input, options, taken, io);
-  return fold_folded(std::move(input), taken.counts, io);
+  return fold_folded(std::move(input), taken, io);
 }
 
 /// Adds to `refined` the stacks of `counts` that --include and --exclude keep, and reports the
 /// others.
-void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
-            folded::FoldedCounts& refined, const Io& io) {
+void refine(folded::FoldedCounts& counts, fold::Refiner& refiner, folded::FoldedCounts& refined,
+            const Io& io) {
   const fold::LeftOut left_out = refiner.apply(counts, refined);
   if (left_out.stacks == 0)
     return;
@@ -234,7 +257,7 @@ void refine(const folded::FoldedCounts& counts, fold::Refiner& refiner,
                       folded::to_text(left_out.count), folded::to_text(left_out.of)));
 }
 
-void write_folded(const folded::FoldedCounts& counts, Io& io) {
+void write_folded(folded::FoldedCounts& counts, Io& io) {
   counts.write(io.out);
   if (counts.saturated())
     io.report("some counts are over 2^64 and stay at the largest number");
@@ -268,6 +291,11 @@ int work(const CommandLine& line, Io& io) {
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
   folded::FoldedCounts refined(frames);
+  if (options.every_ns) {
+    // As in stream_folder.cpp: waits are in microseconds, or as their period is.
+    const std::uint64_t ns_per_count = options.weight == fold::Weight::kPeriod ? 1 : kNsPerUs;
+    counts.set_timeline(folded::Timeline(*options.every_ns, ns_per_count));
+  }
   fold::exports::Profile profile;
   Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;
@@ -283,7 +311,9 @@ int work(const CommandLine& line, Io& io) {
     is_whole = take_inputs(left.first(at_once), options, taken, io) && is_whole;
   if (!refiner.is_idle())
     refine(counts, refiner, refined, io);
-  const folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;
+  folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;
+  if (options.with_facts && inputs.size() == 1)  // the facts of several are not those of their sum
+    io.out.write(taken.facts);
   if (options.to == nullptr)
     write_folded(kept, io);
   else

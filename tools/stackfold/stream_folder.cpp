@@ -16,8 +16,10 @@ StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedC
       stacks_(input, options, locations_) {}
 
 StreamReport StreamFolder::fold() {
-  StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); });
+  StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
+                                     [this](const stream::Record& record) { observe(record); });
   counts_.add_divided(in_ns_, kNsPerUs);
+  report.facts = facts_.text(report, stacks_.session());
   return report;
 }
 
@@ -34,9 +36,45 @@ void StreamFolder::take(const Stacks::Taken& taken) {
     stack.push_back(locations_.word("--"));
     stack.insert(stack.end(), taken.waker.begin(), taken.waker.end());
   }
+  add(taken);
+}
+
+/// Adds the sample's stack, root first.
+void StreamFolder::add(const Stacks::Taken& taken) {
   // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
   const bool is_time = taken.event.unit == "ns" && options_.weight == Weight::kByUnit;
-  (is_time ? in_ns_ : counts_).add(stack, {.whole = weight_of(taken)});
+  const std::uint64_t weight = weight_of(taken);
+  folded::Timeline* const timeline = counts_.timeline();
+  if (timeline == nullptr) {
+    (is_time ? in_ns_ : counts_).add(taken.leaf_first, {.whole = weight});
+    return;
+  }
+  const std::uint64_t end = taken.sample.time_ns;
+  const std::uint64_t begin = begin_of(taken.sample, taken.event);
+  if (begin < end && options_.weight != Weight::kSamples)
+    counts_.add_span(begin, end, taken.leaf_first);
+  else
+    counts_.add_at(end, taken.leaf_first,
+                   is_time ? timeline->count_of(weight) : folded::Count{.whole = weight});
+}
+
+/// Notes facts and, with a timeline, when samples were taken and lost.
+void StreamFolder::observe(const stream::Record& record) {
+  const stream::Session& session = stacks_.session();
+  facts_.observe(record, session);
+  if (counts_.timeline() == nullptr)
+    return;
+  if (const auto& sample = session.sample(); sample && sample->time_ns != 0)
+    counts_.note_time(begin_of(*sample, *session.event()), sample->time_ns);
+  // In other units, a number of samples means nothing.
+  const auto& loss = session.loss();
+  if (!loss || is_weighed_by_period(*loss->event) || options_.weight == Weight::kPeriod ||
+      !stacks_.folds(*loss->event) ||
+      (options_.time && !options_.time->holds(loss->time_ns / kNsPerUs)))
+    return;
+  counts_.note_time(loss->time_ns, loss->time_ns);
+  const FrameId lost[] = {locations_.word("[lost samples]")};
+  counts_.add_at(loss->time_ns, lost, {.whole = loss->samples});
 }
 
 std::uint64_t StreamFolder::weight_of(const Stacks::Taken& taken) const {

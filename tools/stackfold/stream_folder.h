@@ -7,6 +7,7 @@
 #include "folded/folded_counts.h"
 #include "stackfold/frames.h"
 #include "stackfold/options.h"
+#include "stackfold/stream_facts.h"
 #include "stackfold/stream_stacks.h"
 
 namespace pe::fold {
@@ -24,6 +25,8 @@ class StreamFolder {
   using Stacks = StreamStacks<Locations>;
 
   void take(const Stacks::Taken& taken);
+  void add(const Stacks::Taken& taken);
+  void observe(const stream::Record& record);
   [[nodiscard]] std::uint64_t weight_of(const Stacks::Taken& taken) const;
 
   Options options_;
@@ -31,6 +34,7 @@ class StreamFolder {
   folded::FoldedCounts in_ns_;  ///< sums in nanoseconds; the output has microseconds
   Locations locations_;
   Stacks stacks_;
+  StreamFacts facts_;
 };
 
 }  // namespace pe::fold

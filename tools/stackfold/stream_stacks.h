@@ -31,6 +31,8 @@ struct StreamReport : SampleChoice {
   bool is_nameless = false;             ///< the stream has addresses but no symbol
   bool is_lineless = false;             ///< the stream has symbols but no source line
   std::string damage;                   ///< why the input ended early; empty if it did not
+  std::uint64_t folded_samples = 0;
+  std::string facts;  ///< lines of folded text; empty for exports
 };
 
 /// Does the event's unit show that a period is a weight?  Only this project's recorders declare
@@ -38,6 +40,13 @@ struct StreamReport : SampleChoice {
 /// between samples.
 inline bool is_weighed_by_period(const stream::Event& event) {
   return event.unit == "ns" || event.unit == "bytes" || event.unit == "allocations";
+}
+
+/// Returns the time when what a sample counts began: a wait is before its sample.  A wait that is
+/// older than its clock is damage, and has no length.
+inline std::uint64_t begin_of(const stream::Sample& sample, const stream::Event& event) {
+  const bool is_wait = event.unit == "ns" && sample.period <= sample.time_ns;
+  return is_wait ? sample.time_ns - sample.period : sample.time_ns;
 }
 
 /// `Places` gives numbers to the code at addresses (Locations is one):
@@ -70,11 +79,14 @@ class StreamStacks {
       : options_(std::move(options)), session_(input), places_(places) {}
 
   /// Reads to the end; calls `take(Taken)` for every sample of a requested event and time.
-  template <typename Take>
-  StreamReport read(Take&& take) {
-    while (const auto record = session_.next())
+  /// Calls `observe(record)` before that for every record, which session() has applied.
+  template <typename Take, typename Observe>
+  StreamReport read(Take&& take, Observe&& observe) {
+    while (const auto record = session_.next()) {
+      observe(*record);
       if (const std::optional<Taken> taken = apply(*record))
         take(*taken);
+    }
     report_.counts = session_.counts();
     report_.damage = session_.damage();
     report_.is_nameless = !has_names_ && places_.has_made_up();
@@ -84,7 +96,18 @@ class StreamStacks {
     return report_;
   }
 
+  template <typename Take>
+  StreamReport read(Take&& take) {
+    return read(take, [](const stream::Record&) {});
+  }
+
   [[nodiscard]] const stream::Session& session() const noexcept { return session_; }
+
+  /// Are samples of this event folded?  Without --event, only those of the first declared event.
+  [[nodiscard]] bool folds(const stream::Event& event) {
+    choose_event(event);
+    return options_.all_events || report_.folded_event == event.name;
+  }
 
  private:
   std::optional<Taken> apply(const stream::Record& record) {
@@ -136,6 +159,7 @@ class StreamStacks {
       leaf_first_.push_back(places_.word("[still waiting]"));
     add_frames(misc);
     current_waker_.swap(waker_);
+    ++report_.folded_samples;
     waker_.clear();
     return Taken{sample, event, leaf_first_, current_waker_};
   }
@@ -168,8 +192,7 @@ class StreamStacks {
   }
 
   bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
-    if (report_.folded_event.empty())  // the first declared event, not the first sampled
-      report_.folded_event = options_.event.value_or(first_event());
+    choose_event(event);
     const auto time_us =
         sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
     const bool takes_all = options_.to != nullptr && !options_.event;  // exports keep them apart
@@ -177,13 +200,19 @@ class StreamStacks {
            report_.takes_time(options_, time_us);
   }
 
+  /// Chooses the first declared event, not the first sampled; `event` if none was declared.
+  void choose_event(const stream::Event& event) {
+    if (report_.folded_event.empty())
+      report_.folded_event = options_.event.value_or(first_event(event));
+  }
+
   /// Returns the stream's first event, except the "dummy" with which perf records mappings.
-  [[nodiscard]] std::string first_event() const {
+  [[nodiscard]] std::string first_event(const stream::Event& otherwise) const {
     const auto& events = session_.events().all();
     const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
       return !event.name.starts_with("dummy");
     });
-    return first == events.end() ? session_.event()->name : first->name;
+    return first == events.end() ? otherwise.name : first->name;
   }
 
   Options options_;

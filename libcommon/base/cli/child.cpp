@@ -78,10 +78,6 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   return all;
 }
 
-int shell_status(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 }  // namespace
 
 Child::Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name)
@@ -116,6 +112,7 @@ Child::Child(Child&& other) noexcept
       error_pipe_(std::move(other.error_pipe_)),
       name_(std::move(other.name_)),
       status_(other.status_),
+      signal_(other.signal_),
       elsewhere_(std::move(other.elsewhere_)) {}
 
 Child::~Child() {
@@ -160,10 +157,16 @@ std::optional<int> Child::wait_status(int options) {
   return ended == pid_ ? std::optional(wait_status) : std::nullopt;
 }
 
+/// Keeps the status in the form of a shell: 128 and the number if a signal ended the child.
+void Child::take_status(int wait_status) noexcept {
+  signal_ = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+  status_ = signal_ != 0 ? 128 + signal_ : WEXITSTATUS(wait_status);
+}
+
 std::optional<int> Child::poll_status() {
   if (!status_)
     if (const auto ended = wait_status(WNOHANG))
-      status_ = shell_status(*ended);
+      take_status(*ended);
   return status_;
 }
 
@@ -180,7 +183,7 @@ void Child::terminate(int patience_ms, const std::function<void()>& on_kill) {
   if (on_kill)
     on_kill();
   ::kill(pid_, SIGKILL);
-  status_ = shell_status(wait_status(0).value_or(SIGKILL));
+  take_status(wait_status(0).value_or(SIGKILL));
 }
 
 }  // namespace pe

@@ -55,12 +55,15 @@ class Child {
 
   /// Returns the child's status as a shell shows it (128 + signal), if it has ended.
   std::optional<int> poll_status();
+  /// Returns the signal that ended the child; 0 if none did, or if it still runs.
+  [[nodiscard]] int ended_by() const noexcept { return signal_; }
   /// Ends the child by SIGTERM, and after `patience_ms` by SIGKILL.  Calls `on_kill`, if that is
   /// not null, just before SIGKILL.
   void terminate(int patience_ms, const std::function<void()>& on_kill = nullptr);
 
  private:
   std::optional<int> wait_status(int options);
+  void take_status(int wait_status) noexcept;
 
   Child(pid_t pid, Fd go_pipe, Fd error_pipe, std::string name);
 
@@ -70,6 +73,7 @@ class Child {
   Fd error_pipe_;  ///< the child writes errno to it if it cannot start; exec(2) closes it
   std::string name_;
   std::optional<int> status_;
+  int signal_ = 0;
   std::shared_ptr<const WaitedElsewhere> elsewhere_;
 };
 

@@ -16,6 +16,7 @@ class Compared {
     this.wholeBefore = 0;  // counts that are 100 %
     this.wholeAfter = 0;
     this.dimsNoise = false;
+    this.byCount = false;  // colours follow the change of counts, not of shares
   }
 
   shareBefore(node, perOne) {
@@ -28,6 +29,13 @@ class Compared {
 
   change(node, perOne) {
     return this.shareAfter(node, perOne) - this.shareBefore(node, perOne);
+  }
+
+  // Returns the change that the colour shows, as a share.
+  shownChange(node, perOne) {
+    if (!this.byCount || this.wholeBefore === 0)
+      return this.change(node, perOne);
+    return (this.after[node] - this.before[node]) / perOne / this.wholeBefore;
   }
 
   isNew(node) {

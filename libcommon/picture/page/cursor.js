@@ -4,8 +4,8 @@
 
 const cursor = {
   node: 0,
-  mark: svgElement('rect', { id: 'cursor', tabindex: 0, role: 'treeitem' }),
-  voice: svgElement('text', { id: 'voice', role: 'status', 'aria-live': 'polite' }),
+  mark: svgElement('rect', { id: 'cursor', tabindex: 0, role: 'treeitem', fill: 'none' }),
+  voice: html('div', { id: 'voice', role: 'status', 'aria-live': 'polite' }),
 
   hasFocus() {
     return document.activeElement === this.mark;
@@ -74,12 +74,8 @@ const cursor = {
     this.node = node;
     this.place();
     this.tell();
-    const top = rowTop(view.tree.depth[node]);
-    const sight = inSight();
-    const hidden = top < sight.top + 2 * rowHeight ? top - sight.top - 2 * rowHeight :
-      Math.max(0, top + 2 * rowHeight + bottomMargin - sight.bottom);
-    if (hidden !== 0)
-      window.scrollBy(0, hidden / sight.zoom);
+    showRow(view.tree.depth[node], 1);
+    this.mark.classList.add('placed');
   },
 
   tell() {
@@ -107,9 +103,12 @@ const cursor = {
     layer.setAttribute('role', 'tree');
     layer.setAttribute('aria-label', 'Call tree of ' + countText(view.tree.total[0]));
     layer.append(this.mark);
-    page.append(this.voice);
+    app.append(this.voice);
     this.mark.addEventListener('focus', () => this.tell());
-    this.mark.addEventListener('blur', () => showDetails(-1));
+    this.mark.addEventListener('blur', () => {
+      this.mark.classList.remove('placed');
+      showDetails(-1);
+    });
     this.mark.addEventListener('keydown', (event) => this.onKey(event));
   },
 };

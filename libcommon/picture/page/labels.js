@@ -12,7 +12,7 @@ function measure(characters) {
     part.textContent = character === ' ' ? '\u00a0' : character;
     probe.append(part);
   }
-  page.append(probe);
+  layer.append(probe);
   characters.forEach((character, i) =>
     letterWidths.set(character, probe.childNodes[i].getComputedTextLength()));
   probe.remove();
@@ -22,6 +22,13 @@ function widthOf(character) {
   if (!letterWidths.has(character))
     measure([character]);
   return letterWidths.get(character);
+}
+
+function textWidth(text) {
+  let width = 0;
+  for (const character of text)
+    width += widthOf(character);
+  return width;
 }
 
 // Returns `name`, or as much of it as fits into `room` pixels together with "..", or an empty string.

@@ -30,11 +30,40 @@ function countText(count) {
   return grouped(count / view.tree.perOne * factor) + ' ' + given.countname;
 }
 
+function shareText(count) {
+  return percent(count, wholeOf(view.tree));
+}
+
 function deltaText(tree, node) {
   const delta = tree.delta === null ? NaN : tree.delta[node];
   if (Number.isNaN(delta))
     return '';
-  return '; ' + (delta > 0 ? '+' : '') + twoDecimals(100 * delta / (tree.total[0] / tree.perOne)) + '%';
+  return '; ' + (delta > 0 ? '+' : '') + twoDecimals(100 * delta / (wholeOf(tree) / tree.perOne)) + '%';
+}
+
+// Returns the name as a frame shows it.
+function shownName(node) {
+  const { tree } = view;
+  const times = tree.times === null ? 1 : tree.times[node];
+  return tree.nameOf(node) + (times > 1 ? ' \u00d7' + times : '');
+}
+
+function ownCount(node) {
+  const { tree } = view;
+  let count = tree.total[node];
+  for (let child = node + 1; child < tree.end[node]; child = tree.end[child])
+    count -= tree.total[child];
+  return Math.max(0, count);
+}
+
+function gapText(tree) {
+  if (tree.isFromEnds)
+    return 'frames counted fewer than ' + countText(Math.ceil(wholeOf(tree) * LEAST_PART)) + ', summed up';
+  return 'frames counted fewer than ' + countText(tree.smallest) + ', not in this file';
+}
+
+function titleOf(node) {
+  return view.tree.isGap(node) ? gapText(view.tree) : shownName(node);
 }
 
 // "name (1,234 samples, 12.34%)"
@@ -43,11 +72,33 @@ function describe(node) {
   if (tree.titles !== null)
     return tree.titles[node];
   if (tree.compared !== null && !tree.isGap(node))
-    return tree.nameOf(node) + ' (' + comparedText(tree, node) + ')';
+    return shownName(node) + ' (' + comparedText(tree, node) + ')';
   if (node === 0)
-    return 'all (' + countText(tree.total[0]) + ', 100%' + deltaText(tree, 0) + ')';
-  const name = tree.isGap(node) ?
-    'frames counted fewer than ' + countText(tree.smallest) + ', not in this file' : tree.nameOf(node);
-  return name + ' (' + countText(tree.total[node]) + ', ' + percent(tree.total[node], tree.total[0]) +
-    deltaText(tree, node) + ')';
+    return 'all (' + countText(tree.total[0]) + ', ' + (tree.total[0] === wholeOf(tree) ? '100%' : shareText(tree.total[0])) +
+      deltaText(tree, 0) + ')';
+  return titleOf(node) + ' (' + countText(tree.total[node]) + ', ' +
+    shareText(tree.total[node]) + deltaText(tree, node) + ')';
+}
+
+// Returns what the details line shows before the name: counts come first, because names may be long.
+function countsOf(node) {
+  const { tree } = view;
+  if (tree.compared !== null && !tree.isGap(node))
+    return comparedText(tree, node);
+  const counts = countText(tree.total[node]) + ', ' + shareText(tree.total[node]) + deltaText(tree, node);
+  if (node === 0 || tree.isGap(node))
+    return counts;
+  const { total, places } = orders.counted.sums();
+  const name = tree.name[node];
+  return counts + (tree.isFromEnds ? '' : ' \u00b7 self ' + shareText(ownCount(node))) +
+    (places[name] > 1 ? ' \u00b7 in all ' + grouped(places[name]) + ' places ' + shareText(total[name]) : '');
+}
+
+// Leaves out the middle of a text that has more characters than `most`.
+function shortened(text, most) {
+  const characters = Array.from(text);
+  if (characters.length <= most)
+    return text;
+  const end = Math.floor(most / 3);
+  return characters.slice(0, most - end - 1).join('') + '\u2026' + characters.slice(-end).join('');
 }

@@ -27,7 +27,8 @@ function leftHeavy(tree) {
   order.forEach((node, at) => { place[node] = at; });
   const heavy = Object.assign(new Tree(tree.size), {
     names: tree.names, colors: tree.colors, perOne: tree.perOne, smallest: tree.smallest, leftOut: tree.leftOut,
-    largestDelta: tree.largestDelta, original: order,
+    largestDelta: tree.largestDelta, original: order, whole: tree.whole, isFromEnds: tree.isFromEnds,
+    times: tree.times && tree.times.map((_, at) => tree.times[order[at]]),
     compared: tree.compared && tree.compared.inOrder(order),
     delta: tree.delta && tree.delta.map((_, at) => tree.delta[order[at]]),
     groups: tree.groups && tree.groups.map((_, at) => tree.groups[order[at]]),
@@ -46,19 +47,41 @@ function leftHeavy(tree) {
   return heavy;
 }
 
-// Both orders.  The second is made when the user first asks for it.
-const orders = { byName: null, heavy: null };
+// The trees: as the file has it, after the steps, and that with the heaviest callees on the left.  The last is
+// made when the user first asks for it.
+// `counted` is the tree for sums by function: its stacks start with the outermost caller.
+const orders = { given: null, byName: null, heavy: null, counted: null };
+
+function showTree(tree) {
+  view.tree = tree;
+  ++view.generation;
+  window.requestIdleCallback?.(() => orders.counted.sums());  // the first hover needs them
+}
 
 function setOrder(heavy) {
   const selected = [view.zoomed, cursor.node].map((node) => originalIndex(node));
   if (heavy && orders.heavy === null)
     orders.heavy = leftHeavy(orders.byName);
   view.heavy = heavy;
-  view.tree = heavy ? orders.heavy : orders.byName;
+  showTree(heavy ? orders.heavy : orders.byName);
   [view.zoomed, cursor.node] = selected.map((node) => node < 0 ? node : currentIndex(node));
 }
 
-// These two convert between the current order and the order by name, which addresses refer to.
+// Makes the tree after these steps, and shows all of it.
+function setSteps(steps) {
+  view.steps = steps;
+  const isFromEnds = (step) => step.kind === 'leaf' || step.kind === 'callers';
+  orders.byName = steps.reduce(derivedBy, orders.given);
+  orders.counted = steps.some(isFromEnds) ? steps.filter((step) => !isFromEnds(step)).reduce(derivedBy, orders.given) : orders.byName;
+  orders.heavy = null;
+  view.zoomed = cursor.node = 0;
+  const { heavy } = view;
+  view.heavy = false;
+  showTree(orders.byName);
+  setOrder(heavy);
+}
+
+// These two convert between the current order and the order by name.
 function originalIndex(node) {
   return node > 0 && view.heavy ? view.tree.original[node] : node;
 }

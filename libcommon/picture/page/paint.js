@@ -12,15 +12,22 @@ const APART = 3;  // pixels: frames of this width are drawn with a seam between 
 const SEAM_WIDTH = 4;  // tenths of pixels
 const FILLED = 1;  // pixels that a run must fill
 const SEAM = 0.05;  // pixels: an invisible space between neighbours
+const MIN_ROWS = 8;
+const ROOM_FOR_SHARE = 90;  // pixels
 const LABEL_SHIFT = 0.36;  // font sizes, from a frame's middle to its label's base line
 
 // The nodes to draw, as collect() found them.
 const shown = { nodes: new Uint32Array(0), count: 0, first: 0, last: -1 };
 const pool = [];
 const paths = new Map();
-const hoverMark = svgElement('rect', { id: 'hover', class: 'hidden' });
+const hoverMark = svgElement('rect', { id: 'hover', class: 'hidden', fill: 'none' });
+const sameMarks = svgElement('path', { id: 'same', fill: 'none' });
 
-// Finds the nodes that are wide enough in this view, and the number of rows that they need.
+// The least width, as a share of the view, of rows that are drawn although the window has no room for them.
+const WIDE_ROW = 0.05;
+
+// Finds the nodes that are wide enough in this view, and the number of rows that they need.  Rows that do not
+// fit the window are drawn as far as they are wide; what is beyond becomes frames "+12 deeper".
 function collect() {
   const { tree, zoomed } = view;
   const { total, depth, end } = tree;
@@ -30,6 +37,8 @@ function collect() {
   for (let node = zoomed; node !== 0; node = tree.parent[node])
     shown.nodes[count++] = tree.parent[node];
   const smallest = minWidth / scale();
+  const seen = OWN_ELEMENT / scale();
+  const rows = [];  // counts of each row's visible frames
   let deepest = 0;
   for (let node = zoomed; node < end[zoomed];) {
     if (total[node] < smallest) {
@@ -37,12 +46,29 @@ function collect() {
       continue;
     }
     shown.nodes[count++] = node;
-    if (depth[node] > deepest)
-      deepest = depth[node];
+    const at = depth[node];
+    if (at > deepest)
+      deepest = at;
+    if (total[node] >= seen)
+      rows[at] = (rows[at] || 0) + total[node];
     ++node;
   }
   shown.count = count;
-  view.levels = Math.max(givenLevels, deepest + 1);
+  const fitting = Math.max(MIN_ROWS, Math.floor(roomForRows() / rowHeight));
+  view.lastDepth = deepest;
+  while (view.lastDepth > Math.max(fitting, depth[zoomed] + 1) && !(rows[view.lastDepth] >= WIDE_ROW * total[zoomed]))
+    --view.lastDepth;
+  view.levels = view.lastDepth + 1;
+  view.rowsLeftOut = deepest - view.lastDepth;
+}
+
+// Returns how many rows beyond this frame the view leaves out, its own included; 0: none.
+function rowsBeyond(node) {
+  const { tree } = view;
+  if (tree.depth[node] < view.lastDepth || node <= view.zoomed && isOnPath(node))
+    return 0;
+  const rows = tree.rowsBelow()[node];
+  return rows > 0 ? rows + 1 : 0;
 }
 
 // Describes an element of the pool, or the node's own element, and what it shows at present.
@@ -81,22 +107,6 @@ function show(entry, key, value, apply) {
   }
 }
 
-const fills = new Map();  // by colour: as text, and whether white is easier to read on it
-
-// Uses the relative luminance of WCAG 2.1; at 0.179, black and white text have the same contrast.
-function fillOf(color) {
-  if (!fills.has(color)) {
-    const channels = [color >> 16, color >> 8 & 255, color & 255];
-    const [r, g, b] = channels.map((channel) =>
-      channel <= 10 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4);
-    fills.set(color, {
-      text: 'rgb(' + channels + ')',
-      isDark: 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.179,
-    });
-  }
-  return fills.get(color);
-}
-
 // Rounds like printf's "%.1f", which rounds the exact binary value.  This differs from Math.round() only near
 // a tie; an exact tie goes to the even neighbour.
 function tenth(pixels) {
@@ -106,25 +116,46 @@ function tenth(pixels) {
   return Number.isInteger(pixels * 4) ? roundHalfEven(pixels * 10) / 10 : Number(pixels.toFixed(1));
 }
 
-function drawLabel(entry, node, x, y, width) {
-  const label = view.tree.isGap(node) ? '' : fitted(view.tree.nameOf(node), width - 2 * inset);
-  if (label === '' && entry.text === null)
+// A label has the name and, if there is room, the share.
+function labelOf(node, beyond, room) {
+  if (view.tree.isGap(node))
+    return { name: '', share: '' };
+  if (beyond > 0)
+    return { name: ['+' + grouped(beyond) + ' deeper', '+' + grouped(beyond)].find((text) => textWidth(text) <= room) || '', share: '' };
+  const name = shownName(node);
+  const label = fitted(name, room);
+  if (label !== name || room < ROOM_FOR_SHARE || view.tree.compared !== null)
+    return { name: label, share: '' };
+  const share = ' ' + shareText(view.tree.total[node]);
+  return { name, share: textWidth(name + share) <= room ? share : '' };
+}
+
+function drawLabel(entry, node, beyond, fill, x, y, width) {
+  const { name, share } = labelOf(node, beyond, width - 2 * inset);
+  if (name === '' && entry.text === null)
     return;
   if (entry.text === null) {
     entry.text = svgElement('text');
     entry.group.append(entry.text);
   }
-  show(entry, 'label', label, (value) => { entry.text.textContent = value; });
-  if (label === '')
+  show(entry, 'label', name + '\n' + share + fill.allowsDimmed, () => {
+    entry.text.textContent = name;
+    if (share !== '') {
+      const dimmed = svgElement('tspan', fill.allowsDimmed ? { class: 'share' } : {});
+      dimmed.textContent = share;
+      entry.text.append(dimmed);
+    }
+  });
+  if (name === '')
     return;
   show(entry, 'labelX', x + inset, (value) => entry.text.setAttribute('x', value));
   show(entry, 'labelY', y + (rowHeight - 1) / 2 + fontSize * LABEL_SHIFT,
     (value) => entry.text.setAttribute('y', tenth(value)));
 }
 
-function classOf(node, isDark) {
-  return (isDark ? 'dark ' : '') + (view.tree.isGap(node) ? 'gap ' : '') + (isMatch(node) ? 'match ' : '') +
-    comparedClass(view.tree, node) +
+function classOf(node, isDark, beyond) {
+  return (isDark ? 'dark ' : '') + (view.tree.isGap(node) ? 'gap ' : '') + (matchOf(node) > 0 ? 'match ' : '') +
+    (beyond > 0 ? 'deeper ' : '') + comparedClass(view.tree, node) +
     (node < view.zoomed && isOnPath(node) ? 'above' : '');
 }
 
@@ -132,18 +163,20 @@ function drawFrame(entry, node, left, width) {
   const { rect, group } = entry;
   const x = tenth(left);
   const y = rowTop(view.tree.depth[node]);
-  const fill = fillOf(view.tree.colorOf(node));
-  show(entry, 'class', (entry.own + classOf(node, fill.isDark)).trim(), (value) => group.setAttribute('class', value));
+  const beyond = rowsBeyond(node);
+  const fill = fillOf(paintOf(view.tree, node));
+  show(entry, 'class', (entry.own + classOf(node, fill.isDark, beyond)).trim(), (value) => group.setAttribute('class', value));
   show(entry, 'x', x, (value) => rect.setAttribute('x', value));
   show(entry, 'width', Math.max(0, tenth(tenth(left + width) - x)), (value) => rect.setAttribute('width', value));
   show(entry, 'y', y, (value) => rect.setAttribute('y', value));
   show(entry, 'height', rowHeight - 1, (value) => rect.setAttribute('height', value));
   show(entry, 'fill', fill.text, (value) => rect.setAttribute('fill', value));
-  show(entry, 'node', originalIndex(node), () => {
+  entry.shows.name = view.tree.name[node];
+  show(entry, 'node', view.generation + ' ' + node, () => {
     group.setAttribute('aria-label', describe(node));
     group.setAttribute('aria-level', view.tree.depth[node] + 1);
   });
-  drawLabel(entry, node, x, y, width);
+  drawLabel(entry, node, beyond, fill, x, y, width);
 }
 
 // Collects runs: for each row the run that is being filled, for each colour the path of the finished runs.
@@ -165,7 +198,7 @@ class Runs {
       this.open[depth] = run;
     }
     run.right = left + width;
-    const matches = isMatch(node);
+    const matches = matchOf(node) > 0;
     // A match must not disappear among wider neighbours.
     if (matches && !run.isMatch || matches === run.isMatch && width > run.widest) {
       run.widest = width;
@@ -182,7 +215,7 @@ class Runs {
       return;
     if (width > APART * 10)
       width -= SEAM_WIDTH;
-    const key = run.isMatch ? 'match' : view.tree.isGap(run.node) ? 'gap' : this.rounded(view.tree.colorOf(run.node));
+    const key = this.rounded(paintOf(view.tree, run.node));
     let parts = this.paths.get(key);
     if (parts === undefined)
       this.paths.set(key, parts = []);
@@ -200,7 +233,7 @@ class Runs {
     for (const key of this.paths.keys())
       if (!paths.has(key)) {
         const path = svgElement('path', { transform: 'scale(0.1)' });
-        path.setAttribute(...typeof key === 'string' ? ['class', key] : ['fill', fillOf(key).text]);
+        path.setAttribute('fill', fillOf(key).text);
         paths.set(key, path);
         layer.prepend(path);
       }
@@ -220,7 +253,7 @@ function drawRows(sight) {
   for (let at = 0; at < shown.count; ++at) {
     const node = shown.nodes[at];
     if (tree.depth[node] < rows.first || tree.depth[node] > rows.last)
-      continue;
+      continue;  // collect() may have found deeper nodes than the view has rows
     const left = leftOf(node);
     const width = widthOfNode(node);
     if (width < OWN_ELEMENT) {
@@ -244,22 +277,47 @@ function hideOthers(used) {
   drawn = used;
 }
 
-// Redraws the whole graph after a change of the view.  The row of the zoomed node keeps its place in the
-// window.
+// Returns whether the outermost caller is in sight.
+function isAtRoot() {
+  return view.inverted ? scroller.scrollTop === 0 : scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1;
+}
+
+function scrollToRoot() {
+  scroller.scrollTop = view.inverted ? 0 : scroller.scrollHeight;
+}
+
+// Scrolls as far as needed to bring a row into sight, with `spare` rows around it.
+function showRow(depth, spare) {
+  const top = rowTop(Math.min(depth, view.lastDepth));
+  const sight = inSight();
+  if (top < sight.top + spare * rowHeight)
+    scroller.scrollTop = top - spare * rowHeight;
+  else if (top + (1 + spare) * rowHeight > sight.bottom)
+    scroller.scrollTop += top + (1 + spare) * rowHeight - sight.bottom;
+}
+
+// Redraws the whole graph after a change of the view.  The root stays in sight; if it was not, the row of the
+// zoomed node keeps its place in the window.
 function paint(change) {
-  const before = inSight();
   const shape = { inverted: view.inverted, levels: view.levels };
+  const scrolled = scroller.scrollTop;
+  const wasAtRoot = isAtRoot();
   change();
   collect();
   applySize();
   const depth = view.tree.depth[view.zoomed];
   const moved = rowTop(depth) - rowTop(depth, shape);
-  drawRows(sightAfter(before, moved));
+  if (wasAtRoot)
+    scrollToRoot();
+  else if (Math.abs(moved) > 0.5)
+    scroller.scrollTop = scrolled + moved;
+  if (view.zoomed !== 0)
+    showRow(depth, 0);
+  drawRows(inSight());
   point(-1);
+  showDetails(-1);
   cursor.place();
-  if (Math.abs(moved) > 0.5)
-    window.scrollBy(0, moved / before.zoom);
-  followView(inSight());
+  drawSelected();
 }
 
 // Returns the depths of the rows between two heights of the page, with `spare` pixels added on both sides.
@@ -271,7 +329,6 @@ function rowsBetween(sight, spare) {
 // Redraws after scrolling, if rows that were not drawn have become visible.
 function paintScrolled() {
   const sight = inSight();
-  followView(sight);
   const rows = rowsBetween(sight, 0);
   if (rows.first < shown.first || rows.last > shown.last)
     drawRows(sight);
@@ -287,5 +344,5 @@ function takeOver() {
       group.entry = newEntry(group);
       drawn.add(group.entry);
     }
-  layer.append(hoverMark);
+  layer.append(sameMarks, hoverMark);
 }

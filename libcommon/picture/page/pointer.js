@@ -26,13 +26,11 @@ function nodeAt(x, y) {
       return -1;
     node = child;
   }
-  return widthOfNode(node) < minWidth ? -1 : node;
+  return widthOfNode(node) < minWidth || depth > view.lastDepth ? -1 : node;
 }
 
 // Also tries positions beside the point: a pixel may be painted although no frame covers its middle.
 function nodeNear(event) {
-  if (event.target.closest('#bar, #head > rect, .button, foreignObject'))
-    return -1;
   const { x, y } = pointOf(event);
   for (const aside of [0, -0.5, 0.5, -1, 1]) {
     const node = nodeAt(x + aside, y);
@@ -42,11 +40,42 @@ function nodeNear(event) {
   return -1;
 }
 
+// Every box is a function, unless the file says something else.
+const nameType = given.nametype === 'Function:' ? '' : given.nametype + ' ';
+const MOST_NAME = 240;  // characters of a name in the details
+
+function hintText() {
+  return fixedTexts.details + (view.rowsLeftOut === 0 ? '' :
+    ' ' + grouped(view.rowsLeftOut) + ' deeper rows are narrow in this view: zoom to see them.');
+}
+
 function showDetails(node) {
-  const text = node < 0 ? hint : (given.nametype + ' ' + describe(node)).trim();
+  const { details } = parts;
+  const text = node < 0 ? hintText() : (view.tree.titles !== null ? describe(node) :
+    countsOf(node) + ' \u2014 ' + nameType + shortened(titleOf(node), MOST_NAME)) +
+    (rowsBeyond(node) > 0 ? ' (click to see ' + grouped(rowsBeyond(node)) + ' rows more)' : '');
   if (details.textContent !== text)
     details.textContent = text;
   details.classList.toggle('hint', node < 0);
+}
+
+// Outlines all visible frames of the function under the mouse, or of the selected one.
+function drawSelected() {
+  const { tree } = view;
+  const name = pointed.node > 0 ? tree.name[pointed.node] : view.selected;
+  let outlines = '';
+  if (name !== 0)
+    for (const { shows } of drawn)
+      if (shows.name === name && shows.class !== 'hidden')
+        outlines += 'M' + shows.x + ' ' + shows.y + 'h' + shows.width + 'v' + (rowHeight - 1) + 'h-' + shows.width + 'z';
+  if (sameMarks.getAttribute('d') !== outlines)
+    sameMarks.setAttribute('d', outlines);
+}
+
+function select(name) {
+  view.selected = view.selected === name ? 0 : name;
+  drawSelected();
+  side.mark();
 }
 
 function placeMark(mark, node) {
@@ -65,21 +94,40 @@ function point(node) {
     placeMark(hoverMark, node);
   hoverMark.classList.toggle('hidden', node < 0);
   layer.classList.toggle('pointing', node >= 0);
-  tip.textContent = node < 0 ? '' : describe(node);
+  tip.textContent = node < 0 ? '' : shortened(describe(node), 2000);
   showDetails(node);
+  drawSelected();
+}
+
+// The first tap on a frame selects it, the second zooms: a finger cannot hover.
+function onClick(event) {
+  const node = nodeNear(event);
+  if (node < 0 || event.defaultPrevented || event.target.closest('a'))
+    return;
+  const isTap = event.pointerType === 'touch';
+  if (isTap && cursor.node !== node) {
+    cursor.node = node;
+    point(node);
+    return;
+  }
+  cursor.node = node;
+  zoom(node);
+  if (!isTap)
+    point(nodeNear(event));
 }
 
 function listenToPointer() {
   if (view.tree.titles === null)
     layer.prepend(tip);
-  page.addEventListener('mousemove', (event) => point(nodeNear(event)));
-  page.addEventListener('mouseleave', () => point(-1));
-  page.addEventListener('click', (event) => {
+  canvas.addEventListener('mousemove', (event) => point(nodeNear(event)));
+  canvas.addEventListener('mouseleave', () => point(-1));
+  canvas.addEventListener('click', onClick);
+  canvas.addEventListener('contextmenu', (event) => {
     const node = nodeNear(event);
-    if (node < 0 || event.defaultPrevented || event.target.closest('a'))
+    if (node <= 0 || event.shiftKey || view.tree.isGap(node))
       return;
+    event.preventDefault();
     cursor.node = node;
-    zoom(node);
-    point(nodeNear(event));
+    tools.openMenu(event.clientX, event.clientY, node);
   });
 }

@@ -18,19 +18,26 @@ function soon(action) {
 function start(tree) {
   if (tree.size === 0)
     return;
-  orders.byName = tree;
-  view.tree = tree;
+  orders.given = orders.byName = orders.counted = tree;
+  showTree(tree);
+  buildFrame();
+  tools.build();
+  theme.start();
   measure(Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)));
   takeOver();
   cursor.start();
   listenToPointer();
-  listenToButtons();
+  page.classList.add('live');
   fitWindow();
   loadAddress();
-  window.addEventListener('hashchange', loadAddress);
-  window.addEventListener('scroll', soon(paintScrolled), { passive: true });
+  fitWindow();  // a scroll bar may have narrowed the graph
+  scrollToRoot();
+  paint(() => {});
+  window.addEventListener('popstate', loadAddress);
+  scroller.addEventListener('scroll', soon(paintScrolled), { passive: true });
   window.addEventListener('resize', soon(() => paint(fitWindow)));
-  page.classList.add('live');
+  window.addEventListener('beforeprint', () => printing.start());
+  window.addEventListener('afterprint', () => printing.end());
 }
 
 embeddedTree().then((tree) => start(tree || drawnTree()));

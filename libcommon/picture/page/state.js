@@ -1,5 +1,5 @@
-// The state that all parts of the page's script share: the elements of the document, the measures that the
-// file carries as attributes, and the state of the view.
+// The state that all parts of the page's script share: the measures that the file carries as attributes, and
+// the state of the view.
 //
 // The build joins the parts into one function, in the order of libcommon/meson.build.  They only define
 // things; start.js starts the work.  The script inserts text only as textContent, and adds its handlers
@@ -9,42 +9,49 @@
 const SVG = 'http://www.w3.org/2000/svg';
 const XHTML = 'http://www.w3.org/1999/xhtml';
 const page = document.currentScript.closest('svg');
-const byId = (id) => page.querySelector('#' + id);
-const layer = byId('frames');
-const details = byId('details');
-const matched = byId('matched');
-const bar = byId('bar');
-const head = byId('head');
-const hint = details.textContent;
+const layer = page.querySelector('#frames');
 
 const given = layer.dataset;
 const margin = Number(given.margin);
 const inset = Number(given.inset);
 const rowHeight = Number(given.row);
-const topMargin = Number(given.top);
-const firstRow = Number(given.first);  // the upper edge of the root when it is at the top
-const bottomMargin = Number(given.bottom);
 const givenLevels = Number(given.levels);  // rows of the original layout
 const givenWidth = Number(given.width);  // of the root in it
-const givenHeight = topMargin + givenLevels * rowHeight + bottomMargin;
 const isGivenInverted = 'inverted' in given;
 const minWidth = Math.max(0.02, Number(given.minwidth));
 const factor = Number(given.factor);
 const fontSize = parseFloat(getComputedStyle(layer).fontSize);
+// The page fills the window if it is a document of its own.
+const isAlone = page === document.documentElement || 'alone' in page.dataset;
 
-// The view.  Nodes are indices into `tree`, which is replaced when the order changes.
+// The view.  Nodes are indices into `tree`, which is replaced when the order or the steps change.
 const view = {
   tree: null,
+  generation: 0,  // counts the trees that were shown
   zoomed: 0,
   inverted: isGivenInverted,
   heavy: false,
-  levels: givenLevels,  // rows of the current layout
+  steps: [],  // changes of the tree, as derived.js describes them
+  selected: 0,  // a name whose frames are outlined everywhere; 0: none
+  levels: 1,  // rows of the current layout
+  lastDepth: 0,  // of frames; deeper ones are summed up in the last row
+  rowsLeftOut: 0,  // deeper rows, which are narrow in this view
   usable: givenWidth,  // width of the zoomed node, in pixels
+  scheme: 'drawn',  // of colours
 };
 
 function svgElement(name, attributes = {}) {
   const element = document.createElementNS(SVG, name);
   for (const key in attributes)
     element.setAttribute(key, attributes[key]);
+  return element;
+}
+
+// Makes an XHTML element.  Children are elements, or texts.
+function html(name, attributes = {}, ...children) {
+  const element = document.createElementNS(XHTML, name);
+  for (const key in attributes)
+    element.setAttribute(key, attributes[key]);
+  element.append(...children);
   return element;
 }

@@ -24,6 +24,11 @@ class Tree {
     this.groups = null;  // elements of its own for each node, or null: drawn from a pool
     this.titles = null;
     this.original = null;  // for each node its index in name order; null: the same
+    this.times = null;  // how often a function follows itself in its one frame
+    this.whole = 0;  // the count that is 100 %; 0: that of the root
+    this.heights = null;  // rows of each node's callees
+    this.functions = null;  // sums by name
+    this.isFromEnds = false;  // stacks start with the function that ran
   }
 
   // Fills parent and depth from the number of children of each node.
@@ -86,19 +91,45 @@ class Tree {
     return node === 0 ? 'all' : this.names[this.name[node]];
   }
 
-  // Returns 0xRRGGBB.  Differences are white at 0, red if the frame grew, blue if it shrank.  Frames that
-  // only divide stacks ("-", "--") keep their colour.
-  colorOf(node) {
-    if (this.compared !== null && !this.isGap(node) && this.compared.isDimmed(node))
-      return 0xdcdcdc;
-    const color = this.colors[this.name[node]];
-    const change = this.delta === null || this.isGap(node) ? NaN : this.delta[node];
-    const delta = this.compared === null ? change : this.compared.shade(node, change, this.largestDelta);
-    const name = this.names[this.name[node]];
-    if (Number.isNaN(delta) || name === '-' || name === '--')
-      return color;
-    const pale = Math.trunc(this.largestDelta > 0 ?
-      210 * (this.largestDelta - Math.abs(delta)) / this.largestDelta : 210);
-    return delta === 0 ? 0xffffff : delta > 0 ? 0xff0000 | pale << 8 | pale : pale << 16 | pale << 8 | 0xff;
+  // Returns the number of rows below each node, as far as its callees reach.
+  rowsBelow() {
+    if (this.heights === null) {
+      this.heights = new Uint32Array(this.size);
+      for (let node = this.size - 1; node > 0; --node) {
+        const above = this.parent[node];
+        this.heights[above] = Math.max(this.heights[above], this.heights[node] + 1);
+      }
+    }
+    return this.heights;
   }
+
+  // Returns own and total counts by name.  A total counts each sample once, however often the function is on
+  // its stack.
+  sums() {
+    if (this.functions !== null)
+      return this.functions;
+    const self = new Float64Array(this.names.length);
+    const total = new Float64Array(this.names.length);
+    const places = new Uint32Array(this.names.length);
+    const open = new Uint32Array(this.names.length);  // frames of the name on the present stack
+    const stack = [];
+    for (let node = 1; node < this.size; ++node) {
+      while (stack.length > 0 && this.end[stack[stack.length - 1]] <= node)
+        --open[this.name[stack.pop()]];
+      const name = this.name[node];
+      self[name] += this.total[node];
+      if (this.parent[node] !== 0)
+        self[this.name[this.parent[node]]] -= this.total[node];
+      if (open[name]++ === 0)
+        total[name] += this.total[node];
+      ++places[name];
+      stack.push(node);
+    }
+    this.functions = { self, total, places };
+    return this.functions;
+  }
+}
+
+function wholeOf(tree) {
+  return tree.whole || tree.total[0];
 }

@@ -1,22 +1,25 @@
-// The geometry: rows, columns, the size of the page, and its visible part.
+// The geometry: rows, columns, the size of the page, and the part of the graph in sight.
 // SPDX-License-Identifier: MIT
 
-function pageHeight() {
-  return topMargin + view.levels * rowHeight + bottomMargin;
+// The least height of a page, in pixels: room for the tools' menus.
+const LEAST_HEIGHT = 320;
+
+function canvasHeight() {
+  return view.levels * rowHeight + 1;
 }
 
-function pageWidth() {
+function canvasWidth() {
   return view.usable + 2 * margin;
 }
 
 // Returns the upper edge of a row, in the current view or in another `shape`: { inverted, levels }.
 function rowTop(depth, shape = view) {
-  return shape.inverted ? firstRow + depth * rowHeight : topMargin + (shape.levels - 1 - depth) * rowHeight + 1;
+  return (shape.inverted ? depth : shape.levels - 1 - depth) * rowHeight + 1;
 }
 
 function depthAt(y) {
-  return view.inverted ? Math.floor((y - firstRow) / rowHeight) :
-    view.levels - 1 - Math.floor((y - topMargin - 1) / rowHeight);
+  const row = Math.floor((y - 1) / rowHeight);
+  return view.inverted ? row : view.levels - 1 - row;
 }
 
 function scale() {
@@ -37,57 +40,54 @@ function widthOfNode(node) {
   return isOnPath(node) ? view.usable : view.tree.total[node] * scale();
 }
 
-function windowHeight() {
-  return (window.visualViewport || { height: window.innerHeight }).height;
-}
-
-// Returns the part of the page that the window shows, in the page's own pixels.
+// Returns the part of the graph that its window shows, in the canvas's own pixels.
 function inSight() {
-  const shown = page.getBoundingClientRect();
-  const zoom = shown.width > 0 ? pageWidth() / shown.width : 1;
-  return { left: shown.left, zoom, top: -shown.top * zoom, bottom: (windowHeight() - shown.top) * zoom };
+  return { top: scroller.scrollTop, bottom: scroller.scrollTop + scroller.clientHeight };
 }
 
-// Returns the position of a mouse event on the page.
+// Returns the position of a mouse event on the canvas.
 function pointOf(event) {
-  const sight = inSight();
-  return { x: (event.clientX - sight.left) * sight.zoom, y: event.clientY * sight.zoom + sight.top };
+  const shown = canvas.getBoundingClientRect();
+  const ratio = shown.width > 0 ? canvasWidth() / shown.width : 1;
+  return { x: (event.clientX - shown.left) * ratio, y: (event.clientY - shown.top) * ratio };
+}
+
+// Browsers lay out a document without a viewport on telephones some 980 pixels wide, and shrink it.  Returns
+// by how much the page must grow so that its text has the size that the reader expects.
+function shrinking() {
+  const isTelephone = page === document.documentElement && window.matchMedia('(pointer: coarse)').matches;
+  return isTelephone && screen.width > 0 ? Math.max(1, window.innerWidth / screen.width) : 1;
+}
+
+// Returns the height of everything but the graph.
+function frameHeight() {
+  return app.offsetHeight - scroller.offsetHeight;
+}
+
+// Returns the pixels that the graph has without scrolling.
+function roomForRows() {
+  return isAlone ? window.innerHeight / shrinking() - frameHeight() : scroller.clientHeight;
 }
 
 function applySize() {
-  const box = '0 0 ' + pageWidth() + ' ' + pageHeight();
-  if (page.getAttribute('viewBox') === box)
+  canvas.setAttribute('width', canvasWidth());
+  canvas.setAttribute('height', canvasHeight());
+  if (!isAlone)
     return;
-  page.setAttribute('viewBox', box);
-  page.setAttribute('height', pageHeight());
+  const growth = shrinking();
+  const room = window.innerHeight / growth;
+  const height = Math.min(room, Math.max(LEAST_HEIGHT, frameHeight() + canvasHeight() + 1));
+  page.setAttribute('height', height * growth);
+  holder.setAttribute('height', height);
+  holder.setAttribute('width', growth === 1 ? '100%' : window.innerWidth / growth);
+  holder.setAttribute('transform', growth === 1 ? '' : 'scale(' + growth + ')');
 }
 
-// Keeps head and bar in view, however high the graph is.
-function followView(sight) {
-  const height = pageHeight();
-  const up = Math.min(Math.max(0, height - sight.bottom), height - 4 * fontSize);
-  bar.setAttribute('transform', 'translate(0 ' + (height - givenHeight - up) + ')');
-  const down = Math.min(Math.max(0, sight.top), height - up - bottomMargin - 3 * fontSize);
-  head.setAttribute('transform', 'translate(0 ' + Math.max(0, down) + ')');
-  head.firstElementChild.classList.toggle('hidden', down <= 0);
-}
-
-// Returns the part that will be visible after the window has been scrolled by `moved`.  To measure it would
-// make the browser lay out the page twice.
-function sightAfter(sight, moved) {
-  const height = sight.bottom - sight.top;
-  const top = Math.max(Math.min(0, sight.top), Math.min(sight.top + moved, pageHeight() - height));
-  return { ...sight, top, bottom: top + height };
-}
+const NARROW = 600;  // pixels: below this width, the menu alone has the rarer tools
 
 // Uses the width of the window, if the page has "autowidth".
 function fitWindow() {
+  app.classList.toggle('narrow', app.offsetWidth < NARROW);
   if ('autowidth' in given)
-    view.usable = Math.max(100, Math.floor(page.getBoundingClientRect().width) - 2 * margin);
-  byId('title').classList.remove('hidden');
-  const half = byId('title').getComputedTextLength() / 2;
-  const letter = widthOf('n');
-  const middle = pageWidth() / 2;
-  const isCrowded = middle + half > pageWidth() - margin - 38 * letter || middle - half < margin + 12 * letter;
-  byId('title').classList.toggle('hidden', isCrowded);
+    view.usable = Math.max(100, Math.floor(scroller.clientWidth) - 2 * margin);
 }

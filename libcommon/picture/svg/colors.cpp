@@ -37,6 +37,7 @@ constexpr PaletteName kPalettes[] = {
     {"kind", Palette::kKind},
     {"colorblind", Palette::kColorblind},
     {"hotcold", Palette::kHotCold},
+    {"warm", Palette::kWarm},
 };
 
 /// Where a colour lies in its palette's ranges; each value is in [0, 1].
@@ -133,6 +134,10 @@ Rgb plain_color(Palette palette, Position p) {
       return {channel(190, 65, p.v1), channel(80, 60, p.v1), channel(190, 65, p.v1)};
     case Palette::kOrange:
       return {channel(190, 65, p.v1), channel(90, 65, p.v1), 0};
+    case Palette::kCold:
+      return {channel(124, 32, p.v1), channel(164, 28, p.v1), channel(214, 22, p.v1)};
+    case Palette::kWarm:
+      return {channel(232, 18, p.v3), channel(132, 84, p.v1), channel(92, 38, p.v2)};
     default:
       return {channel(205, 50, p.v3), channel(0, 230, p.v1), channel(0, 55, p.v2)};
   }
@@ -190,6 +195,22 @@ bool has_meaning(Palette palette) {
   return palette == Palette::kKind || palette == Palette::kColorblind;
 }
 
+constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
+    {NameKind::kUser, "program"},    {NameKind::kInlined, "inlined"},
+    {NameKind::kLibrary, "library"}, {NameKind::kJit, "JIT"},
+    {NameKind::kKernel, "kernel"},   {NameKind::kUnresolved, "unresolved"},
+};
+constexpr std::pair<Palette, std::string_view> kHeats[] = {
+    {Palette::kWarm, "on CPU"},
+    {Palette::kCold, "waiting"},
+};
+
+/// Returns the text in `table` for `key`.
+template <typename Table, typename Key>
+std::string_view text_of(const Table& table, Key key) {
+  return std::ranges::find(table, key, [](const auto& entry) { return entry.first; })->second;
+}
+
 }  // namespace
 
 std::optional<Palette> find_palette(std::string_view name) {
@@ -233,25 +254,47 @@ Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64
   return plain_color(hue_of_name(palette, name), position);
 }
 
-std::vector<LegendEntry> difference_legend() {
-  return {{.color = difference_color(1, 2), .meaning = "grew"},
-          {.color = difference_color(-1, 2), .meaning = "shrank"},
-          {.color = difference_color(0, 2), .meaning = "as before"}};
+Palette palette_for(Palette palette, std::string_view name) {
+  const bool keeps_meaning = has_meaning(palette) || palette == Palette::kHotCold;
+  return !keeps_meaning && kind_of_name(name) == NameKind::kUnresolved ? Palette::kKind : palette;
+}
+
+bool wants_white_text(Rgb fill) {
+  // Relative luminance is that of WCAG 2.1.  At the threshold both have a contrast of 4.58.
+  const auto linear = [](std::uint8_t channel) {
+    const double v = channel / 255.0;
+    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(fill.r) + 0.7152 * linear(fill.g) + 0.0722 * linear(fill.b) < 0.179;
+}
+
+std::vector<LegendEntry> DifferenceLegend::entries() const {
+  std::vector<LegendEntry> entries;
+  if (grew_)
+    entries.push_back({.color = difference_color(1, 2), .meaning = "grew"});
+  if (shrank_)
+    entries.push_back({.color = difference_color(-1, 2), .meaning = "shrank"});
+  if (same_)
+    entries.push_back({.color = difference_color(0, 2), .meaning = "as before"});
+  return entries;
+}
+
+std::string_view meaning_of(Palette palette, std::string_view name) {
+  if (name.empty() || separator_color(name))
+    return {};
+  if (palette == Palette::kHotCold)
+    return text_of(kHeats, hue_of_name(palette, name));
+  return has_meaning(palette) ? text_of(kMeanings, kind_of_name(name)) : "";
 }
 
 std::vector<LegendEntry> legend_of(Palette palette) {
   constexpr Position kMiddle{.v1 = 0.5, .v2 = 0.5, .v3 = 0.5};
-  if (palette == Palette::kHotCold)
-    return {{.color = plain_color(Palette::kHot, kMiddle), .meaning = "on CPU"},
-            {.color = plain_color(Palette::kIo, kMiddle), .meaning = "waiting"}};
-  if (!has_meaning(palette))
-    return {};
-  constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
-      {NameKind::kUser, "program"},    {NameKind::kInlined, "inlined"},
-      {NameKind::kLibrary, "library"}, {NameKind::kJit, "JIT"},
-      {NameKind::kKernel, "kernel"},   {NameKind::kUnresolved, "unresolved"},
-  };
   std::vector<LegendEntry> legend;
+  if (palette == Palette::kHotCold)
+    for (const auto& [heat, meaning] : kHeats)
+      legend.push_back({.color = plain_color(heat, kMiddle), .meaning = meaning});
+  if (!has_meaning(palette))
+    return legend;
   for (const auto& [kind, meaning] : kMeanings)
     legend.push_back({.color = meaning_color(palette, kind, kMiddle), .meaning = meaning});
   return legend;
@@ -297,6 +340,12 @@ std::optional<Background> find_background(std::string_view name) {
   const Rgb flat{static_cast<std::uint8_t>(*value >> 16U), static_cast<std::uint8_t>(*value >> 8U),
                  static_cast<std::uint8_t>(*value)};
   return Background{flat, flat};
+}
+
+bool has_kind_mark(std::string_view name) {
+  constexpr std::string_view kMarks = "kijl";
+  return without_mark(name).size() < name.size() &&
+         kMarks.find(name[name.size() - 2]) != std::string_view::npos;
 }
 
 std::string_view without_mark(std::string_view name) {

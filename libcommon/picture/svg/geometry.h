@@ -11,7 +11,7 @@ namespace pe::picture {
 
 struct Geometry {
   double width = 1200;
-  double frame_height = 16;
+  double frame_height = 18;
   double font_size = 12;
   /// Mean width of a glyph, in font sizes.  Labels are cut by it.
   double font_width = 0.59;

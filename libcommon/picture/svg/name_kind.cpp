@@ -19,6 +19,8 @@ bool is_unresolved(std::string_view name) {
     return true;
   if (name.starts_with('[') && name.ends_with(']'))
     return true;
+  if (!is_hex(name.substr(name.size() - 1)))  // most names, so the search below is rare
+    return false;
   // "0x7f12", "libfoo.so+0x7f12"
   if (const auto x = name.rfind("0x"); x != name.npos)
     return (x == 0 || name[x - 1] == '+') && is_hex(name.substr(x + 2));
@@ -105,7 +107,7 @@ Palette hue_of_name(Palette palette, std::string_view name) {
     case Palette::kChain:
       return contains(name, "_[w]") ? Palette::kAqua : Palette::kBlue;
     case Palette::kHotCold:
-      return name.ends_with("_[o]") ? Palette::kIo : Palette::kHot;
+      return name.ends_with("_[o]") ? Palette::kCold : Palette::kWarm;
     default:
       return palette;
   }

@@ -27,11 +27,11 @@ long long tenths(double pixels) {
   // slightly smaller than 752.45, but multiplying it by 10 would round it up to 7524.5.
   const double nearest = std::nearbyint(pixels * 10);
   const double off = std::fma(pixels, 10, -nearest);
-  const bool is_odd = std::fmod(nearest, 2) != 0;
+  const auto is_odd = [nearest] { return std::fmod(nearest, 2) != 0; };  // slow, rarely needed
   double shift = 0;
-  if (off > 0.5 || (off == 0.5 && is_odd))
+  if (off > 0.5 || (off == 0.5 && is_odd()))
     shift = 1;
-  else if (off < -0.5 || (off == -0.5 && is_odd))
+  else if (off < -0.5 || (off == -0.5 && is_odd()))
     shift = -1;
   return static_cast<long long>(nearest + shift);
 }

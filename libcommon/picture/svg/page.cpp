@@ -16,19 +16,28 @@
 namespace pe::picture {
 namespace {
 
+constexpr std::string_view kEllipsis = "\u2026";
+
+/// Returns `text`, or if it has more than `limit` characters, as much of it as leaves room for
+/// `ending`, which is ASCII or a single character.
+std::string cut_text(std::string_view text, double limit, std::string_view ending) {
+  const auto most = static_cast<std::size_t>(std::clamp(limit, 2.0, 1e9));
+  const std::size_t kept = most - (ending == kEllipsis ? 1 : ending.size());
+  std::size_t characters = 0;
+  std::size_t cut = 0;  // bytes of the first `kept` characters
+  for (std::string_view left = text; !left.empty(); ++characters) {
+    if (characters == kept)
+      cut = text.size() - left.size();
+    if (characters == most)
+      return std::string(text.substr(0, cut)).append(ending);
+    take_code_point(left);
+  }
+  return std::string(text);
+}
+
 constexpr double kTextInset = 3;  // pixels between a frame's edge and its label
 
 std::string color_text(Rgb c) { return fmt::format("rgb({},{},{})", c.r, c.g, c.b); }
-
-/// True if white is easier to read on `c` than black.  Relative luminance is that of WCAG 2.1.  At
-/// the threshold white and black have the same contrast.
-bool is_dark(Rgb c) {
-  const auto linear = [](std::uint8_t channel) {
-    const double v = channel / 255.0;
-    return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
-  };
-  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b) < 0.179;
-}
 
 /// Separates adjacent dashes, which XML forbids in comments (XML 1.0, 2.5).
 std::string in_comment(std::string_view text) {
@@ -42,6 +51,8 @@ std::string in_comment(std::string_view text) {
   return kept;
 }
 
+constexpr std::string_view kHowToSeeAll = "open this file in a browser to see all";
+
 constexpr std::string_view kReading =
     "Every box is a function; the box on its root side is its caller. The width of a box is its "
     "share of all {}. The order from left to right is {}.";
@@ -51,28 +62,18 @@ constexpr std::string_view kReading =
 bool is_page_id(std::string_view id) {
   // Ids that this file and the page's script use.
   constexpr std::string_view kIds[] = {
-      "background", "bar",      "cursor", "details", "frames",    "head",       "heavy",
-      "hover",      "invert",   "legend", "matched", "page-desc", "page-title", "profile",
-      "search",     "subtitle", "title",  "unzoom",  "voice",
+      "app",        "background", "bar",     "canvas", "cursor",   "details", "frames",
+      "head",       "heavy",      "help",    "holder", "hover",    "invert",  "keys",
+      "left-out",   "legend",     "matched", "menu",   "middle",   "more",    "page-desc",
+      "page-title", "path",       "profile", "same",   "scroller", "search",  "side",
+      "subtitle",   "table",      "title",   "titles", "tools",    "unzoom",  "voice",
   };
   return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
 
 std::string fitted_label(std::string_view name, double width, const Geometry& geometry) {
   const double fitting = width / (geometry.font_size * geometry.font_width);
-  if (!(fitting >= 3))
-    return {};
-  const auto limit = static_cast<std::size_t>(std::min(fitting, 1e9));
-  std::size_t characters = 0;
-  std::size_t cut = 0;  // bytes of the first limit - 2 characters
-  for (std::string_view left = name; !left.empty(); ++characters) {
-    if (characters + 2 == limit)
-      cut = name.size() - left.size();
-    if (characters == limit)
-      return std::string(name.substr(0, cut)) + "..";
-    take_code_point(left);
-  }
-  return std::string(name);
+  return fitting >= 3 ? cut_text(name, fitting, "..") : "";
 }
 
 void PageWriter::escaped(std::string_view text) {
@@ -104,15 +105,41 @@ void PageWriter::notes() {
   text_ += " -->\n";
 }
 
+/// The SVG has style and script as CDATA, as in an SVG document: HTML's parser knows CDATA in SVG.
+void PageWriter::open_html() {
+  text_ += "<!DOCTYPE html>\n<html lang=\"en\" class=\"flamegraph-page\"><head><meta";
+  attribute("charset", style_.encoding);
+  text_ += "/><title>";
+  append_escaped(text_, style_.title, is_ascii());  // not counted: the SVG's title is
+  text_ +=
+      "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<style>body { margin: 0; } body > svg { display: block; ";
+  text_ += style_.is_auto_width ? "min-height: 100vh; }" : "}";
+  text_ += "</style></head>\n<body>\n";
+  notes();
+}
+
+void PageWriter::close_document() {
+  text_ += style_.is_html ? "</svg>\n</body></html>\n" : "</svg>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
 void PageWriter::open_document(double height) {
   const double width = style_.geometry.width;
-  text_ += "<?xml version=\"1.0\"";
-  attribute("encoding", style_.encoding);
-  text_ += " standalone=\"yes\"?>\n";
-  notes();
+  if (style_.is_html) {
+    open_html();
+  } else {
+    text_ += "<?xml version=\"1.0\"";
+    attribute("encoding", style_.encoding);
+    text_ += " standalone=\"yes\"?>\n";
+    notes();
+  }
   text_ +=
       "<svg version=\"1.1\" xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" "
       "role=\"group\" aria-labelledby=\"page-title\" aria-describedby=\"page-desc\"";
+  if (style_.is_html)
+    text_ += R"( data-alone="")";  // nothing else is in the document
   if (style_.is_auto_width)
     text_ += R"( width="100%" preserveAspectRatio="xMidYMin meet")";
   else
@@ -123,12 +150,14 @@ void PageWriter::open_document(double height) {
   text_ += ' ';
   append_tenths(text_, tenths(height));
   text_ += '"';
-  attribute("font-family", style_.font_type + ", \"DejaVu Sans\", sans-serif");
+  attribute("font-family", style_.font_family);
   attribute("font-size", style_.geometry.font_size);
   text_ += ">\n<title id=\"page-title\">";
   escaped(style_.title);
   text_ += "</title>\n<desc id=\"page-desc\">";
-  escaped(fmt::format(kReading, style_.count_name, style_.order));
+  escaped(fmt::format(kReading, style_.whole_name, style_.order));
+  if (!style_.left_out.empty())
+    text_ += fmt::format(" The highest towers are cut: {}; {}.", style_.left_out, kHowToSeeAll);
   if (!style_.summary.empty()) {
     text_ += ' ';
     append_escaped(text_, style_.summary,
@@ -136,9 +165,17 @@ void PageWriter::open_document(double height) {
   }
   text_ += "</desc>\n";
   styles();
+  background();
+}
+
+void PageWriter::background() {
+  if (!style_.background) {
+    text_ += "<rect id=\"background\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    return;
+  }
   text_ += R"(<defs><linearGradient id="background" x1="0" y1="0" x2="0" y2="1">)";
   text_ += fmt::format(R"(<stop offset="5%" stop-color="{}"/><stop offset="95%" stop-color="{}"/>)",
-                       color_text(style_.background.top), color_text(style_.background.bottom));
+                       color_text(style_.background->top), color_text(style_.background->bottom));
   text_ +=
       "</linearGradient></defs>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"url(#background)\"/>\n";
@@ -163,29 +200,14 @@ void PageWriter::text(std::string_view start, double y, std::string_view content
   text_ += "</text>\n";
 }
 
-/// Writes title and buttons.  The script shows the buttons, which need it, and keeps both in view
-/// over the frames.  Positions are relative to the width, which the script may change.
+/// Writes the title.  The script replaces it by one with tools beside it.
 void PageWriter::head() {
   const Geometry& g = style_.geometry;
-  text_ += R"(<g id="head"><rect class="hidden" width="100%")";
-  attribute("height", g.title_y() + g.font_size * 2 / 3);
-  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.top));
-  text(R"(id="title" x="50%")", g.title_y(), style_.title);
-  const auto button = [&](std::string_view id, std::string_view side, double x,
-                          std::string_view label) {
-    std::string start =
-        fmt::format(R"(id="{}" class="button hidden{}" role="button" tabindex="0" {}=")", id,
-                    side == "dx" ? " right" : "", side == "dx" ? R"(x="100%" dx)" : "x");
-    append_tenths(start, tenths(x));
-    text(start + '"', g.title_y(), label);
-  };
-  const auto from_right = [&](double letters) {
-    return -Geometry::kSideMargin - letters * g.font_size * g.font_width;
-  };
-  button("unzoom", "x", Geometry::kSideMargin, "Reset Zoom");
-  button("invert", "dx", from_right(27), "Inverted");
-  button("heavy", "dx", from_right(14), "Left heavy");
-  button("search", "dx", from_right(0), "Search");
+  text_ += R"(<g id="head">)";
+  // Letters of the title are 1.42 times as large as the others, and bold.
+  const double fitting = g.usable_width() / (g.font_size * g.font_width * 1.6);
+  text(R"(id="title" x="50%")", g.title_y(),
+       style_.cuts_title ? cut_text(style_.title, fitting, kEllipsis) : style_.title);
   text_ += "</g>\n";
 }
 
@@ -195,30 +217,38 @@ void PageWriter::legend() {
   attribute("y", style_.geometry.legend_y());
   text_ += '>';
   for (const LegendEntry& entry : style_.legend) {
-    text_ += fmt::format("<tspan dx=\"1em\" fill=\"{}\">\u25A0</tspan><tspan dx=\"0.4em\">",
-                         color_text(entry.color));
+    const std::string color = color_text(entry.color);
+    text_ += "<tspan dx=\"1em\"";
+    if (entry.sample == LegendEntry::Sample::kFilled)
+      attribute("fill", color);
+    else
+      text_ += fmt::format(R"( fill="none" stroke="{}" stroke-width="1.5")", color);
+    if (entry.sample == LegendEntry::Sample::kDashed)
+      attribute("stroke-dasharray", "3 1.5");
+    text_ += ">\u25A0</tspan><tspan dx=\"0.4em\">";
     escaped(entry.meaning);
     text_ += "</tspan>";
   }
   text_ += "</text>\n";
 }
 
-/// Writes the bar: details on the left, matches of a search on the right.
+/// Writes the bar below the frames: how to read the graph.
 void PageWriter::bar() {
   const Geometry& g = style_.geometry;
-  // The bar has its own background, because the script keeps it in view over the frames.
-  text_ += R"(<g id="bar"><rect x="0" width="100%")";
-  attribute("y", g.height() - g.bottom_margin() + 2);
-  attribute("height", g.bottom_margin() - 2);
-  text_ += fmt::format(" fill=\"{}\"/>\n", color_text(style_.background.bottom));
+  text_ += R"(<g id="bar">)";
   std::string side = "x=\"";
   append_tenths(side, tenths(Geometry::kSideMargin));
-  text(R"(id="details" class="hint" )" + side + '"', g.details_y(),
-       fmt::format("Width is the share of all {}; the x-axis is {}time.", style_.count_name,
-                   style_.is_timeline ? "" : "not "));
-  side = "dx=\"";
-  append_tenths(side, -tenths(Geometry::kSideMargin));
-  text(R"(id="matched" class="right" role="status" x="100%" )" + side + '"', g.details_y(), "");
+  const std::string hint = fmt::format("Width is the share of all {}; the x-axis is {}time.",
+                                       style_.whole_name, style_.is_timeline ? "" : "not ");
+  text(R"(id="details" class="hint" )" + side + '"', g.details_y(), hint);
+  if (!style_.left_out.empty()) {
+    side = "dx=\"";
+    append_tenths(side, -tenths(Geometry::kSideMargin));
+    const double hint_width = static_cast<double>(hint.size()) * g.font_size * g.font_width;
+    text(R"(id="left-out" x="100%" )" + side + '"', g.details_y(),
+         fitted_label(fmt::format("{}: {}", style_.left_out, kHowToSeeAll),
+                      g.usable_width() - hint_width, g));
+  }
   text_ += "</g>\n";
 }
 
@@ -249,15 +279,25 @@ void PageWriter::begin() {
   text_ += ">\n";
 }
 
-void PageWriter::label(const Frame& frame, double x) {
-  const std::string label = fitted_label(frame.name, frame.right - frame.left, style_.geometry);
+void PageWriter::box(std::uint32_t depth, double left, double right, Rgb fill,
+                     std::string_view name) {
+  const Geometry& g = style_.geometry;
+  const long long x = tenths(left);
+  text_ += "<rect x=\"";
+  append_tenths(text_, x);
+  text_ += "\" width=\"";
+  append_tenths(text_, tenths(right) - x);
+  text_ += '"';
+  attribute("y", g.frame_y(depth));
+  attribute("height", g.frame_height - 1);
+  fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", fill.r, fill.g, fill.b);
+  const std::string label = fitted_label(name, right - left, g);
   if (label.empty())
     return;
-  const Geometry& g = style_.geometry;
   text_ += "<text";
-  attribute("x", x + kTextInset);
+  attribute("x", static_cast<double>(x) / 10 + kTextInset);
   // Centres the letters in the frame, not the line.
-  attribute("y", g.frame_y(frame.depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
+  attribute("y", g.frame_y(depth) + (g.frame_height - 1) / 2 + g.font_size * 0.36);
   text_ += '>';
   append_escaped(text_, label, is_ascii());  // not counted: those of the <title> are
   text_ += "</text>";
@@ -277,7 +317,7 @@ void PageWriter::open_group(const Frame& frame) {
   const FrameExtra* extra = frame.extra;
   open_link(extra);
   text_ += "<g";
-  std::string classes = is_dark(frame.fill) ? "dark" : "";
+  std::string classes = wants_white_text(frame.fill) ? "dark" : "";
   if (extra != nullptr) {
     for (const Attribute& a : extra->group) {
       if (a.name == "class")
@@ -306,21 +346,40 @@ void PageWriter::open_group(const Frame& frame) {
 }
 
 void PageWriter::frame(const Frame& frame) {
-  const Geometry& g = style_.geometry;
   open_group(frame);
-  text_ += "<rect";
-  const long long left = tenths(frame.left);
-  text_ += " x=\"";
-  append_tenths(text_, left);
-  text_ += "\" width=\"";
-  append_tenths(text_, tenths(frame.right) - left);
-  text_ += '"';
-  attribute("y", g.frame_y(frame.depth));
-  attribute("height", g.frame_height - 1);
-  fmt::format_to(std::back_inserter(text_), " fill=\"rgb({},{},{})\"/>", frame.fill.r, frame.fill.g,
-                 frame.fill.b);
-  label(frame, static_cast<double>(left) / 10);
+  if (frame.label_end.empty())
+    box(frame.depth, frame.left, frame.right, frame.fill, frame.name);
+  else
+    box(frame.depth, frame.left, frame.right, frame.fill,
+        std::string(frame.name).append(frame.label_end));
   text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
+  out_.write(text_);
+  text_.clear();
+}
+
+/// Writes a line "key: value" for each fact.
+void PageWriter::facts() {
+  if (style_.facts.empty())
+    return;
+  text_ += "<metadata class=\"facts\">";
+  for (const Attribute& fact : style_.facts) {
+    text_.append(fact.name).append(": ");
+    escaped(fact.value);
+    text_ += '\n';
+  }
+  text_ += "</metadata>\n";
+}
+
+void PageWriter::deeper_frame(double left, double right, std::string_view label) {
+  constexpr Rgb kFill{222, 222, 222};
+  const std::uint32_t depth = style_.geometry.levels - 1;
+  if (is_narrow(left, right)) {
+    narrow_frame({.depth = depth, .left = left, .right = right, .fill = kFill});
+    return;
+  }
+  text_ += fmt::format(R"(<g class="deeper"><title>{}: {}</title>)", label, kHowToSeeAll);
+  box(depth, left, right, kFill, label);
+  text_ += "</g>\n";
   out_.write(text_);
   text_.clear();
 }
@@ -342,19 +401,17 @@ void PageWriter::end() {
   text_ += "</g>\n";
   head();
   bar();
+  facts();
   embedded_tree();
-  text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n</svg>\n");
-  out_.write(text_);
-  text_.clear();
+  text_.append("<script><![CDATA[\n").append(kPageScript).append("]]></script>\n");
+  close_document();
 }
 
 void PageWriter::error_page(std::string_view message) {
   const double height = 5 * style_.geometry.font_size;
   open_document(height);
   text(R"(id="title" x="50%")", height / 2, message);
-  text_ += "</svg>\n";
-  out_.write(text_);
-  text_.clear();
+  close_document();
 }
 
 }  // namespace pe::picture

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,39 +21,45 @@ namespace pe::picture {
 
 /// Colours of text and background around the frames.
 enum class Theme {
-  kAuto,   ///< light or dark, as the reader prefers
-  kLight,  ///< with the background of the style
+  kAuto,  ///< light or dark, as the reader prefers
+  kLight,
   kDark,
+};
+
+/// A name and its text.
+struct Attribute {
+  std::string name;   ///< of an attribute: a valid XML name
+  std::string value;  ///< escaped when written
 };
 
 /// Texts and appearance of a page.  PageWriter escapes the texts.
 struct PageStyle {
   Geometry geometry;
   std::string title, subtitle;
-  std::string font_type = "Verdana";
+  std::string font_family = "system-ui, sans-serif";  ///< a list, as in CSS
   std::string count_name = "samples";
-  std::string name_type = "Function:";  ///< precedes a name in the details bar
-  Background background{};
+  std::string whole_name = "samples";    ///< frames are shares of it: all samples, all time
+  std::string name_type = "Function:";   ///< precedes a name in the details bar
+  std::optional<Background> background;  ///< nullopt: flat white
   Theme theme = Theme::kAuto;
   /// The page is as wide as the window if the script runs, otherwise as wide as the geometry.
-  bool is_auto_width = false;
+  bool is_auto_width = true;
   /// Frames narrower than a pixel are drawn as runs; the embedded tree has their details.
   bool merges_narrow = false;
   std::string order = "alphabetical: the x-axis is not time";  ///< of frames, left to right
-  bool is_timeline = false;                                    ///< the x-axis is time
+  bool is_html = false;             ///< an HTML document with the SVG in it
+  bool is_timeline = false;         ///< the x-axis is time
   double min_width = 0.1;           ///< pixels; the script does not draw narrower frames
   double factor = 1;                ///< the script multiplies the counts it shows by it
   std::string summary;              ///< of the profile, for readers who cannot see the flame graph
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
-  std::string notes;                ///< a comment in the file; empty: none
+  bool cuts_title = true;           ///< if it is wider than the page; otherwise it is cut off
+  std::string left_out;  ///< "7 of 9 levels are not drawn": only the script draws them; empty: none
+  std::string notes;     ///< a comment in the file; empty: none
+  std::vector<Attribute> facts;  ///< about the recording; the script shows them
   /// The encoding that the file declares.  Unless it is UTF-8, characters beyond ASCII are written
   /// as references, so that every encoding that extends ASCII is correct.
   std::string encoding = "UTF-8";
-};
-
-struct Attribute {
-  std::string name;   ///< must be a valid XML name
-  std::string value;  ///< escaped when written
 };
 
 /// User-defined title, attributes and link of the frames of one name.
@@ -64,8 +71,9 @@ struct FrameExtra {
 
 /// One rectangle.
 struct Frame {
-  std::string_view name;    ///< untrusted bytes
-  std::string_view detail;  ///< "1,234 samples, 12.34%"
+  std::string_view name;         ///< untrusted bytes
+  std::string_view detail;       ///< "1,234 samples, 12.34%"
+  std::string_view label_end{};  ///< follows the name in the label only
   Rgb fill{};
   std::uint32_t depth = 0;
   double left = 0, right = 0;     ///< edges, in pixels
@@ -87,6 +95,8 @@ class PageWriter {
   }
   /// The caller must write frames depth first, callers before callees, the root first.
   void frame(const Frame& frame);
+  /// Writes a static frame in the last row, which replaces all frames there and beyond.
+  void deeper_frame(double left, double right, std::string_view label);
   void narrow_frame(const NarrowRuns::Frame& frame) { narrow_.add(frame, style_.geometry); }
   /// Sets the call tree for the script, in the format of picture/embed.h; once, before end().
   void embed(std::string_view tree) { tree_ = tree; }
@@ -100,18 +110,23 @@ class PageWriter {
   [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
 
  private:
+  void open_html();
   void open_document(double height);
+  void close_document();
+  void background();
   void notes();
   void head();
   void legend();
   void bar();
   void styles();
+  void facts();
   void embedded_tree();
   void text(std::string_view start, double y, std::string_view content);
   void attribute(std::string_view name, std::string_view value);
   void attribute(std::string_view name, double value);
   void escaped(std::string_view text);
-  void label(const Frame& frame, double x);
+  /// Writes a frame's rectangle and label.
+  void box(std::uint32_t depth, double left, double right, Rgb fill, std::string_view name);
   void open_link(const FrameExtra* extra);
   void open_group(const Frame& frame);
   [[nodiscard]] bool is_ascii() const { return style_.encoding != "UTF-8"; }

@@ -64,6 +64,10 @@ class CallTree {
   /// True if each frame has its own start, so that own counts of callers may lie between
   /// frames.  Otherwise a frame's own counts lie left of its first child.
   [[nodiscard]] bool has_starts() const noexcept { return !starts_.empty(); }
+  /// How many frames of direct recursion the node represents at most, itself included.
+  [[nodiscard]] std::uint32_t repeats(NodeId node) const {
+    return repeats_.empty() ? 1 : repeats_[node];
+  }
   /// Counts that lie left of the node; only if has_starts().
   [[nodiscard]] Count start(NodeId node) const { return starts_[node]; }
   /// True if some sum did not fit.  The children's totals may then exceed the parent's.
@@ -92,8 +96,9 @@ class CallTree {
   std::vector<Node> nodes_;
   // Separate columns: a profile to compare with adds another.
   std::vector<Count> self_, total_;
-  std::vector<Count> starts_;  ///< empty, or one a node
-  std::vector<double> delta_;  ///< empty, or one a node, NaN: not known
+  std::vector<Count> starts_;           ///< empty, or one a node
+  std::vector<double> delta_;           ///< empty, or one a node, NaN: not known
+  std::vector<std::uint32_t> repeats_;  ///< empty: all are 1
   double largest_delta_ = 0;
   bool saturated_ = false;
 };

@@ -31,6 +31,8 @@ void Reshaper::copy(const CallTree& from, NodeId node, NodeId parent, CallTree& 
   to.self_.push_back(from.self_[node]);
   if (from.is_differential())
     to.delta_.push_back(from.delta_[node]);
+  if (!from.repeats_.empty())
+    to.repeats_.push_back(from.repeats_[node]);
 }
 
 CallTree Reshaper::by_width(CallTree tree) {
@@ -58,6 +60,64 @@ CallTree Reshaper::by_width(CallTree tree) {
   return shaped;
 }
 
+/// Fills in the last node of `to`, which represents `members`, nodes of one name, and what they
+/// call by direct recursion.  Returns the nodes that these call otherwise.
+std::vector<NodeId> Reshaper::merge(const CallTree& tree, std::vector<Member> members,
+                                    CallTree& to) {
+  std::vector<NodeId> callees;
+  double delta = 0;
+  if (tree.is_differential())
+    for (const Member& head : members)  // its change includes that of its callees
+      delta += tree.delta_[head.node];
+  Count self;
+  std::uint32_t repeats = 1;
+  for (std::size_t i = 0; i < members.size(); ++i) {  // which grows
+    const Member member = members[i];
+    to.saturated_ = !self.add(tree.self_[member.node]) || to.saturated_;
+    repeats = std::max(repeats, member.repeats);
+    for (NodeId c = member.node + 1; c < tree.subtree_end(member.node); c = tree.subtree_end(c))
+      if (member.node != kRoot && tree.name_id(c) == tree.name_id(member.node))
+        members.push_back({.node = c, .repeats = member.repeats + 1});
+      else
+        callees.push_back(c);
+  }
+  to.self_.push_back(self);
+  to.repeats_.push_back(repeats);
+  if (tree.is_differential())
+    to.delta_.push_back(delta);
+  return callees;
+}
+
+CallTree Reshaper::without_recursion(CallTree tree) {
+  CallTree shaped = empty_like(tree);
+  struct Pending {
+    std::vector<Member> heads;  // of one name
+    NodeId parent;              // in `shaped`
+  };
+  std::vector<Pending> pending;
+  pending.push_back({.heads = {{.node = kRoot, .repeats = 1}}, .parent = kRoot});
+  while (!pending.empty()) {
+    const auto [heads, parent] = std::move(pending.back());
+    pending.pop_back();
+    const auto id = static_cast<NodeId>(shaped.nodes_.size());
+    shaped.nodes_.push_back(
+        {.name = tree.name_id(heads[0].node), .parent = parent, .subtree_end = id + 1});
+    std::vector<NodeId> callees = merge(tree, heads, shaped);
+    // The last name first, because the last pending node is the next.
+    std::ranges::stable_sort(callees, [&](NodeId a, NodeId b) {
+      return shaped.names_[tree.name_id(a)] > shaped.names_[tree.name_id(b)];
+    });
+    for (std::size_t i = 0; i < callees.size(); ++i) {
+      if (i == 0 || tree.name_id(callees[i]) != tree.name_id(callees[i - 1]))
+        pending.push_back({.heads = {}, .parent = id});
+      pending.back().heads.push_back({.node = callees[i], .repeats = 1});
+    }
+  }
+  shaped.add_up();
+  shaped.scale_differences();
+  return shaped;
+}
+
 /// Appends all callees of `node` as one frame on the last node of `to`.
 void Reshaper::append_folded(CallTree& from, NodeId node, CallTree& to) {
   const NodeId end = from.subtree_end(node);
@@ -78,6 +138,8 @@ void Reshaper::append_folded(CallTree& from, NodeId node, CallTree& to) {
     to.starts_.push_back(from.start(node + 1));
   if (from.is_differential())
     to.delta_.push_back(delta);
+  if (!from.repeats_.empty())
+    to.repeats_.push_back(1);
 }
 
 CallTree Reshaper::limited(CallTree tree, std::uint32_t levels) {

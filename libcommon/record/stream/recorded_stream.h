@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "record/binary_keeper.h"
 #include "record/request.h"
-#include "record/stream/binary_keeper.h"
 #include "record/stream/mapped_ranges.h"
 #include "record/stream/memory_behind.h"
 #include "stream/history.h"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "record/stream/build_ids.h"
+#include "record/stream/origin.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
 
@@ -43,6 +44,7 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
     if (!event.ids.empty())
       writer.write_event_name(event.ids.front(), event.name);
   }
+  write_origin(writer);
 }
 
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,

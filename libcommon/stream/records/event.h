@@ -48,6 +48,11 @@ std::optional<perf_event_attr> take_attr(ByteReader& reader);
 std::string name_of(const perf_event_attr& attr);
 
 inline bool is_software(const perf_event_attr& attr) { return attr.type == PERF_TYPE_SOFTWARE; }
+/// Is the event a clock, whose period is in nanoseconds?
+inline bool is_clock(const perf_event_attr& attr) {
+  return is_software(attr) &&
+         (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}
 inline bool is_tracepoint(const perf_event_attr& attr) { return attr.type == PERF_TYPE_TRACEPOINT; }
 
 /// Sets type and config for "cycles", "cpu-clock", "page-faults", "L1-dcache-load-misses" …; false

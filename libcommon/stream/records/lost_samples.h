@@ -23,6 +23,8 @@ class LostSamples {
   void add_counted(std::uint64_t lost) noexcept { counted_ += lost; }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return std::max(told_, counted_); }
+  /// Returns the losses in records with a time; count() may have more.
+  [[nodiscard]] std::uint64_t told() const noexcept { return told_; }
 
  private:
   std::uint64_t told_ = 0, counted_ = 0;

@@ -26,6 +26,7 @@ enum RecordType : std::uint32_t {
   kRecordFinishedRound = 68,
   kRecordAuxtrace = 71,  ///< followed by bytes that its own size does not cover
   kRecordEventUpdate = 78,
+  kRecordHeaderFeature = 80,
   kRecordCompressed = 81,
   kRecordCompressed2 = 83,  ///< from Linux 6.16 on
   kRecordFirstOfPerf = 64,

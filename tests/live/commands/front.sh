@@ -51,6 +51,19 @@ echo before >kept.txt
 "$PE_SCRIPTS/stackpipe" record -q -o - --format folded -- "$PE_WORKLOAD" shares 0.2 >>kept.txt
 expect 'standard output' before "$(head -n 1 kept.txt)"
 grep -q 'fifty' kept.txt || fail "standard output: $(cat kept.txt)"
+for command in record waits heap; do
+  # shellcheck disable=SC2016 # the program is to expand it
+  sp $command -o - --format folded sh -c 'echo data; "$0" shares 0.3' "$PE_WORKLOAD"
+  grep -qx 'data' err || fail "$command -o -: output of the command: $(cat err)"
+  [ "$(grep -vc ' [0-9.]*$' out)" = 0 ] || fail "$command -o -: mixed: $(cat out)"
+done
+# A signal that ends the command is named; its arguments may look like our options.
+for command in record waits heap; do
+  # shellcheck disable=SC2016 # the program is to expand it
+  sp $command -o crash.folded sh -c '"$0" shares 0.3; kill -SEGV $$' "$PE_WORKLOAD" -o x.svg; expect "$command: a crash" 139 $status
+  expect "$command: its signal" 1 "$(grep -cE "^(stackpipe|pe-record|malloctrace): 'sh' was ended by signal 11 \(SIGSEGV\)\$" err)"
+  grep -qx "stackpipe: '-o x.svg' was passed to sh; options of stackpipe go before the command" err || fail "$command: $(cat err)"
+done
 # The command inherits open descriptors.
 expect 'open descriptors' kept "$("$PE_SCRIPTS/stackpipe" record -q -o fds.svg -- sh -c 'cat <&3' 3<<<kept 2>/dev/null)"
 # A signal to the command alone ends the recording as Ctrl-C does, and nothing is left.
@@ -63,6 +76,16 @@ for command in record waits heap; do
   wait $pid
   grep -q 'workload' "signal-$command.folded" || fail "$command, SIGTERM: $(cat err)"
   expect "$command, SIGTERM: processes" '' "$(pgrep -s $pid)"
+done
+# Ctrl-C ends the command, too.
+for command in record waits heap; do
+  TMPDIR=$dir/temporary setsid env --default-signal=INT "$PE_SCRIPTS/stackpipe" $command -v -o "keys-$command.folded" -- "$PE_WORKLOAD" shares 60 2>err & pid=$!
+  until pgrep -P $pid >/dev/null && pgrep -s $pid -x workload >/dev/null; do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+  sleep 0.5
+  kill -INT -- -$pid
+  wait $pid; expect "$command, Ctrl-C" 130 $?
+  grep -q 'workload' "keys-$command.folded" || fail "$command, Ctrl-C: $(cat err)"
+  grep -q 'was ended by signal' err && fail "$command, Ctrl-C: $(cat err)"
 done
 expect 'temporary folders' '' "$(ls -A temporary)"
 # While it draws, the second Ctrl-C ends it.
@@ -99,6 +122,13 @@ for part in '' -allocations; do
   xmllint --noout "heap$part.svg" || fail "heap$part: not well-formed"
 done
 sp heap -p 1; expect 'heap of a running process' 2 $status
+sp heap -q -o heap.pe -- ls
+pe-symbolize -q heap.pe | stackfold --event peak-bytes >peak.folded
+sp diff -o diff.svg heap.pe heap.pe; expect "two heaps: $(cat err)" 0 $status
+grep -qE "^before: $(awk '{ n += $NF } END { print n }' peak.folded | sed ':a; s/\B[0-9]\{3\}\>/,&/; ta') bytes" out || fail "two heaps: $(head -n 2 out)"
+# A program is no profile.
+sp top "$PE_WORKLOAD"; expect 'a program as a profile' 1 $status
+grep -q 'workload: a program, not a profile (record it: stackpipe record ' err || fail "a program: $(cat err)"
 
 # Profiles of any kind can be compared.
 printf 'main;fast 50\nmain;slow 50\n' >before.folded

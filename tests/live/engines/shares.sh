@@ -14,7 +14,7 @@ expect 'status of the command' 0 $?
 fold "$dir/command.pe" >"$dir/command.folded"
 check_shares command "$dir/command.folded"
 at_least 'samples in 2 s at 997 Hz' 1500 "$(awk '{ n += $NF } END { print n }' "$dir/command.folded")"
-grep -Eq '^pe-record: [0-9]+ samples in [0-9.]+ s, 0 lost, [0-9.]+ % of stacks complete, [0-9.]+ % of a CPU$' "$dir/err" ||
+grep -Eq '^pe-record: [0-9]+ samples in [0-9.]+ s, 0 lost, [0-9.]+ % of stacks complete, recorder: [0-9.]+ % of a CPU$' "$dir/err" ||
   fail "closing line: $(cat "$dir/err")"
 
 "$PE_WORKLOAD" shares 30 &

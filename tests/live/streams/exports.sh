@@ -10,7 +10,8 @@ export HOME=$dir PPROF_TMPDIR=$dir
 # same LABEL STREAM [OPTION...]: requires that the exported profile folds to the same text as the stream
 # itself
 same() {
-  stackfold "${@:3}" "$2" >"$dir/want" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
+  stackfold "${@:3}" "$2" 2>"$dir/err" >"$dir/text" || fail "$1: $(cat "$dir/err")"
+  grep -v '^# ' "$dir/text" >"$dir/want"  # profiles have no facts
   stackfold --to pprof "$2" >"$dir/there.pb.gz" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
   stackfold "${@:3}" "$dir/there.pb.gz" >"$dir/got" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
   [ -s "$dir/want" ] || fail "$1: nothing is folded"

@@ -27,7 +27,11 @@ run_engine() {  # uses $engine
   engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
   grep -q '^offcpu: nothing was recorded: the target was asleep all the time$' "$dir/err" || fail "why: $(cat "$dir/err")"
   expect 'waits that nothing is known of' 0 "$(count 'waits? in' "$dir/err")"
-  grep -q ': 1 thread of which no wait ended, because it ran or still waits: record longer$' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  grep -q ': 1 thread of which no wait ended, because it ran or still waits: a wait that began before the recording is seen only when it ends; to see it now: pe-record ' "$dir/err" ||
+    fail "closing line: $(cat "$dir/err")"
+  # The command that this line names shows the wait.
+  eval "$(sed -nE "s/.*; to see it now: (.*) -p PID (.*)/\1 -p $sleeper \2/p" "$dir/err")" 2>/dev/null >"$dir/now.folded"
+  grep -q '^sleep;.*nanosleep' "$dir/now.folded" || fail "what still waits: $(cat "$dir/now.folded")"
   kill -STOP $sleeper
   rm -f "$dir/p.pe"
   engine_offcpu -p $sleeper -d 3 -o "$dir/p.pe" 2>"$dir/err" & recorder=$!

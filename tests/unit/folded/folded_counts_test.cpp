@@ -14,7 +14,7 @@ using pe::folded::FrameTable;
 
 namespace {
 
-std::string written(const FoldedCounts& counts) {
+std::string written(FoldedCounts& counts) {
   pe::StringOutput out;
   counts.write(out);
   return out.text;

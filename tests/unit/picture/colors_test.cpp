@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "picture/svg/colors.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "picture/svg/name_kind.h"
 
@@ -19,6 +22,15 @@ namespace {
 
 Rgb by_sum(Palette palette, std::string_view name) {
   return frame_color(palette, Shade::kBySum, name);
+}
+
+/// The relative luminance of WCAG 2.1.
+double luminance(Rgb c) {
+  const auto linear = [](std::uint8_t channel) {
+    const double v = channel / 255.0;
+    return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b);
 }
 
 /// The plain palette that `palette` uses for `name`.
@@ -72,6 +84,73 @@ BOOST_AUTO_TEST_CASE(shades_by_chance_depend_on_name_and_seed) {
   BOOST_TEST(by_chance("a", 1) == by_chance("a", 1));
   BOOST_TEST(by_chance("a", 1) != by_chance("a", 2));
   BOOST_TEST(by_chance("a", 1) != by_chance("b", 1));
+}
+
+BOOST_AUTO_TEST_CASE(labels_are_easy_to_read_in_every_colour) {
+  std::size_t colors = 0;
+  const auto check = [&](Rgb fill, std::string_view what) {
+    const double text = wants_white_text(fill) ? 1.05 : 0.05;  // luminance + 0.05
+    const double ratio =
+        std::max(text, luminance(fill) + 0.05) / std::min(text, luminance(fill) + 0.05);
+    BOOST_TEST(ratio >= 4.5, fill << " of " << what);
+    ++colors;
+  };
+  std::vector<std::string> names = {"",         "-",           "--",   "[unknown]",
+                                    "0x7f0011", "lib.so+0x1f", "a::b", "a:::b",
+                                    "org/x.y",  "x /a.js:7",   "a:b",  "Perl:x"};
+  for (unsigned i = 0; i < 500; ++i)
+    names.push_back("f" + std::to_string(i * i * 7919));
+  for (const char* mark : {"", "_[k]", "_[i]", "_[j]", "_[l]", "_[o]", "_[w]"})
+    for (const std::string& name : names)
+      for (unsigned palette = 0; palette <= static_cast<unsigned>(Palette::kCold); ++palette)
+        for (const Shade shade : {Shade::kBySum, Shade::kByHash, Shade::kByChance})
+          check(frame_color(static_cast<Palette>(palette), shade, name + mark, 1),
+                name + mark + " in palette " + std::to_string(palette));
+  for (int change = -1000; change <= 1000; ++change)
+    check(difference_color(change, 1000), "a difference");
+  BOOST_TEST(colors > 200'000U);
+}
+
+BOOST_AUTO_TEST_CASE(warm_is_paler_than_hot) {
+  const auto range = [](Rgb c) { return std::max({c.r, c.g, c.b}) - std::min({c.r, c.g, c.b}); };
+  for (const char* name : {"main", "read", "a::b"})
+    BOOST_TEST(range(by_sum(Palette::kWarm, name)) < range(by_sum(Palette::kHot, name)));
+}
+
+BOOST_AUTO_TEST_CASE(unresolved_names_are_grey_unless_colours_have_meanings) {
+  for (const char* name : {"[unknown]", "0x7f0011", "lib.so+0x1f"}) {
+    BOOST_TEST((palette_for(Palette::kMem, name) == Palette::kKind), name);
+    BOOST_TEST((palette_for(Palette::kHotCold, name) == Palette::kHotCold), name);
+    BOOST_TEST((palette_for(Palette::kColorblind, name) == Palette::kColorblind), name);
+  }
+  BOOST_TEST((palette_for(Palette::kMem, "main") == Palette::kMem));
+}
+
+BOOST_AUTO_TEST_CASE(a_colour_means_what_the_legend_says) {
+  for (const Palette palette : {Palette::kKind, Palette::kColorblind, Palette::kHotCold})
+    for (const char* name : {"f", "f_[k]", "f_[i]", "f_[j]", "f_[l]", "f_[o]", "[unknown]"}) {
+      const auto legend = legend_of(palette);
+      const auto has_meaning = [&](const auto& entry) {
+        return entry.meaning == meaning_of(palette, name);
+      };
+      BOOST_TEST(std::ranges::any_of(legend, has_meaning), name);
+    }
+  BOOST_TEST(meaning_of(Palette::kKind, "f_[k]") == "kernel");
+  BOOST_TEST(meaning_of(Palette::kHotCold, "f_[o]") == "waiting");
+  for (const char* name : {"", "--"})
+    BOOST_TEST(meaning_of(Palette::kKind, name).empty());
+  BOOST_TEST(meaning_of(Palette::kWarm, "f_[k]").empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_legend_of_differences_lists_what_occurs) {
+  pe::picture::DifferenceLegend legend;
+  BOOST_TEST(legend.entries().empty());
+  legend.add(-0.5);
+  BOOST_REQUIRE(legend.entries().size() == 1U);
+  BOOST_TEST(legend.entries()[0].meaning == "shrank");
+  legend.add(0);
+  legend.add(2);
+  BOOST_TEST(legend.entries().size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(differences_go_from_white_to_red_and_blue) {

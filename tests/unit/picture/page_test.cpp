@@ -33,10 +33,10 @@ BOOST_AUTO_TEST_CASE(labels_are_cut_to_fit) {
 
 BOOST_AUTO_TEST_CASE(the_height_follows_the_levels_and_the_font) {
   Geometry g{.levels = 4};
-  BOOST_TEST(g.height() == 4 * 16 + 36 + 34);
-  BOOST_TEST(g.frame_y(0) == 36 + 3 * 16 + 1);
+  BOOST_TEST(g.height() == 4 * 18 + 36 + 34);
+  BOOST_TEST(g.frame_y(0) == 36 + 3 * 18 + 1);
   g.has_subtitle = true;
-  BOOST_TEST(g.height() == 4 * 16 + 36 + 34 + 24);
+  BOOST_TEST(g.height() == 4 * 18 + 36 + 34 + 24);
   g.inverted = true;  // the subtitle has a row of its own
   BOOST_TEST(g.frame_y(0) == 36 + 24);
   g.subtitle_overlaps = true;
@@ -55,8 +55,8 @@ BOOST_AUTO_TEST_CASE(a_frame_is_a_titled_rectangle) {
                                 .start = "0",
                                 .count = "1"}) ==
              "<g data-at=\"0 1 1\"><title>a&lt;b (1 samples, 50.00%)</title>"
-             "<rect x=\"10\" width=\"50\" y=\"37\" height=\"15\" fill=\"rgb(250,200,100)\"/>"
-             "<text x=\"13\" y=\"48.8\">a&lt;b</text></g>\n");
+             "<rect x=\"10\" width=\"50\" y=\"37\" height=\"17\" fill=\"rgb(250,200,100)\"/>"
+             "<text x=\"13\" y=\"49.8\">a&lt;b</text></g>\n");
 }
 
 BOOST_AUTO_TEST_CASE(labels_on_dark_frames_are_light) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(labels_on_dark_frames_are_light) {
 BOOST_AUTO_TEST_CASE(texts_of_the_command_line_are_escaped_too) {
   PageStyle style;
   style.title = "<script>1</script>";
-  style.font_type = "\" onload=\"x";
+  style.font_family = "\" onload=\"x";
   style.count_name = "<&>";
   style.name_type = "\"/>";
   pe::StringOutput out;

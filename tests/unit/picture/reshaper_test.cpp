@@ -46,4 +46,32 @@ BOOST_AUTO_TEST_CASE(folded_frames_differ_by_what_they_hold) {
              " 3/0 -2\n a 3/0 -2\n  [2 deeper frames] 3/3 -2\n");
 }
 
+BOOST_AUTO_TEST_CASE(direct_recursion_is_one_frame_with_all_its_callees) {
+  const CallTree tree = Reshaper::without_recursion(
+      tree_of({"m;f 1", "m;f;f;f;x 2", "m;f;f;f;z;f 16", "m;f;f;x;y 4", "m;f;x 8"}));
+  BOOST_TEST(drawn(tree) ==
+             " 31/0\n m 31/0\n  f 31/1\n   x 14/10\n    y 4/4\n   z 16/0\n    f 16/16\n");
+  BOOST_TEST(tree.repeats(0) == 1U);
+  BOOST_TEST(tree.repeats(2) == 3U);
+  BOOST_TEST(tree.repeats(3) == 1U);
+  BOOST_TEST(Reshaper::by_width(tree_of({"a 1"})).repeats(1) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(differences_of_recursion_are_those_of_its_first_frame) {
+  BOOST_TEST(drawn(Reshaper::without_recursion(tree_of({"f;f;g 1 4", "f;g 2 1", "f;f 5 5"}))) ==
+             " 10/0 +2\n f 10/5 +2\n  g 5/5 +2\n");
+}
+
+BOOST_AUTO_TEST_CASE(empty_names_do_not_recur_into_the_root) {
+  BOOST_TEST(drawn(Reshaper::without_recursion(tree_of({";a 1"}))) == drawn(tree_of({";a 1"})));
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_repeats_survive_another_shape) {
+  const auto folded = [] { return Reshaper::without_recursion(tree_of({"a 1", "f;f;g;h 5"})); };
+  BOOST_TEST(Reshaper::by_width(folded()).repeats(1) == 2U);
+  const CallTree limited = Reshaper::limited(folded(), 1);
+  BOOST_TEST(limited.repeats(2) == 2U);
+  BOOST_TEST(limited.repeats(3) == 1U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

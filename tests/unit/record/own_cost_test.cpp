@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_share_of_a_short_recording_is_left_out) {
   BOOST_TEST(cost.describe_share() == "");
   cost.end_wall(13'000'000'000);
   BOOST_TEST(cost.describe_length() == "12.00 s");
-  BOOST_TEST(cost.describe_share().starts_with(", "));
+  BOOST_TEST(cost.describe_share().starts_with(", recorder: "));
   BOOST_TEST(cost.describe_share().ends_with(" % of a CPU"));
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "stream/records/event.h"
+#include "stream/records/feature.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
 #include "support/zstd_records.h"
@@ -97,6 +98,28 @@ BOOST_AUTO_TEST_CASE(the_build_ids_of_a_file_come_before_its_records) {
   const auto read = read_all(file_with_build_ids(two, two.size()));
   BOOST_TEST(read.types == (std::vector<std::uint32_t>{64, 67, 67, 68}));
   BOOST_TEST(read.damage == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_file_says_of_its_recording_comes_before_its_records) {
+  using pe::stream::kFeatureHostName;
+  using pe::stream::kFeatureVersion;
+  constexpr std::uint64_t kFeatures =
+      kTracingData | 1U << kFeatureHostName | 1U << kFeatureVersion | std::uint64_t{1} << 50U;
+  const std::string records = header_of(68, 8);
+  const std::string host = std::string("\x08\0\0\0", 4) + std::string("web1\0\0\0\0", 8);
+  std::string file = perf_data_file(records, records.size(), 1, kFeatures);
+  const std::uint64_t behind_places = file.size() + 4 * 16;
+  for (const std::uint64_t number :
+       {behind_places, std::uint64_t{0}, behind_places, host.size(), behind_places + 4,
+        ~std::uint64_t{0}, behind_places, host.size()})
+    file += pe::bytes_of(number);
+  auto input = memory_input(file + host);
+  StreamReader reader(input);
+  std::vector<std::string> texts;
+  while (const auto record = reader.next())
+    if (record->type == pe::stream::kRecordHeaderFeature)
+      texts.push_back(parse_feature(*record)->text().value_or("malformed"));
+  BOOST_TEST(texts == (std::vector<std::string>{"web1", "malformed"}));
 }
 
 BOOST_AUTO_TEST_CASE(build_ids_that_cannot_be_reached_cost_nothing_else) {

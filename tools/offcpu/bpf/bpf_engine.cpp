@@ -14,6 +14,7 @@
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
 #include "record/own_rights.h"
+#include "record/stream/origin.h"
 #include "record/stream/whole_stream.h"
 #include "stream/proc/maps.h"
 
@@ -157,11 +158,12 @@ void BpfEngine::write_head() {
   writer.write_attr(attr, ids());
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
-  if (!choice_.with_wakers)
-    return;
-  writer.write_attr(attr, std::vector{kWakerId});
-  writer.write_event_name(kWakerId, stream::kWakerEvent);
-  writer.write_event_unit(kWakerId, "ns");
+  if (choice_.with_wakers) {
+    writer.write_attr(attr, std::vector{kWakerId});
+    writer.write_event_name(kWakerId, stream::kWakerEvent);
+    writer.write_event_unit(kWakerId, "ns");
+  }
+  record::write_origin(writer);
 }
 
 /// To be called before their mappings are read.

@@ -12,15 +12,10 @@ namespace {
 
 using Stacks = StreamStacks<Places>;
 
-bool is_clock(const perf_event_attr& attr) {
-  return stream::is_software(attr) &&
-         (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 std::string unit_of(const stream::Event& event) {
   if (event.unit == "bytes" || event.unit == "allocations")
     return event.unit == "bytes" ? "bytes" : "count";
-  return event.unit == "ns" || is_clock(event.attr) ? "nanoseconds" : "count";
+  return event.unit == "ns" || stream::is_clock(event.attr) ? "nanoseconds" : "count";
 }
 
 Event describe(const stream::Event& event) {
@@ -28,7 +23,7 @@ Event describe(const stream::Event& event) {
   if (!is_weighed_by_period(event)) {
     if (event.attr.freq == 0)
       period = event.attr.sample_period;
-    else if (is_clock(event.attr) && event.attr.sample_freq > 0)
+    else if (stream::is_clock(event.attr) && event.attr.sample_freq > 0)
       period = kNsPerSecond / event.attr.sample_freq;
   }
   return {.name = event.name,

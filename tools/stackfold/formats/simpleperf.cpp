@@ -23,7 +23,7 @@ namespace {
 class Folder {
  public:
   Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), options_(options), stack_(counts) {
+      : lines_(input, report_), options_(options), counts_(counts), stack_(counts) {
     report_.folded_event = options.event.value_or("");
   }
 
@@ -85,11 +85,14 @@ class Folder {
   }
 
   void end_sample() {
+    if (in_sample_ && time_ns_)
+      counts_.note_time(*time_ns_, *time_ns_);
     if (in_sample_ && is_chosen()) {
       if (options_.all_events)
         stack_.add_root(event_);
       stack_.add_root(root());
-      stack_.count(options_.weight == Weight::kSamples ? 1 : std::max<std::uint64_t>(period_, 1));
+      stack_.count(options_.weight == Weight::kSamples ? 1 : std::max<std::uint64_t>(period_, 1),
+                   time_ns_.value_or(0));
       ++report_.samples;
     }
     stack_.clear();
@@ -121,6 +124,7 @@ class Folder {
   TextReport report_;
   TextLines lines_;
   const Options& options_;
+  folded::FoldedCounts& counts_;
   StackBuilder stack_;
   bool in_sample_ = false;
   std::string event_, comm_, file_, address_;

@@ -36,12 +36,12 @@ void StackBuilder::rotate_callers(std::size_t count) {
               leaf_first_.end());
 }
 
-void StackBuilder::count(std::uint64_t weight) {
+void StackBuilder::count(std::uint64_t weight, std::uint64_t time_ns) {
   stack_ = roots_;
   stack_.insert(stack_.end(), leaf_first_.rbegin(), leaf_first_.rend());
   if (stack_.empty())
     stack_.push_back(counts_.frames().intern("[unknown]"));
-  counts_.add(stack_, {.whole = weight});
+  counts_.add_at(time_ns, stack_, {.whole = weight});
   clear();
 }
 

@@ -23,8 +23,9 @@ class StackBuilder {
   /// Moves the last `count` callers to the leaf's end, above those added before.
   void rotate_callers(std::size_t count);
 
-  /// Adds the stack to the counts and clears it.  A stack without frames becomes "[unknown]".
-  void count(std::uint64_t weight);
+  /// Adds the stack to the counts and clears it.  A stack without frames becomes "[unknown]".  With
+  /// a timeline, `time_ns` is a noted time.
+  void count(std::uint64_t weight, std::uint64_t time_ns = 0);
   void clear();
 
   [[nodiscard]] std::size_t callers() const noexcept { return leaf_first_.size(); }

@@ -51,11 +51,6 @@ Fd open_cgroup(const std::string& path) {
   throw_errno("--cgroup: " + path, errno);
 }
 
-bool is_clock(const perf_event_attr& attr) {
-  return stream::is_software(attr) &&
-         (attr.config == PERF_COUNT_SW_CPU_CLOCK || attr.config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 constexpr pid_t kWholeCpu = -1;
 
 }  // namespace
@@ -177,7 +172,8 @@ void Counters::choose_clock() {
 /// Accepts only clocks, which count the same wherever they are started.  Counters of CPUs also
 /// sample threads that run for less than a period.
 bool Counters::may_count_cpus(const perf_event_attr& attr) {
-  if (!is_clock(attr) || !target_.is_of_processes() || request_.with_switches || cpus_.empty())
+  if (!stream::is_clock(attr) || !target_.is_of_processes() || request_.with_switches ||
+      cpus_.empty())
     return false;
   perf_event_attr probed{};
   probed.size = sizeof probed;
@@ -451,8 +447,8 @@ std::uint64_t Counters::not_followed() const {
 
 std::optional<SampledClock> Counters::sampled_clock() const {
   const perf_event_attr& attr = events_.front().attr;
-  if (!is_clock(attr) || events_.size() != 1 || target_.is_wide() || !target_.cpus.empty() ||
-      attr.exclude_user != 0 || attr.exclude_kernel != 0)
+  if (!stream::is_clock(attr) || events_.size() != 1 || target_.is_wide() ||
+      !target_.cpus.empty() || attr.exclude_user != 0 || attr.exclude_kernel != 0)
     return std::nullopt;
   return SampledClock{
       .period_ns = attr.freq != 0 ? kNsPerSecond / attr.sample_freq : attr.sample_period,

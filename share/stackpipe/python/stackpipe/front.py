@@ -52,6 +52,8 @@ def main(arguments: Sequence[str], tools: Tools) -> int:
     if command in ("-V", "--version"):
         print_version(NAME, tools)
     if command not in COMMANDS:
+        if "/" in command and os.path.isfile(command) and os.access(command, os.X_OK):
+            raise UsageError(f"unknown command '{command}'; to record a program: stackpipe record -- {command}")
         kind = "option" if command.startswith("-") else "command"
         raise UsageError(f"unknown {kind} '{command}'; the commands are {', '.join(COMMANDS)}")
     if command == "help":

@@ -15,7 +15,9 @@ USAGE = """Usage: stackpipe heap [OPTION]... [--] COMMAND [ARGUMENT]...
 Draw where a program allocates memory.  With -o FILE.svg, FILE.svg shows the peak, FILE-leaks.svg the memory that was never
 freed, and FILE-allocations.svg all allocated bytes.
 """
-OPTIONS = (targets.DURATION, targets.PID, *outputs.OPTIONS, HELP, VERSION)
+OPTIONS = (targets.DURATION._replace(text="stop after S seconds; a command that still runs gets SIGINT"),
+           targets.PID._replace(text=""),  # it has a message of its own
+           *outputs.OPTIONS, HELP, VERSION)
 #: The parts, each with the event of stackfold and its description.
 PARTS = {"": ("peak-bytes", "memory at the peak"), "leaks": ("live-bytes", "memory that was never freed"),
          "allocations": ("alloc-bytes", "all allocated bytes")}
@@ -46,7 +48,7 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
     try:
         stream = os.path.join(work, "heap.pe")
         is_quiet = parts[""].is_quiet
-        status = trace(target, stream, is_quiet, tools)
+        status = trace(target, stream, parts[""], tools)
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         named = os.path.join(work, "named.pe")
@@ -59,17 +61,17 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
         files.remove_folder(work)
 
 
-def trace(target: targets.Target, stream: str, is_quiet: bool, tools: pipeline.Tools) -> int:
+def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pipeline.Tools) -> int:
     """Runs the program under malloctrace until it ends, the time is over, or Ctrl-C is typed.  Returns its status."""
     recorders: list[subprocess.Popen] = []
     pipeline.go_on(recorders)
-    command = ["malloctrace", *(["-q"] if is_quiet else []), "-o", stream, "--", *target.command]
+    command = ["malloctrace", *(["-q"] if output.is_quiet else []), "-o", stream, "--", *target.command]
     tools.show([command])
-    recorders.append(tools.start_recorder(command, as_user=True))
+    recorders.append(tools.start_recorder(command, as_user=True, stdout=output.program_stdout))
     is_ended = bool(target.limit) and not pipeline.wait_or_interrupt(recorders[0], float(target.limit[1]))
     status = pipeline.wait_for(recorders[0])
     pipeline.stop_listening(tools)
-    if is_ended and not is_quiet:
+    if is_ended and not output.is_quiet:
         say(f"the command was ended after {target.limit[1]} s (-d)")
     return 0 if is_ended else status
 

@@ -12,6 +12,16 @@ from stackpipe.runs import store
 
 _STREAM = b"PERFILE2"
 _HEAD_BYTES = 4096
+_PEAK = "peak-bytes"  # the event of a stream of stackpipe heap that diff and top use
+
+
+def is_heap(name: str) -> bool:
+    """Is this a sample stream of stackpipe heap?  Its events are at its start."""
+    if not os.path.isfile(name):
+        return False
+    with open(name, "rb") as file:
+        head = file.read(_HEAD_BYTES)
+    return head.startswith(_STREAM) and _PEAK.encode() in head
 
 
 def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "profiles") -> str:
@@ -35,7 +45,7 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     if b"<svg" in head:
         raise Failure(f"{name}: a drawing, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
     is_stream = head.startswith(_STREAM)
-    fold = ["stackfold", "--annotate"]
+    fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else [])]
     stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]
     tools.show(stages)
     with files.create(folded) as out:

@@ -19,7 +19,7 @@ class Option(NamedTuple):
     name: str
     letter: str
     value: str  #: the name of its value; empty: it has none
-    text: str
+    text: str  #: empty: --help leaves it out
     repeats: bool = False  #: it may be given several times
     choices: tuple[str, ...] = ()  #: the allowed values; empty: see `value`
     also: tuple[str, ...] = ()  #: older names, which still work; --help leaves them out
@@ -35,6 +35,7 @@ class CommandLine(NamedTuple):
     values: dict[str, list[str]]  #: the values of each option, in order
     operands: list[str]
     command: list[str] | None  #: the words after "--"; None: there is no "--"
+    has_dashes: bool = True  #: false: the command began without "--"
 
     def last(self, name: str, otherwise: str = "") -> str:
         """Returns the last value of an option; earlier ones are ignored."""
@@ -59,7 +60,7 @@ def read(options: Sequence[Option], arguments: Sequence[str], check: Callable[[s
         if word == "--":
             return CommandLine(values, operands, list(words))
         if runs_command and not word.startswith("-"):
-            return CommandLine(values, [], [word, *words])
+            return CommandLine(values, [], [word, *words], has_dashes=False)
         if not word.startswith("-") or word == "-":
             operands.append(word)
             continue
@@ -86,6 +87,8 @@ def describe(options: Sequence[Option]) -> str:
     """Returns the lines of --help that list the options."""
     lines = []
     for option in options:
+        if not option.text:
+            continue
         begin = f"  -{option.letter}, " if option.letter else "      "
         begin += f"--{option.name}{' ' + option.value if option.value else ''}"
         begin = begin.ljust(_TEXT_COLUMN) if len(begin) < _TEXT_COLUMN else begin + "  "

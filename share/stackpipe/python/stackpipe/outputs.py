@@ -15,6 +15,7 @@ from stackpipe.options import CommandLine, Option
 
 DEFAULT = "flamegraph.svg"
 _HEAD_BYTES = 4096
+_STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 class Form(NamedTuple):
@@ -62,6 +63,11 @@ class Output(NamedTuple):
     form: str  #: a key of FORMS
     opens: bool = False
     is_quiet: bool = False
+
+    @property
+    def program_stdout(self) -> int | None:
+        """The standard output of the program that is recorded: standard error if the result goes to standard output."""
+        return 2 if self.path in _STDOUT else None
 
     def beside(self, part: str) -> "Output":
         """Returns an output beside this one: for "leaks", flamegraph-leaks.svg."""
@@ -163,11 +169,12 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
     return result == 0
 
 
-def forward(said: BinaryIO, is_needed: bool) -> None:
-    """Prints the messages of tools that a file has collected, if they are needed."""
+def forward(said: BinaryIO, is_needed: bool, but: re.Pattern[bytes] | None = None) -> None:
+    """Prints the messages of tools that a file has collected, if they are needed, without those that match `but`."""
     said.seek(0)
+    text = said.read()
     if is_needed:
-        say_lines(text_of(said.read()))
+        say_lines(text_of(but.sub(b"", text) if but else text))
 
 
 def show(path: str) -> None:

@@ -90,12 +90,12 @@ def run_recorder(tools: pipeline.Tools, recorder: Sequence[str], request: Reques
     the command."""
     target = request.target
     if not target.command and not target.limit and not request.output.is_quiet:
-        say(f"recording {target.title} until Ctrl-C")
+        say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
     recorders: list[subprocess.Popen] = []
     arrived = pipeline.go_on(recorders)
     command = [*recorder, *target.options, *(["--", *target.command] if target.command else [])]
     tools.show([command])
-    recorders.append(tools.start_recorder(command, as_user=True))
+    recorders.append(tools.start_recorder(command, as_user=True, stdout=request.output.program_stdout))
     for number in arrived:  # before the recorder was in the list
         recorders[0].send_signal(number)
     status = pipeline.wait_for(recorders[0])

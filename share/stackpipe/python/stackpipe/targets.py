@@ -2,7 +2,8 @@
 import re
 from typing import NamedTuple
 
-from stackpipe.messages import UsageError, text_of
+from stackpipe import outputs
+from stackpipe.messages import UsageError, say, text_of
 from stackpipe.options import CommandLine, Option
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}")
@@ -14,6 +15,9 @@ DURATION = Option("duration", "d", "S", "stop after S seconds; a command that st
 FREQ = Option("freq", "F", "HZ", "samples a second and CPU; max: as many as the kernel allows (default 997 for commands, else 99)")
 OPTIONS = (PID, CHILDREN, TID, ALL, DURATION, FREQ)
 _HZ = re.compile(r"(?=.*[1-9])[0-9]{1,9}(\.[0-9]{1,9})?")
+#: Options of ours, and the values with which they look misplaced among the arguments of a command.
+_MISPLACED = {"-o": re.compile(".*(" + "|".join(re.escape(form.suffix) for form in outputs.FORMS.values()) + ")"),
+              "-d": _SECONDS, "-F": _HZ, "-p": re.compile("[0-9]+")}
 _KINDS = {"pid": "process", "tid": "thread", "all": "the whole system"}
 
 
@@ -45,6 +49,8 @@ def read_target(line: CommandLine, example: str) -> Target:
     if line.has("duration") and not (_SECONDS.fullmatch(duration) and float(duration) > 0):
         raise UsageError(f"--duration: not a number of seconds above 0: '{duration}'")
     limit = ["-d", duration] if duration else []
+    if command and not line.has_dashes and not line.has("quiet"):
+        warn_of_misplaced(command)
     if command:
         return Target([], command, " ".join(command), limit)
     kind = chosen[0]
@@ -56,6 +62,14 @@ def read_target(line: CommandLine, example: str) -> Target:
     name = command_line_of(value) if kind == "pid" else ""
     more = ["--children"] if line.has("children") else []
     return Target([f"-{kind[0]}", value, *more], [], f"{_KINDS[kind]} {value}{name and f' ({name})'}", limit)
+
+
+def warn_of_misplaced(command: list[str]) -> None:
+    """Prints a warning if the arguments of a command have an option that looks like one of ours."""
+    for option, value in zip(command[1:], command[2:]):
+        if option in _MISPLACED and _MISPLACED[option].fullmatch(value):
+            say(f"'{option} {value}' was passed to {command[0]}; options of stackpipe go before the command")
+            return
 
 
 def command_line_of(pid: str) -> str:

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from typing import BinaryIO, NamedTuple, Sequence
@@ -26,6 +27,9 @@ OPTIONS = (*targets.OPTIONS, KEEP, *outputs.options(FORMS), HELP, VERSION)
 _COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
 # A recorder that ended in good order prints a closing line; its status is another if the target never ran.
 _CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )|nothing was recorded: )", re.MULTILINE)
+# The line of a recorder that explains why its stream is empty, and that of stackfold.
+_NOTHING = re.compile(rb"^[a-z-]+: (?:nothing was recorded|0 samples): .*\n", re.MULTILINE)
+_NO_SAMPLES = re.compile(rb"^stackfold: .*: 0 samples in it\n", re.MULTILINE)
 # A line of offcpu where the kernel gives it no stacks.
 _NO_STACKS = re.compile(rb"^offcpu: .*; times of each thread only$", re.MULTILINE)
 _LOOK_S = 0.02
@@ -84,7 +88,7 @@ class HeldCommand:
     """A command that is held before it starts, so that both recorders see all of it.  A shell waits on a pipe, and then
     executes the command.  If we are killed, the pipe closes and the shell exits."""
 
-    def __init__(self, command: Sequence[str], tools: pipeline.Tools):
+    def __init__(self, command: Sequence[str], tools: pipeline.Tools, stdout: int | None = None):
         """Raises Failure if the command cannot be executed."""
         if not shutil.which(command[0], path=tools.users.get("PATH", os.defpath)):
             is_there = "/" in command[0] and os.path.exists(command[0])
@@ -92,7 +96,7 @@ class HeldCommand:
         reading, self._gate = os.pipe()
         with pipeline.shell_descriptor(reading) as number:
             words = pipeline.in_shell(f'read -r _ <&{number} || exit {OWN_FAILURE}; exec "$@" {number}<&-', command, tools.users)
-            self._process = tools.start(words, as_user=True)
+            self._process = tools.start(words, as_user=True, stdout=stdout)
         os.close(reading)
         self.pid = self._process.pid
 
@@ -113,18 +117,19 @@ class HeldCommand:
         """Waits for the command, and returns its status as a shell does.  If the time is over, sends it SIGTERM, like pe-record,
         and returns 0.  If the recording was stopped by a signal, the command has a second to end by itself."""
         self._close_gate()
-        if self._process.poll() is not None or not (limit or is_stopped):
-            return pipeline.wait_for(self._process)
         try:
-            self._process.wait(_GRACE_S if is_stopped else 0)
+            self._process.wait((_GRACE_S if is_stopped else 0) if limit or is_stopped else None)
+            return pipeline.wait_for(self._process)
         except subprocess.TimeoutExpired:
             self._process.terminate()
-        status = pipeline.wait_for(self._process)
-        if not limit or is_stopped:
-            return status
-        if limit[0]:
+        pipeline.wait_for(self._process)
+        if limit and limit[0] and not is_stopped:
             say(f"the command was ended after {limit[1]} s (-d)")
         return 0
+
+    def ended_by(self) -> int:
+        """Returns the signal that ended the command; 0 if none did."""
+        return max(0, -(self._process.returncode or 0))
 
 
 def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
@@ -138,7 +143,7 @@ def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) 
     folded = os.path.join(folders.work, "stacks.folded")
     with files.scratch() as said:
         is_folded = fold(streams, folded, tools, said) == 0
-        outputs.forward(said, is_needed=not (output.is_quiet and is_folded))
+        outputs.forward(said, not (output.is_quiet and is_folded), None if request.is_verbose else _NO_SAMPLES)
     if not is_folded:
         raise Failure(f"{output.path}: not drawn")
     look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
@@ -159,13 +164,13 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
     target = request.target
     recorders: list[subprocess.Popen] = []
     arrived = pipeline.go_on(recorders)
-    held = HeldCommand(target.command, tools) if target.command else None
+    held = HeldCommand(target.command, tools, request.output.program_stdout) if target.command else None
     try:
         options = ["-p", str(held.pid)] if held else target.options
         for name, own, stream in (("pe-record", ["-e", "cpu-clock", "-F", request.hz], "on"), ("offcpu", [], "off")):
             recorders.append(start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream)))
         if not held and not target.limit and not request.output.is_quiet:
-            say(f"recording {target.title} until Ctrl-C")
+            say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
         # Each recorder writes the head of its stream once it is recording.
         while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
             time.sleep(_LOOK_S)
@@ -178,7 +183,10 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
             held.go()
         wait_for_recorders(recorders, request, work)
         pipeline.stop_listening(tools)
-        return held.end(target.limit, bool(arrived)) if held else 0
+        status = held.end(target.limit, bool(arrived)) if held else 0
+        if held and held.ended_by() and status and not arrived and not request.output.is_quiet:
+            say(signal_text(target.command[0], held.ended_by()))
+        return status
     finally:
         for recorder in recorders:
             if recorder.poll() is None:
@@ -186,6 +194,15 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
                 recorder.wait()
         if held:
             held.end(target.limit or ["", "0"], False)
+
+
+def signal_text(command: str, number: int) -> str:
+    """Describes the end of a command by a signal as the recorders do."""
+    try:
+        name = f" ({signal.Signals(number).name})"
+    except ValueError:  # a real-time signal
+        name = ""
+    return f"'{command}' was ended by signal {number}{name}"
 
 
 def wait_for_recorders(recorders: Sequence[subprocess.Popen], request: Request, work: str) -> None:
@@ -207,9 +224,12 @@ def wait_for_recorders(recorders: Sequence[subprocess.Popen], request: Request, 
                 for other in running.values():
                     other.terminate()
     failed = [stream for stream in streams if not is_whole(stream)]
+    said = {stream: messages_of(work, stream) for stream in streams}
+    # It is no news that a target only runs or only waits.
+    hides_nothing = failed or request.is_verbose or all(_NOTHING.search(text) for text in said.values())
     for stream in failed or streams:
         if failed or not request.output.is_quiet:
-            say_lines(text_of(messages_of(work, stream)))
+            say_lines(text_of(said[stream] if hides_nothing else _NOTHING.sub(b"", said[stream])))
     if failed:
         usage = [2 for stream in failed if streams[stream].returncode == 2]
         raise Failure(f"not recorded{files.why_not_written(work)}", usage[0] if usage else None)
@@ -248,7 +268,8 @@ def fold(streams: str, folded: str, tools: pipeline.Tools, said: BinaryIO) -> in
             try:
                 with running[-1].stdout as lines:
                     for line in lines:
-                        out.write(convert(*line.rstrip(b"\n").rsplit(b" ", 1)))
+                        if line.endswith(b"\n"):  # stackfold was killed in the middle of the last line: its status says so
+                            out.write(convert(*line[:-1].rsplit(b" ", 1)))
             finally:
                 failed |= any([pipeline.wait_for(process) for process in running])
     return failed

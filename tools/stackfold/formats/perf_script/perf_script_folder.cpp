@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "base/clock.h"
 #include "base/quote.h"
 #include "base/take_until.h"
 #include "folded/folded_line.h"
@@ -37,6 +39,13 @@ SampleLine parse_sample_line(std::string_view line, bool is_perl) {
   if (parsed.header && may_have_frame)
     parsed.frame = parse_sole_frame(parsed.header->after_event);
   return is_indented && !parsed.frame ? SampleLine{} : parsed;
+}
+
+/// Returns the time in microseconds; nullopt if there is none, or its nanoseconds do not fit.
+std::optional<std::uint64_t> time_of(const PerfHeader& header) {
+  const auto time_us = header_time_us(header);
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max() / kNsPerUs;
+  return time_us && *time_us <= kMost ? time_us : std::nullopt;
 }
 
 }  // namespace
@@ -114,11 +123,15 @@ bool PerfScriptFolder::is_weight_lost(const PerfHeader& header) const {
 void PerfScriptFolder::take_header(const PerfHeader& header) {
   if (!options_.is_perl)
     end_sample();  // the text may have lost its blank lines
+  const auto time_us = options_.time || options_.every_ns ? time_of(header) : std::nullopt;
+  if (time_us)
+    counts_.note_time(*time_us * kNsPerUs, *time_us * kNsPerUs);
   if (header.event && !report_.takes_event(options_, header.event->name))
     return;
-  if (options_.time && !report_.takes_time(options_, header_time_us(header)))
+  if (!report_.takes_time(options_, time_us))
     return;
   in_sample_ = true;
+  time_ns_ = time_us.value_or(0) * kNsPerUs;
   before_ = Before::kNothing;
   const std::uint64_t period = header.event ? std::max<std::uint64_t>(header.event->period, 1) : 1;
   weight_ = options_.weight == Weight::kSamples ? 1 : period;
@@ -278,7 +291,7 @@ void PerfScriptFolder::end_sample() {
     const auto first = pool_.begin() + place.begin;
     stack_.insert(stack_.end(), first, first + place.count);
   });
-  counts_.add(stack_, {.whole = weight_});
+  counts_.add_at(time_ns_, stack_, {.whole = weight_});
   ++report_.samples;
   in_sample_ = false;
   leaf_first_.clear();

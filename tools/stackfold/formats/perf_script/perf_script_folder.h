@@ -95,6 +95,7 @@ class PerfScriptFolder {
   bool in_sample_ = false;
   std::vector<folded::FrameId> roots_;  ///< of the current sample
   std::uint64_t weight_ = 1;
+  std::uint64_t time_ns_ = 0;      ///< with a timeline
   std::vector<Place> leaf_first_;  ///< the frame lines of the current sample
   std::vector<folded::FrameId> stack_;
   const Input* input_ = nullptr;

@@ -9,6 +9,7 @@ from stackpipe.messages import Failure, count_of, print_out, printable, say, tex
 from stackpipe.runs.profile_run import Settings
 from stackpipe.runs.store import Run, find_run, program_of, read_runs
 
+_COUNT = re.compile(r"[0-9]+(?:\.[0-9]*)?", re.ASCII)
 _CLONE = re.compile(r"(?: \[clone [^]]*\]|\.(?:isra|constprop|part|lto_priv|cold|llvm)(?:\.[0-9]+)?)+$")
 _MOST_NEAR = 5
 _MOST_NAME = 200
@@ -41,10 +42,8 @@ def stacks_of(path: str):
         with open(path, "rb") as file:
             for line in file:
                 stack, _, count = text_of(line.rstrip(b"\n")).rpartition(" ")
-                try:
+                if _COUNT.fullmatch(count):  # not so in a fact, "# host: nan"
                     yield stack.split(";"), float(count)
-                except ValueError:
-                    continue
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
 

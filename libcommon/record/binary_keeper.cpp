@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/stream/binary_keeper.h"
+#include "record/binary_keeper.h"
 
 #include <utility>
 

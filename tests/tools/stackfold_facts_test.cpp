@@ -1,0 +1,139 @@
+// stackfold --annotate: the facts of a recording.
+// SPDX-License-Identifier: MIT
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cli/version.h"
+#include "stream/records/feature.h"
+#include "support/facts.h"
+#include "support/stackfold.h"
+#include "support/stream_builder.h"
+#include "support/temp_dir.h"
+
+using pe::stream::RecordBuilder;
+using pe::testing::stackfold;
+using pe::testing::StreamBuilder;
+
+BOOST_AUTO_TEST_SUITE(stackfold_facts)
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+/// A text as perf writes it: padded to 64 bytes.
+std::string padded(std::string_view text) {
+  constexpr std::uint32_t kBytes = 64;
+  std::string bytes(pe::bytes_of(kBytes));
+  bytes += text;
+  return bytes + std::string(kBytes - text.size(), '\0');
+}
+
+std::string feature(std::uint64_t number, std::string_view data) {
+  return std::string(
+      RecordBuilder().begin(pe::stream::kRecordHeaderFeature).add(number).add_bytes(data).finish());
+}
+
+std::string command_line(const std::vector<std::string>& words) {
+  std::string data(pe::bytes_of(static_cast<std::uint32_t>(words.size())));
+  for (const std::string& word : words)
+    data += padded(word);
+  return feature(pe::stream::kFeatureCommandLine, data);
+}
+
+std::string clock_data(std::uint64_t wall_ns, std::uint64_t clock_ns) {
+  std::string data;
+  for (const std::uint32_t number : {1U, 1U})
+    data += pe::bytes_of(number);
+  for (const std::uint64_t time : {wall_ns, clock_ns})
+    data += pe::bytes_of(time);
+  return feature(pe::stream::kFeatureClockData, data);
+}
+
+StreamBuilder recorded() {
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "p");
+  return stream;
+}
+
+/// The lines of `stackfold --annotate`, without that of its own version.
+std::string annotated(StreamBuilder stream) {
+  const auto r = stackfold({"--annotate", "-q"}, stream.round().text());
+  BOOST_TEST(r.status == 0);
+  std::string own;
+  pe::folded::append_fact(own, "stackfold", pe::version_text());
+  const auto at = r.out.find(own);
+  BOOST_REQUIRE(at != std::string::npos);
+  return std::string(r.out).erase(at, own.size());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
+  auto stream = recorded();
+  stream.bytes(command_line({"perf", "record", "--", "sh", "-c", "sleep 1; it's", "", "10"}))
+      .bytes(feature(pe::stream::kFeatureHostName, padded("web1")))
+      .bytes(feature(pe::stream::kFeatureVersion, padded("6.1.99")))
+      .bytes(clock_data(1'700'000'000 * kSecond, 500 * kSecond))
+      .sample({.time_ns = 502 * kSecond})
+      .sample({.time_ns = 503 * kSecond + kSecond / 4})
+      .lost(503 * kSecond, 3);
+  BOOST_TEST(annotated(stream) ==
+             "# command: \"perf record -- sh -c \"sleep 1; it's\" '' 10\"\n"
+             "# host: web1\n"
+             "# time: 2023-11-14T22:13:22Z (first sample)\n"
+             "# duration: 1.250 s\n"
+             "# event: cpu-clock\n"
+             "# samples: 2 samples\n"
+             "# lost: 3 samples\n"
+             "# recorder: \"perf 6.1.99\"\n"
+             "p 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(facts_are_only_those_that_the_stream_has) {
+  auto stream = recorded();
+  stream.sample({.time_ns = 0});
+  BOOST_TEST(annotated(stream) ==
+             "# event: cpu-clock\n# samples: 1 sample\n# lost: 0 samples\np 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(damaged_features_are_no_facts) {
+  auto stream = recorded();
+  std::string huge(pe::bytes_of(std::uint32_t{0xffffffff}));
+  stream.bytes(feature(pe::stream::kFeatureCommandLine, huge))
+      .bytes(feature(pe::stream::kFeatureHostName, huge + "host"))
+      .bytes(feature(pe::stream::kFeatureVersion, ""))
+      .bytes(feature(pe::stream::kFeatureClockData, huge))
+      .bytes(clock_data(5, 500 * kSecond))
+      .sample({.time_ns = 1});
+  BOOST_TEST(annotated(stream) ==
+             "# duration: 0.000 s\n# event: cpu-clock\n# samples: 1 sample\n# lost: 0 "
+             "samples\np 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_begins_before_its_sample) {
+  StreamBuilder stream;
+  stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 3 * kSecond, .period = 2 * kSecond});
+  BOOST_TEST(annotated(stream).starts_with("# duration: 2.000 s\n# event: offcpu\n"));
+}
+
+BOOST_AUTO_TEST_CASE(no_fact_without_annotate_or_of_several_inputs) {
+  auto stream = recorded();
+  const std::string text = stream.sample({}).round().text();
+  const pe::testing::TempDir dir;
+  const auto file = dir.file("a", text);
+  BOOST_TEST(stackfold({}, text).out == "p 1\n");
+  BOOST_TEST(stackfold({"--annotate", file, file}).out == "p 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(folded_text_keeps_its_facts) {
+  const std::string text = "# host: a\n# command: \"sleep 7\"\np 1\n";
+  BOOST_TEST(stackfold({"--annotate"}, text).out == text);
+  BOOST_TEST(stackfold({}, text).out == "p 1\n");
+  BOOST_TEST(stackfold({"--merge-sorted"}, text).out == "p 1\n");
+  BOOST_TEST(stackfold({"--merge-sorted"}, text).err == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

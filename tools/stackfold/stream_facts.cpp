@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/stream_facts.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/characters.h"
+#include "base/cli/version.h"
+#include "base/clock.h"
+#include "base/plural.h"
+#include "folded/facts.h"
+
+namespace pe::fold {
+namespace {
+
+/// Returns "997 Hz" for an event that was sampled at a rate; empty for others.
+std::string rate_of(const stream::Event& event) {
+  if (event.attr.freq != 0)
+    return fmt::format("{} Hz", event.attr.sample_freq);
+  if (!stream::is_clock(event.attr) || event.attr.sample_period == 0)
+    return {};
+  return fmt::format("{:.0f} Hz", static_cast<double>(kNsPerSecond) /
+                                      static_cast<double>(event.attr.sample_period));
+}
+
+/// Returns "2026-11-25T09:06:33Z (first sample)"; empty for a time that has no date.  The words
+/// behind the time keep programs that add up the last words of lines from adding the year.
+std::string date_of(std::uint64_t wall_ns) {
+  const auto seconds = static_cast<std::time_t>(wall_ns / kNsPerSecond);
+  std::tm date{};
+  if (::gmtime_r(&seconds, &date) == nullptr)
+    return {};
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z (first sample)", date);
+}
+
+/// Names the recorder of a version: perf writes only a number.
+std::string recorder_of(const std::string& version) {
+  return (!version.empty() && is_digit(version[0]) ? "perf " : "") + version;
+}
+
+}  // namespace
+
+void StreamFacts::observe(const stream::Record& record, const stream::Session& session) {
+  if (const auto& sample = session.sample(); sample && sample->time_ns != 0) {
+    const std::uint64_t begin_ns = begin_of(*sample, *session.event());
+    first_ns_ = std::min(first_ns_.value_or(begin_ns), begin_ns);
+    last_ns_ = std::max(last_ns_, sample->time_ns);
+  }
+  if (record.type != stream::kRecordHeaderFeature)
+    return;
+  const auto feature = stream::parse_feature(record);
+  if (!feature)
+    return;
+  if (feature->feature == stream::kFeatureHostName)
+    host_ = feature->text().value_or("");
+  else if (feature->feature == stream::kFeatureVersion)
+    version_ = feature->text().value_or("");
+  else if (feature->feature == stream::kFeatureCommandLine)
+    command_ = feature->command_line().value_or("");
+  else if (feature->feature == stream::kFeatureClockData)
+    clock_ = stream::parse_clock_data(*feature);
+}
+
+std::string StreamFacts::text(const StreamReport& report, const stream::Session& session) const {
+  std::string text;
+  const auto add = [&text](std::string_view key, std::string_view value) {
+    folded::append_fact(text, key, value);
+  };
+  add("command", command_);
+  add("host", host_);
+  if (const auto start_ns = clock_ && first_ns_ ? clock_->wall_of(*first_ns_) : std::nullopt)
+    add("time", date_of(*start_ns));
+  if (first_ns_)
+    add("duration", fmt::format("{:.3f} s", static_cast<double>(last_ns_ - *first_ns_) /
+                                                static_cast<double>(kNsPerSecond)));
+  for (const stream::Event& event : session.events().all())
+    if (event.name == report.folded_event) {
+      add("event", event.name);
+      add("rate", rate_of(event));
+      break;
+    }
+  add("samples", plural(report.folded_samples, "sample"));
+  add("lost", plural(report.counts.lost, "sample"));
+  add("recorder", recorder_of(version_));
+  add("stackfold", version_text());
+  return text;
+}
+
+}  // namespace pe::fold
