@@ -111,6 +111,7 @@ void Timeline::renumber(std::span<const std::optional<StackId>> numbers) {
   renumber_all(turns_);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): one merge of two sorted lists
 void Timeline::visit(std::span<const std::uint32_t> rank_of, const Visit& visit) {
   const auto key = [&](const auto& item) { return std::tuple(item.step, rank_of[item.stack]); };
   std::ranges::sort(parts_, {}, key);

@@ -66,7 +66,7 @@ class Timeline {
     StackId stack;
     Count count;
   };
-  /// From `step` on, a stack covers whole steps so many times more, or fewer.
+  /// From `step` on, a stack covers each whole step `times` times more; fewer if negative.
   struct Turn {
     std::int32_t step;
     StackId stack;

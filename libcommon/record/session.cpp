@@ -119,7 +119,7 @@ int Session::end(Source& source, Ended ended) {
     note(fmt::format("the command was ended after {:g} s (-d): SIGTERM",
                      static_cast<double>(request_.duration_ns.value_or(0)) / kNsPerSecond));
   const int status = end_status(child(), ended, [this](const std::string& what) { say(what); });
-  // Whoever types Ctrl-C knows this, and after the recording we end the command ourselves.
+  // The user who types Ctrl-C knows this.  After the recording we end the command ourselves.
   if (ended == Ended::kTarget && child_ && child_->ended_by() != 0 && child_->ended_by() != SIGINT)
     note(signal_text(request_.command.front(), child_->ended_by()));
   if (ending_.was_cut_off())

@@ -30,7 +30,7 @@ after(async () => {
 });
 
 async function open(...options) {
-  const run = spawnSync(process.env.FLAMESVG, ['--width', '1200', ...options], { input: PROFILE });
+  const run = spawnSync(process.env.FLAMESVG, [...(options.includes('--width') ? [] : ['--width', '1200']), ...options], { input: PROFILE });
   assert.equal(run.status, 0, String(run.stderr));
   const file = join(folder, options.includes('--html') ? 'page.html' : 'page.svg');
   writeFileSync(file, run.stdout);

@@ -34,6 +34,15 @@ test('callers and callees of all places of a function', async () => {
   assert.equal(await width('main'), 885);
 });
 
+test('a sample of a recursive function counts once among its callers, and in the table', async () => {
+  await open('a;f;f;f 3\na;g;f 1\n');
+  await choose('f', 'Callers');
+  assert.deepEqual(await frames(), ['a 1', 'a 3', 'f 4', 'g 1']);
+  await page.keyboard.press('t');
+  const rows = await page.locator('#side tbody tr').allTextContents();
+  assert.ok(rows.includes('100.00%100.00%f'), rows.join(' '));
+});
+
 test('a hidden function gives its time to its callers', async () => {
   await open();
   await choose('run', 'Hide it;');
@@ -172,6 +181,14 @@ test('a page opens on its roots, and fits the window', async () => {
   const box = await frame('a').boundingBox();
   assert.ok(box.y > 0 && box.y + box.height <= 400);
   assert.ok(await page.evaluate(() => document.documentElement.getBoundingClientRect().height <= innerHeight));
+});
+
+test('the root stays in sight when the path above the graph takes room', async () => {
+  await open('a' + ';f'.repeat(300) + ' 100');
+  await frame('a').click();
+  const lower = (selector) => page.locator(selector).evaluate((element) => element.getBoundingClientRect().bottom);
+  assert.ok(await page.locator('#path').isVisible());
+  assert.ok(await lower('#frames g[aria-level="1"]:not(.hidden) rect') <= await lower('#scroller'));
 });
 
 test('name, stack and view are copied', async () => {

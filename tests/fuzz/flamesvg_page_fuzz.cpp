@@ -45,7 +45,9 @@ void check_characters(std::string_view text) {
 /// Checks `name a="x" b="y"`: a page may have only these elements.
 std::string_view check_tag(std::string_view tag) {
   const std::string_view name = tag.substr(0, tag.find_first_of(" \n/"));
-  constexpr std::array<std::string_view, 24> kElements{
+  constexpr std::array<std::string_view, 27> kElements{
+      "html",  "head",  "body",
+
       "svg",   "defs",  "linearGradient", "stop", "style",    "script", "rect",          "text",
       "g",     "title", "path",           "a",    "metadata", "desc",   "clipPath",      "use",
       "tspan", "line",  "symbol",         "meta", "image",    "filter", "feColorMatrix", "polygon"};

@@ -2,18 +2,18 @@
 #include "flamesvg/painter.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <ranges>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace pe::flamesvg {
 
 void suit_colors(const picture::CallTree& tree, Options& options) {
-  const auto names = std::views::iota(std::size_t{0}, tree.name_count()) |
-                     std::views::transform([&tree](std::size_t name) {
-                       return tree.name_text(static_cast<std::uint32_t>(name));
-                     });
+  std::vector<std::string_view> names;
+  names.reserve(tree.name_count());
+  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
+    names.push_back(tree.name_text(name));
   if (options.finds_palette && std::ranges::any_of(names, picture::has_kind_mark))
     options.palette = picture::Palette::kKind;
   std::vector<picture::LegendEntry> legend = picture::legend_of(options.palette);

@@ -116,6 +116,21 @@ bool read_merge_options(const CommandLine& line, Options& options) {
   return true;
 }
 
+/// Reads the time range, the steps of time, and what the root frame is; after --compat.
+void read_times(const CommandLine& line, Options& options) {
+  if (const auto* range = line.text("time"))
+    options.time = parse_time_range(*range);
+  if (const auto* step = line.text("every")) {
+    options.every_ns = parse_every(*step);
+    if (options.is_perl)
+      throw UsageError("--every: not with --compat");
+  }
+  if (line.has("pid"))
+    options.root = RootName::kCommPid;
+  if (line.has("tid"))
+    options.root = RootName::kCommPidTid;
+}
+
 }  // namespace
 
 Options read_options(const CommandLine& line) {
@@ -138,11 +153,7 @@ Options read_options(const CommandLine& line) {
   options.with_modules = line.has("modules");
   if (options.with_modules && options.is_perl)
     throw UsageError("--modules: not with --compat");
-  if (const auto* step = line.text("every")) {
-    options.every_ns = parse_every(*step);
-    if (options.is_perl)
-      throw UsageError("--every: not with --compat");
-  }
+  read_times(line, options);
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");
@@ -154,16 +165,10 @@ Options read_options(const CommandLine& line) {
     options.to = &find_choice("to", exports::forms(), *name);
     refuse_with_to(line);
   }
-  if (line.has("pid"))
-    options.root = RootName::kCommPid;
-  if (line.has("tid"))
-    options.root = RootName::kCommPidTid;
   if (const auto* event = line.text("event"))
     options.event = *event;
   if (options.is_perl && options.event == "")
     options.event.reset();  // as in stackcollapse-perf.pl
-  if (const auto* range = line.text("time"))
-    options.time = parse_time_range(*range);
   options.only_running = line.has("running");
   options.is_recursive = line.has("recursive");
   options.include = line.texts("include");

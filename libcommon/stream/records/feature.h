@@ -1,4 +1,4 @@
-// What perf notes about a recording as a whole: where, how and when it was made.
+// Records of a feature describe the whole recording: where, how and when it was made.
 //
 // A pipe has HEADER_FEATURE records; a perf.data file has the same data in sections at its end,
 // which StreamReader returns as such records.

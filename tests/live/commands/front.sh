@@ -55,7 +55,8 @@ for command in record waits heap; do
   # shellcheck disable=SC2016 # the program is to expand it
   sp $command -o - --format folded sh -c 'echo data; "$0" shares 0.3' "$PE_WORKLOAD"
   grep -qx 'data' err || fail "$command -o -: output of the command: $(cat err)"
-  [ "$(grep -vc ' [0-9.]*$' out)" = 0 ] || fail "$command -o -: mixed: $(cat out)"
+  grep -q ' [0-9.]*$' out || fail "$command -o -: no stack: $(cat out)"
+  [ "$(grep -v '^# ' out | grep -vc ' [0-9.]*$')" = 0 ] || fail "$command -o -: mixed: $(cat out)"
 done
 # A signal that ends the command is named; its arguments may look like our options.
 for command in record waits heap; do

@@ -14,6 +14,7 @@ until_so() {  # LABEL COMMAND...: waits up to ten seconds
 is_traced() { [ "$(tracer "$1")" != 0 ]; }
 is_let_go() { [ "$(tracer "$1")" = 0 ]; }
 is_stopped() { case $(state "$1") in [Tt]) ;; *) return 1 ;; esac; }
+ran_since() { [ "$(ran "$1")" -gt $(($2 + 200000000)) ]; }  # PID NS: for 0.2 s of CPU time
 runs_on() { local before; before=$(ran "$1"); sleep 0.05; [ "$(ran "$1")" -gt "$before" ]; }
 record() { pe-record -v --engine ptrace "$@" 2>"$dir/err"; }
 
@@ -40,7 +41,7 @@ until_so 'stopped' is_stopped $target
 before=$(ran $target); sleep 0.5
 expect 'ran while stopped, ns' "$before" "$(ran $target)"
 kill -CONT $target
-until_so 'continued' runs_on $target
+until_so 'continued' ran_since $target "$before"
 kill -STOP $target
 until_so 'stopped again' is_stopped $target
 wait $recorder; expect 'status' 0 $?
@@ -83,6 +84,7 @@ pe-symbolize -q "$dir/gone.pe" >/dev/null || fail 'the stream is damaged'
 "$PE_WORKLOAD" shares 60 & target=$!
 pe-record --engine ptrace -F 999 -p $target -o "$dir/int.pe" 2>"$dir/err" & recorder=$!
 until_so 'traced' is_traced $target
+until_so 'sampled' ran_since $target "$(ran $target)"
 kill -TERM $recorder; wait $recorder; expect 'ended by a signal: status' 0 $?
 expect 'tracer' 0 "$(tracer $target)"
 until_so 'runs on' runs_on $target
