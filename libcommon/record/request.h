@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "inprocess/runtime/tick.h"
 #include "inprocess/sampler/layout.h"
 
 namespace pe::record {
@@ -31,11 +32,7 @@ enum class Engine {
   kPtrace,  ///< we stop threads, copy their stacks and walk the copies
 };
 
-/// The time over which samples are spread, if no event defines it.
-enum class Clock {
-  kCpu,   ///< the time that a thread runs
-  kWall,  ///< all time, including sleep
-};
+using inprocess::Clock;
 
 /// The highest rate at which threads are stopped.
 inline constexpr std::uint64_t kMostHz = 10'000;

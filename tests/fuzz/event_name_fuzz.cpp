@@ -2,7 +2,7 @@
 // events are the list, no accepted name leads to another folder, and bits that were set are in the
 // ranges that the text names.
 // SPDX-License-Identifier: MIT
-#include "record/engines/event_name.h"
+#include "record/engines/kernel/event_name.h"
 
 #include <bit>
 #include <string>

@@ -1,17 +1,22 @@
 // Reads any bytes as the shared memory of a process that samples itself.  Whatever the numbers in
-// it are, samples are within the bytes that were read and of that process, names are short, and the
-// reader continues.
+// it are, the recorder's records are whole, samples are of that process, threads end as often as
+// they start, and the reader continues.
 //
 // The input is the header, then slots of threads, then for each of the first rings its length in 16
 // bits and its bytes.
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/byte_reader.h"
 #include "base/clock.h"
-#include "inprocess/sampler/collector.h"
+#include "record/engines/signal/collector.h"
 #include "support/shared_samples.h"
 
 namespace {
@@ -24,29 +29,40 @@ void check(bool holds) {
     std::abort();
 }
 
-class Checks : public inprocess::Events {
+/// The records of the recorder's ring.
+class Checks {
  public:
-  void on_process(const inprocess::ProcessBegan& process) override {
-    check(process.command.size() < 16 && process.maps.size() <= inprocess::kMaxMapsBytes);
-  }
-  void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
-    check(thread.name.size() < 16);
-    ++threads;
-  }
-  void on_sample(const inprocess::ThreadOf& thread, const stream::Sample& sample) override {
-    check(sample.pid == static_cast<std::uint32_t>(thread.pid));
-    check(sample.tid == static_cast<std::uint32_t>(thread.tid));
-    check(sample.period >= kNsPerSecond / SharedSamples::kHz);
-    check(sample.user_regs.size() == inprocess::kRegisters);
-    check(sample.user_stack.size() <= SharedSamples::kRingBytes);
-    for (const std::byte byte : sample.user_stack)
-      sum += static_cast<unsigned>(byte);
-  }
-  void on_thread_end(const inprocess::ThreadOf& /*thread*/) override { check(threads-- > 0); }
-  void on_process_end(pid_t /*pid*/) override { check(threads == 0); }
+  explicit Checks(const perf_event_attr& attr) : attr_(attr) {}
 
-  int threads = 0;
-  unsigned sum = 0;
+  void take(const stream::Record& record) {
+    ByteReader reader(record.body());
+    const auto ids = reader.take<std::array<std::uint32_t, 4>>();
+    check(record.bytes.size() % 8 == 0 && ids.has_value());
+    if (record.is_sample())
+      return take_sample(record);
+    if (record.type == PERF_RECORD_COMM)
+      check(record.bytes.size() <= kMostOfName);
+    if (record.type == PERF_RECORD_FORK && (*ids)[0] != (*ids)[2])
+      threads_.insert((*ids)[2]);
+    if (record.type == PERF_RECORD_EXIT)
+      check((*ids)[0] == (*ids)[2] ? threads_.empty() : threads_.erase((*ids)[2]) == 1);
+  }
+
+ private:
+  static constexpr std::size_t kMostOfName = 8 + 8 + 16 + 40;
+
+  void take_sample(const stream::Record& record) {
+    const auto sample = stream::parse_sample(record, attr_);
+    check(sample.has_value());
+    check(sample->pid == static_cast<std::uint32_t>(::getpid()));
+    check(sample->tid == sample->pid || threads_.contains(sample->tid));
+    check(sample->period >= kNsPerSecond / SharedSamples::kHz);
+    check(sample->user_regs.size() == inprocess::kRegisters);
+    check(sample->user_part.end == record.bytes.size());
+  }
+
+  perf_event_attr attr_;
+  std::set<std::uint32_t> threads_;
 };
 
 constexpr std::uint32_t kThreads = 4;
@@ -73,8 +89,13 @@ void fill(SharedSamples& samples, Bytes input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
-  Checks checks;
-  inprocess::Collector collector(checks, {});
+  std::vector<std::string> notes;
+  const record::OpenedEvent event =
+      record::engine_event({.frequency_hz = SharedSamples::kHz}, notes);
+  record::EngineRing ring(std::size_t{1} << 22);
+  record::EngineRecords records(ring, event);
+  record::Collector collector(records, {});
+  Checks checks(event.attr);
   for (int i = 0; i < 2; ++i) {  // the second is another program of the same process
     SharedSamples samples;
     fill(samples, {data, size});
@@ -82,6 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     collector.pass();
     collector.pass();
     check(collector.running() <= 1);
+    ring.rings().front().drain([&](const stream::Record& record) { checks.take(record); });
   }
   return 0;
 }

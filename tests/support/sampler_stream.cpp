@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/cli/child.h"
@@ -28,144 +28,45 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io/output.h"
-#include "base/parse_number.h"
-#include "inprocess/sampler/collector.h"
-#include "stream/build_records.h"
-#include "stream/proc/maps.h"
-#include "stream/stream_writer.h"
-#include "stream/user_copy.h"
+#include "record/engines/signal/collector.h"
+#include "record/stream/drain.h"
+#include "record/stream/whole_stream.h"
 
 namespace {
 
 using namespace pe;
 
-class StreamEvents : public inprocess::Events {
+/// The samples of each thread.
+class ThreadSums {
  public:
-  StreamEvents(Output& out, const inprocess::Settings& settings)
-      : writer_(out),
-        attr_(inprocess::sample_attr(settings.hz, settings.stack_bytes)),
-        period_ns_(kNsPerSecond / settings.hz) {
-    constexpr std::uint64_t kId = 1;
-    writer_.write_header();
-    writer_.write_attr(attr_, std::vector{kId});
-    writer_.write_event_name(kId, "cpu-clock");
-    writer_.write_event_unit(kId, "ns");
+  explicit ThreadSums(std::uint64_t period_ns) : period_ns_(period_ns) {}
+
+  void add(const stream::Sample& sample, std::string_view name) {
+    Sums& sums = sums_[{sample.pid, sample.tid}];
+    sums.name = name;
+    ++sums.samples;
+    sums.weight += sample.period / period_ns_;
   }
-
-  void on_process(const inprocess::ProcessBegan& process) override {
-    const bool is_exec = process.began_as == inprocess::BeganAs::kProgram;
-    time_ns_ = process.time_ns;
-    pid_ = process.pid;
-    if (!is_exec)
-      builder_.begin(PERF_RECORD_FORK)
-          .add(pid_)
-          .add(process.parent_pid)
-          .add(pid_)
-          .add(process.parent_pid)
-          .add(time_ns_);
-    if (!is_exec)
-      finish();
-    builder_.begin(PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0)
-        .add(pid_)
-        .add(pid_)
-        .add_string(process.command)
-        .pad();
-    finish();
-    std::string_view text = process.maps;
-    while (!text.empty()) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(text.size(), line.size() + 1));
-      if (const auto map = stream::parse_maps_line(line))
-        add_map(*map);
-    }
-  }
-
-  void on_thread(const inprocess::ThreadOf& thread, std::uint64_t /*time_ns*/) override {
-    threads_[{thread.pid, thread.tid}] = {};
-  }
-
-  void on_sample(const inprocess::ThreadOf& of, const stream::Sample& sample) override {
-    pid_ = of.pid;
-    time_ns_ = sample.time_ns;
-    if (!is_mapped(sample.ip))
-      stream::for_each_mapping(pid_, [this](const stream::MapsLine& map) { add_map(map); });
-    auto& thread = threads_[{pid_, of.tid}];
-    thread.name = of.name;
-    ++thread.samples;
-    thread.weight += sample.period / period_ns_;
-    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
-        .add(sample.ip)
-        .add(sample.pid)
-        .add(sample.tid)
-        .add(time_ns_)
-        .add(sample.period)
-        .add(sample.user_regs_abi)
-        .add_bytes(sample.user_regs.bytes());
-    stream::add_user_stack(builder_, sample.user_stack, sample.user_stack_limit);
-    write();
-  }
-
-  void on_thread_end(const inprocess::ThreadOf& /*thread*/) override {}
-
-  void on_process_end(pid_t pid) override {
-    pid_ = pid;
-    std::erase_if(maps_, [&](const auto& map) { return std::get<0>(map.first) == pid; });
-  }
-
-  void end_round() { writer_.write_finished_round(); }
-  void end() { writer_.write_end(); }
 
   void print() const {
-    for (const auto& [ids, thread] : threads_)
+    for (const auto& [ids, sums] : sums_)
       fmt::print(stderr, "thread {} {} {} {} {}\n", ids.first, ids.second,
-                 thread.name.empty() ? "-" : thread.name, thread.samples, thread.weight);
+                 sums.name.empty() ? "-" : sums.name, sums.samples, sums.weight);
   }
 
  private:
-  struct ThreadSums {
+  struct Sums {
     std::string name;
     std::uint64_t samples = 0, weight = 0;
   };
 
-  void add_map(const stream::MapsLine& map) {
-    if (!map.executable || !maps_.emplace(std::tuple(pid_, map.start), map.end).second)
-      return;
-    stream::build_mapping(builder_, static_cast<std::uint32_t>(pid_), map);
-    builder_.pad();
-    finish();
-  }
-
-  [[nodiscard]] bool is_mapped(std::uint64_t ip) const {
-    const auto above = maps_.upper_bound({pid_, ip});
-    if (above == maps_.begin())
-      return false;
-    const auto& [key, end] = *std::prev(above);
-    return std::get<0>(key) == pid_ && ip < end;
-  }
-
-  /// Adds the fields that sample_id_all requires.
-  void finish() {
-    builder_.add(pid_).add(pid_).add(time_ns_);
-    write();
-  }
-  void write() {
-    const std::string_view record = builder_.finish();
-    writer_.write(std::as_bytes(std::span(record.data(), record.size())));
-  }
-
-  stream::StreamWriter writer_;
-  stream::RecordBuilder builder_;
-  perf_event_attr attr_;
-  std::map<std::tuple<pid_t, std::uint64_t>, std::uint64_t> maps_;  ///< end by pid and start
-  std::map<std::pair<pid_t, pid_t>, ThreadSums> threads_;
   std::uint64_t period_ns_;
-  std::uint64_t time_ns_ = 0;
-  pid_t pid_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sums> sums_;
 };
 
 struct Arguments {
   std::string library, output, settings;
-  inprocess::ThreadChoice choice;
+  record::ThreadChoice choice;
   std::vector<std::string> command;
 };
 
@@ -186,8 +87,8 @@ Arguments read_arguments(int argc, char** argv) {
   return arguments;
 }
 
-void print(const inprocess::Collector& collector) {
-  const inprocess::CollectorCounts& counts = collector.counts();
+void print(const record::Collector& collector) {
+  const record::CollectorCounts& counts = collector.counts();
   fmt::print(
       stderr,
       "processes {}\nthreads {}\nsamples {}\nweight {}\nlost {}\nlost_weight "
@@ -207,11 +108,24 @@ int run(const Arguments& arguments) {
   if (!file)
     throw_errno(arguments.output, errno);
   FdOutput out(file.get(), arguments.output);
-  StreamEvents events(out, settings);
-  inprocess::Collector collector(events, arguments.choice);
-  Child child = Child::start(arguments.command, -1, SignalState::now(),
-                             {"LD_PRELOAD=" + arguments.library,
-                              inprocess::settings_text(settings, collector.listener())});
+  stream::StreamWriter writer(out);
+  const record::Request request{.frequency_hz = settings.hz,
+                                .stack_bytes = settings.stack_bytes,
+                                .keep_stacks = true,
+                                .may_keep_binaries = false};
+  std::vector<std::string> notes;
+  const record::OpenedEvent event = record::engine_event(request, notes);
+  record::RecordedStream stream(writer, event.attr, request);
+  record::Drain drain(stream, event.attr);
+  record::EngineRing ring;
+  record::EngineRecords records(ring, event);
+  records.may_go_back_to(0);
+  record::Collector collector(records, arguments.choice);
+  write_head(stream, {&event, 1});
+  writer.write_event_unit(event.ids.front(), "ns");
+  Child child = Child::start(
+      arguments.command, -1, SignalState::now(),
+      {"LD_PRELOAD=" + arguments.library, record::settings_text(settings, collector.listener())});
   child.go();
   std::optional<int> status;
   while (!status) {
@@ -219,12 +133,19 @@ int run(const Arguments& arguments) {
     ::poll(&ready, 1, collector.wait_ms());
     status = child.poll_status();
     collector.pass();
-    events.end_round();
   }
   collector.pass();
-  events.end();
+  ThreadSums sums(kNsPerSecond / settings.hz);
+  stream.pass_on_to([&](const stream::Record& record) {
+    if (const auto sample =
+            record.is_sample() ? stream::parse_sample(record, event.attr) : std::nullopt)
+      sums.add(*sample, stream.history().processes().comm(sample->pid, sample->tid));
+    writer.write(record.bytes);
+  });
+  drain.finish(ring.rings());
+  write_tail(stream, event, ring.lost());
   out.flush();
-  events.print();
+  sums.print();
   print(collector);
   return *status;
 }

@@ -9,7 +9,7 @@
 
 #include "offcpu/engine.h"
 #include "offcpu/wait_writer.h"
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 #include "record/stream/drain.h"
 #include "record/stream/recorded_stream.h"
 #include "stream/records/lost_samples.h"

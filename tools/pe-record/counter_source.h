@@ -8,7 +8,7 @@
 
 #include "pe-record/options.h"
 #include "pe-record/ring_source.h"
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 
 namespace pe::recorder {
 

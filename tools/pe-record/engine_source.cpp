@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "record/engines/ptrace_engine.h"
-#include "record/engines/ptrace_refusal.h"
-#include "record/engines/signal_engine.h"
+#include "record/engines/ptrace/ptrace_engine.h"
+#include "record/engines/ptrace/ptrace_refusal.h"
+#include "record/engines/signal/signal_engine.h"
 #include "record/stream/whole_stream.h"
 
 namespace pe::recorder {

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "inprocess/sampler/layout.h"
-#include "record/engines/attributes.h"
-#include "record/engines/event_name.h"
+#include "record/engines/kernel/attributes.h"
+#include "record/engines/kernel/event_name.h"
 #include "record/target_options.h"
 
 namespace pe::recorder {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "record/engines/bpf_engine.h"
+#include "record/engines/kernel/bpf_engine.h"
 #include "record/session.h"
 #include "record/stream/drain.h"
 #include "record/stream/recorded_stream.h"

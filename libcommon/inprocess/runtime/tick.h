@@ -8,8 +8,11 @@
 
 namespace pe::inprocess {
 
-/// The time that the timers count.
-enum class Clock : std::uint32_t { kCpu, kWall };
+/// The time over which samples are spread.
+enum class Clock : std::uint32_t {
+  kCpu,   ///< the time that a thread runs
+  kWall,  ///< all time, including sleep
+};
 
 /// Returns the period in nanoseconds: the resolution of the coarse clock (clock_getres(2)).
 inline std::uint64_t tick_ns() noexcept {

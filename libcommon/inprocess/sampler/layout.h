@@ -23,11 +23,13 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <limits>
 
+#include "base/clock.h"
 #include "inprocess/runtime/tick.h"
 #include "stream/records/record.h"
 #include "stream/records/user_registers.h"
@@ -159,9 +161,27 @@ constexpr std::uint64_t record_bytes(std::uint64_t stack_bytes) noexcept {
   return sizeof(SampleHead) + stack_bytes + 2 * sizeof(std::uint64_t);
 }
 
-/// The maximum size of a stack's copy: a record's size has 16 bits.
+/// The maximum size of a stack's copy: a record's size has 16 bits.  Leaves room for the fields
+/// that the recorder adds.
 inline constexpr std::uint32_t kMostCopiedBytes = 65'000;
 static_assert(record_bytes(kMostCopiedBytes) <= std::numeric_limits<std::uint16_t>::max());
+
+/// How a program samples itself.
+struct SampleSettings {
+  std::uint32_t hz = 99;  ///< not a multiple of programs' usual rates
+  Clock clock = Clock::kCpu;
+  std::uint32_t stack_bytes = 32 * 1024;  ///< maximum size of a stack's copy
+  std::uint32_t ring_bytes = 512 * 1024;  ///< per thread; a power of two
+
+  /// Returns the length of the timer's period.
+  [[nodiscard]] std::uint64_t period_ns() const noexcept { return kNsPerSecond / hz; }
+  /// Makes a ring's size a power of two, and a stack's so small that four fit in a ring, and one in
+  /// a record.
+  void fit() noexcept {
+    ring_bytes = std::bit_ceil(ring_bytes);
+    stack_bytes = std::min({stack_bytes, ring_bytes / 4, kMostCopiedBytes}) / 8 * 8;
+  }
+};
 
 /// Returns how many threads of a process are sampled at one time, if memory allows.
 constexpr std::uint32_t most_threads(Clock clock, std::uint32_t hz) noexcept {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "inprocess/sampler/settings.h"
 
-#include <algorithm>
-#include <bit>
-
 #include "base/parse_number.h"
 #include "inprocess/runtime/settings_text.h"
 
@@ -41,10 +38,7 @@ Settings parse_settings(std::string_view text) noexcept {
   for_each_field(text, [&settings](std::string_view name, std::string_view value) {
     set_field(name, value, settings);
   });
-  settings.ring_bytes = std::bit_ceil(settings.ring_bytes);
-  constexpr std::uint32_t kWord = 8;
-  settings.stack_bytes =
-      std::min({settings.stack_bytes, settings.ring_bytes / 4, kMostCopiedBytes}) / kWord * kWord;
+  settings.fit();
   return settings;
 }
 

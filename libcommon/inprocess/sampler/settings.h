@@ -17,13 +17,9 @@ namespace pe::inprocess {
 
 inline constexpr std::string_view kSettingsVariable = "PE_SAMPLER";
 
-struct Settings {
-  ShortText socket;       ///< empty: no recorder, so nothing is sampled
-  ShortText key;          ///< sent with the memory, see inprocess/listener.h
-  std::uint32_t hz = 99;  ///< not a multiple of programs' usual rates
-  Clock clock = Clock::kCpu;
-  std::uint32_t stack_bytes = 32 * 1024;  ///< at most a quarter of a ring
-  std::uint32_t ring_bytes = 512 * 1024;  ///< per thread; a power of two
+struct Settings : SampleSettings {
+  ShortText socket;  ///< empty: no recorder, so nothing is sampled
+  ShortText key;     ///< sent with the memory, see inprocess/listener.h
   bool follows_forks = true;
 };
 

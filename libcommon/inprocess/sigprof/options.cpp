@@ -2,7 +2,6 @@
 #include "inprocess/sigprof/options.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -54,9 +53,7 @@ std::optional<Options> check_options(const sp_sigprof_options* asked) noexcept {
     return std::nullopt;
   options.clock = known.clock == SP_SIGPROF_WALL ? Clock::kWall : Clock::kCpu;
   options.only_chosen_threads = known.threads == SP_SIGPROF_THIS_THREAD;
-  options.ring_bytes = std::bit_ceil(options.ring_bytes);
-  constexpr std::uint32_t kWord = 8;
-  options.stack_bytes = std::min(options.stack_bytes, options.ring_bytes / 4) / kWord * kWord;
+  options.fit();
   return options;
 }
 

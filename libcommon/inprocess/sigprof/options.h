@@ -10,24 +10,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/clock.h"
 #include "inprocess/sampler/layout.h"
 
 namespace pe::inprocess {
 
-struct Options {
-  std::uint32_t hz = 99;  ///< not a multiple of programs' usual rates
-  Clock clock = Clock::kCpu;
+struct Options : SampleSettings {
   bool only_chosen_threads = false;
-  std::uint32_t stack_bytes = 32 * 1024;  ///< at most a quarter of a ring
-  std::uint32_t ring_bytes = 512 * 1024;  ///< per thread; a power of two
   std::uint32_t stop_ms = 2000;
 };
-
-/// Returns the length of the timer's period.
-inline std::uint64_t period_ns_of(const Options& options) noexcept {
-  return kNsPerSecond / options.hz;
-}
 
 /// Returns nullopt if a value is out of its range, or if a field unknown to us is not 0.  `asked`
 /// may be null.

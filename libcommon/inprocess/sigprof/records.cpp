@@ -25,13 +25,13 @@ void write_update(RecordBuffer& buffer, stream::EventUpdate what, std::string_vi
 
 }  // namespace
 
-void write_head(RecordBuffer& buffer, const Options& options) noexcept {
-  const perf_event_attr attr = sample_attr(options.hz, options.stack_bytes);
+void write_head(RecordBuffer& buffer, const SampleSettings& settings) noexcept {
+  const perf_event_attr attr = sample_attr(settings.hz, settings.stack_bytes);
   buffer.add_plain(stream::kMagic);
   buffer.add_plain(stream::kPipeHeaderBytes);
   buffer.begin(stream::kRecordHeaderAttr).add(attr).add(kEventId).finish();
   write_update(buffer, stream::kUpdateName,
-               options.clock == Clock::kWall ? "wall-clock" : "cpu-clock");
+               settings.clock == Clock::kWall ? "wall-clock" : "cpu-clock");
   write_update(buffer, stream::kUpdateUnit, "ns");
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "inprocess/sigprof/options.h"
+#include "inprocess/sampler/layout.h"
 #include "inprocess/sigprof/record_buffer.h"
 #include "stream/proc/maps_line.h"
 
@@ -20,7 +20,7 @@ struct When {
 };
 
 /// Writes the stream's header and its event.
-void write_head(RecordBuffer& buffer, const Options& options) noexcept;
+void write_head(RecordBuffer& buffer, const SampleSettings& settings) noexcept;
 /// Writes the name of a thread.
 void write_name(RecordBuffer& buffer, const When& when, std::string_view name) noexcept;
 /// Writes the start or end of a thread.  `type` is PERF_RECORD_FORK or PERF_RECORD_EXIT.

@@ -98,7 +98,7 @@ void Run::write_stream() noexcept {
 /// Waits until the run stops, or until rings would be three quarters full if every stack had the
 /// maximum depth.
 void Run::wait() noexcept {
-  const std::uint64_t period_ns = period_ns_of(options_);
+  const std::uint64_t period_ns = options_.period_ns();
   const bool is_cpu = options_.clock == Clock::kCpu;  // the kernel checks it at each tick
   const std::uint64_t shortest_ns = is_cpu ? std::max(period_ns, tick_ns()) : period_ns;
   const std::uint64_t records = options_.ring_bytes / record_bytes(options_.stack_bytes);
@@ -147,7 +147,7 @@ void Run::abandon() noexcept {
 
 void Run::fill(sp_sigprof_counts& counts) const noexcept {
   const ThreadTable& threads = sampling_.threads();
-  const std::uint64_t period_ns = period_ns_of(options_);
+  const std::uint64_t period_ns = options_.period_ns();
   std::uint64_t taken = 0, taken_weight = 0;
   counts = SP_SIGPROF_COUNTS;
   for (std::uint32_t i = 0; i < threads.used(); ++i) {

@@ -99,7 +99,7 @@ void SampleWriter::write_samples(std::size_t bytes) noexcept {
       return;
     mappings_.follow_to(head->ip, buffer_, pid_, threads_->lock());
     write_sample(buffer_, *record);
-    buffer_.count_sample(head->period_ns / period_ns_of(options_));
+    buffer_.count_sample(head->period_ns / options_.period_ns());
   }
 }
 

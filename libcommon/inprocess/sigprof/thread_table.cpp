@@ -158,10 +158,8 @@ void ThreadTable::take(std::uint32_t number, const siginfo_t& signal,
   if (weight != 0)
     take_sample({.thread = slot.shared,
                  .ring = slot.ring,
-                 .ring_bytes = options_.ring_bytes,
-                 .stack_bytes = options_.stack_bytes,
+                 .settings = options_,
                  .pid = pid_,
-                 .period_ns = period_ns_of(options_),
                  .stack = slot.stack},
                 weight, context);
 }

@@ -21,7 +21,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "record/engines/bpf_engine.h"
+#include "record/engines/kernel/bpf_engine.h"
 #include "record/stream/build_ids.h"
 #include "record/stream/deep_pace.h"
 #include "record/stream/recorded_stream.h"

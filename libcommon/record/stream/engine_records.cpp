@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "record/engines/attributes.h"
-#include "record/memory_behind.h"
+#include "inprocess/sampler/layout.h"
+#include "record/engines/kernel/attributes.h"
+#include "record/stream/memory_behind.h"
 #include "stream/build_records.h"
 #include "stream/proc/thread_state.h"
 
@@ -19,7 +20,6 @@ namespace {
 constexpr std::uint64_t kRereadNs = 250'000'000;
 constexpr std::uint64_t kReadShare = 20;
 constexpr std::uint64_t kEventId = 1;
-constexpr std::size_t kInstructionPointer = 16;
 
 Bytes bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -94,20 +94,10 @@ void EngineRecords::sample(const CopiedSample& sample) {
   follow_name(sample);
   follow_maps(sample);
   set_time(sample.time_ns);
-  records_.clear();
   const perf_event_attr& attr = event_.attr;
-  const std::size_t wanted = std::min<std::size_t>(attr.sample_stack_user, kMostCopiedStack);
-  // Without these records, Drain reads the process's memory after a full copy.
-  if (sample.stack.size() >= wanted && !sample.is_cut)
-    make_behind_records({.bytes = sample.stack.subspan(wanted),
-                         .agreed_bytes = unwind::SampleUnwinder::kMostAgreementBytes},
-                        now_ns_, [this](auto pieces) {
-                          for (const Bytes piece : pieces)
-                            records_.insert(records_.end(), piece.begin(), piece.end());
-                        });
   builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
       .add(event_.ids.front())
-      .add(sample.registers[kInstructionPointer])
+      .add(sample.registers[CopiedSample::kInstructionPointer])
       .add(sample.pid)
       .add(sample.tid)
       .add(now_ns_)
@@ -116,10 +106,29 @@ void EngineRecords::sample(const CopiedSample& sample) {
       .add(sample.period_ns);
   if ((attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
     builder_.add(std::uint64_t{0});
+  if (sample.user_part.empty())
+    return write_copied(sample);
+  builder_.add_bytes(sample.user_part);
+  write(bytes_of_text(builder_.finish()), true);
+}
+
+/// Writes the rest of a sample that we have copied ourselves, and before it the stack behind the
+/// copy.  Without that, Drain reads the process's memory after a full copy.
+void EngineRecords::write_copied(const CopiedSample& sample) {
+  const perf_event_attr& attr = event_.attr;
+  const std::size_t wanted = std::min(attr.sample_stack_user, inprocess::kMostCopiedBytes);
   const std::uint64_t abi = sample.is_64_bit ? PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_32;
   stream::add_user_regs(builder_, abi, attr.sample_regs_user, sample.registers);
   stream::add_user_stack(builder_, sample.stack, wanted);
   const Bytes record = bytes_of_text(builder_.finish());
+  records_.clear();
+  if (sample.stack.size() >= wanted)
+    make_behind_records({.bytes = sample.stack.subspan(wanted),
+                         .agreed_bytes = unwind::SampleUnwinder::kMostAgreementBytes},
+                        now_ns_, [this](auto pieces) {
+                          for (const Bytes piece : pieces)
+                            records_.insert(records_.end(), piece.begin(), piece.end());
+                        });
   records_.insert(records_.end(), record.begin(), record.end());
   write(records_, true);
 }
@@ -197,7 +206,8 @@ void EngineRecords::follow_maps(const CopiedSample& sample) {
   if (!pages)
     return;
   const bool is_known =
-      history_.processes().find(id(sample.pid), sample.registers[kInstructionPointer]) != nullptr;
+      history_.processes().find(id(sample.pid),
+                                sample.registers[CopiedSample::kInstructionPointer]) != nullptr;
   if (is_known && *pages == process.pages && now_ns - process.read_ns < kRereadNs)
     return;
   process.pages = *pages;

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 #include "record/request.h"
 #include "record/stream/engine_ring.h"
 #include "record/stream/synthesize.h"
@@ -26,15 +26,14 @@
 
 namespace pe::record {
 
-/// The part of a stack that fits into a record beside registers: a record's size has 16 bits.
-inline constexpr std::size_t kMostCopiedStack = 65'000;
-
 /// Returns the event of such samples, for write_head().  Adds a line to `notes` for each difference
 /// from the request.
 OpenedEvent engine_event(const Request& request, std::vector<std::string>& notes);
 
 /// A thread at one moment: its registers, and a copy of its stack.
 struct CopiedSample {
+  static constexpr std::size_t kInstructionPointer = 16;
+
   pid_t pid = 0, tid = 0;
   std::uint32_t cpu = 0;
   std::uint64_t time_ns = 0;    ///< CLOCK_MONOTONIC
@@ -42,8 +41,10 @@ struct CopiedSample {
   bool is_64_bit = true;        ///< otherwise only the instruction's address is useful
   /// By DWARF number (System V ABI AMD64, figure 3.36); the last is the instruction's address.
   std::array<std::uint64_t, 17> registers = {};
-  Bytes stack = {};            ///< from the stack pointer up, as far as it could be read
-  bool is_cut = false;         ///< the stack continues beyond the copy, in the process's memory
+  Bytes stack = {};  ///< from the stack pointer up, as far as it could be read
+  /// Registers and stack as a record contains them, if the target has written that record.  Of
+  /// `registers` only the instruction's address is used then.
+  Bytes user_part = {};
   std::string_view name = {};  ///< the thread's name at that time; empty: /proc may have it
 };
 
@@ -95,6 +96,7 @@ class EngineRecords {
   void set_time(std::uint64_t time_ns);
   void write(Bytes records, bool is_sample);
   void tell_loss();
+  void write_copied(const CopiedSample& sample);
   void follow_name(const CopiedSample& sample);
   void take_name(pid_t pid, pid_t tid, std::string_view name);
   void follow_maps(const CopiedSample& sample);

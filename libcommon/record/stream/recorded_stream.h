@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "record/binary_keeper.h"
-#include "record/mapped_ranges.h"
-#include "record/memory_behind.h"
 #include "record/request.h"
+#include "record/stream/mapped_ranges.h"
+#include "record/stream/memory_behind.h"
 #include "stream/history.h"
 #include "stream/stream_writer.h"
 #include "unwind/kernel/code_tables.h"

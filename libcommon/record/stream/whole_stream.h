@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "record/closing.h"
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 #include "record/stream/recorded_stream.h"
 
 namespace pe::record {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "inprocess/runtime/short_text.h"
-#include "inprocess/sampler/collector.h"
 
 namespace {
 
@@ -60,26 +59,6 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_no_socket_s_is_not_cut) {
   const std::string longest(ShortText::kMost, 'x');
   BOOST_TEST(parse_settings("socket=" + longest).socket.view() == longest);
   BOOST_TEST(parse_settings("socket=" + longest + "x").socket.view().empty());
-}
-
-BOOST_AUTO_TEST_CASE(what_a_recorder_writes_the_library_reads) {
-  const pe::inprocess::Listener listener("settings-test");
-  Settings settings;
-  settings.hz = 10;
-  settings.clock = Clock::kWall;
-  settings.stack_bytes = 4096;
-  settings.follows_forks = false;
-  std::string text = pe::inprocess::settings_text(settings, listener);
-  const std::string name = std::string(pe::inprocess::kSettingsVariable) + "=";
-  BOOST_REQUIRE(text.starts_with(name));
-  const Settings read = parse_settings(text.substr(name.size()));
-  BOOST_TEST(read.socket.view() == listener.socket_name());
-  BOOST_TEST(read.key.view() == listener.key());
-  BOOST_TEST(read.hz == settings.hz);
-  BOOST_TEST((read.clock == settings.clock));
-  BOOST_TEST(read.stack_bytes == settings.stack_bytes);
-  BOOST_TEST(read.ring_bytes == settings.ring_bytes);
-  BOOST_TEST(read.follows_forks == settings.follows_forks);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/cpu_credit.h"
+#include "record/engines/ptrace/cpu_credit.h"
 
 #include <boost/test/unit_test.hpp>
 

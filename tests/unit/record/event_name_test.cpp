@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/event_name.h"
+#include "record/engines/kernel/event_name.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/event_sources.h"
+#include "record/engines/kernel/event_sources.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/kernel_samples.h"
+#include "record/engines/kernel/kernel_samples.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/mapped_ranges.h"
+#include "record/stream/mapped_ranges.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/memory_behind.h"
+#include "record/stream/memory_behind.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/memory_budget.h"
+#include "record/stream/memory_budget.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/ring_plan.h"
+#include "record/engines/kernel/ring_plan.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/signal_engine.h"
+#include "record/engines/signal/signal_engine.h"
 
 #include <boost/test/unit_test.hpp>
 

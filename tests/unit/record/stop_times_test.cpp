@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/engines/stop_times.h"
+#include "record/engines/ptrace/stop_times.h"
 
 #include <boost/test/unit_test.hpp>
 

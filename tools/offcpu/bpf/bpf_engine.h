@@ -23,7 +23,7 @@
 #include "offcpu/bpf/stack_reader.h"
 #include "offcpu/bpf/sum_increases.h"
 #include "offcpu/engine.h"
-#include "record/engines/counters.h"
+#include "record/engines/kernel/counters.h"
 #include "record/stream/drain.h"
 #include "record/stream/recorded_stream.h"
 #include "unwind/kernel/bpf_object.h"

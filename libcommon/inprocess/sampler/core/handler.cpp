@@ -8,7 +8,6 @@
 #include <array>
 #include <cstring>
 
-#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/sampler/core/process.h"
@@ -52,10 +51,8 @@ void keep_program_action(const struct sigaction& action) noexcept {
 void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
   take_sample({.thread = process.thread(slot),
                .ring = process.ring(slot),
-               .ring_bytes = process.settings.ring_bytes,
-               .stack_bytes = process.settings.stack_bytes,
+               .settings = process.settings,
                .pid = process.pid,
-               .period_ns = kNsPerSecond / process.settings.hz,
                .stack = process.own[slot].stack},
               weight, context);
 }

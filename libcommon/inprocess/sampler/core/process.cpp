@@ -13,7 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/runtime/messages.h"
@@ -200,7 +199,7 @@ bool begin_timers(StackBounds stack) noexcept {
   process.timer_kind = TimerKind::kProcess;
   process.header().timer_kind = static_cast<std::uint32_t>(TimerKind::kProcess);
   process.own[slot].is_armed = true;
-  return set_process_timer(kNsPerSecond / process.settings.hz);
+  return set_process_timer(process.settings.period_ns());
 }
 
 /// `stack` has the bounds of the calling thread's stack.

@@ -66,14 +66,14 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   head.pid = sampled.pid;
   head.tid = thread.tid;
   head.time_ns = std::max(last_tick_ns(), thread.start_ns);  // not before its thread's start
-  head.period_ns = weight * sampled.period_ns;
+  head.period_ns = weight * sampled.settings.period_ns();
   copy_registers(context, head);
   const std::uint64_t sp = head.registers[kSpRegister];
   const StackBounds bounds = bounds_of(sampled.stack, context.uc_stack, sp);
   const bool is_known = bounds.end != 0;
-  const std::uint64_t most = sampled.stack_bytes;
+  const std::uint64_t most = sampled.settings.stack_bytes;
   const std::uint64_t wanted = is_known ? std::min(most, bounds.end - sp) : unknown_bytes(sp, most);
-  RingWriter ring(thread, sampled.ring, sampled.ring_bytes);
+  RingWriter ring(thread, sampled.ring, sampled.settings.ring_bytes);
   if (!ring.has_room(wanted)) {
     count_own(thread.lost_samples, std::uint64_t{1});
     count_own(thread.lost_weight, std::uint64_t{weight});

@@ -17,11 +17,9 @@ namespace pe::inprocess {
 struct SampledThread {
   Thread& thread;  ///< the calling one
   std::byte* ring;
-  std::uint32_t ring_bytes;   ///< a power of two
-  std::uint32_t stack_bytes;  ///< maximum size of the copy
+  const SampleSettings& settings;
   std::uint32_t pid;
-  std::uint64_t period_ns;  ///< of the timer
-  StackBounds stack;        ///< zeros if unknown
+  StackBounds stack;  ///< zeros if unknown
 };
 
 /// Records the interrupted state of the thread as a sample of `weight` periods of the timer.  Takes

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: MIT
 #include <cstdint>
 
-#include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/exec_hooks.h"
 #include "inprocess/runtime/timers.h"
@@ -28,7 +27,7 @@ bool begin_exec() noexcept {
 
 void fail_exec(bool what_began) noexcept {
   if (what_began)
-    set_process_timer(kNsPerSecond / process.settings.hz);
+    set_process_timer(process.settings.period_ns());
 }
 
 void leave_out() noexcept {

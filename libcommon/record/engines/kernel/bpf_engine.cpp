@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "record/engines/kernel/bpf_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/plural.h"
+#include "record/own_cost.h"
+#include "stream/proc/maps.h"
+
+namespace pe::record {
+namespace {
+
+using unwind::kStopUnknownProcess;
+
+/// Returns the size that rings for copies of stacks have.  A second of copies may need it while
+/// tables of large programs are built.
+std::size_t ring_bytes(const Request& request, std::size_t cpus) {
+  constexpr std::size_t kPageBytes = 4096;
+  constexpr std::size_t kOfCpu = std::size_t{16} << 20;
+  constexpr std::size_t kLeast = std::size_t{32} << 20;
+  constexpr std::size_t kMost = std::size_t{512} << 20;
+  if (request.ring_pages)
+    return std::min(kMost, std::bit_ceil(*request.ring_pages * kPageBytes * cpus));
+  return std::clamp(std::bit_ceil(kOfCpu * cpus), kLeast, kMost);
+}
+
+}  // namespace
+
+BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t cpus) {
+  const double before_s = own_cpu_seconds();
+  const std::size_t bytes = ring_bytes(request, cpus);
+  constexpr std::size_t kWakingShare = 8;
+  object_ = unwind::load({.with_kernel_stacks = !request.user_only,
+                          .only_targets = target.is_of_processes(),
+                          .pass_on = unwind::kPassUnfinished,
+                          .with_reuse = false,
+                          .stack_bytes = 0,
+                          .ring_bytes = bytes,
+                          .wakeup_bytes = bytes / kWakingShare});
+  object_->pause(true);
+  preparing_s_ = own_cpu_seconds() - before_s;
+}
+
+void BpfEngine::attach(const Fd& counter, std::uint64_t id) {
+  object_->attach_to_counter(counter.get(), id);
+}
+
+void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns) {
+  samples_.emplace(stream.layout());
+  if (!target.is_wide()) {
+    for (const pid_t pid : target.processes)
+      stream.tables()->add_target(static_cast<std::uint32_t>(pid), read_ns);
+    for (const pid_t tid : target.threads)
+      if (const auto status = stream::status_of(tid))
+        stream.tables()->add_target(static_cast<std::uint32_t>(status->pid), read_ns);
+  }
+  publish(stream);
+  object_->pause(false);
+}
+
+void BpfEngine::publish(RecordedStream& stream) {
+  const double before_s = own_cpu_seconds();
+  stream.tables()->publish();
+  preparing_s_ += own_cpu_seconds() - before_s;
+}
+
+void BpfEngine::take(RecordedStream& stream,
+                     const std::function<void(const stream::Record&)>& on_record) {
+  object_->read_samples(
+      [&](const unwind::Sample& sample) { take_sample(stream, sample, on_record); });
+}
+
+void BpfEngine::take_sample(RecordedStream& stream, const unwind::Sample& sample,
+                            const std::function<void(const stream::Record&)>& on_record) {
+  const auto& taken = sample.record;
+  if (taken.stop == kStopUnknownProcess)
+    unknown_[taken.tgid] = taken.time_ns;
+  on_record(samples_->record_of(sample));
+  if (!sample.registers.empty())
+    ++passed_on_;
+  else if (!samples_->frames().empty())
+    stream.unwinder()->count_walked(taken.tgid, samples_->frames(),
+                                    static_cast<unwind::Stop>(taken.stop));
+}
+
+void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns) {
+  unwind::CodeTables& tables = *stream.tables();
+  std::erase_if(unknown_, [&](const auto& process) {
+    if (process.second > time_ns)
+      return false;
+    // An ended process must not be added: its end was reported earlier, so it would never be
+    // removed.
+    if (stream::status_of(static_cast<pid_t>(process.first)))
+      tables.add_target(process.first, time_ns);
+    return true;
+  });
+  publish(stream);
+}
+
+void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
+  closing.detail(fmt::format("{:.3f} s of CPU for the kernel's tables", preparing_s_));
+  if (passed_on_ > 0)
+    closing.detail(fmt::format("{} walked from a copy", passed_on_));
+  constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
+  if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())
+    closing.doubt(losses, kFewer);
+  if (const auto counts = object_->counts(); counts.execs_full > 0)
+    closing.doubt(plural(counts.execs_full, "exec") + " not followed", kFewer);
+}
+
+}  // namespace pe::record

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+#include "record/engines/kernel/counters.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <unordered_set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/error.h"
+#include "base/io/input.h"
+#include "record/engines/kernel/attributes.h"
+#include "record/engines/refused.h"
+#include "record/own_rights.h"
+#include "record/target_options.h"
+#include "stream/proc/maps.h"
+#include "stream/user_copy.h"
+
+namespace pe::record {
+namespace {
+
+/// Allows as many descriptors as possible, because each thread needs a counter on each CPU.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+Fd open_cgroup(const std::string& path) {
+  const auto open = [](const std::string& folder) {
+    return Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  };
+  if (path.starts_with('/'))
+    if (Fd fd = open(path))
+      return fd;
+  // cgroup v1 has a separate hierarchy for perf_event.  The v2 hierarchy counts events without one;
+  // systemd's hybrid set-up keeps it in "unified".
+  for (const char* root :
+       {"/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/"})
+    if (Fd fd = open(root + path))
+      return fd;
+  throw_errno("--cgroup: " + path, errno);
+}
+
+constexpr pid_t kWholeCpu = -1;
+
+}  // namespace
+
+std::vector<int> online_cpus() {
+  constexpr std::size_t kMaxBytes = 64UL * 1024;
+  auto text = read_small_file("/sys/devices/system/cpu/online", kMaxBytes);
+  while (text && text->ends_with('\n'))
+    text->pop_back();
+  auto cpus = text ? parse_cpu_list(*text) : std::nullopt;
+  if (cpus)
+    return *cpus;
+  std::vector<int> counted(static_cast<std::size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))));
+  for (std::size_t i = 0; i < counted.size(); ++i)
+    counted[i] = static_cast<int>(i);
+  return counted;
+}
+
+Counters::Counters(Request request, Target target, BpfEngine* engine)
+    : request_(std::move(request)),
+      target_(std::move(target)),
+      engine_(engine),
+      cpus_(target_.cpus.empty() ? online_cpus() : target_.cpus) {
+  raise_descriptor_limit();
+  check_cpus();
+  if (engine_ != nullptr)
+    request_.wakes_at_once = true;
+  plan_ = first_plan(request_, cpus_.size());
+  const std::uint32_t wanted_bytes = plan_.stack_bytes;
+  while (!open_all()) {
+    const auto smaller = smaller_plan(plan_, request_, cpus_.size());
+    if (!smaller)
+      throw Error(
+          fmt::format("rings of {} pages a CPU are over the lock limit, which all recordings of a "
+                      "user share: raise kernel.perf_event_mlock_kb or ulimit -l{}",
+                      plan_.pages, request_.ring_pages ? ", or lower --mmap-pages" : ""));
+    plan_ = *smaller;
+    forget_all();
+  }
+  if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }))
+    refuse_target();
+  check_room();
+  if (plan_.stack_bytes < wanted_bytes)
+    notes_.push_back(
+        fmt::format("the lock limit leaves room to copy {} bytes of each stack, not {} (ulimit -l, "
+                    "kernel.perf_event_mlock_kb)",
+                    plan_.stack_bytes, wanted_bytes));
+}
+
+/// Returns false if the rings exceed the lock limit.
+bool Counters::open_all() {
+  make_events();
+  open_cpus();
+  if (!target_.cgroup.empty()) {
+    const Fd cgroup = open_cgroup(target_.cgroup);
+    open_everywhere({.pid = cgroup.get(), .is_cgroup = true});
+  } else if (target_.is_everything) {
+    open_everywhere({.pid = -1});
+  }
+  for (const pid_t pid : target_.processes)
+    open_process(pid);
+  for (const pid_t tid : target_.threads)
+    open_everywhere({.pid = tid});
+  return !rings_are_refused_;
+}
+
+void Counters::forget_all() {
+  counters_.clear();
+  rings_.clear();
+  ring_fds_.clear();
+  events_.clear();
+  notes_.clear();
+  rings_are_refused_ = false;
+}
+
+void Counters::check_cpus() const {
+  const std::vector<int> online = online_cpus();
+  for (const int cpu : target_.cpus)
+    if (std::find(online.begin(), online.end(), cpu) == online.end())
+      throw Error(fmt::format("--cpu: {}: no such CPU is online", cpu));
+}
+
+void Counters::make_events() {
+  is_default_event_ = request_.events.empty();
+  const std::vector<std::string> names =
+      is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
+  for (const std::string& name : names)
+    events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
+  for (OpenedEvent& event : events_)
+    if (drop_refused_precision(event.attr))
+      notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
+  choose_clock();
+  if (request_.with_switches)
+    events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
+                       .name = "dummy",
+                       .ids = {},
+                       .has_own_rings = true});
+  follow_tasks(request_.with_switches ? events_.back().attr : events_.front().attr);
+  for (OpenedEvent& event : events_) {
+    event.attr.inherit = target_.processes.empty() ? 0 : 1;
+    // Rings that nobody reads yet must not fill while hundreds of counters are being opened.
+    event.attr.disabled = 1;
+    event.attr.enable_on_exec = target_.is_command ? 1 : 0;
+    event.attr.read_format = PERF_FORMAT_LOST;
+    event.is_of_cpus = may_count_cpus(event.attr);
+  }
+}
+
+/// If hardware counters are missing, chooses the clock before the first counter is opened.
+void Counters::choose_clock() {
+  perf_event_attr probed = events_.front().attr;
+  probed.exclude_kernel = 1;
+  probed.disabled = 1;
+  int error = 0;
+  if (is_default_event_ && !stream::open_counter(probed, {.pid = 0}, error))
+    replace_cycles(events_.front(), error);
+}
+
+/// Accepts only clocks, which count the same wherever they are started.  Counters of CPUs also
+/// sample threads that run for less than a period.
+bool Counters::may_count_cpus(const perf_event_attr& attr) {
+  if (!stream::is_clock(attr) || !target_.is_of_processes() || request_.with_switches ||
+      cpus_.empty())
+    return false;
+  perf_event_attr probed{};
+  probed.size = sizeof probed;
+  probed.type = attr.type;
+  probed.config = attr.config;
+  probed.disabled = 1;
+  int error = 0;
+  if (!stream::open_counter(probed, {.pid = -1, .cpu = cpus_.front()}, error))
+    return false;
+  if (engine_ != nullptr || filter_)
+    return true;
+  try {
+    filter_ = unwind::load_target_filter();
+  } catch (const Error&) {
+    return false;  // each thread has its own counters, as with other events
+  }
+  return true;
+}
+
+/// Must be called before the process's first counter is opened.  The kernel's program itself adds
+/// the processes that it forks later.
+void Counters::add_to_filter(pid_t pid) {
+  const auto start = target_.is_command ? unwind::kTargetAfterExec : unwind::kTargetStarted;
+  const bool is_added = engine_ != nullptr ? engine_->add_target(pid, start)
+                        : filter_ ? filter_->add_target(static_cast<std::uint32_t>(pid), start)
+                                  : true;
+  if (!is_added)
+    throw Error(fmt::format("--pid: {}: too many processes", pid));
+}
+
+/// Opens counters of all threads, including those that appear meanwhile.  A thread made by a
+/// counted thread inherits its counters, so only earlier threads can be missed.  Another scan finds
+/// these.
+void Counters::open_process(pid_t pid) {
+  add_to_filter(pid);
+  std::unordered_set<pid_t> known;
+  for (bool found_more = true; found_more && !rings_are_refused_;) {
+    found_more = false;
+    for (const pid_t tid : stream::threads_of(pid)) {
+      if (!known.insert(tid).second)
+        continue;
+      open_everywhere({.pid = tid});
+      found_more = true;
+    }
+  }
+  if (known.empty())
+    throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
+}
+
+/// Opens the counters that sample whole CPUs.
+void Counters::open_cpus() {
+  for (std::size_t event = 0; event < events_.size(); ++event)
+    for (const int cpu : cpus_)
+      if (events_[event].is_of_cpus && !rings_are_refused_)
+        open_one(event, {.pid = kWholeCpu, .cpu = cpu});
+}
+
+/// Returns whether the event has its own counter at `place`.  Of the events that whole CPUs count,
+/// only the first has counters that follow threads.
+bool Counters::is_opened_there(std::size_t event, const stream::CounterPlace& place) const {
+  return !events_[event].is_denied &&
+         (!events_[event].is_of_cpus || event == 0 || place.pid == kWholeCpu);
+}
+
+perf_event_attr Counters::attr_there(std::size_t event, const stream::CounterPlace& place) const {
+  const OpenedEvent& opened = events_[event];
+  if (opened.is_of_cpus && place.pid != kWholeCpu)
+    return make_tracking_attr(opened.attr);
+  const perf_event_attr attr =
+      engine_ != nullptr ? stream::without_stacks(opened.attr) : opened.attr;
+  return opened.is_of_cpus ? make_cpu_attr(attr) : attr;
+}
+
+/// Opens every event on every CPU for one place.  A thread that has ended meanwhile is not an
+/// error.
+void Counters::open_everywhere(const stream::CounterPlace& place) {
+  for (const int cpu : cpus_)
+    for (std::size_t event = 0; event < events_.size(); ++event)
+      if (!is_opened_there(event, place))
+        continue;
+      else if (rings_are_refused_ || !open_one(event, {place.pid, cpu, place.is_cgroup}))
+        return;
+}
+
+/// Returns false if the thread has ended.
+bool Counters::open_one(std::size_t event, stream::CounterPlace place) {
+  for (;;) {
+    int error = 0;
+    Fd counter = stream::open_counter(attr_there(event, place), place, error);
+    if (counter) {
+      const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;
+      attach_to_ring({std::move(counter), event, place.cpu, is_of_cpu});
+      return true;
+    }
+    if (error == ESRCH && !place.is_cgroup)
+      return false;
+    if (error == ENODEV && target_.cpus.empty() && stream::is_software(events_[event].attr))
+      return true;  // the CPU went offline meanwhile
+    if (!adapt(events_[event], error))
+      refuse(events_[event], error);
+    if (events_[event].is_denied)
+      return true;
+  }
+}
+
+/// Replaces CPU cycles by the CPU's clock if there are no hardware counters, as perf does, with the
+/// same modifiers but for the precision.  Keeps a period that the user gave in cycles: the clock's
+/// unit is nanoseconds.  Returns whether it replaced them.
+bool Counters::replace_cycles(OpenedEvent& event, int error) {
+  const bool is_missing = error == ENOENT || error == EOPNOTSUPP || error == ENODEV ||
+                          (is_default_event_ && error == EINVAL);
+  const bool has_own_period = request_.period && !is_default_event_;
+  if (!is_missing || has_own_period || !use_clock_for_cycles(event.attr, event.name))
+    return false;
+  notes_.push_back(fmt::format("no hardware counters here: sampling {}", event.name));
+  return true;
+}
+
+/// Reduces the requirements of an event that the kernel refused.  Returns false if none can be
+/// dropped.
+bool Counters::adapt(OpenedEvent& event, int error) {
+  if (replace_cycles(event, error))
+    return true;
+  const bool is_denied = error == EACCES || error == EPERM;
+  const bool wants_everything = target_.is_wide() || event.attr.exclude_user != 0;
+  if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
+      !stream::is_tracepoint(event.attr)) {
+    if (request_.with_switches) {  // switches happen in the kernel only
+      event.is_denied = true;
+      notes_.push_back(missing_right(1, "for stacks") + "; times of each thread only");
+      return true;
+    }
+    event.attr.exclude_kernel = 1;
+    event.attr.exclude_hv = 1;
+    notes_.push_back(missing_right(1, "for kernel stacks") + "; recording user stacks only");
+    return true;
+  }
+  if (error == EINVAL && event.attr.read_format != 0) {
+    event.attr.read_format = 0;  // before Linux 6.0
+    return true;
+  }
+  const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
+  if (is_unsupported && engine_ == nullptr && request_.call_graph == CallGraph::kAuto &&
+      stream::has_user_copy(event.attr)) {
+    for (OpenedEvent& other : events_)  // all have the same layout
+      use_frame_pointers(other.attr, request_);
+    notes_.emplace_back("no copies of stacks here: call chains by frame pointers");
+    return true;
+  }
+  return false;
+}
+
+/// Attaches the kernel's programs.  They see a counter's samples, whichever ring these are written
+/// to.
+void Counters::attach_programs(const Counter& counter) {
+  const bool never_samples = events_[counter.event].is_of_cpus && !counter.is_of_cpu;
+  const auto id = stream::id_of(counter.fd);
+  if (id)
+    events_[counter.event].ids.push_back(*id);
+  if (engine_ != nullptr && id && !never_samples)
+    engine_->attach(counter.fd, *id);
+  else if (counter.is_of_cpu && filter_)
+    filter_->attach_to_counter(counter.fd.get());
+}
+
+void Counters::attach_to_ring(Counter counter) {
+  attach_programs(counter);
+  const bool has_own_rings = events_[counter.event].has_own_rings;
+  const auto owner = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& other) {
+    return other.cpu == counter.cpu && events_[other.event].has_own_rings == has_own_rings;
+  });
+  int error = 0;
+  if (owner != counters_.end()) {
+    if (!stream::share_ring(counter.fd, owner->fd, error))
+      throw_errno("sharing a ring", error);
+  } else {
+    auto ring =
+        stream::Ring::map(counter.fd, has_own_rings ? plan_.switch_pages() : plan_.pages, error);
+    rings_are_refused_ = !ring && error == EPERM;
+    if (rings_are_refused_)
+      return;
+    if (!ring)
+      throw_errno("mapping a ring", error);
+    rings_.push_back(std::move(*ring));
+    ring_fds_.push_back(counter.fd.get());
+  }
+  counters_.push_back(std::move(counter));
+}
+
+/// Throws the reason why no part of the target exists, or exists any more.
+void Counters::refuse_target() const {
+  for (const auto& [option, ids] :
+       {std::pair("--pid", &target_.processes), std::pair("--tid", &target_.threads)})
+    for (const pid_t id : *ids)
+      if (const auto status = stream::status_of(id); status && status->state == 'Z')
+        throw Error(fmt::format("{}: {}: has ended (a zombie)", option, id));
+  throw Error(why_not_found("no such process or thread"));
+}
+
+/// Checks for free descriptors, because the recorder opens files of processes while it records
+/// them.
+void Counters::check_room() const {
+  std::array<Fd, 4> spare;
+  for (Fd& fd : spare) {
+    fd = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd)
+      refuse(events_.front(), errno);
+  }
+}
+
+/// Throws for a missing privilege, or for a missing system call.
+void Counters::refuse_right(const OpenedEvent& event, int error) const {
+  // Detects that we may not even count our own time, though no known setting forbids it.
+  const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
+                          has_capability(Capability::kSysAdmin);
+  if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
+    throw Refused(fmt::format(
+        "perf_event_open(2) is denied to every process here ({}): a seccomp filter, as containers "
+        "have, or a kernel without it",
+        errno_text(own)));
+  if (target_.is_wide())
+    throw Refused(missing_right(0, "to record other processes"));
+  if (stream::is_tracepoint(event.attr))
+    throw Refused(missing_right(-1, "for tracepoints"));
+  const bool is_of_kernel = event.attr.exclude_user != 0;
+  if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
+    throw Refused("the target belongs to another user: need CAP_PERFMON, or root");
+  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record a process of one's own"));
+}
+
+void Counters::refuse(const OpenedEvent& event, int error) const {
+  if (error == EBADF && !target_.cgroup.empty())
+    throw Error(
+        fmt::format("--cgroup: {}: not a control group that counts events", target_.cgroup));
+  if (error == ENOSYS || error == EACCES || error == EPERM)
+    refuse_right(event, error);
+  if (error == EMFILE || error == ENFILE)
+    throw Error(
+        fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
+                    "open files than are allowed (ulimit -n)",
+                    counters_.size()));
+  constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
+  if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
+    throw Error(
+        fmt::format("--event: {}: {}", event.name,
+                    can_count(event.attr, cpus_.front())
+                        ? "the kernel counts this event, but cannot sample it: use perf stat"
+                        : "refused by the kernel: check its terms (see perf list)"));
+  if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
+    throw Error(fmt::format("--event: {}: not available on this machine", event.name));
+  if (error == EINVAL && request_.period)
+    throw Error(fmt::format("--count: {}: refused by the kernel", *request_.period));
+  throw_errno("perf_event_open: " + event.name, error);
+}
+
+std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
+  if (events_[event].attr.read_format == 0)
+    return std::nullopt;
+  std::uint64_t lost = 0;
+  for (const Counter& counter : counters_)
+    if (counter.event == event)
+      lost += stream::lost_of(counter.fd).value_or(0);
+  return lost;
+}
+
+std::uint64_t Counters::not_followed() const {
+  if (engine_ != nullptr)
+    return engine_->not_followed();
+  return filter_ ? filter_->not_followed() : 0;
+}
+
+std::optional<SampledClock> Counters::sampled_clock() const {
+  const perf_event_attr& attr = events_.front().attr;
+  if (!stream::is_clock(attr) || events_.size() != 1 || target_.is_wide() ||
+      !target_.cpus.empty() || attr.exclude_user != 0 || attr.exclude_kernel != 0)
+    return std::nullopt;
+  return SampledClock{
+      .period_ns = attr.freq != 0 ? kNsPerSecond / attr.sample_freq : attr.sample_period,
+      .kind = events_.front().is_of_cpus ? SampledClock::Kind::kOfCpus
+                                         : SampledClock::Kind::kOfThreads};
+}
+
+perf_event_attr Counters::layout() const {
+  perf_event_attr layout = events_.front().attr;
+  const perf_event_attr& follows = events_.back().attr;
+  if (request_.with_switches) {
+    layout.mmap = follows.mmap;
+    layout.mmap2 = follows.mmap2;
+    layout.build_id = follows.build_id;
+    layout.comm = follows.comm;
+    layout.comm_exec = follows.comm_exec;
+    layout.task = follows.task;
+  }
+  return layout;
+}
+
+/// Starts one event after the other, so that no switch is reported before its sample could be
+/// recorded.
+void Counters::start() {
+  for (std::size_t event = 0; event < events_.size(); ++event)
+    for (const Counter& counter : counters_)
+      if (counter.event == event && (counter.is_of_cpu || events_[event].attr.enable_on_exec == 0))
+        stream::enable(counter.fd);
+}
+
+void Counters::stop() {
+  for (std::size_t event = events_.size(); event-- > 0;)
+    for (const Counter& counter : counters_)
+      if (counter.event == event)
+        stream::disable(counter.fd);
+}
+
+}  // namespace pe::record

@@ -1,0 +1,61 @@
+// Reads the process memory that follows a sample's copy of the stack, while the sample is new.
+//
+// If a copy is too short for its stack, the unwinder continues in this memory.  This works until
+// the process has returned so far that the copy's outer end has changed.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "record/stream/memory_budget.h"
+#include "stream/records/sample.h"
+#include "unwind/stacks/sample_unwinder.h"
+
+namespace pe::record {
+
+class MemoryBehind {
+ public:
+  /// Returns the memory after the copy of a sample that has just arrived.  It is empty if
+  /// `unwinder` does not need it, the budget is used up, or the process has changed the copy's end.
+  /// Valid until the next call.
+  unwind::Behind read(const stream::Sample& sample, const perf_event_attr& attr,
+                      unwind::SampleUnwinder& unwinder);
+
+  /// Copies code of a process, like unwind::CodeSource.
+  std::size_t read_code(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into);
+
+  [[nodiscard]] const MemoryBudget& budget() const noexcept { return budget_; }
+
+ private:
+  MemoryBudget budget_;
+  std::vector<std::byte> memory_;
+};
+
+/// Calls `on_record` with the pieces of records that contain the memory.  They are internal: they
+/// come right before their sample, and KeptBehind reads them.  There is at least one, also for no
+/// memory.
+void make_behind_records(const unwind::Behind& behind, std::uint64_t time_ns,
+                         const std::function<void(std::initializer_list<Bytes>)>& on_record);
+/// Returns the time of such a record; nullopt for any other record.
+std::optional<std::uint64_t> time_of_behind(const stream::Record& record);
+
+/// The memory that came right before a sample, for use with that sample.
+class KeptBehind {
+ public:
+  /// Returns false if the record is not such a record.
+  bool take(const stream::Record& record);
+  [[nodiscard]] unwind::Behind view() const noexcept { return {bytes_, agreed_}; }
+  void forget() noexcept { bytes_.clear(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t agreed_ = 0;
+};
+
+}  // namespace pe::record
