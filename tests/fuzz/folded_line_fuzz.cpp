@@ -1,5 +1,6 @@
-// A folded line that is printed and read again is the same, and so are a fact and a time.  No
-// reader takes a fact for a stack. SPDX-License-Identifier: MIT
+// A folded line that is printed and read again is the same, and so are a fact and a time.
+// No reader takes a fact for a stack.
+// SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include <string>
 #include <string_view>
