@@ -25,7 +25,7 @@ std::string printable(std::string_view text);
 
 /// Returns `text` between single quotes.  Every byte that is not printable ASCII becomes \xNN.  All
 /// bytes beyond `limit` become one "...".
-inline std::string quoted(std::string_view text, std::size_t limit = 60) {
+inline std::string in_quotes(std::string_view text, std::size_t limit = 60) {
   std::string out = "'";
   for (const char c : text.substr(0, limit)) {
     if (c >= ' ' && c <= '~')

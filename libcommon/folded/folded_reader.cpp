@@ -76,7 +76,7 @@ void FoldedReader::note_malformed(std::string_view line) {
     return;
   }
   if (malformed_.count++ == 0)
-    malformed_.first = fmt::format("{}: {}", place(), pe::quoted(line));
+    malformed_.first = fmt::format("{}: {}", place(), in_quotes(line));
 }
 
 std::string FoldedReader::place() const {

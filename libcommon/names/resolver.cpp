@@ -181,7 +181,7 @@ void Resolver::open(Module& module, std::uint32_t pid, const stream::Mapping& ma
 void Resolver::say_refused(const stream::MappedFile& file) {
   constexpr unsigned kMost = 20;
   if (refused_++ < kMost)
-    say_(fmt::format("{}: its build id is not the recorded {}: not used", pe::quoted(file.path),
+    say_(fmt::format("{}: its build id is not the recorded {}: not used", in_quotes(file.path),
                      objects::hex(file.build_id)));
 }
 

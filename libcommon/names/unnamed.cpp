@@ -149,7 +149,7 @@ std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_s
     lines.push_back(
         fmt::format("{} is stripped: {:.1f} % of the samples have frames of it without "
                     "a name; {}",
-                    pe::quoted(module), share, cure));
+                    in_quotes(module), share, cure));
   }
   return lines;
 }
@@ -165,7 +165,7 @@ std::string describe_unwritten(const FrameCounts& counts) {
       "{}{} is not written to its end: {:.1f} % of the samples have functions without a name; "
       "record until the program ends, or have it write a perf map (node --perf-basic-prof, "
       "python3 -X perf)",
-      pe::quoted(dumps.front().module),
+      in_quotes(dumps.front().module),
       dumps.size() == 1 ? "" : fmt::format(", one of {} jitdumps,", dumps.size()),
       hidden_percent(all, counts));
 }

@@ -20,7 +20,7 @@ namespace {
 /// Returns "'./crash' was ended by signal 11 (SIGSEGV)".
 std::string signal_text(const std::string& command, int number) {
   const char* const name = ::sigabbrev_np(number);  // null for real-time signals
-  return fmt::format("{} was ended by signal {}{}", quoted(command), number,
+  return fmt::format("{} was ended by signal {}{}", in_quotes(command), number,
                      name == nullptr ? "" : fmt::format(" (SIG{})", name));
 }
 

@@ -143,7 +143,7 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
         "{} got other privileges by {}, so the kernel closed its counters: as root, run it "
         "directly, or record with -a or --cgroup (CAP_PERFMON) or --engine ptrace "
         "(CAP_SYS_PTRACE)",
-        pe::quoted(wanted.program), privileges);
+        in_quotes(wanted.program), privileges);
   return activity.target().is_wide() ? of_wide(activity.target()) : "";
 }
 

@@ -52,7 +52,7 @@ std::vector<pid_t> find_named(const std::string& name) {
   std::vector<pid_t> found = stream::processes_named(name);
   std::erase(found, ::getpid());
   if (found.empty())
-    throw Error(fmt::format("--pid: no process has the name {}", pe::quoted(name)));
+    throw Error(fmt::format("--pid: no process has the name {}", in_quotes(name)));
   if (!may_record_all)
     std::erase_if(found, [](pid_t pid) {
       const auto status = stream::status_of(pid);
@@ -62,7 +62,7 @@ std::vector<pid_t> find_named(const std::string& name) {
     throw Error(
         fmt::format("--pid: {}: the processes of that name belong to other users: need "
                     "CAP_PERFMON, or root",
-                    pe::quoted(name)));
+                    in_quotes(name)));
   return found;
 }
 

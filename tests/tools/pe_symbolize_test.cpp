@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refu
   std::string hex;
   for (int i = 0; i < 20; ++i)
     hex += "ab";
-  BOOST_TEST(r.err.starts_with("pe-symbolize: " + pe::quoted(code.path) +
+  BOOST_TEST(r.err.starts_with("pe-symbolize: " + pe::in_quotes(code.path) +
                                ": its build id is not the recorded " + hex + ": not used\n"));
   BOOST_TEST(r.err.ends_with(
       "2 of 3 frames without a name (66.7 %): 2 in files whose build id differs\n"));

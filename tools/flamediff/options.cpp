@@ -93,7 +93,7 @@ void refuse_options(const std::vector<std::string>& operands) {
   for (const std::string& operand : operands)
     if (operand.size() > 1 && operand[0] == '-' && !std::filesystem::exists(operand, ignored))
       throw UsageError(
-          fmt::format("{}: no such profile (options go before --)", pe::quoted(operand)));
+          fmt::format("{}: no such profile (options go before --)", in_quotes(operand)));
 }
 
 /// Reads the files of both sides.

@@ -83,7 +83,7 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
     return;  // these are two programs, and both ran on one side
   profiles.messages.push_back(fmt::format(
       "the root frame is {} before and {} after: compared as one frame (--no-strip: as two)",
-      pe::quoted(tree.name(before)), pe::quoted(tree.name(after))));
+      in_quotes(tree.name(before)), in_quotes(tree.name(after))));
   const std::string name(tree.name(after));
   profiles.all = with_outermost(profiles.all, before, name);
 }

@@ -132,7 +132,7 @@ NameAttributes NameAttributes::read(const std::string& path) {
       const bool is_taken = equals != std::string_view::npos &&
                             take_field(field.substr(0, equals), field.substr(equals + 1), extra);
       if (!is_taken && all.ignored_++ == 0)
-        all.first_ignored_ = fmt::format("{}:{}: {}", path, lines.line_number(), pe::quoted(field));
+        all.first_ignored_ = fmt::format("{}:{}: {}", path, lines.line_number(), in_quotes(field));
     }
     make_sound(extra);
     all.by_name_.insert_or_assign(std::string(*name), std::move(extra));

@@ -204,7 +204,7 @@ void read_call_graph(const CommandLine& line, record::Request& request) {
   if (comma == std::string::npos)
     return;
   if (request.call_graph != CallGraph::kDwarf)
-    throw UsageError(fmt::format("--call-graph: only dwarf has a size: {}", pe::quoted(*value)));
+    throw UsageError(fmt::format("--call-graph: only dwarf has a size: {}", in_quotes(*value)));
   if (line.has("stack-size"))
     throw UsageError("--call-graph dwarf,BYTES and --stack-size exclude each other");
   request.stack_bytes = record::parse_stack_bytes("--call-graph", value->substr(comma + 1));

@@ -44,7 +44,7 @@ const Format& detect(Input& input) {
     return folded_format();  // a stack may be this long; its reader reports malformed lines
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
   throw Error(fmt::format("{}: unknown format; first line: {} (name it: stackfold --from FORMAT)",
-                          input.name(), pe::quoted(head.substr(0, head.find_first_of("\r\n")))));
+                          input.name(), in_quotes(head.substr(0, head.find_first_of("\r\n")))));
 }
 
 }  // namespace pe::fold

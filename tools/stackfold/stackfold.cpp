@@ -140,7 +140,7 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
   if (report.modules_without_debug > 0)
     io.note(fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
                         plural(report.modules_without_debug, "module"),
-                        pe::quoted(report.first_without_debug)));
+                        in_quotes(report.first_without_debug)));
   // stackcollapse-perf.pl accepts any text, even without a sample.
   const bool is_right =
       is_empty || options.is_perl ||

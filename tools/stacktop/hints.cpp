@@ -85,7 +85,7 @@ class Hints::FileParser {
 
   void ignore(std::uint64_t number, std::string_view why, std::string_view line) {
     if (hints_.ignored_++ == 0)
-      hints_.first_ignored_ = fmt::format("{}:{}: {}: {}", name_, number, why, pe::quoted(line));
+      hints_.first_ignored_ = fmt::format("{}:{}: {}: {}", name_, number, why, in_quotes(line));
   }
 
   Hints& hints_;

@@ -16,7 +16,7 @@ std::optional<std::string_view> TextLines::next() {
 
 void TextLines::ignore(std::string_view first, std::uint64_t number, std::uint64_t count) {
   if (report_.ignored_lines == 0 && count > 0)
-    report_.first_ignored = fmt::format("{}:{}: {}", input_.name(), number, pe::quoted(first));
+    report_.first_ignored = fmt::format("{}:{}: {}", input_.name(), number, in_quotes(first));
   report_.ignored_lines += count;
 }
 

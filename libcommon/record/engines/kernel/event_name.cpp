@@ -14,7 +14,7 @@ namespace pe::record {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text, std::string_view problem) {
-  throw UsageError(fmt::format("--event: {}: {}", pe::quoted(text), problem));
+  throw UsageError(fmt::format("--event: {}: {}", in_quotes(text), problem));
 }
 
 bool is_word(std::string_view text) {
@@ -56,7 +56,7 @@ EventModifiers read_modifiers(const std::string& text, std::string_view letters)
   const auto modifiers = parse_modifiers(letters);
   if (!modifiers)
     refuse(text, fmt::format("no such modifiers: {}: use u, k, h, and p up to three times",
-                             pe::quoted(letters)));
+                             in_quotes(letters)));
   return *modifiers;
 }
 

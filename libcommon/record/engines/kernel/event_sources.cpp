@@ -87,7 +87,7 @@ void EventSources::set_event(perf_event_attr& attr, const EventName& event) cons
       break;
     case EventName::Kind::kNamed:
       if (!stream::set_event(attr, event.name) && !set_named_event(attr, event.name))
-        throw UsageError(fmt::format("--event: no such event: {}{}", pe::quoted(event.name),
+        throw UsageError(fmt::format("--event: no such event: {}{}", in_quotes(event.name),
                                      advice(event.name, event_names())));
       break;
     case EventName::Kind::kTracepoint:
@@ -101,7 +101,7 @@ void EventSources::set_pmu_event(perf_event_attr& attr, const EventName& event) 
   if (!type) {
     const auto pmus = names_in("");
     throw UsageError(fmt::format("--event: no such PMU: {}; this machine has {}",
-                                 pe::quoted(event.name), fmt::join(pmus, ", ")));
+                                 in_quotes(event.name), fmt::join(pmus, ", ")));
   }
   attr.type = *type;
   attr.config = attr.config1 = attr.config2 = 0;
@@ -123,7 +123,7 @@ void EventSources::set_term(perf_event_attr& attr, const EventName& event,
     }
     const auto bits = TermBits::parse(read(fmt::format("{}/format/{}", event.name, each.name)));
     if (!bits)
-      refuse(fmt::format("the PMU has no term or event {}{}", pe::quoted(each.name),
+      refuse(fmt::format("the PMU has no term or event {}{}", in_quotes(each.name),
                          advice(each.name, events_of(event.name))));
     else if (!bits->set(attr, value))
       refuse(fmt::format("{:#x} is too large: the term has {} bits", value, bits->count()));

@@ -84,7 +84,7 @@ void allow_many_processes() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string quoted_name(const std::string& name) { return pe::quoted(name); }
+std::string quoted_name(const std::string& name) { return in_quotes(name); }
 
 /// Formats "a, b and 3 more", as many as fit into a line.
 std::string some_of(const std::vector<std::string>& texts) {

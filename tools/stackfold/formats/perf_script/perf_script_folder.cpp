@@ -300,7 +300,7 @@ void PerfScriptFolder::end_sample() {
 void PerfScriptFolder::ignore(std::string_view line) {
   if (report_.ignored_lines++ == 0)
     report_.first_ignored =
-        fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), pe::quoted(line));
+        fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), in_quotes(line));
 }
 
 namespace perf_script {
