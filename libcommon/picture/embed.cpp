@@ -22,6 +22,7 @@ constexpr std::uint64_t kVersion = 1;
 constexpr std::uint64_t kWithDifferences = 1;
 constexpr std::uint64_t kWithSpaces = 2;
 constexpr std::uint64_t kCompared = 4;
+constexpr std::uint64_t kWithRepeats = 8;
 constexpr std::uint64_t kTimesLimit = 4;  ///< times the limit of the tree
 constexpr unsigned kEscape = 15;          ///< in a shape: the rest of the number follows later
 
@@ -294,7 +295,8 @@ std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const
   append_leb128(out, kVersion);
   append_leb128(out, (tree.is_differential() ? kWithDifferences : 0) |
                          (tree.has_starts() ? kWithSpaces : 0) |
-                         (request.compared != nullptr ? kCompared : 0));
+                         (request.compared != nullptr ? kCompared : 0) |
+                         (tree.has_repeats() ? kWithRepeats : 0));
   append_leb128(out, ticks.decimals());
   append_leb128(out, names.size());
   append_leb128(out, selection.packed.size());
@@ -312,6 +314,9 @@ std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const
   append_nodes(out, selection.packed, names);
   for (const std::uint64_t space : selection.spaces)
     append_leb128(out, space);
+  if (tree.has_repeats())
+    for (const Packed& node : selection.packed)
+      append_leb128(out, node.name == kGap ? 1 : tree.repeats(node.node));
   if (tree.is_differential())
     append_differences(out, tree, selection.packed, codes);
   if (request.compared != nullptr)

@@ -5,7 +5,7 @@
 // better than records (measured on 385,000 nodes: 809 KB, records 1,029 KB).  In order:
 //
 //   - version (1)
-//   - flags: 1 with differences, 2 with spaces, 4 compared
+//   - flags: 1 with differences, 2 with spaces, 4 compared, 8 with repeats
 //   - decimals: counts are in units of 10^-decimals
 //   - number of names, number of nodes, count that the root's width represents
 //   - smallest: frames that count less are left out; number of frames left out
@@ -20,6 +20,7 @@
 //   - for each node the number of its name, in planes
 //   - children - 15 of each node that has 15 or more; own counts - 15 likewise
 //   - with spaces: the space between each node and its left neighbour on the same caller
+//   - with repeats: how many frames of direct recursion the node represents at most
 //   - with differences: 0 if not known, else 1 + zigzag
 //   - compared: counts before; counts after; noise, a byte a node (0 not known, 1 too rare,
 //     2 within, 3 beyond); for nodes whose noise is known, both ends of the interval of the

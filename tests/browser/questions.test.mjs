@@ -332,3 +332,24 @@ test('on a telephone the text has its size, one tap selects and the next zooms',
   assert.equal(new URL(phone.url()).hash, '#p=main%3Bparse');
   await context.close();
 });
+
+test('a function\'s callers and callees are one list, and lead on', async () => {
+  await open('main;parse;alloc 20\nmain;run;alloc;grow 10\nmain;run;alloc;alloc;grow 5\nalloc 1\nmain;run 64\n');
+  await frame('run').hover();
+  await page.mouse.down();
+  await page.mouse.up();
+  await page.keyboard.press('s');
+  const rows = () => page.locator('#side tr, #side p').evaluateAll((all) => all.map((row) => row.innerText.replace(/\s+/g, ' ').trim()));
+  assert.deepEqual(await rows(), ['Callers', '79.00% main', 'run 79.00%, self 64.00%', 'Callees', '15.00% alloc', '64.00% itself']);
+  await page.locator('#side button', { hasText: 'alloc' }).click();
+  assert.deepEqual(await rows(), ['Callers', '20.00% parse', '15.00% run', '1.00% no caller', 'alloc 36.00%, self 21.00%',
+    'Callees', '10.00% grow', '5.00% alloc', '21.00% itself']);
+  await page.locator('#side button', { hasText: 'run' }).click();
+  await page.keyboard.press('s');
+  assert.ok(await page.locator('#side').isHidden());
+});
+
+test('recursion that the file folded is counted in labels', async () => {
+  await open('main;f;f;f;g 90\nmain;f 10\n', '', ['--fold-recursion']);
+  assert.match(await frame('f \u00d73').locator('text').textContent(), /^f \u00d73/);
+});

@@ -23,7 +23,7 @@ struct UnpackedTree {
     std::uint64_t self = 0;
     std::uint64_t total = 0;
     std::uint32_t parent = 0;
-    std::uint64_t space = 0;
+    std::uint64_t space = 0, repeats = 1;
     std::optional<double> delta;
     std::uint64_t before = 0, after = 0;
     unsigned noise = 0;
@@ -148,6 +148,8 @@ class TreeUnpacker {
     read_nodes(tree, names);
     for (auto& node : tree.nodes)
       node.space = (flags & 2U) != 0 ? number() : 0;
+    for (auto& node : tree.nodes)
+      node.repeats = (flags & 8U) != 0 ? number() : 1;
     for (auto& node : tree.nodes)
       node.delta = is_differential ? delta(number(), delta_unit) : std::nullopt;
     if (tree.is_compared)

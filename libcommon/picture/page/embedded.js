@@ -139,7 +139,7 @@ function unpackedTree(bytes) {
   if (reader.number() !== 1)
     throw new Error('the embedded tree has a form that this script does not know');
   const flags = reader.number();
-  if (flags > 7)
+  if (flags > 15)
     throw new Error('the embedded tree has parts that this script does not know');
   const isDifferential = (flags & 1) !== 0;
   const isCompared = (flags & 4) !== 0;
@@ -161,6 +161,8 @@ function unpackedTree(bytes) {
   readNames(tree, reader, names);
   readNodes(tree, reader, names, (flags & 2) !== 0);
   tree.total[0] = Math.max(tree.total[0], whole);
+  if ((flags & 8) !== 0)
+    tree.times = Uint32Array.from(tree.name, () => reader.number());
   if (isDifferential)
     readDifferences(tree, reader, deltasPerOne);
   if (isCompared)

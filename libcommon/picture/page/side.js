@@ -1,4 +1,4 @@
-// The panel beside the graph: the table of functions, and the facts of the profile.
+// The panel beside the graph: the table of functions, the callers and callees of one, and the facts of the profile.
 // SPDX-License-Identifier: MIT
 
 const MOST_ROWS = 500;
@@ -8,7 +8,8 @@ const facts = Array.from(page.querySelectorAll('metadata.facts')).flatMap((eleme
   .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]).filter(([key]) => key !== '');
 
 const side = {
-  shows: '',  // "functions", "facts", or "": closed
+  shows: '',  // "functions", "around", "facts", or "": closed
+  subject: 0,  // the function whose callers and callees are shown
   sortedBy: 'self',
   isAscending: false,
   rows: [],
@@ -25,9 +26,22 @@ const side = {
     }, false);
   },
 
+  // Shows the callers and callees of a function; of the same one again: closes the panel.
+  lookAround(name) {
+    const subject = view.tree.names.indexOf(name);
+    const isSame = this.shows === 'around' && this.subject === subject;
+    this.subject = subject;
+    if (isSame || this.shows !== 'around')
+      this.toggle('around');
+    else
+      this.show();
+  },
+
   show() {
     if (this.shows === 'functions')
       this.showFunctions();
+    else if (this.shows === 'around')
+      this.showAround();
     else if (this.shows === 'facts')
       parts.side.replaceChildren(html('dl', {}, ...facts.flatMap(([key, value]) => [html('dt', {}, key), html('dd', {}, value)])));
   },
@@ -78,6 +92,44 @@ const side = {
     parts.side.replaceChildren(table, ...(left > 0 ? [html('p', {}, grouped(left) + ' more: search to narrow them down')] : []));
     this.rows = Array.from(body.children);
     this.mark();
+  },
+
+  // The neighbours of the function in a tree of its callers or callees, whose first node is the function.
+  neighbours(tree, itself) {
+    const rows = [];
+    let own = tree.size > 1 ? tree.total[1] : 0;
+    for (let node = 2; node < tree.size; node = tree.end[node]) {
+      rows.push([tree.total[node], tree.isGap(node) ? 0 : tree.name[node]]);
+      own -= tree.total[node];
+    }
+    rows.sort((a, b) => b[0] - a[0]);
+    return [...rows.slice(0, MOST_ROWS).map(([count, name]) => this.neighbourRow(count, name)),
+      ...(own > 0 ? [html('tr', {}, html('td', {}, shareText(own)), html('td', { class: 'name' }, itself))] : [])];
+  },
+
+  neighbourRow(count, name) {
+    const { names } = view.tree;
+    const text = name === 0 ? 'others' : names[name];
+    const button = html('button', { type: 'button', title: shortened(text, 2000) }, shortened(text, 120));
+    button.addEventListener('click', () => {
+      if (name !== 0)
+        this.lookAround(names[name]);
+    });
+    return html('tr', {}, html('td', {}, shareText(count)), html('td', { class: 'name' }, button));
+  },
+
+  showAround() {
+    const { counted } = orders;
+    const name = counted.names[this.subject];
+    const table = (title, rows) => html('table', {}, html('thead', {}, html('tr', {}, html('th', { scope: 'colgroup', colspan: 2 }, title))),
+      html('tbody', {}, ...rows));
+    const { self, total } = counted.sums();
+    parts.side.replaceChildren(
+      table('Callers', this.neighbours(callersOf(counted, this.subject), 'no caller')),
+      html('p', { class: 'subject' }, name, html('br'), shareText(total[this.subject]) + ', self ' + shareText(self[this.subject])),
+      table('Callees', this.neighbours(calleesOf(counted, this.subject), 'itself')));
+    view.selected = this.subject;
+    drawSelected();
   },
 
   // Marks the row of the selected function.

@@ -9,6 +9,7 @@ const functionName = () => cursor.node > 0 && !view.tree.isGap(cursor.node) ? vi
 const ACTIONS = [
   { key: 'c', label: 'Callers of all its places', of: true, run: (name) => addStep({ kind: 'callers', name }) },
   { key: 'e', label: 'Callees of all its places', of: true, run: (name) => addStep({ kind: 'callees', name }) },
+  { key: 's', label: 'List its callers and callees', of: true, run: (name) => side.lookAround(name) },
   { key: 'x', label: 'Hide it; its time goes to its callers', of: true, run: (name) => addStep({ kind: 'hide', name }) },
   { key: 'l', label: 'Hide its library', of: true, isPossible: (name) => libraryOf(name) !== '',
     run: (name) => addStep({ kind: 'library', name: libraryOf(name) }) },

@@ -68,6 +68,8 @@ class CallTree {
   [[nodiscard]] std::uint32_t repeats(NodeId node) const {
     return repeats_.empty() ? 1 : repeats_[node];
   }
+  /// True if direct recursion was folded, so that repeats() may be more than 1.
+  [[nodiscard]] bool has_repeats() const noexcept { return !repeats_.empty(); }
   /// Counts that lie left of the node; only if has_starts().
   [[nodiscard]] Count start(NodeId node) const { return starts_[node]; }
   /// True if some sum did not fit.  The children's totals may then exceed the parent's.

@@ -12,6 +12,7 @@
 
 #include "picture/ticks.h"
 #include "picture/tree/neighbour_builder.h"
+#include "picture/tree/reshaper.h"
 #include "picture/tree/tree_builder.h"
 #include "support/unpacked_tree.h"
 
@@ -306,6 +307,16 @@ BOOST_AUTO_TEST_CASE(what_was_counted_in_two_profiles_comes_back) {
     BOOST_TEST_REQUIRE(std::abs(packed.high - compared.changes[node].interval.high) < 1e-9);
   }
   BOOST_TEST(at == back.nodes.size());
+}
+
+BOOST_AUTO_TEST_CASE(folded_recursion_keeps_its_depth) {
+  const CallTree tree = picture::Reshaper::without_recursion(
+      tree_of({{"a;b;b;b;c", {.whole = 3}}, {"a;b;b", {.whole = 1}}, {"d", {.whole = 1}}}));
+  const UnpackedTree back = TreeUnpacker::unpack(embedded(tree).bytes);
+  std::string text;
+  for (const auto& node : back.nodes)
+    text += fmt::format("{}{} ", back.names[node.name], node.repeats);
+  BOOST_TEST(text == "1 a1 b3 c1 d1 ");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
