@@ -54,7 +54,7 @@ const canvas = svgElement('svg', { id: 'canvas' });
 const scroller = html('div', { id: 'scroller' });
 const parts = {
   legend: legendElement(givenEntries),
-  title: html('div', { id: 'title', title: fixedTexts.title }, fixedTexts.title),
+  title: html('div', { id: 'title', role: 'heading', 'aria-level': 1, title: fixedTexts.title }, fixedTexts.title),
   subtitle: html('div', { id: 'subtitle' }, fixedTexts.subtitle),
   tools: html('div', { id: 'tools' }),
   times: html('div', { id: 'times', class: 'hidden' }),
@@ -63,7 +63,7 @@ const parts = {
   details: html('div', { id: 'details', class: 'hint' }, fixedTexts.details),
   matched: html('div', { id: 'matched', role: 'status' }),
 };
-const app = html('div', { id: 'app' });
+const app = html('div', { id: 'app', role: 'main' });
 const holder = svgElement('foreignObject', { id: 'holder', x: 0, y: 0, width: '100%', height: '100%' });
 
 // A policy may refuse the file's style.  A style that the script makes is not subject to it (CSSOM,

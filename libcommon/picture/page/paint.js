@@ -81,6 +81,7 @@ function newEntry(group) {
     group.append(entry.rect);
   }
   group.setAttribute('role', 'treeitem');
+  entry.text?.setAttribute('aria-hidden', 'true');  // it may be cut; the group's label is whole
   return entry;
 }
 
@@ -135,7 +136,7 @@ function drawLabel(entry, node, beyond, fill, x, y, width) {
   if (name === '' && entry.text === null)
     return;
   if (entry.text === null) {
-    entry.text = svgElement('text');
+    entry.text = svgElement('text', { 'aria-hidden': 'true' });
     entry.group.append(entry.text);
   }
   show(entry, 'label', name + '\n' + share + fill.allowsDimmed, () => {

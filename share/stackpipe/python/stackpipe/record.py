@@ -22,6 +22,7 @@ OPTIONS = (
     HELP,
     VERSION,
 )
+_STEP = "100ms"  #: of the map of time above the graph
 _USAGE = 2  # the status of a tool for a wrong command line
 _BPF_WORKS = re.compile(r"^eBPF: stacks walked in the kernel +yes", re.MULTILINE)
 
@@ -60,9 +61,10 @@ def record(request: Request, tools: pipeline.Tools) -> int:
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), stream]
+        times = ["--every", _STEP] if output.form == "svg" else []
         look = ["--colors", "kind", "--title", printable(request.target.title)]
         # If pe-record was killed, the stream has no end, and pe-symbolize fails.
-        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(), *look)]):
+        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times), *look)]):
             say(f"{output.path}: not drawn: nothing was recorded")
             return status or OWN_FAILURE
         return status if is_command else 0
