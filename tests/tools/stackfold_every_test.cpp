@@ -106,8 +106,17 @@ BOOST_AUTO_TEST_CASE(several_streams_share_one_clock) {
   early.sample({.time_ns = 99 * kSecond, .period = kSecond});
   const auto first = dir.file("first", cpu().round().text());
   const auto second = dir.file("second", early.round().text());
-  BOOST_TEST(stackfold({"--every", "1s", first, second}).out ==
-             "@00;p 750000\n@01;p 250000\n@02;p 2\n@02;q 1\n@14;p 1\n");
+  const auto both = stackfold({"--every", "1s", first, second});
+  BOOST_TEST(both.out == "@00;p 750000\n@01;p 250000\n@02;p 2\n@02;q 1\n@14;p 1\n");
+  BOOST_TEST(
+      both.err.find("second counts us, an input before it samples: their sums mean nothing") !=
+      std::string::npos);
+  for (const char* weight : {"period", "samples"})
+    BOOST_TEST(stackfold({"--weight", weight, first, second}).err.find("mean nothing") ==
+                   std::string::npos,
+               weight);
+  BOOST_TEST(stackfold({"--event", "cpu-clock", first, first}).err.find("mean nothing") ==
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(the_times_of_texts_are_read) {

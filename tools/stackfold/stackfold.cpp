@@ -107,6 +107,7 @@ struct Taken {
   folded::FoldedCounts& counts;
   fold::exports::Profile& profile;
   std::string first_event = {};  ///< of the first stream: viewers show it first
+  std::string unit = {};         ///< of the counts of the first stream
   std::string facts = {};        ///< lines of folded text, of the last input that has any
 };
 
@@ -119,6 +120,14 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
   if (taken.first_event.empty())
     taken.first_event = report.folded_event;
   taken.facts = report.facts;
+  if (taken.unit.empty())
+    taken.unit = report.unit;
+  else if (!report.unit.empty() && report.unit != taken.unit &&
+           options.weight == fold::Weight::kByUnit)
+    io.note(
+        fmt::format("{} counts {}, an input before it {}: their sums mean nothing (choose one by "
+                    "--event, or give --weight period)",
+                    input.name(), report.unit, taken.unit));
   return report_stream(report, input, options, io);
 }
 

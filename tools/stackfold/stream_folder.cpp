@@ -20,6 +20,7 @@ StreamReport StreamFolder::fold() {
                                      [this](const stream::Record& record) { observe(record); });
   counts_.add_divided(in_ns_, kNsPerUs);
   report.facts = facts_.text(report, stacks_.session());
+  report.unit = unit_;
   return report;
 }
 
@@ -44,6 +45,8 @@ void StreamFolder::add(const Stacks::Taken& taken) {
   // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
   const bool is_time = taken.event.unit == "ns" && options_.weight == Weight::kByUnit;
   const std::uint64_t weight = weight_of(taken);
+  if (unit_.empty())
+    unit_ = is_time ? "us" : is_weighed_by_period(taken.event) ? taken.event.unit : "samples";
   folded::Timeline* const timeline = counts_.timeline();
   if (timeline == nullptr) {
     (is_time ? in_ns_ : counts_).add(taken.leaf_first, {.whole = weight});

@@ -32,6 +32,7 @@ class StreamFolder {
   Options options_;
   folded::FoldedCounts& counts_;
   folded::FoldedCounts in_ns_;  ///< sums in nanoseconds; the output has microseconds
+  std::string unit_;            ///< of what was added first
   Locations locations_;
   Stacks stacks_;
   StreamFacts facts_;

@@ -33,6 +33,7 @@ struct StreamReport : SampleChoice {
   std::string damage;                   ///< why the input ended early; empty if it did not
   std::uint64_t folded_samples = 0;
   std::string facts;  ///< lines of folded text; empty for exports
+  std::string unit;   ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export
 };
 
 /// Does the event's unit show that a period is a weight?  Only this project's recorders declare
