@@ -267,7 +267,6 @@ void PageWriter::begin() {
   attribute("data-inset", kTextInset);
   attribute("data-top", g.top_margin());
   attribute("data-first", g.inverted ? g.frame_y(0) : g.top_margin());
-  attribute("data-bottom", g.bottom_margin());
   attribute("data-row", g.frame_height);
   text_ += fmt::format(R"( data-levels="{}" data-minwidth="{}" data-factor="{}")", g.levels,
                        style_.min_width, style_.factor);

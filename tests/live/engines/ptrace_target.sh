@@ -12,6 +12,7 @@ until_so() {  # LABEL COMMAND...: waits up to ten seconds
   fail "$label: never"
 }
 is_traced() { [ "$(tracer "$1")" != 0 ]; }
+has_samples() { [ -n "$(stackfold -q "$1" 2>/dev/null)" ]; }  # of a stream that is being written
 is_let_go() { [ "$(tracer "$1")" = 0 ]; }
 is_stopped() { case $(state "$1") in [Tt]) ;; *) return 1 ;; esac; }
 ran_since() { [ "$(ran "$1")" -gt $(($2 + 200000000)) ]; }  # PID NS: for 0.2 s of CPU time
@@ -75,8 +76,8 @@ pe-symbolize -q "$dir/signals.pe" >/dev/null || fail 'the stream is damaged'
 # The target is killed while it is recorded.
 "$PE_WORKLOAD" threads 60 & target=$!
 record -F 999 -p $target -o "$dir/gone.pe" & recorder=$!
-until_so 'traced' is_traced $target
-sleep 0.3; kill -9 $target; wait $target 2>/dev/null
+until_so 'sampled' has_samples "$dir/gone.pe"
+kill -9 $target; wait $target 2>/dev/null
 wait $recorder; expect 'the target was killed: status' 0 $?
 pe-symbolize -q "$dir/gone.pe" >/dev/null || fail 'the stream is damaged'
 
@@ -84,7 +85,7 @@ pe-symbolize -q "$dir/gone.pe" >/dev/null || fail 'the stream is damaged'
 "$PE_WORKLOAD" shares 60 & target=$!
 pe-record --engine ptrace -F 999 -p $target -o "$dir/int.pe" 2>"$dir/err" & recorder=$!
 until_so 'traced' is_traced $target
-until_so 'sampled' ran_since $target "$(ran $target)"
+until_so 'sampled' has_samples "$dir/int.pe"
 kill -TERM $recorder; wait $recorder; expect 'ended by a signal: status' 0 $?
 expect 'tracer' 0 "$(tracer $target)"
 until_so 'runs on' runs_on $target
