@@ -119,6 +119,17 @@ BOOST_AUTO_TEST_CASE(a_wait_begins_before_its_sample) {
   BOOST_TEST(annotated(stream).starts_with("# duration: 2.000 s\n# event: offcpu\n"));
 }
 
+BOOST_AUTO_TEST_CASE(sums_of_a_heap_have_no_duration) {
+  StreamBuilder stream;
+  stream.event(7, "live-bytes").unit(7, "bytes").comm(0, 1, 1, "p");
+  stream.bytes(clock_data(1'700'000'000 * kSecond, 3 * kSecond))
+      .sample({.time_ns = 3 * kSecond, .period = 8})
+      .sample({.time_ns = 5 * kSecond, .period = 8});
+  BOOST_TEST(annotated(stream) ==
+             "# time: 2023-11-14T22:13:20Z (first sample)\n# event: live-bytes\n"
+             "# samples: 2 samples\n# lost: 0 samples\np 16\n");
+}
+
 BOOST_AUTO_TEST_CASE(no_fact_without_annotate_or_of_several_inputs) {
   auto stream = recorded();
   const std::string text = stream.sample({}).round().text();

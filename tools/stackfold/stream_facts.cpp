@@ -36,6 +36,12 @@ std::string date_of(std::uint64_t wall_ns) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z (first sample)", date);
 }
 
+/// Are its samples sums since the start of a process?  Their times, when processes were read, do
+/// not tell how long the recording was.
+bool is_sum(const stream::Event& event) {
+  return event.unit == "bytes" || event.unit == "allocations";
+}
+
 /// Names the recorder of a version: perf writes only a number.
 std::string recorder_of(const std::string& version) {
   return (!version.empty() && is_digit(version[0]) ? "perf " : "") + version;
@@ -73,15 +79,15 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   add("host", host_);
   if (const auto start_ns = clock_ && first_ns_ ? clock_->wall_of(*first_ns_) : std::nullopt)
     add("time", date_of(*start_ns));
-  if (first_ns_)
+  const auto& events = session.events().all();
+  const auto event = std::ranges::find(events, report.folded_event, &stream::Event::name);
+  if (first_ns_ && (event == events.end() || !is_sum(*event)))
     add("duration", fmt::format("{:.3f} s", static_cast<double>(last_ns_ - *first_ns_) /
                                                 static_cast<double>(kNsPerSecond)));
-  for (const stream::Event& event : session.events().all())
-    if (event.name == report.folded_event) {
-      add("event", event.name);
-      add("rate", rate_of(event));
-      break;
-    }
+  if (event != events.end()) {
+    add("event", event->name);
+    add("rate", rate_of(*event));
+  }
   add("samples", plural(report.folded_samples, "sample"));
   add("lost", plural(report.counts.lost, "sample"));
   add("recorder", recorder_of(version_));
