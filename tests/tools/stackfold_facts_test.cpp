@@ -91,6 +91,13 @@ BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
              "p 2\n");
 }
 
+BOOST_AUTO_TEST_CASE(the_engine_follows_the_version) {
+  auto stream = recorded();
+  stream.bytes(feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), engine bpf")))
+      .sample({.time_ns = 0});
+  BOOST_TEST(annotated(stream).ends_with("# recorder: stackpipe 0.1 (abc)\n# engine: bpf\np 1\n"));
+}
+
 BOOST_AUTO_TEST_CASE(facts_are_only_those_that_the_stream_has) {
   auto stream = recorded();
   stream.sample({.time_ns = 0});

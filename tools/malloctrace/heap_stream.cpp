@@ -99,7 +99,7 @@ HeapStream::HeapStream(Output& out) : writer_(out), attr_(heap_attr()) {
     writer_.write_event_name(id, event.name);
     writer_.write_event_unit(id++, event.unit);
   }
-  record::write_origin(writer_);
+  record::write_origin(writer_, "preload");
 }
 
 void HeapStream::add(const HeapOfProcess& process, std::uint64_t time_ns) {

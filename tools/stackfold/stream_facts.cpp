@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
 
 #include "base/characters.h"
@@ -90,7 +91,10 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   }
   add("samples", plural(report.folded_samples, "sample"));
   add("lost", plural(report.counts.lost, "sample"));
-  add("recorder", recorder_of(version_));
+  const std::size_t mark = version_.rfind(stream::kEngineMark);
+  add("recorder", recorder_of(version_.substr(0, mark)));
+  if (mark != std::string::npos)
+    add("engine", version_.substr(mark + stream::kEngineMark.size()));
   add("stackfold", version_text());
   return text;
 }
