@@ -91,6 +91,29 @@ BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
              "p 2\n");
 }
 
+BOOST_AUTO_TEST_CASE(complete_stacks_are_a_share_of_the_walked_ones_that_were_folded) {
+  auto stream = recorded();
+  stream.event(8, "faults").sample({.time_ns = 0});  // not walked
+  const auto add = [&stream](std::uint16_t misc, std::uint64_t id, int times) {
+    for (int i = 0; i < times; ++i)
+      stream.sample({.time_ns = 0, .id = id, .misc = misc});
+  };
+  add(pe::stream::kMiscIncomplete, 7, 1);
+  BOOST_TEST(annotated(stream).find("# complete-stacks: 0.0 %\n") != std::string::npos);
+  add(pe::stream::kMiscComplete, 7, 1999);
+  add(pe::stream::kMiscIncomplete, 8, 10);
+  BOOST_TEST(annotated(stream).ends_with(
+      "# samples: 2001 samples\n# lost: 0 samples\n# complete-stacks: 99.9 %\np 2001\n"));
+}
+
+BOOST_AUTO_TEST_CASE(complete_stacks_of_waits_are_a_share_of_their_time) {
+  StreamBuilder stream;
+  stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 9 * kSecond, .period = 3 * kSecond, .misc = pe::stream::kMiscComplete})
+      .sample({.time_ns = 9 * kSecond, .period = kSecond, .misc = pe::stream::kMiscIncomplete});
+  BOOST_TEST(annotated(stream).find("# complete-stacks: 75.0 %\n") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(the_engine_follows_the_version) {
   auto stream = recorded();
   stream.bytes(feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), engine bpf")))

@@ -12,6 +12,7 @@
 #include "base/cli/version.h"
 #include "base/clock.h"
 #include "base/plural.h"
+#include "base/share.h"
 #include "folded/facts.h"
 
 namespace pe::fold {
@@ -91,6 +92,8 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   }
   add("samples", plural(report.folded_samples, "sample"));
   add("lost", plural(report.counts.lost, "sample"));
+  if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)
+    add("complete-stacks", share_rounded_down(report.complete_stacks, walked));
   const std::size_t mark = version_.rfind(stream::kEngineMark);
   add("recorder", recorder_of(version_.substr(0, mark)));
   if (mark != std::string::npos)
