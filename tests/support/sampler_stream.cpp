@@ -121,7 +121,7 @@ int run(const Arguments& arguments) {
   record::EngineRecords records(ring, event);
   records.may_go_back_to(0);
   record::Collector collector(records, arguments.choice);
-  write_head(stream, {&event, 1});
+  write_head(stream, {&event, 1}, "signal");
   writer.write_event_unit(event.ids.front(), "ns");
   Child child = Child::start(
       arguments.command, -1, SignalState::now(),

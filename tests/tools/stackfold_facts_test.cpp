@@ -91,6 +91,36 @@ BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
              "p 2\n");
 }
 
+BOOST_AUTO_TEST_CASE(complete_stacks_are_a_share_of_the_walked_ones_that_were_folded) {
+  auto stream = recorded();
+  stream.event(8, "faults").sample({.time_ns = 0});  // not walked
+  const auto add = [&stream](std::uint16_t misc, std::uint64_t id, int times) {
+    for (int i = 0; i < times; ++i)
+      stream.sample({.time_ns = 0, .id = id, .misc = misc});
+  };
+  add(pe::stream::kMiscIncomplete, 7, 1);
+  BOOST_TEST(annotated(stream).find("# complete-stacks: 0.0 %\n") != std::string::npos);
+  add(pe::stream::kMiscComplete, 7, 1999);
+  add(pe::stream::kMiscIncomplete, 8, 10);
+  BOOST_TEST(annotated(stream).ends_with(
+      "# samples: 2001 samples\n# lost: 0 samples\n# complete-stacks: 99.9 %\np 2001\n"));
+}
+
+BOOST_AUTO_TEST_CASE(complete_stacks_of_waits_are_a_share_of_their_time) {
+  StreamBuilder stream;
+  stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
+  stream.sample({.time_ns = 9 * kSecond, .period = 3 * kSecond, .misc = pe::stream::kMiscComplete})
+      .sample({.time_ns = 9 * kSecond, .period = kSecond, .misc = pe::stream::kMiscIncomplete});
+  BOOST_TEST(annotated(stream).find("# complete-stacks: 75.0 %\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_engine_follows_the_version) {
+  auto stream = recorded();
+  stream.bytes(feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), engine bpf")))
+      .sample({.time_ns = 0});
+  BOOST_TEST(annotated(stream).ends_with("# recorder: stackpipe 0.1 (abc)\n# engine: bpf\np 1\n"));
+}
+
 BOOST_AUTO_TEST_CASE(facts_are_only_those_that_the_stream_has) {
   auto stream = recorded();
   stream.sample({.time_ns = 0});
@@ -117,6 +147,17 @@ BOOST_AUTO_TEST_CASE(a_wait_begins_before_its_sample) {
   stream.event(7, "offcpu").unit(7, "ns").comm(0, 1, 1, "p");
   stream.sample({.time_ns = 3 * kSecond, .period = 2 * kSecond});
   BOOST_TEST(annotated(stream).starts_with("# duration: 2.000 s\n# event: offcpu\n"));
+}
+
+BOOST_AUTO_TEST_CASE(sums_of_a_heap_have_no_duration) {
+  StreamBuilder stream;
+  stream.event(7, "live-bytes").unit(7, "bytes").comm(0, 1, 1, "p");
+  stream.bytes(clock_data(1'700'000'000 * kSecond, 3 * kSecond))
+      .sample({.time_ns = 3 * kSecond, .period = 8})
+      .sample({.time_ns = 5 * kSecond, .period = 8});
+  BOOST_TEST(annotated(stream) ==
+             "# time: 2023-11-14T22:13:20Z (first sample)\n# event: live-bytes\n"
+             "# samples: 2 samples\n# lost: 0 samples\np 16\n");
 }
 
 BOOST_AUTO_TEST_CASE(no_fact_without_annotate_or_of_several_inputs) {

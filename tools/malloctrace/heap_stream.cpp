@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <iterator>
 #include <span>
 #include <string_view>
@@ -44,9 +45,11 @@ perf_event_attr heap_attr() {
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
   attr.sample_period = 1;
-  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
   attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
   attr.mmap = 1;
   attr.mmap2 = 1;
   attr.comm = 1;
@@ -55,6 +58,8 @@ perf_event_attr heap_attr() {
 }
 
 constexpr std::uint64_t kFirstId = 1;
+/// Readers hold the records of a round, and of the next one, in memory.
+constexpr std::size_t kRoundBytes = 1UL << 20U;
 constexpr std::string_view kAnonymous = "//anon";
 
 /// The newest module of each site's stack; 0: none.
@@ -84,21 +89,22 @@ bool have_overlaps(const std::vector<heap::Module>& modules) {
 
 }  // namespace
 
-HeapStream::HeapStream(Output& out) : writer_(out) {
+HeapStream::HeapStream(Output& out) : writer_(out), attr_(heap_attr()) {
   writer_.write_header();
   std::uint64_t id = kFirstId;
   for (std::size_t i = 0; i < kHeapEvents.size(); ++i, ++id)
-    writer_.write_attr(heap_attr(), std::span(&id, 1));
+    writer_.write_attr(attr_, std::span(&id, 1));
   id = kFirstId;
   for (const HeapEvent& event : kHeapEvents) {
     writer_.write_event_name(id, event.name);
     writer_.write_event_unit(id++, event.unit);
   }
-  record::write_origin(writer_);
+  record::write_origin(writer_, "preload");
 }
 
-void HeapStream::add(const HeapOfProcess& process) {
+void HeapStream::add(const HeapOfProcess& process, std::uint64_t time_ns) {
   const heap::Heap& heap = process.heap;
+  time_ns_ = std::max(time_ns_, time_ns);
   mapped_.clear();
   has_overlaps_ = have_overlaps(heap.modules);
   write_comm(process);
@@ -221,19 +227,31 @@ void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site
         .add(chain_.size() > 1 ? chain_[1] : std::uint64_t{0})
         .add(pid)
         .add(pid)
+        .add(time_ns_)
         .add(weight)
         .add(std::uint64_t{chain_.size()})
         .add_bytes(
             {reinterpret_cast<const char*>(chain_.data()), chain_.size() * sizeof chain_.front()});
-    writer_.write(std::as_bytes(std::span(builder_.finish())));
+    write_record();
     ++samples_;
   }
 }
 
-/// Adds the trailer of every record that is no sample: its process, and an event's id.
+/// Adds the trailer of every record that is no sample.
 void HeapStream::finish_record(std::uint32_t pid) {
-  builder_.add(pid).add(pid).add(kFirstId);
-  writer_.write(std::as_bytes(std::span(builder_.finish())));
+  stream::add_sample_id(builder_, attr_,
+                        {.pid = pid, .tid = pid, .time_ns = time_ns_, .id = kFirstId});
+  write_record();
+}
+
+void HeapStream::write_record() {
+  const std::string_view record = builder_.finish();
+  writer_.write(std::as_bytes(std::span(record)));
+  round_bytes_ += record.size();
+  if (round_bytes_ < kRoundBytes)
+    return;
+  round_bytes_ = 0;
+  writer_.write_finished_round();
 }
 
 }  // namespace pe::malloctrace

@@ -82,7 +82,7 @@ Child start_traced(const Options& options, const Processes& processes, const Sig
 HeapSource::HeapSource(const Options& options, record::Session& session)
     : options_(options),
       session_(session),
-      processes_([this](const HeapOfProcess& process) { sink_->add(process); }),
+      processes_([this](const HeapOfProcess& process) { sink_->add(process, monotonic_ns()); }),
       snapshots_(options, processes_, [&session](const std::string& what) { session.say(what); }) {
   session.adopt_child(start_traced(options, processes_, session.signals_before()));
   session.watch_targets();
@@ -100,6 +100,7 @@ void HeapSource::start() {
   if (!options_.follow)
     processes_.take_only(session_.child()->pid());
   began_ns_ = monotonic_ns();
+  snapshots_.start(began_ns_);
   session_.start_clock(began_ns_);
 }
 
@@ -120,7 +121,9 @@ std::string HeapSource::progress() const {
 }
 
 record::Closing HeapSource::finish(Ended ended) {
-  processes_.leave([this](const HeapOfProcess& process) { sink_->add(process); });
+  processes_.leave([this, end_ns = monotonic_ns()](const HeapOfProcess& process) {
+    sink_->add(process, end_ns);
+  });
   const malloctrace::Summary all = summary();
   sink_->finish(options_.report ? describe_tracing(all) : "");
   if (all.processes == 0)

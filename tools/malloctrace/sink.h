@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -23,10 +24,11 @@ class Sink {
       stream_.emplace(out);
   }
 
-  void add(const HeapOfProcess& process) {
+  /// `time_ns` is as for HeapStream::add().
+  void add(const HeapOfProcess& process, std::uint64_t time_ns) {
     summary_.add(process);
     if (stream_)
-      stream_->add(process);
+      stream_->add(process, time_ns);
     else
       report_->add(process);
   }

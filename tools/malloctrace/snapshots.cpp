@@ -43,23 +43,30 @@ Snapshots::~Snapshots() {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-bool Snapshots::is_due(std::uint64_t now_ns) {
-  signalfd_siginfo info{};
-  bool due = ::read(signal_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
-  if (!options_.snapshot_ns)
-    return due;
-  if (!next_ns_)
+void Snapshots::start(std::uint64_t now_ns) {
+  if (options_.snapshot_ns)
     next_ns_ = now_ns + *options_.snapshot_ns;
-  if (now_ns >= *next_ns_) {
-    due = true;
+}
+
+/// Returns the time of a snapshot that is due.  One at an interval has the time at which it was
+/// due, although it comes up to a tick later: the times of all of them are then exactly an interval
+/// apart, and in steps of that length (stackfold --every) no two are in one step.
+std::optional<std::uint64_t> Snapshots::due(std::uint64_t now_ns) {
+  signalfd_siginfo info{};
+  std::optional<std::uint64_t> due_ns;
+  if (::read(signal_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+    due_ns = now_ns;
+  if (next_ns_ && now_ns >= *next_ns_) {
     // Skips snapshots that could not be made in time.
-    *next_ns_ += *options_.snapshot_ns * ((now_ns - *next_ns_) / *options_.snapshot_ns + 1);
+    due_ns = now_ns - (now_ns - *next_ns_) % *options_.snapshot_ns;
+    next_ns_ = *due_ns + *options_.snapshot_ns;
   }
-  return due;
+  return due_ns;
 }
 
 void Snapshots::write_due(std::uint64_t now_ns) {
-  if (!is_due(now_ns))
+  const auto time_ns = due(now_ns);
+  if (!time_ns)
     return;
   if (!options_.writes_file()) {
     say_("SIGUSR1: no snapshot without --output FILE: it would become FILE.1");
@@ -67,18 +74,18 @@ void Snapshots::write_due(std::uint64_t now_ns) {
   }
   const std::string path = fmt::format("{}.{}", options_.output, ++written_);
   try {
-    write(path);
+    write(path, *time_ns);
   } catch (const Error& error) {
     say_(fmt::format("no snapshot: {}", error.what()));
   }
 }
 
 /// The file gets its name once it is complete.
-void Snapshots::write(const std::string& path) const {
+void Snapshots::write(const std::string& path, std::uint64_t time_ns) const {
   NewFile file(path);  // the user did not name this path, so even a pipe of ours is replaced
   FdOutput out(file.fd().get(), path);
   Sink sink(options_, out);
-  processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process); });
+  processes_.for_each_running([&](const HeapOfProcess& process) { sink.add(process, time_ns); });
   sink.finish("");
   out.flush();
   file.keep();

@@ -1,5 +1,5 @@
 // Snapshots: each writes the running processes, as they are now, to a file.  One is due at each
-// interval, and when SIGUSR1 comes.
+// interval, and when SIGUSR1 comes.  All samples of a snapshot have its time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -30,12 +30,14 @@ class Snapshots {
   /// Readable when the signal has come.
   [[nodiscard]] int fd() const noexcept { return signal_.get(); }
 
+  /// The intervals start now.  Times are of CLOCK_MONOTONIC.
+  void start(std::uint64_t now_ns);
   /// Writes FILE.1, FILE.2 ... if one is due.  Reports errors; the run goes on.
   void write_due(std::uint64_t now_ns);
 
  private:
-  [[nodiscard]] bool is_due(std::uint64_t now_ns);
-  void write(const std::string& path) const;
+  std::optional<std::uint64_t> due(std::uint64_t now_ns);
+  void write(const std::string& path, std::uint64_t time_ns) const;
 
   const Options& options_;
   const Processes& processes_;

@@ -68,7 +68,7 @@ void PerfEngine::write_head() {
   writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
-  record::write_origin(writer);
+  record::write_origin(writer, "perf");
 }
 
 std::optional<std::uint64_t> PerfEngine::pass() {

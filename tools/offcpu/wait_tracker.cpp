@@ -22,7 +22,7 @@ void WaitTracker::sample(const stream::Sample& sample, std::uint16_t misc, char 
   thread.has_stack = true;
   thread.state = state;
   thread.stack.ip = sample.ip;
-  thread.stack.misc = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  thread.stack.misc = misc & (PERF_RECORD_MISC_CPUMODE_MASK | stream::kMiscWalked);
   thread.stack.cpu = sample.cpu;
   thread.stack.chain.resize(sample.callchain.size());
   for (std::size_t i = 0; i < thread.stack.chain.size(); ++i)

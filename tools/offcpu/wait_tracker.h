@@ -26,7 +26,7 @@ inline std::string_view text_of(std::span<const std::uint64_t> numbers) {
 /// Where a thread was when it stopped running.
 struct Stack {
   std::uint64_t ip = 0;
-  std::uint16_t misc = 0;  ///< of the sample: the kind of address that `ip` is
+  std::uint16_t misc = 0;  ///< of the sample: what `ip` is, and how the walk ended
   std::uint32_t cpu = 0;
   std::vector<std::uint64_t> chain = {};  ///< as in the sample; empty: unknown
 };

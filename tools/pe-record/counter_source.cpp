@@ -42,7 +42,7 @@ CounterSource::CounterSource(const Options& options, record::Session& session)
 }
 
 void CounterSource::start() {
-  write_head(*stream_, counters_->events());
+  write_head(*stream_, counters_->events(), bpf_ ? "bpf" : "perf");
   // From here on the kernel keeps everything that happens; what was before is read now.
   const std::uint64_t read_ns = monotonic_ns();
   if (!bpf_)

@@ -43,7 +43,8 @@ void EngineSource::open_ptrace() {
 }
 
 void EngineSource::start() {
-  write_head(*stream_, {&engine_->event(), 1});
+  write_head(*stream_, {&engine_->event(), 1},
+             request_.engine == record::Engine::kSignal ? "signal" : "ptrace");
   unreadable_ = write_running(*stream_, engine_->event().attr, session_.target());
   if (engine_->sampled_time())
     time_.emplace(session_.target());

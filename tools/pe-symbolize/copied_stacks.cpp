@@ -19,8 +19,14 @@ CopiedStacks::Outcome CopiedStacks::walk(const stream::Record& record) {
   if (resolver_.has_other_jit_tables(sample->pid))
     unwinder_.withdraw_rules(sample->pid);
   const auto chain = unwinder_.call_chain(*sample, attr);
+  stream::Record walked = record;
+  walked.misc |= unwinder_.misc_of_walk();
   std::size_t left_out = 0;
-  const auto replaced = stream::replace_user_copy(record, *sample, chain, builder_, left_out);
+  auto replaced = stream::replace_user_copy(walked, *sample, chain, builder_, left_out);
+  if (left_out > 0) {
+    walked.misc = record.misc | stream::kMiscIncomplete;
+    replaced = stream::replace_user_copy(walked, *sample, chain, builder_, left_out);
+  }
   left_out_ += left_out;
   Outcome outcome{stream::view_record(std::as_bytes(std::span(replaced))), sample};
   outcome.sample->has_callchain = true;

@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
 
 #include "base/characters.h"
 #include "base/cli/version.h"
 #include "base/clock.h"
 #include "base/plural.h"
+#include "base/share.h"
 #include "folded/facts.h"
 
 namespace pe::fold {
@@ -34,6 +36,12 @@ std::string date_of(std::uint64_t wall_ns) {
   if (::gmtime_r(&seconds, &date) == nullptr)
     return {};
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z (first sample)", date);
+}
+
+/// Are its samples sums since the start of a process?  Their times, when processes were read, do
+/// not tell how long the recording was.
+bool is_sum(const stream::Event& event) {
+  return event.unit == "bytes" || event.unit == "allocations";
 }
 
 /// Names the recorder of a version: perf writes only a number.
@@ -73,18 +81,23 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   add("host", host_);
   if (const auto start_ns = clock_ && first_ns_ ? clock_->wall_of(*first_ns_) : std::nullopt)
     add("time", date_of(*start_ns));
-  if (first_ns_)
+  const auto& events = session.events().all();
+  const auto event = std::ranges::find(events, report.folded_event, &stream::Event::name);
+  if (first_ns_ && (event == events.end() || !is_sum(*event)))
     add("duration", fmt::format("{:.3f} s", static_cast<double>(last_ns_ - *first_ns_) /
                                                 static_cast<double>(kNsPerSecond)));
-  for (const stream::Event& event : session.events().all())
-    if (event.name == report.folded_event) {
-      add("event", event.name);
-      add("rate", rate_of(event));
-      break;
-    }
+  if (event != events.end()) {
+    add("event", event->name);
+    add("rate", rate_of(*event));
+  }
   add("samples", plural(report.folded_samples, "sample"));
   add("lost", plural(report.counts.lost, "sample"));
-  add("recorder", recorder_of(version_));
+  if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)
+    add("complete-stacks", share_rounded_down(report.complete_stacks, walked));
+  const std::size_t mark = version_.rfind(stream::kEngineMark);
+  add("recorder", recorder_of(version_.substr(0, mark)));
+  if (mark != std::string::npos)
+    add("engine", version_.substr(mark + stream::kEngineMark.size()));
   add("stackfold", version_text());
   return text;
 }

@@ -32,6 +32,8 @@ struct StreamReport : SampleChoice {
   bool is_lineless = false;             ///< the stream has symbols but no source line
   std::string damage;                   ///< why the input ended early; empty if it did not
   std::uint64_t folded_samples = 0;
+  /// The weight of these, if we walked them: their number, or for waits their time.
+  double complete_stacks = 0, incomplete_stacks = 0;
   std::string facts;  ///< lines of folded text; empty for exports
   std::string unit;   ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export
 };
@@ -161,6 +163,9 @@ class StreamStacks {
     add_frames(misc);
     current_waker_.swap(waker_);
     ++report_.folded_samples;
+    const double weight = is_weighed_by_period(event) ? static_cast<double>(sample.period) : 1;
+    report_.complete_stacks += (misc & stream::kMiscComplete) != 0 ? weight : 0;
+    report_.incomplete_stacks += (misc & stream::kMiscIncomplete) != 0 ? weight : 0;
     waker_.clear();
     return Taken{sample, event, leaf_first_, current_waker_};
   }

@@ -64,11 +64,13 @@ std::string clock_data() {
 
 }  // namespace
 
-void write_origin(stream::StreamWriter& writer) {
+void write_origin(stream::StreamWriter& writer, std::string_view engine) {
   utsname system{};
   if (::uname(&system) == 0)
     writer.write_feature(stream::kFeatureHostName, text_data(system.nodename));
-  writer.write_feature(stream::kFeatureVersion, text_data("stackpipe " + version_text()));
+  writer.write_feature(
+      stream::kFeatureVersion,
+      text_data("stackpipe " + version_text() + std::string(stream::kEngineMark).append(engine)));
   if (const std::string data = command_line_data(); !data.empty())
     writer.write_feature(stream::kFeatureCommandLine, data);
   writer.write_feature(stream::kFeatureClockData, clock_data());

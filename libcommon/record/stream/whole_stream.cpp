@@ -29,7 +29,8 @@ void write_end(RecordedStream& stream) {
 
 }  // namespace
 
-void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
+void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
+                std::string_view engine) {
   stream::StreamWriter& writer = stream.writer();
   writer.write_header();
   for (const auto& event : events) {
@@ -44,7 +45,7 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events) {
     if (!event.ids.empty())
       writer.write_event_name(event.ids.front(), event.name);
   }
-  write_origin(writer);
+  write_origin(writer, engine);
 }
 
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "record/closing.h"
@@ -13,9 +14,10 @@
 
 namespace pe::record {
 
-/// Writes the stream's header and its events.  Throws Error if there are too many counters to
-/// distinguish several events.
-void write_head(RecordedStream& stream, std::span<const OpenedEvent> events);
+/// Writes the stream's header, its events, and its origin, with the name of the engine that
+/// records. Throws Error if there are too many counters to distinguish several events.
+void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
+                std::string_view engine);
 
 /// Writes the processes that were already running, in records of that layout.  Returns those that
 /// could not be read.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "stream/records/record.h"
 
@@ -21,6 +22,10 @@ enum Feature : std::uint64_t {
   kFeatureCommandLine = 11,  ///< of the recorder
   kFeatureClockData = 29,
 };
+
+/// In the version of our recorders, this and the engine's name follow the version.  perf prints the
+/// text as it is.
+inline constexpr std::string_view kEngineMark = ", engine ";
 
 /// One HEADER_FEATURE record.  The data lives as long as the record.
 struct FeatureRecord {

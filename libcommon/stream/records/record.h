@@ -49,6 +49,13 @@ inline constexpr std::string_view kWakerEvent = "offcpu-waker";
 /// recording ended.
 inline constexpr std::uint16_t kMiscUnfinished = 1U << 13;
 
+/// In the misc field of a sample: we walked the program's stack by its unwind tables, up to the
+/// thread's first function or not.  A sample with neither was not walked so.  Bits 3 to 12 have no
+/// meaning in samples of the kernel and perf.
+inline constexpr std::uint16_t kMiscComplete = 1U << 11;
+inline constexpr std::uint16_t kMiscIncomplete = 1U << 12;
+inline constexpr std::uint16_t kMiscWalked = kMiscComplete | kMiscIncomplete;
+
 /// The kind of data in an EVENT_UPDATE record; tools/perf: enum event_update_type.
 enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };
 

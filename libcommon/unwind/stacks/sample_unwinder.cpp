@@ -128,6 +128,7 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const stream::Sample& 
                                                           const perf_event_attr& attr,
                                                           const Behind& behind) {
   chain_.clear();
+  misc_of_walk_ = 0;
   for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
     if (sample.callchain[i] == PERF_CONTEXT_USER && sample.has_user_copy())
       break;  // the kernel's walk by frame pointers, which ours replaces
@@ -143,6 +144,8 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const stream::Sample& 
     return chain_;
   }
   const Walked walked = walk(sample, start, behind);
+  misc_of_walk_ =
+      walked.result.stop == Stop::kEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
   count(sample, walked);
   add_frames(walked);
   return chain_;

@@ -97,6 +97,10 @@ class SampleUnwinder {
   std::span<const std::uint64_t> call_chain(const stream::Sample& sample,
                                             const perf_event_attr& attr, const Behind& behind = {});
 
+  /// Returns for the misc field of that sample how its walk ended: kMiscComplete, kMiscIncomplete,
+  /// or 0 if it was not walked.
+  [[nodiscard]] std::uint16_t misc_of_walk() const noexcept { return misc_of_walk_; }
+
   /// Counts a stack that was walked elsewhere.  `pid` is its process.
   void count_walked(std::uint32_t pid, std::span<const Frame> frames, Stop stop);
 
@@ -156,6 +160,7 @@ class SampleUnwinder {
   std::vector<Frame> frames_;
   std::vector<std::byte> longer_;  ///< a stack's copy and the process's memory after it
   std::vector<std::uint64_t> chain_;
+  std::uint16_t misc_of_walk_ = 0;  ///< of chain_
   StackCounts counts_;
 };
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <vector>
 
 #include "base/plural.h"
+#include "base/share.h"
 
 namespace pe::unwind {
 namespace {
@@ -66,11 +66,9 @@ std::uint64_t cut_kib(const StackCounts& counts) {
 std::string describe_share(const StackCounts& counts) {
   if (counts.stacks == 0)
     return {};
-  // The share is rounded down: 100 % means all.
-  constexpr double kPerMille = 1000;
-  const double share = std::floor(kPerMille * static_cast<double>(counts.complete) /
-                                  static_cast<double>(counts.stacks));
-  return fmt::format("{:.1f} % of stacks complete", share / 10);
+  return share_rounded_down(static_cast<double>(counts.complete),
+                            static_cast<double>(counts.stacks)) +
+         " of stacks complete";
 }
 
 std::string describe_rest(const StackCounts& counts) {

@@ -23,4 +23,18 @@ until_used 2000 $target pe-record -F 997 -p $target 2>"$dir/err" | pe-symbolize 
 kill $target
 check_shares 'running process' "$dir/running.folded"
 expect 'root frame' workload "$(cut -d';' -f1 "$dir/running.folded" | cut -d' ' -f1 | sort -u)"
+
+# The stream has what the closing line says about stacks, and the engine.  Samples do not tell how a walk in the
+# kernel ended.
+fact() { sed -n "s/^# $1: //p" "$dir/facts"; }
+for engine in perf bpf signal ptrace; do
+  can_record --engine $engine 2>/dev/null || continue
+  pe-record --engine $engine -e cpu-clock -F 997 -o "$dir/engine.pe" -- "$PE_WORKLOAD" shares 0.3 2>"$dir/err"
+  stackfold -q --annotate "$dir/engine.pe" >"$dir/facts"
+  expect 'engine' $engine "$(fact engine)"
+  told=$(sed -n 's/^pe-record: .* \([0-9.]* %\) of stacks complete.*/\1/p' "$dir/err")
+  [ -n "$told" ] || fail "$engine: closing line: $(cat "$dir/err")"
+  [ $engine != bpf ] || told=
+  expect "$engine: complete stacks" "$told" "$(fact complete-stacks)"
+done
 finish

@@ -20,11 +20,13 @@ heap::Heap heap_of(const HeapBuilder& builder) {
   return heap::read_heap(std::get<heap::SharedFile>(checked)).value();
 }
 
+constexpr std::uint64_t kTimeNs = 5'000'000'000;
+
 std::string stream_of(const HeapBuilder& builder, pid_t pid = 77) {
   StringOutput out;
   malloctrace::HeapStream stream(out);
   const heap::Heap heap = heap_of(builder);
-  stream.add({pid, malloctrace::Fate::kEnded, heap});
+  stream.add({pid, malloctrace::Fate::kEnded, heap}, kTimeNs);
   stream.finish();
   return out.text;
 }
@@ -151,8 +153,8 @@ BOOST_AUTO_TEST_CASE(a_second_program_of_a_process_has_a_name_and_code_of_its_ow
   StringOutput out;
   malloctrace::HeapStream stream(out);
   const heap::Heap first = heap_of(shell), second = heap_of(program);
-  stream.add({5, malloctrace::Fate::kBeganAnother, first});
-  stream.add({5, malloctrace::Fate::kRuns, second});
+  stream.add({5, malloctrace::Fate::kBeganAnother, first}, kTimeNs);
+  stream.add({5, malloctrace::Fate::kRuns, second}, kTimeNs);
   stream.finish();
   BOOST_TEST(samples_of(out.text) == (std::vector<std::string>{
                                          "alloc-bytes bytes 1 [5 sh] 4111@/bin/sh",
@@ -169,10 +171,63 @@ BOOST_AUTO_TEST_CASE(stacks_beyond_a_record_are_cut_and_counted) {
   StringOutput out;
   malloctrace::HeapStream stream(out);
   const heap::Heap heap = heap_of(b);
-  stream.add({5, malloctrace::Fate::kEnded, heap});
+  stream.add({5, malloctrace::Fate::kEnded, heap}, kTimeNs);
   stream.finish();
   BOOST_TEST(stream.cut_stacks() == 1U);
   BOOST_TEST(samples_of(out.text).size() == 1U);
+}
+
+/// The times of all kernel records of the stream, each once, in order.
+std::vector<std::uint64_t> times_of(const std::string& stream) {
+  auto input = pe::testing::memory_input(stream);
+  stream::Session session(input);
+  std::vector<std::uint64_t> times;
+  while (const auto record = session.next()) {
+    if (record->type >= stream::kRecordFirstOfPerf)
+      continue;
+    const perf_event_attr& attr = session.events().all().front().attr;
+    BOOST_TEST((attr.use_clockid == 1 && attr.clockid == CLOCK_MONOTONIC));
+    const std::uint64_t time_ns = stream::time_of(*record, attr);
+    if (times.empty() || times.back() != time_ns)
+      times.push_back(time_ns);
+  }
+  BOOST_TEST(session.damage() == "");
+  BOOST_TEST(session.counts().out_of_order == 0U);
+  return times;
+}
+
+BOOST_AUTO_TEST_CASE(all_records_of_a_process_have_the_time_of_its_reading) {
+  HeapBuilder b;
+  b.site_of({b.code(0x1010, b.module(0x1000, 0x2000, "/bin/a"))}, {.allocated_bytes = 1});
+  BOOST_TEST(times_of(stream_of(b)) == std::vector{kTimeNs}, boost::test_tools::per_element());
+  StringOutput out;
+  malloctrace::HeapStream stream(out);
+  const heap::Heap heap = heap_of(b);
+  for (const std::uint64_t time_ns : {kTimeNs, kTimeNs + 7, kTimeNs + 3, kTimeNs + 9})
+    stream.add({5, malloctrace::Fate::kEnded, heap}, time_ns);
+  stream.finish();
+  BOOST_TEST(times_of(out.text) == (std::vector{kTimeNs, kTimeNs + 7, kTimeNs + 9}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(rounds_bound_what_a_reader_holds) {
+  HeapBuilder b;
+  const auto inner = b.code(0x1010);
+  constexpr std::size_t kSites = 50;
+  for (std::size_t i = 1; i <= kSites; ++i)
+    b.site_of(std::vector<std::uint32_t>(heap::Heap::kMaxFrames - i, inner),
+              {.allocated_bytes = i});
+  auto input = pe::testing::memory_input(stream_of(b));
+  stream::StreamReader reader(input);
+  std::size_t bytes = 0, most = 0, rounds = 0;
+  while (const auto record = reader.next()) {
+    const bool is_round = record->type == stream::kRecordFinishedRound;
+    rounds += is_round ? 1 : 0;
+    bytes = is_round ? 0 : bytes + record->bytes.size();
+    most = std::max(most, bytes);
+  }
+  BOOST_TEST(rounds > 2U);
+  BOOST_TEST(most < (1U << 20U) + (1U << 16U));
 }
 
 BOOST_AUTO_TEST_CASE(estimates_are_whole_numbers) {

@@ -22,6 +22,7 @@ struct Tracked {
           if (!wait.stack.chain.empty())
             text += "@" + std::to_string(wait.stack.chain.front());
           text += wait.is_unfinished ? "+" : "";
+          misc_of_wait = wait.stack.misc;
         }) {}
 
   void out(std::uint32_t tid, std::uint64_t time_ns, bool is_preempted = false) {
@@ -37,14 +38,25 @@ struct Tracked {
     sample.tid = tid;
     sample.has_callchain = true;
     sample.callchain = pe::stream::U64View(std::as_bytes(std::span(chain)));
-    tracker.sample(sample, PERF_RECORD_MISC_KERNEL, state);
+    tracker.sample(sample, misc, state);
   }
 
   std::string text;
+  std::uint16_t misc = PERF_RECORD_MISC_KERNEL;  ///< of the next samples
+  std::uint16_t misc_of_wait = 0;                ///< of the last one
   WaitTracker tracker;
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_wait_keeps_how_the_walk_of_its_stack_ended) {
+  Tracked t;
+  t.misc = PERF_RECORD_MISC_USER | pe::stream::kMiscIncomplete | PERF_RECORD_MISC_EXACT_IP;
+  t.sample(7, 100);
+  t.out(7, 10);
+  t.in(7, 50);
+  BOOST_TEST(t.misc_of_wait == (PERF_RECORD_MISC_USER | pe::stream::kMiscIncomplete));
+}
 
 BOOST_AUTO_TEST_CASE(a_wait_lasts_from_ceasing_to_run_to_running_again) {
   Tracked t;

@@ -36,7 +36,7 @@ std::string stream_of(const pe::record::Request& request,
   EngineRecords records(ring, event);
   pe::record::Drain drain(stream, event.attr);
   drain.add_build_ids();
-  write_head(stream, {&event, 1});
+  write_head(stream, {&event, 1}, "ptrace");
   engine(records);
   drain.finish(ring.rings());
   write_tail(stream, event, ring.lost());

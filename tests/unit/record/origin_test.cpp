@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_where_how_and_when_it_was_recorded) {
   pe::stream::StreamWriter writer(out);
   writer.write_header();
   const std::uint64_t before_ns = pe::monotonic_ns();
-  pe::record::write_origin(writer);
+  pe::record::write_origin(writer, "signal");
   const std::uint64_t after_ns = pe::monotonic_ns();
   writer.write_end();
 
@@ -46,7 +46,8 @@ BOOST_AUTO_TEST_CASE(a_stream_says_where_how_and_when_it_was_recorded) {
   std::array<char, 256> host{};
   BOOST_TEST(::gethostname(host.data(), host.size() - 1) == 0);
   BOOST_TEST(texts[pe::stream::kFeatureHostName] == host.data());
-  BOOST_TEST(texts[pe::stream::kFeatureVersion] == "stackpipe " + pe::version_text());
+  BOOST_TEST(texts[pe::stream::kFeatureVersion] ==
+             "stackpipe " + pe::version_text() + ", engine signal");
   const auto& self = boost::unit_test::framework::master_test_suite();
   BOOST_TEST(texts[pe::stream::kFeatureCommandLine].starts_with(self.argv[0]));
   BOOST_REQUIRE(clock);

@@ -49,6 +49,7 @@ class OwnProcess {
   auto wanted(const std::string& record) {
     return unwinder_.wanted_memory(parse(record), testing::own_attr());
   }
+  [[nodiscard]] std::uint16_t misc_of_walk() const { return unwinder_.misc_of_walk(); }
   std::size_t used(const std::string& record) {
     return unwinder_.used_of_copy(parse(record), testing::own_attr());
   }
@@ -126,6 +127,7 @@ BOOST_AUTO_TEST_CASE(a_whole_copy_gives_the_frames_that_a_walk_of_the_stack_give
              boost::test_tools::per_element());
   BOOST_TEST(wanted.size() > 62u);
   BOOST_TEST(process.counts().complete == 1u);
+  BOOST_TEST(process.misc_of_walk() == stream::kMiscComplete);
   BOOST_TEST(unwind::describe(process.counts()) == "100.0 % of stacks complete");
 }
 
@@ -141,6 +143,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_part_comes_first_and_stays_where_there_is_no_co
   const auto alone =
       process.chain(testing::sample_of(caught, 0, PERF_SAMPLE_REGS_ABI_NONE, kernel));
   BOOST_TEST(alone == kernel, boost::test_tools::per_element());
+  BOOST_TEST(process.misc_of_walk() == 0u);
   BOOST_TEST(process.counts().stacks == 1u);
 }
 
@@ -150,6 +153,7 @@ BOOST_AUTO_TEST_CASE(a_stack_that_nobody_has_seen_whole_stays_cut) {
   BOOST_TEST(chain.size() > 5u);
   BOOST_TEST(chain.size() < 40u);
   BOOST_TEST(process.counts().complete == 0u);
+  BOOST_TEST(process.misc_of_walk() == stream::kMiscIncomplete);
   BOOST_TEST(unwind::describe(process.counts()) == "0.0 % of stacks complete; 1 cut at 4 KiB");
 }
 

@@ -163,7 +163,7 @@ void BpfEngine::write_head() {
     writer.write_event_name(kWakerId, stream::kWakerEvent);
     writer.write_event_unit(kWakerId, "ns");
   }
-  record::write_origin(writer);
+  record::write_origin(writer, "bpf");
 }
 
 /// To be called before their mappings are read.

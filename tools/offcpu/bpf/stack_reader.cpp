@@ -36,7 +36,12 @@ Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part,
                                   std::uint32_t user_stack) const {
   Stack stack{.chain = std::move(kernel_part)};
   stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
-  ChainWriter::add_user_part(object_.stack(user_stack), stack.chain);
+  if (user_stack != 0) {
+    const unwind::StackOfKernel user_part = object_.stack(user_stack);
+    ChainWriter::add_user_part(user_part, stack.chain);
+    stack.misc |=
+        user_part.stop == unwind::kStopEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
+  }
   stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
   return stack;
 }
