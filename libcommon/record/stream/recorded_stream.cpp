@@ -80,9 +80,7 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   const auto chain = unwinder_->call_chain(*sample, attr_, behind);
   std::size_t left_out = 0;  // always 0: our events carry no other large data
   stream::Record walked = record;
-  // If the kernel walks most stacks, those walked here are no fair choice.
-  if (!tables_)
-    walked.misc |= unwinder_->misc_of_walk();
+  walked.misc |= unwinder_->misc_of_walk();
   const auto text = stream::replace_user_copy(walked, *sample, chain, builder_, left_out);
   finish(stream::view_record(std::as_bytes(std::span(text))));
 }

@@ -18,7 +18,7 @@ expect 'output of the command' data "$(cat out)"
 grep -q 'fifty' b.folded || fail "folded: $(cat err)"
 sp record -v -- "$PE_WORKLOAD" shares 0.2
 grep -q '^stackpipe: pe-record .* -- .*workload shares 0.2$' err || fail "-v: no recorder: $(cat err)"
-grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate | flamesvg .* > flamegraph.svg\$" err || fail "-v: no pipeline: $(cat err)"
+grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate --every 100ms | flamesvg .* > flamegraph.svg\$" err || fail "-v: no pipeline: $(cat err)"
 sp record -q -- "$PE_WORKLOAD" shares 0.2
 expect 'quiet' '' "$(cat out err)"
 

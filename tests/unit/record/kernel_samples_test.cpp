@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_walked_stack_becomes_a_call_chain_with_its_marks) {
   pe::record::KernelSamples samples(layout());
   const auto record =
       samples.record_of({kTaken, {.frames = user}, {.frames = kernel, .is_kernel = true}});
-  BOOST_TEST(record.misc == PERF_RECORD_MISC_KERNEL);
+  BOOST_TEST(record.misc == (PERF_RECORD_MISC_KERNEL | pe::stream::kMiscComplete));
   const auto sample = pe::stream::parse_sample(record, layout());
   BOOST_TEST_REQUIRE(sample.has_value());
   BOOST_TEST(sample->ip == kTaken.ip);
@@ -86,6 +86,21 @@ BOOST_AUTO_TEST_CASE(a_walked_stack_becomes_a_call_chain_with_its_marks) {
       PERF_CONTEXT_KERNEL, kernel[0], kernel[1], PERF_CONTEXT_USER, 0x1000, 0x2001, 0x3000};
   BOOST_TEST(numbers(sample->callchain) == expected, boost::test_tools::per_element());
   BOOST_TEST(samples.frames().size() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(how_a_walk_in_the_kernel_ended_is_in_the_misc_field) {
+  const std::array<std::uint64_t, 1> user{
+      std::bit_cast<std::uint64_t>(Frame(0x1000, FrameSource::kCfi, false))};
+  SampleRecord taken = kTaken;
+  taken.stop = pe::unwind::kStopUnmapped;
+  pe::record::KernelSamples samples(layout());
+  BOOST_TEST(samples.record_of({taken, {.frames = user}, {}}).misc ==
+             (PERF_RECORD_MISC_KERNEL | pe::stream::kMiscIncomplete));
+  // Neither a kernel thread nor a copy was walked.
+  BOOST_TEST(samples.record_of({taken, {}, {}}).misc == PERF_RECORD_MISC_KERNEL);
+  const auto values = registers();
+  BOOST_TEST(samples.record_of({taken, {.frames = user}, {}, values, kMemory}).misc ==
+             PERF_RECORD_MISC_KERNEL);
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_thread_has_no_part_of_a_program) {

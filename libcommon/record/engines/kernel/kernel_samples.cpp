@@ -19,8 +19,9 @@ std::string_view text_of(Bytes bytes) {
 
 stream::Record KernelSamples::record_of(const unwind::Sample& sample) {
   const auto& taken = sample.record;
-  const std::uint16_t misc =
-      taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+  std::uint16_t misc = taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+  if (sample.registers.empty() && !sample.stack.frames.empty())  // walked in the kernel
+    misc |= taken.stop == unwind::kStopEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
   builder_.begin(PERF_RECORD_SAMPLE, misc)
       .add(taken.cookie)
       .add(taken.ip)
