@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/io/deflate.h"
 #include "picture/leb128.h"
 #include "picture/ticks.h"
@@ -66,12 +67,12 @@ std::string Times::packed(std::span<const std::uint32_t> places, std::uint64_t l
   const auto [first, last] = std::ranges::minmax_element(parts_, by_time);
   const std::uint64_t start_ns = first->start_ns;
   const std::uint64_t length_ns = last->start_ns - start_ns;
-  std::uint64_t step_ns = 0;
+  std::uint64_t step_ns = 0;  // times are multiples of it, as those of stackfold --every
   for (const Part& part : parts_)
-    if (step_ns == 0 || (part.start_ns - start_ns) % step_ns != 0)
-      step_ns = std::gcd(step_ns, part.start_ns - start_ns);
-  constexpr std::uint64_t kOneStep = 1'000'000'000;  // the length of a profile's only step
-  step_ns = step_ns == 0 ? kOneStep : step_ns;
+    if (step_ns == 0 || part.start_ns % step_ns != 0)
+      step_ns = std::gcd(step_ns, part.start_ns);
+  if (step_ns == 0)
+    step_ns = kNsPerSecond;  // the length of a profile's only step
   while (length_ns / step_ns >= kMostSteps)
     step_ns *= 2;
 
@@ -90,7 +91,8 @@ std::string Times::packed(std::span<const std::uint32_t> places, std::uint64_t l
     join_equal(written);
     std::string numbers;
     for (const std::uint64_t number :
-         {std::uint64_t{1}, start_ns, step_ns, steps, std::uint64_t{ticks.decimals()}})
+         {std::uint64_t{1}, start_ns / kNsPerSecond, start_ns % kNsPerSecond, step_ns, steps,
+          std::uint64_t{ticks.decimals()}})
       append_leb128(numbers, number);
     constexpr int kBest = 9;  // 8 % smaller than at level 6, in 1.3 times its time
     std::string bytes = deflate(numbers + columns(written, steps), kBest);

@@ -3,7 +3,8 @@
 // The form is a zlib stream (RFC 1950) of LEB128 numbers:
 //
 //   - version (1)
-//   - start of the first step and length of a step, in nanoseconds; number of steps
+//   - start of the first step: whole seconds, and the rest in nanoseconds
+//   - length of a step, in nanoseconds; number of steps
 //   - decimals: counts are in units of 10^-decimals
 //   - for each step the number of its parts, which are in the order of their nodes
 //   - for each part its node's place in the embedded tree, less that of the part before in its step

@@ -353,3 +353,10 @@ test('recursion that the file folded is counted in labels', async () => {
   await open('main;f;f;f;g 90\nmain;f 10\n', '', ['--fold-recursion']);
   assert.match(await frame('f \u00d73').locator('text').textContent(), /^f \u00d73/);
 });
+
+test('a key acts on the frame under the pointer', async () => {
+  await open();
+  await frame('parse').hover();
+  await page.keyboard.press('x');
+  assert.equal(state().get('v'), 'hide:parse');
+});

@@ -196,3 +196,37 @@ test('counts with decimals, which are finer in steps than in sum', async () => {
   await live();
   assert.match((await labels()).join(), /f \(1 seconds, 100\.00%\)/);
 });
+
+test('a time without counts is an empty graph, in every kind of view', async () => {
+  const gap = '@0.000;main;alpha 5\n@0.900;main;beta 6\n@1.000;main;alpha 1\n';
+  for (const steps of ['leaf', 'recursion', 'callers:alpha', 'hide:alpha', 'against:0.4-0.6', 'against:0.4-0.6;leaf']) {
+    await open(gap, '#v=window:0.2-0.4;' + steps);
+    assert.deepEqual((await labels()).map((label) => label.slice(0, 3)), ['all'], steps);
+    await page.locator('#path .step').first().click();
+    assert.ok(await isShown('main') || steps === 'callers:alpha', steps);
+  }
+});
+
+test('a zoomed frame without counts in the time gives way to its caller', async () => {
+  await open(TIMED, '#p=main%3Bbeta');
+  await drag([0, 0], [0, 5]);
+  assert.equal((await state()).get('p'), 'main');
+  assert.ok(await isShown('alpha'));
+});
+
+test('times that begin anywhere keep their names', async () => {
+  for (const [start, next, name] of [['0.050', '4.150', '0.05-0.10'], ['1700000000.123456789', '1700000000.123456799', '1700000000.123456789-1700000000.123456790'],
+    ['9007199.254740993', '9007199.254740997', '9007199.254740993-9007199.254740994']]) {
+    await open(`@${start};main;early 3\n@${next};main;late 4\n`, '#v=window:' + name);
+    assert.deepEqual(await labels(), ['all (3 samples, 100%)', 'early (3 samples, 100.00%)', 'main (3 samples, 100.00%)'], name);
+    assert.ok((await text('path')).startsWith(name.replace('-', ' s to ')), await text('path'));
+  }
+});
+
+test('only the last of two windows counts, and matches are of the window', async () => {
+  await open(TIMED, '#v=window:0.0-1.0;window:1.0-2.0&s=alpha');
+  assert.equal(await page.locator('#path .step').count(), 1);
+  assert.ok(await isShown('beta') && !await isShown('alpha'));
+  await page.keyboard.press('n');
+  assert.equal((await state()).get('p'), null);
+});

@@ -112,8 +112,9 @@ class TreeUnpacker {
   UnpackedTimes read_times() {
     require(number() == 1);
     UnpackedTimes times;
-    for (std::uint64_t* const value :
-         {&times.start_ns, &times.step_ns, &times.steps, &times.decimals})
+    times.start_ns = number() * 1'000'000'000;
+    times.start_ns += number();
+    for (std::uint64_t* const value : {&times.step_ns, &times.steps, &times.decimals})
       *value = number();
     for (std::uint64_t step = 0; step < times.steps; ++step)
       times.parts.resize(times.parts.size() + number(), {.step = step, .place = 0, .count = 0});

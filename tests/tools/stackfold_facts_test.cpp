@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
       .sample({.time_ns = 503 * kSecond + kSecond / 4})
       .lost(503 * kSecond, 3);
   BOOST_TEST(annotated(stream) ==
-             "# command: \"perf record -- sh -c \"sleep 1; it's\" '' 10\"\n"
+             "# command: \"sh -c \"sleep 1; it's\" '' 10\"\n"
              "# host: web1\n"
              "# time: 2023-11-14T22:13:22Z (first sample)\n"
              "# duration: 1.250 s\n"

@@ -67,7 +67,7 @@ void StreamFacts::observe(const stream::Record& record, const stream::Session& s
   else if (feature->feature == stream::kFeatureVersion)
     version_ = feature->text().value_or("");
   else if (feature->feature == stream::kFeatureCommandLine)
-    command_ = feature->command_line().value_or("");
+    command_ = feature->recorded_command().value_or("");
   else if (feature->feature == stream::kFeatureClockData)
     clock_ = stream::parse_clock_data(*feature);
 }

@@ -106,7 +106,8 @@ function stepsOf(text) {
   return text.split(';').map((part) => {
     const colon = part.indexOf(':');
     return colon < 0 ? { kind: part } : { kind: part.slice(0, colon), name: part.slice(colon + 1) };
-  }).filter(isStep).slice(0, 50);
+  }).filter(isStep).map((step) => step.kind === 'window' || step.kind === 'against' ?
+    { kind: step.kind, name: timeline.nameOf(timeline.windowOf(step.name)) } : step).slice(0, 50);
 }
 
 function loadAddress() {
@@ -119,7 +120,7 @@ function loadAddress() {
     const zoomed = state.get('p') ? nodeOfPath(state.get('p')) :
       state.get('x') && state.get('y') ? nodeAtCorner(Number(state.get('x')), Number(state.get('y'))) : 0;
     setOrder(state.get('h') === '1');
-    view.zoomed = currentIndex(zoomed);
+    zoomToCounted(zoomed);
   }, false);
   searching.ignoresCase = state.get('c') === '1';
   search(state.get('s') || '');

@@ -110,6 +110,7 @@ const PREFERENCE = '(prefers-color-scheme: dark)';
 // Light or dark paper.  The rules for dark paper are in a block whose condition the script can replace.
 const theme = {
   isDark: false,
+  chosen: null,  // by the reader; null: as the system prefers
   rule: null,
 
   start() {
@@ -128,6 +129,7 @@ const theme = {
 
   // `isDark` null: as the reader prefers.
   use(isDark) {
+    this.chosen = isDark;
     if (this.rule === null)
       return;
     this.rule.media.mediaText = isDark === null ? PREFERENCE : isDark ? 'all' : 'not all';

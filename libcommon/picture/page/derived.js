@@ -42,7 +42,7 @@ class Merger {
     this.parent = [0];
     this.times = [1];  // how often a function follows itself
     this.origin = [0];  // the node of the source; -1: several
-    this.columns = {};
+    this.columns = tree.compared === null ? { self: [] } : { self: [], before: [], after: [] };
     this.known = new Map();  // by caller and name
   }
 
@@ -300,8 +300,8 @@ function stepText(step) {
     case 'callers': return 'callers of ' + step.name;
     case 'leaf': return 'merged from the leaf';
     case 'recursion': return 'recursion folded';
-    case 'window': return timeText(step.name);
-    case 'against': return 'compared with ' + timeText(step.name);
+    case 'window': return (hasStep('against') ? 'before: ' : '') + timeText(step.name);
+    case 'against': return 'after: ' + timeText(step.name);
     default: return step.name + ' only';
   }
 }

@@ -67,10 +67,15 @@ function setOrder(heavy) {
   [view.zoomed, cursor.node] = selected.map((node) => node < 0 ? node : currentIndex(node));
 }
 
+// Steps of which only the last counts.
+const ONCE = ['window', 'against', 'leaf', 'recursion', 'side'];
+
 // Makes the tree after these steps, and shows all of it.
-function setSteps(steps) {
-  const hasWindow = steps.some((step) => step.kind === 'window');
-  view.steps = steps.filter((step) => hasWindow || step.kind !== 'against');
+function setSteps(wanted) {
+  const isLast = (step, at) => !ONCE.includes(step.kind) || !wanted.slice(at + 1).some((other) => other.kind === step.kind);
+  const hasWindow = wanted.some((step) => step.kind === 'window');
+  const steps = wanted.filter((step, at) => isLast(step, at) && (hasWindow || step.kind !== 'against'));
+  view.steps = steps;
   const isFromEnds = (step) => step.kind === 'leaf' || step.kind === 'callers';
   const selected = selectedTree(orders.given, steps);
   orders.byName = steps.reduce(derivedBy, selected);
@@ -81,6 +86,14 @@ function setSteps(steps) {
   view.heavy = false;
   showTree(orders.byName);
   setOrder(heavy);
+}
+
+// Zooms to a node of the tree by name; if no time was counted there, to its closest caller that has some.
+function zoomToCounted(node) {
+  let counted = node;
+  while (counted !== 0 && orders.byName.total[counted] === 0)
+    counted = orders.byName.parent[counted];
+  view.zoomed = currentIndex(counted);
 }
 
 // These two convert between the current order and the order by name.

@@ -41,7 +41,7 @@ function collect() {
   const rows = [];  // counts of each row's visible frames
   let deepest = 0;
   for (let node = zoomed; node < end[zoomed];) {
-    if (total[node] < smallest) {
+    if (total[node] < smallest && node !== zoomed) {  // an empty time still has its root
       node = end[node];
       continue;
     }
@@ -140,7 +140,8 @@ function drawLabel(entry, node, beyond, fill, x, y, width) {
     entry.group.append(entry.text);
   }
   show(entry, 'label', name + '\n' + share + fill.allowsDimmed, () => {
-    entry.text.textContent = name;
+    // Direction marks of a name must not turn around what follows it (Unicode Annex 9).
+    entry.text.textContent = /[\u202a-\u202e\u2066-\u2069]/.test(name) ? '\u2068' + name.replace(/[\u2066-\u2069]/g, '') + '\u2069' : name;
     if (share !== '') {
       const dimmed = svgElement('tspan', fill.allowsDimmed ? { class: 'share' } : {});
       dimmed.textContent = share;

@@ -46,7 +46,7 @@ const MOST_NAME = 240;  // characters of a name in the details
 
 function hintText() {
   const { leftOut, smallest } = view.tree;
-  return fixedTexts.details + (view.rowsLeftOut === 0 ? '' :
+  return timeMap.selectionText() + fixedTexts.details + (view.rowsLeftOut === 0 ? '' :
     ' ' + grouped(view.rowsLeftOut) + ' deeper rows are narrow in this view: zoom to see them.') + (leftOut === 0 ? '' :
     ' Grey gaps are ' + grouped(leftOut) + ' frames counted fewer than ' + countText(smallest) + ', not in this file.');
 }

@@ -52,9 +52,10 @@ function picture() {
   });
   const style = svgElement('style');
   const paper = svgElement('rect', { x: 0, y: -top, width: '100%', height: canvasHeight() + top, fill: getComputedStyle(app).backgroundColor });
-  style.textContent = Array.from(page.querySelectorAll('style'), (element) => element.textContent).join('\n');
+  style.textContent = Array.from(page.querySelectorAll('style'), (element) => element.textContent).join('\n')
+    .replace(PREFERENCE, theme.isDark ? 'all' : 'not all');
   const title = svgElement('text', { x: margin, y: -fontSize, 'font-weight': 600 });
-  title.textContent = parts.title.textContent;
+  title.textContent = [parts.title.textContent, ...view.steps.map(stepText)].join(' \u00b7 ');
   drawRows({ top: 0, bottom: canvasHeight() });
   const frames = layer.cloneNode(true);
   for (const element of frames.querySelectorAll('.hidden, #hover, #cursor, #same, title'))
@@ -100,6 +101,7 @@ const printing = {
   copied: null,
 
   start() {
+    this.wasDark = theme.chosen;
     theme.use(false);
     this.copied = picture();
     this.copied.setAttribute('width', '100%');
@@ -113,7 +115,7 @@ const printing = {
   end() {
     this.copied.remove();
     holder.classList.remove('hidden');
-    theme.use(null);
+    theme.use(this.wasDark);
     paint(fitWindow);
   },
 };

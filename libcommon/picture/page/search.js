@@ -107,7 +107,7 @@ function goToMatch(step) {
   if (searching.found === null || searching.generation !== view.generation) {
     Object.assign(searching, { found: [], at: -1, generation: view.generation });
     for (let node = 1; node < tree.size;) {
-      const isHit = matchOf(node) > 0;
+      const isHit = matchOf(node) > 0 && tree.total[node] > 0;
       if (isHit)
         searching.found.push(node);
       node = isHit ? tree.end[node] : node + 1;

@@ -50,7 +50,7 @@ const side = {
   sorted() {
     const { tree } = view;
     const sums = orders.counted.sums();
-    const names = Array.from(tree.names.keys()).filter((name) => name > 0 && sums.places[name] > 0 && tree.names[name] !== '' &&
+    const names = Array.from(tree.names.keys()).filter((name) => name > 0 && sums.total[name] > 0 && tree.names[name] !== '' &&
       (searching.names === null || searching.names[name] > 0));
     const sign = this.isAscending ? -1 : 1;
     const byName = (a, b) => tree.names[a] < tree.names[b] ? -1 : 1;

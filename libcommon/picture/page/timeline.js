@@ -7,6 +7,7 @@ const NS_PER_S = 1e9;
 
 const timeline = {
   steps: 0,  // 0: the file has no times
+  startS: 0,  // the start of the first step: whole seconds, and the rest in nanoseconds
   startNs: 0,
   stepNs: 0,
   first: null,  // index of each step's first part, and the end
@@ -20,8 +21,8 @@ const timeline = {
     const reader = new PackedReader(bytes);
     if (reader.number() !== 1)
       throw new Error('the embedded times have a form that this script does not know');
-    const [startNs, stepNs, steps, decimals] = Array.from({ length: 4 }, () => reader.number());
-    if (steps > bytes.length)
+    const [startS, startNs, stepNs, steps, decimals] = Array.from({ length: 5 }, () => reader.number());
+    if (steps === 0 || stepNs === 0 || steps > bytes.length)
       throw new Error('the embedded times are cut off');
     const first = new Uint32Array(steps + 1);
     for (let step = 0; step < steps; ++step)
@@ -40,7 +41,7 @@ const timeline = {
     tree.scale(finer);
     const factorOfParts = tree.perOne / perOne;
     const counts = Float64Array.from(nodes, () => reader.number() * factorOfParts);
-    Object.assign(this, { steps, startNs, stepNs, first, nodes, counts });
+    Object.assign(this, { steps, startS, startNs, stepNs, first, nodes, counts });
     this.addUp(tree);
   },
 
@@ -63,10 +64,13 @@ const timeline = {
     return own;
   },
 
-  // "12.3" of the start of a step, in seconds, with as many decimals as steps need.
+  // "12.3" of the start of a step, in seconds, with as many decimals as all starts need.
   startText(step) {
-    const digits = this.stepNs % NS_PER_S === 0 ? 0 : this.stepNs % 1e8 === 0 ? 1 : this.stepNs % 1e6 === 0 ? 3 : this.stepNs % 1e3 === 0 ? 6 : 9;
-    return ((this.startNs + step * this.stepNs) / NS_PER_S).toFixed(digits);
+    const isMultiple = (ns) => this.stepNs % ns === 0 && this.startNs % ns === 0;
+    const digits = [0, 1, 2, 3, 6].find((decimals) => isMultiple(10 ** (9 - decimals))) ?? 9;
+    const ns = this.startNs + step * this.stepNs;
+    const decimals = String(ns % NS_PER_S).padStart(9, '0').slice(0, digits);
+    return this.startS + Math.floor(ns / NS_PER_S) + (digits > 0 ? '.' + decimals : '');
   },
 
   // Windows are named by their seconds, so that a name survives another length of steps.
@@ -76,10 +80,11 @@ const timeline = {
 
   // Returns the window of a name, or null.
   windowOf(name) {
-    const match = /^(\d{1,12}(?:\.\d{1,9})?)-(\d{1,12}(?:\.\d{1,9})?)$/.exec(name);
+    const match = /^(\d{1,12})(?:\.(\d{1,9}))?-(\d{1,12})(?:\.(\d{1,9}))?$/.exec(name);
     if (match === null || this.steps === 0)
       return null;
-    const [from, to] = match.slice(1).map((text) => Math.round((Number(text) * NS_PER_S - this.startNs) / this.stepNs));
+    const [from, to] = [1, 3].map((at) => Math.round(((Number(match[at]) - this.startS) * NS_PER_S +
+      Number((match[at + 1] || '').padEnd(9, '0')) - this.startNs) / this.stepNs));
     return from >= 0 && from < to && to <= this.steps ? { from, to } : null;
   },
 };

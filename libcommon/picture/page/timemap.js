@@ -7,7 +7,7 @@ const MOST_COLUMN = 40;
 const MAP_HEIGHT = 96;
 const MOST_CELLS = 48;  // of a second
 const STRIP_HEIGHT = 40;
-const AXIS_HEIGHT = 15;
+const AXIS_HEIGHT = Math.ceil(fontSize + 3);
 const LEAST_TICK = 70;  // pixels between the times below the map
 
 function lengthText(ns) {
@@ -19,10 +19,11 @@ function lengthText(ns) {
 // the recording.
 function mapShape(width) {
   const { steps, startNs, stepNs } = timeline;
+  const isAligned = startNs % stepNs === 0;
   const perSecond = NS_PER_S / stepNs;
-  const ahead = Math.floor(startNs % NS_PER_S / stepNs);
+  const ahead = startNs / stepNs;
   const seconds = Math.ceil((ahead + steps) / perSecond);
-  if (Number.isInteger(perSecond) && perSecond > 1 && seconds > 1 && seconds * LEAST_COLUMN <= width) {
+  if (isAligned && Number.isInteger(perSecond) && perSecond > 1 && seconds > 1 && seconds * LEAST_COLUMN <= width) {
     let perCell = Math.ceil(perSecond / MOST_CELLS);
     while (perSecond % perCell !== 0)
       ++perCell;
@@ -55,6 +56,7 @@ const timeMap = {
     if (timeline.steps < 2)
       return;
     parts.times.classList.remove('hidden');
+    this.givenHeight = Number(page.getAttribute('height'));
     const action = ACTIONS.find(({ id }) => id === 'compare');
     parts.times.append(html('div', { class: 'caption' }, this.caption, tools.button(action, 'Compare')), this.surface);
     this.surface.setAttribute('aria-label', 'Counts over time. Arrow keys move, with Shift they select.');
@@ -148,7 +150,7 @@ const timeMap = {
     const path = pathText(view.zoomed);
     changeView(() => {
       setSteps([...view.steps.filter(isKept), step]);
-      view.zoomed = currentIndex(nodeOfPath(path));
+      zoomToCounted(nodeOfPath(path));
       tools.showState();
     }, false);
     tools.report(this.textOf(window));
@@ -174,6 +176,12 @@ const timeMap = {
     const lost = sum(timeline.lost);
     return timeText(timeline.nameOf({ from, to })) + ': ' + countText(sum(timeline.weights)) +
       (lost > 0 ? ', ' + grouped(lost / view.tree.perOne) + ' lost' : '');
+  },
+
+  // Says what is selected, for the details line: "12.3 s to 12.5 s: 34 samples. ".
+  selectionText() {
+    return ['window', 'against'].map((kind) => this.windowOfKind(kind)).filter((window) => window !== null)
+      .map((window) => this.textOf(window) + '. ').join('');
   },
 
   sumUp() {
@@ -206,6 +214,8 @@ const timeMap = {
       const cellText = lengthText(perCell * timeline.stepNs);
       this.caption.textContent = (isStrip ? 'Over time; a bar is ' + cellText : 'Over time; a column is 1 s, a cell ' + cellText) +
         '. Drag selects, Ctrl-drag compares.';
+      if (!isAlone)  // room of its own in a document of another
+        page.setAttribute('height', this.givenHeight + parts.times.offsetHeight);
       this.base = html('canvas', { width: this.surface.width, height: this.surface.height });
       this.drawBase(this.base.getContext('2d'), sharpness);
     }
@@ -268,8 +278,8 @@ const timeMap = {
     const least = LEAST_TICK * secondsPerPixel;
     const power = 10 ** Math.floor(Math.log10(least));
     const tick = [1, 2, 5, 10].map((times) => times * power).find((seconds) => seconds >= least);
-    const start = (timeline.startNs - ahead * timeline.stepNs) / NS_PER_S;
-    const end = (timeline.startNs + timeline.steps * timeline.stepNs) / NS_PER_S;
+    const start = timeline.startS + (timeline.startNs - ahead * timeline.stepNs) / NS_PER_S;
+    const end = timeline.startS + (timeline.startNs + timeline.steps * timeline.stepNs) / NS_PER_S;
     surface.fillStyle = getComputedStyle(app).getPropertyValue('--faint').trim();
     surface.font = fontSize - 1 + 'px ' + page.getAttribute('font-family');
     surface.textBaseline = 'bottom';

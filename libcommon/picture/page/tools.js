@@ -2,8 +2,9 @@
 // ACTIONS, from which the menu, the keys and the list of keys are made.
 // SPDX-License-Identifier: MIT
 
-// The function that an action is for: that under the cursor.
-const functionName = () => cursor.node > 0 && !view.tree.isGap(cursor.node) ? view.tree.nameOf(cursor.node) : '';
+// The frame that an action is for: that under the pointer, else that of the keyboard.
+const actedOn = () => pointed.node > 0 ? pointed.node : cursor.node;
+const functionName = () => actedOn() > 0 && !view.tree.isGap(actedOn()) ? view.tree.nameOf(actedOn()) : '';
 
 // `of`: the action is for a function.  `is`: whether a switch is on.
 const ACTIONS = [
@@ -14,7 +15,7 @@ const ACTIONS = [
   { key: 'l', label: 'Hide its library', of: true, isPossible: (name) => libraryOf(name) !== '',
     run: (name) => addStep({ kind: 'library', name: libraryOf(name) }) },
   { key: 'y', label: 'Copy its name', of: true, run: (name) => copy(name) },
-  { key: 'Y', label: 'Copy its stack', of: true, run: () => copy(stackText(cursor.node)) },
+  { key: 'Y', label: 'Copy its stack', of: true, run: () => copy(stackText(actedOn())) },
   { key: '0', label: 'Reset zoom', id: 'unzoom', run: resetView },
   { key: 'i', label: 'Icicle: callers on top', id: 'invert', is: () => view.inverted, run: toggleInverted },
   { key: 'r', label: 'Merge from the leaf', is: () => hasStep('leaf'), run: () => toggleStep('leaf') },
@@ -26,7 +27,7 @@ const ACTIONS = [
     run: () => toggleCompared('byCount') },
   { key: 'o', label: 'Dim what may be noise', is: () => view.tree.compared.dimsNoise, isPossible: () => isCompared(),
     run: () => toggleCompared('dimsNoise') },
-  { key: 'm', label: 'Dragging over time compares', id: 'compare', is: () => timeMap.compares, isPossible: () => timeline.steps > 1,
+  { key: 'm', label: 'Compare with the time dragged over next', id: 'compare', is: () => timeMap.compares, isPossible: () => timeline.steps > 1,
     run: () => timeMap.toggleCompares() },
   { key: 't', label: 'Table of functions', id: 'table', is: () => side.isOpen('functions'), run: () => side.toggle('functions') },
   { key: 'p', label: 'Facts of the profile', is: () => side.isOpen('facts'), isPossible: () => facts.length > 0, run: () => side.toggle('facts') },
@@ -77,6 +78,7 @@ function perform(action) {
 const OTHER_KEYS = [
   ['/ or Ctrl-F', 'Search; ";" separates several terms'], ['Enter, F3', 'Next match; with Shift the previous'],
   ['Ctrl-I', 'Search without regard to case'], ['Arrows, Home', 'Move between callers, callees and siblings'],
+  ['Arrows on the map', 'Select time; with Shift more, with Control to compare'],
   ['Enter, Space', 'Zoom to the frame'], ['Escape', 'End search, menu and zoom'],
 ];
 
@@ -179,7 +181,7 @@ const tools = {
 
   toggleHelp() {
     if (this.help.firstChild === null) {
-      const rows = [...OTHER_KEYS, ...ACTIONS.map((action) => [action.key, action.label + (action.of ? ' (of the frame under the cursor)' : '')])];
+      const rows = [...OTHER_KEYS, ...ACTIONS.map((action) => [action.key, action.label + (action.of ? ' (of the frame under the pointer)' : '')])];
       const close = html('button', { type: 'button' }, 'Close');
       close.addEventListener('click', () => this.toggleHelp());
       this.help.append(html('dl', {}, ...rows.flatMap(([key, label]) => [html('dt', {}, html('kbd', {}, key)), html('dd', {}, label)])), close);

@@ -76,7 +76,7 @@ function applySize() {
     return;
   const growth = shrinking();
   const room = window.innerHeight / growth;
-  const height = Math.min(room, Math.max(LEAST_HEIGHT, frameHeight() + canvasHeight() + 1));
+  const height = side.shows !== '' ? room : Math.min(room, Math.max(LEAST_HEIGHT, frameHeight() + canvasHeight() + 1));
   page.setAttribute('height', height * growth);
   holder.setAttribute('height', height);
   holder.setAttribute('width', growth === 1 ? '100%' : window.innerWidth / growth);

@@ -21,6 +21,28 @@ std::string quoted_word(const std::string& word) {
   return quote + word + quote;
 }
 
+/// Returns the words of a command line, joined by blanks; if `skips_options`, those after the first
+/// "--", if there are any.
+std::optional<std::string> words_after(Bytes data, bool skips_options) {
+  ByteReader reader(data);
+  const auto words = reader.take<std::uint32_t>();
+  if (!words)
+    return std::nullopt;
+  std::string line;
+  for (std::uint32_t i = 0; i < *words; ++i) {
+    const auto word = take_text(reader);
+    if (!word)
+      return std::nullopt;
+    if (skips_options && *word == "--" && i + 1 < *words) {
+      skips_options = false;
+      line.clear();
+      continue;
+    }
+    line += (line.empty() ? "" : " ") + quoted_word(*word);
+  }
+  return line;
+}
+
 }  // namespace
 
 std::optional<FeatureRecord> parse_feature(const Record& record) {
@@ -36,19 +58,10 @@ std::optional<std::string> FeatureRecord::text() const {
   return take_text(reader);
 }
 
-std::optional<std::string> FeatureRecord::command_line() const {
-  ByteReader reader(data);
-  const auto words = reader.take<std::uint32_t>();
-  if (!words)
-    return std::nullopt;
-  std::string line;
-  for (std::uint32_t i = 0; i < *words; ++i) {
-    const auto word = take_text(reader);
-    if (!word)
-      return std::nullopt;
-    line += (i == 0 ? "" : " ") + quoted_word(*word);
-  }
-  return line;
+std::optional<std::string> FeatureRecord::command_line() const { return words_after(data, false); }
+
+std::optional<std::string> FeatureRecord::recorded_command() const {
+  return words_after(data, true);
 }
 
 std::optional<std::uint64_t> ClockData::wall_of(std::uint64_t time_ns) const {

@@ -37,6 +37,8 @@ struct FeatureRecord {
   /// Returns the words of a command line, joined by blanks; a word with blanks is in ' or ".
   /// nullopt if it is malformed.
   [[nodiscard]] std::optional<std::string> command_line() const;
+  /// Likewise of the command that follows "--"; the whole line if there is no "--".
+  [[nodiscard]] std::optional<std::string> recorded_command() const;
 };
 std::optional<FeatureRecord> parse_feature(const Record& record);
 

@@ -45,6 +45,12 @@ sp record -- "$dir/none"; expect 'a command that is not there' 127 $status
 sp record -F 1 -o none.svg -- true
 [ ! -e none.svg ] || fail 'a flame graph of nothing'
 grep -q '^stackpipe: none.svg: not drawn: nothing was recorded$' err || fail "nothing: $(cat err)"
+for suffix in folded pe; do  # an older result stays
+  cp "b.folded" "none.$suffix"
+  sp record --force -F 1 -o "none.$suffix" -- true
+  cmp -s b.folded "none.$suffix" || fail "$suffix: replaced by nothing"
+  grep -q "^stackpipe: none.$suffix: not written: nothing was recorded$" err || fail "nothing: $(cat err)"
+done
 
 # Standard output is continued, not written anew; only the table or the result goes to it.
 echo before >kept.txt

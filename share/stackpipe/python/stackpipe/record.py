@@ -60,6 +60,9 @@ def record(request: Request, tools: pipeline.Tools) -> int:
             status = OWN_FAILURE  # the recorder failed: no program has a status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
+        if output.form in ("folded", "pe") and not has_samples(tools, stream):  # a picture, or an export, is not made of nothing
+            say(f"{output.path}: not written: nothing was recorded")
+            return status or OWN_FAILURE
         symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), stream]
         times = ["--every", _STEP] if output.form == "svg" else []
         look = ["--colors", "kind", "--title", printable(request.target.title)]
@@ -70,6 +73,11 @@ def record(request: Request, tools: pipeline.Tools) -> int:
         return status if is_command else 0
     finally:
         files.remove_folder(work)
+
+
+def has_samples(tools: pipeline.Tools, stream: str) -> bool:
+    with files.scratch() as said:  # messages come from the stages that write the result
+        return bool(tools.read([["stackfold", "-q", stream], ["head", "-c", "1"]], stderr=said)[1])
 
 
 def recorder_of(request: Request, tools: pipeline.Tools) -> list[str]:
