@@ -335,6 +335,19 @@ if [ "$(id -u)" = 0 ]; then
   grep -q ': 101 processes[ ;]' "$dir/err" || fail "few descriptors: $(tail -3 "$dir/err")"
 fi
 
+# The tables of this program lie before its code, and pages between them are free: glibc reports only the code.
+cat >"$dir/apart.c" <<'END'
+#include <stdlib.h>
+void *kept;
+__attribute__((noinline)) void innermost(void) { kept = malloc(1000); __asm__ volatile(""); }
+__attribute__((noinline)) void inner(void) { char room[40]; __asm__ volatile("" ::"r"(room)); innermost(); __asm__ volatile(""); }
+__attribute__((noinline)) void outer(void) { char room[72]; __asm__ volatile("" ::"r"(room)); inner(); __asm__ volatile(""); }
+int main(void) { outer(); return 0; }
+END
+clang -O2 -fomit-frame-pointer -fuse-ld=lld -Wl,-z,max-page-size=65536 -o "$dir/apart" "$dir/apart.c"
+malloctrace -q -o "$dir/apart.pe" -- "$dir/apart"
+expect 'segments apart' 1 "$(pe-symbolize -q "$dir/apart.pe" | stackfold -q | grep -c '_start;.*;main;outer;inner;innermost 1000$')"
+
 # Programs behave and print the same as without malloctrace.
 same() {  # LABEL COMMAND...
   local label=$1 status

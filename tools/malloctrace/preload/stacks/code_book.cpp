@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "inprocess/keep_errno.h"
@@ -21,14 +22,17 @@ std::optional<unwind::LoadedFde> find_fde(std::uint64_t avma) noexcept {
   auto* place = reinterpret_cast<void*>(avma);  // NOLINT(performance-no-int-to-ptr)
   if (::_dl_find_object(place, &found) != 0 || found.dlfo_eh_frame == nullptr)
     return std::nullopt;
-  const auto start = reinterpret_cast<std::uint64_t>(found.dlfo_map_start);
+  auto start = reinterpret_cast<std::uint64_t>(found.dlfo_map_start);
   auto end = reinterpret_cast<std::uint64_t>(found.dlfo_map_end);
   const auto header = reinterpret_cast<std::uint64_t>(found.dlfo_eh_frame);
-  // For some programs glibc reports only the code (glibc 2.36; Debian 12's make).  The tables
-  // follow the code, and in no program are they larger than this.
+  // If a page is free between two segments, glibc reports only the one with the code (glibc 2.36;
+  // Debian 12's make).  The tables follow the code, or lld puts them before it.  In no program are
+  // they larger than this.
   constexpr std::uint64_t kMostTableBytes = std::uint64_t{1} << 28;
-  if (header >= end)
+  if (header < start || header >= end) {
+    start = header - std::min(header, kMostTableBytes);
     end = header + kMostTableBytes;
+  }
   return unwind::find_loaded_fde({start, end, header}, avma);
 }
 
