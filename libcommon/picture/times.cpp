@@ -94,8 +94,8 @@ std::string Times::packed(std::span<const std::uint32_t> places, std::uint64_t l
          {std::uint64_t{1}, start_ns / kNsPerSecond, start_ns % kNsPerSecond, step_ns, steps,
           std::uint64_t{ticks.decimals()}})
       append_leb128(numbers, number);
-    constexpr int kBest = 9;  // 8 % smaller than at level 6, in 1.3 times its time
-    std::string bytes = deflate(numbers + columns(written, steps), kBest);
+    constexpr int kDeflateLevel = 6;  // of the hour in times.h, level 9 makes 0.4 % less
+    std::string bytes = deflate(numbers + columns(written, steps), kDeflateLevel);
     if ((bytes.size() + 2) / 3 * 4 <= limit)
       return bytes;
     if (steps == 1)
