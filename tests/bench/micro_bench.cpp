@@ -55,7 +55,7 @@ BENCHMARK(parse_sample);
 
 /// Looks up a different function of this program's own table each time.
 void find_symbol(benchmark::State& state) {
-  pe::names::ModuleSymbols module("/proc/self/exe");
+  pe::names::ModuleSymbols module(pe::objects::Image::open("/proc/self/exe"));
   std::vector<std::uint64_t> places;
   for (std::uint64_t svma = 0; places.size() < 4096 && svma < 0x4000000; svma += 64)
     if (const auto found = module.find_svma(svma); found && found->offset < 64)
@@ -88,7 +88,7 @@ void load_symbols(benchmark::State& state, const std::string& path) {
   std::size_t memory = 0;
   while (state.KeepRunning()) {
     const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-    pe::names::ModuleSymbols module(path);
+    pe::names::ModuleSymbols module(pe::objects::Image::open(path));
     module.find_svma(0);
     memory = mallinfo2().uordblks + mallinfo2().hblkhd - before;
     benchmark::DoNotOptimize(module);
@@ -111,7 +111,7 @@ void million_lookups(benchmark::State& state) {
   std::uint64_t found = 0;
   while (state.KeepRunning()) {
     state.PauseTiming();
-    pe::names::ModuleSymbols module(kLargeLibrary);
+    pe::names::ModuleSymbols module(pe::objects::Image::open(kLargeLibrary));
     module.find_svma(0);
     state.ResumeTiming();
     std::uint64_t random = 1;

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::uint64_t kRereadNs = 250'000'000;
 constexpr std::uint64_t kReadShare = 20;
+/// The rests are this much longer if nothing indicates a change.
+constexpr std::uint64_t kUnchanged = 5;
 constexpr std::uint64_t kEventId = 1;
 
 Bytes bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -208,7 +210,9 @@ void EngineRecords::follow_maps(const CopiedSample& sample) {
   const bool is_known =
       history_.processes().find(id(sample.pid),
                                 sample.registers[CopiedSample::kInstructionPointer]) != nullptr;
-  if (is_known && *pages == process.pages && now_ns - process.read_ns < kRereadNs)
+  const std::uint64_t rest_ns =
+      std::max(kRereadNs, kUnchanged * (process.next_read_ns - process.read_ns));
+  if (is_known && *pages == process.pages && now_ns - process.read_ns < rest_ns)
     return;
   process.pages = *pages;
   if (oldest_ns_)

@@ -4,7 +4,7 @@
 //
 // A process's mappings are read when a sample's instruction is outside of all known mappings, or
 // when their total size has changed, as when a library is loaded.  They are also read again after
-// kRereadNs.  That takes at most a twentieth of the time.
+// kRereadNs.  That takes at most a twentieth of the time; a hundredth if nothing has changed.
 // SPDX-License-Identifier: MIT
 #pragma once
 

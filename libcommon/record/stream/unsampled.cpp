@@ -36,12 +36,22 @@ std::optional<std::uint64_t> TargetTime::time_of(const Task& task) {
 }
 
 void TargetTime::look() {
+  constexpr std::uint64_t kRests = 200;
+  const std::uint64_t now_ns = monotonic_ns();
+  if (now_ns < next_look_ns_)
+    return;
+  const std::uint64_t before_ns = own_cpu_ns();
+  read();
+  next_look_ns_ = now_ns + kRests * (own_cpu_ns() - before_ns);
+}
+
+void TargetTime::read() {
   for (Task& task : tasks_)
     task.last_ns = std::max(task.last_ns, time_of(task).value_or(0));
 }
 
 void TargetTime::look_last() {
-  look();
+  read();
   stolen_ns_ = stolen_cpu_ns() - stolen_before_ns_;
   if (!is_command_ || tasks_.empty())
     return;

@@ -48,12 +48,14 @@ class TargetTime {
  public:
   /// Measures the processes and threads that `target` lists, from now on.
   explicit TargetTime(const Target& target);
-  /// Reads the times.  If a process ends, its time at the last call counts.
+  /// Reads the times, if 200 times the CPU time of the last reading has passed: for a process,
+  /// the kernel adds up the times of all its threads.  If a process ends, its time last read
+  /// counts.
   void look();
   /// Does the same at the end.  For a command, it also reads the time of descendants that still
   /// run.
   void look_last();
-  /// Returns the time used up to the last of these calls; all time of a command that has been
+  /// Returns the time used up to the last reading; all time of a command that has been
   /// waited for.
   [[nodiscard]] std::uint64_t used_ns() const;
   /// Returns the stolen_cpu_ns() between the constructor and look_last().
@@ -72,8 +74,10 @@ class TargetTime {
   };
   static std::optional<std::uint64_t> time_of(const Task& task);
   void add(pid_t id, Kind kind);
+  void read();
 
   std::vector<Task> tasks_;
+  std::uint64_t next_look_ns_ = 0;
   std::uint64_t descendants_ns_ = 0;
   std::uint64_t stolen_before_ns_ = 0, stolen_ns_ = 0;
   bool is_command_;

@@ -185,7 +185,8 @@ void SampledProcess::open_slot(Slot& slot, inprocess::Thread& thread) {
   slot.opened_at = slot.tail;
   slot.named_ms = 0;
   slot.name.clear();
-  name_slot(slot, thread);
+  if (!collected_->filter.wants_everything())  // else its first sample names it: 30 us each
+    name_slot(slot, thread);
   if (!is_new)
     return;
   ++collected_->counts.threads;
@@ -285,13 +286,15 @@ void SampledProcess::count_losses() {
 }
 
 void SampledProcess::look_at_threads() {
-  constexpr std::uint64_t kOftenMs = 500;
-  const std::uint64_t now = now_ms();
-  if (now - looked_ms_ < kOftenMs || static_cast<pid_t>(header().pid) != pid_)
+  constexpr std::uint64_t kOftenNs = 500 * kNsPerMs;
+  constexpr std::uint64_t kRests = 200;  // listing 5,000 threads takes 5 ms
+  const std::uint64_t now_ns = monotonic_ns();
+  if (now_ns < next_scan_ns_ || static_cast<pid_t>(header().pid) != pid_)
     return;
-  looked_ms_ = now;
+  const std::uint64_t before_ns = own_cpu_ns();
   ask_for_threads();
   count_blocking();
+  next_scan_ns_ = now_ns + std::max(kOftenNs, kRests * (own_cpu_ns() - before_ns));
 }
 
 /// A process without new samples may have executed another program, which has not loaded the
@@ -387,10 +390,16 @@ void SampledProcess::ask_for_threads() {
 }
 
 /// Counts threads that block SIGPROF.  Some threads of the C library always block all signals.
+/// Checks kMostChecks threads, and the next ones at the next call: a check takes some 10 us.
 void SampledProcess::count_blocking() {
-  for (Slot& slot : slots_) {
+  constexpr int kMostChecks = 128;
+  int checks = 0;
+  for (std::size_t seen = 0; seen < slots_.size() && checks < kMostChecks; ++seen) {
+    next_checked_ = next_checked_ + 1 < slots_.size() ? next_checked_ + 1 : 0;
+    Slot& slot = slots_[next_checked_];
     if (!slot.is_open || slot.is_blocking || slot.tail != slot.opened_at)
       continue;
+    ++checks;
     // A single hit may be within a call of pthread_create(3), or within the handler.
     const bool was_blocking = std::exchange(slot.was_blocking, has_blocked_signal(pid_, slot.tid));
     slot.is_blocking = was_blocking && slot.was_blocking;

@@ -57,6 +57,7 @@ class ThreadFilter {
  public:
   explicit ThreadFilter(ThreadChoice choice) : choice_(std::move(choice)), missed_(choice_) {}
 
+  [[nodiscard]] bool wants_everything() const noexcept { return choice_.is_everything(); }
   /// Returns whether a thread is wanted.
   bool wants(pid_t tid, const std::string& name);
   /// The chosen names and thread ids of which there was no thread so far.
@@ -149,13 +150,14 @@ class SampledProcess {
   std::vector<Slot> slots_;
   std::uint64_t last_ns_ = 0;
   bool has_samples_ = false;
-  std::set<pid_t> just_ended_;   ///< threads, since the last scan
-  std::uint64_t looked_ms_ = 0;  ///< when its threads were last scanned in /proc
-  std::uint64_t next_look_ms_;   ///< when to check next for another program in it
-  std::uint64_t looks_ = 0;      ///< number of such checks since the last sample
-  bool was_absent_ = false;      ///< our memory was not mapped at the last check
-  std::set<pid_t> strangers_;    ///< children without the library at the last check
-  bool has_left_ = false;        ///< another program is in it
+  std::set<pid_t> just_ended_;      ///< threads, since the last scan
+  std::uint64_t next_scan_ns_ = 0;  ///< when its threads are next looked for in /proc
+  std::size_t next_checked_ = 0;    ///< the slot with which count_blocking() continues
+  std::uint64_t next_look_ms_;      ///< when to check next for another program in it
+  std::uint64_t looks_ = 0;         ///< number of such checks since the last sample
+  bool was_absent_ = false;         ///< our memory was not mapped at the last check
+  std::set<pid_t> strangers_;       ///< children without the library at the last check
+  bool has_left_ = false;           ///< another program is in it
   std::uint64_t without_room_ = 0, without_timer_ = 0;
   std::uint64_t before_reader_ = 0, without_variables_ = 0;
   std::uint64_t without_slot_ = 0;   ///< maximum number of threads without a slot at one time
