@@ -115,14 +115,18 @@ std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma)
   std::vector<Function> functions;
   if (!module.inlines)
     return functions;
-  auto sources = module.inlines->at(svma);
+  auto sources = module.inlines->at(svma, detail_.lines);
   if (!detail_.inlined && !sources.empty())
     sources.erase(sources.begin(), sources.end() - 1);
   functions.reserve(sources.size());
   for (const SourceFrame& source : sources) {
-    Function function{.name = source.linkage_name.empty() ? std::string(source.name)
-                                                          : demangle(source.linkage_name),
-                      .flags = stream::kSymbolInlined};
+    Function function{.name = std::string(source.name), .flags = stream::kSymbolInlined};
+    if (!source.linkage_name.empty()) {
+      const auto [name, is_new] = module.demangled.try_emplace(source.linkage_name.data());
+      if (is_new)
+        name->second = demangle(source.linkage_name);
+      function.name = name->second;
+    }
     if (detail_.lines && source.line > 0) {
       function.file = source.file;
       function.line = source.line;

@@ -119,7 +119,9 @@ class Resolver {
  private:
   struct Module {
     std::unique_ptr<ModuleSymbols> symbols;
-    std::unique_ptr<Inlines> inlines;              ///< null: not wanted, or no debug information
+    std::unique_ptr<Inlines> inlines;  ///< null: not wanted, or no debug information
+    /// The names of `inlines`, by the place of their linkage name in memory.
+    std::unordered_map<const char*, std::string> demangled;
     bool is_stripped = false;                      ///< except for exported symbols
     std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once needed
     bool is_library = false;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "stream/user_copy.h"
+
 namespace pe::stream {
 namespace {
 constexpr std::uint64_t kEverything = std::numeric_limits<std::uint64_t>::max();
@@ -76,7 +78,13 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
     return std::nullopt;
   }
   newest_ns_ = std::max(newest_ns_, time_ns);
-  held_.hold(time_ns, {record.bytes});
+  const auto sample = record.is_sample() && has_user_copy(event->attr)
+                          ? parse_sample(record, event->attr)
+                          : std::nullopt;
+  if (sample)
+    hold_trimmed(record, *sample, held_);
+  else
+    held_.hold(time_ns, {record.bytes});
   if (held_.bytes() > max_held_bytes_)
     held_.make_half_ready();
   return std::nullopt;

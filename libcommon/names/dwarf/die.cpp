@@ -29,15 +29,6 @@ std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Budget& budget) {
   return if_ahead(die, sibling, budget);
 }
 
-bool covers(Dwarf_Die& die, Dwarf_Addr address, Budget& budget) {
-  bool is_covered = false;
-  for_each_range(die, budget, [&](Dwarf_Addr low, Dwarf_Addr high) {
-    is_covered = low <= address && address < high;
-    return !is_covered;
-  });
-  return is_covered;
-}
-
 std::string_view text_of(Dwarf_Die& die, unsigned attribute) {
   Dwarf_Attribute found;
   if (dwarf_attr_integrate(&die, attribute, &found) == nullptr)

@@ -46,9 +46,6 @@ void for_each_range(Dwarf_Die& die, Budget& budget, Visit&& visit) {
       return;
 }
 
-/// Does the entry's code cover `address` (svma)?
-bool covers(Dwarf_Die& die, Dwarf_Addr address, Budget& budget);
-
 /// Returns a string attribute of the entry, or of its abstract origin or declaration; empty if
 /// there is none.
 std::string_view text_of(Dwarf_Die& die, unsigned attribute);

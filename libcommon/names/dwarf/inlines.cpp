@@ -46,6 +46,28 @@ class Ranges {
 /// Addresses in relocatable files are not final.
 bool is_linked(const objects::Image& image) { return image.type() != ET_REL; }
 
+/// A function, or an entry within it: an inlined function, or a block that may hold some.
+struct Entry {
+  Dwarf_Die die;
+  std::uint32_t first_range, end_of_ranges;  ///< its code, in Body::ranges
+  std::uint32_t end;                         ///< the first entry of the body that is not within it
+  std::uint32_t name = 0;                    ///< its place in Body::names, plus one; 0: not known
+};
+
+/// What a function has inlined.  Its entries are in the order of the file, the function first.
+struct Body {
+  std::vector<Entry> entries;
+  std::vector<std::pair<Dwarf_Addr, Dwarf_Addr>> ranges;
+  std::vector<SourceFrame> names;  ///< without lines
+
+  [[nodiscard]] std::size_t size() const { return entries.size() + ranges.size(); }
+  [[nodiscard]] bool covers(const Entry& entry, Dwarf_Addr address) const {
+    return std::any_of(
+        ranges.begin() + entry.first_range, ranges.begin() + entry.end_of_ranges,
+        [address](const auto& range) { return range.first <= address && address < range.second; });
+  }
+};
+
 bool may_hold_inlined(int tag) {
   return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
          tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
@@ -69,12 +91,12 @@ class Inlines::Units {
 
   [[nodiscard]] bool is_empty() const { return units_.is_empty(); }
 
-  std::vector<SourceFrame> at(Dwarf_Addr svma) {
+  std::vector<SourceFrame> at(Dwarf_Addr svma, bool with_lines) {
     const Range* unit_range = units_.find(svma);
     Dwarf_Die unit;
     if (unit_range == nullptr || dwarf_offdie(main_.get(), unit_range->entry, &unit) == nullptr)
       return {};
-    const Tree& tree = tree_of(unit);
+    Tree& tree = tree_of(unit);
     const Dwarf_Addr address = (svma - tree.bias) & tree.address_mask;
     const Range* function_range = tree.functions.find(address);
     Dwarf_Die function;
@@ -84,8 +106,10 @@ class Inlines::Units {
       set_line(unit, svma, nameless);
       return nameless.line > 0 ? std::vector{nameless} : std::vector<SourceFrame>{};
     }
-    std::vector<SourceFrame> frames = frames_at(unit, function, address);
-    set_line(unit, svma, frames.back());
+    Dwarf_Die* const lines_of = with_lines ? &unit : nullptr;
+    std::vector<SourceFrame> frames = frames_at(body_of(tree, function), address, lines_of);
+    if (with_lines)
+      set_line(unit, svma, frames.back());
     std::reverse(frames.begin(), frames.end());
     return frames;
   }
@@ -98,6 +122,7 @@ class Inlines::Units {
     Dwarf_Addr bias = 0;     ///< subtracted from all addresses in that image
     Dwarf_Addr address_mask = ~Dwarf_Addr{0};
     Ranges functions;
+    std::unordered_map<const void*, Body> bodies = {};  ///< by the function's place in memory
   };
 
   void list_units() {
@@ -128,7 +153,7 @@ class Inlines::Units {
     });
   }
 
-  const Tree& tree_of(Dwarf_Die& unit) {
+  Tree& tree_of(Dwarf_Die& unit) {
     const auto [known, is_new] = trees_.try_emplace(dwarf_dieoffset(&unit));
     Tree& tree = known->second;
     if (!is_new)
@@ -159,23 +184,73 @@ class Inlines::Units {
     functions.sort();
   }
 
-  /// Returns the outermost function first.  The last frame has no line yet.
-  std::vector<SourceFrame> frames_at(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr svma) {
-    std::vector<SourceFrame> frames{named(function)};
+  /// Reads what a function has inlined, once for all look-ups in it.
+  Body& body_of(Tree& tree, Dwarf_Die& function) {
+    if (const auto known = tree.bodies.find(function.addr); known != tree.bodies.end())
+      return known->second;
+    if (kept_ > kMostKept) {  // an invalid file can make functions share their entries
+      for (auto& [unit, other] : trees_)
+        other.bodies.clear();
+      kept_ = 0;
+    }
+    Body& body = tree.bodies[function.addr];
+    read_body(function, body);
+    kept_ += body.size();
+    return body;
+  }
+
+  static void read_body(Dwarf_Die& function, Body& body) {
     Budget budget(kMaxStepsOfLookup);
+    std::vector<std::uint32_t> path{0};  // the entries around the current one
+    body.entries.push_back({function, 0, 0, 0});
     std::optional<Dwarf_Die> at = first_child(function, budget);
-    for (std::size_t depth = 0; at && depth < kMaxDepth;) {
-      const int tag = dwarf_tag(&*at);
-      if (!may_hold_inlined(tag) || !covers(*at, svma, budget)) {
+    while (!path.empty()) {
+      if (!at) {
+        Entry& entry = body.entries[path.back()];
+        entry.end = static_cast<std::uint32_t>(body.entries.size());
+        path.pop_back();
+        at = path.empty() ? std::nullopt : next_sibling(entry.die, budget);
+      } else if (may_hold_inlined(dwarf_tag(&*at)) && body.size() < kMostKept &&
+                 add_entry(*at, body, budget)) {
+        path.push_back(static_cast<std::uint32_t>(body.entries.size() - 1));
+        at = path.size() <= kMaxDepth ? first_child(*at, budget) : std::nullopt;
+      } else {
         at = next_sibling(*at, budget);
+      }
+    }
+  }
+
+  /// Returns false for an entry without code.
+  static bool add_entry(Dwarf_Die& die, Body& body, Budget& budget) {
+    const auto first = static_cast<std::uint32_t>(body.ranges.size());
+    for_each_range(die, budget, [&](Dwarf_Addr low, Dwarf_Addr high) {
+      body.ranges.emplace_back(low, high);
+      return body.size() < kMostKept;
+    });
+    const auto end = static_cast<std::uint32_t>(body.ranges.size());
+    if (first < end)
+      body.entries.push_back({die, first, end, 0});
+    return first < end;
+  }
+
+  /// Returns the outermost function first.  `lines_of` is the unit whose lines are wanted, or null;
+  /// the last frame has no line yet.
+  std::vector<SourceFrame> frames_at(Body& body, Dwarf_Addr address, Dwarf_Die* lines_of) {
+    std::vector<SourceFrame> frames{named(body, 0)};
+    std::uint32_t end = body.entries.front().end;
+    for (std::uint32_t at = 1; at < end;) {
+      Entry& entry = body.entries[at];
+      if (!body.covers(entry, address)) {
+        at = entry.end;
         continue;
       }
-      ++depth;
-      if (tag == DW_TAG_inlined_subroutine) {
-        set_call_site(unit, *at, frames.back());
-        frames.push_back(named(*at));
+      if (dwarf_tag(&entry.die) == DW_TAG_inlined_subroutine) {
+        if (lines_of != nullptr)
+          set_call_site(*lines_of, entry.die, frames.back());
+        frames.push_back(named(body, at));
       }
-      at = first_child(*at, budget);
+      end = entry.end;
+      ++at;
     }
     return frames;
   }
@@ -190,6 +265,15 @@ class Inlines::Units {
     frame.file = file == nullptr ? "" : file;
     if (dwarf_lineno(line, &number) == 0 && number > 0)
       frame.line = static_cast<std::uint32_t>(number);
+  }
+
+  const SourceFrame& named(Body& body, std::uint32_t number) {
+    Entry& entry = body.entries[number];
+    if (entry.name == 0) {
+      body.names.push_back(named(entry.die));
+      entry.name = static_cast<std::uint32_t>(body.names.size());
+    }
+    return body.names[entry.name - 1];
   }
 
   SourceFrame named(Dwarf_Die& die) {
@@ -217,6 +301,8 @@ class Inlines::Units {
 
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{8} << 30;
   static constexpr std::uint64_t kMaxStepsOfLookup = std::uint64_t{64} << 20;
+  /// Limit of the entries and ranges of one function, and of those kept of all; 48 bytes each.
+  static constexpr std::size_t kMostKept = std::size_t{1} << 20;
 
   DwarfHandle main_;
   DwarfHandle alt_;
@@ -226,6 +312,7 @@ class Inlines::Units {
   FullNames names_;
   Ranges units_;
   std::unordered_map<Dwarf_Off, Tree> trees_;  ///< by unit
+  std::size_t kept_ = 0;                       ///< size of all bodies
 };
 
 Inlines::Inlines(const objects::Image& image) {
@@ -262,8 +349,8 @@ Inlines::~Inlines() = default;
 
 bool Inlines::is_empty() const noexcept { return !units_ || units_->is_empty(); }
 
-std::vector<SourceFrame> Inlines::at(std::uint64_t svma) {
-  return units_ ? units_->at(svma) : std::vector<SourceFrame>{};
+std::vector<SourceFrame> Inlines::at(std::uint64_t svma, bool with_lines) {
+  return units_ ? units_->at(svma, with_lines) : std::vector<SourceFrame>{};
 }
 
 }  // namespace pe::names

@@ -5,7 +5,8 @@
 // libdw.  It includes the parts that dwz(1) moved elsewhere, and split units (.dwo, .dwp).  All
 // files are untrusted: libdw sees copies (debug_image.h) and opens no file, walks go forward only,
 // and their cost is bounded.
-// The first look-up in a unit lists the unit's functions.
+// The first look-up in a unit lists the unit's functions, and the first one in a function lists
+// what it has inlined.
 // Sources: DWARF 5, 3.3.8 "Inlinable and Inlined Subroutines", 2.17 "Code Addresses".
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -49,8 +50,9 @@ class Inlines {
   [[nodiscard]] bool is_empty() const noexcept;
 
   /// Returns the functions at `svma`: the innermost inlined function first, the function with the
-  /// frame last.  Empty if no debug information covers `svma`, or if it is invalid.
-  std::vector<SourceFrame> at(std::uint64_t svma);
+  /// frame last.  Empty if no debug information covers `svma`, or if it is invalid.  Without
+  /// `with_lines`, files and lines may be missing; that is faster.
+  std::vector<SourceFrame> at(std::uint64_t svma, bool with_lines = true);
 
   /// Limit of all debug sections together, uncompressed.  Those of a clang with debug information
   /// take 1.5 GB.

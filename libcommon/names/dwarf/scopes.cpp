@@ -94,11 +94,15 @@ void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction
       continue;
     }
     const int tag = dwarf_tag(&*at);
-    if (tag == DW_TAG_subprogram)
+    const bool is_function = tag == DW_TAG_subprogram;
+    // The declaration of a function has neither code nor functions within it.
+    const bool is_declaration = is_function && dwarf_hasattr(&*at, DW_AT_declaration) != 0;
+    if (is_function && !is_declaration)
       on_function(*at);
     const std::uint32_t parent = path.empty() ? Scopes::kNoScope : path.back().scope;
     path.push_back({*at, Scopes::kNoScope});
-    at = is_scope(tag) && path.size() < kMaxNesting ? first_child(*at, budget) : std::nullopt;
+    at = is_scope(tag) && !is_declaration && path.size() < kMaxNesting ? first_child(*at, budget)
+                                                                       : std::nullopt;
     if (at)
       path.back().scope = scopes.open(dwarf_dieoffset(&path.back().entry), parent);
   }

@@ -136,7 +136,7 @@ void Ring::free_until(std::uint64_t position) noexcept {
 }
 
 bool Ring::is_roomy() const noexcept {
-  constexpr std::size_t kShare = 8;
+  constexpr std::size_t kShare = 4;
   return seen_ - tail() < (map_bytes_ - data_offset_) / kShare;
 }
 

@@ -74,7 +74,7 @@ class Ring {
   /// Gives the room of all records before position `seen` back to the writer.  Our own memory is
   /// given back, and freed, in larger pieces.
   void give_back(std::uint64_t seen) noexcept;
-  /// Returns whether records that look() has seen occupy less than an eighth of the ring.
+  /// Returns whether records that look() has seen occupy less than a quarter of the ring.
   [[nodiscard]] bool is_roomy() const noexcept;
 
   /// Calls `on_record(Record)` for every new record, and gives all room back to the kernel.  No
