@@ -89,6 +89,9 @@ struct Request {
   /// Each record wakes the thread that polls its ring.  Such a ring contains no samples, only
   /// records such as new mappings, which must be known at once.
   bool wakes_at_once = false;
+  /// The event counts nothing, and its counters are those of CPUs: the kernel stops and starts a
+  /// thread's counters with each switch.  The rings have the records of all processes.
+  bool of_cpus_only = false;
   /// The size of each CPU's ring, a power of two; nullopt: as large as the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
 };

@@ -40,8 +40,8 @@ void RecordedStream::write(const stream::Record& record) {
 void RecordedStream::write(const stream::Record& record, const unwind::Behind& behind) {
   if (record.is_sample() && unwinder_)
     return write_unwound(record, behind);
-  if (before_ && !record.is_sample())
-    before_(record);
+  if (before_ && !record.is_sample() && !before_(record))
+    return;
   follow(record);
   finish(record);
 }

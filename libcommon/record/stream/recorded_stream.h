@@ -38,8 +38,10 @@ class RecordedStream {
   void pass_on_to(PassOn pass_on) { pass_on_ = std::move(pass_on); }
 
   /// From now on calls `before` with each record that is not a sample, before the record is
-  /// applied.
-  void call_before(PassOn before) { before_ = std::move(before); }
+  /// applied.  If it returns false, the record is left out.
+  void call_before(std::function<bool(const stream::Record&)> before) {
+    before_ = std::move(before);
+  }
 
   /// Returns the attr that the stream should state.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
@@ -84,7 +86,8 @@ class RecordedStream {
   void finish(const stream::Record& record);
 
   stream::StreamWriter& writer_;
-  PassOn pass_on_, before_;
+  PassOn pass_on_;
+  std::function<bool(const stream::Record&)> before_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
   stream::History history_;

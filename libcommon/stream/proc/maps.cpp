@@ -163,6 +163,14 @@ std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid) {
   return text ? parse_thread_status(*text) : std::nullopt;
 }
 
+bool has_ended(pid_t pid) {
+  const auto threads = threads_of(pid);
+  if (std::any_of(threads.begin(), threads.end(), [&](pid_t tid) { return tid != pid; }))
+    return false;
+  const auto status = status_of(pid);
+  return !status || status->state == 'Z' || status->state == 'X';
+}
+
 std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   ThreadStatus status;
   status.pid = pid_or_zero(status_field(text, "Tgid"));

@@ -60,6 +60,9 @@ struct ThreadStatus {
 std::optional<ThreadStatus> status_of(pid_t tid);
 std::optional<ThreadStatus> own_status();  ///< this process's, in any pid namespace of /proc
 std::optional<ThreadStatus> status_of(pid_t pid, pid_t tid);  ///< none if `tid` is not in `pid`
+/// Returns whether none of a process's threads can run any more.  The first may end before the
+/// others.  When another thread executes a program, it gets the first one's number.
+bool has_ended(pid_t pid);
 /// Parses the file's text; nullopt if it contains no process id.
 std::optional<ThreadStatus> parse_thread_status(std::string_view text);
 

@@ -84,7 +84,9 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   bpf_map__set_max_entries(skeleton.maps.scratches, cpus * kScratchesOfCpu);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
-  bpf_map__set_max_entries(skeleton.maps.sums, is_of_switches ? options.max_sums : 1);
+  settings.max_sums = is_of_switches ? options.max_sums : 0;
+  bpf_map__set_max_entries(skeleton.maps.sums, settings.max_sums + 1);
+  bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
   if (!is_of_switches || options.pass_on != kPassNothing)
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
   bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
@@ -136,7 +138,7 @@ class LoadedObject final : public BpfObject {
   void take_record(std::span<const std::byte> bytes) const;
 
   Skeleton skeleton_;
-  MappedMemory rules_, stacks_;
+  MappedMemory rules_, stacks_, sums_;
   std::array<MappedMemory, kMaxChunks> chunks_;
   std::vector<Link> of_processes_, attached_;
   std::vector<Fd> counter_links_;
@@ -151,6 +153,8 @@ LoadedObject::LoadedObject(Skeleton skeleton)
              PROT_READ | PROT_WRITE),
       stacks_(bpf_map__fd(skeleton_->maps.stacks),
               sizeof(StackBlock) * bpf_map__max_entries(skeleton_->maps.stacks), PROT_READ),
+      sums_(bpf_map__fd(skeleton_->maps.sums),
+            sizeof(KeyedSum) * bpf_map__max_entries(skeleton_->maps.sums), PROT_READ),
       ring_(ring_buffer__new(bpf_map__fd(skeleton_->maps.ring), on_record, this, nullptr)) {
   if (!ring_)
     throw_errno("eBPF: ring", errno);
@@ -275,17 +279,13 @@ std::size_t LoadedObject::read_samples(const std::function<void(const Sample&)>&
   return samples_read_;
 }
 
-std::vector<BpfObject::KeyedSum> LoadedObject::read_sums() {
-  const int map = bpf_map__fd(skeleton_->maps.sums);
+std::vector<KeyedSum> LoadedObject::read_sums() {
+  const std::span sums(static_cast<KeyedSum*>(sums_.start()), sums_.bytes() / sizeof(KeyedSum));
+  const std::size_t end = std::atomic_ref(skeleton_->data->next_sum).load();
   std::vector<KeyedSum> all;
-  KeyedSum next{};
-  const SumKey* last = nullptr;
-  // Entries are never deleted, so the walk over the keys cannot start again.
-  while (bpf_map_get_next_key(map, last, &next.key) == 0) {
-    if (bpf_map_lookup_elem(map, &next.key, &next.sum) == 0)
-      all.push_back(next);
-    last = &next.key;
-  }
+  for (KeyedSum& keyed : sums.first(std::min(end, sums.size())))
+    if (std::atomic_ref(keyed.sum.count).load() != 0)
+      all.push_back(keyed);
   return all;
 }
 

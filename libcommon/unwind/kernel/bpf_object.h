@@ -101,10 +101,6 @@ class BpfObject : public TableStore {
   /// more may arrive all the time.  Returns their number.
   virtual std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) = 0;
 
-  struct KeyedSum {
-    SumKey key;
-    Sum sum;
-  };
   /// Returns the sums since attaching, of switches that have ended.  While switches continue, sums
   /// that are added during the call may be missing.  Throws Error.
   virtual std::vector<KeyedSum> read_sums() = 0;

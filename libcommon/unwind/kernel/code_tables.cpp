@@ -17,17 +17,6 @@ namespace {
 /// Allows more processes than fit into the kernel's map, because some may replace others in it.
 constexpr std::size_t kMaxKnownProcesses = std::size_t{4} * kMaxProcesses;
 
-/// Whether none of a process's threads can run any more.  The first may end before the others.
-/// When another thread executes a program, it gets the first one's number.
-bool has_ended(std::uint32_t pid) {
-  const auto process = static_cast<pid_t>(pid);
-  const auto threads = stream::threads_of(process);
-  if (std::any_of(threads.begin(), threads.end(), [&](pid_t tid) { return tid != process; }))
-    return false;
-  const auto status = stream::status_of(process);
-  return !status || status->state == 'Z' || status->state == 'X';
-}
-
 }  // namespace
 
 CodeTables::CodeTables(const stream::History& history, TableStore& store, objects::FileMatch match,
@@ -92,7 +81,7 @@ void CodeTables::forget(std::uint32_t pid) {
 
 void CodeTables::forget_ended() {
   for (auto pid = ended_.begin(); pid != ended_.end();) {
-    if (has_ended(*pid)) {
+    if (stream::has_ended(static_cast<pid_t>(*pid))) {
       forget(*pid);
       pid = ended_.erase(pid);
     } else {

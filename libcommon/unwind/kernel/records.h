@@ -120,6 +120,12 @@ struct Sum {
   uint64_t last_ns;  ///< CLOCK_MONOTONIC, end of the last of them
 };
 
+/// Sums are in an array, in the order of their first switches.  The first place of it is unused.
+struct KeyedSum {
+  struct SumKey key;
+  struct Sum sum;  ///< count is 0 until the key has been written
+};
+
 /// A thread that is off its CPU.
 struct Outstanding {
   struct SumKey key;

@@ -21,6 +21,14 @@ run_engine() {  # uses $engine
   at_least 'killed while it waited' 390000 "$(waited ';main;[^;]*killed_case;wait_in_read;' "$dir/k.folded")"
   expect 'killed, and still waiting' 0 "$(waited 'still waiting' "$dir/k.folded")"
 
+  # The recording has nothing of other processes, which start all the time.
+  cp "$(command -v true)" "$dir/stranger"
+  while :; do "$dir/stranger"; sleep 0.02; done & strangers=$!
+  engine_offcpu -o "$dir/own.pe" -- sleep 0.4 2>"$dir/err"; expect 'among others: status' 0 $?
+  kill $strangers
+  grep -qa /sleep "$dir/own.pe" || fail "no mapping of the command: $(cat "$dir/err")"
+  ! grep -qa stranger "$dir/own.pe" || fail 'the recording has other processes'
+
   # A wait that continues counts up to the end of the recording, with a mark.
   sleep 100 & sleeper=$!
   sleep 0.2

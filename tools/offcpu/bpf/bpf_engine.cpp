@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,7 @@ record::Request side_request(const record::Request& asked) {
   request.may_keep_binaries = asked.may_keep_binaries;
   request.ring_pages = asked.ring_pages;
   request.wakes_at_once = true;
+  request.of_cpus_only = true;
   return request;
 }
 
@@ -112,6 +114,7 @@ BpfEngine::BpfEngine(const Options& options, const record::Target& target, Objec
       request_(side_request(options.request)),
       target_(whole_processes(target)),
       sources_(with_sources(target_, options.choice.with_wakers)),
+      own_(sources_),
       only_threads_(target.threads.begin(), target.threads.end()),
       object_(std::move(object)),
       counters_(request_, sources_),
@@ -134,8 +137,12 @@ void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
   recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   // Switches that were forwarded before a record are walked with the mappings of that time.
-  recording_->stream.call_before(
-      [this](const stream::Record& record) { walk_passed(stream::time_of(record, layout_)); });
+  recording_->stream.call_before([this](const stream::Record& record) {
+    if (!own_.has(record))
+      return false;
+    walk_passed(stream::time_of(record, layout_));
+    return true;
+  });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
@@ -199,7 +206,19 @@ void BpfEngine::take_in() {
   recording_->tables.publish();
 }
 
+/// Keeps passes apart, because every change of any process wakes us.
+void BpfEngine::pause() {
+  constexpr std::uint64_t kLeastNs = 2'000'000;
+  const std::uint64_t passed_ns = monotonic_ns() - pass_began_ns_;
+  if (passed_ns < kLeastNs) {
+    const timespec rest{0, static_cast<long>(kLeastNs - passed_ns)};
+    ::nanosleep(&rest, nullptr);
+  }
+  pass_began_ns_ = monotonic_ns();
+}
+
 std::optional<std::uint64_t> BpfEngine::pass() {
+  pause();
   recording_->out.release();
   take_in();
   const std::uint64_t now_ns = monotonic_ns();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "offcpu/bpf/ordered_waits.h"
+#include "offcpu/bpf/own_processes.h"
 #include "offcpu/bpf/passed_switches.h"
 #include "offcpu/bpf/stack_reader.h"
 #include "offcpu/bpf/sum_increases.h"
@@ -69,6 +70,7 @@ class BpfEngine final : public Engine {
     unwind::CodeTables tables;
     PassedSwitches passed;
   };
+  void pause();
   void write_head();
   void add_targets();
   void read_ring();
@@ -92,6 +94,7 @@ class BpfEngine final : public Engine {
   record::Request request_;
   record::Target target_;   ///< whole processes in place of threads
   record::Target sources_;  ///< the same, and everything that may wake them
+  OwnProcesses own_;        ///< of sources_: the counters are those of CPUs
   std::unordered_set<std::uint32_t> only_threads_;
   Object object_;
   record::Counters counters_;
@@ -100,7 +103,7 @@ class BpfEngine final : public Engine {
   perf_event_attr unwound_;  ///< of samples after their stacks are walked
   StackReader stacks_;
   SumIncreases increases_;
-  std::uint64_t next_reading_ns_ = 0, stopped_ns_ = 0;
+  std::uint64_t next_reading_ns_ = 0, stopped_ns_ = 0, pass_began_ns_ = 0;
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings

@@ -14,7 +14,7 @@ namespace pe::offcpu {
 
 class SumIncreases {
  public:
-  using KeyedSum = unwind::BpfObject::KeyedSum;
+  using KeyedSum = unwind::KeyedSum;
 
   /// Returns the sums that have grown, and by how much, in the order of the end of their last wait.
   /// `sums` must contain all sums.

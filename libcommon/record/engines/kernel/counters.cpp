@@ -90,7 +90,9 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
     plan_ = *smaller;
     forget_all();
   }
-  if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }))
+  if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }) ||
+      (request_.of_cpus_only && !target_.is_wide() &&
+       std::all_of(target_.processes.begin(), target_.processes.end(), stream::has_ended)))
     refuse_target();
   check_room();
   if (plan_.stack_bytes < wanted_bytes)
@@ -107,8 +109,8 @@ bool Counters::open_all() {
   if (!target_.cgroup.empty()) {
     const Fd cgroup = open_cgroup(target_.cgroup);
     open_everywhere({.pid = cgroup.get(), .is_cgroup = true});
-  } else if (target_.is_everything) {
-    open_everywhere({.pid = -1});
+  } else if (target_.is_everything || request_.of_cpus_only) {
+    open_everywhere({.pid = kWholeCpu});
   }
   for (const pid_t pid : target_.processes)
     open_process(pid);
@@ -150,10 +152,11 @@ void Counters::make_events() {
                        .has_own_rings = true});
   follow_tasks(request_.with_switches ? events_.back().attr : events_.front().attr);
   for (OpenedEvent& event : events_) {
-    event.attr.inherit = target_.processes.empty() ? 0 : 1;
+    const bool is_of_threads = !target_.processes.empty() && !request_.of_cpus_only;
+    event.attr.inherit = is_of_threads ? 1 : 0;
     // Rings that nobody reads yet must not fill while hundreds of counters are being opened.
     event.attr.disabled = 1;
-    event.attr.enable_on_exec = target_.is_command ? 1 : 0;
+    event.attr.enable_on_exec = is_of_threads && target_.is_command ? 1 : 0;
     event.attr.read_format = PERF_FORMAT_LOST;
     event.is_of_cpus = may_count_cpus(event.attr);
   }
@@ -215,8 +218,9 @@ void Counters::open_process(pid_t pid) {
     for (const pid_t tid : stream::threads_of(pid)) {
       if (!known.insert(tid).second)
         continue;
-      open_everywhere({.pid = tid});
-      found_more = true;
+      found_more = !request_.of_cpus_only;
+      if (found_more)
+        open_everywhere({.pid = tid});
     }
   }
   if (known.empty())

@@ -40,13 +40,35 @@ static long compare_words(uint32_t i, struct Comparison* comparison) {
   return difference != 0;
 }
 
-/// Whether the window still has the noted words.  It starts where the noted words did, or, for a
-/// kernel stack, at `start`.
+/// Whether the window still has the noted words of a kernel stack, which starts at `start`.
 static __always_inline bool words_stand(const struct Scratch* scratch,
                                         const struct NotedWords* noted, uint64_t start) {
   struct Comparison comparison = {.scratch = scratch, .noted = noted, .start = start};
   bpf_loop(noted->steps, compare_words, &comparison, 0);
   return !comparison.is_other;
+}
+
+/// Whether the window, which starts where the noted words do, still has them.  This is a global
+/// function, because the verifier checks those once.
+__attribute__((noinline)) int user_words_stand(const struct Scratch* scratch,
+                                               const struct NotedWords* noted) {
+  if (!scratch || !noted)
+    return 0;
+  const uint32_t steps = noted->steps;
+  for (uint32_t step = 0; step < kHistoryWords / 8; ++step) {
+    if (step == steps)
+      return 1;
+    uint64_t difference = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < 8; ++k) {
+      const uint32_t at = step * 8 + k;
+      difference |= scratch->window[noted->places[at] & (kWindowWords - 1)] ^ noted->values[at];
+      KEEP(difference);
+    }
+    if (difference)
+      return 0;
+  }
+  return 1;
 }
 
 /// Stores the words that are noted in the scratch, one to kMaxHistoryWords.

@@ -21,6 +21,7 @@ enum {
   kFirstWindowBytes = 1024,
   kHistories = 4,          ///< number of stacks remembered of each thread
   kKernelHistories = 4,    ///< number of kernel stacks remembered
+  kThreadSums = 4,         ///< number of sums remembered
   kHistoryWords = 128,     ///< room; the last 8 are for filling up a step
   kMaxHistoryWords = 120,  ///< limit of the words that a walk reads, if it is to be remembered
   kFromStartShift = 15,    ///< bit of a place: see NotedWords
@@ -40,9 +41,11 @@ const volatile uint64_t max_ns = ~0ULL;
 const volatile uint32_t state_mask = ~0U;  ///< bit 0: preempted; others as TASK_... shifted by one
 const volatile uint32_t stack_blocks =
     0;  ///< size of the map `stacks`; 0: stacks come with their samples
+const volatile uint32_t max_sums = 0;      ///< number of sums that have room
 const volatile uint64_t wakeup_bytes = 0;  ///< bytes in the ring that wake its reader; 0: any
 
 uint64_t next_stack_block = 1;  ///< 0 is not a stack
+uint32_t next_sum = 1;          ///< 0 is not a sum
 uint32_t is_paused = 0;         ///< samples are ignored
 /// How often mappings have changed in any process: as user space reports it, and as the programs
 /// notice it.  While both are the same, threads need not look up their process.
@@ -123,7 +126,14 @@ struct {
   __uint(max_entries, 1);
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __type(key, struct SumKey);
-  __type(value, struct Sum);
+  __type(value, uint32_t);
+} sum_numbers SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 2);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __type(key, uint32_t);
+  __type(value, struct KeyedSum);
 } sums SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -175,6 +185,7 @@ struct ThreadState {
   uint32_t is_passed_on;  ///< whether its last switch was forwarded
   uint32_t waker;         ///< the last waker's number, since it came to a CPU; see records.h
   uint32_t next_kernel_history;
+  uint32_t sums[kThreadSums];  ///< numbers of its last sums, by a hash of their key
   struct History histories[kHistories];
   struct KernelHistory kernel_histories[kKernelHistories];
 };

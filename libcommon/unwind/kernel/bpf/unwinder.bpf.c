@@ -224,17 +224,45 @@ static __always_inline uint32_t pass_switch_on(struct Scratch* scratch,
   return 0;
 }
 
-static __always_inline void add(const struct SumKey* key, uint64_t ns, uint64_t now) {
-  const struct Sum one = {.ns = ns, .count = 1, .last_ns = now};
-  struct Sum* sum = bpf_map_lookup_elem(&sums, key);
-  if (!sum) {
-    if (!bpf_map_update_elem(&sums, key, &one, BPF_NOEXIST))
-      return;
+/// Returns the number of the sum that has this key; 0 if there is no room.
+__attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
+  if (!key)
+    return 0;
+  const uint32_t* known = bpf_map_lookup_elem(&sum_numbers, key);
+  if (known)
+    return *known;
+  if (next_sum > max_sums)
+    return 0;
+  const uint32_t number = __sync_fetch_and_add(&next_sum, 1);
+  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, &number);
+  if (!keyed || bpf_map_update_elem(&sum_numbers, key, &number, BPF_NOEXIST))
+    return 0;
+  keyed->key = *key;
+  return number;
+}
+
+static __always_inline bool is_same_key(const struct SumKey* a, const struct SumKey* b) {
+  const uint64_t* x = (const void*)a;
+  const uint64_t* y = (const void*)b;
+  return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
+}
+
+/// Adds to the sum of the thread's wait.  Only one of its waits ends at a time.
+static __always_inline void add(struct ThreadState* thread, uint64_t ns, uint64_t now) {
+  const struct SumKey* key = &thread->key;
+  const uint32_t hash = key->user_stack + key->kernel_stack + key->waker + key->state;
+  uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
+  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
+  if (!keyed || !is_same_key(&keyed->key, key)) {
+    const uint32_t found = number_sum(key);
+    keyed = found ? bpf_map_lookup_elem(&sums, &found) : 0;
+    if (keyed)
+      *number = found;
   }
-  if (sum) {  // the thread's own sum: only one of its waits ends at a time
-    sum->ns += ns;
-    ++sum->count;
-    sum->last_ns = now;
+  if (keyed) {
+    keyed->sum.ns += ns;
+    keyed->sum.last_ns = now;
+    *(volatile uint64_t*)&keyed->sum.count += 1;  // last: see KeyedSum
     return;
   }
   struct Counts* counted = counts_of_cpu();
@@ -269,7 +297,7 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
     return;
   if (pass_on == kPassUnfinished && thread->is_passed_on && tell_end(thread, since_ns, now))
     return;
-  add(&thread->key, ns, now);
+  add(thread, ns, now);
 }
 
 /// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be

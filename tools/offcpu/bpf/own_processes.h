@@ -1,0 +1,29 @@
+// Tells the records of the recorded processes from those of others.  The rings of whole CPUs have
+// both.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+
+#include "record/request.h"
+#include "stream/records/sample.h"
+
+namespace pe::offcpu {
+
+class OwnProcesses {
+ public:
+  /// `target` is single processes, or everything.
+  explicit OwnProcesses(const record::Target& target);
+
+  /// Returns whether a record is about one of these processes, or about one that they have forked
+  /// since.  Records about the kernel and about no process are, too.  Must be called in the order
+  /// of time.
+  bool has(const stream::Record& record);
+
+ private:
+  bool has_all_;
+  std::unordered_set<std::uint32_t> pids_;
+};
+
+}  // namespace pe::offcpu
