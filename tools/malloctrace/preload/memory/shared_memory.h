@@ -29,7 +29,7 @@ class SharedMemory {
     return at<heap::Module>(heap::kModulesAt);
   }
   [[nodiscard]] heap::Code* codes() const noexcept { return at<heap::Code>(heap::kCodesAt); }
-  [[nodiscard]] std::uint32_t* words() const noexcept { return at<std::uint32_t>(heap::kWordsAt); }
+  [[nodiscard]] std::uint8_t* stacks() const noexcept { return at<std::uint8_t>(heap::kStacksAt); }
   [[nodiscard]] heap::SiteTotals* sites() const noexcept {
     return at<heap::SiteTotals>(heap::kSitesAt);
   }
