@@ -90,7 +90,11 @@ class HeapBuilder {
   }
 
   std::uint32_t code(std::uint64_t avma, std::uint32_t module = 0, bool is_exact = false) {
-    codes_.push_back({avma, module, is_exact ? 1U : 0U});
+    heap::Code code{};
+    code.avma = avma;
+    code.module = module;
+    code.is_exact = is_exact ? 1 : 0;
+    codes_.push_back(code);
     return static_cast<std::uint32_t>(codes_.size() - 1);
   }
 

@@ -127,11 +127,12 @@ static_assert(sizeof(Module) == 1024 - 8);
 
 /// The address of a frame.
 struct Code {
-  std::uint64_t avma;    ///< as in a call chain: the return address, or the exact one
-  std::uint32_t module;  ///< number of the Module in its section, plus one; 0: none known
-  std::uint32_t is_exact;
+  std::uint64_t avma : 48;    ///< as in a call chain: the return address, or the exact one
+  std::uint32_t module : 15;  ///< number of the Module in its section, plus one; 0: none known
+  std::uint32_t is_exact : 1;
 };
-static_assert(sizeof(Code) == 16);
+static_assert(sizeof(Code) == 8);
+static_assert(kMaxModules < 1 << 15);
 
 /// With sampling, counts are estimates in units of 1/256.
 inline constexpr std::uint32_t kCountUnit = 256;

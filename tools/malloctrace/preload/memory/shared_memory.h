@@ -11,7 +11,9 @@
 
 namespace pe::malloctrace {
 
+using inprocess::change;
 using inprocess::count_up;
+using inprocess::load_published;
 using inprocess::load_relaxed;
 using inprocess::publish;
 using inprocess::store_relaxed;
