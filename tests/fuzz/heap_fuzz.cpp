@@ -37,7 +37,7 @@ Fd shared_memory(Bytes input) {
   put(fd, 0, std::as_bytes(std::span(&heap::kMagic, 1)));
   check(::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
   input = input.subspan(std::min(input.size(), sizeof(heap::Header)));
-  constexpr std::array kSections{heap::kModulesAt, heap::kCodesAt, heap::kWordsAt,
+  constexpr std::array kSections{heap::kModulesAt, heap::kCodesAt, heap::kStacksAt,
                                  heap::kSitesAt,   heap::kWidesAt, heap::kThreadsAt};
   for (const std::uint64_t at : kSections) {
     std::uint16_t length = 0;
@@ -58,13 +58,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   auto checked = heap::SharedFile::check(shared_memory({data, data + size}));
   const auto heap = heap::read_heap(std::get<heap::SharedFile>(checked));
   check(heap.has_value());
-  const std::uint64_t held =
-      heap->modules.size() * sizeof(heap::Module) + heap->codes.size() * sizeof(heap::Code) +
-      heap->words.size() * sizeof(std::uint32_t) + heap->sites.size() * sizeof(heap::SiteTotals);
+  const std::uint64_t held = heap->modules.size() * sizeof(heap::Module) +
+                             heap->codes.size() * sizeof(heap::Code) +
+                             heap->sites.size() * sizeof(heap::SiteTotals);
   // A section is no longer than the content of the file, except for one element.
   constexpr std::size_t kElements =
-      sizeof(heap::Module) + sizeof(heap::Code) + sizeof(std::uint32_t) + sizeof(heap::SiteTotals);
-  check(held <= 4 * heap->file_bytes + kElements);
+      sizeof(heap::Module) + sizeof(heap::Code) + sizeof(heap::SiteTotals);
+  check(held <= 16 * heap->file_bytes + kElements);
+  constexpr std::size_t kWordsOfByte = 16;
+  check(heap->stacks.words.size() <= 1 + kWordsOfByte * heap->file_bytes);
   for (const heap::Module& module : heap->modules)
     check(module.start <= module.end && module.path_length <= sizeof module.path);
   std::vector<heap::Frame> frames;

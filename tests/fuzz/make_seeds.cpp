@@ -226,7 +226,8 @@ std::string shared_heap() {
   b.header.peak_version = 1;
   const auto module = b.module(0x1000, 0x9000, "/bin/prog");
   const auto main = b.code(0x1010, module), f = b.code(0x2010, module), g = b.code(0x3010);
-  b.site_of({main, f, g}, {.allocated_bytes = 100, .allocated_count = 2, .live_bytes = 50});
+  b.site_of({main, f, g},
+            {.allocated_bytes = 100, .allocated_count = 2, .live_bytes = 50, .live_count = 1});
   b.site_of({main, g}, {.wide = b.wide({.allocated_bytes = 1UL << 40, .peak_bytes = 7})});
   b.thread(0, 1).sums[0] = pe::testing::HeapTotals{.allocated_bytes = 3}.of_thread(1);
   const pe::Fd fd = b.build();
@@ -240,9 +241,9 @@ std::string shared_heap() {
   for (const auto& [at, size] :
        {std::pair{pe::heap::kModulesAt, sizeof(pe::heap::Module)},
         std::pair{pe::heap::kCodesAt, 4 * sizeof(pe::heap::Code)},
-        std::pair{pe::heap::kWordsAt, 12 * sizeof(std::uint32_t)},
+        std::pair{pe::heap::kStacksAt, b.stacks().size()},
         std::pair{pe::heap::kSitesAt, 3 * sizeof(pe::heap::SiteTotals)},
-        std::pair{pe::heap::kWidesAt, 2 * sizeof(pe::heap::WideTotals)},
+        std::pair{pe::heap::kWidesAt, 3 * sizeof(pe::heap::WideTotals)},
         std::pair{pe::heap::kThreadsAt, 2 * sizeof(pe::heap::ThreadSum)}}) {
     const auto length = static_cast<std::uint16_t>(size);
     seed.append(reinterpret_cast<const char*>(&length), sizeof length);

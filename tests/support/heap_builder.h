@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "malloctrace/heap/layout.h"
+#include "malloctrace/heap/stack_list.h"
 
 namespace pe::testing {
 
@@ -28,12 +29,6 @@ struct HeapTotals {
   std::int64_t live_bytes = 0, live_count = 0, peak_bytes = 0;
   std::uint32_t version = 0, first_tick = 0, last_tick = 0;
 
-  [[nodiscard]] heap::SiteTotals of_site() const {
-    heap::SiteTotals totals{};
-    totals.wide = wide;
-    copy_to(totals);
-    return totals;
-  }
   [[nodiscard]] heap::WideTotals of_wide() const {
     heap::WideTotals totals{};
     copy_to(totals);
@@ -95,25 +90,30 @@ class HeapBuilder {
   }
 
   std::uint32_t code(std::uint64_t avma, std::uint32_t module = 0, bool is_exact = false) {
-    codes_.push_back({avma, module, is_exact ? 1U : 0U});
+    heap::Code code{};
+    code.avma = avma;
+    code.module = module;
+    code.is_exact = is_exact ? 1 : 0;
+    codes_.push_back(code);
     return static_cast<std::uint32_t>(codes_.size() - 1);
   }
 
   /// Adds a child of node `parent` and returns its number.  Node 0 is the root.
-  std::uint32_t child(std::uint32_t parent, std::uint32_t word) {
-    if (parent + 1 != words_.size())
-      words_.push_back(heap::kHead | parent);
-    words_.push_back(word);
-    return static_cast<std::uint32_t>(words_.size() - 1);
+  std::uint32_t child(std::uint32_t parent, std::uint32_t code) {
+    nodes_.emplace_back(parent, code);
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
 
   /// Adds a site whose stack ends in `node`, the innermost frame; returns the site's number.
   std::uint32_t site(std::uint32_t node, const HeapTotals& totals) {
-    sites_.push_back(totals.of_site());
-    const auto number = static_cast<std::uint32_t>(sites_.size() - 1);
-    child(node, heap::kSite);
-    words_.push_back(heap::kHead | number);
-    return number;
+    heap::SiteTotals narrow{};
+    if (totals.wide != 0 || !heap::narrow_down(totals.of_wide(), narrow)) {
+      narrow.is_wide = 1;
+      narrow.bytes = totals.wide != 0 ? totals.wide : wide(totals);
+    }
+    sites_.push_back(narrow);
+    add_stack(node);
+    return static_cast<std::uint32_t>(sites_.size() - 1);
   }
 
   /// Adds a site with a stack of its own, outermost frame first.
@@ -135,7 +135,7 @@ class HeapBuilder {
     return threads_.back().second[0];
   }
 
-  std::vector<std::uint32_t>& words() { return words_; }
+  std::vector<std::uint8_t>& stacks() { return stacks_; }
 
   /// A count that the test did not set becomes the number of entries that it added.
   [[nodiscard]] Fd build(int seals = F_SEAL_SHRINK) const {
@@ -149,12 +149,12 @@ class HeapBuilder {
     };
     count(whole.modules, modules_.size());
     count(whole.codes, codes_.size() - 1);
-    count(whole.words, words_.size());
+    count(whole.stack_bytes, stacks_.size());
     count(whole.sites, sites_.size() - 1);
     count(whole.wides, wides_.size() - 1);
     put(fd, heap::kModulesAt, std::span(modules_));
     put(fd, heap::kCodesAt, std::span(codes_));
-    put(fd, heap::kWordsAt, std::span(words_));
+    put(fd, heap::kStacksAt, std::span(stacks_));
     put(fd, heap::kSitesAt, std::span(sites_));
     put(fd, heap::kWidesAt, std::span(wides_));
     for (const auto& [slot, sums] : threads_) {
@@ -168,6 +168,23 @@ class HeapBuilder {
   }
 
  private:
+  void add_stack(std::uint32_t node) {
+    std::vector<std::uint32_t> stack;
+    for (; node != 0; node = nodes_[node].first)
+      stack.insert(stack.begin(), nodes_[node].second);
+    const auto differ = std::mismatch(last_.begin(), last_.end(), stack.begin(), stack.end());
+    const auto same = static_cast<std::uint32_t>(differ.first - last_.begin());
+    const auto added = static_cast<std::uint32_t>(stack.size()) - same;
+    expected_.resize(std::max(expected_.size(), codes_.size()));
+    std::vector<std::uint8_t> entry(heap::most_bytes_of_entry(added));
+    const std::uint8_t* end = heap::write_stack(
+        entry.data(), {static_cast<std::uint32_t>(last_.size()) - same, added, 0, false},
+        same == 0 ? 0 : stack[same - 1], [&](std::uint32_t i) { return stack[same + i]; },
+        expected_);
+    stacks_.insert(stacks_.end(), std::as_const(entry).data(), end);
+    last_ = std::move(stack);
+  }
+
   template <typename T>
   static void put(const Fd& fd, std::uint64_t at, std::span<T> values) {
     const auto bytes = std::as_bytes(values);
@@ -178,7 +195,9 @@ class HeapBuilder {
 
   std::vector<heap::Module> modules_;
   std::vector<heap::Code> codes_{heap::Code{}};
-  std::vector<std::uint32_t> words_{0};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_{{0, 0}};  ///< parent and code
+  std::vector<std::uint32_t> last_, expected_;                          ///< of the list of stacks
+  std::vector<std::uint8_t> stacks_;
   std::vector<heap::SiteTotals> sites_{heap::SiteTotals{}};
   std::vector<heap::WideTotals> wides_{heap::WideTotals{}};
   std::vector<std::pair<std::uint32_t, std::vector<heap::ThreadSums>>> threads_;

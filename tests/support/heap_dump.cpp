@@ -1,5 +1,5 @@
 // Runs a command with the library of malloctrace and prints the memory that its processes share.
-// It is a plain reader of malloctrace/heap/layout.h for tests; it does not validate what it reads.
+// It is a plain reader of malloctrace/heap/layout.h for tests; it validates no numbers.
 //
 //     heap_dump LIBRARY SETTINGS COMMAND [ARGUMENT...]
 //
@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "malloctrace/heap/layout.h"
+#include "malloctrace/heap/stack_tree.h"
 
 namespace {
 
@@ -57,20 +58,22 @@ class Process {
         "process pid {} parent {} began_as {} command {} bytes {} count {} live {} live_count {} "
         "held {} peak {} site_peak {} temporary {} threads {} ended {} failed {} unknown {} "
         "inherited {} cut {} incomplete {} dropped {} full {} walks {} walked {} reused {} "
-        "codes {} words {} sites {} wides {} modules {} private {} early {}\n",
+        "codes {} stack_bytes {} sites {} wides {} modules {} private {} early {}\n",
         h.pid, h.parent_pid, h.began_as, std::string(h.command, ::strnlen(h.command, 16)),
         sum.allocated_bytes, sum.allocated_count, sum.live_bytes, sum.live_count, live,
         is_peak_now ? live : h.peak_bytes, is_peak_now ? sum.live_bytes : sum.peak_bytes,
         sum.temporary_count, h.threads, h.has_ended, h.failed, h.unknown_frees, h.inherited_frees,
         h.cut_stacks, h.incomplete_stacks, h.dropped, h.full, h.walks, h.frames_walked,
-        h.frames_reused, h.codes, h.words, h.sites, h.wides, h.modules, h.private_bytes, h.early);
+        h.frames_reused, h.codes, h.stack_bytes, h.sites, h.wides, h.modules, h.private_bytes,
+        h.early);
     if (!has_sites)
       return;
-    const auto leaves = leaves_of_sites();
+    const StackTree tree =
+        StackListReader({at<std::uint8_t>(kStacksAt), h.stack_bytes}, h.codes).read(h.sites);
     for (const auto& [site, t] : sites)
       fmt::print("site {} {} {} {} {} {} {}\n", t.allocated_bytes, t.allocated_count, t.live_bytes,
                  t.live_count, is_peak_now ? t.live_bytes : t.peak_bytes, t.temporary_count,
-                 stack(leaves.contains(site) ? leaves.at(site) : 0));
+                 stack(tree, site <= tree.leaves.size() ? tree.leaves[site - 1] : 0));
   }
 
  private:
@@ -108,25 +111,14 @@ class Process {
     std::map<std::uint32_t, Totals> all;
     for (std::uint32_t site = 1; site <= header().sites; ++site) {
       const SiteTotals& narrow = at<SiteTotals>(kSitesAt)[site];
-      if (narrow.wide != 0)
-        add(all, site, at<WideTotals>(kWidesAt)[narrow.wide]);
-      else
-        add(all, site, narrow);
+      add(all, site,
+          narrow.is_wide != 0 ? at<WideTotals>(kWidesAt)[narrow.bytes] : widened(narrow));
     }
     for (std::uint32_t i = 0; i < header().threads; ++i)
       for (const ThreadSum& sum : at<ThreadSums>(kThreadsAt)[i].sums)
         if (sum.site != 0)
           add(all, sum.site, sum);
     return all;
-  }
-
-  [[nodiscard]] std::map<std::uint32_t, std::uint32_t> leaves_of_sites() const {
-    std::map<std::uint32_t, std::uint32_t> leaves;
-    const auto* words = at<std::uint32_t>(kWordsAt);
-    for (std::uint32_t i = 1; i + 1 < header().words; ++i)
-      if (words[i] == kSite)
-        leaves[words[i + 1] & ~kHead] = i;
-    return leaves;
   }
 
   [[nodiscard]] std::string frame(std::uint32_t number) const {
@@ -140,15 +132,10 @@ class Process {
                        code.is_exact != 0 ? "!" : "");
   }
 
-  [[nodiscard]] std::string stack(std::uint32_t node) const {
-    const auto* words = at<std::uint32_t>(kWordsAt);
+  [[nodiscard]] std::string stack(const StackTree& tree, std::uint32_t node) const {
     std::string text;
-    while (node != 0) {
-      if (words[node] != kSite)
-        text.insert(0, (text.empty() ? "" : ";")).insert(0, frame(words[node]));
-      const std::uint32_t before = words[node - 1];
-      node = (before & kHead) != 0 && node != 1 ? before & ~kHead : node - 1;
-    }
+    for (; node != 0; node = tree.parent(node))
+      text.insert(0, (text.empty() ? "" : ";")).insert(0, frame(tree.words[node]));
     return text;
   }
 

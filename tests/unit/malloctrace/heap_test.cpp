@@ -47,12 +47,12 @@ BOOST_AUTO_TEST_SUITE(heap_reader)
 
 BOOST_AUTO_TEST_CASE(a_count_takes_no_more_memory_than_its_section_has) {
   HeapBuilder builder;
-  builder.words().resize(1 << 20);  // 4 MiB in one section
+  builder.stacks().resize(1 << 22);  // 4 MiB in one section
   builder.header.codes = heap::kMaxCodes - 1;
   builder.header.modules = heap::kMaxModules;
   builder.header.wides = heap::kMaxWides - 1;
   const heap::Heap heap = read(builder);
-  BOOST_TEST(heap.words.size() == std::size_t{1} << 20);
+  BOOST_TEST(heap.file_bytes >= std::size_t{1} << 22);
   BOOST_TEST(heap.codes.size() <= 4096 / sizeof(heap::Code) + 1);
   BOOST_TEST(heap.modules.size() <= 1U);
   BOOST_TEST(heap.damaged >= 3U);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_have_grown_stand_elsewhere) {
                             .version = 33,
                             .first_tick = 1,
                             .last_tick = 2});
-  b.site(0, {.wide = wide, .allocated_bytes = 123});
+  b.site(0, {.wide = wide});
   b.site(0, {.live_bytes = 3, .peak_bytes = 4, .version = 33});
   const heap::Heap heap = read(b);
   BOOST_TEST(heap.sites.at(0).sums.allocated_bytes == kMany);
@@ -229,40 +229,60 @@ BOOST_AUTO_TEST_CASE(counts_beyond_what_is_there_allocate_nothing) {
   HeapBuilder b;
   b.site_of({b.code(10)}, {.allocated_bytes = 1, .allocated_count = 1});
   constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
-  b.header.modules = b.header.codes = b.header.words = kMost;
+  b.header.modules = b.header.codes = b.header.stack_bytes = kMost;
   b.header.sites = b.header.wides = b.header.threads = kMost;
   const heap::Heap heap = read(b);
   BOOST_TEST(heap.damaged >= 6U);
   const std::uint64_t held =
       heap.modules.size() * sizeof(heap::Module) + heap.codes.size() * sizeof(heap::Code) +
-      heap.words.size() * sizeof(std::uint32_t) + heap.sites.size() * sizeof(heap::Site);
+      heap.stacks.words.size() * sizeof(std::uint32_t) + heap.sites.size() * sizeof(heap::Site);
   BOOST_TEST(held <= 8 * heap.file_bytes);
   BOOST_TEST(stack_of(heap, 1) == "10");
 }
 
-BOOST_AUTO_TEST_CASE(hostile_words_are_counted) {
+BOOST_AUTO_TEST_CASE(each_thread_has_a_stack_of_its_own_in_the_list) {
   HeapBuilder b;
-  const auto code = b.code(10);
-  const auto site = b.site(b.child(0, code), {.allocated_bytes = 3});
-  auto& words = b.words();
-  const auto add = [&](std::initializer_list<std::uint32_t> more) {
-    words.insert(words.end(), more);
-    return static_cast<std::uint32_t>(words.size() - 1);
-  };
-  add({heap::kHead | 0, heap::kSite, heap::kHead | site});  // a second place for a site
-  add({heap::kHead | 0, heap::kSite, heap::kHead | 0});     // no site
-  add({heap::kHead | 0, heap::kSite, heap::kHead | 99});    // an unknown one
-  add({heap::kHead | 0, heap::kSite, code});                // no number
-  const auto before = b.site(0, {});
-  const auto loop = add({heap::kHead | (1U << 30), code});  // a parent behind it
-  const auto looped = b.site(loop, {});
-  const auto unknown = b.site(add({heap::kHead | 0, 4711}), {});  // a code that is not there
+  b.site_of({b.code(10), b.code(20), b.code(30)}, {});
+  const auto second = b.site(0, {}), third = b.site(0, {}), fourth = b.site(0, {});
+  b.stacks().resize(b.stacks().size() - 3 * 2);           // the three of no frames
+  for (const int byte : {1,    5,    2,    0,    1,   2,  // slot 5 adds the stack 10 20
+                         3,    0,    2,    0,    2,   3,  // slot 0 drops one and adds 20 30
+                         0xff, 0xff, 0xff, 0xff, 0xf, 5,  // slot 5 drops all of its frames
+                         3,    7})                        // and adds three expected ones
+    b.stacks().push_back(static_cast<std::uint8_t>(byte));
   const heap::Heap heap = read(b);
-  BOOST_TEST(heap.damaged == 4U);
-  BOOST_TEST(stack_of(heap, site) == "10");
-  BOOST_TEST(stack_of(heap, before) == "");
-  BOOST_TEST(stack_of(heap, looped) == "10");
-  BOOST_TEST(stack_of(heap, unknown) == "");
+  BOOST_TEST(heap.damaged == 0U);
+  BOOST_TEST(stack_of(heap, second) == "20 10");
+  BOOST_TEST(stack_of(heap, third) == "30 20 20 10");
+  BOOST_TEST(stack_of(heap, fourth) == "30 20 10");
+}
+
+BOOST_AUTO_TEST_CASE(a_list_of_stacks_is_read_up_to_its_first_contradiction) {
+  const std::vector<std::vector<std::uint8_t>> hostile{
+      {},                                    // nothing at all
+      {0x80, 0x80, 0x80, 0x80, 0x80, 0, 0},  // a number that does not end
+      {0xff, 0xff, 0xff, 0xff, 0x7f, 0},     // more than 32 bits
+      {0, 9, 1},                             // bits that are cut
+      {0, 1, 0},                             // a code that is cut
+      {0, 1, 0, 0},                          // code 0
+      {0, 1, 0, 3},                          // a code that is not there
+      {0, 1, 1},                             // nothing is expected inside of it
+      {1, 0x80, 0x80, 2, 1, 0, 1},           // a slot that no thread has
+  };
+  for (const auto& bytes : hostile) {
+    HeapBuilder b;
+    const auto good = b.site_of({b.code(10), b.code(20)}, {.allocated_bytes = 3});
+    const auto bad = b.site(0, {.allocated_bytes = 4});
+    const auto later = b.site(0, {.allocated_bytes = 5});
+    b.stacks().resize(b.stacks().size() - 2 * 2);
+    b.stacks().insert(b.stacks().end(), bytes.begin(), bytes.end());
+    const heap::Heap heap = read(b);
+    BOOST_TEST(heap.damaged >= 1U);
+    BOOST_TEST(stack_of(heap, good) == "20 10");
+    BOOST_TEST(heap.total().allocated_bytes >= 3U);
+    if (heap.sites.size() >= later)
+      BOOST_TEST(stack_of(heap, bad) + stack_of(heap, later) == "");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(hostile_numbers_are_counted_and_limited) {

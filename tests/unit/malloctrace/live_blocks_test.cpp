@@ -83,7 +83,6 @@ BOOST_AUTO_TEST_CASE(a_shadow_knows_the_sizes_that_were_asked_for) {
       held.pop_back();
     }
   }
-  // A page of the shadow is for 32 KiB.
   BOOST_TEST(live->private_bytes() > 4096U);
   BOOST_TEST(live->private_bytes() < std::uint64_t{8} << 20);
   for (const Held& one : held)

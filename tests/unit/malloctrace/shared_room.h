@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "malloctrace/heap/stack_tree.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/memory/shared_memory.h"
 
@@ -30,24 +31,19 @@ class SharedRoom {
 
   /// The codes of each site's stack, the outermost first, as a reader finds them.
   [[nodiscard]] std::map<std::uint32_t, std::vector<std::uint32_t>> stacks() const {
+    const heap::Header& header = memory_.header();
+    const auto tree = heap::StackListReader({memory_.stacks(), header.stack_bytes}, header.codes)
+                          .read(header.sites);
     std::map<std::uint32_t, std::vector<std::uint32_t>> stacks;
-    const std::uint32_t* words = memory_.words();
-    for (std::uint32_t i = 1; i + 1 < memory_.header().words; ++i) {
-      if (words[i] != heap::kSite)
-        continue;
-      std::vector<std::uint32_t>& stack = stacks[words[i + 1] & ~heap::kHead];
-      for (std::uint32_t node = parent(i); node != 0; node = parent(node))
-        stack.insert(stack.begin(), words[node]);
+    for (const std::uint32_t leaf : tree.leaves) {
+      std::vector<std::uint32_t>& stack = stacks[static_cast<std::uint32_t>(stacks.size() + 1)];
+      for (std::uint32_t node = leaf; node != 0; node = tree.parent(node))
+        stack.insert(stack.begin(), tree.words[node]);
     }
     return stacks;
   }
 
  private:
-  [[nodiscard]] std::uint32_t parent(std::uint32_t node) const {
-    const std::uint32_t before = memory_.words()[node - 1];
-    return (before & heap::kHead) != 0 ? before & ~heap::kHead : node - 1;
-  }
-
   malloctrace::SharedMemory memory_;
 };
 

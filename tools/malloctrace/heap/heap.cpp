@@ -72,11 +72,11 @@ class HeapReader {
     // The process counts an element after it is complete, so all counted elements can be read now.
     heap_.modules = section<Module>(kModulesAt, header.modules, kMaxModules);
     heap_.codes = section<Code>(kCodesAt, header.codes, kMaxCodes, 1);
-    heap_.words = section<std::uint32_t>(kWordsAt, header.words, kMaxWords);
+    const auto stacks = section<std::uint8_t>(kStacksAt, header.stack_bytes, kMaxStackBytes);
     check_modules();
-    read_sites();
+    read_sites(stacks.size());
     add_threads();
-    find_stacks();
+    read_stacks(stacks);
     finish();
     return std::move(heap_);
   }
@@ -109,22 +109,22 @@ class HeapReader {
       }
   }
 
-  void read_sites() {
+  void read_sites(std::uint64_t stack_bytes) {
     const Header& header = heap_.header;
-    // Threads still hold the sums of some sites, whose totals are unwritten.  The tree has two
-    // words for each site.
-    const std::uint64_t most = std::min<std::uint64_t>(kMaxSites - 1, heap_.words.size() / 2 + 1);
+    // Threads still hold the sums of some sites, whose totals are unwritten.  A stack has two
+    // bytes at least.
+    const std::uint64_t most = std::min<std::uint64_t>(kMaxSites - 1, stack_bytes / 2);
     const auto narrow = file_.read_sparse<SiteTotals>(kSitesAt + sizeof(SiteTotals),
                                                       std::min<std::uint64_t>(header.sites, most));
     heap_.damaged += narrow.size() < header.sites ? 1 : 0;
     const auto wide = section<WideTotals>(kWidesAt, header.wides, kMaxWides, 1);
     sums_.resize(narrow.size());
     for (std::size_t i = 0; i < narrow.size(); ++i) {
-      if (narrow[i].wide == 0)
+      const std::uint64_t number = narrow[i].bytes;
+      if (narrow[i].is_wide == 0)
         sums_[i].add(widened(narrow[i]), narrow[i].version == header.peak_version);
-      else if (narrow[i].wide <= wide.size())
-        sums_[i].add(wide[narrow[i].wide - 1],
-                     wide[narrow[i].wide - 1].version == header.peak_version);
+      else if (number != 0 && number <= wide.size())
+        sums_[i].add(wide[number - 1], wide[number - 1].version == header.peak_version);
       else
         ++heap_.damaged;
     }
@@ -158,26 +158,15 @@ class HeapReader {
     }
   }
 
-  /// A site's number follows kSite in the tree.  The nodes before kSite are its stack.
-  void find_stacks() {
+  void read_stacks(const std::vector<std::uint8_t>& bytes) {
     heap_.sites.resize(sums_.size());
-    const auto& words = heap_.words;
-    for (std::uint32_t i = 1; i + 1 < words.size(); ++i) {
-      if (words[i] != kSite)
-        continue;
-      const std::uint32_t number = words[i + 1] & ~kHead;
-      const bool is_good = (words[i + 1] & kHead) != 0 && number != 0 && number <= sums_.size() &&
-                           heap_.sites[number - 1].node == 0;
-      if (is_good)
-        heap_.sites[number - 1].node = parent_of(i);
-      else
-        ++heap_.damaged;
-    }
-  }
-
-  [[nodiscard]] std::uint32_t parent_of(std::uint32_t node) const {
-    const std::uint32_t before = heap_.words[node - 1];
-    return (before & kHead) != 0 ? before & ~kHead : node - 1;
+    const auto codes = static_cast<std::uint32_t>(heap_.codes.size());
+    heap_.stacks =
+        StackListReader(bytes, codes).read(static_cast<std::uint32_t>(heap_.sites.size()));
+    const std::vector<std::uint32_t>& leaves = heap_.stacks.leaves;
+    heap_.damaged += leaves.size() < heap_.sites.size() ? 1 : 0;
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      heap_.sites[i].node = leaves[i];
   }
 
   void finish() {
@@ -214,21 +203,11 @@ class HeapReader {
 
 bool Heap::stack(const Site& site, std::vector<Frame>& frames) const {
   frames.clear();
-  // Each step goes to a smaller number, so the loop ends whatever the words contain.
-  std::uint32_t node = site.node;
-  while (node != 0 && node < words.size()) {
-    const std::uint32_t number = words[node];
-    if (number == 0 || number > codes.size())
-      break;
+  for (std::uint32_t node = site.node; node != 0; node = stacks.parent(node)) {
     if (frames.size() == kMaxFrames)
       return false;
-    const Code& code = codes[number - 1];
+    const Code& code = codes[stacks.words[node] - 1];
     frames.push_back({code.avma, code.module, code.is_exact != 0});
-    const std::uint32_t before = words[node - 1];
-    const std::uint32_t parent = (before & kHead) != 0 ? before & ~kHead : node - 1;
-    if (parent >= node)
-      break;
-    node = parent;
   }
   return true;
 }

@@ -14,6 +14,7 @@
 
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/heap/shared_file.h"
+#include "malloctrace/heap/stack_tree.h"
 
 namespace pe::heap {
 
@@ -29,7 +30,7 @@ struct Sums {
 
 struct Site {
   Sums sums;
-  std::uint32_t node = 0;  ///< its stack's innermost frame, for Heap::stack(); 0: not known
+  std::uint32_t node = 0;  ///< its stack's innermost frame in Heap::stacks; 0: not known
 };
 
 struct Frame {
@@ -39,14 +40,14 @@ struct Frame {
 };
 
 struct Heap {
-  Header header{};                   ///< `command` ends with a NUL
-  std::vector<Module> modules;       ///< `path_length` is within path, `end` is not below start
-  std::vector<Code> codes;           ///< index: number - 1
-  std::vector<std::uint32_t> words;  ///< the tree of stacks
-  std::vector<Site> sites;           ///< index: number - 1
-  std::uint64_t file_bytes = 0;      ///< memory that the file uses
-  std::uint64_t damaged = 0;         ///< numbers that contradict others
-  std::uint64_t peak_bytes = 0;      ///< the most that was held at once
+  Header header{};              ///< `command` ends with a NUL
+  std::vector<Module> modules;  ///< `path_length` is within path, `end` is not below start
+  std::vector<Code> codes;      ///< index: number - 1
+  StackTree stacks;
+  std::vector<Site> sites;       ///< index: number - 1
+  std::uint64_t file_bytes = 0;  ///< memory that the file uses
+  std::uint64_t damaged = 0;     ///< numbers that contradict others
+  std::uint64_t peak_bytes = 0;  ///< the most that was held at once
 
   /// A record of the sample stream has no room for more frames.
   static constexpr std::size_t kMaxFrames = 8'000;

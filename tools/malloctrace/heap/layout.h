@@ -7,23 +7,17 @@
 //     Header
 //     Module[]        mapped code, in the order in which the process met it
 //     Code[]          each distinct address of a frame; numbers start at 1
-//     word[]          the tree of stacks, see below; number 0 is the root
-//     SiteTotals[]    totals of each site, which is a stack that has allocated; numbers start at 1
+//     byte[]          the stack of each site, which is a stack that has allocated: stack_list.h
+//     SiteTotals[]    totals of each site; numbers start at 1
 //     WideTotals[]    totals of sites that have outgrown SiteTotals; numbers start at 1
 //     ThreadSums[]    counts of threads that are not in the sites' totals yet
 //
-// The tree of stacks, root first, consists of 32-bit words.  A word is the number of a Code; its
-// parent is the word before it.  Each further child of a node is elsewhere, right after a word
-// kHead | number of the parent.  A site is a child kSite of its stack's innermost frame, followed
-// by a word kHead | number of the site.  (A child in the next word needs no index: nine of ten
-// nodes of real programs have only one child.)
-//
-// Words, codes, modules and sites are complete before the header's count includes them, and never
-// change afterwards.  The reader must check everything that it reads: the process is untrusted.
+// Modules, codes, stacks and sites are complete before the header's count includes them, and only
+// totals change afterwards.  The reader must check everything that it reads: the process is
+// untrusted.
 //
 // Where numbers start at 1, number n is at index n of its section, and index 0 is unused.  A count
-// of n means that 1..n exist.  Words are 0..words-1, modules 0..modules-1, slots of threads
-// 0..threads-1.
+// of n means that 1..n exist.  Modules are 0..modules-1, slots of threads 0..threads-1.
 //
 // The whole process holds header.live_bytes plus live_bytes of all ThreadSums.  A site holds its
 // totals' live_bytes plus those of all ThreadSums for it.  Every other number is added up likewise.
@@ -44,17 +38,15 @@
 
 namespace pe::heap {
 
-inline constexpr std::uint64_t kMagic = 0x3170616568657073;  ///< "speheap1", the layout's version
-inline constexpr std::uint32_t kHead = 0x80000000;
-inline constexpr std::uint32_t kSite = 0x7fffffff;
+inline constexpr std::uint64_t kMagic = 0x3270616568657073;  ///< "speheap2", the layout's version
 
 /// The offset of each section, and the number of elements that it has room for.
 inline constexpr std::uint64_t kModulesAt = std::uint64_t{1} << 20;
 inline constexpr std::uint32_t kMaxModules = 1 << 14;
 inline constexpr std::uint64_t kCodesAt = std::uint64_t{1} << 27;
 inline constexpr std::uint32_t kMaxCodes = 1 << 22;
-inline constexpr std::uint64_t kWordsAt = std::uint64_t{1} << 32;
-inline constexpr std::uint32_t kMaxWords = 1U << 29;
+inline constexpr std::uint64_t kStacksAt = std::uint64_t{1} << 32;
+inline constexpr std::uint32_t kMaxStackBytes = 1U << 31;
 inline constexpr std::uint64_t kSitesAt = std::uint64_t{2} << 32;
 inline constexpr std::uint32_t kMaxSites = 1 << 26;
 inline constexpr std::uint64_t kWidesAt = std::uint64_t{3} << 32;
@@ -79,7 +71,8 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t began_as;   ///< BeganAs
   std::uint32_t has_ended;  ///< 1: the process left by exit(3), or we saw its _exit(2)
 
-  std::uint32_t modules, codes, words, sites, wides, threads;  ///< counts; of threads: slots used
+  /// Counts; of threads: slots used.  Each is copied to readers before those that it depends on.
+  std::uint32_t sites, stack_bytes, codes, modules, wides, threads;
   std::uint32_t last_tick;  ///< of the newest allocation of any thread, and of a peak that is now
 
   // Sums of the whole process.
@@ -134,11 +127,12 @@ static_assert(sizeof(Module) == 1024 - 8);
 
 /// The address of a frame.
 struct Code {
-  std::uint64_t avma;    ///< as in a call chain: the return address, or the exact one
-  std::uint32_t module;  ///< number of the Module in its section, plus one; 0: none known
-  std::uint32_t is_exact;
+  std::uint64_t avma : 48;    ///< as in a call chain: the return address, or the exact one
+  std::uint32_t module : 15;  ///< number of the Module in its section, plus one; 0: none known
+  std::uint32_t is_exact : 1;
 };
-static_assert(sizeof(Code) == 16);
+static_assert(sizeof(Code) == 8);
+static_assert(kMaxModules < 1 << 15);
 
 /// With sampling, counts are estimates in units of 1/256.
 inline constexpr std::uint32_t kCountUnit = 256;
@@ -155,30 +149,72 @@ struct Totals {
 };
 static_assert(sizeof(Totals) == 64);
 
-/// Totals in little more than half the space; nearly all sites fit into it.
+/// Totals in a quarter of the space, of a site whose blocks have one size; nearly all sites do.
 struct SiteTotals {
-  /// If nonzero: the number of the WideTotals that replace this element; all other fields are then
-  /// meaningless.
-  std::uint32_t wide;
-  std::uint32_t allocated_bytes, allocated_count, temporary_count;
-  std::int32_t live_bytes, live_count, peak_bytes;
-  std::uint32_t version;
-  std::uint32_t first_tick, last_tick;
-};
-static_assert(sizeof(SiteTotals) == 40);
+  static constexpr unsigned kBytesBits = 22, kCountBits = 11, kTickBits = 18, kVersionBits = 24;
 
-/// Returns the same totals with room to grow.  `narrow.wide` must be 0.
+  std::uint64_t is_wide : 1;         ///< 1: all fields but the next one are meaningless
+  std::uint64_t bytes : kBytesBits;  ///< of a block; if wide: the number of its WideTotals
+  std::uint64_t allocated_count : kCountBits;
+  std::uint64_t live_count : kCountBits;
+  std::uint64_t first_tick : kTickBits;
+  std::uint64_t temporary_count : kCountBits;
+  std::uint64_t peak_count : kCountBits;  ///< peak_bytes are those of this many blocks
+  std::uint64_t version : kVersionBits;
+  std::uint64_t last_tick : kTickBits;
+};
+static_assert(sizeof(SiteTotals) == 16);
+static_assert(kMaxWides <= std::uint32_t{1} << SiteTotals::kBytesBits);
+
+/// Returns the same totals with room to grow.  `narrow` must not be wide.
 inline Totals widened(const SiteTotals& narrow) noexcept {
-  return {.allocated_bytes = narrow.allocated_bytes,
+  const std::uint64_t bytes = narrow.bytes;
+  return {.allocated_bytes = narrow.allocated_count * bytes,
           .allocated_count = narrow.allocated_count,
-          .live_bytes = narrow.live_bytes,
-          .live_count = narrow.live_count,
+          .live_bytes = static_cast<std::int64_t>(narrow.live_count * bytes),
+          .live_count = static_cast<std::int64_t>(narrow.live_count),
           .temporary_count = narrow.temporary_count,
-          .peak_bytes = narrow.peak_bytes,
-          .version = narrow.version,
-          .first_tick = narrow.first_tick,
-          .last_tick = narrow.last_tick,
+          .peak_bytes = static_cast<std::int64_t>(narrow.peak_count * bytes),
+          .version = static_cast<std::uint32_t>(narrow.version),
+          .first_tick = static_cast<std::uint32_t>(narrow.first_tick),
+          .last_tick = static_cast<std::uint32_t>(narrow.last_tick),
           .unused = 0};
+}
+
+/// Returns the number of blocks that `bytes` are; out of range if they are no whole number.
+inline std::uint64_t blocks_of(std::int64_t bytes, std::uint64_t of_block) noexcept {
+  if (bytes == 0)
+    return 0;
+  const auto all = static_cast<std::uint64_t>(bytes);
+  return of_block == 0 || all % of_block != 0 ? ~std::uint64_t{0} : all / of_block;
+}
+
+/// Stores the totals in `narrow`; false, and no change, if they do not fit.
+inline bool narrow_down(const Totals& totals, SiteTotals& narrow) noexcept {
+  using Narrow = SiteTotals;
+  const std::uint64_t count = totals.allocated_count;
+  if (count == 0 || count >> Narrow::kCountBits != 0)
+    return false;
+  const std::uint64_t bytes = totals.allocated_bytes / count;
+  const auto live_count = static_cast<std::uint64_t>(totals.live_count);
+  const std::uint64_t peak_count = blocks_of(totals.peak_bytes, bytes);
+  if (bytes * count != totals.allocated_bytes || bytes >> Narrow::kBytesBits != 0 ||
+      live_count * bytes != static_cast<std::uint64_t>(totals.live_bytes) ||
+      (live_count | totals.temporary_count | peak_count) >> Narrow::kCountBits != 0 ||
+      totals.version >> Narrow::kVersionBits != 0 ||
+      (totals.first_tick | totals.last_tick) >> Narrow::kTickBits != 0)
+    return false;
+  SiteTotals fits{};
+  fits.bytes = bytes;
+  fits.allocated_count = count;
+  fits.live_count = live_count;
+  fits.first_tick = totals.first_tick;
+  fits.temporary_count = totals.temporary_count;
+  fits.peak_count = peak_count;
+  fits.version = totals.version;
+  fits.last_tick = totals.last_tick;
+  narrow = fits;
+  return true;
 }
 
 using WideTotals = Totals;

@@ -64,12 +64,16 @@ void tell_counts(Thread& thread) noexcept {
   thread.told = now;
 }
 
+std::uint32_t slot_of(const Thread& thread) noexcept {
+  return static_cast<std::uint32_t>(thread.sums - thread.tracer->shared.threads());
+}
+
 void close_thread(Thread& thread) noexcept {
   thread.is_busy = true;
   Tracer& tracer = *thread.tracer;
   tell_counts(thread);
   thread.account.close();
-  const auto slot = static_cast<std::uint32_t>(thread.sums - tracer.shared.threads());
+  const std::uint32_t slot = slot_of(thread);
   {
     const std::lock_guard guard(tracer.threads_lock);
     publish(thread.sums->tid, 0U);
@@ -78,6 +82,7 @@ void close_thread(Thread& thread) noexcept {
   count_up(tracer.shared.header().private_bytes,
            std::uint64_t{0} - sizeof(Thread) - thread.walk.private_bytes());
   thread.walk.stop();
+  thread.added.stop();
   thread_state.thread = nullptr;
   unmap_private(&thread, sizeof(Thread));
 }
@@ -128,7 +133,7 @@ bool start_tables(Tracer& tracer) noexcept {
   const bool has_shadow = real.is_glibc && tracer.settings.sample_bytes == 0;
   tracer.ledger.start(tracer.shared);
   return tracer.live.start(has_shadow) && tracer.codes.start(tracer.shared, tracer.is_fork) &&
-         tracer.sites.start() && tracer.tree.start(tracer.shared) &&
+         tracer.sites.start() && tracer.stacks.start(tracer.shared) &&
          tracer.free_slots.map(heap::kMaxThreads);
 }
 
@@ -277,8 +282,7 @@ Thread* make_thread(Tracer& tracer) noexcept {
     return nullptr;
   }
   heap::Header& header = tracer.shared.header();
-  const auto slot = static_cast<std::uint32_t>(thread->sums - tracer.shared.threads());
-  thread->account.open(tracer.shared, slot, tracer.ledger);
+  thread->account.open(tracer.shared, slot_of(*thread), tracer.ledger);
   thread->stack = inprocess::own_stack_bounds(real.pthread_getattr_np);
   thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ monotonic_ns());
   // A forked child continues where its parent was: it has come here at the end of a distance.
@@ -323,16 +327,20 @@ Thread* begin_thread() noexcept {
 
 namespace {
 
-/// Adds the stack that was walked last to the tree.
+/// Adds the stack that was walked last, which no thread has added yet.
 std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
   Tracer& tracer = *thread.tracer;
   const std::lock_guard guard(tracer.sites_lock);
   if (const std::uint32_t known = tracer.sites.find(stack.hash); known != 0)
     return known;
-  const std::uint32_t site = tracer.tree.site_of(
-      stack.depth, [&thread](std::uint32_t number) { return thread.walk.code(number); });
-  if (site == 0 || !tracer.sites.insert(stack.hash, site))
+  const auto code = [&thread](std::uint32_t number) { return thread.walk.code(number); };
+  const std::uint32_t site =
+      tracer.sites.make_room() ? tracer.stacks.add(thread.added, slot_of(thread), stack.depth, code)
+                               : 0;
+  if (site == 0)
     count_up(tracer.shared.header().full);
+  else
+    tracer.sites.insert(stack.hash, site);
   return site;
 }
 
@@ -375,7 +383,7 @@ void note_end() noexcept {
     tell_counts(*thread);
   // A process may end twice: exit(3), and _exit(2) in a handler.
   const std::uint64_t bytes = tracer->codes.private_bytes() + tracer->sites.private_bytes() +
-                              tracer->tree.private_bytes() + tracer->live.private_bytes() +
+                              tracer->stacks.private_bytes() + tracer->live.private_bytes() +
                               tracer->mappings.private_bytes();
   count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
   const inprocess::KeepErrno keep;

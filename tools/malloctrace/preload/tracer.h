@@ -17,8 +17,8 @@
 #include "malloctrace/preload/settings.h"
 #include "malloctrace/preload/stacks/code_book.h"
 #include "malloctrace/preload/stacks/mapping_list.h"
-#include "malloctrace/preload/stacks/stack_tree.h"
 #include "malloctrace/preload/stacks/stack_walk.h"
+#include "malloctrace/preload/stacks/stack_writer.h"
 
 namespace pe::malloctrace {
 
@@ -46,7 +46,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   CodeBook codes;
   SpinLock sites_lock;  ///< for adding to the next two
   SiteTable sites;
-  StackTree tree;
+  StackWriter stacks;
   SpinLock threads_lock;
   PrivateArray<std::uint32_t> free_slots;
   std::uint32_t free_slot_count;
@@ -68,6 +68,7 @@ struct Thread {
   StackHash last_stack;  ///< and its site: mostly the next stack is the same
   std::uint32_t last_site;
   StackWalk walk;
+  StackPath added;  ///< the stack of this thread that was new last
   Account account;
   heap::ThreadSums* sums;
   inprocess::StackBounds stack;

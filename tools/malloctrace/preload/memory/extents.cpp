@@ -18,8 +18,8 @@ struct Place {
 };
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-constexpr std::array<Place, 5> kPlaces = {{{heap::kCodesAt, heap::kWordsAt, 4 * kMib},
-                                           {heap::kWordsAt, heap::kSitesAt, 16 * kMib},
+constexpr std::array<Place, 5> kPlaces = {{{heap::kCodesAt, heap::kStacksAt, 4 * kMib},
+                                           {heap::kStacksAt, heap::kSitesAt, 4 * kMib},
                                            {heap::kSitesAt, heap::kWidesAt, 16 * kMib},
                                            {heap::kWidesAt, heap::kThreadsAt, 4 * kMib},
                                            {heap::kThreadsAt, heap::kFileBytes, 4 * kMib}}};

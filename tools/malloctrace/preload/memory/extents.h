@@ -13,7 +13,7 @@
 namespace pe::malloctrace {
 
 /// The sections that grow.
-enum class Section : std::uint8_t { kCodes, kWords, kSites, kWides, kThreads };
+enum class Section : std::uint8_t { kCodes, kStacks, kSites, kWides, kThreads };
 
 /// In zeroed memory.  The caller must hold a lock for each section that it uses.
 class Extents {

@@ -2,37 +2,10 @@
 #include "malloctrace/preload/memory/ledger.h"
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 
 namespace pe::malloctrace {
 namespace {
-
-template <typename T, typename U>
-bool fit(std::initializer_list<U> values) noexcept {
-  return std::all_of(values.begin(), values.end(), [](U value) {
-    return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-  });
-}
-
-bool is_narrow(const heap::Totals& totals) noexcept {
-  return fit<std::uint32_t>(
-             {totals.allocated_bytes, totals.allocated_count, totals.temporary_count}) &&
-         fit<std::int32_t>({totals.live_bytes, totals.live_count, totals.peak_bytes});
-}
-
-heap::SiteTotals narrowed(const heap::Totals& totals) noexcept {
-  return {.wide = 0,
-          .allocated_bytes = static_cast<std::uint32_t>(totals.allocated_bytes),
-          .allocated_count = static_cast<std::uint32_t>(totals.allocated_count),
-          .temporary_count = static_cast<std::uint32_t>(totals.temporary_count),
-          .live_bytes = static_cast<std::int32_t>(totals.live_bytes),
-          .live_count = static_cast<std::int32_t>(totals.live_count),
-          .peak_bytes = static_cast<std::int32_t>(totals.peak_bytes),
-          .version = totals.version,
-          .first_tick = totals.first_tick,
-          .last_tick = totals.last_tick};
-}
 
 /// Both have the same version.
 void add_to(heap::Totals& totals, const heap::ThreadSum& sum) noexcept {
@@ -53,16 +26,14 @@ void add_to(heap::Totals& totals, const heap::ThreadSum& sum) noexcept {
 
 heap::Totals totals_of(SharedMemory shared, std::uint32_t site) noexcept {
   const heap::SiteTotals& narrow = shared.sites()[site];
-  return narrow.wide != 0 ? shared.wides()[narrow.wide] : heap::widened(narrow);
+  return narrow.is_wide != 0 ? shared.wides()[narrow.bytes] : heap::widened(narrow);
 }
 
 void Ledger::store(std::uint32_t site, const heap::Totals& totals) noexcept {
   heap::SiteTotals& narrow = shared_.sites()[site];
-  if (narrow.wide == 0 && is_narrow(totals)) {
-    narrow = narrowed(totals);
-    return;
-  }
-  if (narrow.wide == 0) {
+  if (narrow.is_wide != 0) {
+    shared_.wides()[narrow.bytes] = totals;
+  } else if (!heap::narrow_down(totals, narrow)) {
     const std::lock_guard guard(wide_lock_);
     heap::Header& header = shared_.header();
     if (header.wides + 1 >= heap::kMaxWides ||
@@ -72,10 +43,11 @@ void Ledger::store(std::uint32_t site, const heap::Totals& totals) noexcept {
     }
     shared_.wides()[header.wides + 1] = totals;
     publish(header.wides, header.wides + 1);
-    publish(narrow.wide, header.wides);
-    return;
+    heap::SiteTotals moved{};
+    moved.is_wide = 1;
+    moved.bytes = header.wides;
+    narrow = moved;
   }
-  shared_.wides()[narrow.wide] = totals;
 }
 
 void Ledger::add(heap::ThreadSum& sum) noexcept {

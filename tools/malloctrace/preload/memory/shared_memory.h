@@ -11,7 +11,9 @@
 
 namespace pe::malloctrace {
 
+using inprocess::change;
 using inprocess::count_up;
+using inprocess::load_published;
 using inprocess::load_relaxed;
 using inprocess::publish;
 using inprocess::store_relaxed;
@@ -29,7 +31,7 @@ class SharedMemory {
     return at<heap::Module>(heap::kModulesAt);
   }
   [[nodiscard]] heap::Code* codes() const noexcept { return at<heap::Code>(heap::kCodesAt); }
-  [[nodiscard]] std::uint32_t* words() const noexcept { return at<std::uint32_t>(heap::kWordsAt); }
+  [[nodiscard]] std::uint8_t* stacks() const noexcept { return at<std::uint8_t>(heap::kStacksAt); }
   [[nodiscard]] heap::SiteTotals* sites() const noexcept {
     return at<heap::SiteTotals>(heap::kSitesAt);
   }

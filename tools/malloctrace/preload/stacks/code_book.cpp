@@ -150,7 +150,11 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
     return 0;
   }
   const std::uint32_t number = header.codes + 1;
-  shared_.codes()[number] = {key.address(), module, key.is_exact() ? 1U : 0U};
+  heap::Code code{};
+  code.avma = key.address();
+  code.module = module;
+  code.is_exact = key.is_exact() ? 1 : 0;
+  shared_.codes()[number] = code;
   publish(header.codes, number);
   return number;
 }

@@ -50,7 +50,7 @@ void CodeTable::replace(Table* table) noexcept {
 }
 
 const KnownCode* CodeTable::insert(const KnownCode& code) noexcept {
-  if (table_->count * 3 > table_->mask * 2) {
+  if (table_->count * 4 > table_->mask * 3) {
     Table* larger = next_table((table_->mask + 1) * 2);
     if (larger == nullptr)
       return nullptr;

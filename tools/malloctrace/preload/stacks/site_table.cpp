@@ -29,20 +29,19 @@ void SiteTable::put(Table& table, std::uint64_t hash, std::uint32_t site) noexce
   ++table.count;
 }
 
-bool SiteTable::insert(StackHash stack, std::uint32_t site) noexcept {
-  if (table_->count * 4 > table_->mask * 3) {
-    Table* larger = new_table((table_->mask + 1) * 2);
-    if (larger == nullptr)
-      return false;
-    for (std::uint64_t i = 0; i <= table_->mask; ++i)
-      if (const Entry& entry = table_->entry(i); entry.site != 0)
-        put(*larger, entry.hash(), entry.site);
-    if (retired_ != nullptr)  // a thread that still reads it finds zeros
-      clear_private(retired_, bytes_of(*retired_));
-    retired_ = table_;
-    publish(table_, larger);
-  }
-  put(*table_, stack.bits(), site);
+bool SiteTable::make_room() noexcept {
+  if (table_->count * 4 <= table_->mask * 3)
+    return true;
+  Table* larger = new_table((table_->mask + 1) * 2);
+  if (larger == nullptr)
+    return false;
+  for (std::uint64_t i = 0; i <= table_->mask; ++i)
+    if (const Entry& entry = table_->entry(i); entry.site != 0)
+      put(*larger, entry.hash(), entry.site);
+  if (retired_ != nullptr)  // a thread that still reads it finds zeros
+    clear_private(retired_, bytes_of(*retired_));
+  retired_ = table_;
+  publish(table_, larger);
   return true;
 }
 

@@ -51,8 +51,13 @@ class SiteTable {
         return site;
     }
   }
-  /// The caller must hold a lock.  False if there is no memory.
-  bool insert(StackHash stack, std::uint32_t site) noexcept;
+
+  // The caller must hold a lock for the rest.
+
+  /// Makes room for one more stack; false if there is no memory.
+  bool make_room() noexcept;
+  /// Adds a stack that is not there; there must be room.
+  void insert(StackHash stack, std::uint32_t site) noexcept { put(*table_, stack.bits(), site); }
   [[nodiscard]] std::size_t private_bytes() const noexcept { return bytes_of(*table_); }
 
  private:
