@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "base/plural.h"
@@ -68,6 +69,19 @@ Unnamed reason_of(NoName why) {
   return Unnamed::kFileUnusable;
 }
 
+ByReason FrameCounts::by_reason() const noexcept {
+  ByReason sums{};
+  for (const Module& module : modules_)
+    for (std::size_t reason = 0; reason < kUnnamedReasons; ++reason)
+      sums[reason] += module.by_reason[reason];
+  return sums;
+}
+
+std::uint64_t FrameCounts::unnamed() const noexcept {
+  const ByReason sums = by_reason();
+  return std::accumulate(sums.begin() + 1, sums.end(), std::uint64_t{0});
+}
+
 std::vector<FrameCounts::Row> FrameCounts::rows() const {
   std::vector<Row> rows;
   rows.reserve(modules_.size());
@@ -98,11 +112,12 @@ std::string describe(const FrameCounts& counts) {
   std::string text =
       fmt::format("{} of {} without a name ({:.1f} %)", counts.unnamed(),
                   plural(counts.frames(), "frame"), percent_of(counts.unnamed(), counts));
+  const ByReason by_reason = counts.by_reason();
   const char* separator = ": ";
   for (std::size_t reason = 1; reason < kUnnamedReasons; ++reason) {
-    if (counts.by_reason()[reason] == 0)
+    if (by_reason[reason] == 0)
       continue;
-    text += fmt::format("{}{} {}", separator, counts.by_reason()[reason],
+    text += fmt::format("{}{} {}", separator, by_reason[reason],
                         describe(static_cast<Unnamed>(reason)));
     separator = ", ";
   }

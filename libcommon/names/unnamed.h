@@ -53,11 +53,8 @@ class FrameCounts {
   /// Starts a new sample: it has the frames counted from now on.
   void begin_sample() { ++samples_; }
   void count(Unnamed reason, std::uint32_t module) {
-    ++frames_;
-    const auto index = static_cast<std::size_t>(reason);
-    ++by_reason_[index];
     Module& of = modules_[module];
-    ++of.by_reason[index];
+    ++of.by_reason[static_cast<std::size_t>(reason)];
     if ((reason == Unnamed::kStripped || reason == Unnamed::kNotWritten) &&
         of.last_hidden != samples_) {
       of.last_hidden = samples_;
@@ -83,9 +80,9 @@ class FrameCounts {
   [[nodiscard]] std::vector<Hiding> hiding(Unnamed reason) const;
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
 
-  [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }
-  [[nodiscard]] const ByReason& by_reason() const noexcept { return by_reason_; }
-  [[nodiscard]] std::uint64_t unnamed() const noexcept { return frames_ - by_reason_[0]; }
+  [[nodiscard]] std::uint64_t frames() const noexcept { return unnamed() + by_reason()[0]; }
+  [[nodiscard]] ByReason by_reason() const noexcept;
+  [[nodiscard]] std::uint64_t unnamed() const noexcept;
 
  private:
   struct Module {
@@ -94,8 +91,7 @@ class FrameCounts {
     std::uint64_t hidden_samples = 0;  ///< samples with a frame that hiding() would report
     std::uint64_t last_hidden = 0;     ///< the number of the last of these samples
   };
-  std::uint64_t frames_ = 0, samples_ = 0;
-  ByReason by_reason_{};
+  std::uint64_t samples_ = 0;
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<Module> modules_;
 };

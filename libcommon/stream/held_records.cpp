@@ -33,7 +33,15 @@ void HeldRecords::make_ready(std::uint64_t until_ns) {
   const auto older = [](const Held& a, const Held& b) {
     return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.place < b.place;
   };
-  if (!std::is_sorted(held_.begin(), held_.end(), older))
+  // The records of each ring are in order.
+  constexpr int kMostMerges = 8;
+  auto end_of_run = std::is_sorted_until(held_.begin(), held_.end(), older);
+  for (int i = 0; i < kMostMerges && end_of_run != held_.end(); ++i) {
+    const auto next = std::is_sorted_until(end_of_run, held_.end(), older);
+    std::inplace_merge(held_.begin(), end_of_run, next, older);
+    end_of_run = next;
+  }
+  if (end_of_run != held_.end())
     std::sort(held_.begin(), held_.end(), older);
   const auto end =
       std::upper_bound(held_.begin(), held_.end(), until_ns,

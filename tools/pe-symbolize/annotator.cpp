@@ -9,21 +9,23 @@ void Annotator::annotate(const stream::Session& session, const stream::Sample& s
                          std::uint16_t misc) {
   counts_.begin_sample();
   Named& named = named_of(sample.pid);
-  stream::for_each_frame(sample, misc, [&](const stream::CallChainEntry& entry) {
-    const auto [place, is_new] =
-        (entry.is_kernel ? kernel_ : named).try_emplace(entry.lookup_address);
-    if (is_new)
-      place->second = name(session, sample.pid, entry);
-    counts_.count(place->second.unnamed, place->second.module);
+  const auto& chain = chains_.follow(sample, misc, [&](const stream::CallChainEntry& entry) {
+    Place& place = (entry.is_kernel ? kernel_ : named)[entry.lookup_address];
+    if (!place)
+      place = name(session, sample.pid, entry);
+    return place;
   });
+  for (const Place& place : chain.found)
+    counts_.count(place.unnamed, place.module);
 }
 
 void Annotator::forget(const stream::MappingChange& change) {
   const auto process = processes_.find(change.pid);
   if (process == processes_.end())
     return;
-  boost::unordered::erase_if(*process->second, [&](const auto& item) {
-    return item.first >= change.start && item.first < change.end;
+  chains_.forget();
+  process->second->erase_if([&](std::uint64_t address, const Place& /*place*/) {
+    return address >= change.start && address < change.end;
   });
 }
 
@@ -37,17 +39,36 @@ Annotator::Named& Annotator::named_of(std::uint32_t pid) {
 /// Resolves one address and writes the result.
 Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t pid,
                                  const stream::CallChainEntry& entry) {
+  const stream::Mapping* mapping =
+      entry.is_kernel ? nullptr : session.processes().find(pid, entry.lookup_address);
+  if (!entry.is_kernel && mapping == nullptr)
+    return name_unmapped(session, pid, entry.lookup_address);
   const names::Resolved resolved =
       entry.is_kernel ? resolver_.kernel(entry.lookup_address, session.kernel_start())
-                      : resolver_.user(pid, entry.lookup_address,
-                                       session.processes().find(pid, entry.lookup_address));
+                      : resolver_.user(pid, entry.lookup_address, mapping);
   if (!entry.is_kernel)
     advice_.see(pid, session.processes().space(pid), resolved);
   ids_.clear();
   for (const names::Function& function : resolved.functions)
     ids_.push_back(symbol_id(function, resolved.module));
   writer_.write_location(entry.is_kernel ? stream::kKernelPid : pid, entry.lookup_address, ids_);
-  return {resolved.unnamed, counts_.module_number(resolved.module)};
+  return {counts_.module_number(resolved.module), resolved.unnamed};
+}
+
+/// Where code has no frame pointers, the kernel follows data: most different addresses are outside
+/// of all mappings.
+Annotator::Place Annotator::name_unmapped(const stream::Session& session, std::uint32_t pid,
+                                          std::uint64_t address) {
+  const bool is_first = unmapped_.functions.empty();
+  if (is_first)
+    unmapped_ = resolver_.user(pid, address, nullptr);
+  advice_.see(pid, session.processes().space(pid), unmapped_);
+  if (is_first) {
+    unmapped_id_ = symbol_id(unmapped_.functions.front(), unmapped_.module);
+    unmapped_place_ = {counts_.module_number(unmapped_.module), unmapped_.unnamed};
+  }
+  writer_.write_location(pid, address, std::span(&unmapped_id_, 1));
+  return unmapped_place_;
 }
 
 /// Returns the number of a function of a module; writes a SYMBOL first if it is new.

@@ -4,11 +4,13 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/address_map.h"
 #include "names/resolver.h"
 #include "pe-symbolize/runtimes.h"
 #include "stream/records/callchain.h"
@@ -34,23 +36,30 @@ class Annotator {
  private:
   /// The result of resolving an address.
   struct Place {
+    static constexpr std::uint32_t kNoModule = std::numeric_limits<std::uint32_t>::max();
+    std::uint32_t module = kNoModule;  ///< its number in counts_
     names::Unnamed unnamed = names::Unnamed::kNone;
-    std::uint32_t module = 0;  ///< its number in counts_
+    explicit operator bool() const noexcept { return module != kNoModule; }
   };
-  using Named = boost::unordered_flat_map<std::uint64_t, Place>;  ///< by look-up address
+  using Named = AddressMap<Place>;  ///< by look-up address
 
   Named& named_of(std::uint32_t pid);
   Place name(const stream::Session& session, std::uint32_t pid,
              const stream::CallChainEntry& entry);
+  Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   std::uint64_t symbol_id(const names::Function& function, const std::string& module);
 
   stream::StreamWriter& writer_;
   names::Resolver& resolver_;
   bool simplify_;
+  stream::ChainMemory<Place> chains_;
   Named kernel_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<Named>> processes_;
   std::unordered_map<std::string, std::uint64_t> symbol_ids_;
   std::string key_;
+  names::Resolved unmapped_{};  ///< all addresses outside of mappings; without functions at first
+  std::uint64_t unmapped_id_ = 0;
+  Place unmapped_place_;
   std::vector<std::uint64_t> ids_;
   names::FrameCounts counts_;
   RuntimeAdvice advice_;

@@ -36,30 +36,18 @@ std::size_t Locations::add_location(const stream::LocationRecord& location) {
     place.first = pool_.back();
     pool_.pop_back();
   }
-  of_process(location.pid)[location.address] = place;
+  Place& known = of_process(location.pid)[location.address];
+  replaced_ += known ? 1 : 0;
+  known = place;
   return undefined;
-}
-
-std::span<const FrameId> Locations::find(std::uint32_t pid, const stream::CallChainEntry& entry,
-                                         const stream::ProcessTable& processes) {
-  const std::uint32_t owner = entry.is_kernel ? stream::kKernelPid : pid;
-  ByAddress& addresses = of_process(owner);
-  auto found = addresses.find(entry.lookup_address);
-  if (found == addresses.end()) {
-    const Place place{.first = make_up(pid, entry, processes), .count = 1, .is_made_up = 1};
-    found = addresses.emplace(entry.lookup_address, place).first;
-  }
-  const Place& place = found->second;
-  return place.count == 1 ? std::span(&place.first, 1)
-                          : std::span<const FrameId>(pool_).subspan(place.first, place.count);
 }
 
 void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end) {
   const auto process = processes_.find(pid);
   if (process == processes_.end())
     return;
-  boost::unordered::erase_if(*process->second, [&](const auto& item) {
-    return item.second.is_made_up != 0 && item.first >= start && item.first < end;
+  process->second->erase_if([&](std::uint64_t address, const Place& place) {
+    return place.is_made_up != 0 && address >= start && address < end;
   });
 }
 
@@ -71,15 +59,13 @@ FrameId Locations::root(std::uint32_t pid, std::uint32_t tid,
   return root->second;
 }
 
-Locations::ByAddress& Locations::of_process(std::uint32_t pid) {
-  if (last_process_ == nullptr || last_pid_ != pid) {
-    auto& process = processes_[pid];
-    if (!process)
-      process = std::make_unique<ByAddress>();
-    last_pid_ = pid;
-    last_process_ = process.get();
-  }
-  return *last_process_;
+Locations::ByAddress& Locations::other_process(std::uint32_t pid) {
+  auto& process = processes_[pid];
+  if (!process)
+    process = std::make_unique<ByAddress>();
+  last_pid_ = pid;
+  last_process_ = process.get();
+  return *process;
 }
 
 std::string Locations::named(const stream::SymbolRecord& symbol) const {

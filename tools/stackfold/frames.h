@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/address_map.h"
 #include "folded/frame_table.h"
 #include "stackfold/options.h"
 #include "stream/proc/process_table.h"
@@ -38,10 +39,29 @@ class Locations {
   /// Returns the number of its symbols that were never defined.
   std::size_t add_location(const stream::LocationRecord& location);
 
-  /// Returns the frames at an address, innermost first.  If no LOCATION record has the address,
-  /// makes up one frame from the module and the offset in it.  The next call invalidates the view.
-  std::span<const FrameId> find(std::uint32_t pid, const stream::CallChainEntry& entry,
-                                const stream::ProcessTable& processes);
+  /// The frames at an address.  It has eight bytes, so that the addresses of a large program fit
+  /// into a cache.
+  struct Place {
+    std::uint32_t first = 0;  ///< the frame if there is only one, else its first index in pool_
+    std::uint32_t count : 31 = 0;
+    std::uint32_t is_made_up : 1 = 0U;
+    explicit operator bool() const noexcept { return count > 0; }
+  };
+  /// Returns the place of an address.  If no LOCATION record has the address, makes up one frame
+  /// from the module and the offset in it.  Valid until forget_made_up(), or add_location() of an
+  /// address that has a place.
+  Place find(std::uint32_t pid, const stream::CallChainEntry& entry,
+             const stream::ProcessTable& processes) {
+    Place& place = of_process(entry.is_kernel ? stream::kKernelPid : pid)[entry.lookup_address];
+    if (!place)
+      place = {.first = make_up(pid, entry, processes), .count = 1, .is_made_up = 1};
+    return place;
+  }
+  /// Returns the frames of a place, innermost first.  The next add_location() invalidates the view.
+  [[nodiscard]] std::span<const FrameId> frames(const Place& place) const {
+    return place.count == 1 ? std::span(&place.first, 1)
+                            : std::span<const FrameId>(pool_).subspan(place.first, place.count);
+  }
   /// Returns the frame with the thread's name.
   FrameId root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);
   /// Threads may have new names from now on.
@@ -50,6 +70,8 @@ class Locations {
   FrameId word(std::string_view text) { return texts_.intern(text); }
   [[nodiscard]] FrameId unknown() const noexcept { return unknown_; }
 
+  /// Returns how many LOCATION records had an address that had a place before.
+  [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
   /// Was a frame made up from a module and an offset, because it had no symbol?
   [[nodiscard]] bool has_made_up() const noexcept { return has_made_up_; }
   /// Did a symbol have a source line?
@@ -58,15 +80,12 @@ class Locations {
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
 
  private:
-  /// A place has eight bytes, so that the addresses of a large program fit into a cache.
-  struct Place {
-    std::uint32_t first = 0;  ///< the frame if there is only one, else its first index in pool_
-    std::uint32_t count : 31 = 0;
-    std::uint32_t is_made_up : 1 = 0U;
-  };
-  using ByAddress = boost::unordered_flat_map<std::uint64_t, Place>;
+  using ByAddress = AddressMap<Place>;
 
-  ByAddress& of_process(std::uint32_t pid);
+  ByAddress& of_process(std::uint32_t pid) {
+    return last_process_ != nullptr && last_pid_ == pid ? *last_process_ : other_process(pid);
+  }
+  ByAddress& other_process(std::uint32_t pid);
   [[nodiscard]] std::string named(const stream::SymbolRecord& symbol) const;
   [[nodiscard]] std::string unnamed(std::string_view place, std::string_view module,
                                     std::uint32_t flags) const;
@@ -86,6 +105,7 @@ class Locations {
   std::uint32_t last_pid_ = 0;
   ByAddress* last_process_ =
       nullptr;  ///< of last_pid_: most frames are in the same process as the previous one
+  std::uint64_t replaced_ = 0;
   bool has_made_up_ = false;
   bool has_lines_ = false;
   std::vector<FrameId> pool_;  ///< the frames of places with several frames

@@ -25,12 +25,13 @@ StreamReport StreamFolder::fold() {
 }
 
 void StreamFolder::take(const Stacks::Taken& taken) {
-  auto& stack = taken.leaf_first;
-  stack.push_back(
-      locations_.root(taken.sample.pid, taken.sample.tid, stacks_.session().processes()));
+  auto& stack = stack_;
+  stack.clear();
   if (options_.all_events)
     stack.push_back(locations_.word(clean_name(taken.event.name)));
-  std::reverse(stack.begin(), stack.end());  // now root first
+  stack.push_back(
+      locations_.root(taken.sample.pid, taken.sample.tid, stacks_.session().processes()));
+  stack.insert(stack.end(), taken.root_first.begin(), taken.root_first.end());
   // As in chain graphs, the waker's stack follows "--" upside down, so that both leaves meet at
   // "--".
   if (!taken.waker.empty()) {
@@ -43,21 +44,22 @@ void StreamFolder::take(const Stacks::Taken& taken) {
 /// Adds the sample's stack, root first.
 void StreamFolder::add(const Stacks::Taken& taken) {
   // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
-  const bool is_time = taken.event.unit == "ns" && options_.weight == Weight::kByUnit;
+  const bool is_time =
+      options_.weight == Weight::kByUnit && std::string_view(taken.event.unit) == "ns";
   const std::uint64_t weight = weight_of(taken);
   if (unit_.empty())
     unit_ = is_time ? "us" : is_weighed_by_period(taken.event) ? taken.event.unit : "samples";
   folded::Timeline* const timeline = counts_.timeline();
   if (timeline == nullptr) {
-    (is_time ? in_ns_ : counts_).add(taken.leaf_first, {.whole = weight});
+    (is_time ? in_ns_ : counts_).add(stack_, {.whole = weight});
     return;
   }
   const std::uint64_t end = taken.sample.time_ns;
   const std::uint64_t begin = begin_of(taken.sample, taken.event);
   if (begin < end && options_.weight != Weight::kSamples)
-    counts_.add_span(begin, end, taken.leaf_first);
+    counts_.add_span(begin, end, stack_);
   else
-    counts_.add_at(end, taken.leaf_first,
+    counts_.add_at(end, stack_,
                    is_time ? timeline->count_of(weight) : folded::Count{.whole = weight});
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "folded/folded_counts.h"
 #include "stackfold/frames.h"
@@ -36,6 +37,7 @@ class StreamFolder {
   Locations locations_;
   Stacks stacks_;
   StreamFacts facts_;
+  std::vector<folded::FrameId> stack_;  ///< of the current sample, root first
 };
 
 }  // namespace pe::fold

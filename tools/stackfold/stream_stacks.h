@@ -42,21 +42,23 @@ struct StreamReport : SampleChoice {
 /// such units.  perf declares "msec" for its clock events, whose period is only the distance
 /// between samples.
 inline bool is_weighed_by_period(const stream::Event& event) {
-  return event.unit == "ns" || event.unit == "bytes" || event.unit == "allocations";
+  const std::string_view unit = event.unit;  // compares sizes first
+  return unit == "ns" || unit == "bytes" || unit == "allocations";
 }
 
 /// Returns the time when what a sample counts began: a wait is before its sample.  A wait that is
 /// older than its clock is damage, and has no length.
 inline std::uint64_t begin_of(const stream::Sample& sample, const stream::Event& event) {
-  const bool is_wait = event.unit == "ns" && sample.period <= sample.time_ns;
+  const bool is_wait = std::string_view(event.unit) == "ns" && sample.period <= sample.time_ns;
   return is_wait ? sample.time_ns - sample.period : sample.time_ns;
 }
 
 /// `Places` gives numbers to the code at addresses (Locations is one):
 ///   void add_symbol(const stream::SymbolRecord&);
 ///   std::size_t add_location(const stream::LocationRecord&);        number of undefined symbols
-///   std::span<const std::uint32_t> find(pid, const stream::CallChainEntry&, const
-///                                       stream::ProcessTable&);     innermost first
+///   Place find(pid, const stream::CallChainEntry&, const stream::ProcessTable&);
+///   std::span<const std::uint32_t> frames(const Place&) const;          innermost first
+///   std::uint64_t replaced() const;         grows if add_location() makes such a Place invalid
 ///   void forget_made_up(pid, start, end);
 ///   std::uint32_t word(std::string_view);   a frame that represents no code, "--"
 ///   std::uint32_t unknown() const;          the frame of an unknown place
@@ -70,7 +72,7 @@ class StreamStacks {
   struct Taken {
     const stream::Sample& sample;
     const stream::Event& event;
-    std::vector<std::uint32_t>& leaf_first;  ///< its frames, which the callee may change
+    std::vector<std::uint32_t>& root_first;  ///< its frames, which the callee may change
     /// The stack of the thread that ended the wait: leaf first, the thread's name last.  Empty if
     /// unknown.
     std::span<const std::uint32_t> waker;
@@ -114,8 +116,10 @@ class StreamStacks {
 
  private:
   std::optional<Taken> apply(const stream::Record& record) {
-    if (const auto& change = session_.mapping_change())
+    if (const auto& change = session_.mapping_change()) {
       places_.forget_made_up(change->pid, change->start, change->end);
+      chains_.forget();
+    }
     switch (record.type) {
       case PERF_RECORD_SAMPLE:
         if (session_.sample())
@@ -133,10 +137,7 @@ class StreamStacks {
           ++report_.undefined_symbols;
         break;
       case stream::kRecordLocation:
-        if (const auto location = stream::parse_location(record))
-          report_.undefined_symbols += places_.add_location(*location);
-        else
-          ++report_.undefined_symbols;
+        add_location(record);
         break;
       default:
         break;
@@ -144,10 +145,19 @@ class StreamStacks {
     return std::nullopt;
   }
 
+  void add_location(const stream::Record& record) {
+    const auto location = stream::parse_location(record);
+    const std::uint64_t replaced = places_.replaced();
+    report_.undefined_symbols += location ? places_.add_location(*location) : 1;
+    if (places_.replaced() != replaced)
+      chains_.forget();
+  }
+
   std::optional<Taken> apply_sample(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
     const stream::Event& event = *session_.event();
-    if (event.name == stream::kWakerEvent && !options_.all_events && options_.event != event.name) {
+    if (std::string_view(event.name) == stream::kWakerEvent && !options_.all_events &&
+        options_.event != event.name) {
       keep_waker(misc);
       return std::nullopt;
     }
@@ -157,44 +167,53 @@ class StreamStacks {
     }
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
-    leaf_first_.clear();
+    root_first_ = frames_of_sample(misc);
     if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
-      leaf_first_.push_back(places_.word("[still waiting]"));
-    add_frames(misc);
+      root_first_.push_back(places_.word("[still waiting]"));
     current_waker_.swap(waker_);
     ++report_.folded_samples;
     const double weight = is_weighed_by_period(event) ? static_cast<double>(sample.period) : 1;
     report_.complete_stacks += (misc & stream::kMiscComplete) != 0 ? weight : 0;
     report_.incomplete_stacks += (misc & stream::kMiscIncomplete) != 0 ? weight : 0;
     waker_.clear();
-    return Taken{sample, event, leaf_first_, current_waker_};
+    return Taken{sample, event, root_first_, current_waker_};
   }
 
   /// Keeps the stack of the thread that ended the next sample's wait.
   void keep_waker(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
-    leaf_first_.clear();
-    add_frames(misc);
+    const auto& root_first = frames_of_sample(misc);
+    waker_.assign(root_first.rbegin(), root_first.rend());
     const bool is_interrupt = sample.pid == 0 && sample.tid == 0;
-    leaf_first_.push_back(is_interrupt
-                              ? places_.word("[interrupt]")
-                              : places_.root(sample.pid, sample.tid, session_.processes()));
-    waker_ = leaf_first_;
+    waker_.push_back(is_interrupt ? places_.word("[interrupt]")
+                                  : places_.root(sample.pid, sample.tid, session_.processes()));
     waker_time_ns_ = sample.time_ns;
   }
 
-  /// Appends the frames of the current sample.
-  void add_frames(std::uint16_t misc) {
+  /// Returns the frames of the current sample.
+  const std::vector<std::uint32_t>& frames_of_sample(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
-    stream::for_each_frame(sample, misc, [&](const stream::CallChainEntry& entry) {
-      const auto frames = places_.find(sample.pid, entry, session_.processes());
-      // Where code has no frame pointers, the kernel follows data and records long runs of unknown
-      // addresses.  One frame represents the whole run.
-      if (frames.size() == 1 && frames[0] == places_.unknown() && !leaf_first_.empty() &&
-          leaf_first_.back() == places_.unknown())
-        return;
-      leaf_first_.insert(leaf_first_.end(), frames.begin(), frames.end());
+    auto& chain = chains_.follow(sample, misc, [&](const stream::CallChainEntry& entry) {
+      return places_.find(sample.pid, entry, session_.processes());
     });
+    auto& [root_first, sizes] = chain.extra;
+    const auto& places = chain.found;
+    // Whether the innermost shared frame is shown depends on the next one.
+    const std::size_t kept = chain.shared > 0 ? chain.shared - 1 : 0;
+    root_first.resize(kept > 0 ? sizes[kept - 1] : 0);
+    sizes.resize(kept);
+    for (std::size_t i = kept; i < places.size(); ++i) {
+      const auto frames = places_.frames(places[i]);
+      // Where code has no frame pointers, the kernel follows data and records long runs of unknown
+      // addresses.  The innermost one represents the whole run.
+      const bool is_left_out = frames.size() == 1 && frames[0] == places_.unknown() &&
+                               i + 1 < places.size() &&
+                               places_.frames(places[i + 1]).back() == places_.unknown();
+      if (!is_left_out)
+        root_first.insert(root_first.end(), frames.rbegin(), frames.rend());
+      sizes.push_back(root_first.size());
+    }
+    return root_first;
   }
 
   bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
@@ -224,8 +243,14 @@ class StreamStacks {
   Options options_;
   stream::Session session_;
   Places& places_;
+  /// A thread's last stack, root first.
+  struct LastStack {
+    std::vector<std::uint32_t> root_first;
+    std::vector<std::size_t> sizes;  ///< of root_first after each entry of the chain
+  };
+  stream::ChainMemory<typename Places::Place, LastStack> chains_;
   bool has_names_ = false;                 ///< a SYMBOL was read
-  std::vector<std::uint32_t> leaf_first_;  ///< of the current sample
+  std::vector<std::uint32_t> root_first_;  ///< of the current sample
   std::vector<std::uint32_t> waker_;  ///< the stack that woke the next sample's thread, leaf first
   std::vector<std::uint32_t> current_waker_;
   std::uint64_t waker_time_ns_ = 0;  ///< time of waker_; the next sample must have the same time

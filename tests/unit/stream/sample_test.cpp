@@ -2,6 +2,8 @@
 #include "stream/records/sample.h"
 
 #include <boost/test/unit_test.hpp>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -261,6 +263,49 @@ BOOST_AUTO_TEST_CASE(a_switch_tells_who_and_when_in_what_follows_it) {
   BOOST_TEST(!parse_switch(record_of(builder.finish()), attr).has_value());
   attr.sample_id_all = 0;
   BOOST_TEST(!parse_switch(made(PERF_RECORD_SWITCH, 0), attr).has_value());
+}
+
+/// Random chains of few addresses and marks share outer frames in every way.
+BOOST_AUTO_TEST_CASE(a_memory_of_chains_finds_the_frames_of_every_chain) {
+  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp): the same in every run
+  const auto word = [&random]() -> std::uint64_t {
+    constexpr std::uint64_t kWords[] = {
+        0, 1, 2, 2, 2, 2, PERF_CONTEXT_USER, PERF_CONTEXT_KERNEL, PERF_CONTEXT_GUEST};
+    return kWords[random() % std::size(kWords)];
+  };
+  using Frame = std::vector<std::uint64_t>;  // address, is it in the kernel, process, generation
+  ChainMemory<Frame> memory;
+  std::uint64_t generation = 0, shared = 0;
+  std::vector<std::uint64_t> chain;
+  for (int i = 0; i < 20'000; ++i) {
+    // The outer frames stay.
+    const std::size_t kept = random() % (chain.size() + 1);
+    chain.erase(chain.begin(), chain.end() - static_cast<std::ptrdiff_t>(kept));
+    for (std::size_t added = random() % 4; added > 0; --added)
+      chain.insert(chain.begin(), word());
+    Sample sample;
+    sample.pid = random() % 8 == 0 ? 2 : 1;
+    sample.tid = random() % 2;
+    sample.has_callchain = random() % 16 != 0;
+    if (sample.has_callchain)
+      sample.callchain = U64View(std::as_bytes(std::span(chain)));
+    const std::uint16_t misc = random() % 2 == 0 ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
+    if (random() % 100 == 0) {
+      memory.forget();
+      ++generation;
+    }
+    const auto found = [&](const CallChainEntry& entry) {
+      return Frame{entry.lookup_address, entry.is_kernel ? 1U : 0U, sample.pid, generation};
+    };
+    std::vector<Frame> expected;
+    for_each_frame(sample, misc, [&](const CallChainEntry& entry) {
+      expected.insert(expected.begin(), found(entry));
+    });
+    const auto& followed = memory.follow(sample, misc, found);
+    BOOST_REQUIRE(followed.found == expected);
+    shared += followed.shared;
+  }
+  BOOST_TEST(shared > 1000U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

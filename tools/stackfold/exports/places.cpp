@@ -25,25 +25,27 @@ std::size_t Places::add_location(const stream::LocationRecord& location) {
     else
       known.lines.push_back(line->second);
   }
-  if (!known.lines.empty())
-    processes_[location.pid][location.address] = std::move(known);
+  if (known.lines.empty())
+    return undefined;
+  Known& before = processes_[location.pid][location.address];
+  replaced_ += before.place != kNoIndex ? 1 : 0;
+  before = std::move(known);
   return undefined;
 }
 
-std::span<const Index> Places::find(std::uint32_t pid, const stream::CallChainEntry& entry,
-                                    const stream::ProcessTable& processes) {
+Index Places::find(std::uint32_t pid, const stream::CallChainEntry& entry,
+                   const stream::ProcessTable& processes) {
   const std::uint32_t owner = entry.is_kernel ? stream::kKernelPid : pid;
   Known& known = processes_[owner][entry.lookup_address];
   if (known.place == kNoIndex)
     known.place = make(pid, entry, known.lines, processes);
-  current_ = known.place;
-  return {&current_, 1};
+  return known.place;
 }
 
 Index Places::make(std::uint32_t pid, const stream::CallChainEntry& entry,
                    const std::vector<Line>& lines, const stream::ProcessTable& processes) {
   has_made_up_ = has_made_up_ || lines.empty();
-  Place place{.address = entry.lookup_address};
+  exports::Place place{.address = entry.lookup_address};
   if (entry.is_kernel) {
     place.mapping = profile_.kernel_mapping();
     place.flags = stream::kSymbolKernel;

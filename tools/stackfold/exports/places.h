@@ -26,9 +26,12 @@ class Places {
   void add_symbol(const stream::SymbolRecord& symbol);
   /// Returns the number of its symbols that were never defined.
   std::size_t add_location(const stream::LocationRecord& location);
-  /// The next call invalidates the view.
-  std::span<const Index> find(std::uint32_t pid, const stream::CallChainEntry& entry,
-                              const stream::ProcessTable& processes);
+  using Place = Index;
+  /// As Locations::find().
+  Index find(std::uint32_t pid, const stream::CallChainEntry& entry,
+             const stream::ProcessTable& processes);
+  static std::span<const Index> frames(const Index& place) { return {&place, 1}; }
+  [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_; }
   /// From now on, places in [start, end) of `pid` may belong to another mapping.
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
   Index word(std::string_view text) { return profile_.word(text); }
@@ -52,8 +55,8 @@ class Places {
              const stream::ProcessTable& processes);
 
   Profile& profile_;
-  Index unknown_;      ///< the place of unmapped addresses
-  Index current_ = 0;  ///< result of the last find()
+  Index unknown_;  ///< the place of unmapped addresses
+  std::uint64_t replaced_ = 0;
   bool has_made_up_ = false;
   bool has_lines_ = false;
   boost::unordered_flat_map<std::uint64_t, Line> lines_of_symbols_;

@@ -69,10 +69,9 @@ class StreamProfile {
 
   Index stack_of(const Stacks::Taken& taken) {
     Index stack = kNoIndex;
-    if (taken.leaf_first.empty())
-      taken.leaf_first.push_back(places_.unknown());
-    std::reverse(taken.leaf_first.begin(), taken.leaf_first.end());  // now root first
-    for (const Index place : taken.leaf_first)
+    if (taken.root_first.empty())
+      taken.root_first.push_back(places_.unknown());
+    for (const Index place : taken.root_first)
       stack = profile_.stack(stack, place);
     // As in chain graphs, the waker's stack follows "--" upside down.
     if (!taken.waker.empty())
