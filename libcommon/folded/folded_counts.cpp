@@ -172,6 +172,8 @@ void FoldedCounts::add(std::string_view stack, Count count) {
   add(split_, count);
 }
 
+void FoldedCounts::set_timeline(Timeline timeline) { timeline_ = std::move(timeline); }
+
 void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor) {
   for (const Stack& stack : other.stacks_) {
     const std::uint64_t all = stack.count.whole;

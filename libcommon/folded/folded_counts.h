@@ -56,7 +56,7 @@ class FoldedCounts {
   /// `divisor`.  The quotient is rounded to a whole number unless it is below 1/2.
   void add_divided(const FoldedCounts& other, std::uint64_t divisor);
 
-  void set_timeline(Timeline timeline) { timeline_ = std::move(timeline); }
+  void set_timeline(Timeline timeline);
   /// Returns nullptr if there is none.
   [[nodiscard]] Timeline* timeline() noexcept { return timeline_ ? &*timeline_ : nullptr; }
 
