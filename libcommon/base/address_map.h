@@ -24,8 +24,8 @@ class AddressMap {
   Value& operator[](std::uint64_t address) {
     Slot* slot = &slots_[place_of(address)];
     if (!slot->value) {
-      if (4 * (used_ + 1) >
-          3 * slots_.size()) {  // fuller means longer searches, but fewer cache misses
+      // Fuller means longer searches, but fewer cache misses.
+      if (4 * (used_ + 1) > 3 * slots_.size()) {
         rebuild(2 * slots_.size(), [](const Slot& /*slot*/) { return true; });
         slot = &slots_[place_of(address)];
       }
