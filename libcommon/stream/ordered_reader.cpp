@@ -78,16 +78,19 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
     return std::nullopt;
   }
   newest_ns_ = std::max(newest_ns_, time_ns);
-  const auto sample = record.is_sample() && has_user_copy(event->attr)
-                          ? parse_sample(record, event->attr)
-                          : std::nullopt;
+  hold(record, event->attr, time_ns);
+  return std::nullopt;
+}
+
+void OrderedReader::hold(const Record& record, const perf_event_attr& attr, std::uint64_t time_ns) {
+  const auto sample =
+      record.is_sample() && has_user_copy(attr) ? parse_sample(record, attr) : std::nullopt;
   if (sample)
     hold_trimmed(record, *sample, held_);
   else
     held_.hold(time_ns, {record.bytes});
   if (held_.bytes() > max_held_bytes_)
     held_.make_half_ready();
-  return std::nullopt;
 }
 
 std::string OrderedReader::damage() const {

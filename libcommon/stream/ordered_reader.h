@@ -54,6 +54,7 @@ class OrderedReader {
  private:
   std::optional<Record> next_ready();
   std::optional<Record> pass_or_hold(const Record& record);
+  void hold(const Record& record, const perf_event_attr& attr, std::uint64_t time_ns);
 
   StreamReader reader_;
   EventTable events_;
