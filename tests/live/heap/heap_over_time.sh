@@ -3,7 +3,8 @@
 . "$(dirname "$0")/../lib.sh"
 
 # snapshots: prints the number of the newest snapshot, or 0
-snapshots() { find "$dir" -name 'heap.pe.[0-9]*' | sed 's/.*\.//' | sort -n | tail -n 1 | grep . || echo 0; }
+# Drafts have other endings, which may begin with a digit.
+snapshots() { find "$dir" -name 'heap.pe.[0-9]*' | sed 's/.*\.//' | grep -xE '[0-9]+' | sort -n | tail -n 1 | grep . || echo 0; }
 # live_bytes FILE: prints the sum of a snapshot, folded alone
 live_bytes() { stackfold --event live-bytes "$1" 2>/dev/null | awk '{ sum += $NF } END { print sum + 0 }'; }
 
