@@ -54,7 +54,8 @@ struct Entry {
   std::uint32_t name = 0;                    ///< its place in Body::names, plus one; 0: not known
 };
 
-/// What a function has inlined.  Its entries are in the order of the file, the function first.
+/// A function and the functions inlined into it.  The entries are in the order of the file, the
+/// function first.
 struct Body {
   std::vector<Entry> entries;
   std::vector<std::pair<Dwarf_Addr, Dwarf_Addr>> ranges;

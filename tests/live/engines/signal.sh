@@ -287,4 +287,18 @@ within 'as nobody: fifty' 50 "$(share ';main;work;fifty' "$dir/folded")" 10
 record -F 499 -o "$dir/rights.pe" -- setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/workload" shares 1
 fold "$dir/rights.pe" >"$dir/folded"
 at_least 'of another user' 90 "$(share '^workload;_start;.*;main;work' "$dir/folded")"
+
+# A thread that blocks the signal has no samples; it is counted after two checks, half a second apart.
+blocks='
+import signal, threading, time
+def work():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF])
+    end = time.thread_time() + 2
+    while time.thread_time() < end: pass
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+'
+record -o "$dir/blocks.pe" -- python3 -c "$blocks"
+said '1 thread not sampled, because SIGPROF is blocked'
 finish

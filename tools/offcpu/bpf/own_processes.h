@@ -16,9 +16,8 @@ class OwnProcesses {
   /// `target` is single processes, or everything.
   explicit OwnProcesses(const record::Target& target);
 
-  /// Returns whether a record is about one of these processes, or about one that they have forked
-  /// since.  Records about the kernel and about no process are, too.  Must be called in the order
-  /// of time.
+  /// Returns true for a record about one of these processes, about one that they have forked since,
+  /// about the kernel, or about no process.  The records must come in the order of time.
   bool has(const stream::Record& record);
 
  private:
