@@ -4,10 +4,12 @@
 
 # check LABEL FUNCTION: no stack of a.pe ends, for lack of a rule, in the file of the fiber's entry.  The
 # fiber's stacks lead from its entry to the function.  One or two samples of the program's start may end in
-# the dynamic linker.
+# the dynamic linker, and one in setcontext(): by its rules, the caller's registers are in the ucontext_t, which
+# no copy of a stack holds.
 check() {
   pe-symbolize "$dir/a.pe" 2>"$dir/err2" | stackfold 2>/dev/null | grep ";$2" >"$dir/fiber.folded" || fail "$1: no sample in the fiber"
-  grep -Eq 'ended in (libc|libboost|odd_stacks|boost_fiber)[^:;]*: ' "$dir/err" "$dir/err2" && fail "$1: ended elsewhere: $(cat "$dir/err" "$dir/err2")"
+  sed -E 's/(^|[ ;])1 ended in libc[^:;]*: stack not captured//' "$dir/err" "$dir/err2" >"$dir/ends"
+  grep -Eq 'ended in (libc|libboost|odd_stacks|boost_fiber)[^:;]*: ' "$dir/ends" && fail "$1: ended elsewhere: $(cat "$dir/err" "$dir/err2")"
 }
 
 engines=perf
