@@ -120,7 +120,7 @@ int run(const Arguments& arguments) {
   record::EngineRing ring;
   record::EngineRecords records(ring, event);
   records.may_go_back_to(0);
-  record::Collector collector(records, arguments.choice);
+  record::Collector collector(records, arguments.choice, inprocess::kMostHz);
   write_head(stream, {&event, 1}, "signal");
   writer.write_event_unit(event.ids.front(), "ns");
   Child child = Child::start(

@@ -28,7 +28,8 @@ constexpr std::uint32_t kWrittenId = 1;
 /// A collector, and the records that it has written, in words.
 class Collecting {
  public:
-  explicit Collecting(record::ThreadChoice choice = {}) : collector_(records_, std::move(choice)) {}
+  explicit Collecting(record::ThreadChoice choice = {})
+      : collector_(records_, std::move(choice), SharedSamples::kHz) {}
 
   record::Collector& operator*() noexcept { return collector_; }
   record::Collector* operator->() noexcept { return &collector_; }

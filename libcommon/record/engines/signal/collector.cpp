@@ -17,9 +17,10 @@ constexpr int kShortestWaitMs = 2, kLongestWaitMs = 100, kFirstWaitMs = 10;
 
 }  // namespace
 
-Collector::Collector(EngineRecords& records, ThreadChoice choice)
+Collector::Collector(EngineRecords& records, ThreadChoice choice, std::uint64_t most_hz)
     : collected_{records, ThreadFilter(std::move(choice))},
       listener_("pe-sampler"),
+      most_hz_(most_hz),
       wait_ms_(kFirstWaitMs) {}
 
 void Collector::pass() {
@@ -56,9 +57,10 @@ bool Collector::pass_once() {
 }
 
 /// Returns the time until a ring is three quarters full, if every stack has the maximum depth.
-int Collector::safe_wait_ms(const inprocess::Header& header) {
+int Collector::safe_wait_ms(const inprocess::Header& header) const {
   const std::uint64_t records = header.ring_bytes / inprocess::record_bytes(header.stack_bytes);
-  const std::uint64_t ms = records * kMsPerSecond / header.hz * 3 / 4;
+  const std::uint64_t ms =
+      records * kMsPerSecond * 3 / 4 / std::min<std::uint64_t>(header.hz, most_hz_);
   return static_cast<int>(std::clamp<std::uint64_t>(ms, kShortestWaitMs, kLongestWaitMs));
 }
 

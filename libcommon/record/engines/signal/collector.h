@@ -25,8 +25,9 @@ namespace pe::record {
 
 class Collector {
  public:
-  /// Starts to listen.  `records` must outlive this.  Throws Error.
-  Collector(EngineRecords& records, ThreadChoice choice);
+  /// Starts to listen.  `records` must outlive this.  A thread has at most `most_hz` samples per
+  /// second.  Throws Error.
+  Collector(EngineRecords& records, ThreadChoice choice, std::uint64_t most_hz);
   Collector(const Collector&) = delete;
   Collector(Collector&&) = delete;
   Collector& operator=(const Collector&) = delete;
@@ -58,7 +59,7 @@ class Collector {
   bool pass_once();
   void begin(pid_t pid, Fd fd);
   std::vector<SampledProcess>::iterator find(pid_t pid);
-  static int safe_wait_ms(const inprocess::Header& header);
+  [[nodiscard]] int safe_wait_ms(const inprocess::Header& header) const;
   void pace();
 
   Collected collected_;  ///< `running_` refers to it
@@ -67,6 +68,7 @@ class Collector {
   /// Processes that have ended in this pass, and the time of their last event.  Until the pass is
   /// over, a process that has executed another program also looks ended.
   std::map<pid_t, std::uint64_t> ended_;
+  std::uint64_t most_hz_;
   int wait_ms_;
 };
 

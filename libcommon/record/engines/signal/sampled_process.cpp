@@ -144,8 +144,10 @@ void SampledProcess::drain_slot(std::uint32_t number) {
     collected_->fullest_percent =
         std::max(collected_->fullest_percent, used * kPercent / ring_bytes);
   }
-  slot.tail = head;
-  publish(thread.tail, head);
+  if (used != 0) {  // else the line would be copied between CPUs for nothing
+    slot.tail = head;
+    publish(thread.tail, head);
+  }
   add_growth(thread.lost_samples, slot.lost_samples, collected_->counts.lost_samples);
   add_growth(thread.lost_weight, slot.lost_weight, collected_->counts.lost_weight);
   if (state != inprocess::kEnded)

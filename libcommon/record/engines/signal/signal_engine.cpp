@@ -84,6 +84,13 @@ void allow_many_processes() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// Returns the largest number of samples per second of one thread.  The kernel checks CPU-time
+/// timers only at its ticks.
+std::uint64_t most_hz(const inprocess::Settings& settings) {
+  const std::uint64_t ticks = kNsPerSecond / inprocess::tick_ns();
+  return settings.clock == Clock::kCpu ? std::min<std::uint64_t>(settings.hz, ticks) : settings.hz;
+}
+
 std::string quoted_name(const std::string& name) { return in_quotes(name); }
 
 /// Formats "a, b and 3 more", as many as fit into a line.
@@ -130,7 +137,7 @@ SignalEngine::SignalEngine(const Request& request, const std::vector<std::string
       wants_all_threads_(request.thread_choice.empty()),
       rate_was_given_(request.frequency_was_given),
       library_(library_for(command)),
-      collector_(records(), chosen_threads(request)),
+      collector_(records(), chosen_threads(request), most_hz(settings_)),
       stops_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stops_)
     throw_errno("eventfd", errno);
