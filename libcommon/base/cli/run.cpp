@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
 
 #include "base/cli/command_line.h"
@@ -121,16 +121,18 @@ void use_huge_pages() {
   constexpr int kReserved = 256 << 20;
   constexpr int kMostOnHeap = 32 << 20;  // glibc's limit; larger blocks have pages of their own
   constexpr int kUsualStep = 128 << 10;  // mallopt(3)
-  constexpr std::uintptr_t kHugePage = 2 << 20;
+  constexpr std::size_t kHugePage = 2 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kMostOnHeap);
   ::mallopt(M_TRIM_THRESHOLD, 2 * kReserved);
   ::mallopt(M_TOP_PAD, kReserved);
   // The heap has no room for this block, and grows by it and by kReserved.
   void* const block = std::malloc(kMostOnHeap / 2);  // NOLINT(cppcoreguidelines-no-malloc)
   ::mallopt(M_TOP_PAD, kUsualStep);
-  const auto first = (reinterpret_cast<std::uintptr_t>(block) + kHugePage - 1) & ~(kHugePage - 1);
-  if (block != nullptr)
-    ::madvise(reinterpret_cast<void*>(first), kReserved, MADV_HUGEPAGE);
+  void* first = block;
+  std::size_t bytes = kReserved + kMostOnHeap / 2;
+  if (block != nullptr && std::align(kHugePage, kReserved, first, bytes) != nullptr &&
+      static_cast<char*>(first) + kReserved <= ::sbrk(0))  // else the block is not on the heap
+    ::madvise(first, kReserved, MADV_HUGEPAGE);
   std::free(block);  // NOLINT(cppcoreguidelines-no-malloc)
 }
 
