@@ -42,4 +42,10 @@ inline std::uint64_t hash_bytes(std::string_view text, std::uint64_t seed = 0) n
   return detail::mix(hash ^ rest, kOne ^ text.size());
 }
 
+/// hash_bytes() for the keys of a table.
+struct HashBytes {
+  using is_avalanching = void;  ///< boost's tables need not mix it again
+  std::size_t operator()(std::string_view text) const noexcept { return hash_bytes(text); }
+};
+
 }  // namespace pe

@@ -4,10 +4,10 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
+#include "base/hash_bytes.h"
 #include "base/string_arena.h"
 
 namespace pe::folded {
@@ -35,8 +35,7 @@ class FrameTable {
  private:
   StringArena arena_;
   std::vector<std::string_view> texts_;
-  // libstdc++'s hash reads eight bytes at a time; boost's reads one.
-  boost::unordered_flat_map<std::string_view, FrameId, std::hash<std::string_view>> ids_;
+  boost::unordered_flat_map<std::string_view, FrameId, HashBytes> ids_;
 };
 
 }  // namespace pe::folded

@@ -3,12 +3,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <memory>
 #include <new>
 
 #include "base/cli/command_line.h"
@@ -107,6 +112,30 @@ void let_one_interrupt_pass() {
   ::sigaction(SIGINT, &once, nullptr);
 }
 
+/// Lets the heap use huge pages, where the system has them: page faults took a fifth of a filter's
+/// time.  This reserves addresses, not memory, and so respects a limit of them.
+void use_huge_pages() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
+    return;
+  constexpr int kReserved = 256 << 20;
+  constexpr int kMostOnHeap = 32 << 20;  // glibc's limit; larger blocks have pages of their own
+  constexpr int kUsualStep = 128 << 10;  // mallopt(3)
+  constexpr std::size_t kHugePage = 2 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kMostOnHeap);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * kReserved);
+  ::mallopt(M_TOP_PAD, kReserved);
+  // The heap has no room for this block, and grows by it and by kReserved.
+  void* const block = std::malloc(kMostOnHeap / 2);  // NOLINT(cppcoreguidelines-no-malloc)
+  ::mallopt(M_TOP_PAD, kUsualStep);
+  void* first = block;
+  std::size_t bytes = kReserved + kMostOnHeap / 2;
+  if (block != nullptr && std::align(kHugePage, kReserved, first, bytes) != nullptr &&
+      static_cast<char*>(first) + kReserved <= ::sbrk(0))  // else the block is not on the heap
+    ::madvise(first, kReserved, MADV_HUGEPAGE);
+  std::free(block);  // NOLINT(cppcoreguidelines-no-malloc)
+}
+
 }  // namespace
 
 void Io::report(std::string_view message) const {
@@ -162,6 +191,8 @@ int run_main(const Tool& tool, int argc, char** argv) try {
   if (!tool.runs_command)
     let_one_interrupt_pass();
   let_writes_fail();
+  if (tool.is_filter)
+    use_huge_pages();
   FdOutput out(STDOUT_FILENO, "stdout");
   MessageOutput err(STDERR_FILENO);
   Io io{STDIN_FILENO, out, err};

@@ -4,10 +4,10 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
+#include "base/hash_bytes.h"
 #include "base/string_arena.h"
 
 namespace pe::picture {
@@ -36,8 +36,7 @@ class NameIds {
  private:
   StringArena texts_;
   std::vector<std::string_view> names_;  ///< views into texts_
-  // libstdc++'s hash reads eight bytes at a time; boost's reads one.
-  boost::unordered_flat_map<std::string_view, std::uint32_t, std::hash<std::string_view>> ids_;
+  boost::unordered_flat_map<std::string_view, std::uint32_t, HashBytes> ids_;
 };
 
 }  // namespace pe::picture

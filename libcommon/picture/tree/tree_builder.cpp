@@ -20,25 +20,43 @@ constexpr int kNearChildren = 8;
 
 TreeBuilder::TreeBuilder(Rename rename) : rename_(std::move(rename)) {
   nodes_.push_back({.name = names_.find_or_add(""),
+                    .text = 0,
                     .first_child = kRoot,
                     .last_child = kRoot,
-                    .next_sibling = kRoot});
+                    .next_sibling = kRoot,
+                    .found = kRoot});
   self_.emplace_back();
 }
 
-std::uint32_t TreeBuilder::name_of(std::string_view frame) {
-  if (!rename_)
-    return names_.find_or_add(frame);
+TreeBuilder::Text TreeBuilder::text_of(std::string_view frame) {
+  if (!rename_) {
+    const std::uint32_t name = names_.find_or_add(frame);
+    return {.text = name, .name = name};
+  }
   const std::uint32_t text = texts_.find_or_add(frame);
   if (text == named_.size())  // a new one
     named_.push_back(names_.find_or_add(rename_(frame)));
-  return named_[text];
+  return {.text = text, .name = named_[text]};
 }
 
 NodeId TreeBuilder::find_or_add(std::string_view stack) {
   return path_.follow(stack, [this](NodeId parent, std::string_view frame) {
-    return child(parent, name_of(frame));
+    return is_first_ ? child(parent, text_of(frame)) : next_child(parent, frame);
   });
+}
+
+/// Returns the child of this text.  In sorted profiles of one program it mostly follows the child
+/// found before, and comparing two texts costs less than a look-up.
+NodeId TreeBuilder::next_child(NodeId parent, std::string_view frame) {
+  const NodeId before = nodes_[parent].found;
+  NodeId next = before == kRoot ? kRoot : nodes_[before].next_sibling;
+  if (next == kRoot)
+    next = nodes_[parent].first_child;
+  const auto& texts = (rename_ ? texts_ : names_).names();
+  if (next == kRoot || texts[nodes_[next].text] != frame)
+    next = child(parent, text_of(frame));
+  nodes_[parent].found = next;
+  return next;
 }
 
 NodeId TreeBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
@@ -51,6 +69,7 @@ NodeId TreeBuilder::add(std::string_view stack, Count count, std::optional<Count
 }
 
 void TreeBuilder::add_to(std::size_t profile, std::string_view stack, Count count) {
+  is_first_ = profile == 0;
   const NodeId node = find_or_add(stack);
   if (profile > 0)
     add_to_other(profile - 1, node, count);
@@ -68,30 +87,35 @@ void TreeBuilder::add_to_other(std::size_t index, NodeId node, Count count) {
     tree_.saturated_ = true;
 }
 
-NodeId TreeBuilder::child(NodeId parent, std::uint32_t name) {
+NodeId TreeBuilder::child(NodeId parent, Text frame) {
+  const std::uint32_t name = frame.name;
   const NodeId last = nodes_[parent].last_child;
   if (last != kRoot && nodes_[last].name == name)
     return last;
   NodeId near = nodes_[parent].first_child;
   for (int i = 0; i < kNearChildren; ++i) {
     if (near == kRoot)
-      return append_child(parent, name);
+      return append_child(parent, frame);
     if (nodes_[near].name == name)
       return near;
     near = nodes_[near].next_sibling;
   }
   const auto [far, is_new] = far_children_.try_emplace(std::uint64_t{parent} << 32U | name, kRoot);
   if (is_new)
-    far->second = append_child(parent, name);
+    far->second = append_child(parent, frame);
   return far->second;
 }
 
-NodeId TreeBuilder::append_child(NodeId parent, std::uint32_t name) {
+NodeId TreeBuilder::append_child(NodeId parent, Text frame) {
   if (nodes_.size() >= std::numeric_limits<NodeId>::max())
     throw Error("call tree: more than 4294967295 frames");
   const auto node = static_cast<NodeId>(nodes_.size());
-  nodes_.push_back(
-      {.name = name, .first_child = kRoot, .last_child = kRoot, .next_sibling = kRoot});
+  nodes_.push_back({.name = frame.name,
+                    .text = frame.text,
+                    .first_child = kRoot,
+                    .last_child = kRoot,
+                    .next_sibling = kRoot,
+                    .found = kRoot});
   self_.emplace_back();
   Node& above = nodes_[parent];
   (above.first_child == kRoot ? above.first_child : nodes_[above.last_child].next_sibling) = node;
@@ -186,7 +210,10 @@ ProfileUnion TreeBuilder::finish_union(std::size_t profiles) && {
   for (std::size_t i = profiles; i-- > 0;) {
     tree.self_ = in_order(std::move(others_[i]), order);
     tree.add_up();
-    all.profiles[i] = {.self = tree.self_, .total = tree.total_};
+    if (i > 0)
+      all.profiles[i] = {.self = std::move(tree.self_), .total = std::move(tree.total_)};
+    else
+      all.profiles[i] = {.self = tree.self_, .total = tree.total_};
   }
   return all;
 }

@@ -59,16 +59,23 @@ class TreeBuilder {
   ProfileUnion finish_union(std::size_t profiles) &&;
 
  private:
+  /// A frame's text and the name that it has in the tree; without rename_ they are the same.
+  struct Text {
+    std::uint32_t text, name;
+  };
   struct Node {
     std::uint32_t name;
+    std::uint32_t text;                            ///< of its first stack
     NodeId first_child, last_child, next_sibling;  ///< kRoot: none
+    NodeId found;  ///< the child that next_child() returned last; kRoot: none
   };
 
   NodeId find_or_add(std::string_view stack);
   void add_to_other(std::size_t index, NodeId node, Count count);
-  std::uint32_t name_of(std::string_view frame);
-  NodeId child(NodeId parent, std::uint32_t name);
-  NodeId append_child(NodeId parent, std::uint32_t name);
+  Text text_of(std::string_view frame);
+  NodeId child(NodeId parent, Text frame);
+  NodeId next_child(NodeId parent, std::string_view frame);
+  NodeId append_child(NodeId parent, Text frame);
   [[nodiscard]] std::vector<std::uint32_t> name_ranks() const;
   CallTree finish_in(const std::vector<NodeId>& order);
   std::vector<NodeId> emit_in_order();
@@ -87,6 +94,7 @@ class TreeBuilder {
   /// Children beyond their parent's first few, by parent and name.
   boost::unordered_flat_map<std::uint64_t, NodeId> far_children_;
   StackPath path_;
+  bool is_first_ = true;  ///< the stack being added is of the first profile
 };
 
 }  // namespace pe::picture

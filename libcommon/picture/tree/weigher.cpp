@@ -45,6 +45,9 @@ void Weigher::copy(const CallTree& shape, const std::vector<Count>& self, NodeId
 
 WeighedTree Weigher::weigh(const CallTree& shape, const Weights& weights) {
   WeighedTree to;
+  to.tree.nodes_.reserve(shape.size());
+  to.tree.self_.reserve(shape.size());
+  to.origin.reserve(shape.size());
   to.tree.names_ = shape.names_;
   to.tree.saturated_ = shape.saturated_;
   to.tree.nodes_.push_back({.name = shape.nodes_[kRoot].name, .parent = kRoot, .subtree_end = 1});

@@ -74,6 +74,26 @@ BOOST_AUTO_TEST_CASE(frames_that_are_renamed_alike_are_one) {
                               rename)) == " 1/0 6/0\n f 1/0 6/0\n  g 1/1 6/2\n   h 0/0 4/4\n");
 }
 
+BOOST_AUTO_TEST_CASE(finds_the_frames_of_later_profiles_in_any_order) {
+  const auto cut = [](std::string_view frame) { return std::string(frame.substr(0, 1)); };
+  const ProfileUnion all = union_of({{0, "a1;b1", 1},
+                                     {0, "a1;c1", 2},
+                                     {0, "d1", 3},
+                                     {1, "a1;b1", 4},
+                                     {1, "a1;c2", 5},
+                                     {1, "d1", 6},
+                                     {2, "d1", 7},
+                                     {2, "a1;c1", 8},
+                                     {2, "a1;b2", 9}},
+                                    3, cut);
+  BOOST_TEST(text_of(all) ==
+             " 6/0 15/0 24/0\n"
+             " a 3/0 9/0 17/0\n"
+             "  b 1/1 4/4 9/9\n"
+             "  c 2/2 5/5 8/8\n"
+             " d 3/3 6/6 7/7\n");
+}
+
 BOOST_AUTO_TEST_CASE(functions_count_recursion_once) {
   const ProfileUnion all = union_of({{0, "f;g;f", 2}, {0, "g;f", 3}, {1, "f", 5}}, 2);
   const auto first =

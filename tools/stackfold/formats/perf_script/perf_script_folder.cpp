@@ -93,7 +93,7 @@ void PerfScriptFolder::take(std::string_view line) {
     return;
   }
   const bool is_indented = line[0] == '\t' || line[0] == ' ';
-  if (line[0] == '#' || (is_indented && take_expected(line)))
+  if (line[0] == '#' || (is_indented && (take_expected(line) || take_known(line))))
     return;
   const auto [header, sole_frame] = parse_sample_line(line, options_.is_perl);
   if (header && is_weight_lost(*header)) {
@@ -177,7 +177,31 @@ bool PerfScriptFolder::take_expected(std::string_view line) {
     return false;
   leaf_first_.push_back(known.place);
   last_ = expected;
+  // The names of a large program do not fit the L2 cache.
+  __builtin_prefetch(known_[known.next].function.data());
   return true;
+}
+
+/// Accepts the line if its function and module are known.  A sample's first line cannot look like
+/// that: its numbers would be a part of the function.
+bool PerfScriptFolder::take_known(std::string_view line) {
+  if (known_.empty() || !in_sample_)
+    return false;
+  const auto frame = parse_perf_frame(line, options_.is_perl);
+  const KnownIndex& index = index_[rules_.is_java ? 1 : 0];
+  const auto found =
+      frame ? index.find({without_offset(frame->function), frame->module}) : index.end();
+  if (found == index.end())
+    return false;
+  follow_with(found->second);
+  return true;
+}
+
+/// Adds a frame, which is then expected after the last one.
+void PerfScriptFolder::follow_with(std::uint32_t known) {
+  leaf_first_.push_back(known_[known].place);
+  known_[last_].next = known;
+  last_ = known;
 }
 
 void PerfScriptFolder::take_frame(const PerfFrame& frame) {
@@ -187,10 +211,7 @@ void PerfScriptFolder::take_frame(const PerfFrame& frame) {
   }
   if (!in_sample_)
     return;
-  const std::uint32_t found = find_or_add(frame);
-  leaf_first_.push_back(known_[found].place);
-  known_[last_].next = found;
-  last_ = found;
+  follow_with(find_or_add(frame));
 }
 
 /// Reads a frame whose text depends on more than its function and module.
@@ -266,12 +287,19 @@ std::uint32_t PerfScriptFolder::find_or_add(const PerfFrame& frame) {
   if (found != index.end())
     return found->second;
   const auto added = static_cast<std::uint32_t>(known_.size());
-  const std::string_view tail = arena_.store(fmt::format(" ({})", frame.module));
+  const std::string_view tail = tail_of(frame.module);
   const std::string_view kept = arena_.store(function);
   known_.push_back(
       {kept, frame.ends_line ? tail : std::string_view{}, make_place(frame), rules_.is_java, 0});
   index.emplace(std::pair(kept, tail.substr(2, frame.module.size())), added);
   return added;
+}
+
+/// Returns " (module)", which all frames of the module share, so that it stays in a cache.
+std::string_view PerfScriptFolder::tail_of(std::string_view module) {
+  const std::string tail = fmt::format(" ({})", module);
+  const auto known = tails_.find(tail);
+  return known != tails_.end() ? *known : *tails_.insert(arena_.store(tail)).first;
 }
 
 PerfScriptFolder::Place PerfScriptFolder::make_place(const PerfFrame& frame) {
@@ -288,8 +316,8 @@ void PerfScriptFolder::end_sample() {
     return;
   stack_ = roots_;
   std::for_each(leaf_first_.rbegin(), leaf_first_.rend(), [this](const Place& place) {
-    const auto first = pool_.begin() + place.begin;
-    stack_.insert(stack_.end(), first, first + place.count);
+    for (std::uint32_t i = 0; i < place.count; ++i)
+      stack_.push_back(pool_[place.begin + i]);
   });
   counts_.add_at(time_ns_, stack_, {.whole = weight_});
   ++report_.samples;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -47,12 +48,10 @@ class PerfScriptFolder {
     std::uint32_t next = 0;  ///< its last successor, in known_: most stacks repeat earlier ones
   };
   struct KeyHash {
+    using is_avalanching = void;
     std::size_t operator()(std::pair<std::string_view, std::string_view> key) const {
       return hash_bytes(key.second, hash_bytes(key.first));
     }
-  };
-  struct TextHash {
-    std::size_t operator()(std::string_view text) const { return hash_bytes(text); }
   };
   using KnownIndex = boost::unordered_flat_map<std::pair<std::string_view, std::string_view>,
                                                std::uint32_t, KeyHash>;
@@ -64,12 +63,15 @@ class PerfScriptFolder {
   [[nodiscard]] bool is_weight_lost(const PerfHeader& header) const;
   void take_header(const PerfHeader& header);
   bool take_expected(std::string_view line);
+  bool take_known(std::string_view line);
+  void follow_with(std::uint32_t known);
   void take_frame(const PerfFrame& frame);
   void take_frame_by_line(const PerfFrame& frame);
   bool take_source(std::string_view line);
   bool uninline(const PerfFrame& frame);
   void add_pending();
   std::uint32_t find_or_add(const PerfFrame& frame);
+  std::string_view tail_of(std::string_view module);
   Place make_place(const PerfFrame& frame);
   void end_sample();
   void ignore(std::string_view line);
@@ -82,9 +84,10 @@ class PerfScriptFolder {
   std::vector<Known> known_;
   KnownIndex index_[2];     ///< of known_: [1] for Java threads, [0] for others
   std::uint32_t last_ = 0;  ///< the previous frame line, in known_
+  boost::unordered_flat_set<std::string_view, HashBytes> tails_;  ///< " (module)" of each module
   std::vector<folded::FrameId> pool_;
   /// Places that depend on more than function and module, by their frames joined with ';'.
-  boost::unordered_flat_map<std::string_view, Place, TextHash> by_text_;
+  boost::unordered_flat_map<std::string_view, Place, HashBytes> by_text_;
   std::optional<Uninliner> uninliner_;
   Before before_ = Before::kNothing;
   std::vector<std::string> pending_;  ///< frames of a line whose source line may follow
