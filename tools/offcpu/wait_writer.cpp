@@ -85,8 +85,8 @@ void WaitWriter::reach(std::uint64_t now_ns) {
 
 void WaitWriter::flush(std::uint64_t now_ns) {
   for (const Waits& waits : held_) {
-    for (auto waker = waits.wakers.rbegin(); waker != waits.wakers.rend(); ++waker)
-      write(waker_id_, *waker, waits, now_ns);
+    for (std::size_t i = waits.wakers.size(); i-- > 0;)
+      write(waker_id_ + (i > 0 ? 1 : 0), waits.wakers[i], waits, now_ns);
     write(id_, waits.place, waits, now_ns);
   }
   held_.clear();

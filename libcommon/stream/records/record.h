@@ -42,8 +42,10 @@ inline constexpr std::uint16_t kMiscMoreIds = 1;
 inline constexpr std::uint16_t kMiscMoreRounds = 1;
 
 /// The name of the event whose samples report which thread ended the wait of the next sample, if
-/// that has the same time.  The next sample may itself be a waker's.
+/// that has the same time.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";
+/// The same for a wait of the next sample's thread, which is itself a waker.
+inline constexpr std::string_view kEarlierWakerEvent = "offcpu-earlier-waker";
 /// The same of waits for locks, which are charged to the stack that released the lock.
 inline constexpr std::string_view kHolderEvent = "offcpu-holder";
 /// In a sample of these events with pid 0, the tid is what ended the wait.

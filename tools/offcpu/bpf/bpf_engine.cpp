@@ -172,13 +172,17 @@ void BpfEngine::write_head() {
   writer.write_attr(attr, ids());
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
-  if (choice_.with_wakers || choice_.only_locks) {
-    writer.write_attr(attr, std::vector{kWakerId});
-    writer.write_event_name(kWakerId, choice_.only_locks && choice_.blame == Blame::kHolder
-                                          ? stream::kHolderEvent
-                                          : stream::kWakerEvent);
-    writer.write_event_unit(kWakerId, "ns");
-  }
+  const auto declare = [&](std::uint64_t id, std::string_view name) {
+    writer.write_attr(attr, std::vector{id});
+    writer.write_event_name(id, name);
+    writer.write_event_unit(id, "ns");
+  };
+  if (choice_.only_locks && choice_.blame == Blame::kHolder)
+    declare(kWakerId, stream::kHolderEvent);
+  else if (choice_.only_locks || choice_.with_wakers)
+    declare(kWakerId, stream::kWakerEvent);
+  if (choice_.with_wakers)
+    declare(kWakerId + 1, stream::kEarlierWakerEvent);
   record::write_origin(writer, "bpf");
 }
 
