@@ -40,9 +40,10 @@ ModuleSymbols::ModuleSymbols(objects::OpenResult opened) {
 }
 
 ModuleSymbols::ModuleSymbols(objects::OpenResult opened, std::string path,
-                             objects::DebugFinder& finder)
+                             objects::DebugFinder& finder, objects::SymbolKind kind)
     : ModuleSymbols(std::move(opened)) {
   path_ = std::move(path);
+  kind_ = kind;
   finder_ = &finder;
 }
 
@@ -55,19 +56,19 @@ const objects::SymbolTable& ModuleSymbols::table() {
 objects::SymbolTable ModuleSymbols::read_table() {
   is_stripped_ = !objects::has_symtab(*image_);
   if (finder_ == nullptr || !is_stripped_)
-    return objects::SymbolTable(*image_);
+    return objects::SymbolTable(*image_, kind_);
   const std::uint64_t refusals = finder_->refusals();
   if (const auto separate = finder_->separate(*image_, path_);
       separate && objects::has_symtab(separate->image)) {
     is_stripped_ = false;
-    return {*image_, separate->image};
+    return {*image_, separate->image, kind_};
   }
   is_debug_file_refused_ = finder_->refusals() > refusals;
   if (const auto mini = finder_->mini(*image_, path_)) {
     is_stripped_ = false;
-    return {*image_, *mini};
+    return {*image_, *mini, kind_};
   }
-  return objects::SymbolTable(*image_);
+  return objects::SymbolTable(*image_, kind_);
 }
 
 std::optional<FoundSymbol> ModuleSymbols::find(std::uint64_t file_offset) {

@@ -1,4 +1,5 @@
-// Finds the functions of one module (an executable or a shared library), with readable names.
+// Finds the functions, or the variables, of one module (an executable or a shared library), with
+// readable names.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -32,8 +33,8 @@ enum class NoName {
 
 struct FoundSymbol {
   std::string_view name;     ///< demangled; lives as long as the module
-  std::uint64_t start_svma;  ///< of the function
-  std::uint64_t offset;      ///< into the function, bytes
+  std::uint64_t start_svma;  ///< of the function or variable
+  std::uint64_t offset;      ///< into it, bytes
 };
 
 /// One module, opened once.  The first look-up reads its symbols.  A symbol is
@@ -45,11 +46,12 @@ class ModuleSymbols {
   explicit ModuleSymbols(objects::OpenResult opened);
   /// Does the same for the file `path`.  If it is stripped, symbols also come from its separate
   /// debug file or its .gnu_debugdata.  `finder` must outlive the module.
-  ModuleSymbols(objects::OpenResult opened, std::string path, objects::DebugFinder& finder);
+  ModuleSymbols(objects::OpenResult opened, std::string path, objects::DebugFinder& finder,
+                objects::SymbolKind kind = objects::SymbolKind::kCode);
 
   /// Finds the function that contains the byte at `file_offset`.
   std::optional<FoundSymbol> find(std::uint64_t file_offset);
-  /// Finds the function at a linked address.
+  /// Finds the function, or the variable, at a linked address.
   std::optional<FoundSymbol> find_svma(std::uint64_t svma);
 
   /// Returns the linked address of that byte; nullopt if it is not loaded, or the file could not be
@@ -74,6 +76,7 @@ class ModuleSymbols {
 
   std::optional<objects::Image> image_;
   std::string path_;
+  objects::SymbolKind kind_ = objects::SymbolKind::kCode;
   objects::DebugFinder* finder_ = nullptr;  ///< null: search only the image
   bool is_debug_file_refused_ = false;
   bool is_stripped_ = false;  ///< no full symbol table anywhere

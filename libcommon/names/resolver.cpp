@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/descriptors.h"
@@ -108,6 +109,39 @@ std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream
   const auto start = svma && module.ranges ? module.ranges->start_of(*svma) : std::nullopt;
   return fmt::format("{}+{:#x}", file_name(mapping.file->path),
                      start.value_or(svma.value_or(file_offset)));
+}
+
+std::optional<Function> Resolver::data(std::uint32_t pid, std::uint64_t avma,
+                                       const stream::Mapping& code) {
+  if (code.file->is_anonymous())
+    return std::nullopt;
+  Module& module = module_of(pid, code);
+  if (!module.data) {
+    module.data = std::make_unique<ModuleSymbols>(
+        objects::open_mapped_image(static_cast<pid_t>(pid), code, objects::FileMatch::kAny,
+                                   &cache_),
+        code.file->path, debug_files_, objects::SymbolKind::kData);
+    module.data->release_file();
+  }
+  const objects::Image* image = module.data->image();
+  const auto start = image != nullptr
+                         ? objects::svma_of_code_mapping(image->segments(), code.file_offset)
+                         : std::nullopt;
+  if (!start)
+    return std::nullopt;
+  const std::uint64_t svma = *start + (avma - code.start);
+  const auto segments = image->segments();
+  if (std::none_of(segments.begin(), segments.end(), [svma](const objects::Segment& segment) {
+        return !segment.executable && svma >= segment.svma &&
+               svma - segment.svma < segment.memory_bytes;
+      }))
+    return std::nullopt;
+  const auto found = module.data->find_svma(svma);
+  if (!found)
+    return Function{fmt::format("{}+{:#x}", file_name(code.file->path), svma),
+                    stream::kSymbolUnresolved};
+  return Function{found->offset == 0 ? std::string(found->name)
+                                     : fmt::format("{}+{:#x}", found->name, found->offset)};
 }
 
 /// Returns the functions from debug information; empty if it has none for `svma`.

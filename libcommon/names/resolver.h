@@ -85,6 +85,11 @@ class Resolver {
   /// `mapping` is the mapping at `avma`; null if nothing was mapped.
   Resolved user(std::uint32_t pid, std::uint64_t avma, const stream::Mapping* mapping);
 
+  /// Returns the text of the variable at `avma`, with the offset into it: "g_pool+0x10"; without
+  /// symbols the place in its file, "prog+0x4010".  `code` is the nearest mapping of a file below
+  /// `avma`: data follows the code of its file.  Returns nullopt for memory of no file.
+  std::optional<Function> data(std::uint32_t pid, std::uint64_t avma, const stream::Mapping& code);
+
   /// `recorded_start` is the start of the kernel in the recording; 0 if it is not recorded.
   Resolved kernel(std::uint64_t address, std::uint64_t recorded_start);
 
@@ -124,6 +129,7 @@ class Resolver {
     std::unordered_map<const char*, std::string> demangled;
     bool is_stripped = false;                      ///< except for exported symbols
     std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once needed
+    std::unique_ptr<ModuleSymbols> data;           ///< its variables, once needed
     bool is_library = false;
     std::uint32_t tried_pid = 0;  ///< the process of the last attempt
     unsigned attempts = 0;

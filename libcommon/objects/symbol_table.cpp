@@ -12,14 +12,14 @@ namespace {
 constexpr std::size_t kMaxNameBytes = 64 * 1024;
 }  // namespace
 
-SymbolTable::SymbolTable(const Image& image) {
-  SymbolTableBuilder builder(*this);
+SymbolTable::SymbolTable(const Image& image, SymbolKind kind) {
+  SymbolTableBuilder builder(*this, kind);
   builder.add(image);
   builder.finish();
 }
 
-SymbolTable::SymbolTable(const Image& image, const Image& debug) {
-  SymbolTableBuilder builder(*this);
+SymbolTable::SymbolTable(const Image& image, const Image& debug, SymbolKind kind) {
+  SymbolTableBuilder builder(*this, kind);
   builder.add(image);
   builder.add(debug);
   builder.finish();

@@ -1,7 +1,8 @@
-// Finds the functions of one image by address.
+// Finds the functions, or the variables, of one image by address.
 //
 // The table merges .symtab and .dynsym: functions, ifuncs, and symbols without a
 // type in code sections, as assembly has them.  On x86-64 it adds PLT stubs.
+// A table of data has variables in other sections instead, but not thread-local ones.
 // It keeps one name for each address (base/alias.h), in 16 bytes, and a copy of
 // the string tables.
 //
@@ -31,15 +32,17 @@ struct Symbol {
   std::uint32_t index;    ///< of this symbol in this table, below size()
 };
 
+enum class SymbolKind : std::uint8_t { kCode, kData };
+
 class SymbolTable {
  public:
   /// Makes a table without symbols.
   SymbolTable() = default;
   /// Reads the symbols of `image`, which is not needed afterwards.
-  explicit SymbolTable(const Image& image);
+  explicit SymbolTable(const Image& image, SymbolKind kind = SymbolKind::kCode);
   /// Reads the symbols of `image` and of its separate debug file `debug`, which was
   /// made from it and so has the same addresses.
-  SymbolTable(const Image& image, const Image& debug);
+  SymbolTable(const Image& image, const Image& debug, SymbolKind kind = SymbolKind::kCode);
 
   /// Returns the innermost symbol that covers `svma`.
   [[nodiscard]] std::optional<Symbol> find(std::uint64_t svma) const noexcept;

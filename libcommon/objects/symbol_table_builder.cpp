@@ -51,11 +51,11 @@ void SymbolTableBuilder::add(const Image& image) {
   // Symbols of a relocatable file have offsets in their section, not addresses.
   if (image.type() == ET_REL)
     return;
-  code_.clear();
+  sections_.clear();
   for (const Section& section : image.sections())
-    if (section.is_code() && section.bytes > 0)
-      code_.push_back(&section);
-  std::stable_sort(code_.begin(), code_.end(),
+    if (is_wanted(section) && section.bytes > 0)
+      sections_.push_back(&section);
+  std::stable_sort(sections_.begin(), sections_.end(),
                    [](const Section* a, const Section* b) { return a->svma < b->svma; });
   for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
     const auto sections = image.sections();
@@ -64,7 +64,20 @@ void SymbolTableBuilder::add(const Image& image) {
     if (it != sections.end())
       add_table(image, *it);
   }
-  add_plt(image);
+  if (kind_ == SymbolKind::kCode)
+    add_plt(image);
+}
+
+bool SymbolTableBuilder::is_wanted(unsigned char type) const noexcept {
+  if (kind_ == SymbolKind::kData)
+    return type == STT_OBJECT;
+  return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
+}
+
+bool SymbolTableBuilder::is_wanted(const Section& section) const noexcept {
+  if (kind_ == SymbolKind::kData)
+    return (section.flags & SHF_ALLOC) != 0 && !section.is_code();
+  return section.is_code();
 }
 
 void SymbolTableBuilder::finish() {
@@ -133,8 +146,7 @@ void SymbolTableBuilder::add_symbols(const Image& image, const Section& symbols,
 
 void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol, Names names) {
   const auto type = ELF64_ST_TYPE(symbol.info);
-  if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
-      symbol.section == SHN_UNDEF || symbol.name == 0 || symbol.name >= names.bytes)
+  if (!is_wanted(type) || symbol.section == SHN_UNDEF || symbol.name == 0 || symbol.name >= names.bytes)
     return;
   const char* name = table_.names_.data() + names.offset + symbol.name;
   if (*name == '\0' || is_mapping_symbol(image.machine(), *name))
@@ -142,7 +154,7 @@ void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol,
   RawSymbol placed = symbol;
   if (image.machine() == EM_ARM)
     placed.value &= ~std::uint64_t{1};  // the lowest bit marks Thumb code
-  const Section* section = code_section_of(image, placed);
+  const Section* section = section_of(image, placed);
   if (section == nullptr)
     return;
   const std::uint64_t left = section->bytes - (placed.value - section->svma);
@@ -151,25 +163,24 @@ void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol,
                          binding_of(symbol.info), placed.bytes != 0});
 }
 
-/// Returns the code section that the symbol names, if that covers its address.  For an absolute
-/// symbol, returns the code section that covers its address.
-const Section* SymbolTableBuilder::code_section_of(const Image& image,
-                                                   const RawSymbol& symbol) const {
+/// Returns the wanted section that the symbol names, if that covers its address.  For an absolute
+/// symbol, returns the wanted section that covers its address.
+const Section* SymbolTableBuilder::section_of(const Image& image, const RawSymbol& symbol) const {
   if (symbol.section < SHN_LORESERVE) {
     if (symbol.section >= image.sections().size())
       return nullptr;
     const Section& section = image.sections()[symbol.section];
-    return section.is_code() && section.covers(symbol.value) ? &section : nullptr;
+    return is_wanted(section) && section.covers(symbol.value) ? &section : nullptr;
   }
   if (symbol.section != SHN_XINDEX && symbol.section != SHN_ABS)
     return nullptr;
   if (symbol.section == SHN_ABS && ELF64_ST_TYPE(symbol.info) == STT_NOTYPE)
     return nullptr;  // a named number, not an address
   const auto next = std::upper_bound(
-      code_.begin(), code_.end(), symbol.value,
+      sections_.begin(), sections_.end(), symbol.value,
       [](std::uint64_t svma, const Section* section) { return svma < section->svma; });
-  return next != code_.begin() && (*std::prev(next))->covers(symbol.value) ? *std::prev(next)
-                                                                           : nullptr;
+  return next != sections_.begin() && (*std::prev(next))->covers(symbol.value) ? *std::prev(next)
+                                                                               : nullptr;
 }
 
 void SymbolTableBuilder::add_plt(const Image& image) {

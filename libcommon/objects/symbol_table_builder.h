@@ -14,7 +14,7 @@ namespace pe::objects {
 
 class SymbolTableBuilder {
  public:
-  explicit SymbolTableBuilder(SymbolTable& table) : table_(table) {}
+  SymbolTableBuilder(SymbolTable& table, SymbolKind kind) : table_(table), kind_(kind) {}
 
   /// Adds the symbols of `image`; call finish() after the last image.
   void add(const Image& image);
@@ -46,7 +46,9 @@ class SymbolTableBuilder {
   void add_symbol(const Image& image, const RawSymbol& symbol, Names names);
   void add_plt(const Image& image);
   std::optional<Names> add_names(const Image& image, std::uint32_t section);
-  [[nodiscard]] const Section* code_section_of(const Image& image, const RawSymbol& symbol) const;
+  [[nodiscard]] bool is_wanted(unsigned char type) const noexcept;
+  [[nodiscard]] bool is_wanted(const Section& section) const noexcept;
+  [[nodiscard]] const Section* section_of(const Image& image, const RawSymbol& symbol) const;
 
   [[nodiscard]] bool is_better(const Candidate& a, const Candidate& b) const;
   void keep_one_per_address();
@@ -54,8 +56,9 @@ class SymbolTableBuilder {
   void make_rests();
 
   SymbolTable& table_;
+  SymbolKind kind_;
   std::vector<Candidate> candidates_;
-  std::vector<const Section*> code_;  ///< of the image being added
+  std::vector<const Section*> sections_;  ///< those wanted of the image being added
 };
 
 }  // namespace pe::objects

@@ -76,9 +76,16 @@ void run(const std::vector<std::string>& arguments) {
   with_kernel.with_kernel_stacks = true;
   unwind::LoadOptions left_out = attached;
   left_out.states = 0;
+  unwind::LoadOptions locks = attached;
+  locks.only_locks = true;
+  locks.max_wakers = 1;
+  unwind::LoadOptions wakers = attached;
+  wakers.max_wakers = unwind::kMaxWakers;
   std::vector<Way> ways = {{"nothing attached", std::nullopt},
                            {"attached, every state left out", left_out},
                            {"user stacks", attached},
+                           {"user stacks, and of who released", locks},
+                           {"user stacks, and chains of wakers", wakers},
                            {"user stacks, walked anew", anew},
                            {"user and kernel stacks", with_kernel}};
   for (unsigned round = 0; round < rounds; ++round)
@@ -93,7 +100,7 @@ void run(const std::vector<std::string>& arguments) {
       median_bare = median;
     }
     fmt::print(
-        "{:32} least {:5.0f} (+{:4.0f})  median {:5.0f} (+{:4.0f})  walked {} of {}, {} frames\n",
+        "{:33} least {:5.0f} (+{:4.0f})  median {:5.0f} (+{:4.0f})  walked {} of {}, {} frames\n",
         way.name, least, least - least_bare, median, median - median_bare,
         way.counts.stacks - way.counts.reused, way.counts.stacks, way.counts.frames);
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct MadeSample {
   std::uint64_t id = 7;
   std::uint64_t period = 1;
   std::uint16_t misc = 0;  ///< bits besides PERF_RECORD_MISC_USER
+  std::optional<std::uint64_t> data = {};  ///< an address, if the event has them
 };
 
 class StreamBuilder {
@@ -34,11 +36,12 @@ class StreamBuilder {
   StreamBuilder& operator=(const StreamBuilder&) = delete;
   ~StreamBuilder() = default;
 
-  StreamBuilder& event(std::uint64_t id = 7, std::string_view name = "cpu-clock") {
+  StreamBuilder& event(std::uint64_t id = 7, std::string_view name = "cpu-clock",
+                       std::uint64_t more_of_sample_type = 0) {
     perf_event_attr attr{};
     attr.size = sizeof attr;
     attr.type = PERF_TYPE_SOFTWARE;
-    attr.sample_type = kSampleType;
+    attr.sample_type = kSampleType | more_of_sample_type;
     attr.sample_id_all = 1;
     attr.use_clockid = 1;
     attr.clockid = CLOCK_MONOTONIC;
@@ -56,8 +59,10 @@ class StreamBuilder {
         .add(made.chain.empty() ? std::uint64_t{0} : made.chain.front())
         .add(made.pid)
         .add(made.tid)
-        .add(made.time_ns)
-        .add(made.period)
+        .add(made.time_ns);
+    if (made.data)
+      builder_.add(*made.data);
+    builder_.add(made.period)
         .add(std::uint64_t{made.chain.size()});
     for (const std::uint64_t address : made.chain)
       builder_.add(address);

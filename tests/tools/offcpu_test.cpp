@@ -74,6 +74,14 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
              "--engine: not one of auto, perf, bpf: 'magic'");
   BOOST_TEST(offcpu_refusal({"-a", "--wakers", "--engine", "perf"}) ==
              "--wakers needs --engine bpf");
+  BOOST_TEST(offcpu_refusal({"-a", "--locks", "--engine", "perf"}) == "--locks needs --engine bpf");
+  BOOST_TEST(offcpu_refusal({"-a", "--blame", "waiter"}) == "--blame needs --locks");
+  BOOST_TEST(offcpu_refusal({"-a", "--locks", "--blame", "nobody"}) ==
+             "--blame: not one of holder, waiter: 'nobody'");
+  BOOST_TEST(offcpu_refusal({"-a", "--locks", "--state", "D"}) ==
+             "--locks and --state exclude each other");
+  BOOST_TEST(offcpu_refusal({"-a", "--locks", "--kernel-only"}) ==
+             "--locks and --kernel-only exclude each other");
 }
 
 BOOST_AUTO_TEST_CASE(the_bpf_engine_refuses_what_it_cannot_record) {

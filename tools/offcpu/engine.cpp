@@ -15,9 +15,12 @@ std::unique_ptr<Engine> make_engine(const Options& options, const record::Target
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
     return std::make_unique<PerfEngine>(options, target);
-  const bool is_wanted = options.engine == EngineChoice::kBpf || options.choice.with_wakers;
-  const std::string_view asked =
-      options.choice.with_wakers ? "--wakers needs the bpf engine" : "--engine bpf";
+  const auto& choice = options.choice;
+  const bool is_wanted =
+      options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;
+  const std::string_view asked = choice.only_locks    ? "--locks needs the bpf engine"
+                                 : choice.with_wakers ? "--wakers needs the bpf engine"
+                                                      : "--engine bpf";
   const std::string unable = BpfEngine::why_unable(target);
   if (is_wanted && !unable.empty())
     throw Error(fmt::format("{}: {}", asked, unable));

@@ -101,6 +101,9 @@ record::Closing WaitSource::closing() const {
   closing.detail(session_.cost().describe());
   if (counts.unfinished > 0)
     closing.detail(fmt::format("{} still waiting", counts.unfinished));
+  if (counts.timeouts + counts.signals > 0)
+    closing.detail(fmt::format("{} ended by a timeout, {} by a signal",
+                               plural(counts.timeouts, "wait"), counts.signals));
   if (counts.began_before > 0)
     closing.detail(plural(counts.began_before, "wait") +
                    " left out that started before the recording");

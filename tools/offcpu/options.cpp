@@ -49,6 +49,11 @@ std::string states(const std::string& list) {
   return letters;
 }
 
+constexpr Choice<Blame> kBlames[] = {
+    {"holder", Blame::kHolder},
+    {"waiter", Blame::kWaiter},
+};
+
 void read_choice(const CommandLine& line, WaitChoice& choice) {
   choice.min_ns = microseconds(line, "min-us").value_or(choice.min_ns);
   choice.max_ns = microseconds(line, "max-us").value_or(choice.max_ns);
@@ -57,7 +62,14 @@ void read_choice(const CommandLine& line, WaitChoice& choice) {
   if (const auto* list = line.text("state"))
     choice.states = states(*list);
   choice.with_wakers = line.has("wakers");
+  choice.only_locks = line.has("locks");
+  choice.blame = choose(line, "blame", kBlames, Blame::kHolder);
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
+  if (line.has("blame") && !choice.only_locks)
+    throw UsageError("--blame needs --locks");
+  for (const char* option : {"state", "preempted", "kernel-only"})
+    if (choice.only_locks && line.has(option))
+      throw UsageError(fmt::format("--locks and --{} exclude each other", option));
 }
 
 constexpr Choice<EngineChoice> kEngines[] = {
@@ -68,8 +80,9 @@ constexpr Choice<EngineChoice> kEngines[] = {
 
 EngineChoice read_engine(const CommandLine& line) {
   const EngineChoice engine = choose(line, "engine", kEngines, EngineChoice::kAuto);
-  if (engine == EngineChoice::kPerf && line.has("wakers"))
-    throw UsageError("--wakers needs --engine bpf");
+  for (const char* option : {"wakers", "locks"})
+    if (engine == EngineChoice::kPerf && line.has(option))
+      throw UsageError(fmt::format("--{} needs --engine bpf", option));
   return engine;
 }
 
@@ -103,6 +116,9 @@ void add_options(po::options_description& options) {
        "record only waits in these states, letters as in ps: S, D")                       //
       ("preempted", "also record waits of preempted threads")                             //
       ("wakers", "also record which thread ended each wait, after the frame --")          //
+      ("locks", "record only waits for locks, with the lock and who released it")         //
+      ("blame", one_of("STACK", kBlames),
+       "with --locks, the stack that comes first: holder (default), waiter")              //
       ("user-only", "leave out kernel frames")                                            //
       ("kernel-only", "record only kernel frames")                                        //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //

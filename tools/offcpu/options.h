@@ -11,6 +11,9 @@
 
 namespace pe::offcpu {
 
+/// The stack that comes first in pictures of waits for locks.
+enum class Blame : std::uint8_t { kHolder, kWaiter };
+
 /// Which waits are wanted.
 struct WaitChoice {
   std::uint64_t min_ns = 0, max_ns = std::numeric_limits<std::uint64_t>::max();
@@ -18,6 +21,8 @@ struct WaitChoice {
   std::string states = {};
   bool with_preempted = false;  ///< those of threads that were ready to run on, too
   bool with_wakers = false;     ///< and who ended each
+  bool only_locks = false;      ///< those for locks, and who released each
+  Blame blame = Blame::kHolder;  ///< with only_locks
 };
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };

@@ -33,7 +33,7 @@ struct Stack {
 
 /// The thread or interrupt that ended a wait, and its stack at that time.
 struct WokenBy {
-  std::uint32_t pid = 0, tid = 0;  ///< 0: an interrupt
+  std::uint32_t pid = 0, tid = 0;  ///< pid 0: see stream::EndOfWait
   Stack stack = {};
 };
 
@@ -41,9 +41,12 @@ struct Wait {
   std::uint32_t pid = 0, tid = 0;
   std::uint64_t end_ns = 0;
   std::uint64_t length_ns = 0;
-  const Stack& stack;              ///< valid until the receiver returns
-  bool is_unfinished = false;      ///< the end of the recording cut it off
-  const WokenBy* waker = nullptr;  ///< valid until the receiver returns; null: unknown
+  const Stack& stack;          ///< valid until the receiver returns
+  bool is_unfinished = false;  ///< the end of the recording cut it off
+  /// The waker, the one that ended a wait of the waker meanwhile, and so on.  Valid until the receiver
+  /// returns; empty: unknown.
+  std::span<const WokenBy> wakers = {};
+  std::uint64_t lock = 0;  ///< as in unwind::SumKey
 };
 
 struct WaitCounts {
@@ -53,6 +56,8 @@ struct WaitCounts {
   std::uint64_t stackless = 0;     ///< of these: their stack was lost
   std::uint64_t stateless = 0;     ///< left out: states were asked for, and its state was lost
   std::uint64_t dropped = 0;       ///< their start or end was lost
+  std::uint64_t timeouts = 0;      ///< for locks: nobody released the lock in time
+  std::uint64_t signals = 0;       ///< for locks: a signal ended them
   std::uint64_t began_before = 0;  ///< started before the recording: length and stack are unknown
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "base/hash_bytes.h"
 
@@ -13,21 +14,24 @@ namespace {
 constexpr std::uint64_t kTogetherNs = 10'000'000;
 
 std::uint64_t hash_of(const Wait& wait, std::uint16_t misc) {
-  const std::array<std::uint64_t, 2> whose{std::uint64_t{wait.pid} << 32U | wait.tid, misc};
-  const std::uint64_t hash = hash_bytes(text_of(wait.stack.chain), hash_bytes(text_of(whose)));
-  if (wait.waker == nullptr)
-    return hash;
-  const std::array<std::uint64_t, 2> by{hash,
-                                        std::uint64_t{wait.waker->pid} << 32U | wait.waker->tid};
-  return hash_bytes(text_of(wait.waker->stack.chain), hash_bytes(text_of(by)));
+  const std::array<std::uint64_t, 3> whose{std::uint64_t{wait.pid} << 32U | wait.tid, misc,
+                                           wait.lock};
+  std::uint64_t hash = hash_bytes(text_of(wait.stack.chain), hash_bytes(text_of(whose)));
+  for (const WokenBy& waker : wait.wakers) {
+    const std::array<std::uint64_t, 2> by{hash, std::uint64_t{waker.pid} << 32U | waker.tid};
+    hash = hash_bytes(text_of(waker.stack.chain), hash_bytes(text_of(by)));
+  }
+  return hash;
 }
 
 }  // namespace
 
-perf_event_attr wait_attr(const perf_event_attr& recorded) {
+perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks) {
   perf_event_attr attr = recorded;
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+  if (with_locks)
+    attr.sample_type |= PERF_SAMPLE_ADDR;
   attr.read_format = 0;
   return attr;
 }
@@ -45,10 +49,10 @@ void WaitWriter::add(const Wait& wait) {
     held_[item->second].total_ns += wait.length_ns;
     return;
   }
-  Waits waits{keep(wait.pid, wait.tid, wait.stack, misc), wait.length_ns, std::nullopt};
-  if (const WokenBy* by = wait.waker; by != nullptr)
-    waits.waker = keep(by->pid, by->tid, by->stack, by->stack.misc);
-  held_.push_back(waits);
+  Waits waits{keep(wait.pid, wait.tid, wait.stack, misc), wait.length_ns, wait.lock, {}};
+  for (const WokenBy& by : wait.wakers)
+    waits.wakers.push_back(keep(by.pid, by.tid, by.stack, by.stack.misc));
+  held_.push_back(std::move(waits));
 }
 
 WaitWriter::Place WaitWriter::keep(std::uint32_t pid, std::uint32_t tid, const Stack& stack,
@@ -65,11 +69,13 @@ bool WaitWriter::is_same(const Waits& waits, const Wait& wait, std::uint16_t mis
     return place.pid == pid && place.tid == tid &&
            std::equal(chain.begin(), chain.end(), stack.chain.begin(), stack.chain.end());
   };
-  const WokenBy* by = wait.waker;
-  if (waits.waker.has_value() != (by != nullptr) ||
-      (by != nullptr && !is_at(*waits.waker, by->pid, by->tid, by->stack)))
-    return false;
-  return waits.place.misc == misc && is_at(waits.place, wait.pid, wait.tid, wait.stack);
+  const auto is_by = [&](const Place& place, const WokenBy& by) {
+    return is_at(place, by.pid, by.tid, by.stack);
+  };
+  return waits.place.misc == misc && waits.lock == wait.lock &&
+         is_at(waits.place, wait.pid, wait.tid, wait.stack) &&
+         std::equal(waits.wakers.begin(), waits.wakers.end(), wait.wakers.begin(),
+                    wait.wakers.end(), is_by);
 }
 
 void WaitWriter::reach(std::uint64_t now_ns) {
@@ -79,9 +85,9 @@ void WaitWriter::reach(std::uint64_t now_ns) {
 
 void WaitWriter::flush(std::uint64_t now_ns) {
   for (const Waits& waits : held_) {
-    if (waits.waker)
-      write(waker_id_, *waits.waker, now_ns, waits.total_ns);
-    write(id_, waits.place, now_ns, waits.total_ns);
+    for (std::size_t i = waits.wakers.size(); i-- > 0;)
+      write(waker_id_ + (i > 0 ? 1 : 0), waits.wakers[i], waits, now_ns);
+    write(id_, waits.place, waits, now_ns);
   }
   held_.clear();
   chains_.clear();
@@ -89,17 +95,19 @@ void WaitWriter::flush(std::uint64_t now_ns) {
   until_ns_ = 0;
 }
 
-void WaitWriter::write(std::uint64_t id, const Place& place, std::uint64_t time_ns,
-                       std::uint64_t period_ns) {
+void WaitWriter::write(std::uint64_t id, const Place& place, const Waits& waits,
+                       std::uint64_t time_ns) {
   builder_.begin(PERF_RECORD_SAMPLE, place.misc)
       .add(id)
       .add(place.ip)
       .add(place.pid)
       .add(place.tid)
-      .add(time_ns)
-      .add(place.cpu)
+      .add(time_ns);
+  if (with_locks_)
+    builder_.add(waits.lock);
+  builder_.add(place.cpu)
       .add(std::uint32_t{0})
-      .add(period_ns)
+      .add(waits.total_ns)
       .add(std::uint64_t{place.chain_size})
       .add_bytes(text_of(chain_of(place)));
   writer_.write(std::as_bytes(std::span(builder_.finish())));

@@ -5,13 +5,14 @@
 // time is the end of these 10 ms, or earlier if something changes on which symbols depend.
 //
 // If the waker is known, a sample of another event is right before the wait's.  It has the same
-// time and period, and the waker's ids and stack (pe-stream(5)).
+// time and period, and the waker's ids and stack (pe-stream(5)).  The waker's own waker precedes it, as
+// a sample of a third event.
+// Waits for locks have the lock's address.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,14 +22,16 @@
 namespace pe::offcpu {
 
 /// Returns the layout of samples and trailers that WaitWriter writes; `recorded` is the layout of
-/// its event.
-perf_event_attr wait_attr(const perf_event_attr& recorded);
+/// its event.  `with_locks`: they have the address of a lock.
+perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks = false);
 
 class WaitWriter {
  public:
-  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers.
-  WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0)
-      : writer_(writer), id_(id), waker_id_(waker_id) {}
+  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next number
+  /// that of the wakers of wakers.
+  WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0,
+             bool with_locks = false)
+      : writer_(writer), id_(id), waker_id_(waker_id), with_locks_(with_locks) {}
 
   void add(const Wait& wait);
   /// Time has reached `now_ns`: writes the waits if their 10 ms are over.
@@ -47,7 +50,8 @@ class WaitWriter {
   struct Waits {
     Place place;
     std::uint64_t total_ns;
-    std::optional<Place> waker;
+    std::uint64_t lock;
+    std::vector<Place> wakers;
   };
 
   Place keep(std::uint32_t pid, std::uint32_t tid, const Stack& stack, std::uint16_t misc);
@@ -55,10 +59,11 @@ class WaitWriter {
     return std::span(chains_).subspan(place.chain_begin, place.chain_size);
   }
   [[nodiscard]] bool is_same(const Waits& waits, const Wait& wait, std::uint16_t misc) const;
-  void write(std::uint64_t id, const Place& place, std::uint64_t time_ns, std::uint64_t period_ns);
+  void write(std::uint64_t id, const Place& place, const Waits& waits, std::uint64_t time_ns);
 
   stream::StreamWriter& writer_;
   std::uint64_t id_, waker_id_;
+  bool with_locks_;
   stream::RecordBuilder builder_;
   std::uint64_t until_ns_ = 0;  ///< the end of the 10 ms; 0: nothing is held
   std::vector<Waits> held_;     ///< in the order in which they came

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/annotator.h"
 
+#include <span>
+
 #include "pe-symbolize/simplify_name.h"
+#include "stream/records/record.h"
 
 namespace pe::symbolize {
 
@@ -17,6 +20,8 @@ void Annotator::annotate(const stream::Session& session, const stream::Sample& s
   });
   for (const Place& place : chain.found)
     counts_.count(place.unnamed, place.module);
+  if (sample.data_address != 0 && session.event()->unit == "ns")
+    name_data(session, sample.pid, sample.data_address & ~stream::kEndOfThreadBit);
 }
 
 void Annotator::forget(const stream::MappingChange& change) {
@@ -24,6 +29,8 @@ void Annotator::forget(const stream::MappingChange& change) {
   if (process == processes_.end())
     return;
   chains_.forget();
+  locks_.erase(locks_.lower_bound({change.pid, change.start}),
+               locks_.lower_bound({change.pid, change.end}));
   process->second->erase_if([&](std::uint64_t address, const Place& /*place*/) {
     return address >= change.start && address < change.end;
   });
@@ -53,6 +60,23 @@ Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t p
     ids_.push_back(symbol_id(function, resolved.module));
   writer_.write_location(entry.is_kernel ? stream::kKernelPid : pid, entry.lookup_address, ids_);
   return {counts_.module_number(resolved.module), resolved.unnamed};
+}
+
+/// Names the lock that a thread waited for, if that is a variable of a file.
+void Annotator::name_data(const stream::Session& session, std::uint32_t pid,
+                          std::uint64_t address) {
+  const stream::AddressSpace* space = session.processes().space(pid);
+  if (space == nullptr || !locks_.emplace(pid, address).second)
+    return;
+  auto code = space->all().upper_bound(address);
+  if (code == space->all().begin())
+    return;
+  --code;
+  const auto variable = resolver_.data(pid, address, code->second);
+  if (!variable)
+    return;
+  const std::uint64_t id = symbol_id(*variable, code->second.file->path);
+  writer_.write_location(pid, address, std::span(&id, 1));
 }
 
 /// Where code has no frame pointers, the kernel follows data: most different addresses are outside

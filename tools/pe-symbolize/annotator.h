@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/address_map.h"
@@ -47,6 +49,7 @@ class Annotator {
   Place name(const stream::Session& session, std::uint32_t pid,
              const stream::CallChainEntry& entry);
   Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
+  void name_data(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   std::uint64_t symbol_id(const names::Function& function, const std::string& module);
 
   stream::StreamWriter& writer_;
@@ -61,6 +64,7 @@ class Annotator {
   std::uint64_t unmapped_id_ = 0;
   Place unmapped_place_;
   std::vector<std::uint64_t> ids_;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> locks_;  ///< by pid and address: looked up
   names::FrameCounts counts_;
   RuntimeAdvice advice_;
 };

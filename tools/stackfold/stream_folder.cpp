@@ -29,14 +29,18 @@ void StreamFolder::take(const Stacks::Taken& taken) {
   stack.clear();
   if (options_.all_events)
     stack.push_back(locations_.word(clean_name(taken.event.name)));
-  stack.push_back(
-      locations_.root(taken.sample.pid, taken.sample.tid, stacks_.session().processes()));
+  const folded::FrameId thread =
+      locations_.root(taken.sample.pid, taken.sample.tid, stacks_.session().processes());
+  const std::size_t begin = stack.size();
+  stack.push_back(thread);
   stack.insert(stack.end(), taken.root_first.begin(), taken.root_first.end());
   // As in chain graphs, the waker's stack follows "--" upside down, so that both leaves meet at
   // "--".
   if (!taken.waker.empty()) {
     stack.push_back(locations_.word("--"));
     stack.insert(stack.end(), taken.waker.begin(), taken.waker.end());
+    if (taken.blames_waker)  // all of it the other way round: the waker's stack comes first
+      std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(begin), stack.end());
   }
   add(taken);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "stackfold/lock_names.h"
 #include "stackfold/options.h"
 #include "stackfold/sample_choice.h"
 #include "stream/records/callchain.h"
@@ -62,6 +63,8 @@ inline std::uint64_t begin_of(const stream::Sample& sample, const stream::Event&
 ///   void forget_made_up(pid, start, end);
 ///   std::uint32_t word(std::string_view);   a frame that represents no code, "--"
 ///   std::uint32_t unknown() const;          the frame of an unknown place
+///   std::string_view text(std::uint32_t) const;              a frame's text, for names of locks
+///   std::string_view variable(pid, address);                 empty if it is unknown
 ///   std::uint32_t root(pid, tid, const stream::ProcessTable&);      a thread's name
 ///   void forget_roots();                    threads may have new names from now on
 ///   bool has_made_up() const;  bool has_lines() const;
@@ -73,9 +76,11 @@ class StreamStacks {
     const stream::Sample& sample;
     const stream::Event& event;
     std::vector<std::uint32_t>& root_first;  ///< its frames, which the callee may change
-    /// The stack of the thread that ended the wait: leaf first, the thread's name last.  Empty if
+    /// The stack of the thread that ended the wait: leaf first, the thread's name last.  After a
+    /// frame "--", the stack of the thread that ended a wait of that thread, and so on.  Empty if
     /// unknown.
     std::span<const std::uint32_t> waker;
+    bool blames_waker = false;  ///< the waker's stack comes first in folded text
   };
 
   /// `input` and `places` must outlive this.  Throws Error if the input is not a sample
@@ -156,9 +161,12 @@ class StreamStacks {
   std::optional<Taken> apply_sample(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
     const stream::Event& event = *session_.event();
-    if (std::string_view(event.name) == stream::kWakerEvent && !options_.all_events &&
-        options_.event != event.name) {
+    const std::string_view name = event.name;
+    const bool is_of_holder = name == stream::kHolderEvent;
+    if ((is_of_holder || name == stream::kWakerEvent || name == stream::kEarlierWakerEvent) &&
+        !options_.all_events && options_.event != event.name) {
       keep_waker(misc);
+      blames_waker_ = is_of_holder;
       return std::nullopt;
     }
     if (!is_chosen(sample, event)) {
@@ -168,6 +176,8 @@ class StreamStacks {
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
     root_first_ = frames_of_sample(misc);
+    if (sample.data_address != 0 && event.unit == "ns")
+      root_first_.push_back(lock_of(sample));
     if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
       root_first_.push_back(places_.word("[still waiting]"));
     current_waker_.swap(waker_);
@@ -176,18 +186,57 @@ class StreamStacks {
     report_.complete_stacks += (misc & stream::kMiscComplete) != 0 ? weight : 0;
     report_.incomplete_stacks += (misc & stream::kMiscIncomplete) != 0 ? weight : 0;
     waker_.clear();
-    return Taken{sample, event, root_first_, current_waker_};
+    return Taken{sample, event, root_first_, current_waker_, blames_waker_};
   }
 
-  /// Keeps the stack of the thread that ended the next sample's wait.
+  /// Keeps the stack of the thread that ended the next sample's wait.  A waker of the same time that
+  /// was kept before ended a wait of this one.
   void keep_waker(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
-    const auto& root_first = frames_of_sample(misc);
-    waker_.assign(root_first.rbegin(), root_first.rend());
-    const bool is_interrupt = sample.pid == 0 && sample.tid == 0;
-    waker_.push_back(is_interrupt ? places_.word("[interrupt]")
-                                  : places_.root(sample.pid, sample.tid, session_.processes()));
+    constexpr unsigned kMaxWakers = 4;
+    if (waker_time_ns_ != sample.time_ns || waker_.empty() || ++wakers_ > kMaxWakers) {
+      waker_.clear();
+      wakers_ = 1;
+    }
+    std::vector<std::uint32_t> nearer;
+    const bool has_stack = sample.pid != 0 || sample.tid == stream::kEndedByInterrupt;
+    if (has_stack) {
+      const auto& root_first = frames_of_sample(misc);
+      nearer.assign(root_first.rbegin(), root_first.rend());
+    }
+    nearer.push_back(root_of_waker(sample));
+    if (!waker_.empty())
+      nearer.push_back(places_.word("--"));
+    waker_.insert(waker_.begin(), nearer.begin(), nearer.end());
     waker_time_ns_ = sample.time_ns;
+  }
+
+  std::uint32_t root_of_waker(const stream::Sample& sample) {
+    if (sample.pid != 0)
+      return places_.root(sample.pid, sample.tid, session_.processes());
+    switch (sample.tid) {
+      case stream::kEndedByInterrupt:
+        return places_.word("[interrupt]");
+      case stream::kEndedByTimeout:
+        return places_.word("[timeout]");
+      case stream::kEndedBySignal:
+        return places_.word("[signal]");
+      default:
+        return places_.word("[unknown]");
+    }
+  }
+
+  /// Returns the frame of the lock for which the thread waited.
+  std::uint32_t lock_of(const stream::Sample& sample) {
+    constexpr std::size_t kMostFrames = 32;  // of them some are inside the lock's own functions
+    std::vector<std::string_view> leaf_first;
+    for (auto frame = root_first_.rbegin();
+         frame != root_first_.rend() && leaf_first.size() < kMostFrames; ++frame)
+      leaf_first.push_back(places_.text(*frame));
+    const std::string_view variable =
+        places_.variable(sample.pid, sample.data_address & ~stream::kEndOfThreadBit);
+    return places_.word(
+        locks_.name(sample.pid, sample.data_address, variable, leaf_first));
   }
 
   /// Returns the frames of the current sample.
@@ -253,6 +302,9 @@ class StreamStacks {
   std::vector<std::uint32_t> root_first_;  ///< of the current sample
   std::vector<std::uint32_t> waker_;  ///< the stack that woke the next sample's thread, leaf first
   std::vector<std::uint32_t> current_waker_;
+  unsigned wakers_ = 0;              ///< number of stacks in waker_
+  bool blames_waker_ = false;        ///< the last waker is a holder
+  LockNames locks_;
   std::uint64_t waker_time_ns_ = 0;  ///< time of waker_; the next sample must have the same time
   StreamReport report_;
 };

@@ -42,8 +42,17 @@ inline constexpr std::uint16_t kMiscMoreIds = 1;
 inline constexpr std::uint16_t kMiscMoreRounds = 1;
 
 /// The name of the event whose samples report which thread ended the wait of the next sample, if
-/// that has the same time.  Pid and tid 0 represent an interrupt.
+/// that has the same time.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";
+/// The same for a wait of the next sample's thread, which is itself a waker.
+inline constexpr std::string_view kEarlierWakerEvent = "offcpu-earlier-waker";
+/// The same of waits for locks, which are charged to the stack that released the lock.
+inline constexpr std::string_view kHolderEvent = "offcpu-holder";
+/// In a sample of these events with pid 0, the tid is what ended the wait.
+enum EndOfWait : std::uint32_t { kEndedByInterrupt, kEndedByTimeout, kEndedBySignal };
+/// The bit of a lock's address that is set if the end of a thread ended the wait.  A futex is at a
+/// multiple of four.
+inline constexpr std::uint64_t kEndOfThreadBit = 1;
 
 /// In the misc field of a sample whose event is in nanoseconds: the wait had not ended when the
 /// recording ended.

@@ -88,7 +88,7 @@ bool take_fixed_part(ByteReader& reader, std::uint64_t type, Sample& sample) {
   std::uint32_t reserved = 0;
   return take(PERF_SAMPLE_IDENTIFIER, ignored) && take(PERF_SAMPLE_IP, sample.ip) &&
          take(PERF_SAMPLE_TID, sample.pid) && take(PERF_SAMPLE_TID, sample.tid) &&
-         take(PERF_SAMPLE_TIME, sample.time_ns) && take(PERF_SAMPLE_ADDR, ignored) &&
+         take(PERF_SAMPLE_TIME, sample.time_ns) && take(PERF_SAMPLE_ADDR, sample.data_address) &&
          take(PERF_SAMPLE_ID, ignored) && take(PERF_SAMPLE_STREAM_ID, ignored) &&
          take(PERF_SAMPLE_CPU, sample.cpu) && take(PERF_SAMPLE_CPU, reserved) &&
          take(PERF_SAMPLE_PERIOD, sample.period);

@@ -68,6 +68,8 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.with_kernel_stacks = options.with_kernel_stacks ? 1 : 0;
   settings.with_kernel_threads = options.with_kernel_threads ? 1 : 0;
   settings.with_user_stacks = options.with_user_stacks ? 1 : 0;
+  settings.only_locks = options.only_locks ? 1 : 0;
+  settings.max_wakers = std::clamp<std::uint32_t>(options.max_wakers, 1, kMaxWakers);
   settings.pass_on = options.pass_on;
   settings.with_reuse = options.with_reuse ? 1 : 0;
   settings.check_reuse = options.check_reuse ? 1 : 0;
@@ -91,7 +93,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
   bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
-  bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.with_wakers);
+  bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.max_wakers > 0);
   bpf_program__set_autoload(skeleton.progs.on_each_task, is_of_switches);
 }
 
@@ -126,7 +128,7 @@ class LoadedObject final : public BpfObject {
   std::vector<KeyedSum> read_sums() override;
   std::vector<Outstanding> read_outstanding() override;
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
-  [[nodiscard]] std::optional<Waker> waker(std::uint32_t number) const override;
+  [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
 
  private:
@@ -329,13 +331,17 @@ StackOfKernel LoadedObject::stack(std::uint32_t number) const {
   return words.empty() || (words.front() & kHeaderWaker) != 0 ? StackOfKernel{} : view_stack(words);
 }
 
-std::optional<Waker> LoadedObject::waker(std::uint32_t number) const {
+std::vector<Waker> LoadedObject::wakers(std::uint32_t number) const {
   const auto words = words_of(number);
   if (words.empty() || (words.front() & kHeaderWaker) == 0)
-    return std::nullopt;
+    return {};
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32U); };
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
-  return Waker{high(words[1]), low(words[1]), high(words[2]), low(words[2])};
+  const auto pairs = words.subspan(1, std::min<std::size_t>(words.front() & 0xffff, 2 * kMaxWakers));
+  std::vector<Waker> wakers;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+    wakers.push_back({high(pairs[i]), low(pairs[i]), high(pairs[i + 1]), low(pairs[i + 1])});
+  return wakers;
 }
 
 Counts LoadedObject::counts() const {

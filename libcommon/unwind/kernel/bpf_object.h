@@ -40,7 +40,10 @@ struct LoadOptions {
   bool with_kernel_stacks = false;   ///< of switches: 1.2 us more for each one that is not reused
   bool with_kernel_threads = false;  ///< counts their switches; they have no user stack
   bool with_user_stacks = true;      ///< of switches, and of wakers
-  bool with_wakers = false;          ///< of switches: which thread ended each wait
+  /// Of switches: the thread that ended each wait, the one that ended a wait of that thread
+  /// meanwhile, and so on: up to kMaxWakers.
+  std::uint32_t max_wakers = 0;
+  bool only_locks = false;           ///< counts only waits for futexes, with the futex
   bool only_targets = false;         ///< records only add_target()'s processes, and those they fork
   PassOn pass_on = kPassNothing;     ///< which samples, and switches, come with a copy
   bool with_reuse = true;            ///< reuses each thread's last stacks
@@ -75,7 +78,7 @@ struct Sample {
 
 /// The thread that ended a wait, or that the real waker interrupted.
 struct Waker {
-  std::uint32_t tgid = 0, tid = 0;  ///< 0: the idle task
+  std::uint32_t tgid = 0, tid = 0;  ///< 0: the idle task; see EndOfWait
   std::uint32_t user_stack = 0, kernel_stack = 0;
 };
 
@@ -109,8 +112,9 @@ class BpfObject : public TableStore {
   /// Returns a stack by its number; empty for 0, and for a number that is not a stack's.  The
   /// frames live as long as this object.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;
-  /// Returns a waker by its number; nullopt for 0, and for a number that is not a waker's.
-  [[nodiscard]] virtual std::optional<Waker> waker(std::uint32_t number) const = 0;
+  /// Returns wakers by their number, see LoadOptions::max_wakers; none for 0, and for a number that
+  /// is not of wakers.
+  [[nodiscard]] virtual std::vector<Waker> wakers(std::uint32_t number) const = 0;
   /// Returns the sums of the counts of all CPUs.
   [[nodiscard]] virtual Counts counts() const = 0;
 };

@@ -8,10 +8,11 @@
 //     words 1...  the frames, the innermost first: of user stacks as in Frame
 //
 // Wakers, which end waits, are stored in the same way.  They have bit 25 of word 0, and two words
-// in place of frames:
+// for each waker in place of frames.  The first ended the wait, the second ended the last wait of the
+// first, and so on:
 //
 //     word 1      tgid << 32 | tid: of the current thread, which the real waker may have
-//                 interrupted; 0: the idle task
+//                 interrupted; 0: the idle task; see EndOfWait
 //     word 2      number of the user stack << 32 | number of the kernel stack
 //
 // Two different stacks never have the same number: a hash only finds the one to compare with.
@@ -30,6 +31,14 @@ enum {
   kPassedStackBytes = 32768,
   kPassedRegisters = 17,
   kMaxKernelFrames = 127,  ///< the default of kernel.perf_event_max_stack
+  kMaxWakers = 4,
+};
+
+/// Thread numbers of wakers with process 0, which are not threads.
+enum EndOfWait {
+  kEndedByInterrupt,
+  kEndedByTimeout,  ///< with only_locks: the wait had a limit, and nobody released the lock
+  kEndedBySignal,   ///< with only_locks
 };
 
 /// Why a stack has no more frames.  The first six have the numbers of Stop.
@@ -91,7 +100,7 @@ struct SampleRecord {
   uint64_t period;
   /// The value given when attaching.  For kRecordWaitEnded: time_ns of the same thread's
   /// kRecordPassedOn.  From that time on, the thread was off its CPU for `period` ns.  `ip` is the
-  /// number of the waker.
+  /// lock, as in SumKey, and `user_stack` is the number of the waker.
   uint64_t cookie;
   uint32_t is_kernel_mode;
   /// Size of the data that follows: words of the stack, or bytes of the stack's piece, which starts
@@ -112,6 +121,9 @@ struct SumKey {
   /// preempted, or yielded.
   uint32_t state : 8;
   uint32_t program : 24;  ///< changes with each program that the process executes
+  /// The avma of the futex that it waited for; 0 without only_locks.  Bit 0 is set if the end of
+  /// another thread ended the wait.
+  uint64_t lock;
 };
 
 struct Sum {
@@ -156,6 +168,6 @@ struct Counts {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 24 && sizeof(Outstanding) == 32);
+static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 32 && sizeof(Outstanding) == 40);
 }  // namespace pe::unwind
 #endif

@@ -20,7 +20,8 @@ SumKey key_of(std::uint32_t tid) {
           .kernel_stack = 3,
           .waker = 0,
           .state = 1,
-          .program = 4};
+          .program = 4,
+          .lock = 0};
 }
 
 /// One word for each sum that has grown: "tid:ns/count@last".

@@ -21,7 +21,7 @@ constexpr std::uint64_t kId = 7, kWakerId = 8;
 struct Written {
   Written() {
     stream.write_header();
-    stream.write_attr(pe::offcpu::wait_attr({}), std::vector{kId, kWakerId});
+    stream.write_attr(pe::offcpu::wait_attr({}), std::vector{kId, kWakerId, kWakerId + 1});
   }
   /// A wait of thread 5 that ended at `end_ns`.
   void add(std::uint64_t end_ns, std::uint64_t length_ns, std::uint64_t address,
@@ -36,7 +36,7 @@ struct Written {
         .pid = 6,
         .tid = waker,
         .stack = {.ip = waker, .misc = PERF_RECORD_MISC_KERNEL, .chain = {waker, 2}}};
-    waits.add({4, 5, end_ns, length_ns, stack, false, &by});
+    waits.add({4, 5, end_ns, length_ns, stack, false, {&by, 1}});
   }
   /// The samples that a reader finds: "time:period@address", with "+" if unfinished.
   std::string read() {
@@ -68,6 +68,44 @@ BOOST_AUTO_TEST_CASE(who_ended_a_wait_stands_before_it_and_keeps_waits_apart) {
   w.add(4 * kMillisecond, 40, 100);
   w.waits.flush(9 * kMillisecond);
   BOOST_TEST(w.read() == "9:40@60 9:40@100 9:20@70 9:20@100 9:40@100");
+}
+
+BOOST_AUTO_TEST_CASE(the_waker_of_a_waker_comes_before_it) {
+  Written w;
+  const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_KERNEL, .chain = {100, 2}};
+  const auto by = [](std::uint32_t tid) {
+    return pe::offcpu::WokenBy{
+        .pid = 6, .tid = tid, .stack = {.ip = tid, .misc = PERF_RECORD_MISC_KERNEL, .chain = {tid}}};
+  };
+  const pe::offcpu::WokenBy two[] = {by(60), by(70)};
+  const pe::offcpu::WokenBy others[] = {by(60), by(80)};
+  w.waits.add({4, 5, kMillisecond, 10, stack, false, two});
+  w.waits.add({4, 5, kMillisecond, 20, stack, false, others});
+  w.waits.add({4, 5, kMillisecond, 30, stack, false, two});
+  w.waits.flush(9 * kMillisecond);
+  BOOST_TEST(w.read() == "9:40@70 9:40@60 9:40@100 9:20@80 9:20@60 9:20@100");
+}
+
+BOOST_AUTO_TEST_CASE(waits_for_different_locks_are_different_samples) {
+  pe::StringOutput out;
+  pe::stream::StreamWriter stream(out);
+  stream.write_header();
+  const perf_event_attr attr = pe::offcpu::wait_attr({}, true);
+  stream.write_attr(attr, std::vector{kId});
+  WaitWriter waits(stream, kId, 0, true);
+  const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_USER, .chain = {100, 2}};
+  for (const std::uint64_t lock : {0x1000, 0x2000, 0x1000})
+    waits.add({4, 5, kMillisecond, 10, stack, false, {}, lock});
+  waits.flush(2 * kMillisecond);
+  stream.write_end();
+  auto input = pe::testing::memory_input(out.text);
+  pe::stream::Session session(input);
+  std::string text;
+  while (session.next())
+    if (const auto& sample = session.sample())
+      text += std::to_string(sample->data_address) + ":" + std::to_string(sample->period) + "@" +
+              std::to_string(sample->callchain[0]) + " ";
+  BOOST_TEST(text == "4096:20@100 8192:10@100 ");
 }
 
 BOOST_AUTO_TEST_CASE(waits_in_one_place_within_10_ms_are_one_sample) {

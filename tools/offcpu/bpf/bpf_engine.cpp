@@ -69,8 +69,12 @@ record::Target whole_processes(const record::Target& target) {
 }
 
 /// Returns the processes whose code may be walked: anybody may be a waker.
-record::Target with_sources(const record::Target& target, bool with_wakers) {
-  return with_wakers ? record::Target{.is_everything = true} : target;
+record::Target with_sources(const record::Target& target, const WaitChoice& choice) {
+  return choice.with_wakers || choice.only_locks ? record::Target{.is_everything = true} : target;
+}
+
+std::uint32_t most_wakers(const WaitChoice& choice) {
+  return choice.with_wakers ? unwind::kMaxWakers : choice.only_locks ? 1 : 0;
 }
 
 /// An id that no counter has: the kernel assigns ids from 1 on.
@@ -83,7 +87,9 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
       writer(this->out),
       stream(writer, engine.layout_, engine.request_),
       drain(stream, engine.layout_),
-      waits(writer, engine.first_id(), kWakerId, engine.command()),
+      waits(writer,
+            WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
+            engine.command()),
       tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode),
       passed(stream, engine.layout_, engine.first_id(), engine.stacks_.chains()) {}
 
@@ -97,10 +103,11 @@ std::string BpfEngine::why_unable(const record::Target& target) {
 
 BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& target) {
   return unwind::load({.program = unwind::Program::kOnSwitch,
-                       .with_kernel_stacks = !options.request.user_only,
+                       .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
                        .with_kernel_threads = target.is_everything,
                        .with_user_stacks = !options.request.kernel_only,
-                       .with_wakers = options.choice.with_wakers,
+                       .max_wakers = most_wakers(options.choice),
+                       .only_locks = options.choice.only_locks,
                        .only_targets = !target.is_everything,
                        .pass_on = unwind::kPassUnfinished,
                        .min_ns = options.choice.min_ns,
@@ -113,7 +120,7 @@ BpfEngine::BpfEngine(const Options& options, const record::Target& target, Objec
     : choice_(options.choice),
       request_(side_request(options.request)),
       target_(whole_processes(target)),
-      sources_(with_sources(target_, options.choice.with_wakers)),
+      sources_(with_sources(target_, options.choice)),
       own_(sources_),
       only_threads_(target.threads.begin(), target.threads.end()),
       object_(std::move(object)),
@@ -161,15 +168,21 @@ void BpfEngine::tell_running() {}
 void BpfEngine::write_head() {
   stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
-  const perf_event_attr attr = wait_attr(unwound_);
+  const perf_event_attr attr = attr_of_waits();
   writer.write_attr(attr, ids());
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
-  if (choice_.with_wakers) {
-    writer.write_attr(attr, std::vector{kWakerId});
-    writer.write_event_name(kWakerId, stream::kWakerEvent);
-    writer.write_event_unit(kWakerId, "ns");
-  }
+  const auto declare = [&](std::uint64_t id, std::string_view name) {
+    writer.write_attr(attr, std::vector{id});
+    writer.write_event_name(id, name);
+    writer.write_event_unit(id, "ns");
+  };
+  if (choice_.only_locks && choice_.blame == Blame::kHolder)
+    declare(kWakerId, stream::kHolderEvent);
+  else if (choice_.only_locks || choice_.with_wakers)
+    declare(kWakerId, stream::kWakerEvent);
+  if (choice_.with_wakers)
+    declare(kWakerId + 1, stream::kEarlierWakerEvent);
   record::write_origin(writer, "bpf");
 }
 
@@ -264,7 +277,7 @@ void BpfEngine::finish() {
     lost_changes_ += counters_.lost(i).value_or(0);
   lost_changes_ = std::max(lost_changes_, recording_->drain.passed().lost.count());
   if (lost() > 0)
-    recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
+    recording_->writer.write_lost_samples(attr_of_waits(), first_id(), lost());
   recording_->writer.write_end();
   recording_->writer.flush();
 }
@@ -292,8 +305,8 @@ void BpfEngine::walk_passed(std::uint64_t until_ns) {
       return;
     threads_seen_.insert(wait.tid);
     see(wait.pid);
-    recording_->waits.hold(
-        {wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack, false, see_waker(waker)});
+    recording_->waits.hold({wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack, false,
+                            see_wakers(waker), wait.lock});
   });
 }
 
@@ -314,16 +327,17 @@ void BpfEngine::read_sums() {
     see(key.tgid);
     stacks_.count(key.user_stack, sum.count);
     recording_->waits.hold({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count,
-                            stacks_.stack_of(key), false, see_waker(key.waker)});
+                            stacks_.stack_of(key), false, see_wakers(key.waker), key.lock});
   }
 }
 
-/// Returns the waker with a number; null if there is none.
-std::unique_ptr<WokenBy> BpfEngine::see_waker(std::uint32_t number) {
-  auto by = stacks_.waker(number);
-  if (by != nullptr && by->pid != 0)
-    see(by->pid);
-  return by;
+/// Returns the wakers with a number.
+std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number) {
+  std::vector<WokenBy> wakers = stacks_.wakers(number);
+  for (const WokenBy& by : wakers)
+    if (by.pid != 0)
+      see(by.pid);
+  return wakers;
 }
 
 void BpfEngine::add_unfinished() {
@@ -337,7 +351,7 @@ void BpfEngine::add_unfinished() {
     if (passed == nullptr)
       stacks_.count(key.user_stack, 1);
     recording_->waits.hold({stopped_ns_, key.tgid, key.tid, length_ns, 1,
-                            passed != nullptr ? *passed : stacks_.stack_of(key), true});
+                            passed != nullptr ? *passed : stacks_.stack_of(key), true, {}, key.lock});
   }
 }
 

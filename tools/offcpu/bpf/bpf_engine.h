@@ -79,7 +79,7 @@ class BpfEngine final : public Engine {
   void walk_passed(std::uint64_t until_ns);
   void read_sums();
   void add_unfinished();
-  std::unique_ptr<WokenBy> see_waker(std::uint32_t number);
+  std::vector<WokenBy> see_wakers(std::uint32_t number);
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
   [[nodiscard]] std::optional<std::uint32_t> command() const {
     return target_.is_command ? std::optional<std::uint32_t>(target_.processes.front())
@@ -87,6 +87,9 @@ class BpfEngine final : public Engine {
   }
   /// Keeps the binaries of a process.
   void see(std::uint32_t pid);
+  [[nodiscard]] perf_event_attr attr_of_waits() const {
+    return wait_attr(unwound_, choice_.only_locks);
+  }
   [[nodiscard]] std::vector<std::uint64_t> ids() const;
   [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
 

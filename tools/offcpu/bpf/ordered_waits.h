@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,17 +24,18 @@ struct LateWait {
   std::uint64_t length_ns, count;
   Stack stack;
   bool is_unfinished = false;
-  std::unique_ptr<WokenBy> waker = nullptr;  ///< null: not known
+  std::vector<WokenBy> wakers = {};  ///< as in Wait
+  std::uint64_t lock = 0;            ///< as in unwind::SumKey
 };
 
 class OrderedWaits {
  public:
   /// Leaves out the waits of `command` before its program starts, because they are our own doing.
-  /// `writer` must outlive this; `id` and `waker_id` as for WaitWriter.
-  OrderedWaits(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id,
+  /// `writer` must outlive `waits`, which write to it.
+  OrderedWaits(stream::StreamWriter& writer, WaitWriter waits,
                std::optional<std::uint32_t> command)
       : writer_(writer),
-        waits_(writer, id, waker_id),
+        waits_(std::move(waits)),
         command_(command),
         has_begun_(!command.has_value()) {}
 

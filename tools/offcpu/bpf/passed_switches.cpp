@@ -109,9 +109,13 @@ void PassedSwitches::forget_ended() {
 void PassedSwitches::end_wait(const unwind::SampleRecord& record, const OnWait& on_wait) const {
   const Stack none;
   const Stack* stack = stack_since(record.tid, record.cookie);
-  on_wait(
-      {record.tgid, record.tid, record.time_ns, record.period, stack != nullptr ? *stack : none},
-      static_cast<std::uint32_t>(record.ip));
+  on_wait({.pid = record.tgid,
+           .tid = record.tid,
+           .end_ns = record.time_ns,
+           .length_ns = record.period,
+           .stack = stack != nullptr ? *stack : none,
+           .lock = record.ip},
+          record.user_stack);
 }
 
 }  // namespace pe::offcpu

@@ -5,19 +5,25 @@
 
 namespace pe::offcpu {
 
-std::unique_ptr<WokenBy> StackReader::waker(std::uint32_t number) {
-  const auto waker = object_.waker(number);
-  if (!waker)
-    return nullptr;
-  auto by = std::make_unique<WokenBy>(WokenBy{waker->tgid, waker->tid});
+std::vector<WokenBy> StackReader::wakers(std::uint32_t number) {
+  std::vector<WokenBy> all;
+  for (const unwind::Waker& each : object_.wakers(number)) {
+    all.push_back(waker(each));
+    if (all.back().pid == 0)  // the kernel has noted the wakers of the thread that it interrupted
+      break;
+  }
+  return all;
+}
+
+WokenBy StackReader::waker(const unwind::Waker& waker) {
+  WokenBy by{waker.tgid, waker.tid};
   std::vector<std::uint64_t> chain;
-  const bool is_interrupt =
-      chains_.add_waking_kernel_part(object_.stack(waker->kernel_stack), chain);
+  const bool is_interrupt = chains_.add_waking_kernel_part(object_.stack(waker.kernel_stack), chain);
   if (is_user_only_)
     chain.clear();
-  if (is_interrupt || waker->tgid == 0)
-    by->pid = by->tid = 0;
-  by->stack = with_user_part(std::move(chain), by->pid == 0 ? 0 : waker->user_stack);
+  if (is_interrupt)
+    by.pid = by.tid = 0;
+  by.stack = with_user_part(std::move(chain), by.pid == 0 ? 0 : waker.user_stack);
   return by;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,14 +20,15 @@ class StackReader {
       : object_(object), is_user_only_(user_only) {}
 
   [[nodiscard]] Stack stack_of(const unwind::SumKey& key);
-  /// Returns the waker with a number; null if there is none.  An interrupt has pid 0.
-  [[nodiscard]] std::unique_ptr<WokenBy> waker(std::uint32_t number);
+  /// Returns the wakers with a number, up to an interrupt, which has pid 0.
+  [[nodiscard]] std::vector<WokenBy> wakers(std::uint32_t number);
   /// Counts `times` waits on a program's stack for counts(); 0 means no stack.
   void count(std::uint32_t user_stack, std::uint64_t times);
   [[nodiscard]] const KernelStackCounts& counts() const noexcept { return counts_; }
   ChainWriter& chains() noexcept { return chains_; }
 
  private:
+  [[nodiscard]] WokenBy waker(const unwind::Waker& waker);
   [[nodiscard]] Stack with_user_part(std::vector<std::uint64_t> kernel_part,
                                      std::uint32_t user_stack) const;
 

@@ -42,6 +42,18 @@ Index Places::find(std::uint32_t pid, const stream::CallChainEntry& entry,
   return known.place;
 }
 
+std::string_view Places::text(Index place) const {
+  const exports::Place& found = profile_.places()[place];
+  if (found.line_count == 0)
+    return {};
+  return profile_.functions()[profile_.lines()[found.first_line].function].name;
+}
+
+std::string_view Places::variable(std::uint32_t pid, std::uint64_t address) {
+  const auto& lines = processes_[pid][address].lines;
+  return lines.empty() ? std::string_view() : profile_.functions()[lines.front().function].name;
+}
+
 Index Places::make(std::uint32_t pid, const stream::CallChainEntry& entry,
                    const std::vector<Line>& lines, const stream::ProcessTable& processes) {
   has_made_up_ = has_made_up_ || lines.empty();

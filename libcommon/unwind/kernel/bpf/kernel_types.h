@@ -46,8 +46,17 @@ typedef struct {
   int counter;
 } atomic_t;
 
+typedef struct {
+  unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+  sigset_t signal;
+};
+
 struct signal_struct {
   atomic_t live;
+  struct sigpending shared_pending;
 };
 
 struct sched_entity {
@@ -62,6 +71,8 @@ struct task_struct {
   int tgid;
   uint32_t self_exec_id;
   struct signal_struct* signal;
+  sigset_t blocked;
+  struct sigpending pending;
 };
 
 struct pt_regs {

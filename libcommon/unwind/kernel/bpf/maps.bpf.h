@@ -22,6 +22,7 @@ enum {
   kHistories = 4,          ///< number of stacks remembered of each thread
   kKernelHistories = 4,    ///< number of kernel stacks remembered
   kThreadSums = 4,         ///< number of sums remembered
+  kThreadWakers = 4,       ///< number of wakers remembered
   kHistoryWords = 128,     ///< room; the last 8 are for filling up a step
   kMaxHistoryWords = 120,  ///< limit of the words that a walk reads, if it is to be remembered
   kFromStartShift = 15,    ///< bit of a place: see NotedWords
@@ -33,6 +34,8 @@ const volatile uint32_t only_targets = 0;
 const volatile uint32_t with_kernel_stacks = 0;
 const volatile uint32_t with_kernel_threads = 0;
 const volatile uint32_t with_user_stacks = 1;  ///< of switches, and of wakers
+const volatile uint32_t only_locks = 0;        ///< counts only waits for futexes
+const volatile uint32_t max_wakers = 1;        ///< 1 to kMaxWakers
 const volatile uint32_t pass_on = kPassNothing;
 const volatile uint32_t with_reuse = 1;
 const volatile uint32_t check_reuse = 0;
@@ -175,6 +178,18 @@ struct KernelHistory {
   struct NotedWords noted;
 };
 
+/// Wakers as in records.h: the thread that ended a wait, the thread that ended a wait of that, ...
+struct Waking {
+  uint64_t words[2 * kMaxWakers];
+  uint64_t count;  ///< number of words
+};
+
+/// A single waker that has a number.
+struct KnownWaker {
+  uint64_t words[2];
+  uint64_t number;  ///< 0: none
+};
+
 struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
   uint64_t ran_ns;    ///< its time on CPUs until then
@@ -186,6 +201,10 @@ struct ThreadState {
   uint32_t waker;         ///< the last waker's number, since it came to a CPU; see records.h
   uint32_t next_kernel_history;
   uint32_t sums[kThreadSums];  ///< numbers of its last sums, by a hash of their key
+  struct Waking waking;        ///< the last one
+  uint64_t ended_by_exit;      ///< 1: by the end of a thread, since it came to a CPU
+  uint64_t woken_ns;           ///< when it last came to a CPU after a wait
+  struct KnownWaker known_wakers[kThreadWakers];  ///< by a hash
   struct History histories[kHistories];
   struct KernelHistory kernel_histories[kKernelHistories];
 };

@@ -2,6 +2,7 @@
 // and end.
 // SPDX-License-Identifier: MIT
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
+#include "unwind/kernel/bpf/locks.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
 #include "unwind/kernel/bpf/wakers.bpf.h"
 
@@ -178,6 +179,7 @@ int on_sample(struct bpf_perf_event_data* context) {
 
 /// include/linux/sched.h: TASK_DEAD, TASK_IDLE; TASK_REPORT_IDLE, which is the same as TASK_DEAD.
 enum {
+  kTaskInterruptible = 0x1,
   kTaskUninterruptible = 0x2,
   kTaskDead = 0x80,
   kTaskReportIdle = 0x80,
@@ -244,13 +246,14 @@ __attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
 static __always_inline bool is_same_key(const struct SumKey* a, const struct SumKey* b) {
   const uint64_t* x = (const void*)a;
   const uint64_t* y = (const void*)b;
-  return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
+  return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
 }
 
 /// Adds to the sum of the thread's wait.  Only one of its waits ends at a time.
 static __always_inline void add(struct ThreadState* thread, uint64_t ns, uint64_t now) {
   const struct SumKey* key = &thread->key;
-  const uint32_t hash = key->user_stack + key->kernel_stack + key->waker + key->state;
+  const uint32_t hash = key->user_stack + key->kernel_stack + key->waker + key->state +
+                        (uint32_t)(key->lock >> 3);
   uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
   struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
   if (!keyed || !is_same_key(&keyed->key, key)) {
@@ -279,9 +282,9 @@ static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t 
                                    .time_ns = now,
                                    .tgid = thread->key.tgid,
                                    .tid = thread->key.tid,
-                                   .user_stack = thread->key.user_stack,
+                                   .user_stack = thread->key.waker,
                                    .kernel_stack = thread->key.kernel_stack,
-                                   .ip = thread->key.waker,
+                                   .ip = thread->key.lock,
                                    .period = now - since_ns,
                                    .cookie = since_ns};
   return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
@@ -292,6 +295,14 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
   const uint64_t ns = now - since_ns;
   thread->since_ns = 0;
   thread->key.waker = thread->key.state ? thread->waker : 0;
+  if (only_locks)
+    thread->key.lock |= thread->ended_by_exit;
+  thread->ended_by_exit = 0;
+  if (max_wakers > 1) {
+    thread->woken_ns = now;
+    if (!thread->waker)
+      thread->waking.count = 0;
+  }
   thread->waker = 0;
   if (ns < min_ns || ns > max_ns)
     return;
@@ -330,6 +341,10 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   if ((state & kTaskDead) || !is_wanted_state(told_state(state)))
     return;
   const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
+  // A page fault on the way to the wait cannot be interrupted by signals.
+  if (only_locks && !((state & kTaskInterruptible) && is_user && waits_for_futex(regs)))
+    return;
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfSwitch);
   if (!counted || !scratch || (!is_user && !with_kernel_threads))
@@ -352,6 +367,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->key.program = task->self_exec_id;
   thread->key.user_stack = 0;
   thread->key.waker = 0;
+  thread->key.lock = only_locks ? futex_of(regs) & ~1ULL : 0;
   thread->is_passed_on = 0;
   if (is_user && with_user_stacks) {
     thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
@@ -378,11 +394,13 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
 /// A waker may be seen before its task, which is about to leave its CPU, has left it.
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* task) {
+  if (only_locks && !waits_for_futex((const struct pt_regs*)bpf_task_pt_regs(task)))
+    return 0;
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfWaking);
   if (thread && counted && scratch && task->pid != 0)
-    thread->waker = take_waker(ctx, scratch, counted);
+    thread->waker = take_waker(ctx, task, thread, scratch, counted);
   return 0;
 }
 

@@ -5,28 +5,85 @@
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
+#include "unwind/kernel/bpf/locks.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
 
-/// Returns the number of the waker; 0 if there is no room.
-static __always_inline uint32_t take_waker(void* context, struct Scratch* scratch,
-                                           struct Counts* counted) {
-  struct task_struct* current = bpf_get_current_task_btf();
-  uint64_t user_stack = 0;
-  if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD)) {
-    struct ThreadState* thread = bpf_task_storage_get(&threads, current, 0, 0);
-    user_stack = take_user_stack(scratch, thread, counted, current->tgid);
+static __always_inline uint64_t hash_words(uint64_t hash, const uint64_t* words) {
+  hash = (hash ^ words[0] ^ words[1] * 0x9e3779b97f4a7c15ULL) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ hash >> 29;
+}
+
+/// Returns the number of the wakers; 0 if there is no room.
+static __always_inline uint32_t number_wakers(const struct Waking* waking, struct Scratch* scratch,
+                                              struct Counts* counted) {
+  uint64_t hash = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 2 * kMaxWakers; i += 2) {
+    if (i < waking->count)
+      hash = hash_words(hash, &waking->words[i]);
+    scratch->words[i + 1] = waking->words[i];
+    scratch->words[i + 2] = waking->words[i + 1];
   }
-  const uint64_t kernel_stack = unwind_kernel_stack(context, scratch, counted);
-  const uint64_t who = (uint64_t)current->tgid << 32 | (uint32_t)current->pid;
-  scratch->words[1] = who;
-  scratch->words[2] = user_stack << 32 | kernel_stack;
-  scratch->count = 2;
+  scratch->count = waking->count;
   scratch->stop = kStopEndOfStack;
   scratch->header_bits = kHeaderWaker;
-  uint64_t hash = (who ^ scratch->words[2] * 0x9e3779b97f4a7c15ULL) * 0x9e3779b97f4a7c15ULL;
-  scratch->hash = hash ^ hash >> 29;
+  scratch->hash = hash;
   const uint32_t number = number_stack(scratch);
   if (!number)
     ++counted->stacks_full;
   return number;
+}
+
+/// Returns the number of the single waker.
+static __always_inline uint32_t number_waker(struct ThreadState* thread, struct Scratch* scratch,
+                                             struct Counts* counted) {
+  const uint64_t* words = thread->waking.words;
+  struct KnownWaker* known = &thread->known_wakers[hash_words(0, words) & (kThreadWakers - 1)];
+  if (known->number && known->words[0] == words[0] && known->words[1] == words[1])
+    return known->number;
+  const uint32_t number = number_wakers(&thread->waking, scratch, counted);
+  known->words[0] = words[0];
+  known->words[1] = words[1];
+  known->number = number;
+  return number;
+}
+
+/// Adds the wakers of the current thread, which was woken while `thread` waited.
+static __always_inline void add_earlier_wakers(struct Waking* waking, const struct Waking* earlier) {
+#pragma unroll
+  for (uint32_t i = 2; i < 2 * kMaxWakers; ++i)
+    waking->words[i] = i < 2 * max_wakers ? earlier->words[i - 2] : 0;
+  const uint64_t most = 2 * (max_wakers - 1);
+  waking->count += earlier->count < most ? earlier->count : most;
+}
+
+/// Returns the number of the waker of `task`, whose state is `thread`; 0 if there is no room.
+static __always_inline uint32_t take_waker(void* context, struct task_struct* task,
+                                           struct ThreadState* thread, struct Scratch* scratch,
+                                           struct Counts* counted) {
+  struct task_struct* current = bpf_get_current_task_btf();
+  struct Waking* waking = &thread->waking;
+  waking->count = 2;
+  thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
+  if (only_locks && !releases_futex(current)) {
+    waking->words[0] =
+        other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
+    waking->words[1] = 0;
+    return number_waker(thread, scratch, counted);
+  }
+  struct ThreadState* of_current = bpf_task_storage_get(&threads, current, 0, 0);
+  uint64_t user_stack = 0;
+  if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD))
+    user_stack = take_user_stack(scratch, of_current, counted, current->tgid);
+  const uint64_t kernel_stack = only_locks ? 0 : unwind_kernel_stack(context, scratch, counted);
+  waking->words[0] = (uint64_t)current->tgid << 32 | (uint32_t)current->pid;
+  waking->words[1] = user_stack << 32 | kernel_stack;
+  if (max_wakers < 2)
+    return number_waker(thread, scratch, counted);
+#pragma unroll
+  for (uint32_t i = 2; i < 2 * kMaxWakers; ++i)
+    waking->words[i] = 0;
+  if (of_current && thread->since_ns && of_current->woken_ns > thread->since_ns)
+    add_earlier_wakers(waking, &of_current->waking);
+  return number_wakers(waking, scratch, counted);
 }
