@@ -20,6 +20,16 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::optional<std::uint64_t> register_of(const Sample& sample, std::uint64_t mask,
+                                         int dwarf_number) noexcept {
+  const auto* const at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), dwarf_number);
+  const auto bit = std::uint64_t{1} << (at - kDwarfNumbers.begin());
+  const auto place = static_cast<std::size_t>(std::popcount(mask & (bit - 1)));
+  if (at == kDwarfNumbers.end() || (mask & bit) == 0 || place >= sample.user_regs.size())
+    return std::nullopt;
+  return sample.user_regs[place];
+}
+
 }  // namespace
 
 std::uint64_t wanted_user_regs() noexcept { return kKnownRegisters; }
@@ -37,12 +47,13 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
 
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
   constexpr int kInstructionPointer = 16;
-  const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);
-  const auto bit = std::uint64_t{1} << (at - kDwarfNumbers.begin());
-  const auto place = static_cast<std::size_t>(std::popcount(mask & (bit - 1)));
-  if (at == kDwarfNumbers.end() || (mask & bit) == 0 || place >= sample.user_regs.size())
-    return std::nullopt;
-  return sample.user_regs[place];
+  return register_of(sample, mask, kInstructionPointer);
+}
+
+std::optional<std::uint64_t> user_stack_pointer(const Sample& sample, std::uint64_t mask) noexcept {
+  constexpr int kStackPointer = 7;
+  return sample.user_regs_abi == PERF_SAMPLE_REGS_ABI_64 ? register_of(sample, mask, kStackPointer)
+                                                         : std::nullopt;
 }
 
 bool has_user_copy(const perf_event_attr& attr) noexcept {

@@ -28,6 +28,10 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
 /// event did not ask for that register.
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept;
 
+/// Returns the program's stack pointer; nullopt if the event did not ask for that register, or the
+/// program has another word size.
+std::optional<std::uint64_t> user_stack_pointer(const Sample& sample, std::uint64_t mask) noexcept;
+
 /// Returns the attr without call chains, registers and stack copies.
 perf_event_attr without_stacks(perf_event_attr attr) noexcept;
 

@@ -18,8 +18,10 @@
 #include "base/clock.h"
 #include "stackfold/options.h"
 #include "stackfold/sample_choice.h"
+#include "stackfold/slow_calls.h"
 #include "stream/records/callchain.h"
 #include "stream/session.h"
+#include "stream/spans.h"
 
 namespace pe::fold {
 
@@ -34,8 +36,9 @@ struct StreamReport : SampleChoice {
   std::uint64_t folded_samples = 0;
   /// The weight of these, if we walked them: their number, or for waits their time.
   double complete_stacks = 0, incomplete_stacks = 0;
-  std::string facts;  ///< lines of folded text; empty for exports
-  std::string unit;   ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export
+  std::optional<SlowCallReport> calls;  ///< with --span or --longer
+  std::string facts;                    ///< lines of folded text; empty for exports
+  std::string unit;  ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export
 };
 
 /// Does the event's unit show that a period is a weight?  Only this project's recorders declare
@@ -161,6 +164,9 @@ class StreamStacks {
       keep_waker(misc);
       return std::nullopt;
     }
+    // Entries and returns of calls are marks, not samples.
+    if (options_.event != event.name && stream::span_event(event.name))
+      return std::nullopt;
     if (!is_chosen(sample, event)) {
       waker_.clear();  // it belonged to this sample
       return std::nullopt;
@@ -235,7 +241,7 @@ class StreamStacks {
   [[nodiscard]] std::string first_event(const stream::Event& otherwise) const {
     const auto& events = session_.events().all();
     const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
-      return !event.name.starts_with("dummy");
+      return !event.name.starts_with("dummy") && !stream::span_event(event.name);
     });
     return first == events.end() ? otherwise.name : first->name;
   }
