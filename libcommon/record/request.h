@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "inprocess/runtime/tick.h"
 #include "inprocess/sampler/layout.h"
+#include "record/probes/probe.h"
 
 namespace pe::record {
 
@@ -67,7 +69,8 @@ struct Target {
 
 /// The settings of a recording.
 struct Request {
-  std::vector<std::string> events = {};  ///< empty: cycles, or cpu-clock where there is no PMU
+  std::vector<std::string> events = {};      ///< empty: cycles, or cpu-clock where there is no PMU
+  std::map<std::string, Probe> probes = {};  ///< the events that are probes, by name
   std::uint64_t frequency_hz = kDefaultHz;
   bool frequency_was_given = false;          ///< else every pass of a tracepoint is recorded
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency

@@ -12,6 +12,7 @@
 #include "pe-record/counter_source.h"
 #include "pe-record/engine_source.h"
 #include "pe-record/options.h"
+#include "pe-record/probes/resolve.h"
 #include "record/engines/refused.h"
 #include "record/session.h"
 #include "record/target_options.h"
@@ -71,6 +72,7 @@ int work(const CommandLine& line, Io& io) {
   Options options = recorder::read_options(line);
   record::tidy(options.target);
   record::check_output(options, io);
+  recorder::resolve_probes(options.request, options.target, options.command);
   const bool needs_other =
       options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
   std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";

@@ -53,6 +53,12 @@ Fd open_cgroup(const std::string& path) {
 
 constexpr pid_t kWholeCpu = -1;
 
+/// Returns the places of an event that is a probe.
+std::vector<std::uint64_t> places_of(const Request& request, const std::string& event) {
+  const auto probe = request.probes.find(event);
+  return probe == request.probes.end() ? std::vector<std::uint64_t>{} : probe->second.offsets;
+}
+
 }  // namespace
 
 std::vector<int> online_cpus() {
@@ -140,7 +146,10 @@ void Counters::make_events() {
   const std::vector<std::string> names =
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
-    events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
+    events_.push_back({.attr = make_attr(request_, plan_, name, notes_),
+                       .name = name,
+                       .ids = {},
+                       .probed_offsets = places_of(request_, name)});
   for (OpenedEvent& event : events_)
     if (drop_refused_precision(event.attr))
       notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
@@ -158,7 +167,7 @@ void Counters::make_events() {
     event.attr.disabled = 1;
     event.attr.enable_on_exec = is_of_threads && target_.is_command ? 1 : 0;
     event.attr.read_format = PERF_FORMAT_LOST;
-    event.is_of_cpus = may_count_cpus(event.attr);
+    event.is_of_cpus = may_count_cpus(event);
   }
 }
 
@@ -172,11 +181,22 @@ void Counters::choose_clock() {
     replace_cycles(events_.front(), error);
 }
 
-/// Accepts only clocks, which count the same wherever they are started.  Counters of CPUs also
-/// sample threads that run for less than a period.
-bool Counters::may_count_cpus(const perf_event_attr& attr) {
-  if (!stream::is_clock(attr) || !target_.is_of_processes() || request_.with_switches ||
-      cpus_.empty())
+/// Accepts clocks, which count the same wherever they are started.  Counters of CPUs also sample
+/// threads that run for less than a period.  Probes must be of CPUs: a probe that a new thread
+/// inherits is opened anew, with the path at the same address in the memory of the target, which
+/// has none there.  The target could then start no more threads (Linux 6.18, perf_uprobe_init()).
+bool Counters::may_count_cpus(const OpenedEvent& event) {
+  const perf_event_attr& attr = event.attr;
+  if (!target_.is_of_processes() || cpus_.empty())
+    return false;
+  if (!event.probed_offsets.empty()) {
+    if (!has_filter())
+      throw Refused(
+          "probes of processes need a program in the kernel that leaves out other processes: need "
+          "CAP_BPF and CAP_PERFMON, or root; or record the whole system (--all)");
+    return true;
+  }
+  if (!stream::is_clock(attr) || request_.with_switches)
     return false;
   perf_event_attr probed{};
   probed.size = sizeof probed;
@@ -186,6 +206,11 @@ bool Counters::may_count_cpus(const perf_event_attr& attr) {
   int error = 0;
   if (!stream::open_counter(probed, {.pid = -1, .cpu = cpus_.front()}, error))
     return false;
+  return has_filter();
+}
+
+/// Returns whether the kernel drops samples of other processes.
+bool Counters::has_filter() {
   if (engine_ != nullptr || filter_)
     return true;
   try {
@@ -264,9 +289,23 @@ void Counters::open_everywhere(const stream::CounterPlace& place) {
 
 /// Returns false if the thread has ended.
 bool Counters::open_one(std::size_t event, stream::CounterPlace place) {
+  const bool only_follows = events_[event].is_of_cpus && place.pid != kWholeCpu;
+  const auto& offsets = events_[event].probed_offsets;
+  if (offsets.empty() || only_follows)
+    return open_one(event, place, 0);
+  return std::all_of(offsets.begin(), offsets.end(),
+                     [&](std::uint64_t offset) { return open_one(event, place, offset); });
+}
+
+/// Does the same for one of a probe's places; `probed_offset` is 0 for other events.
+bool Counters::open_one(std::size_t event, stream::CounterPlace place,
+                        std::uint64_t probed_offset) {
   for (;;) {
     int error = 0;
-    Fd counter = stream::open_counter(attr_there(event, place), place, error);
+    perf_event_attr attr = attr_there(event, place);
+    if (probed_offset != 0)
+      attr.config2 = probed_offset;
+    Fd counter = stream::open_counter(attr, place, error);
     if (counter) {
       const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;
       attach_to_ring({std::move(counter), event, place.cpu, is_of_cpu});
@@ -340,7 +379,9 @@ void Counters::attach_programs(const Counter& counter) {
   if (engine_ != nullptr && id && !never_samples)
     engine_->attach(counter.fd, *id);
   else if (counter.is_of_cpu && filter_)
-    filter_->attach_to_counter(counter.fd.get());
+    filter_->attach_to_counter(counter.fd.get(), !events_[counter.event].probed_offsets.empty()
+                                                     ? unwind::FilteredEvent::kProbe
+                                                     : unwind::FilteredEvent::kCounter);
 }
 
 void Counters::attach_to_ring(Counter counter) {
