@@ -9,7 +9,7 @@
 namespace pe::unwind {
 namespace {
 
-constexpr std::size_t kMostBytes = 15;
+constexpr std::size_t kLongestInstruction = 15;
 
 /// What follows an opcode.
 enum Operands : char {
@@ -72,7 +72,7 @@ struct Prefixes {
 
 class Decoder {
  public:
-  explicit Decoder(Bytes code) : code_(code.first(std::min(code.size(), kMostBytes))) {}
+  explicit Decoder(Bytes code) : code_(code.first(std::min(code.size(), kLongestInstruction))) {}
 
   std::optional<Instruction> decode() {
     take_prefixes();
