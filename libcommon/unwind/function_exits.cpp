@@ -92,9 +92,7 @@ class ExitFinder {
       add(next);
     }
     std::sort(exits_.svmas.begin(), exits_.svmas.end());
-    if (exits_.svmas.empty())
-      exits_.problem = "it never returns";
-    else if (exits_.svmas.size() > kMostExits)
+    if (exits_.svmas.size() > kMostExits)
       return {.svmas = {}, .problem = "it has too many exits"};
     return std::move(exits_);
   }

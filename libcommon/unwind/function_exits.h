@@ -21,13 +21,13 @@
 namespace pe::unwind {
 
 struct FunctionExits {
-  /// The addresses of the instructions, which rise.  The stack pointer at each is that at the
+  /// The addresses of the instructions, which rise; none if no call ever returns.  The stack pointer at each is that at the
   /// entry of the call.
   std::vector<std::uint64_t> svmas;
   /// How many of them are jumps to code of other files, or that is not followed: a call seems to
   /// end there.
   std::size_t jumps = 0;
-  /// Why there are none; empty: there are some.
+  /// Why they cannot be found; empty: they were.
   std::string_view problem = {};
 };
 

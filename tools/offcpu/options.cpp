@@ -70,7 +70,14 @@ EngineChoice read_engine(const CommandLine& line) {
   const EngineChoice engine = choose(line, "engine", kEngines, EngineChoice::kAuto);
   if (engine == EngineChoice::kPerf && line.has("wakers"))
     throw UsageError("--wakers needs --engine bpf");
-  return engine;
+  // The engine bpf adds up waits, whose times are then unknown.
+  if (!line.has("span"))
+    return engine;
+  if (line.has("wakers"))
+    throw UsageError("--span: not with --wakers, which needs the engine bpf");
+  if (engine == EngineChoice::kBpf)
+    throw UsageError("--span: not with --engine bpf, which adds up waits");
+  return EngineChoice::kPerf;
 }
 
 record::Request read_request(const CommandLine& line, const WaitChoice& choice) {
@@ -100,9 +107,11 @@ void add_options(po::options_description& options) {
       ("min-us", text("US"), "leave out waits shorter than US microseconds")      //
       ("max-us", text("US"), "leave out waits longer than US microseconds")       //
       ("state", text("STATE[,STATE]"),
-       "record only waits in these states, letters as in ps: S, D")                       //
-      ("preempted", "also record waits of preempted threads")                             //
-      ("wakers", "also record which thread ended each wait, after the frame --")          //
+       "record only waits in these states, letters as in ps: S, D")               //
+      ("preempted", "also record waits of preempted threads")                     //
+      ("wakers", "also record which thread ended each wait, after the frame --")  //
+      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
+       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")        //
       ("user-only", "leave out kernel frames")                                            //
       ("kernel-only", "record only kernel frames")                                        //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
@@ -120,6 +129,7 @@ Options read_options(const CommandLine& line) {
   options.command = line.command;
   options.duration_ns = record::read_duration(line);
   read_choice(line, options.choice);
+  options.spans = line.texts("span");
   options.engine = read_engine(line);
   options.request = read_request(line, options.choice);
   record::read_output(line, options);

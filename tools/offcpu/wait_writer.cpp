@@ -49,6 +49,8 @@ void WaitWriter::add(const Wait& wait) {
   if (const WokenBy* by = wait.waker; by != nullptr)
     waits.waker = keep(by->pid, by->tid, by->stack, by->stack.misc);
   held_.push_back(waits);
+  if (keeps_apart_)
+    flush(wait.end_ns);
 }
 
 WaitWriter::Place WaitWriter::keep(std::uint32_t pid, std::uint32_t tid, const Stack& stack,

@@ -2,7 +2,8 @@
 //
 // Threads that hand work to each other wait hundreds of thousands of times a second, in few places.
 // The waits of a thread in one place within 10 ms are one sample, so that later tools keep up.  Its
-// time is the end of these 10 ms, or earlier if something changes on which symbols depend.
+// time is the end of these 10 ms, or earlier if something changes on which symbols depend.  With
+// marks of calls, each wait is a sample of its own, because it is inside a call or not.
 //
 // If the waker is known, a sample of another event is right before the wait's.  It has the same
 // time and period, and the waker's ids and stack (pe-stream(5)).
@@ -30,6 +31,8 @@ class WaitWriter {
   WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0)
       : writer_(writer), id_(id), waker_id_(waker_id) {}
 
+  /// From now on each wait is a sample of its own, at the end of the wait.
+  void keep_apart() noexcept { keeps_apart_ = true; }
   void add(const Wait& wait);
   /// Time has reached `now_ns`: writes the waits if their 10 ms are over.
   void reach(std::uint64_t now_ns);
@@ -59,6 +62,7 @@ class WaitWriter {
 
   stream::StreamWriter& writer_;
   std::uint64_t id_, waker_id_;
+  bool keeps_apart_ = false;
   stream::RecordBuilder builder_;
   std::uint64_t until_ns_ = 0;  ///< the end of the 10 ms; 0: nothing is held
   std::vector<Waits> held_;     ///< in the order in which they came

@@ -48,6 +48,8 @@ constexpr Choice<record::Clock> kClocks[] = {
 /// Returns an option that the engine bpf cannot fulfil; empty if it can fulfil all of them.
 std::string problem_of_bpf(const CommandLine& line, const record::Request& request) {
   std::string problem;
+  if (line.has("span"))
+    problem = "--engine bpf cannot mark calls: not with --span";
   for (const char* option : {"stack-size", "keep-stacks"})
     if (line.has(option))
       problem = fmt::format("--engine bpf copies no stacks: not with --{}", option);
@@ -71,6 +73,8 @@ std::string problem_of_taken(const Options& options) {
       return fmt::format("samples by CPU time: not with --event '{}'", event);
   if (request.period)
     return "samples by CPU time: not with --count";
+  if (!options.spans.empty())
+    return "cannot mark calls: not with --span";
   if (request.kernel_only)
     return "sees no kernel stacks: not with --kernel-only";
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
@@ -235,9 +239,11 @@ void add_options(po::options_description& options) {
        "samples per second and CPU, or max (default 997 for a command, else 99)")  //
       ("count,c", text("PERIOD"), "record a sample every PERIOD events instead")   //
       ("event,e", text("EVENT[,EVENT]"),
-       "events to count, as in perf list (default cycles, else cpu-clock)")       //
-      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")  //
-      ("stacks,g", "record call chains (the default)")                            //
+       "events to count, as in perf list (default cycles, else cpu-clock)")  //
+      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
+       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")  //
+      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")    //
+      ("stacks,g", "record call chains (the default)")                              //
       ("call-graph", one_of("HOW", kCallGraphs),
        "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
       ("engine", one_of("NAME", kEngines),
@@ -268,6 +274,7 @@ Options read_options(const CommandLine& line) {
   read_rate(line, options.target.is_command, request);
   if (const auto* list = line.text("event"))
     request.events = read_events(*list);
+  options.spans = line.texts("span");
   options.duration_ns = record::read_duration(line);
   read_stacks(line, request);
   record::read_recording(line, request);

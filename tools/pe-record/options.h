@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/cli/run.h"
 #include "record/session.h"
@@ -11,6 +12,7 @@ namespace pe::recorder {
 
 struct Options : record::SessionRequest {
   record::Request request;
+  std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   /// Why the engine does not do what is asked for; empty if it does.
   std::string not_by_signal, not_by_ptrace;
 };

@@ -13,6 +13,7 @@
 #include "pe-record/engine_source.h"
 #include "pe-record/options.h"
 #include "pe-record/probes/resolve.h"
+#include "pe-record/probes/spans.h"
 #include "record/engines/refused.h"
 #include "record/session.h"
 #include "record/target_options.h"
@@ -73,6 +74,7 @@ int work(const CommandLine& line, Io& io) {
   record::tidy(options.target);
   record::check_output(options, io);
   recorder::resolve_probes(options.request, options.target, options.command);
+  options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   const bool needs_other =
       options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
   std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";

@@ -190,6 +190,19 @@ perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan
   return attr;
 }
 
+perf_event_attr make_mark_attr(const perf_event_attr& sampling, const Probe& probe) {
+  perf_event_attr attr = sampling;
+  EventSources().set_probe(attr, probe);
+  attr.freq = 0;
+  attr.sample_period = 1;
+  attr.precise_ip = 0;
+  attr.exclude_user = attr.exclude_kernel = attr.exclude_hv = attr.exclude_idle = 0;
+  attr.exclude_callchain_kernel = attr.exclude_callchain_user = 1;
+  if (stream::has_user_copy(attr))
+    attr.sample_stack_user = sizeof(std::uint64_t);
+  return attr;
+}
+
 perf_event_attr make_cpu_attr(perf_event_attr sampling) {
   sampling.mmap = 0;
   sampling.mmap2 = 0;

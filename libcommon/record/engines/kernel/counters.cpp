@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "record/engines/kernel/attributes.h"
+#include "record/engines/kernel/marks.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "record/target_options.h"
@@ -154,6 +155,7 @@ void Counters::make_events() {
     if (drop_refused_precision(event.attr))
       notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
   choose_clock();
+  add_marks(request_, events_, notes_);
   if (request_.with_switches)
     events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
                        .name = "dummy",
@@ -492,8 +494,10 @@ std::uint64_t Counters::not_followed() const {
 
 std::optional<SampledClock> Counters::sampled_clock() const {
   const perf_event_attr& attr = events_.front().attr;
-  if (!stream::is_clock(attr) || events_.size() != 1 || target_.is_wide() ||
-      !target_.cpus.empty() || attr.exclude_user != 0 || attr.exclude_kernel != 0)
+  const auto sampling = std::count_if(events_.begin(), events_.end(),
+                                      [](const OpenedEvent& event) { return !event.is_mark; });
+  if (!stream::is_clock(attr) || sampling != 1 || target_.is_wide() || !target_.cpus.empty() ||
+      attr.exclude_user != 0 || attr.exclude_kernel != 0)
     return std::nullopt;
   return SampledClock{
       .period_ns = attr.freq != 0 ? kNsPerSecond / attr.sample_freq : attr.sample_period,

@@ -28,6 +28,7 @@ struct OpenedEvent {
   std::vector<std::uint64_t> ids;  ///< of all its counters
   /// Of a probe: its places, each of which has its own counters (Probe::offsets).
   std::vector<std::uint64_t> probed_offsets = {};
+  bool is_mark = false;        ///< marks entries or exits of a function: Request::spans
   bool has_own_rings = false;  ///< separate from the other events' rings
   bool is_denied = false;      ///< not opened, because permission is missing
   /// Each CPU has one counter, and the kernel drops its samples of other processes.  Counters of
