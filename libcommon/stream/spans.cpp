@@ -20,26 +20,6 @@ bool is_deeper(std::uint64_t stack_pointer, std::uint64_t other) {
 
 }  // namespace
 
-std::optional<SpanEvent> span_event(std::string_view event_name) noexcept {
-  if (event_name.starts_with(kSpanEntry))
-    return SpanEvent{event_name.substr(kSpanEntry.size()), false};
-  if (event_name.starts_with(kSpanReturn))
-    return SpanEvent{event_name.substr(kSpanReturn.size()), true};
-  return std::nullopt;
-}
-
-std::string_view name_without_path(std::string_view function) noexcept {
-  // Two colons separate the parts of a C++ name.
-  for (std::size_t i = 0; i < function.size(); ++i) {
-    if (function[i] != ':')
-      continue;
-    if (i + 1 == function.size() || function[i + 1] != ':')
-      return function.substr(i + 1);
-    ++i;
-  }
-  return function;
-}
-
 std::string describe(const SpanCounts& counts) {
   std::string text;
   const auto add = [&text](std::uint64_t count, std::string_view what) {

@@ -24,20 +24,6 @@
 
 namespace pe::stream {
 
-/// The names of the two events, without the function.
-inline constexpr std::string_view kSpanEntry = "span:", kSpanReturn = "span-return:";
-
-/// The meaning of a sample of such an event.
-struct SpanEvent {
-  std::string_view function;
-  bool is_return = false;
-};
-/// Returns nullopt if the event is not about calls.
-std::optional<SpanEvent> span_event(std::string_view event_name) noexcept;
-
-/// Returns "main" for "/usr/bin/prog:main", and a name without a path unchanged.
-std::string_view name_without_path(std::string_view function) noexcept;
-
 enum class SpanEnd : std::uint8_t {
   kReturned,
   kEndedWithThread,  ///< the thread ended, or started another program

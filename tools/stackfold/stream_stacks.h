@@ -21,7 +21,6 @@
 #include "stackfold/slow_calls.h"
 #include "stream/records/callchain.h"
 #include "stream/session.h"
-#include "stream/spans.h"
 
 namespace pe::fold {
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <stdexcept>
 
@@ -88,7 +89,25 @@ APART void exits_inside() {
   exit(0);
 }
 
-int main() {
+// 3 of 10 calls sleep for long.
+APART void long_sleep() {
+  usleep(20'000);
+  sink = sink + 1;
+}
+APART void sleeps(int request) {
+  if (request < 3)
+    long_sleep();
+  else
+    usleep(1'000);
+  sink = sink + 1;
+}
+
+int main(int argc, char** /*unused*/) {
+  if (argc > 1) {  // sleep
+    for (int i = 0; i < 10; ++i)
+      sleeps(i);
+    return 0;
+  }
   for (int i = 0; i < 1'000; ++i)
     handle(i);
   for (int i = 0; i < 10; ++i)

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "record/engines/kernel/attributes.h"
-#include "stream/spans.h"
+#include "stream/records/event.h"
 #include "stream/user_copy.h"
 
 namespace pe::record {
