@@ -73,7 +73,8 @@ class FoldedCounts {
       visit(frames_in(stack), stack.count);
   }
 
-  /// Returns the frames of a stack, root first, by its number.  The next add() invalidates the view.
+  /// Returns the frames of a stack, root first, by its number.  The next add() invalidates the
+  /// view.
   [[nodiscard]] std::span<const FrameId> frames_of(StackId stack) const {
     return frames_in(stacks_[stack]);
   }

@@ -21,8 +21,8 @@
 namespace pe::unwind {
 
 struct FunctionExits {
-  /// The addresses of the instructions, which rise; none if no call ever returns.  The stack pointer at each is that at the
-  /// entry of the call.
+  /// The addresses of the instructions, which rise; none if no call ever returns.  The stack
+  /// pointer at each is that at the entry of the call.
   std::vector<std::uint64_t> svmas;
   /// How many of them are jumps to code of other files, or that is not followed: a call seems to
   /// end there.

@@ -1,4 +1,5 @@
-// Calls of functions that end in every way, and that count themselves.  Prints the counts.
+// Calls of functions that end in every way.
+// SPDX-License-Identifier: MIT
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
