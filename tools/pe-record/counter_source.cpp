@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "record/engines/kernel/marks.h"
+#include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "record/stream/whole_stream.h"
 
@@ -24,7 +25,7 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
     return std::make_unique<BpfEngine>(options.request, options.target,
                                        cpus.empty() ? record::online_cpus().size() : cpus.size());
   } catch (const Error& error) {
-    throw Error(fmt::format("--engine bpf: {}", error.what()));
+    throw record::Refused(fmt::format("--engine bpf: {}", error.what()));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "inprocess/sampler/layout.h"
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/event_name.h"
+#include "record/probes/probe_name.h"
 #include "record/target_options.h"
 
 namespace pe::recorder {
@@ -45,9 +46,26 @@ constexpr Choice<record::Clock> kClocks[] = {
     {"wall", record::Clock::kWall},
 };
 
+bool has_probes(const record::Request& request) {
+  return std::any_of(request.events.begin(), request.events.end(),
+                     [](const std::string& event) { return record::is_probe(event); });
+}
+
+/// Returns what keeps the engine bpf from probes; empty if nothing does.  Its program runs for all
+/// threads on all CPUs.
+std::string problem_of_probes_by_bpf(const Options& options) {
+  if (!options.target.threads.empty() || !options.target.cgroup.empty() ||
+      !options.target.cpus.empty())
+    return "--engine bpf passes probes of whole processes: not with --tid, --cgroup, --cpu";
+  if (options.request.period || options.request.frequency_was_given)
+    return "--engine bpf records each hit of a probe: not with --count, --freq";
+  return {};
+}
+
 /// Returns an option that the engine bpf cannot fulfil; empty if it can fulfil all of them.
-std::string problem_of_bpf(const CommandLine& line, const record::Request& request) {
-  std::string problem;
+std::string problem_of_bpf(const CommandLine& line, const Options& options) {
+  const record::Request& request = options.request;
+  std::string problem = has_probes(request) ? problem_of_probes_by_bpf(options) : "";
   if (line.has("span"))
     problem = "--engine bpf cannot mark calls: not with --span";
   for (const char* option : {"stack-size", "keep-stacks"})
@@ -149,9 +167,10 @@ void check_engine(const CommandLine& line, Options& options) {
     throw UsageError("--engine signal " + options.not_by_signal);
   if (is_ptrace && !options.not_by_ptrace.empty())
     throw UsageError("--engine ptrace " + options.not_by_ptrace);
-  if (const std::string problem = problem_of_bpf(line, request);
-      request.engine == Engine::kBpf && !problem.empty())
+  const std::string problem = problem_of_bpf(line, options);
+  if (request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
+  options.prefers_bpf = has_probes(request) && problem.empty();
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");

@@ -26,6 +26,13 @@ using recorder::Options;
 
 constexpr const char* kBySignal = "using engine signal, with which the command samples itself";
 constexpr const char* kByPtrace = "using engine ptrace, which stops the target's threads";
+constexpr const char* kByPerf = "using engine perf, which copies a stack at each hit";
+
+const char* how(Engine engine) {
+  if (engine == Engine::kSignal)
+    return kBySignal;
+  return engine == Engine::kPtrace ? kByPtrace : kByPerf;
+}
 
 bool has_counters(Engine engine) { return engine != Engine::kSignal && engine != Engine::kPtrace; }
 
@@ -37,6 +44,8 @@ std::vector<Engine> engines_for(const Options& options) {
   if (options.request.engine != Engine::kAuto)
     return {options.request.engine};
   std::vector<Engine> engines;
+  if (options.prefers_bpf)
+    engines.push_back(Engine::kBpf);
   if (options.request.clock != record::Clock::kWall)
     engines.push_back(Engine::kAuto);
   if (options.not_by_signal.empty())
@@ -82,9 +91,8 @@ int work(const CommandLine& line, Io& io) {
     options.request.engine = engine;
     const Opened opened = open_engine(options, io);
     if (opened.source) {
-      if (!why_not.empty())
-        opened.session->note(
-            fmt::format("{}: {}", engine == Engine::kSignal ? kBySignal : kByPtrace, why_not));
+      if (!why_not.empty() && engine != Engine::kBpf)
+        opened.session->note(fmt::format("{}: {}", how(engine), why_not));
       return opened.session->run(*opened.source);
     }
     why_not += (why_not.empty() ? "" : "; nor by ") + opened.why_not;

@@ -74,6 +74,7 @@ class Counters {
     std::size_t event;
     int cpu;
     bool is_of_cpu;  ///< counts a whole CPU: OpenedEvent::is_of_cpus
+    bool only_follows;
   };
 
   void check_cpus() const;
@@ -87,6 +88,7 @@ class Counters {
   void open_cpus();
   void open_everywhere(const stream::CounterPlace& place);
   [[nodiscard]] bool is_opened_there(std::size_t event, const stream::CounterPlace& place) const;
+  [[nodiscard]] bool only_follows(std::size_t event, const stream::CounterPlace& place) const;
   [[nodiscard]] perf_event_attr attr_there(std::size_t event,
                                            const stream::CounterPlace& place) const;
   bool open_one(std::size_t event, stream::CounterPlace place);
