@@ -3,9 +3,11 @@
 #include "stream/spans.h"
 
 #include <boost/test/unit_test.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "stream/user_copy.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
 
@@ -211,6 +213,45 @@ BOOST_AUTO_TEST_CASE(the_number_of_functions_is_limited) {
     BOOST_TEST(spans.index_of(std::to_string(i)).has_value());
   BOOST_TEST(!spans.index_of("another"));
   BOOST_TEST(spans.index_of("0").value() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_mark_keeps_only_the_stack_pointer) {
+  namespace stream = pe::stream;
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |
+                     PERF_SAMPLE_REGS_USER;
+  attr.sample_regs_user = stream::stack_pointer_mask() | 1U | 1U << 8U;
+  stream::RecordBuilder builder;
+  builder.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+      .add(std::uint64_t{20})
+      .add(std::uint64_t{0x10})
+      .add(std::uint32_t{3})
+      .add(std::uint32_t{4})
+      .add(std::uint64_t{99})
+      .add(std::uint64_t{1})  // CPU
+      .add(std::uint64_t{1})
+      .add(std::uint64_t{0})  // frames
+      .add(std::uint64_t{PERF_SAMPLE_REGS_ABI_64})
+      .add(std::uint64_t{1})
+      .add(std::uint64_t{0x7000})
+      .add(std::uint64_t{3});
+  const auto text = builder.finish();
+  const auto record = stream::view_record(std::as_bytes(std::span(text)));
+  const auto sample = stream::parse_sample(record, attr);
+  BOOST_REQUIRE(sample.has_value());
+  stream::RecordBuilder marks;
+  const auto marked = stream::with_stack_pointer(record, *sample, attr.sample_regs_user, marks);
+  const perf_event_attr small = stream::with_stack_pointer(attr);
+  const auto mark =
+      stream::parse_sample(stream::view_record(std::as_bytes(std::span(marked))), small);
+  BOOST_REQUIRE(mark.has_value());
+  BOOST_TEST(stream::user_stack_pointer(*mark, small.sample_regs_user).value_or(0) == 0x7000);
+  BOOST_TEST(mark->tid == 4);
+  BOOST_TEST(mark->time_ns == 99);
+  BOOST_TEST(!mark->has_callchain);
+  BOOST_TEST(marked.size() < text.size());
 }
 
 BOOST_AUTO_TEST_CASE(a_path_is_not_part_of_a_function) {

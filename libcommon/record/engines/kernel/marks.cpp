@@ -27,8 +27,9 @@ void add_marks(const Request& request, std::vector<OpenedEvent>& events,
                         .probed_offsets = probe.offsets,
                         .is_mark = true});
     };
-    add(stream::kSpanEntry, span.entry);
+    // Counters start in this order, and stop in the reverse one: each recorded entry has its exit.
     add(stream::kSpanReturn, span.exits);
+    add(stream::kSpanEntry, span.entry);
     if (!span.note.empty())
       notes.push_back(span.note);
   }
